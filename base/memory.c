@@ -38,21 +38,34 @@ void *hn_need_room(void *items, size_t *capacity, size_t count, size_t size)
     return hn_need_more(items, *capacity, size);
 }
 
-static void *or_fail(void *made, struct hn_error *err)
+void *hn_made(void *pointer, struct hn_error *err)
 {
-    if (made == NULL)
+    if (pointer == NULL && !hn_failed(err))
         hn_fail_memory(err);
-    return made;
+    return pointer;
 }
 
 void *hn_allocate(size_t count, size_t size, struct hn_error *err)
 {
-    return hn_failed(err) ? NULL : or_fail(calloc(count > 0 ? count : 1, size), err);
+    return hn_failed(err) ? NULL : hn_made(calloc(count > 0 ? count : 1, size), err);
 }
 
 char *hn_copy_string(const char *string, struct hn_error *err)
 {
-    return hn_failed(err) ? NULL : or_fail(strdup(string), err);
+    return string == NULL || hn_failed(err) ? NULL : hn_made(strdup(string), err);
+}
+
+bool hn_make_room(void *items, size_t count, size_t size, struct hn_error *err)
+{
+    enum { FIRST = 8 };
+    void *own;
+    if (hn_failed(err) || (count % FIRST != 0) || (count & (count - 1)) != 0)
+        return !hn_failed(err);
+    memcpy(&own, items, sizeof own);
+    own = hn_made(reallocarray(own, count == 0 ? FIRST : 2 * count, size), err);
+    if (own != NULL)
+        memcpy(items, &own, sizeof own);
+    return own != NULL;
 }
 
 enum { BLOCK_BYTES = 8192 };

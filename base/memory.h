@@ -2,6 +2,7 @@
 #ifndef HONE_BASE_MEMORY_H
 #define HONE_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -18,12 +19,18 @@ char *hn_need_copy(const char *string);
 /* Room for one more item at items[count] of an array that grows; returns the array. Start with NULL, *capacity 0. */
 void *hn_need_room(void *items, size_t *capacity, size_t count, size_t size);
 
-/* The same for those rooms, sticky: zeroed memory, also of no bytes, and a copy of a string; NULL after a failure. */
+/* The same for those rooms, sticky: zeroed memory, also of no bytes, and a copy of a string, NULL for NULL; NULL after a failure. */
 void *hn_allocate(size_t count, size_t size, struct hn_error *err);
 char *hn_copy_string(const char *string, struct hn_error *err);
 
 /* For json_t, texts and all that says by NULL that memory ended: hands it through. */
 void *hn_needed(void *pointer);
+
+/* The same where libhone links it: sticky (base/error.h). */
+void *hn_made(void *pointer, struct hn_error *err);
+/* Makes room for one more at the end of an array of `count`. items: where the pointer to it lies. An array grows by this alone, so
+ * that its room is the next power of two. */
+bool hn_make_room(void *items, size_t count, size_t size, struct hn_error *err);
 
 /* Memory for many small things that are freed all at once. Start with all zero. */
 struct hn_blocks {

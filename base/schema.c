@@ -14,10 +14,9 @@
 bool hn_json_expect(struct hn_json_reader *reader, bool holds, const char *key,
                     const char *expected)
 {
-    if (reader->status == HN_OK && !holds)
-        reader->status =
-            hn_fail(reader->err, HN_EFORMAT, "%s: '%s' is not %s", reader->what, key, expected);
-    return reader->status == HN_OK;
+    if (!hn_failed(reader->err) && !holds)
+        hn_fail(reader->err, HN_EFORMAT, "%s: '%s' is not %s", reader->what, key, expected);
+    return !hn_failed(reader->err);
 }
 
 const char *hn_json_type_name(const json_t *json)
@@ -30,15 +29,6 @@ const char *hn_json_type_name(const json_t *json)
     return json == NULL ? "nothing" : names[json_typeof(json)];
 }
 
-bool hn_json_take(struct hn_json_reader *reader, enum hn_status status)
-{
-    if (reader->status == HN_OK)
-        reader->status = status == HN_ECONFIG ? HN_EFORMAT : status;
-    if (reader->status != HN_OK && reader->err != NULL)
-        reader->err->status = reader->status;
-    return reader->status == HN_OK;
-}
-
 static void read_text(struct hn_json_reader *reader, const json_t *json, const char *key,
                       bool holds, const char *expected, char **to)
 {
@@ -46,7 +36,7 @@ static void read_text(struct hn_json_reader *reader, const json_t *json, const c
         return;
     *to = strdup(json_string_value(json));
     if (*to == NULL)
-        reader->status = hn_fail_memory(reader->err);
+        hn_fail_memory(reader->err);
 }
 
 void hn_json_text(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
@@ -254,7 +244,7 @@ static void *allocate(struct hn_json_reader *reader, size_t count, size_t size, 
 {
     void *made = calloc(count, size);
     if (made == NULL)
-        reader->status = hn_fail_memory(reader->err);
+        hn_fail_memory(reader->err);
     else
         memcpy(member, &made, sizeof made);
     return made;
@@ -268,11 +258,14 @@ static bool is_list_of_values(const struct hn_structure *item)
     return item->fields[0].key != NULL && item->fields[0].key[0] == '\0';
 }
 
+static void read_fields(struct hn_json_reader *reader, const struct hn_structure *structure,
+                        const json_t *json, void *owner);
+
 static void read_struct(struct hn_json_reader *reader, const struct hn_field *field,
                         const json_t *json, void *owner)
 {
     if (hn_json_expect(reader, json_is_object(json), field->key, "an object"))
-        hn_fields_read(reader, field->of, json, owner);
+        read_fields(reader, field->of, json, owner);
 }
 
 static void read_list(struct hn_json_reader *reader, const struct hn_field *field,
@@ -289,7 +282,7 @@ static void read_list(struct hn_json_reader *reader, const struct hn_field *fiel
     if (!hn_json_expect(reader, fits, field->key, expected) || count == 0)
         return;
     char *items = allocate(reader, count, item->size, hn_field_member(field, owner));
-    for (size_t i = 0; reader->status == HN_OK && i < count; i++) {
+    for (size_t i = 0; !hn_failed(reader->err) && i < count; i++) {
         const json_t *element = json_array_get(json, i);
         *hn_field_count(field, owner) = i + 1;
         if (is_list_of_values(item))
@@ -372,13 +365,13 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
     }
 }
 
-void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *structure,
-                    const json_t *json, void *owner)
+static void read_fields(struct hn_json_reader *reader, const struct hn_structure *structure,
+                        const json_t *json, void *owner)
 {
-    if (reader->status == HN_OK && !json_is_object(json))
-        reader->status = hn_fail(reader->err, HN_EFORMAT, "%s: found %s, expected an object",
-                                 reader->what, hn_json_type_name(json));
-    for (size_t i = 0; reader->status == HN_OK && i < structure->count; i++) {
+    if (!hn_failed(reader->err) && !json_is_object(json))
+        hn_fail(reader->err, HN_EFORMAT, "%s: found %s, expected an object", reader->what,
+                hn_json_type_name(json));
+    for (size_t i = 0; !hn_failed(reader->err) && i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
         if (field->key == NULL || !hn_field_applies(field, owner))
             continue;
@@ -387,17 +380,29 @@ void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *st
             read_value(reader, field, value, owner);
     }
     const struct hn_field_rule *rule = structure->rules;
-    for (; reader->status == HN_OK && rule != NULL && rule->key != NULL; rule++)
+    for (; !hn_failed(reader->err) && rule != NULL && rule->key != NULL; rule++)
         if (json_object_get(json, rule->key) != NULL && !hn_field_rule_holds(rule, owner))
-            reader->status =
-                hn_fail(reader->err, HN_EFORMAT, "%s: '%s' can not stand here: only %s",
-                        reader->what, rule->key, rule->why);
-    if (reader->status == HN_OK && structure->check != NULL)
+            hn_fail(reader->err, HN_EFORMAT, "%s: '%s' can not stand here: only %s", reader->what,
+                    rule->key, rule->why);
+    if (!hn_failed(reader->err) && structure->check != NULL)
         structure->check(reader, owner);
 }
 
+void hn_fields_read(const char *what, const struct hn_structure *structure, const json_t *json,
+                    void *owner, struct hn_error *err)
+{
+    struct hn_json_reader reader = {what, err, owner};
+    read_fields(&reader, structure, json, owner);
+    if (err->status == HN_ECONFIG)
+        err->status = HN_EFORMAT;
+}
+
+static bool is_empty_struct(const struct hn_structure *structure, const void *owner);
+
 static bool is_empty(const struct hn_field *field, const void *owner)
 {
+    if (field->kind == HN_FIELD_STRUCT)
+        return field->told == NULL && is_empty_struct(field->of, hn_field_member(field, owner));
     /* of which all bytes are 0, then; 0: it never is empty */
     static const size_t sizes[] = {
         [HN_FIELD_TEXT] = sizeof(char *),
@@ -421,7 +426,7 @@ static bool is_empty(const struct hn_field *field, const void *owner)
     return sizes[field->kind] > 0 && memcmp(member, zeros, sizes[field->kind]) == 0;
 }
 
-bool hn_fields_are_empty(const struct hn_structure *structure, const void *owner)
+static bool is_empty_struct(const struct hn_structure *structure, const void *owner)
 {
     for (size_t i = 0; i < structure->count; i++)
         if (!is_empty(&structure->fields[i], owner))

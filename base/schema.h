@@ -8,11 +8,9 @@
 
 #include "base/error.h"
 
-/* Reading JSON that nobody vouches for. A reader keeps the first failure, and what is read after it does nothing, so that
- * a sequence of reads is a sequence of lines. */
+/* Reading JSON that nobody vouches for: sticky (base/error.h), so that a sequence of reads is a sequence of lines. */
 struct hn_json_reader {
     const char *what; /* begins messages: "plan" */
-    enum hn_status status;
     struct hn_error *err;
     const void *root; /* for those that need to know what they are a part of; may be NULL */
 };
@@ -21,8 +19,6 @@ struct hn_json_reader {
 bool hn_json_expect(struct hn_json_reader *reader, bool holds, const char *key, const char *expected);
 /* What it is, for messages: "an object"; "nothing" for NULL. */
 const char *hn_json_type_name(const json_t *json);
-/* Takes a call's status, which HN_ECONFIG stands for HN_EFORMAT in. Returns whether all is well so far. */
-bool hn_json_take(struct hn_json_reader *reader, enum hn_status status);
 
 /* Copies the value into *to. */
 void hn_json_text(struct hn_json_reader *reader, const json_t *json, const char *key, char **to);
@@ -94,7 +90,8 @@ struct hn_field {
     const char *key; /* NULL: no part of the JSON; "": the element of a list of values */
     enum hn_field_kind kind;
     bool needed; /* to read: there has to be one. To write: always */
-    bool always; /* to write: also where it is false, 0, "" or no element. To read: where there is none, it stays so */
+    bool always; /* to write: also where it is false, 0, "", no element or a struct of nothing but these. To read: where there
+                    is none, it stays so */
     size_t offset;
     size_t count_offset;             /* of a list: of its count, a size_t */
     const void *of;                  /* hn_structure of a struct or list, hn_field_own, or the names of a choice */
@@ -103,7 +100,8 @@ struct hn_field {
     size_t most;                     /* of a string, count or list: the largest; of a list 0: any */
     bool (*when)(const void *owner); /* whether the owner has it, by the fields before it; NULL: always */
     struct hn_among among;           /* the same, by a choice before it */
-    bool (*told)(const void *owner); /* whether it is written, where all fields are known; NULL: always */
+    bool (*told)(const void *owner); /* whether it is written, where all fields are known; NULL: always. A struct that has
+                                        it is written also where it is empty */
     int tag;                         /* for its own functions and for those that walk */
 };
 
@@ -154,12 +152,11 @@ size_t *hn_field_count(const struct hn_field *field, const void *owner);
 bool hn_field_applies(const struct hn_field *field, const void *owner);
 bool hn_field_rule_holds(const struct hn_field_rule *rule, const void *owner);
 
-/* Into a zeroed struct, which owns what was read also after a failure. */
-void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *structure, const json_t *json,
-                    void *owner);
+/* Into a zeroed struct, which owns what was read also after a failure, and is the reader's root. Sticky; HN_ECONFIG of what is
+ * in it becomes HN_EFORMAT. what: begins messages. */
+void hn_fields_read(const char *what, const struct hn_structure *structure, const json_t *json, void *owner,
+                    struct hn_error *err);
 json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owner); /* NULL when out of memory */
-/* Whether all fields are false, 0, "" or without an element. A choice or a struct never is. */
-bool hn_fields_are_empty(const struct hn_structure *structure, const void *owner);
 /* Frees what the members own, not the struct itself. */
 void hn_fields_finish(const struct hn_structure *structure, void *owner);
 

@@ -392,7 +392,7 @@ void hn_json_expression(struct hn_json_reader *reader, const json_t *json, const
                         struct hn_expression **to)
 {
     if (hn_json_expect(reader, json_is_string(json), key, "an expression"))
-        hn_json_take(reader, hn_expression_parse(json_string_value(json), to, reader->err));
+        (void)hn_expression_parse(json_string_value(json), to, reader->err);
 }
 
 static void read_expression(struct hn_json_reader *reader, const struct hn_field *field,
@@ -424,7 +424,7 @@ static void read_dimensions(struct hn_json_reader *reader, const struct hn_field
     struct hn_expression **dimensions = member;
     size_t count = json_array_size(json);
     hn_json_expect(reader, count >= 1 && count <= 3, field->key, "a list of 1 to 3 expressions");
-    for (size_t i = 0; reader->status == HN_OK && i < count; i++)
+    for (size_t i = 0; !hn_failed(reader->err) && i < count; i++)
         hn_json_expression(reader, json_array_get(json, i), field->key, &dimensions[i]);
 }
 

@@ -205,7 +205,7 @@ static void measure_rule(struct hone_cache *cache)
     if (family == NULL || family->stored.count != 1)
         stop("rule", "found something else");
     printf("reading the rule took %.2f ms, once a program\n", hn_now_ms() - before);
-    const struct hn_stored_rule *stored = &family->stored.items[0];
+    const struct hn_tuned *stored = &family->stored.items[0];
     struct hn_known_problems known;
     double start_ms = hn_now_ms();
     if (hn_known_problems_read(cache->store, "sgemm", &known, &reason) != HN_OK)
@@ -220,7 +220,7 @@ static void measure_rule(struct hone_cache *cache)
         double start = hn_now_ms();
         bool may_be = hn_known_problems_may_have(&known, &problem);
         double asked = hn_now_ms();
-        int found = hn_rule_choose(&stored->rule, &problem, NULL, NULL, &sure);
+        int found = hn_rule_choose(stored->rule, &problem, NULL, NULL, &sure);
         rule_us[r] = 1000 * (hn_now_ms() - asked);
         known_us[r] = 1000 * (asked - start);
         if (may_be || found < 0)

@@ -6,6 +6,7 @@
 
 #include "base/bindings.h"
 #include "base/expression/expression.h"
+#include "base/schema.h"
 
 /* Which configuration serves a problem of a family that nobody measured: a decision tree over features of the problem,
  * learnt from configurations that were measured at many problems. The library walks it, and the exported header spells the
@@ -106,6 +107,7 @@ void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule);
  * else for the predicted one with "predicted" for "at"; nothing where neither is known. */
 void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule);
 
+extern const struct hn_structure hn_rule_structure;
 /* NULL when out of memory. */
 json_t *hn_rule_loss_to_json(const struct hn_rule_loss *loss);
 json_t *hn_rule_to_json(const struct hn_rule *rule);

@@ -369,7 +369,7 @@ static const char *const goals[] = {"mean", "worst"};
 
 static void check_rule(struct hn_json_reader *reader, void *owner)
 {
-    hn_json_take(reader, hn_rule_complete(owner, reader->err));
+    (void)hn_rule_complete(owner, reader->err);
 }
 
 static const struct hn_field rule_fields[] = {
@@ -397,7 +397,7 @@ static const struct hn_field rule_fields[] = {
     {.key = "predicted", .needed = true, HN_STRUCT(hn_rule, predicted, loss_structure)},
     {.key = "measured", .needed = true, HN_STRUCT(hn_rule, measured, loss_structure)},
 };
-static const struct hn_structure rule_structure = HN_STRUCTURE(hn_rule, rule_fields, check_rule);
+const struct hn_structure hn_rule_structure = HN_STRUCTURE(hn_rule, rule_fields, check_rule);
 
 void hn_rule_init(struct hn_rule *rule)
 {
@@ -406,7 +406,7 @@ void hn_rule_init(struct hn_rule *rule)
 
 void hn_rule_finish(struct hn_rule *rule)
 {
-    hn_fields_finish(&rule_structure, rule);
+    hn_fields_finish(&hn_rule_structure, rule);
     hn_rule_init(rule);
 }
 
@@ -417,12 +417,13 @@ json_t *hn_rule_loss_to_json(const struct hn_rule_loss *loss)
 
 json_t *hn_rule_to_json(const struct hn_rule *rule)
 {
-    return hn_fields_to_json(&rule_structure, rule);
+    return hn_fields_to_json(&hn_rule_structure, rule);
 }
 
 enum hn_status hn_rule_from_json(const json_t *json, struct hn_rule *rule, struct hn_error *err)
 {
-    struct hn_json_reader reader = {"rule", HN_OK, err, NULL};
-    hn_fields_read(&reader, &rule_structure, json, rule);
-    return reader.status;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    hn_fields_read("rule", &hn_rule_structure, json, rule, err);
+    return err->status;
 }

@@ -149,11 +149,6 @@ static bool is_amount(double amount)
     return amount >= 0 && isfinite(amount);
 }
 
-void hn_gate_time(const char *what, double us, struct hn_error *err)
-{
-    expect(err, is_time(us), "%s is %g us, expected 0.001 us to a year", what, us);
-}
-
 void hn_gate_amount(const char *what, double amount, struct hn_error *err)
 {
     expect(err, is_amount(amount), "'%s' is %g, expected a number that is not negative", what,

@@ -14,8 +14,6 @@ void hn_gate_identity(const struct hn_identity *identity, struct hn_error *err);
 void hn_gate_version(const struct hn_version *version, struct hn_error *err);
 /* 32 hexadecimal digits, or "" where it is not known. */
 void hn_gate_hash(const char *what, const char *hash, struct hn_error *err);
-/* 1 ns to a year; what is no time is NAN. */
-void hn_gate_time(const char *what, double us, struct hn_error *err);
 /* Finite and not negative. */
 void hn_gate_amount(const char *what, double amount, struct hn_error *err);
 

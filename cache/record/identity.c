@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/memory.h"
 #include "base/schema.h"
 
 bool hn_device_identity_equal(const struct hn_device_identity *a,
@@ -31,28 +32,21 @@ void hn_identity_finish(struct hn_identity *identity)
     hn_identity_init(identity);
 }
 
-static char *copy_string(const char *string, bool *failed)
-{
-    char *copy = string == NULL ? NULL : strdup(string);
-    *failed = *failed || (string != NULL && copy == NULL);
-    return copy;
-}
-
 enum hn_status hn_identity_copy(struct hn_identity *to, const struct hn_identity *from,
                                 struct hn_error *err)
 {
-    bool failed = false;
-    hn_identity_init(to);
-    to->kernel = copy_string(from->kernel, &failed);
-    to->signature = copy_string(from->signature, &failed);
-    to->regime = copy_string(from->regime, &failed);
-    to->objective = copy_string(from->objective, &failed);
-    to->device = from->device;
-    enum hn_status status =
-        failed ? hn_fail_memory(err) : hn_bindings_copy(&to->problem, &from->problem, err);
-    if (status != HN_OK)
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *to = (struct hn_identity){.kernel = hn_copy_string(from->kernel, err),
+                               .signature = hn_copy_string(from->signature, err),
+                               .regime = hn_copy_string(from->regime, err),
+                               .objective = hn_copy_string(from->objective, err),
+                               .device = from->device};
+    if (!hn_failed(err))
+        (void)hn_bindings_copy(&to->problem, &from->problem, err);
+    if (hn_failed(err))
         hn_identity_finish(to);
-    return status;
+    return err->status;
 }
 
 static bool strings_equal(const char *a, const char *b)
@@ -95,9 +89,7 @@ void hn_version_append_difference(struct hn_text *text, const struct hn_version 
 {
     const char *separator = "";
     const struct {
-        const char *name;
-        const char *was;
-        const char *is;
+        const char *name, *was, *is;
         bool is_hash;
     } parts[] = {
         {"driver", was->driver, is->driver, false},

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/statistics.h"
 
 const char *const hn_outcome_names[HN_OUTCOME_COUNT] = {
@@ -20,15 +21,11 @@ const char *hn_outcome_name(enum hn_outcome outcome)
     return hn_outcome_names[outcome];
 }
 
-const char *hn_outcome_meaning(enum hn_outcome outcome)
-{
-    static const char *const meanings[HN_OUTCOME_COUNT] = {
+const char *const hn_outcome_meanings[HN_OUTCOME_COUNT] = {
 #define X(identifier, name, meaning) [identifier] = meaning,
-        HN_OUTCOMES(X)
+    HN_OUTCOMES(X)
 #undef X
-    };
-    return meanings[outcome];
-}
+};
 
 bool hn_outcome_is_open(enum hn_outcome outcome)
 {
@@ -49,13 +46,11 @@ const char *hn_regime_name(enum hn_regime regime)
 
 bool hn_regime_parse(const char *name, enum hn_regime *regime)
 {
-    for (int i = HN_COLD; name != NULL && i <= HN_GRAPH10; i++) {
-        if (strcmp(name, regime_names[i]) != 0)
-            continue;
-        *regime = (enum hn_regime)i;
-        return true;
-    }
-    return false;
+    enum { COUNT = sizeof regime_names / sizeof *regime_names };
+    size_t place = name == NULL ? COUNT : hn_text_place(name, regime_names, COUNT);
+    if (place < COUNT)
+        *regime = (enum hn_regime)place;
+    return place < COUNT;
 }
 
 bool hn_regime_is_deployed(enum hn_regime regime)
@@ -69,16 +64,11 @@ const char *const hn_warning_names[HN_WARNING_COUNT] = {
 #undef X
 };
 
-static const char *const warning_meanings[HN_WARNING_COUNT] = {
+const char *const hn_warning_meanings[HN_WARNING_COUNT] = {
 #define X(identifier, name, meaning) [identifier] = meaning,
     HN_WARNINGS(X)
 #undef X
 };
-
-const char *hn_warning_meaning(enum hn_warning warning)
-{
-    return warning_meanings[warning];
-}
 
 void hn_warnings_append(struct hn_text *text, unsigned warnings)
 {
@@ -98,11 +88,12 @@ static void read_warnings(struct hn_json_reader *reader, const struct hn_field *
     const json_t *item;
     if (!hn_json_expect(reader, json_is_array(json), field->key, "a list of warnings"))
         return;
-    json_array_foreach(json, index, item) for (int i = 0; i < HN_WARNING_COUNT; i++)
+    json_array_foreach(json, index, item)
     {
-        const char *name = json_string_value(item);
-        if (name != NULL && strcmp(name, hn_warning_names[i]) == 0)
-            *(unsigned *)member |= 1u << i;
+        const char *name = json_is_string(item) ? json_string_value(item) : "";
+        size_t place = hn_text_place(name, hn_warning_names, HN_WARNING_COUNT);
+        if (place < HN_WARNING_COUNT)
+            *(unsigned *)member |= 1u << place;
     }
 }
 
@@ -136,11 +127,6 @@ const char *const hn_suspicion_names[HN_SUSPICION_COUNT] = {
     [HN_SUSPICION_CHECK_FAILED] = "check failed",
 };
 
-int64_t hn_resources_shared_bytes(const struct hn_resources *resources)
-{
-    return (int64_t)resources->shared_bytes + resources->dynamic_shared_bytes;
-}
-
 void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *process,
                            double *medians_us)
 {
@@ -171,43 +157,29 @@ void hn_record_finish(struct hn_record *record)
     hn_record_init(record);
 }
 
-/* The copy of so many bytes; false when out of memory. None of nothing. */
-static bool copy_bytes(void *to, const void *from, size_t size)
-{
-    void *copy = size == 0 ? NULL : malloc(size);
-    if (copy != NULL)
-        memcpy(copy, from, size);
-    memcpy(to, &copy, sizeof copy);
-    return copy != NULL || size == 0;
-}
-
-static bool copy_string(char **to, const char *from)
-{
-    return copy_bytes(to, from, from == NULL ? 0 : strlen(from) + 1);
-}
-
 enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from,
                               struct hn_error *err)
 {
-    struct hn_record copy = *from;
-    copy.message = NULL;
-    copy.original = NULL;
-    hn_bindings_init(&copy.point);
-    hn_bindings_init(&copy.metrics);
-    hn_bindings_init(&copy.observed);
+    struct hn_error own;
     const struct hn_timing *timing = &from->timing;
-    copy.timing.samples_us = NULL;
-    bool copied = copy_string(&copy.message, from->message) &&
-                  copy_string(&copy.original, from->original) &&
-                  copy_bytes(&copy.timing.samples_us, timing->samples_us,
-                             timing->sample_count * sizeof *timing->samples_us) &&
-                  hn_bindings_copy(&copy.point, &from->point, err) == HN_OK &&
-                  hn_bindings_copy(&copy.metrics, &from->metrics, err) == HN_OK &&
-                  hn_bindings_copy(&copy.observed, &from->observed, err) == HN_OK;
-    if (!copied)
-        hn_record_finish(&copy);
-    *to = copy;
-    return copied ? HN_OK : hn_fail_memory(err);
+    const size_t size = timing->sample_count * sizeof *timing->samples_us;
+    err = hn_error_begin(err, &own);
+    *to = *from;
+    to->message = hn_copy_string(from->message, err);
+    to->original = hn_copy_string(from->original, err);
+    to->timing.samples_us = size == 0 ? NULL : hn_made(malloc(size), err);
+    if (to->timing.samples_us != NULL)
+        memcpy(to->timing.samples_us, timing->samples_us, size);
+    struct hn_bindings *const copies[] = {&to->point, &to->metrics, &to->observed};
+    const struct hn_bindings *const lists[] = {&from->point, &from->metrics, &from->observed};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        hn_bindings_init(copies[i]);
+        if (!hn_failed(err))
+            (void)hn_bindings_copy(copies[i], lists[i], err);
+    }
+    if (hn_failed(err))
+        hn_record_finish(to);
+    return err->status;
 }
 
 void hn_record_fail(struct hn_record *record, enum hn_outcome outcome, const char *format, ...)

@@ -42,8 +42,8 @@ extern const char *const hn_outcome_names[HN_OUTCOME_COUNT];
 const char *hn_outcome_name(enum hn_outcome outcome);
 /* Whether it says neither how fast the variant is nor that it fails. */
 bool hn_outcome_is_open(enum hn_outcome outcome);
-/* What it means, in some words. */
-const char *hn_outcome_meaning(enum hn_outcome outcome);
+/* What each means, in some words. */
+extern const char *const hn_outcome_meanings[HN_OUTCOME_COUNT];
 
 /* What a launch finds and what is in its time. Cold and warm: the kernels alone, with an L2 cache that was flushed, or as
  * the launch before left it. The others are as programs launch, one behind the other, and what launching costs is in the
@@ -77,7 +77,7 @@ enum hn_warning {
 };
 
 extern const char *const hn_warning_names[HN_WARNING_COUNT];
-const char *hn_warning_meaning(enum hn_warning warning);
+extern const char *const hn_warning_meanings[HN_WARNING_COUNT];
 
 /* "serialised, injected"; nothing of none. */
 void hn_warnings_append(struct hn_text *text, unsigned warnings);
@@ -210,9 +210,6 @@ void hn_observed_flag(struct hn_bindings *observed, const char *name, struct hn_
 void hn_observed_replace(struct hn_bindings *observed, const char *group, const struct hn_bindings *from,
                          struct hn_error *err);
 void hn_observed_drop(struct hn_bindings *observed, const char *group);
-
-/* What a block has of shared memory, static and dynamic. */
-int64_t hn_resources_shared_bytes(const struct hn_resources *resources);
 
 /* What another process has measured. The medians of those before are in `medians_us`, which is sorted and has room for one more. */
 void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *process, double *medians_us);

@@ -85,7 +85,7 @@ static void read_bindings(struct hn_json_reader *reader, const struct hn_field *
                           const json_t *json, void *member)
 {
     (void)field;
-    hn_json_take(reader, hn_bindings_from_json(json, member, reader->err));
+    (void)hn_bindings_from_json(json, member, reader->err);
 }
 
 static void build_bindings(struct hn_builder *object, const struct hn_field *field,
@@ -150,24 +150,17 @@ static void build_value(struct hn_builder *object, const char *name, const struc
 
 json_t *hn_observed_to_json(const struct hn_bindings *observed, const char *group)
 {
-    size_t end;
+    enum { FIRST = sizeof first / sizeof *first };
+    size_t end, in_group;
     size_t begin = hn_observed_range(observed, group, &end);
     struct hn_builder object = hn_build_object();
-    bool written[sizeof first / sizeof *first] = {false};
-    for (size_t i = 0; begin < end && i < sizeof first / sizeof *first; i++) {
-        const struct hn_value *value = hn_bindings_get(observed, first[i]);
-        written[i] = value != NULL && strncmp(first[i], group, strlen(group)) == 0 &&
-                     first[i][strlen(group)] == '.';
-        if (written[i])
-            build_value(&object, first[i], value);
-    }
-    for (size_t i = begin; i < end; i++) {
-        bool again = false;
-        for (size_t k = 0; k < sizeof first / sizeof *first; k++)
-            again = again || (written[k] && strcmp(first[k], observed->names[i]) == 0);
-        if (!again)
+    for (size_t i = 0; i < FIRST; i++)
+        for (in_group = begin; in_group < end; in_group++)
+            if (strcmp(observed->names[in_group], first[i]) == 0)
+                build_value(&object, first[i], &observed->values[in_group]);
+    for (size_t i = begin; i < end; i++)
+        if (!hn_text_is_among(observed->names[i], first, FIRST))
             build_value(&object, observed->names[i], &observed->values[i]);
-    }
     return hn_build_finish(&object);
 }
 
@@ -314,38 +307,27 @@ static bool is_compiled(const void *record)
     return ((const struct hn_record *)record)->resources.known;
 }
 
-static bool is_measured(const void *record)
-{
-    return !hn_fields_are_empty(&timing_structure, &((const struct hn_record *)record)->timing);
-}
-
 static bool is_suspected(const void *record)
 {
     return ((const struct hn_record *)record)->suspicion != HN_SUSPICION_NONE;
 }
 
-static void clean(char *text)
-{
-    if (text != NULL)
-        hn_gate_clean(text);
-}
-
 static void check_record(struct hn_json_reader *reader, void *owner)
 {
     struct hn_record *record = owner;
+    char *const texts[] = {record->message, record->original, record->host, record->card};
     (void)reader;
-    clean(record->message);
-    clean(record->original);
-    clean(record->host);
-    clean(record->card);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i] != NULL)
+            hn_gate_clean(texts[i]);
 }
 
 static const struct hn_field record_fields[] = {
     {.key = "point", .needed = true, HN_OWN(hn_record, point, hn_bindings_field)},
     {.key = "outcome", .needed = true, HN_CHOICE(hn_record, outcome, hn_outcome_names)},
     {ALWAYS(hn_record, code_hash, HN_FIELD_HASH)},
-    {.key = "verdict", HN_STRUCT(hn_record, verdict, verdict_structure)},
-    {.key = "costs", HN_STRUCT(hn_record, costs, costs_structure)},
+    {.key = "verdict", .always = true, HN_STRUCT(hn_record, verdict, verdict_structure)},
+    {.key = "costs", .always = true, HN_STRUCT(hn_record, costs, costs_structure)},
     {.key = "metrics", HN_OWN(hn_record, metrics, hn_bindings_field)},
     {.key = "counters", HN_OWN(hn_record, observed, observed_field)},
     {ALWAYS(hn_record, objective, HN_FIELD_REAL)},
@@ -358,7 +340,7 @@ static const struct hn_field record_fields[] = {
     {.key = "resources",
      HN_STRUCT(hn_record, resources, hn_resources_structure),
      .told = is_compiled},
-    {.key = "timing", HN_STRUCT(hn_record, timing, timing_structure), .told = is_measured},
+    {.key = "timing", HN_STRUCT(hn_record, timing, timing_structure)},
     {.key = "staging", HN_OWN(hn_record, observed, observed_field)},
     {.key = "energy", HN_OWN(hn_record, observed, observed_field)},
     {IF_ANY(hn_record, estimated_w, HN_FIELD_AMOUNT)},
@@ -403,28 +385,21 @@ static bool is_part(const char *key)
 {
     static const char *const parts[] = {"point",  "verdict", "costs",     "metrics",
                                         "timing", "time",    "resources", "objective"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strcmp(key, parts[i]) == 0)
-            return true;
-    return false;
+    return hn_text_is_among(key, parts, sizeof parts / sizeof *parts);
 }
 
 json_t *hn_record_to_json(const struct hn_record *record)
 {
-    json_t *json = hn_fields_to_json(&record_structure, record);
-    bool failed = json == NULL;
-    for (size_t i = 0; i < record->observed.count && !failed; i++) {
+    struct hn_builder object = {hn_fields_to_json(&record_structure, record), false};
+    object.failed = object.json == NULL;
+    for (size_t i = 0; i < record->observed.count; i++) {
         const char *name = record->observed.names[i];
-        char group[160];
+        char group[NAME_SIZE];
         snprintf(group, sizeof group, "%.*s", (int)strcspn(name, "."), name);
-        if (json_object_get(json, group) == NULL)
-            failed = json_object_set_new(json, group,
-                                         hn_observed_to_json(&record->observed, group)) != 0;
+        if (json_object_get(object.json, group) == NULL)
+            hn_build_set(&object, group, hn_observed_to_json(&record->observed, group));
     }
-    if (!failed)
-        return json;
-    json_decref(json);
-    return NULL;
+    return hn_build_finish(&object);
 }
 
 enum hn_status hn_record_from_json(const json_t *json, const char *objective,
@@ -432,18 +407,14 @@ enum hn_status hn_record_from_json(const json_t *json, const char *objective,
 {
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    struct hn_json_reader reader = {"record", HN_OK, err, NULL};
     const char *key;
     json_t *item;
-    hn_fields_read(&reader, &record_structure, json, record);
-    if (reader.status != HN_OK)
-        return reader.status;
+    hn_fields_read("record", &record_structure, json, record, err);
     json_object_foreach((json_t *)(uintptr_t)json, key, item)
     {
-        if (json_is_object(item) && !is_part(key))
+        if (!hn_failed(err) && json_is_object(item) && !is_part(key))
             read_observed(&record->observed, key, item, err);
     }
-    if (!hn_failed(err))
-        hn_gate_record(record, objective, err);
+    hn_gate_record(record, objective, err);
     return err->status;
 }

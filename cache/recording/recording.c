@@ -1,31 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/recording/recording.h"
 
+#include <float.h>
 #include <limits.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording_internal.h"
 
 enum { RECORDING_FORMAT = 1 };
-
-void hn_recording_finish(struct hn_recording *recording)
-{
-    hn_identity_finish(&recording->identity);
-    for (size_t i = 0; i < recording->parameter_count; i++)
-        free(recording->parameters[i]);
-    free(recording->parameters);
-    hn_records_free(&recording->records);
-    hn_stored_plan_free(&recording->plan);
-    if (recording->rule != NULL)
-        hn_rule_finish(recording->rule);
-    free(recording->rule);
-    free(recording->command);
-    free(recording->date);
-    *recording = (struct hn_recording){.from_hone = false};
-}
 
 static void read_format(struct hn_json_reader *reader, const struct hn_field *field,
                         const json_t *json, void *member)
@@ -33,10 +22,9 @@ static void read_format(struct hn_json_reader *reader, const struct hn_field *fi
     int format = 0;
     (void)member;
     hn_json_count(reader, json, field->key, 0, INT_MAX, &format);
-    if (reader->status == HN_OK && (format < 1 || format > RECORDING_FORMAT))
-        reader->status =
-            hn_fail(reader->err, HN_EFORMAT, "it has format %d, this Hone knows up to %d", format,
-                    RECORDING_FORMAT);
+    if (!hn_failed(reader->err) && (format < 1 || format > RECORDING_FORMAT))
+        hn_fail(reader->err, HN_EFORMAT, "it has format %d, this Hone knows up to %d", format,
+                RECORDING_FORMAT);
 }
 
 static void build_format(struct hn_builder *object, const struct hn_field *field,
@@ -46,61 +34,7 @@ static void build_format(struct hn_builder *object, const struct hn_field *field
     hn_build_set(object, field->key, json_integer(RECORDING_FORMAT));
 }
 
-static void read_source(struct hn_json_reader *reader, const struct hn_field *field,
-                        const json_t *json, void *member)
-{
-    (void)field;
-    hn_json_take(reader, hn_stored_plan_from_json(json, member, reader->err));
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
-/* Where files lay says nothing elsewhere. */
-static void strip_folder(json_t *object, const char *key)
-{
-    const char *path = json_string_value(json_object_get(object, key));
-    if (path != NULL)
-        (void)json_object_set_new(object, key, json_string(base_name(path)));
-}
-
-static void build_source(struct hn_builder *object, const struct hn_field *field,
-                         const void *member)
-{
-    json_t *source = hn_stored_plan_to_json(member);
-    json_t *plan = json_object_get(source, "plan");
-    strip_folder(json_array_get(json_object_get(source, "files"), 0), "name");
-    strip_folder(plan, "template");
-    strip_folder(json_object_get(plan, "reference"), "template");
-    (void)json_object_del(plan, "config");
-    hn_build_set(object, field->key, source);
-}
-
-static void read_rule(struct hn_json_reader *reader, const struct hn_field *field,
-                      const json_t *json, void *member)
-{
-    struct hn_rule *rule = calloc(1, sizeof *rule);
-    (void)field;
-    *(struct hn_rule **)member = rule;
-    if (rule == NULL) {
-        hn_json_take(reader, hn_fail_memory(reader->err));
-        return;
-    }
-    hn_rule_init(rule);
-    hn_json_take(reader, hn_rule_from_json(json, rule, reader->err));
-}
-
-static void build_rule(struct hn_builder *object, const struct hn_field *field, const void *member)
-{
-    hn_build_set(object, field->key, hn_rule_to_json(*(struct hn_rule *const *)member));
-}
-
-static const struct hn_field_own rule = {read_rule, build_rule, NULL};
 static const struct hn_field_own format = {read_format, build_format, NULL};
-static const struct hn_field_own source = {read_source, build_source, NULL};
 
 static bool has_plan(const void *recording)
 {
@@ -112,39 +46,32 @@ static bool has_rule(const void *recording)
     return ((const struct hn_recording *)recording)->rule != NULL;
 }
 
-static void check_line(struct hn_json_reader *reader, const char *what, const char *line)
-{
-    if (reader->status == HN_OK && line != NULL)
-        hn_gate_line(what, line, HN_COMMAND_MOST, reader->err);
-    hn_json_take(reader, reader->err->status);
-}
-
 static void check_head(struct hn_json_reader *reader, void *owner)
 {
     const struct hn_recording *recording = owner;
-    check_line(reader, "command", recording->command);
-    check_line(reader, "date", recording->date);
-    if (reader->status == HN_OK && recording->rule != NULL && recording->identity.problem.count > 0)
-        hn_json_take(reader,
-                     hn_fail(reader->err, HN_EFORMAT,
-                             "it has a rule of a family and a problem, expected one of them"));
+    if (recording->command != NULL)
+        hn_gate_line("command", recording->command, HN_COMMAND_MOST, reader->err);
+    if (recording->date != NULL)
+        hn_gate_line("date", recording->date, HN_COMMAND_MOST, reader->err);
+    if (!hn_failed(reader->err) && recording->rule != NULL && recording->identity.problem.count > 0)
+        hn_fail(reader->err, HN_EFORMAT,
+                "it has a rule of a family and a problem, expected one of them");
 }
 
+#define NEEDED(name) .key = name, .needed = true
 #define STRING(member) .kind = HN_FIELD_STRING, HN_AT(hn_recording, member)
 
 /* The "hone" object at the top. */
 static const struct hn_field head_fields[] = {
-    {.key = "format", .needed = true, .kind = HN_FIELD_OWN, .of = &format},
-    {.key = "signature", .needed = true, STRING(identity.signature)},
-    {.key = "problem", .needed = true, HN_OWN(hn_recording, identity.problem, hn_bindings_field)},
-    {.key = "regime", .needed = true, STRING(identity.regime)},
-    {.key = "objective", .needed = true, STRING(identity.objective)},
-    {.key = "device",
-     .needed = true,
-     HN_STRUCT(hn_recording, identity.device, hn_device_identity_structure)},
-    {.key = "version", .needed = true, HN_STRUCT(hn_recording, version, hn_version_structure)},
-    {.key = "source", HN_OWN(hn_recording, plan, source), .told = has_plan},
-    {.key = "rule", HN_OWN(hn_recording, rule, rule), .told = has_rule},
+    {NEEDED("format"), .kind = HN_FIELD_OWN, .of = &format},
+    {NEEDED("signature"), STRING(identity.signature)},
+    {NEEDED("problem"), HN_OWN(hn_recording, identity.problem, hn_bindings_field)},
+    {NEEDED("regime"), STRING(identity.regime)},
+    {NEEDED("objective"), STRING(identity.objective)},
+    {NEEDED("device"), HN_STRUCT(hn_recording, identity.device, hn_device_identity_structure)},
+    {NEEDED("version"), HN_STRUCT(hn_recording, version, hn_version_structure)},
+    {.key = "source", HN_STRUCT(hn_recording, plan, hn_stored_plan_structure), .told = has_plan},
+    {.key = "rule", .kind = HN_FIELD_POINTER, .of = &hn_rule_structure, HN_AT(hn_recording, rule)},
     {.key = "learnt", .kind = HN_FIELD_REAL, HN_AT(hn_recording, learnt), .told = has_rule},
     {.key = "command", STRING(command)},
     {.key = "date", STRING(date)},
@@ -152,93 +79,465 @@ static const struct hn_field head_fields[] = {
 static const struct hn_structure head_structure =
     HN_STRUCTURE(hn_recording, head_fields, check_head);
 
-static const struct hn_field parameter_fields[] = {
-    {.key = "", .needed = true, .kind = HN_FIELD_WORD}};
+static const struct hn_field parameter_fields[] = {{NEEDED(""), .kind = HN_FIELD_WORD}};
 static const struct hn_structure parameter_list = {sizeof(char *), parameter_fields, 1, NULL, NULL};
 
 /* What is around it, as Kernel Tuner has it too. */
 static const struct hn_field root_fields[] = {
-    {.key = "kernel_name", .needed = true, STRING(identity.kernel)},
-    {.key = "tune_params_keys",
-     .needed = true,
+    {NEEDED("kernel_name"), STRING(identity.kernel)},
+    {NEEDED("tune_params_keys"),
      HN_LIST(hn_recording, parameters, parameter_count, parameter_list)},
     {.key = "hone", .kind = HN_FIELD_STRUCT, .of = &head_structure},
 };
 static const struct hn_structure root_structure = HN_STRUCTURE(hn_recording, root_fields, NULL);
 
-/* Kernel Tuner knows the problem as a size in up to three dimensions, without names. */
-static void read_problem_size(struct hn_json_reader *reader, const json_t *json,
-                              struct hn_bindings *problem)
+void hn_recording_finish(struct hn_recording *recording)
 {
-    static const char *const names[] = {"problem_size_x", "problem_size_y", "problem_size_z"};
-    size_t count = json_is_array(json) ? json_array_size(json) : 1;
-    for (size_t i = 0; reader->status == HN_OK && i < count && i < 3; i++) {
-        const json_t *item = json_is_array(json) ? json_array_get(json, i) : json;
-        struct hn_value value = hn_integer(json_integer_value(item));
-        if (json_is_integer(item))
-            hn_json_take(reader, hn_bindings_set(problem, names[i], &value, reader->err));
+    hn_fields_finish(&root_structure, recording);
+    hn_records_free(&recording->records);
+    *recording = (struct hn_recording){.from_hone = false};
+}
+
+/* The costs of a row, as Kernel Tuner and as Hone call them. */
+static const struct {
+    const char *name;
+    const char *key;
+    size_t offset;
+} costs[] = {
+    {"compile_time", "compile_ms", offsetof(struct hn_costs, compile_ms)},
+    {"verification_time", "verify_ms", offsetof(struct hn_costs, verify_ms)},
+    {"benchmark_time", "measure_ms", offsetof(struct hn_costs, measure_ms)},
+};
+enum { COST_COUNT = sizeof costs / sizeof *costs };
+
+static double *cost_of(const struct hn_costs *of, size_t place)
+{
+    return (double *)(void *)((char *)(uintptr_t)of + costs[place].offset);
+}
+
+/* What an outcome is called where no time is: by Kernel Tuner (NULL: there is a time), and in T4.
+ */
+static const struct {
+    const char *failure;
+    const char *invalidity;
+} called[HN_OUTCOME_COUNT] = {
+#define COMPILE "CompilationFailedConfig"
+#define INVALID "InvalidConfig"
+#define RUNTIME "RuntimeFailedConfig"
+    [HN_OUTCOME_OK] = {NULL, "correct"},
+    [HN_OUTCOME_SLOWER] = {NULL, "correct"},
+    [HN_OUTCOME_DUPLICATE] = {NULL, "correct"},
+    [HN_OUTCOME_SKIPPED] = {INVALID, "runtime"},
+    [HN_OUTCOME_COMPILE_STOPPED] = {INVALID, "runtime"},
+    [HN_OUTCOME_INVALID_LAUNCH] = {INVALID, "constraints"},
+    [HN_OUTCOME_COMPILE_ERROR] = {COMPILE, "compile"},
+    [HN_OUTCOME_COMPILE_TIMEOUT] = {COMPILE, "timeout"},
+    [HN_OUTCOME_COMPILE_CRASH] = {COMPILE, "compile"},
+    [HN_OUTCOME_LAUNCH_ERROR] = {RUNTIME, "runtime"},
+    [HN_OUTCOME_WRONG_RESULT] = {RUNTIME, "correctness"},
+    [HN_OUTCOME_OUT_OF_BOUNDS] = {RUNTIME, "correctness"},
+    [HN_OUTCOME_DEVICE_FAULT] = {RUNTIME, "runtime"},
+    [HN_OUTCOME_RUN_TIMEOUT] = {RUNTIME, "timeout"},
+    [HN_OUTCOME_OUT_OF_MEMORY] = {RUNTIME, "runtime"},
+    [HN_OUTCOME_WORKER_CRASH] = {RUNTIME, "runtime"},
+};
+
+/* Whether it is a parameter, or one of Kernel Tuner's members of a row; what else is a number is a
+ * metric. */
+static bool has_member(const struct hn_recording *recording, const char *name)
+{
+    static const char *const members[] = {
+        "time",           "times",         "compile_time",   "verification_time",
+        "benchmark_time", "strategy_time", "framework_time", "timestamp",
+        "hone",
+    };
+    return hn_text_is_among(name, members, sizeof members / sizeof *members) ||
+           hn_text_is_among(name, (const char *const *)recording->parameters,
+                            recording->parameter_count);
+}
+
+/* "2026-11-21 09:54:05.502007+00:00", as Kernel Tuner stamps its rows. */
+static json_t *timestamp(double time)
+{
+    /* up to the year 9999; a record from elsewhere may hold anything */
+    double whole = time >= 0 && time < 253402300800.0 ? floor(time) : 0;
+    if (whole == 0)
+        time = 0;
+    int microseconds = (int)lround((time - whole) * 1e6);
+    time_t seconds = (time_t)whole + microseconds / 1000000;
+    struct tm parts;
+    char date[32] = "1970-01-01 00:00:00";
+    if (gmtime_r(&seconds, &parts) != NULL)
+        (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &parts);
+    return json_sprintf("%s.%06d+00:00", date, microseconds % 1000000);
+}
+
+/* Microseconds as milliseconds; false when no number of milliseconds gives exactly these back. */
+static bool milliseconds(double us, double *ms)
+{
+    *ms = us / 1000;
+    const double candidates[] = {*ms, nextafter(*ms, -INFINITY), nextafter(*ms, INFINITY)};
+    for (int i = 0; i < 3; i++) {
+        if (candidates[i] * 1000 == us) {
+            *ms = candidates[i];
+            return isfinite(us);
+        }
+    }
+    return false;
+}
+
+static json_t *samples_in_ms(const struct hn_timing *timing, bool *exact)
+{
+    struct hn_builder times = hn_build_array();
+    *exact = true;
+    for (size_t i = 0; i < timing->sample_count; i++) {
+        double ms;
+        if (!milliseconds(timing->samples_us[i], &ms))
+            *exact = false;
+        hn_build_append(&times, json_real(isfinite(ms) ? ms : 0));
+    }
+    return hn_build_finish(&times);
+}
+
+/* Sets time and times, and takes out of the hone object what they say exactly. */
+static void write_times(struct hn_builder *row, json_t *hone, const struct hn_record *record)
+{
+    const char *failure = called[record->outcome].failure;
+    json_t *timing = json_object_get(hone, "timing");
+    double ms;
+    bool exact = milliseconds(record->timing.median_us, &ms);
+    if (failure != NULL || !isfinite(ms)) {
+        hn_build_string(row, "time", failure != NULL ? failure : RUNTIME);
+        return;
+    }
+    hn_build_set(row, "time", json_real(ms));
+    if (exact)
+        (void)json_object_del(timing, "median_us");
+    if (record->timing.sample_count == 0)
+        return;
+    hn_build_set(row, "times", samples_in_ms(&record->timing, &exact));
+    if (exact)
+        (void)json_object_del(timing, "samples_us");
+}
+
+/* The row of a record; NULL when out of memory. */
+static json_t *write_row(const struct hn_recording *recording, const struct hn_record *record)
+{
+    struct hn_builder row = hn_build_object();
+    json_t *hone = hn_record_to_json(record);
+    bool finite = true;
+    for (size_t i = 0; i < recording->parameter_count; i++) {
+        const char *name = recording->parameters[i];
+        hn_build_set(&row, name, hn_value_to_json(hn_bindings_get(&record->point, name)));
+    }
+    write_times(&row, hone, record);
+    for (size_t i = 0; i < COST_COUNT; i++)
+        finite = finite && isfinite(*cost_of(&record->costs, i));
+    for (size_t i = 0; i < COST_COUNT; i++)
+        hn_build_set(&row, costs[i].name, json_real(finite ? *cost_of(&record->costs, i) : 0));
+    hn_build_set(&row, "strategy_time", json_integer(0));
+    hn_build_set(&row, "framework_time", json_integer(0));
+    hn_build_set(&row, "timestamp", timestamp(record->time));
+    for (size_t i = 0; i < record->metrics.count; i++) {
+        /* A copy that Kernel Tuner's tools find; the hone object holds what counts. */
+        if (!has_member(recording, record->metrics.names[i]))
+            hn_build_set(&row, record->metrics.names[i],
+                         hn_value_to_json(&record->metrics.values[i]));
+    }
+    if (finite)
+        (void)json_object_del(hone, "costs");
+    (void)json_object_del(hone, "point");
+    hn_build_set(&row, "hone", hone);
+    return hn_build_finish(&row);
+}
+
+/* 0 for what is no time. */
+static double parse_timestamp(const char *string)
+{
+    struct tm parts = {0};
+    double fraction = 0;
+    int hours = 0;
+    int minutes = 0;
+    const char *rest = string == NULL ? NULL : strptime(string, "%Y-%m-%d", &parts);
+    if (rest != NULL && (*rest == ' ' || *rest == 'T'))
+        rest = strptime(rest + 1, "%H:%M:%S", &parts);
+    if (rest == NULL)
+        return 0;
+    if (*rest == '.') {
+        char *end;
+        fraction = hn_c_strtod(rest, &end);
+        rest = end;
+    }
+    double offset = 0;
+    if ((*rest == '+' || *rest == '-') && sscanf(rest + 1, "%2d:%2d", &hours, &minutes) == 2)
+        offset = (*rest == '+' ? 1 : -1) * (hours * 3600.0 + minutes * 60.0);
+    return (double)timegm(&parts) + fraction - offset;
+}
+
+enum hn_outcome hn_row_outcome(const json_t *row, double *ms, const char **reason)
+{
+    static const struct {
+        const char *name;
+        enum hn_outcome outcome;
+    } failures[] = {
+        {COMPILE, HN_OUTCOME_COMPILE_ERROR},
+        {RUNTIME, HN_OUTCOME_LAUNCH_ERROR},
+        {INVALID, HN_OUTCOME_INVALID_LAUNCH},
+        {"ErrorConfig", HN_OUTCOME_LAUNCH_ERROR},
+    };
+    static const double failed_from_ms = 1e19;
+    static const double shortest_ms = 1e-6;
+    const json_t *time = json_object_get(row, "time");
+    const char *name;
+    json_t *member;
+    *reason = "";
+    *ms = json_is_number(time) ? json_number_value(time) : NAN;
+    if (*ms >= shortest_ms && *ms < failed_from_ms)
+        return HN_OUTCOME_OK;
+    *reason = json_is_string(time) ? json_string_value(time)
+              : *ms < shortest_ms  ? "the time is not above 0"
+                                   : "Kernel Tuner noted no time";
+    *ms = NAN;
+    json_object_foreach((json_t *)(uintptr_t)row, name, member)
+    {
+        const char *text = json_string_value(member);
+        for (size_t i = 0; text != NULL && i < sizeof failures / sizeof *failures; i++) {
+            if (strcmp(failures[i].name, text) != 0)
+                continue;
+            *reason = text;
+            return failures[i].outcome;
+        }
+    }
+    return HN_OUTCOME_LAUNCH_ERROR;
+}
+
+/* Into an array of its own, in microseconds. */
+static void read_samples(const json_t *times, struct hn_timing *timing, struct hn_error *err)
+{
+    struct hn_json_reader reader = {"row", err, NULL};
+    size_t count = json_array_size(times);
+    if (hn_failed(err) || count == 0)
+        return;
+    timing->samples_us = hn_made(calloc(count, sizeof *timing->samples_us), err);
+    for (size_t i = 0; !hn_failed(err) && i < count; i++) {
+        double ms = 0;
+        hn_json_finite(&reader, json_array_get(times, i), "times", &ms);
+        timing->samples_us[i] = ms * 1000;
+        timing->sample_count = i + 1;
     }
 }
 
-/* What only Hone's files say. */
-static void read_kernel_tuner(struct hn_json_reader *reader, const json_t *root,
-                              struct hn_recording *recording)
+static int compare_reals(const void *a, const void *b)
 {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The rank from either end, counted from 0, between which the median lies with 95% probability,
+ * whatever the distribution: a sample is below the median as often as a coin shows heads. */
+static size_t median_rank(size_t count)
+{
+    enum { EXACT = 1000 };
+    if (count > EXACT)
+        return (size_t)((double)count / 2 - 0.98 * sqrt((double)count));
+    double probability = pow(0.5, (double)count);
+    double below = probability;
+    size_t rank = 0;
+    while (below + probability * (double)(count - rank) / (double)(rank + 1) <= 0.025) {
+        probability *= (double)(count - rank) / (double)(rank + 1);
+        below += probability;
+        rank++;
+    }
+    return rank;
+}
+
+/* Kernel Tuner's time is a mean, which may lie outside the interval of the median, and in some
+ * files times are of something else than time: then the interval is opened up to hold it, and the
+ * record is flagged. */
+static void set_interval(struct hn_timing *timing, struct hn_error *err)
+{
+    size_t count = timing->sample_count;
+    timing->low_us = timing->median_us;
+    timing->high_us = timing->median_us;
+    double *sorted =
+        hn_failed(err) || count < 2 ? NULL : hn_made(calloc(count, sizeof *sorted), err);
+    if (sorted == NULL)
+        return;
+    memcpy(sorted, timing->samples_us, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_reals);
+    size_t rank = median_rank(count);
+    timing->low_us = fmin(timing->median_us, sorted[rank]);
+    timing->high_us = fmax(timing->median_us, sorted[count - 1 - rank]);
+    timing->unstable = timing->median_us < sorted[0] || timing->median_us > sorted[count - 1];
+    free(sorted);
+}
+
+static void read_kernel_tuner_row(const struct hn_recording *recording, const json_t *row,
+                                  struct hn_record *record, struct hn_error *err)
+{
+    double ms;
+    const char *reason, *name;
+    json_t *item;
+    enum hn_outcome outcome = hn_row_outcome(row, &ms, &reason);
+    for (size_t i = 0; i < COST_COUNT; i++)
+        *cost_of(&record->costs, i) = json_number_value(json_object_get(row, costs[i].name));
+    record->time = parse_timestamp(json_string_value(json_object_get(row, "timestamp")));
+    record->verdict.kind = HN_NOT_RECORDED;
+    for (size_t i = 0; !hn_failed(err) && i < recording->parameter_count; i++) {
+        struct hn_value value;
+        const char *parameter = recording->parameters[i];
+        if (hn_value_from_json(json_object_get(row, parameter), &value, err) == HN_OK)
+            (void)hn_bindings_set(&record->point, parameter, &value, err);
+    }
+    if (outcome != HN_OUTCOME_OK) {
+        hn_record_fail(record, outcome, "%s", reason);
+        return;
+    }
+    record->timing.median_us = ms * 1000;
+    record->timing.batch = 1;
+    record->objective = record->timing.median_us;
+    read_samples(json_object_get(row, "times"), &record->timing, err);
+    set_interval(&record->timing, err);
+    json_object_foreach((json_t *)(uintptr_t)row, name, item)
+    {
+        struct hn_value value = hn_real(json_number_value(item));
+        if (!hn_failed(err) && json_is_number(item) && hn_text_is_word(name) &&
+            !has_member(recording, name))
+            (void)hn_bindings_set(&record->metrics, name, &value, err);
+    }
+}
+
+/* Puts back into the hone object what write_row said by the row's own members, all but the samples.
+ */
+static void complete(const struct hn_recording *recording, const json_t *row, json_t *hone,
+                     struct hn_error *err)
+{
+    struct hn_builder point = hn_build_object();
+    struct hn_builder spent = hn_build_object();
+    json_t *timing = json_object_get(hone, "timing");
+    const json_t *time = json_object_get(row, "time");
+    for (size_t i = 0; i < recording->parameter_count; i++)
+        hn_build_set(&point, recording->parameters[i],
+                     json_incref(json_object_get(row, recording->parameters[i])));
+    for (size_t i = 0; i < COST_COUNT; i++)
+        if (json_object_get(row, costs[i].name) != NULL)
+            hn_build_set(&spent, costs[i].key, json_incref(json_object_get(row, costs[i].name)));
+    struct hn_builder object = {hone, false};
+    hn_build_set(&object, "point", hn_build_finish(&point));
+    json_t *own = hn_build_finish(&spent);
+    if (json_object_get(hone, "costs") == NULL)
+        hn_build_set(&object, "costs", own);
+    else
+        json_decref(own);
+    if (json_is_object(timing) && json_object_get(timing, "median_us") == NULL &&
+        json_is_number(time))
+        (void)json_object_set_new(timing, "median_us",
+                                  json_real(fmin(json_number_value(time) * 1000, DBL_MAX)));
+    if (object.failed)
+        hn_fail_memory(err);
+}
+
+static void read_hone_row(const struct hn_recording *recording, const json_t *row,
+                          struct hn_record *record, struct hn_error *err)
+{
+    struct hn_json_reader reader = {"row", err, NULL};
+    json_t *hone = json_object_get(row, "hone");
+    const json_t *time = json_object_get(row, "time");
+    const json_t *median = json_object_get(json_object_get(hone, "timing"), "median_us");
+    double ms = json_number_value(time);
+    double us = json_number_value(median);
+    if (!hn_json_expect(&reader, json_is_object(hone), "hone", "an object"))
+        return;
+    /* Where the hone object repeats the row's time, more exactly, it is the same time. */
+    if (json_is_number(time) && json_is_number(median) &&
+        !(fabs(ms * 1000 - us) <= 1e-9 * fabs(us)))
+        hn_fail(err, HN_EFORMAT, "'time' is %g ms, 'median_us' is %g us, expected the same", ms,
+                us);
+    else
+        complete(recording, row, hone, err);
+    if (!hn_failed(err))
+        (void)hn_record_from_json(hone, recording->identity.objective, record, err);
+    if (json_object_get(hone, "timing") != NULL && record->timing.sample_count == 0)
+        read_samples(json_object_get(row, "times"), &record->timing, err);
+}
+
+void hn_row_read(const struct hn_recording *recording, const json_t *row, struct hn_record *record,
+                 struct hn_error *err)
+{
+    if (!json_is_object(row))
+        hn_fail(err, HN_EFORMAT, "the row is %s, expected an object", hn_json_type_name(row));
+    for (size_t i = 0; i < recording->parameter_count && !hn_failed(err); i++)
+        if (json_object_get(row, recording->parameters[i]) == NULL)
+            hn_fail(err, HN_EFORMAT, "parameter '%s' is missing", recording->parameters[i]);
+    if (!hn_failed(err) && recording->from_hone)
+        read_hone_row(recording, row, record, err);
+    else if (!hn_failed(err))
+        read_kernel_tuner_row(recording, row, record, err);
+    hn_gate_record(record, recording->identity.objective, err);
+}
+
+/* What only Hone's files say. Kernel Tuner knows the problem as a size in up to three dimensions,
+ * without names. */
+static void read_kernel_tuner(const json_t *root, struct hn_recording *recording,
+                              struct hn_error *err)
+{
+    static const char *const names[] = {"problem_size_x", "problem_size_y", "problem_size_z"};
+    struct hn_json_reader reader = {"recording", err, NULL};
     struct hn_identity *identity = &recording->identity;
     struct hn_device_identity *device = &identity->device;
     const json_t *name = json_object_get(root, "device_name");
-    identity->signature = strdup("");
-    identity->regime = strdup(HN_REGIME_UNKNOWN);
-    identity->objective = strdup("time");
-    if (identity->signature == NULL || identity->regime == NULL || identity->objective == NULL)
-        hn_json_take(reader, hn_fail_memory(reader->err));
+    const json_t *sizes = json_object_get(root, "problem_size");
+    const size_t count = json_is_array(sizes) ? json_array_size(sizes) : 1;
+    identity->signature = hn_copy_string("", err);
+    identity->regime = hn_copy_string(HN_REGIME_UNKNOWN, err);
+    identity->objective = hn_copy_string("time", err);
     recording->version.protocol = HN_KERNEL_TUNER_PROTOCOL;
     if (!json_is_null(name))
-        hn_json_chars(reader, name, "device_name", sizeof device->name - 1, device->name);
-    read_problem_size(reader, json_object_get(root, "problem_size"), &identity->problem);
+        hn_json_chars(&reader, name, "device_name", sizeof device->name - 1, device->name);
+    for (size_t i = 0; !hn_failed(err) && i < count && i < 3; i++) {
+        const json_t *size = json_is_array(sizes) ? json_array_get(sizes, i) : sizes;
+        struct hn_value value = hn_integer(json_integer_value(size));
+        if (json_is_integer(size))
+            (void)hn_bindings_set(&identity->problem, names[i], &value, err);
+    }
 }
 
-/* seen holds the points so far. A row's key is Kernel Tuner's own, so that it can not stand for the
- * point. */
-static void check_point(const struct hn_record *record, json_t *seen, struct hn_error *err)
-{
-    char *point = hn_bindings_text(&record->point);
-    if (point != NULL && json_object_get(seen, point) != NULL)
-        hn_fail(err, HN_EFORMAT, "the point %.500s is there twice", point);
-    else if (point == NULL || json_object_set_new(seen, point, json_true()) != 0)
-        hn_fail_memory(err);
-    free(point);
-}
-
+/* A row's key is Kernel Tuner's own, so that it can not stand for the point. */
 static void read_rows(const json_t *cache, struct hn_recording *recording, struct hn_error *err)
 {
     const char *key;
     json_t *row;
-    if (!json_is_object(cache))
+    if (!hn_failed(err) && !json_is_object(cache))
         hn_fail(err, HN_EFORMAT, "'cache' is %s, expected an object", hn_json_type_name(cache));
-    recording->records.items = calloc(json_object_size(cache) + 1, sizeof(struct hn_record));
-    json_t *seen = json_object();
-    if (recording->records.items == NULL || seen == NULL)
-        hn_fail_memory(err);
+    if (hn_failed(err))
+        return;
+    recording->records.items =
+        hn_made(calloc(json_object_size(cache) + 1, sizeof(struct hn_record)), err);
+    json_t *seen = hn_made(json_object(), err);
     json_object_foreach((json_t *)(uintptr_t)cache, key, row)
     {
         if (hn_failed(err))
             break;
-        struct hn_error reason = {.status = HN_OK};
+        struct hn_error reason;
+        hn_error_init(&reason);
         struct hn_record *record = &recording->records.items[recording->records.count++];
         hn_record_init(record);
         hn_row_read(recording, row, record, &reason);
-        if (!hn_failed(&reason))
-            check_point(record, seen, &reason);
+        char *point = hn_made(hn_bindings_text(&record->point), &reason);
+        if (!hn_failed(&reason) && json_object_get(seen, point) != NULL)
+            hn_fail(&reason, HN_EFORMAT, "the point %.500s is there twice", point);
+        else if (!hn_failed(&reason) && json_object_set_new(seen, point, json_true()) != 0)
+            hn_fail_memory(&reason);
         if (hn_failed(&reason))
             hn_fail(err, reason.status, "row '%.200s': %.1000s", key, reason.message);
+        free(point);
     }
     json_decref(seen);
 }
 
 static void read_root(const json_t *root, struct hn_recording *recording, struct hn_error *err)
 {
-    struct hn_json_reader reader = {"recording", HN_OK, err, NULL};
     if (!json_is_object(root) || json_object_get(root, "cache") == NULL) {
         hn_fail(err, HN_EFORMAT,
                 "it is neither a recording of Hone nor a cache file of "
@@ -246,30 +545,26 @@ static void read_root(const json_t *root, struct hn_recording *recording, struct
         return;
     }
     recording->from_hone = json_object_get(root, "hone") != NULL;
-    hn_fields_read(&reader, &root_structure, root, recording);
-    if (reader.status == HN_OK && !recording->from_hone)
-        read_kernel_tuner(&reader, root, recording);
-    err->status = reader.status;
+    hn_fields_read("recording", &root_structure, root, recording, err);
+    if (!hn_failed(err) && !recording->from_hone)
+        read_kernel_tuner(root, recording, err);
     hn_gate_identity(&recording->identity, err);
     hn_gate_version(&recording->version, err);
-    if (!hn_failed(err))
-        read_rows(json_object_get(root, "cache"), recording, err);
+    read_rows(json_object_get(root, "cache"), recording, err);
 }
 
 enum hn_status hn_recording_load(const char *path, struct hn_recording *recording,
                                  struct hn_error *err)
 {
     size_t size;
-    struct hn_error own;
-    struct hn_error reason = {.status = HN_OK};
-    err = err == NULL ? &own : err;
+    struct hn_error own, reason;
+    err = hn_error_begin(err, &own);
+    hn_error_init(&reason);
     *recording = (struct hn_recording){.from_hone = false};
-    hn_identity_init(&recording->identity);
-    hn_error_init(err);
     char *text = hn_gzip_read(path, &size, err);
     if (text == NULL)
         return err->status;
-    json_t *root = hn_recording_parse(text, size, true, &reason);
+    json_t *root = hn_recording_parse(text, size, &reason);
     free(text);
     if (root != NULL)
         read_root(root, recording, &reason);
@@ -280,16 +575,42 @@ enum hn_status hn_recording_load(const char *path, struct hn_recording *recordin
     return hn_fail(err, reason.status, "'%s': %.3000s", path, reason.message);
 }
 
-/* Takes json; NULL is an allocation that failed. */
-static void append_member(struct hn_text *text, const char *name, json_t *json)
+/* Takes the JSON; NULL is an allocation that failed. */
+static void append_json(struct hn_text *text, json_t *json)
 {
-    hn_text_printf(text, "\"%s\": ", name);
     if (json == NULL)
         text->failed = true;
     else
         hn_json_append(text, json);
-    hn_text_append(text, ",\n");
     json_decref(json);
+}
+
+static void append_member(struct hn_text *text, const char *name, json_t *json)
+{
+    hn_text_printf(text, "\"%s\": ", name);
+    append_json(text, json);
+    hn_text_append(text, ",\n");
+}
+
+/* Where files lay says nothing elsewhere. */
+static void strip_folder(json_t *object, const char *key)
+{
+    const char *path = json_string_value(json_object_get(object, key));
+    const char *slash = path == NULL ? NULL : strrchr(path, '/');
+    if (slash != NULL)
+        (void)json_object_set_new(object, key, json_string(slash + 1));
+}
+
+static json_t *head_to_json(const struct hn_recording *recording)
+{
+    json_t *head = hn_fields_to_json(&head_structure, recording);
+    json_t *source = json_object_get(head, "source");
+    json_t *plan = json_object_get(source, "plan");
+    strip_folder(json_array_get(json_object_get(source, "files"), 0), "name");
+    strip_folder(plan, "template");
+    strip_folder(json_object_get(plan, "reference"), "template");
+    (void)json_object_del(plan, "config");
+    return head;
 }
 
 static json_t *problem_size(const struct hn_bindings *problem)
@@ -359,7 +680,7 @@ static void append_head(struct hn_text *text, const struct hn_recording *recordi
     append_member(text, "tune_params_keys", parameter_names(recording));
     append_member(text, "tune_params", all_parameter_values(recording));
     append_member(text, "objective", json_stringn(objective, strcspn(objective, " ")));
-    append_member(text, "hone", hn_fields_to_json(&head_structure, recording));
+    append_member(text, "hone", head_to_json(recording));
     hn_text_append(text, "\"cache\": {");
 }
 
@@ -375,20 +696,6 @@ static void append_key(struct hn_text *text, const struct hn_recording *recordin
         else
             hn_value_append(text, value);
     }
-}
-
-static void append_row(struct hn_text *text, const struct hn_recording *recording,
-                       const struct hn_record *record)
-{
-    json_t *row = hn_row_write(recording, record);
-    hn_text_append(text, "\n\"");
-    append_key(text, recording, record);
-    hn_text_append(text, "\": ");
-    if (row == NULL)
-        text->failed = true;
-    else
-        hn_json_append(text, row);
-    json_decref(row);
 }
 
 static enum hn_status check_points(const struct hn_recording *recording, struct hn_error *err)
@@ -419,10 +726,88 @@ enum hn_status hn_recording_save(const char *path, const struct hn_recording *re
     append_head(&text, recording);
     for (size_t i = 0; i < recording->records.count; i++) {
         hn_text_append(&text, i == 0 ? "" : ",");
-        append_row(&text, recording, &recording->records.items[i]);
+        const struct hn_record *record = &recording->records.items[i];
+        hn_text_append(&text, "\n\"");
+        append_key(&text, recording, record);
+        hn_text_append(&text, "\": ");
+        append_json(&text, write_row(recording, record));
     }
     hn_text_append(&text, "}\n}\n");
     status = text.failed ? hn_fail_memory(err) : hn_gzip_write(path, text.data, text.length, err);
+    hn_text_finish(&text);
+    return status;
+}
+
+/* T4, the results format of the autotuning community (github.com/odgaard/TuningSchema,
+ * results-schema 1.0.0), which Kernel Tuner writes too: times in milliseconds, one result a
+ * configuration. */
+#define SCHEMA_VERSION "1.0.0"
+
+static json_t *times(const struct hn_record *record)
+{
+    struct hn_builder runtimes = hn_build_array();
+    for (size_t i = 0; i < record->timing.sample_count; i++)
+        hn_build_append(&runtimes, json_real(record->timing.samples_us[i] / 1000));
+    return json_pack("{s:f, s:f, s:f, s:i, s:i, s:o}", "compilation_time", record->costs.compile_ms,
+                     "validation", record->costs.verify_ms, "benchmark", record->costs.measure_ms,
+                     "framework", 0, "search_algorithm", 0, "runtimes", hn_build_finish(&runtimes));
+}
+
+static void add(struct hn_builder *measurements, const char *name, double value, const char *unit)
+{
+    if (isfinite(value))
+        hn_build_append(measurements,
+                        json_pack("{s:s, s:f, s:s}", "name", name, "value", value, "unit", unit));
+}
+
+/* What was stopped early is slower than the best, and by how much at least is all that is known. */
+static json_t *measurements(const struct hn_record *record)
+{
+    struct hn_builder all = hn_build_array();
+    if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE)
+        add(&all, "time", record->timing.median_us / 1000, "ms");
+    else if (record->outcome == HN_OUTCOME_SLOWER)
+        add(&all, "time_lower_bound", record->timing.median_us / 1000, "ms");
+    for (size_t i = 0; i < record->metrics.count; i++)
+        add(&all, record->metrics.names[i], hn_value_number(&record->metrics.values[i]), "");
+    return hn_build_finish(&all);
+}
+
+static json_t *result(const struct hn_recording *recording, const struct hn_record *record)
+{
+    const char *objective = recording->identity.objective;
+    const char *invalid = called[record->outcome].invalidity;
+    return json_pack("{s:o, s:o, s:[s%], s:o, s:s, s:i, s:o}", "timestamp", timestamp(record->time),
+                     "configuration", hn_bindings_to_json(&record->point), "objectives", objective,
+                     strcspn(objective, " "), "times", times(record), "invalidity", invalid,
+                     "correctness", strcmp(invalid, "correctness") != 0, "measurements",
+                     measurements(record));
+}
+
+static json_t *metadata(const struct hn_recording *recording)
+{
+    const struct hn_identity *identity = &recording->identity;
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:s}", "timeunit", "milliseconds", "kernel",
+                     identity->kernel, "device", identity->device.name, "problem",
+                     hn_bindings_to_json(&identity->problem), "regime", identity->regime, "driver",
+                     recording->version.driver, "nvrtc", recording->version.nvrtc);
+}
+
+enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording *recording,
+                                    struct hn_error *err)
+{
+    struct hn_text text;
+    struct hn_builder results = hn_build_array();
+    for (size_t i = 0; i < recording->records.count; i++)
+        if (!hn_outcome_is_open(recording->records.items[i].outcome))
+            hn_build_append(&results, result(recording, &recording->records.items[i]));
+    json_t *json = json_pack("{s:s, s:o, s:o}", "schema_version", SCHEMA_VERSION, "metadata",
+                             metadata(recording), "results", hn_build_finish(&results));
+    hn_text_init(&text);
+    append_json(&text, json);
+    hn_text_append(&text, "\n");
+    enum hn_status status =
+        text.failed ? hn_fail_memory(err) : hn_gzip_write(path, text.data, text.length, err);
     hn_text_finish(&text);
     return status;
 }

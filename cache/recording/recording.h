@@ -48,7 +48,7 @@ enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn
  * place of a problem and rows. Who reads a folder of recordings does not see them. */
 
 /* Appends the rules of a kernel in the files of a folder; of a file, those beside it. HN_EFORMAT. */
-enum hn_status hn_recording_add_rules(const char *path, const char *kernel, struct hn_stored_rules *rules,
+enum hn_status hn_recording_add_rules(const char *path, const char *kernel, struct hn_tuned_list *rules,
                                       struct hn_error *err);
 
 /* The text as a gzip stream; free *packed. */

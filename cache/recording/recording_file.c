@@ -152,18 +152,6 @@ static size_t string_end(const char *text, size_t size, size_t from)
     return i < size ? i + 1 : size;
 }
 
-/* The position of the bracket that closes the one at `from`, or `from` when there is none. */
-static size_t array_end(const char *text, size_t size, size_t from)
-{
-    int depth = 0;
-    for (size_t i = from; i < size; i++) {
-        depth += (text[i] == '[') - (text[i] == ']');
-        if (depth == 0)
-            return i;
-    }
-    return from;
-}
-
 /* How long the number at `from` is that Python writes and JSON does not know; 0 when it is none. */
 static size_t python_number(const char *text, size_t size, size_t from)
 {
@@ -176,58 +164,38 @@ static size_t python_number(const char *text, size_t size, size_t from)
     return 0;
 }
 
-static void relax(const char *text, size_t size, bool drop_samples, struct hn_text *relaxed)
+/* Python's numbers, but within strings, as null. */
+static void relax(const char *text, size_t size, struct hn_text *relaxed)
 {
     size_t copied = 0;
-    bool samples = false; /* the last string was "times" */
     for (size_t i = 0; i < size;) {
-        size_t length = 0;
-        if (text[i] == '"') {
-            size_t end = string_end(text, size, i);
-            samples = end - i == 7 && memcmp(text + i, "\"times\"", 7) == 0;
-            i = end;
-        } else if (text[i] == '[' && samples && drop_samples) {
-            size_t end = array_end(text, size, i);
-            hn_text_append_bytes(relaxed, text + copied, i + 1 - copied);
-            drop_samples = end > i; /* not to look for an end again where there is none */
-            i = drop_samples ? end : i + 1;
-            copied = i;
-        } else if ((text[i] == 'N' || text[i] == 'I' || text[i] == '-') &&
-                   (length = python_number(text, size, i)) > 0) {
+        size_t length = text[i] == '"' ? 0 : python_number(text, size, i);
+        if (length > 0) {
             hn_text_append_bytes(relaxed, text + copied, i - copied);
             hn_text_append(relaxed, "null");
-            i += length;
-            copied = i;
-        } else {
-            i++;
+            copied = i + length;
         }
+        i = text[i] == '"' ? string_end(text, size, i) : i + (length > 0 ? length : 1);
     }
     hn_text_append_bytes(relaxed, text + copied, size - copied);
 }
 
-json_t *hn_recording_parse(const char *text, size_t size, bool samples, struct hn_error *err)
+json_t *hn_recording_parse(const char *text, size_t size, struct hn_error *err)
 {
-    struct hn_text relaxed;
-    struct hn_error own = {.status = HN_OK};
     hn_gate_json(text, size, err);
     if (hn_failed(err))
         return NULL;
-    json_t *root = samples ? parse(text, size, &own) : NULL;
-    if (root == NULL &&
-        (!samples || strstr(text, "NaN") != NULL || strstr(text, "Infinity") != NULL)) {
+    json_t *root = parse(text, size, err);
+    /* Places are told in the file as it is. */
+    if (root == NULL && (strstr(text, "NaN") != NULL || strstr(text, "Infinity") != NULL)) {
         struct hn_error ignored = {.status = HN_OK};
-        hn_text_init(&relaxed);
-        relax(text, size, !samples, &relaxed);
+        struct hn_text relaxed = {0};
+        relax(text, size, &relaxed);
         root = parse(relaxed.data != NULL ? relaxed.data : "", relaxed.length, &ignored);
-        if (relaxed.failed)
-            hn_fail_memory(&own);
         hn_text_finish(&relaxed);
     }
-    /* Places are told in the file as it is. */
-    if (root == NULL && !samples && !hn_failed(&own))
-        return hn_recording_parse(text, size, true, err);
-    if (root == NULL)
-        *err = own;
+    if (root != NULL)
+        hn_error_init(err);
     return root;
 }
 

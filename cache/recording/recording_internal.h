@@ -17,10 +17,8 @@ char *hn_gzip_read(const char *path, size_t *size, struct hn_error *err);
 enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, struct hn_error *err);
 
 /* The file as JSON: also one that Kernel Tuner left unfinished, and with NaN and Infinity, which Python writes, as null.
- * Without samples the arrays named "times" are emptied, which saves most of the time. HN_EFORMAT: what was found where.
- * NULL after a
- * failure. */
-json_t *hn_recording_parse(const char *text, size_t size, bool samples, struct hn_error *err);
+ * HN_EFORMAT: what was found where. NULL after a failure. */
+json_t *hn_recording_parse(const char *text, size_t size, struct hn_error *err);
 
 /* JSON with reals in their shortest exact form, which jansson does not write, and spaces as Kernel Tuner's. */
 void hn_json_append(struct hn_text *text, const json_t *json);
@@ -33,7 +31,5 @@ void hn_row_read(const struct hn_recording *recording, const json_t *row, struct
  * or, in newer files, by another member ("__error__"); without a name that is known it is launch_error, and so is a
  * time that is none (1e20 stood for failures before they had names). reason is the row's or a constant. */
 enum hn_outcome hn_row_outcome(const json_t *row, double *ms, const char **reason);
-/* The row of a record; NULL when out of memory. */
-json_t *hn_row_write(const struct hn_recording *recording, const struct hn_record *record);
 
 #endif

@@ -44,7 +44,8 @@ static bool is_of_another(const char *path, const char *kernel)
 
 /* What takes an err and returns no status is sticky (base/error.h). */
 
-/* Takes identity and best record of the recording. */
+/* Takes the identity with the rule or the best record of a recording; a rule, where there is one.
+ */
 static void append(struct hn_recording *recording, const char *path, struct hn_tuned_list *list,
                    struct hn_error *err)
 {
@@ -53,48 +54,29 @@ static void append(struct hn_recording *recording, const char *path, struct hn_t
         if (hn_record_beats(&recording->records.items[i], best))
             best = &recording->records.items[i];
     }
-    if (best == NULL)
+    struct hn_tuned *tuned =
+        best == NULL && recording->rule == NULL ? NULL : hn_tuned_list_add(list, err);
+    if (tuned == NULL)
         return;
-    struct hn_tuned *grown = realloc(list->items, (list->count + 1) * sizeof *list->items);
-    if (grown == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
-    list->items = grown;
-    struct hn_tuned *tuned = &list->items[list->count++];
     *tuned = (struct hn_tuned){.identity = recording->identity,
                                .version = recording->version,
-                               .best = *best,
+                               .rule = recording->rule,
+                               .learnt = recording->learnt,
                                .points = (int64_t)recording->records.count,
                                .stale = recording->version.protocol != HN_MEASURING_PROTOCOL};
+    if (best != NULL) {
+        tuned->best = *best;
+        hn_record_init(best);
+    }
     hn_origin_of_file(path, &tuned->origin);
     hn_identity_init(&recording->identity);
-    hn_record_init(best);
-}
-
-/* Takes identity and rule of the recording. */
-static void append_rule(struct hn_recording *recording, const char *path,
-                        struct hn_stored_rules *rules, struct hn_error *err)
-{
-    struct hn_stored_rule *stored = hn_stored_rules_add(rules);
-    if (stored == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
-    *stored = (struct hn_stored_rule){.identity = recording->identity,
-                                      .version = recording->version,
-                                      .learnt = recording->learnt,
-                                      .stale = recording->version.protocol != HN_MEASURING_PROTOCOL,
-                                      .rule = *recording->rule};
-    hn_origin_of_file(path, &stored->origin);
-    hn_identity_init(&recording->identity);
-    hn_rule_init(recording->rule);
+    recording->rule = NULL;
 }
 
 struct wanted {
-    const char *kernel;            /* NULL: any */
-    struct hn_tuned_list *list;    /* to which results are appended; NULL: rules are wanted */
-    struct hn_stored_rules *rules; /* to which those are */
+    const char *kernel; /* NULL: any */
+    bool rules;         /* in place of results */
+    struct hn_tuned_list *list;
 };
 
 static void add_file(const char *path, const void *data, struct hn_error *err)
@@ -102,15 +84,13 @@ static void add_file(const char *path, const void *data, struct hn_error *err)
     const struct wanted *wanted = data;
     const char *kernel = wanted->kernel;
     struct hn_recording recording;
-    if (wanted->list != NULL && is_of_another(path, kernel))
+    if (!wanted->rules && is_of_another(path, kernel))
         return;
     if (hn_recording_load(path, &recording, err) != HN_OK)
         return;
     bool own = kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0;
-    if (own && wanted->list != NULL && recording.from_hone)
+    if (own && recording.from_hone && wanted->rules == (recording.rule != NULL))
         append(&recording, path, wanted->list, err);
-    if (own && wanted->list == NULL && recording.rule != NULL)
-        append_rule(&recording, path, wanted->rules, err);
     hn_recording_finish(&recording);
 }
 
@@ -175,18 +155,18 @@ enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn
                                  struct hn_error *err)
 {
     struct hn_error own;
-    const struct wanted wanted = {.kernel = kernel, .list = list};
+    const struct wanted wanted = {kernel, false, list};
     err = hn_error_begin(err, &own);
     visit_recordings(path, add_file, &wanted, err);
     return err->status;
 }
 
 enum hn_status hn_recording_add_rules(const char *path, const char *kernel,
-                                      struct hn_stored_rules *rules, struct hn_error *err)
+                                      struct hn_tuned_list *rules, struct hn_error *err)
 {
     struct hn_error own;
     struct hn_text folder = {0};
-    const struct wanted wanted = {.kernel = kernel, .rules = rules};
+    const struct wanted wanted = {kernel, true, rules};
     const char *slash = strrchr(path, '/');
     err = hn_error_begin(err, &own);
     if (is_folder(path, err))
@@ -223,10 +203,11 @@ static json_t *read_head(const char *path, struct hn_error *err)
 static bool is_version(const json_t *json, const struct hn_version *version)
 {
     struct hn_version own = {.protocol = 0};
-    struct hn_json_reader reader = {"version", HN_OK, NULL, NULL};
-    hn_fields_read(&reader, &hn_version_structure, json, &own);
+    struct hn_error unread;
+    hn_error_init(&unread);
+    hn_fields_read("version", &hn_version_structure, json, &own, &unread);
     own.protocol = version->protocol;
-    return reader.status == HN_OK && hn_version_equal(&own, version);
+    return !hn_failed(&unread) && hn_version_equal(&own, version);
 }
 
 static bool is_of_kernel(const json_t *source, const char *kernel)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 #include "base/text.h"
 
@@ -549,6 +550,50 @@ void hn_statement_run(struct hn_statement *statement, struct hn_error *err)
 {
     while (hn_statement_step(statement, err))
         ;
+}
+
+bool hn_statement_next(struct hn_statement **statement, struct hn_error *err)
+{
+    if (hn_statement_step(*statement, err))
+        return true;
+    hn_statement_finish(*statement);
+    *statement = NULL;
+    return false;
+}
+
+static void read_chars(const char *text, char *to, size_t size, struct hn_error *err)
+{
+    if ((size_t)snprintf(to, size, "%s", text) >= size && !hn_failed(err))
+        hn_fail(err, HN_EFORMAT, "'%.40s…' has %zu bytes, expected fewer than %zu", text,
+                strlen(text), size);
+}
+
+void hn_statement_read(struct hn_statement *statement, int first, struct hn_error *err,
+                       const char *kinds, ...)
+{
+    va_list places;
+    va_start(places, kinds);
+    for (int column = first; *kinds != '\0'; kinds++, column++) {
+        const char *text = strchr("tnc", *kinds) != NULL ? hn_column_text(statement, column) : "";
+        void *to = va_arg(places, void *);
+        switch (*kinds) {
+        case 'c':
+            read_chars(text, to, va_arg(places, size_t), err);
+            break;
+        case 'i':
+            *(int64_t *)to = hn_column_integer(statement, column);
+            break;
+        case 'b':
+            *(bool *)to = hn_column_integer(statement, column) != 0;
+            break;
+        case 'r':
+            *(double *)to = hn_column_real(statement, column);
+            break;
+        default:
+            *(char **)to = *kinds == 'n' && *text == '\0' ? NULL : hn_copy_string(text, err);
+        }
+    }
+    va_end(places);
 }
 
 const char *hn_column_text(struct hn_statement *statement, int column)

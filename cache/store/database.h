@@ -56,6 +56,12 @@ struct hn_statement *hn_database_prepare(struct hn_database *database, struct hn
                                          const char *kinds, ...);
 void hn_statement_finish(struct hn_statement *statement);
 
+/* The same as hn_statement_step, where there is no row more the statement is finished, and NULL. */
+bool hn_statement_next(struct hn_statement **statement, struct hn_error *err);
+/* Copies columns of the current row from `first` on, for each a letter and where it goes: t a char * (n: NULL for ""), c characters
+ * and their size_t, where HN_EFORMAT says that it is longer, i an int64_t, b a bool, r a double. */
+void hn_statement_read(struct hn_statement *statement, int first, struct hn_error *err, const char *kinds, ...);
+
 /* Binds the next parameters, for each a letter and a value: t a text (NULL: SQL's NULL), i an int64_t, r a double, b bytes and their
  * size_t. Texts and bytes are borrowed until the statement has run; a failure shows when it is stepped. */
 void hn_statement_bind(struct hn_statement *statement, const char *kinds, ...);

@@ -37,6 +37,9 @@ const char *hn_store_lost(const struct hn_store *store, const char **rescued);
 /* $HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db; `given` (--cache) before all. Free it. */
 char *hn_store_default_path(const char *given);
 
+/* $XDG_CACHE_HOME/hone, else ~/.cache/hone. */
+void hn_store_append_folder(struct hn_text *path);
+
 /* Whether a cache is named by the URI of a PostgreSQL server: tuner/server opens those, and hn_store_open the copy that it
  * keeps. */
 bool hn_store_is_server(const char *path);
@@ -152,14 +155,16 @@ enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, boo
                               struct hn_store_merged *merged, struct hn_error *err);
 
 /* A tuned result: the best record of an identity at its newest version with a valid one; where records took part in a
- * final race, the best of the newest such race. */
+ * final race, the best of the newest such race. Or, of an identity without a problem, the rule of a family. */
 struct hn_tuned {
     struct hn_identity identity;
     struct hn_version version;
     struct hn_record best;
     int64_t points;     /* records of that version; 0 from hn_store_list_problem */
-    int64_t session_id; /* of the best record */
-    struct hn_origin origin; /* of the best record */
+    struct hn_rule *rule; /* NULL: the best record counts */
+    double learnt;        /* the rule, seconds since the epoch: when its session was begun */
+    int64_t session_id; /* of the best record or the rule */
+    struct hn_origin origin; /* of the same */
     bool simulated;
     bool stale; /* measured by an older protocol than ours, or later sessions had another version */
 };
@@ -173,6 +178,8 @@ enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct 
 /* The same without counting points, for one problem (NULL: for all), whatever the device: fast in a cache of many. */
 enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel, const struct hn_bindings *problem,
                                      struct hn_tuned_list *list, struct hn_error *err);
+/* An empty one at the end; sticky, NULL after a failure. */
+struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_list_free(struct hn_tuned_list *list);
 /* As hn_store_list, but with every version that has a valid record, the newest of an identity first. */
 enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
@@ -189,6 +196,7 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
 enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,
                                  struct hn_stored_plan *plan, struct hn_error *err);
 void hn_stored_plan_free(struct hn_stored_plan *plan);
+extern const struct hn_structure hn_stored_plan_structure;
 /* {"plan": …, "files": [{"name": …, "text": …}, …]}; NULL when out of memory. */
 json_t *hn_stored_plan_to_json(const struct hn_stored_plan *plan);
 /* Trusts nothing: HN_EFORMAT. */
@@ -202,43 +210,25 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel, con
  * the tasks of its problems. Images that are put into that session are those of the rule's configurations, for every
  * problem of the family. Words and frozen values of a problem are part of every program: where there are some, the images of
  * each way to choose them go into a session of the same version whose identity has these alone as its problem. */
-struct hn_stored_rule {
-    struct hn_identity identity; /* without a problem */
-    struct hn_version version;
-    struct hn_origin origin;
-    int64_t session_id;
-    double learnt; /* seconds since the epoch: when its session was begun */
-    bool simulated;
-    bool stale; /* learnt from what an older protocol than ours measured */
-    struct hn_rule rule;
-};
-struct hn_stored_rules {
-    struct hn_stored_rule *items;
-    size_t count;
-};
 
 /* Commits what is pending, and the rule with it. A session has one: another takes its place. */
 enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id, const struct hn_rule *rule,
                                  struct hn_error *err);
 /* Of each family the rule that counts: what was measured before what was simulated, what was learnt here before what was
  * imported, then the newest. Ordered by kernel and device. kernel NULL: of all kernels. */
-enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel, struct hn_stored_rules *rules,
+enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel, struct hn_tuned_list *rules,
                                   struct hn_error *err);
-/* An empty one at the end of the list; NULL when out of memory. */
-struct hn_stored_rule *hn_stored_rules_add(struct hn_stored_rules *rules);
-void hn_stored_rules_free(struct hn_stored_rules *rules);
 
 /* The problems of a kernel that sessions were begun for, whatever the device, as they were when they were read: who asks for thousands of sizes
  * asks memory. */
 struct hn_known_problems {
-    uint64_t *hashes; /* of their texts; 0: free */
-    size_t mask;
+    json_t *texts;       /* an object of them */
     struct hn_text text; /* of the problem that was asked about last */
 };
 enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel, struct hn_known_problems *known,
                                       struct hn_error *err);
 void hn_known_problems_finish(struct hn_known_problems *known);
-/* False: there is none of that problem for sure. */
+/* False: there is none of that problem. */
 bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn_bindings *problem);
 
 /* A cache under another: what is read is answered from both, what is written goes into the upper one. What the lower one has
@@ -273,20 +263,9 @@ enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, st
 /* What it takes to make two caches alike. A session has one name everywhere, its origin, and grows at its end only: of two
  * caches the one with fewer records of it lacks the last ones. The position of a record is its place in its session. */
 
-struct hn_store_extent {
-    int64_t id;
-    char *origin;
-    int64_t records;
-    bool rule; /* it has one, of a family */
-};
-struct hn_store_extents {
-    struct hn_store_extent *items; /* by origin, as strcmp orders them */
-    size_t count;
-};
-/* Of all sessions that got a record after `last_record` (an id), with 0 of all there are. */
-enum hn_status hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_store_extents *extents,
-                                    struct hn_error *err);
-void hn_store_extents_free(struct hn_store_extents *extents);
+/* An object of all sessions that got a record after `last_record` (an id), with 0 of all there are: of each by its origin "id",
+ * "records" and "rule" (whether it has one, of a family). Sticky; NULL after a failure. */
+json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_error *err);
 /* The id of the newest; 0: there is none. Sticky. */
 int64_t hn_store_last_record(struct hn_store *store, struct hn_error *err);
 int64_t hn_store_last_session(struct hn_store *store, struct hn_error *err);
@@ -330,11 +309,10 @@ void hn_store_head_finish(struct hn_store_head *head); /* zeroed is fine */
 json_t *hn_store_head_to_json(const struct hn_store_head *head); /* NULL when out of memory */
 enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *head, struct hn_error *err);
 
-/* The lines of a session: its records at positions from 0 on, at -1 the rule of a family. Each is JSON, valid during the visit. */
-typedef enum hn_status hn_store_visit_line(void *visitor, int64_t position, const char *json, struct hn_error *err);
-/* At most `most` records from position `first` on, or with -1 the rule, where there is one. */
-enum hn_status hn_store_visit_lines(struct hn_store *store, int64_t session_id, int64_t first, int64_t most,
-                                    hn_store_visit_line *visit, void *visitor, struct hn_error *err);
+/* The lines of a session: its records at positions from 0 on, at -1 the rule of a family. Each is JSON. */
+/* At most `most` records from position `first` on, or with -1 the rule, where there is one: an array of texts. Sticky. */
+json_t *hn_store_get_lines(struct hn_store *store, int64_t session_id, int64_t first, int64_t most,
+                           struct hn_error *err);
 
 /* Sessions of another cache, whose documents nobody vouches for: HN_EFORMAT. Adds one without lines, unless it is there; head's
  * plan is a text. */
@@ -351,9 +329,11 @@ struct hn_store_image {
     const void *cubin;
     size_t size;
 };
-typedef enum hn_status hn_store_visit_image(void *visitor, const struct hn_store_image *image, struct hn_error *err);
-/* Of the task and version of a session. */
-enum hn_status hn_store_visit_images(struct hn_store *store, int64_t session_id, hn_store_visit_image *visit,
-                                     void *visitor, struct hn_error *err);
+/* Those of the task and version of a session, of which hn_store_next_image reads one after the other, until there is none or it
+ * fails; image is valid until the next one. Sticky. */
+struct hn_statement;
+struct hn_statement *hn_store_get_images(struct hn_store *store, int64_t session_id, struct hn_error *err);
+bool hn_store_next_image(const struct hn_store *store, struct hn_statement **images, struct hn_store_image *image,
+                         struct hn_error *err);
 
 #endif

@@ -18,6 +18,8 @@ struct hn_pending {
     char *entry;
 };
 
+void hn_pending_finish(struct hn_pending *pending);
+
 struct hn_store {
     struct hn_database *database;
     char *path;
@@ -28,7 +30,6 @@ struct hn_store {
     char warning[512]; /* "" when there is nothing to say */
     struct hn_pending *pending;
     size_t pending_count;
-    size_t pending_capacity;
     struct timespec oldest; /* when the first pending was put, monotonic */
     struct hn_store_follower follower;
 };
@@ -56,6 +57,8 @@ void hn_store_name_failure(const struct hn_store *store, const char *what, struc
  * goes on there. HN_ERUN: that can not be done either. */
 void hn_store_keep_place(struct hn_store *store, struct hn_error *err);
 
+/* Takes the JSON; sticky. Free the text. */
+char *hn_document_text(json_t *json, struct hn_error *err);
 /* As a subject has it; free it. */
 char *hn_version_text(const struct hn_version *version, struct hn_error *err);
 /* Whether a row of sessions or images is of a subject, which is bound first. Of a version there may be thousands of sessions, so that its

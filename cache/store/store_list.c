@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/store/lookup.h"
 #include "cache/store/store_internal.h"
@@ -13,11 +13,25 @@
 /* What was tuned, and the rules of families that were learnt: of each the one that counts, from a
  * cache and from the one under it. */
 
+struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *err)
+{
+    if (!hn_make_room(&list->items, list->count, sizeof *list->items, err))
+        return NULL;
+    struct hn_tuned *tuned = &list->items[list->count++];
+    *tuned = (struct hn_tuned){.points = 0};
+    hn_record_init(&tuned->best);
+    return tuned;
+}
+
 void hn_tuned_list_free(struct hn_tuned_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        hn_identity_finish(&list->items[i].identity);
-        hn_record_finish(&list->items[i].best);
+        struct hn_tuned *tuned = &list->items[i];
+        hn_identity_finish(&tuned->identity);
+        hn_record_finish(&tuned->best);
+        if (tuned->rule != NULL)
+            hn_rule_finish(tuned->rule);
+        free(tuned->rule);
     }
     free(list->items);
     *list = (struct hn_tuned_list){.items = NULL};
@@ -95,10 +109,10 @@ struct listing {
     struct hn_statement *sessions;
     struct hn_statement *best;
     struct hn_statement *record;
+    bool rules;    /* of families are listed instead */
     bool count;    /* the points of each task */
     bool versions; /* every one that has an ok record, not only the newest */
-    struct hn_tuned_list *list;
-    size_t capacity;
+    struct hn_tuned_list list;
     /* The task whose sessions are gone through. */
     struct {
         char *text;
@@ -130,9 +144,7 @@ static void look(struct hn_statement *statement, const struct hn_store_head *hea
         found->id = hn_column_integer(statement, 0);
         found->final = hn_column_integer(statement, 1) != 0;
         found->objective = hn_column_real(statement, 2);
-        found->point = strdup(hn_column_text(statement, 3));
-        if (found->point == NULL)
-            hn_fail_memory(err);
+        found->point = hn_copy_string(hn_column_text(statement, 3), err);
     }
     hn_statement_run(statement, err); /* for the next session */
 }
@@ -160,13 +172,13 @@ static int64_t find_best(const struct listing *listing, const struct hn_store_he
     return found.id;
 }
 
-static void read_origin(struct hn_statement *statement, int first, struct hn_origin *origin,
-                        struct hn_error *err)
+/* The rest of what a row is, after its result was read. */
+static void take_head(struct hn_tuned *tuned, struct hn_store_head *head)
 {
-    snprintf(origin->machine, sizeof origin->machine, "%s", hn_column_text(statement, first));
-    snprintf(origin->source, sizeof origin->source, "%s", hn_column_text(statement, first + 1));
-    origin->imported = hn_column_real(statement, first + 2);
-    hn_store_gate_origin(origin, err);
+    tuned->identity = head->identity;
+    tuned->version = head->version;
+    tuned->simulated = head->simulated;
+    hn_identity_init(&head->identity);
 }
 
 /* The result that a row of tasks stands for. False: there is none. */
@@ -181,51 +193,36 @@ static bool read_tuned(const struct listing *listing, const struct hn_store_head
     hn_statement_bind(record, "ii", id, (int64_t)listing->count);
     if (!hn_statement_step(record, err))
         return false;
-    tuned->version = head->version;
-    tuned->simulated = head->simulated;
     tuned->stale = listing->task.mixed ||
                    (protocol != HN_MEASURING_PROTOCOL && protocol != HN_KERNEL_TUNER_PROTOCOL);
-    tuned->session_id = hn_column_integer(record, HN_RECORD_COLUMN_COUNT);
-    tuned->points = hn_column_integer(record, HN_RECORD_COLUMN_COUNT + 4);
     hn_store_read_record(listing->store, record, head->identity.objective, &tuned->best, err);
-    if (!hn_failed(err))
-        read_origin(record, HN_RECORD_COLUMN_COUNT + 1, &tuned->origin, err);
+    hn_statement_read(record, HN_RECORD_COLUMN_COUNT, err, "iccri", &tuned->session_id,
+                      tuned->origin.machine, sizeof tuned->origin.machine, tuned->origin.source,
+                      sizeof tuned->origin.source, &tuned->origin.imported, &tuned->points);
+    hn_store_gate_origin(&tuned->origin, err);
     hn_statement_run(record, err); /* for the next task */
     return true;
 }
 
 static bool has_version(const struct listing *listing, const struct hn_version *version)
 {
-    bool found = false;
-    for (size_t i = listing->task.first; i < listing->list->count; i++)
-        found = found || hn_version_equal(&listing->list->items[i].version, version);
-    return found;
+    for (size_t i = listing->task.first; i < listing->list.count; i++)
+        if (hn_version_equal(&listing->list.items[i].version, version))
+            return true;
+    return false;
 }
 
 static void append_tuned(struct listing *listing, struct hn_error *err)
 {
-    struct hn_tuned_list *list = listing->list;
     struct hn_store_head head = {.origin = NULL};
-    if (list->count == listing->capacity) {
-        size_t capacity = list->count == 0 ? 8 : 2 * list->count;
-        struct hn_tuned *grown = realloc(list->items, capacity * sizeof *grown);
-        if (grown == NULL) {
-            hn_fail_memory(err);
-            return;
-        }
-        list->items = grown;
-        listing->capacity = capacity;
-    }
-    struct hn_tuned *tuned = &list->items[list->count];
-    *tuned = (struct hn_tuned){.points = 0};
-    hn_record_init(&tuned->best);
     hn_store_read_head(listing->store, listing->tasks, &head, err);
-    if (!hn_failed(err) && !has_version(listing, &head.version) &&
-        read_tuned(listing, &head, tuned, err)) {
-        tuned->identity = head.identity;
-        hn_identity_init(&head.identity);
-        list->count++;
-    }
+    struct hn_tuned *tuned = hn_failed(err) || has_version(listing, &head.version)
+                                 ? NULL
+                                 : hn_tuned_list_add(&listing->list, err);
+    if (tuned != NULL && read_tuned(listing, &head, tuned, err))
+        take_head(tuned, &head);
+    else if (tuned != NULL)
+        listing->list.count--;
     hn_store_head_finish(&head);
 }
 
@@ -242,21 +239,18 @@ static void enter_task(struct listing *listing, struct hn_error *err)
     }
     free(listing->task.text);
     free(listing->task.version);
-    listing->task.text = strdup(text);
-    listing->task.version = strdup(version);
+    listing->task.text = hn_copy_string(text, err);
+    listing->task.version = hn_copy_string(version, err);
     listing->task.simulated = simulated;
     listing->task.mixed = false;
     listing->task.found = false;
-    listing->task.first = listing->list->count;
-    if (listing->task.text == NULL || listing->task.version == NULL)
-        hn_fail_memory(err);
+    listing->task.first = listing->list.count;
 }
 
 static void list_tasks(struct listing *listing, const char *kernel, const char *problem,
                        struct hn_error *err)
 {
     struct hn_database *database = listing->store->database;
-    *listing->list = (struct hn_tuned_list){.items = NULL};
     listing->tasks = hn_database_prepare(database, err,
                                          kernel == NULL    ? all_tasks
                                          : problem == NULL ? tasks_of_kernel
@@ -265,7 +259,7 @@ static void list_tasks(struct listing *listing, const char *kernel, const char *
     listing->sessions = hn_database_prepare(database, err, sessions_of, "");
     listing->best = hn_database_prepare(database, err, best_of, "");
     listing->record = hn_database_prepare(database, err, record_of, "");
-    while (hn_statement_step(listing->tasks, err)) {
+    while (hn_statement_next(&listing->tasks, err)) {
         enter_task(listing, err);
         if (hn_column_integer(listing->tasks, HN_HEAD_COLUMN_COUNT) == 0 ||
             (listing->task.found && !listing->versions))
@@ -278,7 +272,31 @@ static void list_tasks(struct listing *listing, const char *kernel, const char *
     hn_statement_finish(listing->record);
     hn_statement_finish(listing->best);
     hn_statement_finish(listing->sessions);
-    hn_statement_finish(listing->tasks);
+}
+
+static void list_rules(struct listing *listing, const char *kernel, struct hn_error *err)
+{
+    struct hn_store *store = listing->store;
+    struct hn_statement *rows =
+        hn_database_prepare(store->database, err, rules_that_count, "t", kernel);
+    while (hn_statement_next(&rows, err)) {
+        struct hn_store_head head = {.origin = NULL};
+        struct hn_tuned *tuned = hn_tuned_list_add(&listing->list, err);
+        hn_store_read_head(store, rows, &head, err);
+        hn_gate_moment("started", head.started, err);
+        struct hn_rule *rule = hn_failed(err) ? NULL : hn_made(calloc(1, sizeof *rule), err);
+        if (rule != NULL) {
+            hn_document_read_rule(head.rule == NULL ? "" : head.rule, rule, err);
+            hn_store_name_failure(store, "the rule of a family", err);
+            tuned->rule = rule;
+            tuned->origin = head.from;
+            tuned->session_id = hn_column_integer(rows, HN_HEAD_COLUMN_COUNT);
+            tuned->learnt = head.started;
+            tuned->stale = head.version.protocol != HN_MEASURING_PROTOCOL;
+            take_head(tuned, &head);
+        }
+        hn_store_head_finish(&head);
+    }
 }
 
 void hn_store_set_base(struct hn_store *store, struct hn_store *base)
@@ -301,7 +319,7 @@ static bool has(const struct hn_tuned_list *list, size_t count, const struct hn_
 {
     for (size_t i = 0; i < count; i++) {
         const struct hn_tuned *own = &list->items[i];
-        if (own->simulated == tuned->simulated &&
+        if ((own->simulated == tuned->simulated || own->rule != NULL) &&
             hn_identity_equal(&own->identity, &tuned->identity) &&
             (!versions || hn_version_equal(&own->version, &tuned->version)))
             return true;
@@ -324,51 +342,45 @@ static void join(const struct hn_store *base, struct hn_tuned_list *list,
                  struct hn_tuned_list *more, bool versions, struct hn_error *err)
 {
     const size_t own = list->count;
-    struct hn_tuned *grown = realloc(list->items, (own + more->count + 1) * sizeof *grown);
-    if (grown == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
-    list->items = grown;
-    size_t left = 0;
-    for (size_t i = 0; i < more->count; i++) {
-        struct hn_tuned *tuned = &more->items[i];
-        if (has(list, own, tuned, versions)) {
-            more->items[left++] = *tuned;
+    for (size_t i = 0; i < more->count && !hn_failed(err); i++) {
+        struct hn_tuned *added =
+            has(list, own, &more->items[i], versions) ? NULL : hn_tuned_list_add(list, err);
+        if (added == NULL)
             continue;
-        }
-        hn_base_mark(base, &tuned->origin);
-        tuned->session_id = 0; /* none of the upper cache's */
-        list->items[list->count++] = *tuned;
+        *added = more->items[i];
+        more->items[i] = (struct hn_tuned){.points = 0};
+        hn_base_mark(base, &added->origin);
+        added->session_id = 0; /* none of the upper cache's */
     }
-    more->count = left;
     if (list->count > own)
         qsort(list->items, list->count, sizeof *list->items, compare);
 }
 
 /* What is asked of a cache, and of the one under it. */
-static enum hn_status list_both(struct hn_store *store, struct listing listing, const char *kernel,
-                                const struct hn_bindings *problem, struct hn_error *err)
+static enum hn_status list_both(struct hn_store *store, struct listing wanted, const char *kernel,
+                                const struct hn_bindings *problem, struct hn_tuned_list *list,
+                                struct hn_error *err)
 {
     struct hn_error own;
-    struct hn_tuned_list more = {.items = NULL};
-    struct listing under = listing;
     err = hn_error_begin(err, &own);
-    listing.store = store;
-    under.store = store->base;
-    under.list = &more;
-    char *text = problem == NULL ? NULL : hn_bindings_text(problem);
-    if (problem != NULL && text == NULL)
-        hn_fail_memory(err);
-    list_tasks(&listing, kernel, text, err);
-    if (store->base != NULL) {
-        list_tasks(&under, kernel, text, err);
-        if (!hn_failed(err))
-            join(store->base, listing.list, &more, listing.versions, err);
-        hn_tuned_list_free(&more);
+    *list = (struct hn_tuned_list){.items = NULL};
+    char *text = problem == NULL ? NULL : hn_made(hn_bindings_text(problem), err);
+    for (struct hn_store *from = store; from != NULL; from = from->base) {
+        struct listing listing = wanted;
+        listing.store = from;
+        if (listing.rules)
+            list_rules(&listing, kernel, err);
+        else
+            list_tasks(&listing, kernel, text, err);
+        if (from == store)
+            *list = listing.list;
+        else
+            join(from, list, &listing.list, listing.versions, err);
+        if (from != store)
+            hn_tuned_list_free(&listing.list);
     }
     if (hn_failed(err))
-        hn_tuned_list_free(listing.list);
+        hn_tuned_list_free(list);
     free(text);
     return err->status;
 }
@@ -376,185 +388,43 @@ static enum hn_status list_both(struct hn_store *store, struct listing listing, 
 enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
                              struct hn_error *err)
 {
-    return list_both(store, (struct listing){.count = true, .list = list}, kernel, NULL, err);
+    return list_both(store, (struct listing){.count = true}, kernel, NULL, list, err);
 }
 
 enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel,
                                      const struct hn_bindings *problem, struct hn_tuned_list *list,
                                      struct hn_error *err)
 {
-    return list_both(store, (struct listing){.list = list}, kernel, problem, err);
+    return list_both(store, (struct listing){.count = false}, kernel, problem, list, err);
 }
 
 enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel,
                                       struct hn_tuned_list *list, struct hn_error *err)
 {
-    const struct listing listing = {.count = true, .versions = true, .list = list};
-    return list_both(store, listing, kernel, NULL, err);
-}
-
-struct hn_stored_rule *hn_stored_rules_add(struct hn_stored_rules *rules)
-{
-    struct hn_stored_rule *grown = realloc(rules->items, (rules->count + 1) * sizeof *rules->items);
-    if (grown == NULL)
-        return NULL;
-    rules->items = grown;
-    struct hn_stored_rule *added = &grown[rules->count++];
-    *added = (struct hn_stored_rule){.simulated = false};
-    hn_identity_init(&added->identity);
-    hn_rule_init(&added->rule);
-    return added;
-}
-
-void hn_stored_rules_free(struct hn_stored_rules *rules)
-{
-    for (size_t i = 0; i < rules->count; i++) {
-        hn_identity_finish(&rules->items[i].identity);
-        hn_rule_finish(&rules->items[i].rule);
-    }
-    free(rules->items);
-    *rules = (struct hn_stored_rules){.items = NULL};
-}
-
-static void append_rule(struct hn_store *store, struct hn_statement *statement,
-                        struct hn_stored_rules *rules, struct hn_error *err)
-{
-    struct hn_store_head head = {.origin = NULL};
-    struct hn_stored_rule *stored = hn_stored_rules_add(rules);
-    if (stored == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
-    hn_store_read_head(store, statement, &head, err);
-    hn_gate_moment("started", head.started, err);
-    if (!hn_failed(err)) {
-        hn_document_read_rule(head.rule == NULL ? "" : head.rule, &stored->rule, err);
-        hn_store_name_failure(store, "the rule of a family", err);
-    }
-    stored->identity = head.identity;
-    stored->version = head.version;
-    stored->origin = head.from;
-    stored->session_id = hn_column_integer(statement, HN_HEAD_COLUMN_COUNT);
-    stored->learnt = head.started;
-    stored->simulated = head.simulated;
-    stored->stale = head.version.protocol != HN_MEASURING_PROTOCOL;
-    hn_identity_init(&head.identity);
-    hn_store_head_finish(&head);
-}
-
-static void get_rules(struct hn_store *store, const char *kernel, struct hn_stored_rules *rules,
-                      struct hn_error *err)
-{
-    struct hn_statement *statement =
-        hn_database_prepare(store->database, err, rules_that_count, "t", kernel);
-    while (hn_statement_step(statement, err))
-        append_rule(store, statement, rules, err);
-    hn_statement_finish(statement);
-}
-
-/* Moves those of families that the upper cache has no rule of; what is left of `more` is to be
- * freed. */
-static void join_rules(const struct hn_store *base, struct hn_stored_rules *rules,
-                       struct hn_stored_rules *more, struct hn_error *err)
-{
-    const size_t own = rules->count;
-    size_t left = 0;
-    struct hn_stored_rule *grown = realloc(rules->items, (own + more->count + 1) * sizeof *grown);
-    if (grown == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
-    rules->items = grown;
-    for (size_t i = 0; i < more->count; i++) {
-        struct hn_stored_rule *stored = &more->items[i];
-        bool found = false;
-        for (size_t n = 0; n < own; n++)
-            found = found || hn_identity_equal(&rules->items[n].identity, &stored->identity);
-        if (found) {
-            more->items[left++] = *stored;
-            continue;
-        }
-        hn_base_mark(base, &stored->origin);
-        stored->session_id = 0;
-        rules->items[rules->count++] = *stored;
-    }
-    more->count = left;
+    const struct listing wanted = {.count = true, .versions = true};
+    return list_both(store, wanted, kernel, NULL, list, err);
 }
 
 enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
-                                  struct hn_stored_rules *rules, struct hn_error *err)
+                                  struct hn_tuned_list *rules, struct hn_error *err)
 {
-    struct hn_error own;
-    struct hn_stored_rules more = {.items = NULL};
-    err = hn_error_begin(err, &own);
-    *rules = (struct hn_stored_rules){.items = NULL};
-    get_rules(store, kernel, rules, err);
-    if (store->base != NULL) {
-        get_rules(store->base, kernel, &more, err);
-        if (!hn_failed(err))
-            join_rules(store->base, rules, &more, err);
-        hn_stored_rules_free(&more);
-    }
-    if (hn_failed(err))
-        hn_stored_rules_free(rules);
-    return err->status;
-}
-
-/* Never 0. */
-static uint64_t hash_text(const char *text)
-{
-    return hn_hash_number(text, strlen(text)) | 1;
-}
-
-static size_t place_of(const struct hn_known_problems *known, uint64_t hash)
-{
-    size_t place = (size_t)(hash >> 1) & known->mask;
-    while (known->hashes[place] != 0 && known->hashes[place] != hash)
-        place = (place + 1) & known->mask;
-    return place;
-}
-
-static void add_problems(const struct hn_store *store, const char *kernel, int64_t most,
-                         struct hn_known_problems *known, struct hn_error *err)
-{
-    struct hn_statement *statement = hn_database_prepare(
-        store->database, err, "SELECT DISTINCT problem FROM session WHERE kernel = ?", "t", kernel);
-    /* Another process may write meanwhile: what is more than there is room for came later. */
-    for (int64_t i = 0; i < most && hn_statement_step(statement, err); i++) {
-        uint64_t hash = hash_text(hn_column_text(statement, 0));
-        known->hashes[place_of(known, hash)] = hash;
-    }
-    hn_statement_finish(statement);
-}
-
-static int64_t count_problems(const struct hn_store *store, const char *kernel,
-                              struct hn_error *err)
-{
-    struct hn_statement *statement = hn_database_prepare(
-        store->database, err, "SELECT count(DISTINCT problem) FROM session WHERE kernel = ?", "t",
-        kernel);
-    int64_t count = hn_statement_step(statement, err) ? hn_column_integer(statement, 0) : 0;
-    hn_statement_finish(statement);
-    return count;
+    return list_both(store, (struct listing){.rules = true}, kernel, NULL, rules, err);
 }
 
 enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel,
                                       struct hn_known_problems *known, struct hn_error *err)
 {
     struct hn_error own;
-    size_t capacity = 16;
     err = hn_error_begin(err, &own);
-    int64_t count = count_problems(store, kernel, err);
-    int64_t under = store->base != NULL ? count_problems(store->base, kernel, err) : 0;
-    while (capacity < 2 * (size_t)(count + under))
-        capacity *= 2;
-    *known = (struct hn_known_problems){.hashes = calloc(capacity, sizeof *known->hashes),
-                                        .mask = capacity - 1};
-    if (known->hashes == NULL && !hn_failed(err))
-        hn_fail_memory(err);
-    add_problems(store, kernel, count, known, err);
-    if (store->base != NULL)
-        add_problems(store->base, kernel, under, known, err);
+    *known = (struct hn_known_problems){.texts = hn_made(json_object(), err)};
+    for (struct hn_store *from = store; from != NULL; from = from->base) {
+        struct hn_statement *problems = hn_database_prepare(
+            from->database, err, "SELECT DISTINCT problem FROM session WHERE kernel = ?", "t",
+            kernel);
+        while (hn_statement_next(&problems, err))
+            if (json_object_set_new(known->texts, hn_column_text(problems, 0), json_true()) != 0)
+                hn_fail_memory(err);
+    }
     if (hn_failed(err))
         hn_known_problems_finish(known);
     return err->status;
@@ -562,9 +432,9 @@ enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel
 
 void hn_known_problems_finish(struct hn_known_problems *known)
 {
-    free(known->hashes);
+    json_decref(known->texts);
     hn_text_finish(&known->text);
-    *known = (struct hn_known_problems){.hashes = NULL};
+    *known = (struct hn_known_problems){.texts = NULL};
 }
 
 bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn_bindings *problem)
@@ -572,5 +442,5 @@ bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn
     known->text.length = 0;
     hn_bindings_append(&known->text, problem);
     return known->text.failed || known->text.data == NULL ||
-           known->hashes[place_of(known, hash_text(known->text.data))] != 0;
+           json_object_get(known->texts, known->text.data) != NULL;
 }

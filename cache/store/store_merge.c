@@ -4,51 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/store/store_internal.h"
 
 /* Making two caches alike: what each has, and taking over what the other has more. */
 
-void hn_store_extents_free(struct hn_store_extents *extents)
+json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_error *err)
 {
-    for (size_t i = 0; i < extents->count; i++)
-        free(extents->items[i].origin);
-    free(extents->items);
-    *extents = (struct hn_store_extents){.items = NULL};
-}
-
-static void append_extent(struct hn_statement *statement, struct hn_store_extents *extents,
-                          size_t *capacity, struct hn_error *err)
-{
-    if (extents->count == *capacity) {
-        *capacity = *capacity == 0 ? 64 : 2 * *capacity;
-        struct hn_store_extent *grown = realloc(extents->items, *capacity * sizeof *grown);
-        if (grown == NULL) {
-            hn_fail_memory(err);
-            return;
-        }
-        extents->items = grown;
-    }
-    struct hn_store_extent *extent = &extents->items[extents->count];
-    *extent = (struct hn_store_extent){
-        .id = hn_column_integer(statement, 0),
-        .origin = strdup(hn_column_text(statement, 1)),
-        .records = hn_column_integer(statement, 2),
-        .rule = hn_column_integer(statement, 3) != 0,
-    };
-    if (extent->origin == NULL)
-        hn_fail_memory(err);
-    else
-        extents->count++;
-}
-
-enum hn_status hn_store_get_extents(struct hn_store *store, int64_t last_record,
-                                    struct hn_store_extents *extents, struct hn_error *err)
-{
-    struct hn_error own;
-    size_t capacity = 0;
-    err = hn_error_begin(err, &own);
-    *extents = (struct hn_store_extents){.items = NULL};
+    struct hn_builder all = hn_build_object();
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
         "SELECT s.id, s.origin, (SELECT count(*) FROM record r WHERE r.session_id = s.id),"
@@ -56,12 +20,16 @@ enum hn_status hn_store_get_extents(struct hn_store *store, int64_t last_record,
         " WHERE ?1 = 0 OR s.id IN (SELECT session_id FROM record WHERE id > ?1)"
         " ORDER BY s.origin",
         "i", (int64_t)last_record);
-    while (hn_statement_step(statement, err))
-        append_extent(statement, extents, &capacity, err);
-    hn_statement_finish(statement);
-    if (hn_failed(err))
-        hn_store_extents_free(extents);
-    return err->status;
+    while (hn_statement_next(&statement, err))
+        hn_build_set(&all, hn_column_text(statement, 1),
+                     json_pack("{s:I, s:I, s:b}", "id", (json_int_t)hn_column_integer(statement, 0),
+                               "records", (json_int_t)hn_column_integer(statement, 2), "rule",
+                               hn_column_integer(statement, 3) != 0));
+    json_t *extents = hn_made(hn_build_finish(&all), err);
+    if (!hn_failed(err))
+        return extents;
+    json_decref(extents);
+    return NULL;
 }
 
 int64_t hn_store_last_record(struct hn_store *store, struct hn_error *err)
@@ -100,7 +68,7 @@ static void copy_records(const struct merge *merge, int64_t from_id, const char 
         "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? ORDER BY id"
                                         " LIMIT -1 OFFSET ?",
         "ii", (int64_t)from_id, (int64_t)first);
-    while (hn_statement_step(statement, err)) {
+    while (hn_statement_next(&statement, err)) {
         struct hn_record record;
         hn_record_init(&record);
         hn_store_read_record(merge->from, statement, objective, &record, err);
@@ -109,53 +77,40 @@ static void copy_records(const struct merge *merge, int64_t from_id, const char 
         hn_record_finish(&record);
         merge->merged->records++;
     }
-    hn_statement_finish(statement);
-}
-
-/* A session of the other cache and the store's own one, which gets its images. */
-struct pair {
-    const struct merge *merge;
-    int64_t session_id;
-};
-
-static enum hn_status copy_image(void *visitor, const struct hn_store_image *image,
-                                 struct hn_error *err)
-{
-    const struct pair *pair = visitor;
-    pair->merge->merged->images++;
-    hn_store_add_image(pair->merge->store->database, pair->session_id, image, err);
-    return err->status;
 }
 
 static void add_whole(const struct merge *merge, struct hn_store_head *head, int64_t from_id,
                       bool images, struct hn_error *err)
 {
-    struct pair pair = {.merge = merge};
+    struct hn_store_image image;
     hn_base_mark(merge->from, &head->from);
     hn_store_check_documents(head, err);
     hn_store_name_failure(merge->from, "a tuning", err);
     gate_date(merge, head->started, err);
-    pair.session_id = hn_store_add_head(merge->store, head, err);
-    copy_records(merge, from_id, head->identity.objective, pair.session_id, 0, err);
+    int64_t session_id = hn_store_add_head(merge->store, head, err);
+    copy_records(merge, from_id, head->identity.objective, session_id, 0, err);
     merge->merged->rules += head->rule != NULL;
-    if (images && !hn_failed(err))
-        (void)hn_store_visit_images(merge->from, from_id, copy_image, &pair, err);
+    struct hn_statement *all = images ? hn_store_get_images(merge->from, from_id, err) : NULL;
+    while (hn_store_next_image(merge->from, &all, &image, err)) {
+        merge->merged->images++;
+        hn_store_add_image(merge->store->database, session_id, &image, err);
+    }
 }
 
-static void merge_session(const struct merge *merge, const struct hn_store_extent *extent,
+static void merge_session(const struct merge *merge, const char *origin, int64_t from_id,
                           bool images, struct hn_error *err)
 {
     struct hn_store_head head;
     int64_t own = 0;
     int64_t own_records = 0;
     int64_t before = merge->merged->records;
-    if (hn_failed(err) || hn_store_get_head(merge->from, extent->id, &head, err) != HN_OK ||
-        hn_store_find_session(merge->store, extent->origin, &own, &own_records, err) != HN_OK)
+    if (hn_failed(err) || hn_store_get_head(merge->from, from_id, &head, err) != HN_OK ||
+        hn_store_find_session(merge->store, origin, &own, &own_records, err) != HN_OK)
         return;
     if (own == 0)
-        add_whole(merge, &head, extent->id, images, err);
+        add_whole(merge, &head, from_id, images, err);
     else
-        copy_records(merge, extent->id, head.identity.objective, own, own_records, err);
+        copy_records(merge, from_id, head.identity.objective, own, own_records, err);
     if (own == 0 || merge->merged->records > before)
         merge->merged->sessions++;
     else
@@ -167,16 +122,17 @@ enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, boo
                               struct hn_store_merged *merged, struct hn_error *err)
 {
     struct hn_error own;
-    struct hn_store_extents extents;
+    const char *origin;
+    json_t *extent;
     assert(store->mode == HN_STORE_WRITE);
     err = hn_error_begin(err, &own);
     *merged = (struct hn_store_merged){.sessions = 0};
-    (void)hn_store_get_extents(from, 0, &extents, err);
+    json_t *all = hn_store_get_extents(from, 0, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     const struct merge merge = {store, from, hn_store_prepare_record(store->database, err), merged};
-    for (size_t i = 0; i < extents.count; i++)
-        merge_session(&merge, &extents.items[i], images, err);
+    json_object_foreach(all, origin, extent) merge_session(
+        &merge, origin, json_integer_value(json_object_get(extent, "id")), images, err);
     hn_statement_finish(merge.record);
-    hn_store_extents_free(&extents);
+    json_decref(all);
     return hn_database_commit(store->database, err);
 }

@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "cache/store/store_internal.h"
 
@@ -36,81 +37,57 @@ const char *hn_store_network_name(unsigned long type)
     return NULL;
 }
 
-/* The folder that holds path; free it. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL)
-        return strdup(".");
-    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-}
-
+/* Of a path that is there; NULL: it lies on a local one. */
 static const char *network_of(const char *path)
 {
     struct statfs info;
-    char *folder = folder_of(path);
-    const char *name = NULL;
-    if (folder != NULL && statfs(folder, &info) == 0)
-        name = hn_store_network_name((unsigned long)info.f_type & 0xffffffff);
-    free(folder);
-    return name;
+    return statfs(path, &info) == 0 ? hn_store_network_name((unsigned long)info.f_type & 0xffffffff)
+                                    : NULL;
 }
 
-static enum hn_status make_folders(const char *path, struct hn_error *err)
+static void make_folders(const char *path, struct hn_error *err)
 {
-    char *folder = folder_of(path);
-    if (folder == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = HN_OK;
-    for (char *end = folder; status == HN_OK && end != NULL;) {
-        end = strchr(end + 1, '/');
-        if (end != NULL)
-            *end = '\0';
+    char *folder = hn_copy_string(path, err);
+    char *end = hn_failed(err) ? NULL : strchr(folder + 1, '/');
+    for (; end != NULL && !hn_failed(err); end = strchr(end + 1, '/')) {
+        *end = '\0';
         if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-            status = hn_fail(err, HN_ERUN, "the folder '%s' of the cache can not be made: %s",
-                             folder, strerror(errno));
-        if (end != NULL)
-            *end = '/';
+            hn_fail(err, HN_ERUN, "the folder '%s' of the cache can not be made: %s", folder,
+                    strerror(errno));
+        *end = '/';
     }
     free(folder);
-    return status;
-}
-
-static bool has_contents(const char *path, const char *suffix)
-{
-    struct stat info;
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_text_printf(&text, "%s%s", path, suffix);
-    bool found = !text.failed && stat(text.data, &info) == 0 && info.st_size > 0;
-    hn_text_finish(&text);
-    return found;
 }
 
 static bool has_journal(const char *path)
 {
-    return has_contents(path, "-wal") || has_contents(path, "-journal");
+    static const char *const suffixes[] = {"-wal", "-journal"};
+    bool found = false;
+    for (size_t i = 0; i < 2; i++) {
+        struct stat info;
+        struct hn_text text = {0};
+        hn_text_printf(&text, "%s%s", path, suffixes[i]);
+        found = found || (!text.failed && stat(text.data, &info) == 0 && info.st_size > 0);
+        hn_text_finish(&text);
+    }
+    return found;
 }
 
 static enum hn_status check_place(const char *path, bool empty_passes, struct hn_error *err)
 {
     char start[16] = "";
     struct stat info;
-    if (stat(path, &info) != 0) {
-        if (errno == ENOENT)
-            return hn_fail(err, HN_ENOTFOUND, "there is no cache at '%s': nothing was tuned yet",
-                           path);
-        return hn_fail(err, HN_ERUN, "cache '%s' can not be opened: %s", path, strerror(errno));
-    }
-    if (!S_ISREG(info.st_mode))
+    if (stat(path, &info) != 0 && errno == ENOENT)
+        return hn_fail(err, HN_ENOTFOUND, "there is no cache at '%s': nothing was tuned yet", path);
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
         return hn_fail(err, HN_ERUN, "cache '%s' is no regular file", path);
-    if (info.st_size == 0)
-        return empty_passes ? HN_OK : hn_fail(err, HN_EFORMAT, "cache '%s' is an empty file", path);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return hn_fail(err, HN_ERUN, "cache '%s' can not be opened: %s", path, strerror(errno));
     size_t size = fread(start, 1, sizeof start, file);
     fclose(file);
+    if (size == 0)
+        return empty_passes ? HN_OK : hn_fail(err, HN_EFORMAT, "cache '%s' is an empty file", path);
     if (size < sizeof start || memcmp(start, "SQLite format 3", sizeof start) != 0)
         return hn_fail(err, HN_EFORMAT,
                        "'%s' is no Hone cache: it does not begin as an SQLite database does; "
@@ -199,15 +176,6 @@ static void check_header(int64_t application, int64_t version, const char *path,
                 path, (long long)version);
 }
 
-/* The place of a statement in the schema, SCHEMA_COUNT when it is none of Hone's. */
-static size_t find_statement(const char *sql)
-{
-    size_t i = 0;
-    while (i < SCHEMA_COUNT && strcmp(schema[i], sql) != 0)
-        i++;
-    return i;
-}
-
 /* Everything in the file has to be what Hone makes, letter by letter: no view, no trigger, no other
  * table. Indexes that UNIQUE and PRIMARY KEY demand are SQLite's own and have no text. */
 static void check_objects(const struct hn_store *store, struct hn_error *err)
@@ -215,11 +183,11 @@ static void check_objects(const struct hn_store *store, struct hn_error *err)
     bool found[SCHEMA_COUNT] = {false};
     struct hn_statement *statement = hn_database_prepare(
         store->database, err, "SELECT ifnull(sql, ''), type, name FROM sqlite_schema", "");
-    while (hn_statement_step(statement, err)) {
+    while (hn_statement_next(&statement, err)) {
         const char *sql = hn_column_text(statement, 0);
         const char *name = hn_column_text(statement, 2);
         bool is_own = sql[0] == '\0' && strcmp(hn_column_text(statement, 1), "index") == 0;
-        size_t place = find_statement(sql);
+        size_t place = hn_text_place(sql, schema, SCHEMA_COUNT);
         if (place < SCHEMA_COUNT)
             found[place] = true;
         else if (!is_own)
@@ -228,7 +196,6 @@ static void check_objects(const struct hn_store *store, struct hn_error *err)
                     "touched",
                     store->path, hn_text_is_word(name) ? name : "table of that name");
     }
-    hn_statement_finish(statement);
     for (size_t i = 0; i < SCHEMA_COUNT && !hn_failed(err); i++)
         if (!found[i])
             hn_fail(err, HN_EFORMAT,
@@ -337,7 +304,7 @@ enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct h
     }
     own->mode = mode;
     if (writes)
-        (void)make_folders(path, err);
+        make_folders(path, err);
     if (!hn_failed(err) && check_place(path, writes, err) == HN_ENOTFOUND && writes)
         hn_error_init(err);
     if (!hn_failed(err) && writes)
@@ -357,11 +324,8 @@ void hn_store_close(struct hn_store *store)
         return;
     if (store->pending_count > 0)
         (void)hn_store_commit(store, NULL);
-    for (size_t i = 0; i < store->pending_count; i++) {
-        hn_record_finish(&store->pending[i].record);
-        free(store->pending[i].cubin);
-        free(store->pending[i].entry);
-    }
+    for (size_t i = 0; i < store->pending_count; i++)
+        hn_pending_finish(&store->pending[i]);
     free(store->pending);
     hn_database_close(store->database);
     if (store->follower.closed != NULL)
@@ -400,19 +364,24 @@ static bool is_set(const char *string)
     return string != NULL && string[0] != '\0';
 }
 
-char *hn_store_default_path(const char *given)
+void hn_store_append_folder(struct hn_text *path)
 {
-    struct hn_text path;
-    const char *hone = getenv("HONE_CACHE");
     const char *xdg = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
+    if (is_set(xdg))
+        hn_text_printf(path, "%s/hone", xdg);
+    else
+        hn_text_printf(path, "%s/.cache/hone", is_set(home) ? home : ".");
+}
+
+char *hn_store_default_path(const char *given)
+{
+    struct hn_text path = {0};
+    const char *hone = getenv("HONE_CACHE");
     if (is_set(given) || is_set(hone))
         return strdup(is_set(given) ? given : hone);
-    hn_text_init(&path);
-    if (is_set(xdg))
-        hn_text_printf(&path, "%s/hone/hone.db", xdg);
-    else
-        hn_text_printf(&path, "%s/.cache/hone/hone.db", is_set(home) ? home : ".");
+    hn_store_append_folder(&path);
+    hn_text_append(&path, "/hone.db");
     return hn_text_take(&path);
 }
 
@@ -427,17 +396,14 @@ static char *make_file(const char *path, struct hn_error *err)
     int made = -1;
     errno = 0;
     for (int i = 1; made < 0 && i <= NAMES_MOST && (errno == 0 || errno == EEXIST); i++) {
-        struct hn_text text;
-        hn_text_init(&text);
+        struct hn_text text = {0};
         hn_text_printf(&text, "%s.rescued", path);
         if (i > 1)
             hn_text_printf(&text, "%d", i);
         free(name);
-        name = hn_text_take(&text);
-        if (name == NULL) {
-            hn_fail_memory(err);
+        name = hn_made(hn_text_take(&text), err);
+        if (name == NULL)
             return NULL;
-        }
         made = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     }
     if (made >= 0) {
@@ -481,7 +447,8 @@ void hn_store_keep_place(struct hn_store *store, struct hn_error *err)
     if (hn_failed(err) || !hn_database_has_moved(store->database))
         return;
     const char *place = store->lost_path != NULL ? store->lost_path : store->path;
-    char *path = make_folders(place, err) == HN_OK ? make_file(place, err) : NULL;
+    make_folders(place, err);
+    char *path = hn_failed(err) ? NULL : make_file(place, err);
     if (path != NULL)
         move_to(store, path, err);
 }

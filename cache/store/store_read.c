@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
@@ -42,50 +43,60 @@ void hn_document_read_plan(const char *text, struct hn_stored_plan *plan, struct
     json_decref(json);
 }
 
-json_t *hn_stored_plan_to_json(const struct hn_stored_plan *plan)
+/* A plan is an object in JSON, and its text here. */
+static void read_plan(struct hn_json_reader *reader, const struct hn_field *field,
+                      const json_t *json, void *member)
 {
-    struct hn_builder files = hn_build_array();
-    for (size_t i = 0; i < plan->file_count; i++)
-        hn_build_append(&files, json_pack("{s:s, s:s}", "name", plan->files[i].name, "text",
-                                          plan->files[i].text));
-    return json_pack("{s:o, s:o}", "plan", json_loads(plan->json, 0, NULL), "files",
-                     hn_build_finish(&files));
+    if (hn_json_expect(reader, json_is_object(json), field->key, "an object"))
+        *(char **)member = hn_made(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS), reader->err);
 }
 
-static void read_file(const json_t *json, struct hn_stored_plan *stored, struct hn_error *err)
+static void build_plan(struct hn_builder *object, const struct hn_field *field, const void *member)
 {
-    const char *name = json_string_value(json_object_get(json, "name"));
-    const char *text = json_string_value(json_object_get(json, "text"));
-    if (name == NULL || text == NULL) {
-        hn_fail(err, HN_EFORMAT, "'files' holds something without a name or a text");
-        return;
-    }
-    hn_gate_line("the name of a template", name, HN_NAME_MOST, err);
-    if (hn_failed(err))
-        return;
-    struct hn_stored_file *file = &stored->files[stored->file_count++];
-    file->name = strdup(name);
-    file->text = strdup(text);
-    if (file->name == NULL || file->text == NULL)
-        hn_fail_memory(err);
+    hn_build_set(object, field->key, json_loads(*(char *const *)member, 0, NULL));
+}
+
+static void finish_plan(void *member)
+{
+    free(*(char **)member);
+}
+
+static void check_file(struct hn_json_reader *reader, void *owner)
+{
+    const struct hn_stored_file *file = owner;
+    hn_gate_line("the name of a template", file->name, HN_NAME_MOST, reader->err);
+}
+
+#define STRING(type, member)                                                                       \
+    .key = #member, .needed = true, .kind = HN_FIELD_STRING, HN_AT(type, member)
+
+static const struct hn_field file_fields[] = {
+    {STRING(hn_stored_file, name)},
+    {STRING(hn_stored_file, text)},
+};
+static const struct hn_structure file_structure =
+    HN_STRUCTURE(hn_stored_file, file_fields, check_file);
+
+static const struct hn_field_own plan_text = {read_plan, build_plan, finish_plan};
+static const struct hn_field plan_fields[] = {
+    {.key = "plan", .needed = true, HN_OWN(hn_stored_plan, json, plan_text)},
+    {.key = "files", .needed = true, HN_LIST(hn_stored_plan, files, file_count, file_structure)},
+};
+const struct hn_structure hn_stored_plan_structure =
+    HN_STRUCTURE(hn_stored_plan, plan_fields, NULL);
+
+json_t *hn_stored_plan_to_json(const struct hn_stored_plan *plan)
+{
+    return hn_fields_to_json(&hn_stored_plan_structure, plan);
 }
 
 enum hn_status hn_stored_plan_from_json(const json_t *json, struct hn_stored_plan *stored,
                                         struct hn_error *err)
 {
     struct hn_error own;
-    const json_t *plan = json_object_get(json, "plan");
-    const json_t *files = json_object_get(json, "files");
     err = hn_error_begin(err, &own);
     *stored = (struct hn_stored_plan){.json = NULL};
-    if (!json_is_object(plan) || !json_is_array(files))
-        return hn_fail(err, HN_EFORMAT, "'source' has no 'plan' or no 'files'");
-    stored->json = json_dumps(plan, JSON_COMPACT | JSON_SORT_KEYS);
-    stored->files = calloc(json_array_size(files) + 1, sizeof *stored->files);
-    if (stored->json == NULL || stored->files == NULL)
-        hn_fail_memory(err);
-    for (size_t i = 0; i < json_array_size(files) && !hn_failed(err); i++)
-        read_file(json_array_get(files, i), stored, err);
+    hn_fields_read("source", &hn_stored_plan_structure, json, stored, err);
     if (hn_failed(err))
         hn_stored_plan_free(stored);
     return err->status;
@@ -93,12 +104,7 @@ enum hn_status hn_stored_plan_from_json(const json_t *json, struct hn_stored_pla
 
 void hn_stored_plan_free(struct hn_stored_plan *plan)
 {
-    for (size_t i = 0; i < plan->file_count; i++) {
-        free(plan->files[i].name);
-        free(plan->files[i].text);
-    }
-    free(plan->files);
-    free(plan->json);
+    hn_fields_finish(&hn_stored_plan_structure, plan);
     *plan = (struct hn_stored_plan){.json = NULL};
 }
 
@@ -114,10 +120,12 @@ void hn_store_expect_intact(const struct hn_store *store, struct hn_statement *s
 
 void hn_store_name_failure(const struct hn_store *store, const char *what, struct hn_error *err)
 {
-    const struct hn_error reason = *err;
-    if (err->status == HN_EFORMAT || err->status == HN_ECONFIG)
-        hn_fail(err, HN_EFORMAT, "cache '%s': %s can not be read: %.1000s", store->path, what,
-                reason.message);
+    struct hn_error reason;
+    if (err->status != HN_EFORMAT && err->status != HN_ECONFIG)
+        return;
+    reason = *err;
+    hn_fail(err, HN_EFORMAT, "cache '%s': %s can not be read: %.1000s", store->path, what,
+            reason.message);
 }
 
 void hn_store_head_finish(struct hn_store_head *head)
@@ -134,12 +142,8 @@ void hn_store_head_finish(struct hn_store_head *head)
 static void read_struct(const char *text, const char *what, const struct hn_structure *structure,
                         void *owner, struct hn_error *err)
 {
-    struct hn_json_reader reader = {what, HN_OK, err, NULL};
     json_t *json = hn_document_parse(text, err);
-    if (json != NULL) {
-        hn_fields_read(&reader, structure, json, owner);
-        err->status = reader.status;
-    }
+    hn_fields_read(what, structure, json, owner, err);
     json_decref(json);
 }
 
@@ -208,32 +212,13 @@ static void complete(struct hn_store_head *head, struct hn_error *err)
     if (hn_failed(err))
         return;
     gate_head(head, err);
-    char *problem = hn_bindings_text(&head->identity.problem);
-    if (problem == NULL)
-        hn_fail_memory(err);
-    else if (!hn_failed(err) && (strcmp(subject->kernel, head->identity.kernel) != 0 ||
-                                 strcmp(subject->problem, problem) != 0))
+    char *problem = hn_made(hn_bindings_text(&head->identity.problem), err);
+    if (!hn_failed(err) && (strcmp(subject->kernel, head->identity.kernel) != 0 ||
+                            strcmp(subject->problem, problem) != 0))
         hn_fail(err, HN_EFORMAT,
                 "its kernel or problem is '%.60s', '%.200s', its JSON says '%.200s'",
                 subject->kernel, subject->problem, problem);
     free(problem);
-}
-
-static char *copy_column(struct hn_statement *statement, int column, struct hn_error *err)
-{
-    char *copy = strdup(hn_column_text(statement, column));
-    if (copy == NULL)
-        hn_fail_memory(err);
-    return copy;
-}
-
-static void copy_chars(struct hn_statement *statement, int column, char *to, size_t size,
-                       struct hn_error *err)
-{
-    const char *text = hn_column_text(statement, column);
-    if ((size_t)snprintf(to, size, "%s", text) >= size && !hn_failed(err))
-        hn_fail(err, HN_EFORMAT, "'%.40s…' has %zu bytes, expected fewer than %zu", text,
-                strlen(text), size);
 }
 
 void hn_store_read_head(const struct hn_store *store, struct hn_statement *statement,
@@ -243,18 +228,11 @@ void hn_store_read_head(const struct hn_store *store, struct hn_statement *state
     hn_store_expect_intact(store, statement, HN_HEAD_COLUMN_COUNT - 1, "a tuning", err);
     if (hn_failed(err))
         return;
-    head->origin = copy_column(statement, 0, err);
-    subject->kernel = copy_column(statement, 1, err);
-    subject->problem = copy_column(statement, 2, err);
-    subject->task = copy_column(statement, 3, err);
-    subject->version = copy_column(statement, 4, err);
-    head->rule = hn_column_text(statement, 5)[0] == '\0' ? NULL : copy_column(statement, 5, err);
-    head->started = hn_column_real(statement, 6);
-    head->command = copy_column(statement, 7, err);
-    head->simulated = hn_column_integer(statement, 8) != 0;
-    copy_chars(statement, 9, head->from.machine, sizeof head->from.machine, err);
-    copy_chars(statement, 10, head->from.source, sizeof head->from.source, err);
-    head->from.imported = hn_column_real(statement, 11);
+    hn_statement_read(statement, 0, err, "tttttnrtbccr", &head->origin, &subject->kernel,
+                      &subject->problem, &subject->task, &subject->version, &head->rule,
+                      &head->started, &head->command, &head->simulated, head->from.machine,
+                      sizeof head->from.machine, head->from.source, sizeof head->from.source,
+                      &head->from.imported);
     if (!hn_failed(err))
         complete(head, err);
     hn_store_name_failure(store, "a tuning", err);
@@ -274,9 +252,7 @@ enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
     if (hn_statement_step(statement, err)) {
         hn_store_read_head(store, statement, head, err);
         hn_store_expect_intact(store, statement, HN_HEAD_COLUMN_COUNT + 1, "a plan", err);
-        const char *plan = hn_column_text(statement, HN_HEAD_COLUMN_COUNT);
-        if (!hn_failed(err) && plan[0] != '\0')
-            head->plan = copy_column(statement, HN_HEAD_COLUMN_COUNT, err);
+        hn_statement_read(statement, HN_HEAD_COLUMN_COUNT, err, "n", &head->plan);
     } else if (!hn_failed(err)) {
         hn_fail(err, HN_ENOTFOUND, "cache '%s' has no session %lld", store->path,
                 (long long)session_id);
@@ -297,10 +273,12 @@ enum hn_status hn_store_find_session(struct hn_store *store, const char *origin,
         "SELECT s.id, (SELECT count(*) FROM record r WHERE r.session_id = s.id) FROM session s"
         " WHERE s.origin = ?",
         "t", origin);
-    bool row = hn_statement_step(statement, err);
-    *id = row ? hn_column_integer(statement, 0) : 0;
+    int64_t counted = 0;
+    *id = 0;
+    if (hn_statement_step(statement, err))
+        hn_statement_read(statement, 0, err, "ii", id, &counted);
     if (records != NULL)
-        *records = row ? hn_column_integer(statement, 1) : 0;
+        *records = counted;
     hn_statement_finish(statement);
     return err->status;
 }
@@ -312,8 +290,9 @@ enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, 
     err = hn_error_begin(err, &own);
     struct hn_statement *statement = hn_database_prepare(
         store->database, err, "SELECT command FROM session WHERE id = ?", "i", (int64_t)session_id);
-    bool row = hn_statement_step(statement, err) && hn_column_text(statement, 0)[0] != '\0';
-    *command = row ? copy_column(statement, 0, err) : NULL;
+    *command = NULL;
+    if (hn_statement_step(statement, err))
+        hn_statement_read(statement, 0, err, "n", command);
     hn_statement_finish(statement);
     return err->status;
 }
@@ -379,11 +358,11 @@ void hn_records_free(struct hn_records *records)
 static void compare_columns(struct hn_statement *statement, const struct hn_record *record,
                             struct hn_error *err)
 {
-    char *point = hn_bindings_text(&record->point);
+    char *point = hn_made(hn_bindings_text(&record->point), err);
     double objective = hn_column_real(statement, 6); /* 0 for NULL */
-    if (point == NULL)
-        hn_fail_memory(err);
-    else if (strcmp(point, hn_column_text(statement, 2)) != 0)
+    if (hn_failed(err))
+        return;
+    if (strcmp(point, hn_column_text(statement, 2)) != 0)
         hn_fail(err, HN_EFORMAT, "its point is '%.200s', its JSON says '%.200s'",
                 hn_column_text(statement, 2), point);
     else if (strcmp(hn_outcome_name(record->outcome), hn_column_text(statement, 3)) != 0)
@@ -415,9 +394,18 @@ void hn_store_read_record(const struct hn_store *store, struct hn_statement *sta
     hn_store_name_failure(store, name, err);
 }
 
+/* A visit of a store's records, then of its base's whose points it has none of: those do not count.
+ */
+struct visit {
+    hn_store_visit_record *visit;
+    void *visitor;
+    json_t *seen; /* points of the upper one; NULL: there is no other */
+    bool under;
+};
+
 static void visit_one(struct hn_store *store, const struct hn_subject *subject,
                       const char *objective, bool simulated, enum hn_store_whose whose,
-                      hn_store_visit_record *visit, void *visitor, struct hn_error *err)
+                      const struct visit *visit, struct hn_error *err)
 {
     char why[640] = "", machine[65] = "";
     struct hn_statement *statement = hn_database_prepare(
@@ -440,45 +428,19 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
         gethostname(machine, sizeof machine - 1) == 0)
         hn_statement_bind(statement, "t", machine);
     free(real);
-    while (hn_statement_step(statement, err)) {
+    while (hn_statement_next(&statement, err)) {
         struct hn_record record;
         hn_record_init(&record);
+        const char *point = hn_column_text(statement, 2);
+        bool counts = !visit->under || json_object_get(visit->seen, point) == NULL;
+        if (visit->seen != NULL && !visit->under)
+            (void)json_object_set_new(visit->seen, point, json_true());
         hn_store_read_record(store, statement, objective, &record, err);
-        if (!hn_failed(err))
-            err->status = visit(visitor, hn_column_integer(statement, 0), &record, err);
+        if (!hn_failed(err) && counts)
+            err->status = visit->visit(
+                visit->visitor, visit->under ? 0 : hn_column_integer(statement, 0), &record, err);
         hn_record_finish(&record);
     }
-    hn_statement_finish(statement);
-}
-
-/* Points that the upper cache has records of: the base's of them do not count. */
-struct seen {
-    hn_store_visit_record *visit;
-    void *visitor;
-    json_t *points;
-};
-
-static enum hn_status note_seen(void *pointer, int64_t id, struct hn_record *record,
-                                struct hn_error *err)
-{
-    struct seen *seen = pointer;
-    char *point = hn_bindings_text(&record->point);
-    bool noted = point != NULL && json_object_set_new(seen->points, point, json_true()) == 0;
-    free(point);
-    return noted ? seen->visit(seen->visitor, id, record, err) : hn_fail_memory(err);
-}
-
-static enum hn_status skip_seen(void *pointer, int64_t id, struct hn_record *record,
-                                struct hn_error *err)
-{
-    struct seen *seen = pointer;
-    char *point = hn_bindings_text(&record->point);
-    (void)id;
-    if (point == NULL)
-        return hn_fail_memory(err);
-    bool known = json_object_get(seen->points, point) != NULL;
-    free(point);
-    return known ? HN_OK : seen->visit(seen->visitor, 0, record, err);
 }
 
 enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
@@ -488,55 +450,41 @@ enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *
 {
     struct hn_error own;
     struct hn_subject subject;
-    struct seen seen = {.visit = visit, .visitor = visitor};
-    bool both = store->base != NULL && whose != HN_STORE_OWN;
+    struct visit both = {.visit = visit, .visitor = visitor};
     err = hn_error_begin(err, &own);
     if (hn_subject_make(&subject, identity, version, err) != HN_OK)
         return err->status;
-    seen.points = json_object();
-    visit_one(store, &subject, identity->objective, simulated, whose, both ? note_seen : visit,
-              both ? &seen : visitor, err);
-    if (both)
-        visit_one(store->base, &subject, identity->objective, simulated, HN_STORE_ALL, skip_seen,
-                  &seen, err);
-    json_decref(seen.points);
+    if (store->base != NULL && whose != HN_STORE_OWN)
+        both.seen = hn_made(json_object(), err);
+    visit_one(store, &subject, identity->objective, simulated, whose, &both, err);
+    both.under = true;
+    if (both.seen != NULL)
+        visit_one(store->base, &subject, identity->objective, simulated, HN_STORE_ALL, &both, err);
+    json_decref(both.seen);
     hn_subject_finish(&subject);
     return err->status;
 }
-
-struct growing {
-    struct hn_records *records;
-    size_t capacity;
-};
 
 /* Takes the record over. */
 static enum hn_status append_record(void *pointer, int64_t id, struct hn_record *record,
                                     struct hn_error *err)
 {
-    struct growing *growing = pointer;
-    struct hn_records *records = growing->records;
+    struct hn_records *records = pointer;
     (void)id;
-    if (records->count == growing->capacity) {
-        size_t capacity = growing->capacity == 0 ? 256 : 2 * growing->capacity;
-        struct hn_record *grown = realloc(records->items, capacity * sizeof *grown);
-        if (grown == NULL)
-            return hn_fail_memory(err);
-        records->items = grown;
-        growing->capacity = capacity;
+    if (hn_make_room(&records->items, records->count, sizeof *records->items, err)) {
+        records->items[records->count++] = *record;
+        hn_record_init(record);
     }
-    records->items[records->count++] = *record;
-    hn_record_init(record);
-    return HN_OK;
+    return err->status;
 }
 
 enum hn_status hn_store_load(struct hn_store *store, const struct hn_identity *identity,
                              const struct hn_version *version, bool simulated,
                              struct hn_records *records, struct hn_error *err)
 {
-    struct growing growing = {.records = records};
     *records = (struct hn_records){.items = NULL};
     enum hn_status status = hn_store_visit(store, identity, version, simulated, HN_STORE_ALL,
-                                           append_record, &growing, err);
+                                           append_record, records, err);
     if (status != HN_OK)
         hn_records_free(records);
     return status;
@@ -590,9 +538,7 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
         return hn_record_copy(record, pending, err);
     err = hn_error_begin(err, &own);
     hn_record_init(record);
-    char *key = hn_bindings_text(point);
-    if (key == NULL)
-        hn_fail_memory(err);
+    char *key = hn_made(hn_bindings_text(point), err);
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
         "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? AND point = ?"
@@ -603,9 +549,8 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
     return err->status;
 }
 
-enum hn_status hn_store_visit_lines(struct hn_store *store, int64_t session_id, int64_t first,
-                                    int64_t most, hn_store_visit_line *visit, void *visitor,
-                                    struct hn_error *err)
+json_t *hn_store_get_lines(struct hn_store *store, int64_t session_id, int64_t first, int64_t most,
+                           struct hn_error *err)
 {
     static const char rule[] = "SELECT rule, " HN_SESSION_INTACT(
         "") " FROM session"
@@ -614,18 +559,15 @@ enum hn_status hn_store_visit_lines(struct hn_store *store, int64_t session_id, 
         "") " FROM record WHERE id IN (SELECT id FROM record"
             " WHERE session_id = ?1 ORDER BY id LIMIT ?2 OFFSET ?3)"
             " ORDER BY id";
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    struct hn_builder lines = hn_build_array();
     struct hn_statement *statement =
         hn_database_prepare(store->database, err, first < 0 ? rule : records, "iii",
                             (int64_t)session_id, (int64_t)most, (int64_t)first);
-    for (; hn_statement_step(statement, err); first++) {
+    while (hn_statement_next(&statement, err)) {
         hn_store_expect_intact(store, statement, 1, first < 0 ? "a tuning" : "a record", err);
-        if (!hn_failed(err))
-            err->status = visit(visitor, first, hn_column_text(statement, 0), err);
+        hn_build_append(&lines, json_string(hn_column_text(statement, 0)));
     }
-    hn_statement_finish(statement);
-    return err->status;
+    return hn_made(hn_build_finish(&lines), err);
 }
 
 void hn_store_read_image(const struct hn_store *store, struct hn_statement *statement,
@@ -646,39 +588,36 @@ void hn_store_read_image(const struct hn_store *store, struct hn_statement *stat
     hn_store_expect_intact(store, statement, 4, "an image", err);
 }
 
-enum hn_status hn_store_visit_images(struct hn_store *store, int64_t session_id,
-                                     hn_store_visit_image *visit, void *visitor,
-                                     struct hn_error *err)
+struct hn_statement *hn_store_get_images(struct hn_store *store, int64_t session_id,
+                                         struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    struct hn_statement *statement = hn_database_prepare(
+    return hn_database_prepare(
         store->database, err,
         "SELECT " HN_IMAGE_COLUMNS(
             "i.") " FROM session s JOIN image i ON i.kernel = s.kernel AND i.problem = s.problem"
                   " AND i.task = s.task AND i.version = s.version WHERE s.id = ?",
         "i", (int64_t)session_id);
-    while (hn_statement_step(statement, err)) {
-        struct hn_store_image image;
-        hn_store_read_image(store, statement, &image, err);
-        if (!hn_failed(err))
-            err->status = visit(visitor, &image, err);
-    }
-    hn_statement_finish(statement);
-    return err->status;
+}
+
+bool hn_store_next_image(const struct hn_store *store, struct hn_statement **images,
+                         struct hn_store_image *image, struct hn_error *err)
+{
+    if (!hn_statement_next(images, err))
+        return false;
+    hn_store_read_image(store, *images, image, err);
+    return true;
 }
 
 static void take_image(const struct hn_store_image *image, void **cubin, size_t *size, char **entry,
                        struct hn_error *err)
 {
     *size = image->size;
-    *entry = strdup(image->entry);
-    *cubin = malloc(*size == 0 ? 1 : *size);
-    if (*entry != NULL && *cubin != NULL) {
+    *entry = hn_copy_string(image->entry, err);
+    *cubin = hn_made(malloc(*size == 0 ? 1 : *size), err);
+    if (!hn_failed(err)) {
         memcpy(*cubin, *size == 0 ? "" : image->cubin, *size);
         return;
     }
-    hn_fail_memory(err);
     free(*entry);
     free(*cubin);
     *entry = NULL;
@@ -696,8 +635,8 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
     *cubin = NULL;
     *entry = NULL;
     char *key = hn_bindings_text(point);
-    if (hn_subject_make(&subject, identity, version, err) == HN_OK && key == NULL)
-        hn_fail_memory(err);
+    (void)hn_subject_make(&subject, identity, version, err);
+    (void)hn_made(key, err);
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
         "SELECT " HN_IMAGE_COLUMNS("") " FROM image WHERE " HN_SUBJECT " AND point = ?5", "ttttt",

@@ -107,7 +107,7 @@ static void run_check(struct hn_store *store, const struct check *check, struct 
                       struct hn_error *err)
 {
     struct hn_statement *statement = hn_database_prepare(store->database, err, check->sql, "");
-    while (hn_statement_step(statement, err)) {
+    while (hn_statement_next(&statement, err)) {
         struct hn_error finding;
         hn_error_init(&finding);
         check->look(store, statement, &finding);
@@ -116,7 +116,6 @@ static void run_check(struct hn_store *store, const struct check *check, struct 
         else if (hn_failed(&finding))
             hn_text_printf(report, "%s%s\n", check->title, finding.message);
     }
-    hn_statement_finish(statement);
 }
 
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err)
@@ -174,7 +173,7 @@ static void add_best(struct hn_store *store, const char *kernel, struct hn_error
 {
     static const char mark[] = "INSERT OR IGNORE INTO best VALUES(?)";
     struct hn_tuned_list list = {.count = 0};
-    struct hn_stored_rules rules = {.count = 0};
+    struct hn_tuned_list rules = {.count = 0};
     if (!hn_failed(err) && hn_store_list(store, kernel, &list, err) == HN_OK)
         (void)hn_store_get_rules(store, kernel, &rules, err);
     for (size_t i = 0; i < list.count; i++)
@@ -183,7 +182,7 @@ static void add_best(struct hn_store *store, const char *kernel, struct hn_error
         hn_database_do(store->database, err, mark, "i", rules.items[i].session_id);
     hn_database_run(store->database, images_of_rules, err);
     hn_tuned_list_free(&list);
-    hn_stored_rules_free(&rules);
+    hn_tuned_list_free(&rules);
 }
 
 enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *prune,

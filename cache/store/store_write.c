@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
@@ -24,19 +25,18 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Takes the JSON; NULL where memory ended. */
-static char *text_of(json_t *json, struct hn_error *err)
+char *hn_document_text(json_t *json, struct hn_error *err)
 {
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = NULL;
+    if (hn_made(json, err) != NULL)
+        text = hn_made(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS), err);
     json_decref(json);
-    if (text == NULL)
-        hn_fail_memory(err);
     return text;
 }
 
 char *hn_version_text(const struct hn_version *version, struct hn_error *err)
 {
-    return text_of(hn_fields_to_json(&hn_version_structure, version), err);
+    return hn_document_text(hn_fields_to_json(&hn_version_structure, version), err);
 }
 
 enum hn_status hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
@@ -45,13 +45,11 @@ enum hn_status hn_subject_make(struct hn_subject *subject, const struct hn_ident
     struct hn_error own;
     err = hn_error_begin(err, &own);
     *subject = (struct hn_subject){
-        .kernel = strdup(identity->kernel == NULL ? "" : identity->kernel),
-        .problem = hn_bindings_text(&identity->problem),
-        .task = text_of(hn_fields_to_json(&hn_identity_structure, identity), err),
+        .kernel = hn_copy_string(identity->kernel == NULL ? "" : identity->kernel, err),
+        .problem = hn_made(hn_bindings_text(&identity->problem), err),
+        .task = hn_document_text(hn_fields_to_json(&hn_identity_structure, identity), err),
         .version = hn_version_text(version, err),
     };
-    if (subject->kernel == NULL || subject->problem == NULL)
-        hn_fail_memory(err);
     if (hn_failed(err))
         hn_subject_finish(subject);
     return err->status;
@@ -76,11 +74,6 @@ static void add_plan(struct hn_store *store, const char *json, struct hn_hash *n
                    json);
 }
 
-static char *plan_text(const struct hn_stored_plan *plan, struct hn_error *err)
-{
-    return text_of(hn_stored_plan_to_json(plan), err);
-}
-
 enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
                                  const struct hn_version *version,
                                  const struct hn_stored_plan *plan, struct hn_error *err)
@@ -88,7 +81,7 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
     struct hn_error own;
     struct hn_hash name;
     err = hn_error_begin(err, &own);
-    char *text = plan_text(plan, err);
+    char *text = hn_document_text(hn_stored_plan_to_json(plan), err);
     char *version_text = hn_version_text(version, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (!hn_failed(err))
@@ -152,25 +145,14 @@ void hn_store_add_record(struct hn_statement *statement, int64_t session_id,
 {
     if (hn_failed(err))
         return;
-    char *point = hn_bindings_text(&record->point);
-    char *json = text_of(hn_record_to_json(record), err);
-    if (point == NULL)
-        hn_fail_memory(err);
+    char *point = hn_made(hn_bindings_text(&record->point), err);
+    char *json = hn_document_text(hn_record_to_json(record), err);
     hn_statement_bind(statement, "ittiirt", session_id, point, hn_outcome_name(record->outcome),
                       (int64_t)record->verdict.kind, (int64_t)record->final, record->objective,
                       json);
     hn_statement_run(statement, err);
     free(json);
     free(point);
-}
-
-static void add_records(struct hn_store *store, int64_t session_id,
-                        const struct hn_records *records, size_t first, struct hn_error *err)
-{
-    struct hn_statement *statement = hn_store_prepare_record(store->database, err);
-    for (size_t i = first; i < records->count; i++)
-        hn_store_add_record(statement, session_id, &records->items[i], err);
-    hn_statement_finish(statement);
 }
 
 /* Borrows all but the texts that it makes. */
@@ -190,32 +172,11 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
         (void)gethostname(head->from.machine, sizeof head->from.machine - 1);
     (void)hn_subject_make(&head->subject, session->identity, session->version, err);
     if (!hn_failed(err) && has_plan)
-        head->plan = plan_text(session->plan, err);
+        head->plan = hn_document_text(hn_stored_plan_to_json(session->plan), err);
     if (!hn_failed(err) && session->rule != NULL)
-        head->rule = text_of(hn_rule_to_json(session->rule), err);
+        head->rule = hn_document_text(hn_rule_to_json(session->rule), err);
     /* By a clock before 1970 it would be damaged for whoever reads it. */
     hn_gate_date(head->started, err);
-}
-
-static void finish_head(struct hn_store_head *head)
-{
-    hn_subject_finish(&head->subject);
-    free(head->plan);
-    free(head->rule);
-}
-
-enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_session *session,
-                              int64_t *session_id, struct hn_error *err)
-{
-    struct hn_error own;
-    struct hn_store_head head;
-    assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
-    make_head(session, &head, err);
-    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    *session_id = hn_store_add_head(store, &head, err);
-    finish_head(&head);
-    return hn_database_commit(store->database, err);
 }
 
 /* Whether no session of that origin is there. */
@@ -227,20 +188,44 @@ static bool is_new(struct hn_store *store, const char *origin, struct hn_error *
     return !hn_failed(err) && id == 0;
 }
 
+/* The session with so many records at once; returns its id, 0 where its origin is there already. */
+static int64_t add_session(struct hn_store *store, const struct hn_store_session *session,
+                           const struct hn_records *records, struct hn_error *err)
+{
+    struct hn_store_head head;
+    int64_t id = 0;
+    assert(store->mode == HN_STORE_WRITE);
+    make_head(session, &head, err);
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    if (is_new(store, session->origin, err))
+        id = hn_store_add_head(store, &head, err);
+    struct hn_statement *statement = hn_store_prepare_record(store->database, err);
+    for (size_t i = 0; i < records->count && id != 0; i++)
+        hn_store_add_record(statement, id, &records->items[i], err);
+    hn_statement_finish(statement);
+    hn_subject_finish(&head.subject);
+    free(head.plan);
+    free(head.rule);
+    (void)hn_database_commit(store->database, err);
+    return id;
+}
+
+enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_session *session,
+                              int64_t *session_id, struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *session_id = add_session(store, session, &(struct hn_records){.count = 0}, err);
+    return err->status;
+}
+
 enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_session *session,
                                const struct hn_records *records, bool *added, struct hn_error *err)
 {
     struct hn_error own;
-    struct hn_store_head head;
-    assert(store->mode == HN_STORE_WRITE);
     err = hn_error_begin(err, &own);
-    make_head(session, &head, err);
-    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    *added = is_new(store, session->origin, err);
-    if (*added)
-        add_records(store, hn_store_add_head(store, &head, err), records, 0, err);
-    finish_head(&head);
-    return hn_database_commit(store->database, err);
+    *added = add_session(store, session, records, err) != 0;
+    return err->status;
 }
 
 void hn_store_check_documents(const struct hn_store_head *head, struct hn_error *err)
@@ -259,7 +244,7 @@ void hn_store_check_documents(const struct hn_store_head *head, struct hn_error 
 static void set_rule(struct hn_store *store, int64_t session_id, const struct hn_rule *rule,
                      struct hn_error *err)
 {
-    char *text = hn_failed(err) ? NULL : text_of(hn_rule_to_json(rule), err);
+    char *text = hn_failed(err) ? NULL : hn_document_text(hn_rule_to_json(rule), err);
     hn_database_do(store->database, err,
                    "UPDATE session SET rule = ?1, checksum = checksum(origin, kernel,"
                    " problem, task, version, plan, ?1, started, command, simulated,"
@@ -284,23 +269,15 @@ enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
 static struct hn_pending *next_slot(struct hn_store *store, int64_t session_id,
                                     struct hn_error *err)
 {
-    if (store->pending_count == store->pending_capacity) {
-        size_t capacity = store->pending_capacity == 0 ? 64 : 2 * store->pending_capacity;
-        struct hn_pending *grown = realloc(store->pending, capacity * sizeof *grown);
-        if (grown == NULL) {
-            hn_fail_memory(err);
-            return NULL;
-        }
-        store->pending = grown;
-        store->pending_capacity = capacity;
-    }
+    if (!hn_make_room(&store->pending, store->pending_count, sizeof *store->pending, err))
+        return NULL;
     struct hn_pending *slot = &store->pending[store->pending_count];
     *slot = (struct hn_pending){.session_id = session_id};
     hn_record_init(&slot->record);
     return slot;
 }
 
-static void finish_pending(struct hn_pending *pending)
+void hn_pending_finish(struct hn_pending *pending)
 {
     hn_record_finish(&pending->record);
     free(pending->cubin);
@@ -336,14 +313,12 @@ enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id,
     if (slot == NULL)
         return err->status;
     slot->size = size;
-    slot->cubin = malloc(size == 0 ? 1 : size);
-    slot->entry = strdup(entry);
-    if (slot->cubin == NULL || slot->entry == NULL)
-        hn_fail_memory(err);
-    else if (hn_bindings_copy(&slot->record.point, point, err) == HN_OK)
+    slot->cubin = hn_made(malloc(size == 0 ? 1 : size), err);
+    slot->entry = hn_copy_string(entry, err);
+    if (!hn_failed(err) && hn_bindings_copy(&slot->record.point, point, err) == HN_OK)
         memcpy(slot->cubin, cubin, size);
     if (hn_failed(err))
-        finish_pending(slot);
+        hn_pending_finish(slot);
     else
         take_slot(store);
     return err->status;
@@ -364,11 +339,9 @@ void hn_store_add_image(struct hn_database *database, int64_t session_id,
 static void write_image(struct hn_database *database, const struct hn_pending *pending,
                         struct hn_error *err)
 {
-    char *point = hn_bindings_text(&pending->record.point);
+    char *point = hn_made(hn_bindings_text(&pending->record.point), err);
     const struct hn_store_image image = {
         .point = point, .entry = pending->entry, .cubin = pending->cubin, .size = pending->size};
-    if (point == NULL)
-        hn_fail_memory(err);
     hn_store_add_image(database, pending->session_id, &image, err);
     free(point);
 }
@@ -398,7 +371,7 @@ enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err)
     if (hn_database_commit(store->database, err) != HN_OK)
         return err->status;
     for (size_t i = 0; i < store->pending_count; i++)
-        finish_pending(&store->pending[i]);
+        hn_pending_finish(&store->pending[i]);
     store->pending_count = 0;
     if (store->follower.committed != NULL)
         store->follower.committed(store->follower.context);

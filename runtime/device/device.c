@@ -153,10 +153,11 @@ json_t *hn_device_to_json(const struct hn_device *device)
 enum hn_status hn_device_from_json(const json_t *json, struct hn_device *device,
                                    struct hn_error *err)
 {
-    struct hn_json_reader reader = {"device", HN_OK, err, NULL};
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     *device = (struct hn_device){.ordinal = -1};
-    hn_fields_read(&reader, &structure, json, device);
-    return reader.status;
+    hn_fields_read("device", &structure, json, device, err);
+    return err->status;
 }
 
 const char *const hn_device_limit_names[HN_DEVICE_LIMITS] = {"sm_count", "max_threads",

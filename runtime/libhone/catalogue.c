@@ -126,7 +126,7 @@ struct hn_lib_pattern {
 static bool make_corner(const struct hn_lib_choice *choice, bool high, int beyond,
                         struct hn_bindings *corner)
 {
-    const struct hn_rule *rule = &choice->rule->stored->rule;
+    const struct hn_rule *rule = choice->rule->stored->rule;
     bool made = hn_bindings_copy(corner, choice->asked->problem, NULL) == HN_OK;
     for (size_t i = 0; made && i < rule->value_count; i++) {
         const struct hn_rule_value *value = &rule->values[i];
@@ -381,7 +381,7 @@ static void forget_rules(struct hn_lib_known *known)
 {
     for (size_t i = 0; known->rules != NULL && i < known->stored.count; i++) {
         struct hn_lib_rule *rule = &known->rules[i];
-        size_t count = rule->configurations == NULL ? 0 : rule->stored->rule.configuration_count;
+        size_t count = rule->configurations == NULL ? 0 : rule->stored->rule->configuration_count;
         for (size_t c = 0; c < count; c++)
             for (struct hn_lib_module *next, *module = rule->configurations[c].modules;
                  module != NULL; module = next) {
@@ -395,8 +395,8 @@ static void forget_rules(struct hn_lib_known *known)
     }
     free(known->rules);
     known->rules = NULL;
-    hn_stored_rules_free(&known->stored);
-    known->stored = (struct hn_stored_rules){0};
+    hn_tuned_list_free(&known->stored);
+    known->stored = (struct hn_tuned_list){0};
 }
 
 void hn_lib_catalogue_free(struct hone_cache *cache)
@@ -455,27 +455,27 @@ struct hn_lib_known *hn_lib_known_results(struct hone_cache *cache, const char *
 static void read_rule(struct hn_lib_known *known, size_t index, struct hn_error *err)
 {
     const struct hn_value zero = hn_integer(0);
-    const struct hn_stored_rule *stored = &known->stored.items[index];
+    const struct hn_tuned *stored = &known->stored.items[index];
     struct hn_lib_rule *rule = &known->rules[index];
     rule->stored = stored;
     rule->kernel = known->kernel;
-    rule->configurations = calloc(stored->rule.configuration_count, sizeof *rule->configurations);
+    rule->configurations = calloc(stored->rule->configuration_count, sizeof *rule->configurations);
     if (rule->configurations == NULL) {
         hn_fail_memory(err);
         return;
     }
-    for (size_t i = 0; i < stored->rule.configuration_count; i++)
+    for (size_t i = 0; i < stored->rule->configuration_count; i++)
         rule->configurations[i].tuned = (struct hn_tuned){
             .identity = stored->identity,
             .version = stored->version,
-            .best = {.point = stored->rule.configurations[i], .time = stored->learnt},
+            .best = {.point = stored->rule->configurations[i], .time = stored->learnt},
             .origin = stored->origin,
             .simulated = stored->simulated,
             .stale = stored->stale,
         };
-    rule->program = hn_rule_program_make(&stored->rule);
-    for (size_t i = 0; i < stored->rule.value_count && !hn_failed(err); i++)
-        hn_bindings_set(&rule->names, stored->rule.values[i].name, &zero, err);
+    rule->program = hn_rule_program_make(stored->rule);
+    for (size_t i = 0; i < stored->rule->value_count && !hn_failed(err); i++)
+        hn_bindings_set(&rule->names, stored->rule->values[i].name, &zero, err);
     for (size_t i = 0; i < HN_DEVICE_LIMITS; i++)
         rule->names_limits =
             rule->names_limits || hn_bindings_get(&rule->names, hn_device_limit_names[i]) != NULL;

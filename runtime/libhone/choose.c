@@ -125,7 +125,7 @@ static bool choose_by_rule(struct search *search, struct hn_lib_choice *choice)
     bool sure = false;
     if (search->rule == NULL)
         return false;
-    int configuration = hn_rule_choose(&search->rule->stored->rule, search->asked.problem,
+    int configuration = hn_rule_choose(search->rule->stored->rule, search->asked.problem,
                                        is_usable_by_rule, search, &sure);
     sure = sure && search->is_own_rule;
     if (configuration < 0 || (!sure && !takes_nearest(search)))
@@ -326,7 +326,7 @@ static bool add_racers(struct search *search, struct hn_lib_race *race,
     int configurations[HN_LIB_RACERS_LIKELY];
     size_t count = 0, added = 0;
     if (own->configuration != NULL)
-        count = hn_lib_racers_of_rule(&search->rule->stored->rule, search->asked.problem,
+        count = hn_lib_racers_of_rule(search->rule->stored->rule, search->asked.problem,
                                       (int)(own->configuration - search->rule->configurations),
                                       configurations);
     else if (search->known != NULL)
@@ -418,7 +418,7 @@ static struct hone_kernel *make_like_others(struct search *search)
     const struct hn_rule_node *leaf = hn_rule_program_find(rule->program, search->asked.problem);
     if (leaf == NULL || hn_known_problems_may_have(&rule->known, search->asked.problem))
         return NULL;
-    const struct hn_rule *stored = &rule->stored->rule;
+    const struct hn_rule *stored = rule->stored->rule;
     struct hone_kernel *made = NULL;
     for (size_t i = 0; made == NULL && i <= stored->fallback_count; i++) {
         struct hn_lib_choice choice =

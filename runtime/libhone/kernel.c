@@ -355,7 +355,7 @@ static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
     if (tuned != NULL)
         describe_source(kernel, tuned, info, &strings);
     if (kernel->rule != NULL) {
-        const struct hn_rule *rule = &kernel->rule->stored->rule;
+        const struct hn_rule *rule = kernel->rule->stored->rule;
         info->grade = HONE_GRADE_FAMILY;
         info->sure = kernel->sure;
         info->predicted =

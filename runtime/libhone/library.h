@@ -39,7 +39,7 @@ struct hn_lib_known {
     char *kernel;
     struct hn_tuned_list list; /* all that is tuned */
     struct hn_lookup_index lookup; /* of the list */
-    struct hn_stored_rules stored;
+    struct hn_tuned_list stored;
     struct hn_lib_rule *rules; /* of each stored one; NULL: they were not read */
 };
 
@@ -296,7 +296,7 @@ struct hn_lib_configuration {
 };
 
 struct hn_lib_rule {
-    const struct hn_stored_rule *stored;
+    const struct hn_tuned *stored;
     const char *kernel;       /* as asked for */
     const struct hn_lib_plan *plan; /* NULL: not looked up yet */
     struct hn_bindings names; /* of the problem's values, each 0 */

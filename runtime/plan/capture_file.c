@@ -193,9 +193,9 @@ static enum hn_status read_text(FILE *stream, const char *path, char **text, siz
 static void check_part(struct hn_json_reader *reader, void *owner)
 {
     const struct hn_capture_part *part = owner;
-    const size_t *end = reader->root; /* where the description begins */
+    const size_t end = ((const struct hn_capture_head *)reader->root)->begins;
     hn_json_expect(reader,
-                   part->offset <= *end && part->packed > 0 && part->packed <= *end - part->offset,
+                   part->offset <= end && part->packed > 0 && part->packed <= end - part->offset,
                    part->name, "within the file");
     hn_json_expect(reader, part->bytes > 0 && part->bytes / INFLATION <= part->packed, part->name,
                    "made of so many bytes");
@@ -226,7 +226,7 @@ static void check_repeats(struct hn_json_reader *reader, const struct hn_capture
                           size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < i && reader->status == HN_OK; j++)
+        for (size_t j = 0; j < i && !hn_failed(reader->err); j++)
             hn_json_expect(reader, strcmp(parts[i].name, parts[j].name) != 0, parts[i].name,
                            "once in its list");
 }
@@ -234,9 +234,8 @@ static void check_repeats(struct hn_json_reader *reader, const struct hn_capture
 static void check_head(struct hn_json_reader *reader, void *owner)
 {
     struct hn_capture_head *head = owner;
-    if (head->config != NULL && reader->status == HN_OK)
+    if (head->config != NULL)
         hn_gate_line("the path of its config", head->config, HN_NAME_MOST, reader->err);
-    hn_json_take(reader, reader->err->status);
     check_values(reader, &head->problem, false);
     check_values(reader, &head->scalars, true);
     check_repeats(reader, head->inputs, head->input_count);
@@ -261,7 +260,7 @@ static void read_head(const char *text, size_t size, size_t end, struct hn_captu
 {
     json_error_t place;
     json_t *json = NULL;
-    struct hn_json_reader reader = {.what = "capture", .err = err, .root = &end};
+    head->begins = end;
     hn_gate_json(text, size, err);
     if (!hn_failed(err))
         json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
@@ -273,8 +272,7 @@ static void read_head(const char *text, size_t size, size_t end, struct hn_captu
     else if (!hn_failed(err) && format > HN_CAPTURE_FORMAT)
         hn_fail(err, HN_EFORMAT, "it has format %lld, this Hone knows up to %d", (long long)format,
                 HN_CAPTURE_FORMAT);
-    if (!hn_failed(err))
-        hn_fields_read(&reader, &hn_capture_structure, json, head);
+    hn_fields_read("capture", &hn_capture_structure, json, head, err);
     json_decref(json);
 }
 

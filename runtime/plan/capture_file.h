@@ -48,6 +48,7 @@ struct hn_capture_head {
     size_t input_count;
     struct hn_capture_part *expected;
     size_t expected_count;
+    size_t begins; /* where this description does, in the file */
 };
 extern const struct hn_structure hn_capture_structure;
 

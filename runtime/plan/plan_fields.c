@@ -59,7 +59,7 @@ static void read_addresses(struct hn_json_reader *reader, const struct hn_field 
 {
     enum hn_texture_address *address = member;
     hn_json_expect(reader, json_array_size(json) == 2, field->key, "a list of two address modes");
-    for (size_t i = 0; reader->status == HN_OK && i < 2; i++) {
+    for (size_t i = 0; !hn_failed(reader->err) && i < 2; i++) {
         int mode = 0;
         hn_json_choice(reader, json_array_get(json, i), field->key, hn_texture_addresses,
                        HN_TEXTURE_ADDRESS_COUNT, &mode);
@@ -216,8 +216,8 @@ static bool has_contents(const struct hn_argument *argument)
 static void check_argument(struct hn_json_reader *reader, void *owner)
 {
     struct hn_argument *argument = owner;
-    if (has_rows(argument) && reader->status == HN_OK)
-        hn_json_take(reader, hn_argument_set_count(argument, reader->err));
+    if (has_rows(argument) && !hn_failed(reader->err))
+        (void)hn_argument_set_count(argument, reader->err);
     hn_json_expect(reader, has_contents(argument), argument->name,
                    "an argument with either count or value");
 }
@@ -325,7 +325,7 @@ static unsigned char *parts_of(struct hn_json_reader *reader, struct hn_pipeline
         pipeline->parts = calloc(plan->argument_count + 1, 1);
     pipeline->argument_count = plan->argument_count;
     if (pipeline->parts == NULL)
-        reader->status = hn_fail_memory(reader->err);
+        hn_fail_memory(reader->err);
     return pipeline->parts;
 }
 
@@ -344,7 +344,7 @@ static void read_part(struct hn_json_reader *reader, const struct hn_field *fiel
 {
     hn_json_expect(reader, json_is_array(json), field->key, "a list of buffers' numbers");
     parts_of(reader, member);
-    for (size_t i = 0; reader->status == HN_OK && i < json_array_size(json); i++) {
+    for (size_t i = 0; !hn_failed(reader->err) && i < json_array_size(json); i++) {
         size_t index = SIZE_MAX;
         hn_json_index(reader, json_array_get(json, i), field->key, &index);
         take_part(reader, member, index, (enum hn_part)field->tag, field->key);
@@ -382,7 +382,7 @@ static void check_pipeline(struct hn_json_reader *reader, void *owner)
 {
     const struct hn_plan *plan = reader->root;
     struct hn_pipeline *pipeline = owner;
-    for (size_t c = 0; reader->status == HN_OK && c < pipeline->copy_count; c++) {
+    for (size_t c = 0; !hn_failed(reader->err) && c < pipeline->copy_count; c++) {
         const struct hn_copy_step *copy = &pipeline->copies[c];
         hn_json_expect(reader, copy->before <= plan->step_count, "before", "the number of a step");
         for (size_t i = 0; i < copy->argument_count; i++)
@@ -422,7 +422,7 @@ static void read_option(struct hn_json_reader *reader, const struct hn_field *fi
                         const json_t *json, void *member)
 {
     if (hn_json_expect(reader, json_is_string(json), field->key, "a string"))
-        hn_json_take(reader, hn_option_set_text(member, json_string_value(json), reader->err));
+        (void)hn_option_set_text(member, json_string_value(json), reader->err);
 }
 
 static void build_option(struct hn_builder *object, const struct hn_field *field,
@@ -648,9 +648,9 @@ static void read_format(struct hn_json_reader *reader, const json_t *json)
     json_int_t version = json_integer_value(format);
     if (hn_json_expect(reader, json_is_integer(format) && version >= 1, "format", "a version") &&
         version > FORMAT)
-        reader->status = hn_fail(reader->err, HN_EFORMAT,
-                                 "plan: format %lld is newer than this Hone, which knows %d",
-                                 (long long)version, FORMAT);
+        hn_fail(reader->err, HN_EFORMAT,
+                "plan: format %lld is newer than this Hone, which knows %d", (long long)version,
+                FORMAT);
 }
 
 static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct hn_error *err)
@@ -659,20 +659,20 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
     err = hn_error_begin(err, &own);
     struct hn_json_reader reader = {.what = "plan", .err = err, .root = plan};
     read_format(&reader, json);
-    hn_fields_read(&reader, &hn_plan_structure, json, plan);
+    hn_fields_read("plan", &hn_plan_structure, json, plan, err);
     /* Exports name it in comments and in #line. */
-    if (reader.status == HN_OK)
-        hn_gate_line("the name of a template", plan->template_path, HN_NAME_MOST, err);
-    if (hn_json_take(&reader, err->status) &&
-        hn_json_take(&reader, hn_plan_collect_names(plan, err)))
+    hn_gate_line("the name of a template", plan->template_path, HN_NAME_MOST, err);
+    if (!hn_failed(err) && hn_plan_collect_names(plan, err) == HN_OK)
         check_names(&reader, plan);
-    for (size_t i = 0; reader.status == HN_OK && i < plan->argument_count; i++)
+    for (size_t i = 0; !hn_failed(err) && i < plan->argument_count; i++)
         check_sources(&reader, plan, &plan->arguments[i]);
-    if (reader.status == HN_OK && hn_json_take(&reader, hn_plan_name_pitches(plan, err)) &&
-        hn_json_take(&reader, hn_plan_bind(plan, NULL, err)))
+    if (!hn_failed(err) && hn_plan_name_pitches(plan, err) == HN_OK &&
+        hn_plan_bind(plan, NULL, err) == HN_OK)
         hn_json_expect(&reader, hn_plan_problem_used(plan, plan->freeze_if) == NULL, "freeze_if",
                        "an expression of parameters");
-    return reader.status;
+    if (err->status == HN_ECONFIG)
+        err->status = HN_EFORMAT;
+    return err->status;
 }
 
 enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, struct hn_error *err)

@@ -214,7 +214,7 @@ static void read_include(struct hn_json_reader *reader, const struct hn_field *f
         return;
     include->text = strdup(text);
     if (include->text == NULL)
-        reader->status = hn_fail_memory(reader->err);
+        hn_fail_memory(reader->err);
 }
 
 static void build_include(struct hn_builder *object, const struct hn_field *field,
@@ -270,10 +270,11 @@ json_t *hn_message_of_source(const struct hn_source *source, const char *archite
 enum hn_status hn_message_get_request(const struct hn_message *message,
                                       struct hn_compile_request *request, struct hn_error *err)
 {
-    struct hn_json_reader reader = {"compile request", HN_OK, err, NULL};
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     *request = (struct hn_compile_request){.name = NULL};
-    hn_fields_read(&reader, &request_structure, message->json, request);
-    return reader.status;
+    hn_fields_read("compile request", &request_structure, message->json, request, err);
+    return err->status;
 }
 
 void hn_message_finish_request(struct hn_compile_request *request)
@@ -292,12 +293,9 @@ static bool is_compiled(const void *image)
 static void check_image(struct hn_json_reader *reader, void *owner)
 {
     const struct hn_image *image = owner;
-    if (reader->status != HN_OK)
-        return;
     hn_gate_resources(&image->resources, reader->err);
     for (size_t i = 0; i < image->entry_count; i++)
         hn_gate_line("an image's entry", image->entries[i], ENTRY_MOST, reader->err);
-    hn_json_take(reader, reader->err->status);
 }
 
 /* All but the cubin, which goes beside it. */
@@ -350,7 +348,7 @@ static void read_cubin(struct hn_json_reader *reader, const struct hn_message *m
     const struct hn_blob *blob = &message->blobs[index];
     image->cubin = malloc(blob->size + 1);
     if (image->cubin == NULL) {
-        reader->status = hn_fail_memory(reader->err);
+        hn_fail_memory(reader->err);
         return;
     }
     memcpy(image->cubin, blob->data, blob->size);
@@ -366,24 +364,23 @@ static void expect_outcome(struct hn_json_reader *reader, const struct hn_image 
                   image->outcome == HN_OUTCOME_COMPILE_CRASH ||
                   image->outcome == HN_OUTCOME_INVALID_LAUNCH;
     bool consistent = failed || (fine && image->cubin != NULL && image->entry_count > 0);
-    if (reader->status == HN_OK && !consistent)
-        reader->status =
-            hn_fail(reader->err, HN_EFORMAT, "an image is %s, %s", hn_outcome_name(image->outcome),
-                    fine ? "and has no code" : "which compiling does not give");
+    if (!hn_failed(reader->err) && !consistent)
+        hn_fail(reader->err, HN_EFORMAT, "an image is %s, %s", hn_outcome_name(image->outcome),
+                fine ? "and has no code" : "which compiling does not give");
 }
 
 enum hn_status hn_message_get_image(const struct hn_message *message, const json_t *json,
                                     struct hn_image *image, struct hn_error *err)
 {
     struct hn_error own;
-    struct hn_json_reader reader = {"image", HN_OK, hn_error_begin(err, &own), NULL};
+    struct hn_json_reader reader = {"image", hn_error_begin(err, &own), NULL};
     hn_image_init(image);
-    hn_fields_read(&reader, &image_structure, json, image);
+    hn_fields_read("image", &image_structure, json, image, reader.err);
     read_cubin(&reader, message, json_object_get(json, "cubin"), image);
     expect_outcome(&reader, image);
-    if (reader.status != HN_OK)
+    if (hn_failed(reader.err))
         hn_image_finish(image);
-    return reader.status;
+    return reader.err->status;
 }
 
 void hn_channel_init(struct hn_channel *channel, int fd)

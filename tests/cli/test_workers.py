@@ -256,7 +256,7 @@ class Liars(hosts.Workers):
         "interrupted": ("the config is wrong", "the config is wrong"),
         "noise": ("noise", None),
         "race": ("the result of a race is incomplete", None),
-        "roofs": ("the roofs have no 'copy_gb_per_s'", None),
+        "roofs": ("roofs: 'copy_gb_per_s' is not a number from 0 on", None),
         "cubin": ("not a valid cubin", "not a valid cubin"),
         "frame": ("something beside Hone writes to its launcher's standard output", "something beside Hone writes"),
         "silent": ("said nothing for 15 s", None),

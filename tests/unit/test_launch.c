@@ -135,7 +135,7 @@ TEST(notes_the_most_dynamic_shared_memory)
     assert_ok(make("K=4,LAYOUT=row,M=64,N=100", "PAD=1,TILE=16", &launch));
     hn_launch_note_shared(&launch, &resources);
     assert_int_equal(resources.dynamic_shared_bytes, 16 * 17 * 4);
-    assert_int_equal(hn_resources_shared_bytes(&resources), 100 + 16 * 17 * 4);
+    assert_int_equal(resources.shared_bytes + resources.dynamic_shared_bytes, 100 + 16 * 17 * 4);
     launch.steps[1].shared_bytes = 5000;
     hn_launch_note_shared(&launch, &resources);
     assert_int_equal(resources.dynamic_shared_bytes, 5000);

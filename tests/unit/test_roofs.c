@@ -82,17 +82,17 @@ TEST(json_is_exact_both_ways)
     assert_ok(hn_roofs_from_json(json, &found, NULL));
     assert_same(&found, &roofs);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        char message[64];
+        char message[96];
         json_auto_t *wrong = json_copy(json);
         json_object_set_new(wrong, members[i], json_false());
-        snprintf(message, sizeof message, "the roofs have no '%s'", members[i]);
+        snprintf(message, sizeof message, "roofs: '%s' is not a %s", members[i],
+                 i == 5 ? "string of at most 31 bytes" : "number from 0 on");
         assert_error(hn_roofs_from_json(wrong, &found, &said), HN_EFORMAT, message);
     }
     json_object_set_new(json_object_get(json_object_get(json, "tensor"), "tf32"), "gflops",
                         json_real(-1));
     assert_int_equal(hn_roofs_from_json(json, &found, &reason), HN_EFORMAT);
-    assert_string_equal(reason.message,
-                        "the roofs of tensor cores: 'gflops' is not a number from 0 on");
+    assert_string_equal(reason.message, "roofs: 'gflops' is not a number from 0 on");
     json_object_del(json, "tensor");
     assert_ok(hn_roofs_from_json(json, &found, NULL));
     assert_true(found.tensor.pipes[HN_PIPE_TF32].gflops == 0);

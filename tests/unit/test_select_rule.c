@@ -106,7 +106,7 @@ static void expect(const struct hn_export *export, struct judge *judge, uint64_t
                    struct hn_text *expected, size_t *sure_count)
 {
     const struct hn_export_family *family = export->family;
-    struct compiled compiled = {judge, &family->stored->rule, false, family->variants == 1};
+    struct compiled compiled = {judge, family->stored->rule, false, family->variants == 1};
     struct hn_bindings problem ENDED_BY(hn_bindings_finish) = {0};
     judge->problem = &problem;
     size_state = seed;

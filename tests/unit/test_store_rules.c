@@ -29,25 +29,25 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
     return id;
 }
 
-static struct hn_stored_rules rules_of(struct hn_store *store, const char *kernel)
+static struct hn_tuned_list rules_of(struct hn_store *store, const char *kernel)
 {
-    struct hn_stored_rules rules;
+    struct hn_tuned_list rules;
     assert_ok(hn_store_get_rules(store, kernel, &rules, &said));
     return rules;
 }
 
 static size_t count_rules(struct hn_store *store)
 {
-    struct hn_stored_rules rules ENDED_BY(hn_stored_rules_free) = rules_of(store, NULL);
+    struct hn_tuned_list rules ENDED_BY(hn_tuned_list_free) = rules_of(store, NULL);
     return rules.count;
 }
 
 /* The one rule that counts. */
 static void assert_counts(struct hn_store *store, size_t sizes, bool simulated)
 {
-    struct hn_stored_rules rules ENDED_BY(hn_stored_rules_free) = rules_of(store, "matmul");
+    struct hn_tuned_list rules ENDED_BY(hn_tuned_list_free) = rules_of(store, "matmul");
     assert_int_equal(rules.count, 1);
-    assert_int_equal(rules.items[0].rule.measured.sizes, sizes);
+    assert_int_equal(rules.items[0].rule->measured.sizes, sizes);
     assert_int_equal(rules.items[0].simulated, simulated);
     assert_int_equal(rules.items[0].identity.problem.count, 0);
     assert_string_equal(rules.items[0].identity.device.name, "NVIDIA H200");
@@ -67,7 +67,7 @@ TEST(the_newest_rule_counts)
     drop(store);
     store = open_store(cache.path, HN_STORE_READ);
     assert_counts(store, 4, false);
-    struct hn_stored_rules others ENDED_BY(hn_stored_rules_free) = rules_of(store, "transpose");
+    struct hn_tuned_list others ENDED_BY(hn_tuned_list_free) = rules_of(store, "transpose");
     assert_int_equal(others.count, 0);
 }
 
@@ -81,13 +81,6 @@ TEST(a_family_is_no_tuned_problem)
     assert_int_equal(list->identity.problem.count, 1);
 }
 
-static enum hn_status put_line(void *visitor, int64_t position, const char *json,
-                               struct hn_error *err)
-{
-    assert_int_equal(position, -1);
-    return hn_store_extend(visitor, "there", position, &json, 1, err);
-}
-
 TEST(a_rule_is_a_line)
 {
     struct hn_store_head head;
@@ -99,7 +92,11 @@ TEST(a_rule_is_a_line)
     free(head.origin);
     head.origin = strdup("there");
     assert_ok(hn_store_add(store, &head, NULL));
-    assert_ok(hn_store_visit_lines(from, session, -1, 1, put_line, store, NULL));
+    hn_error_init(&said);
+    json_auto_t *lines = hn_store_get_lines(from, session, -1, 1, &said);
+    assert_int_equal(json_array_size(lines), 1);
+    const char *line = json_string_value(json_array_get(lines, 0));
+    assert_ok(hn_store_extend(store, "there", -1, &line, 1, &said));
     assert_counts(store, 5, false);
     hn_store_head_finish(&head);
     drop(store);
@@ -164,7 +161,7 @@ TEST(pruning_keeps_the_images_of_a_rule)
 static void assert_found(const char *path, const char *finding)
 {
     struct hn_text report ENDED_BY(hn_text_finish) = {0};
-    struct hn_stored_rules rules;
+    struct hn_tuned_list rules;
     struct hn_store *store = open_store(path, HN_STORE_READ);
     assert_int_equal(hn_store_get_rules(store, NULL, &rules, NULL), HN_EFORMAT);
     assert_int_equal(hn_store_check(store, &report, NULL), HN_EFORMAT);

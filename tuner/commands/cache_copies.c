@@ -484,17 +484,18 @@ static void export_to_folder(const struct hn_given *given, const struct hn_tuned
     free(paths);
 }
 
-static void export_family(const struct hn_given *given, const struct hn_stored_rule *stored,
+static void export_family(const struct hn_given *given, const struct hn_tuned *stored,
                           const char *folder, struct hn_error *err)
 {
-    struct hn_rule rule = stored->rule; /* borrowed */
-    struct hn_recording recording = {
-        .from_hone = true, .version = stored->version, .rule = &rule, .learnt = stored->learnt};
+    struct hn_recording recording = {.from_hone = true,
+                                     .version = stored->version,
+                                     .rule = stored->rule,
+                                     .learnt = stored->learnt};
     if (hn_failed(err) || hn_identity_copy(&recording.identity, &stored->identity, err) != HN_OK)
         return;
     char *path = file_in_folder(folder, &stored->identity, ".family.gz");
     (void)mkdir(folder, 0777);
-    if (save(given, path, &stored->rule.configurations[0], &recording, err))
+    if (save(given, path, &stored->rule->configurations[0], &recording, err))
         printf("%s: the rule of %s's family on %s\n", path, stored->identity.kernel,
                stored->identity.device.name);
     recording.rule = NULL;
@@ -507,7 +508,7 @@ static void export_family(const struct hn_given *given, const struct hn_stored_r
 static size_t export_families(const struct hn_given *given, const char *folder,
                               struct hn_error *err)
 {
-    struct hn_stored_rules rules;
+    struct hn_tuned_list rules;
     size_t count = 0;
     if (hn_store_get_rules(given->store, given->path, &rules, err) != HN_OK)
         return 0;
@@ -518,7 +519,7 @@ static size_t export_families(const struct hn_given *given, const char *folder,
         export_family(given, &rules.items[i], folder, err);
         count++;
     }
-    hn_stored_rules_free(&rules);
+    hn_tuned_list_free(&rules);
     return count;
 }
 

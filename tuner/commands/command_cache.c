@@ -147,19 +147,19 @@ json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
     return json;
 }
 
-static json_t *stored_to_json(const struct hn_stored_rule *stored)
+static json_t *stored_to_json(const struct hn_tuned *stored)
 {
     const struct hn_identity *identity = &stored->identity;
     struct hn_text problems = {0}, promise = {0};
-    hn_rule_append_values(&problems, &stored->rule);
-    hn_rule_append_loss(&promise, &stored->rule);
+    hn_rule_append_values(&problems, stored->rule);
+    hn_rule_append_loss(&promise, stored->rule);
     json_t *json =
         json_pack("{ss ss ss so so sf sb sb so so ss* ss*}", "kernel", identity->kernel, "regime",
                   identity->regime, "objective", identity->objective, "device",
                   hn_fields_to_json(&hn_device_identity_structure, &identity->device), "version",
                   hn_fields_to_json(&hn_version_structure, &stored->version), "learnt",
                   stored->learnt, "simulated", stored->simulated, "stale", stored->stale, "origin",
-                  hn_origin_to_json(&stored->origin), "rule", hn_rule_to_json(&stored->rule),
+                  hn_origin_to_json(&stored->origin), "rule", hn_rule_to_json(stored->rule),
                   "problems", problems.data, "promise", promise.data);
     hn_text_finish(&problems);
     hn_text_finish(&promise);
@@ -171,14 +171,14 @@ static json_t *stored_to_json(const struct hn_stored_rule *stored)
 static json_t *families_to_json(const struct hn_given *given, const char *kernel,
                                 struct hn_error *err)
 {
-    struct hn_stored_rules rules;
+    struct hn_tuned_list rules;
     json_t *array = json_array();
     if (hn_failed(err) || hn_store_get_rules(given->store, kernel, &rules, err) != HN_OK)
         return array;
     for (size_t i = 0; i < rules.count; i++)
         if (given->options->problem.count == 0 && hn_cache_fits(given, &rules.items[i].identity))
             (void)json_array_append_new(array, stored_to_json(&rules.items[i]));
-    hn_stored_rules_free(&rules);
+    hn_tuned_list_free(&rules);
     return array;
 }
 

@@ -474,9 +474,9 @@ static const struct hn_view family_views[] = {
 static void judge_family(struct hn_given *given, const struct hn_family_replay *replay,
                          struct hn_error *err)
 {
-    const struct hn_stored_rule *stored = replay->rule;
+    const struct hn_tuned *stored = replay->rule;
     const struct hn_held_out_loss *found = &replay->found;
-    const struct hn_rule *rule = &stored->rule;
+    const struct hn_rule *rule = stored->rule;
     const struct hn_rule_loss *promised =
         rule->measured.sizes > 0 ? &rule->measured : &rule->predicted;
     double slowdown = given->options->max_slowdown;

@@ -61,8 +61,7 @@ static enum turn claim_problem(const struct hn_tune_search *search, struct shari
             wait_a_while(err);
         waited = asked;
         if (!hn_failed(err))
-            hn_server_claim(search->tune->server, &wish, &sharing->claim, &state, &sharing->holder,
-                            err);
+            state = hn_server_claim(search->tune->server, &wish, &sharing->claim, &sharing->holder);
         if (hn_failed(err) || state != HN_CLAIM_TAKEN || asked || search->tune->options->quiet)
             continue;
         char *problem = hn_cache_problem_text(&identity->problem);

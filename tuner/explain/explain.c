@@ -341,7 +341,7 @@ static json_t *warned_to_json(const struct hn_warned *warned)
                 json_pack("{sI sI so ss}", "points", (json_int_t)warned->of[i].points, "refused",
                           (json_int_t)warned->of[i].refused, "ratio",
                           warned->of[i].ratio > 0 ? json_real(warned->of[i].ratio) : json_null(),
-                          "meaning", hn_warning_meaning((enum hn_warning)i)));
+                          "meaning", hn_warning_meanings[i]));
     return json;
 }
 

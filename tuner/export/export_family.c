@@ -21,19 +21,19 @@ void hn_export_family_destroy(struct hn_export_family *family)
     free(family->problems);
     free(family->rows);
     free(family->config_of);
-    hn_stored_rules_free(&family->rules);
+    hn_tuned_list_free(&family->rules);
     free(family);
 }
 
 void hn_export_append_loss(const struct hn_export *export, struct hn_text *text)
 {
     if (export->family != NULL)
-        hn_rule_append_loss(text, &export->family->stored->rule);
+        hn_rule_append_loss(text, export->family->stored->rule);
 }
 
 /* How well a rule of the same kernel fits, at the same regime and objective: 2 on that device, 1 on
  * one of its compute capability, 0: none of this. */
-static int rank_rule(const struct hn_stored_rule *stored, const struct hn_identity *chosen)
+static int rank_rule(const struct hn_tuned *stored, const struct hn_identity *chosen)
 {
     const struct hn_identity *own = &stored->identity;
     if (strcmp(own->signature, chosen->signature) != 0 ||
@@ -179,18 +179,18 @@ static size_t served_variant(const struct hn_plan *plan, const struct hn_export_
 static void make_rows(const struct hn_plan *plan, const struct hn_tuned *first,
                       struct hn_export_family *family, struct hn_error *err)
 {
-    const struct hn_stored_rule *stored = family->stored;
-    family->row_count = stored->rule.configuration_count * family->variants;
+    const struct hn_tuned *stored = family->stored;
+    family->row_count = stored->rule->configuration_count * family->variants;
     family->rows = hn_need(family->row_count, sizeof *family->rows);
     family->config_of = hn_need(family->row_count, sizeof *family->config_of);
     family->problems = hn_need(family->variants, sizeof *family->problems);
     for (size_t i = 0; i < family->variants; i++)
-        make_problem(plan, &stored->rule, i, first, &family->problems[i], err);
+        make_problem(plan, stored->rule, i, first, &family->problems[i], err);
     for (size_t i = 0; i < family->row_count; i++) {
         struct hn_tuned *row = &family->rows[i];
         row->identity = first->identity;
         row->identity.device = stored->identity.device;
-        row->best.point = stored->rule.configurations[i / family->variants];
+        row->best.point = stored->rule->configurations[i / family->variants];
         row->identity.problem =
             family->problems[served_variant(plan, family, &row->best.point, i % family->variants)];
         row->version = stored->version;
@@ -203,7 +203,7 @@ static void make_rows(const struct hn_plan *plan, const struct hn_tuned *first,
 /* Whether the rule goes with the plan. */
 static bool take(struct hn_export *export, struct hn_export_family *family, struct hn_error *err)
 {
-    const struct hn_rule *rule = &family->stored->rule;
+    const struct hn_rule *rule = family->stored->rule;
     const struct hn_tuned *first = find_first(export, rule);
     bool fits = has_values(rule, &first->identity.problem);
     family->variants = 1;
@@ -542,7 +542,7 @@ struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
         return NULL;
     struct hn_export_rule *out = hn_need(1, sizeof *out);
     out->writer = writer;
-    out->rule = &writer->export->family->stored->rule;
+    out->rule = writer->export->family->stored->rule;
     name_slots(out);
     write_features(out);
     measure_depths(out);
@@ -619,16 +619,16 @@ json_t *hn_export_family_to_json(const struct hn_export *export)
     struct hn_text values = {0}, loss = {0}, literal = {0};
     if (family == NULL)
         return json_null();
-    const struct hn_stored_rule *stored = family->stored;
-    hn_rule_append_values(&values, &stored->rule);
-    hn_rule_append_loss(&loss, &stored->rule);
+    const struct hn_tuned *stored = family->stored;
+    hn_rule_append_values(&values, stored->rule);
+    hn_rule_append_loss(&loss, stored->rule);
     hn_export_append_literal(&literal, loss.length > 0 ? loss.data : "not known");
     return hn_needed(json_pack(
         "{sI so so so so sf so so sb sb sI sI si}", "configurations",
-        (json_int_t)stored->rule.configuration_count, "values", hn_export_text_json(&values),
+        (json_int_t)stored->rule->configuration_count, "values", hn_export_text_json(&values),
         "loss", hn_export_text_json(&loss), "literal", hn_export_text_json(&literal), "device",
         hn_string_to_json(stored->identity.device.name), "learnt", stored->learnt, "predicted",
-        loss_to_json(&stored->rule.predicted), "measured", loss_to_json(&stored->rule.measured),
+        loss_to_json(&stored->rule->predicted), "measured", loss_to_json(&stored->rule->measured),
         "stale", strcmp(stored->version.template_hash, export->template_hash) != 0, "simulated",
         stored->simulated, "rows", (json_int_t)family->row_count, "variants",
         (json_int_t)family->variants, "capability", stored->identity.device.capability));

@@ -15,8 +15,8 @@
 /* The rule of a family in a header. Words of the problem are part of compiled code, so that each configuration of the
  * rule is there once for each way to choose them: a variant. */
 struct hn_export_family {
-    struct hn_stored_rules rules; /* of the kernel */
-    const struct hn_stored_rule *stored; /* the one of the device */
+    struct hn_tuned_list rules; /* of the kernel */
+    const struct hn_tuned *stored; /* the one of the device */
     size_t variants;
     struct hn_bindings *problems; /* of each variant: the chosen result's with the variant's words */
     size_t row_count;             /* configurations of the rule times variants, a configuration's side by side */

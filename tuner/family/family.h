@@ -60,8 +60,8 @@ void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *l
 /* The loss that a rule of the cache promises, measured again at sizes that nobody has measured yet. */
 
 struct hn_family_replay {
-    struct hn_stored_rules rules; /* that of the cache's rules which was held against searches is `rule` */
-    const struct hn_stored_rule *rule;
+    struct hn_tuned_list rules; /* that of the cache's rules which was held against searches is `rule` */
+    const struct hn_tuned *rule;
     struct hn_version version; /* what it would be learnt with now */
     struct hn_device_identity device;
     struct hn_held_out_loss found;

@@ -242,7 +242,7 @@ static void find_rule(struct hn_family_replay *replay, struct hn_store *store,
     if (hn_store_get_rules(store, identity->kernel, &replay->rules, err) != HN_OK)
         return;
     for (size_t i = 0; i < replay->rules.count; i++) {
-        const struct hn_stored_rule *stored = &replay->rules.items[i];
+        const struct hn_tuned *stored = &replay->rules.items[i];
         if (is_same_family(&stored->identity, identity) &&
             hn_device_identity_equal(&stored->identity.device, &identity->device))
             replay->rule = stored;
@@ -278,7 +278,7 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
         return;
     const struct held_out held_out = {
         .measuring = measuring,
-        .rule = &replay->rule->rule,
+        .rule = replay->rule->rule,
         .seed = options->seed ^ replay_salt,
         .count = options->held_out > 0 ? options->held_out : worth.held_out,
         .budget_s = options->budget_s > 0 ? options->budget_s : held_out_share * worth.budget_s,
@@ -311,7 +311,7 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
 
 void hn_family_replay_finish(struct hn_family_replay *replay)
 {
-    hn_stored_rules_free(&replay->rules);
+    hn_tuned_list_free(&replay->rules);
 }
 
 enum {

@@ -138,8 +138,7 @@ static void append_outcomes(struct hn_text *text, const json_t *counts, bool mea
         if (count == NULL)
             continue;
         if (means)
-            hn_text_printf(text, "%s%s: %s", separator, name,
-                           hn_outcome_meaning((enum hn_outcome)i));
+            hn_text_printf(text, "%s%s: %s", separator, name, hn_outcome_meanings[i]);
         else
             hn_text_printf(text, "%s%lld %s", separator, (long long)json_integer_value(count),
                            name);

@@ -212,25 +212,25 @@ static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
 static void describe_family(struct hn_report_tuning *tuning, struct hn_store *store,
                             struct hn_error *err)
 {
-    struct hn_stored_rules rules;
+    struct hn_tuned_list rules;
     const struct hn_identity *own = &tuning->identity;
     if (hn_failed(err) || hn_store_get_rules(store, own->kernel, &rules, err) != HN_OK)
         return;
     for (size_t i = 0; tuning->family == NULL && i < rules.count; i++) {
-        const struct hn_stored_rule *stored = &rules.items[i];
+        const struct hn_tuned *stored = &rules.items[i];
         struct hn_text text = {0};
         if (!hn_device_identity_equal(&stored->identity.device, &own->device) ||
             strcmp(stored->identity.regime, own->regime) != 0 ||
             strcmp(stored->identity.objective, own->objective) != 0)
             continue;
-        hn_text_printf(&text, "%zu configuration%s for ", stored->rule.configuration_count,
-                       hn_plural(stored->rule.configuration_count));
-        hn_rule_append_values(&text, &stored->rule);
+        hn_text_printf(&text, "%zu configuration%s for ", stored->rule->configuration_count,
+                       hn_plural(stored->rule->configuration_count));
+        hn_rule_append_values(&text, stored->rule);
         hn_text_append(&text, "; ");
-        hn_rule_append_loss(&text, &stored->rule);
+        hn_rule_append_loss(&text, stored->rule);
         tuning->family = hn_needed(hn_text_take(&text));
     }
-    hn_stored_rules_free(&rules);
+    hn_tuned_list_free(&rules);
 }
 
 void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path,
@@ -435,7 +435,7 @@ static json_t *outcomes_to_json(void)
     json_t *meanings = json_object();
     for (int i = 0; i < HN_OUTCOME_COUNT; i++)
         json_object_set_new(meanings, hn_outcome_name((enum hn_outcome)i),
-                            json_string(hn_outcome_meaning((enum hn_outcome)i)));
+                            json_string(hn_outcome_meanings[i]));
     return meanings;
 }
 

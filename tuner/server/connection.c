@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,10 +224,10 @@ struct hn_connection *hn_connection_open(const char *uri, const char *name, bool
         start(own, uri, &reason);
     /* Before all else: no name is looked up where others can make functions and operators. */
     if (!hn_failed(err))
-        hn_connection_run(own,
+        hn_connection_run(own, &reason,
                           "SELECT pg_catalog.set_config('search_path', '', false),"
                           " pg_catalog.set_config('statement_timeout', '60s', false)",
-                          NULL, 0, &reason);
+                          "");
     if (hn_failed(&reason))
         hn_fail(err, reason.status, first ? unreachable : "%.3000s", reason.message);
     if (!hn_failed(err))
@@ -283,11 +284,22 @@ static struct pg_result *receive(struct hn_connection *connection, struct hn_err
 
 /* The result of the one statement, to be cleared also after a failure; the end of results is read,
  * too. */
-static struct pg_result *ask(struct hn_connection *connection, const char *sql,
-                             const char *const *values, size_t count, struct hn_error *err)
+static struct pg_result *ask(struct hn_connection *connection, const char *sql, const char *kinds,
+                             va_list given, struct hn_error *err)
 {
+    enum { VALUES_MOST = 8 };
+    const char *values[VALUES_MOST] = {NULL};
+    char numbers[VALUES_MOST][24];
+    size_t count = strlen(kinds);
     if (hn_failed(err))
         return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (kinds[i] == 't') {
+            values[i] = va_arg(given, const char *);
+        } else {
+            snprintf(numbers[i], sizeof *numbers, "%lld", (long long)va_arg(given, int64_t));
+            values[i] = numbers[i];
+        }
     const struct hn_libpq *pq = &connection->pq;
     connection->deadline_ms = hn_now_ms() + connection->patience_ms;
     send_query(connection, sql, values, count, err);
@@ -301,10 +313,13 @@ static struct pg_result *ask(struct hn_connection *connection, const char *sql,
     return result;
 }
 
-void hn_connection_run(struct hn_connection *connection, const char *sql, const char *const *values,
-                       size_t count, struct hn_error *err)
+void hn_connection_run(struct hn_connection *connection, struct hn_error *err, const char *sql,
+                       const char *kinds, ...)
 {
-    struct pg_result *result = ask(connection, sql, values, count, err);
+    va_list values;
+    va_start(values, kinds);
+    struct pg_result *result = ask(connection, sql, kinds, values, err);
+    va_end(values);
     if (result != NULL)
         connection->pq.PQclear(result);
 }
@@ -336,16 +351,110 @@ static json_t *parse(const struct hn_connection *connection, const struct pg_res
     return NULL;
 }
 
-json_t *hn_connection_read(struct hn_connection *connection, const char *sql,
-                           const char *const *values, size_t count, struct hn_error *err)
+json_t *hn_connection_read(struct hn_connection *connection, struct hn_error *err, const char *sql,
+                           const char *kinds, ...)
 {
     struct hn_text whole = {0};
+    va_list values;
     hn_text_printf(&whole, "WITH x AS (%s) SELECT coalesce(json_agg(x), '[]'::json) FROM x", sql);
-    char *text = hn_needed(hn_text_take(&whole));
-    struct pg_result *result = ask(connection, text, values, count, err);
+    va_start(values, kinds);
+    struct pg_result *result = ask(connection, hn_needed(whole.data), kinds, values, err);
+    va_end(values);
     json_t *rows = hn_failed(err) ? NULL : parse(connection, result, err);
     if (result != NULL)
         connection->pq.PQclear(result);
-    free(text);
+    hn_text_finish(&whole);
     return rows;
+}
+
+enum { FORMAT = 2 }; /* in make_tables(), too */
+
+/* The documents of a cache file (docs/formats.md): heads of sessions with their lines, plans,
+ * images, roofs; and who tunes what. A session is named by its origin, and `subject` is a hash of
+ * its task and version. */
+static const char *const tables[] = {
+    /* Of all who make the tables at once, one does. */
+    "BEGIN",
+    "SELECT pg_advisory_xact_lock(1213156933)",
+    "CREATE SCHEMA IF NOT EXISTS hone",
+    "CREATE TABLE IF NOT EXISTS hone.session(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+    " origin text COLLATE \"C\" NOT NULL UNIQUE, subject text NOT NULL, kernel text NOT NULL,"
+    " problem text NOT NULL, json text NOT NULL, checksum text NOT NULL,"
+    " records bigint NOT NULL DEFAULT 0)",
+    "CREATE INDEX IF NOT EXISTS session_of_kernel ON hone.session(kernel)",
+    "CREATE TABLE IF NOT EXISTS hone.record(session_id bigint NOT NULL REFERENCES hone.session"
+    " ON DELETE CASCADE, position bigint NOT NULL, json text NOT NULL, checksum text NOT NULL,"
+    " PRIMARY KEY(session_id, position))",
+    "CREATE TABLE IF NOT EXISTS hone.plan(hash text PRIMARY KEY, json text NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS hone.image(subject text NOT NULL, point text NOT NULL,"
+    " entry text NOT NULL, cubin bytea NOT NULL, hash text NOT NULL, PRIMARY KEY(subject, point))",
+    "CREATE TABLE IF NOT EXISTS hone.roof(device text NOT NULL, driver text NOT NULL,"
+    " measured double precision NOT NULL, json text NOT NULL, PRIMARY KEY(device, driver))",
+    "CREATE TABLE IF NOT EXISTS hone.claim(subject text PRIMARY KEY, kernel text NOT NULL,"
+    " problem text NOT NULL, device text NOT NULL, machine text NOT NULL, owner text NOT NULL,"
+    " since timestamptz NOT NULL, until timestamptz NOT NULL, finished timestamptz)",
+    "CREATE TABLE IF NOT EXISTS hone.format(version integer NOT NULL, id text NOT NULL)",
+};
+
+/* Trusted are whoever asks, who owns the database, and superusers. A table runs its owner's code,
+ * and the triggers of whoever may make them, with the rights of whoever writes to it. */
+static const char looking[] =
+    "WITH part AS (SELECT n.oid, n.nspowner AS owner, n.nspacl AS acl, 'the schema hone' AS name"
+    " FROM pg_namespace n WHERE n.nspname = 'hone' UNION ALL SELECT c.oid, c.relowner, c.relacl,"
+    " 'hone.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE"
+    " n.nspname = 'hone'), hand AS (SELECT name || ' is owned by ' AS what, owner AS role FROM"
+    " part UNION ALL SELECT name || ': ' || privilege_type || ' is granted to ', grantee FROM"
+    " part, aclexplode(acl) WHERE privilege_type IN ('TRIGGER', 'CREATE') UNION ALL SELECT name ||"
+    " ' has a trigger by ', CASE WHEN tgqual IS NULL THEN proowner ELSE 0 END FROM part JOIN"
+    " pg_trigger ON tgrelid = part.oid JOIN pg_proc f ON f.oid = tgfoid WHERE NOT tgisinternal)"
+    " SELECT to_regclass('hone.format') IS NOT NULL AS there, (SELECT min(what ||"
+    " coalesce(rolname, 'anybody')) FROM hand LEFT JOIN pg_roles r ON r.oid = role WHERE NOT"
+    " coalesce(rolsuper OR rolname = current_user OR r.oid = (SELECT datdba FROM pg_database WHERE"
+    " datname = current_database()), false)) AS stranger";
+
+/* Whether the tables are there; a failure where others could have their code run there. */
+static bool look_at_tables(struct hn_connection *connection, const char *name, struct hn_error *err)
+{
+    json_t *rows = hn_connection_read(connection, err, looking, "");
+    const json_t *row = json_array_get(rows, 0);
+    const char *stranger = json_string_value(json_object_get(row, "stranger"));
+    bool there = json_is_true(json_object_get(row, "there"));
+    if (stranger != NULL)
+        hn_fail(err, HN_EFORMAT,
+                "%s: %.200s, whose code would run with your rights: you, the database's "
+                "owner or a superuser is to own it, and nobody else to have such a right",
+                name, stranger);
+    json_decref(rows);
+    return there;
+}
+
+static void make_tables(struct hn_connection *connection, const char *name, struct hn_error *err)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        hn_connection_run(connection, err, tables[i], "");
+    (void)look_at_tables(connection, name, err);
+    hn_connection_run(connection, err,
+                      "INSERT INTO hone.format SELECT 2,"
+                      " replace(gen_random_uuid()::text, '-', '')"
+                      " WHERE NOT EXISTS (SELECT 1 FROM hone.format)",
+                      "");
+    hn_connection_run(connection, err, "COMMIT", "");
+}
+
+void hn_tables_open(struct hn_connection *connection, const char *name, char id[33],
+                    struct hn_error *err)
+{
+    int version = 0;
+    const char *text = "";
+    if (!look_at_tables(connection, name, err))
+        make_tables(connection, name, err);
+    json_t *rows = hn_connection_read(
+        connection, err, "SELECT version, left(id, 33) AS id FROM hone.format LIMIT 1", "");
+    (void)json_unpack(json_array_get(rows, 0), "{s:i, s:s}", "version", &version, "id", &text);
+    if (!hn_failed(err) && version != FORMAT)
+        hn_fail(err, HN_EFORMAT, "%s has tables of format %d, this Hone knows %d: use %s", name,
+                version, FORMAT, version > FORMAT ? "the newer Hone" : "another database");
+    hn_gate_hash("the id of the server's tables", text, err);
+    snprintf(id, 33, "%.32s", text);
+    json_decref(rows);
 }

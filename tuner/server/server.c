@@ -27,8 +27,18 @@ enum { TICK_MS = 500 };
 static const double rest_times = 20;
 static const double longest_rest_ms = 200;
 
+/* Who tunes what, so that nobody begins what another is at: a row of the server, which is its
+ * owner's until its lease ends. All times are the server's. A lease is as long as a lost connection
+ * may last without another beginning the same, and as a dead tuner keeps others waiting. */
+#define LEASE "now() + interval '15 seconds'"
+/* One that ends later than any lease that is begun now is none, and does not hold anybody up. */
+#define LONGEST "now() + interval '60 seconds'"
+enum { RENEW_MS = 4000 };
+
 struct hn_server_claim {
-    struct hn_claim claim;
+    struct hn_hash hash; /* of the subject */
+    struct hn_subject subject;
+    char device[128];
     bool held; /* all the time */
     struct hn_server_claim *next;
 };
@@ -53,7 +63,10 @@ struct hn_server {
     double retry_at_ms;
     double pause_ms;
     struct hn_server_end end;
-    struct hn_claimant claimant;
+    /* This tuner: a name that was drawn, where it is, and since when it is there. */
+    char tuner[33];
+    char machine[65];
+    char since[64];
     struct hn_server_claim *claims;
     double renewed_ms;
 };
@@ -63,16 +76,25 @@ static char *copy_path(const char *id)
 {
     char host[256] = "";
     struct hn_text text = {0};
-    const char *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
     (void)gethostname(host, sizeof host - 1);
     const struct hn_hash place = hn_hash_string(host);
-    if (xdg != NULL && xdg[0] != '\0')
-        hn_text_printf(&text, "%s/hone", xdg);
-    else
-        hn_text_printf(&text, "%s/.cache/hone", home != NULL && home[0] != '\0' ? home : ".");
+    hn_store_append_folder(&text);
     hn_text_printf(&text, "/postgresql-%.12s-%.8s.db", id, place.hex);
     return hn_needed(hn_text_take(&text));
+}
+
+/* Draws a name for this tuner. */
+static void enter(struct hn_server *server, struct hn_error *err)
+{
+    const char *now = "", *name = "";
+    json_t *rows = hn_connection_read(
+        server->connection, err,
+        "SELECT now()::text AS now, replace(gen_random_uuid()::text, '-', '') AS name", "");
+    (void)gethostname(server->machine, sizeof server->machine - 1);
+    (void)json_unpack(json_array_get(rows, 0), "{s:s, s:s}", "now", &now, "name", &name);
+    snprintf(server->tuner, sizeof server->tuner, "%s", name);
+    snprintf(server->since, sizeof server->since, "%s", now);
+    json_decref(rows);
 }
 
 enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err)
@@ -95,7 +117,7 @@ enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct
     if (own->connection != NULL)
         hn_connection_set_patience(own->connection, patience_ms);
     hn_tables_open(own->connection, own->name, id, err);
-    hn_claimant_make(own->connection, &own->claimant, err);
+    enter(own, err);
     own->copy = copy_path(id);
     *server = hn_failed(err) ? NULL : own;
     if (hn_failed(err))
@@ -155,11 +177,52 @@ enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store,
     return err->status;
 }
 
+/* Whether another has it, or finished it since this tuner is there. */
+static enum hn_claim_state look(const struct hn_server *server, const struct hn_server_claim *claim,
+                                struct hn_claim_holder *holder, struct hn_error *err)
+{
+    const char *machine = "";
+    int done = 0;
+    json_t *rows = hn_connection_read(
+        server->connection, err,
+        "SELECT left(machine, 64) AS machine, finished IS NOT NULL AS done,"
+        " extract(epoch FROM now() - coalesce(finished, since))::double precision AS age"
+        " FROM hone.claim WHERE subject = $1 AND owner <> $2"
+        " AND isfinite(since) AND CASE WHEN finished IS NULL THEN until > now() AND until <"
+        " " LONGEST " ELSE finished > $3::timestamptz AND finished < " LONGEST " END",
+        "ttt", claim->hash.hex, server->tuner, server->since);
+    *holder = (struct hn_claim_holder){.machine = ""};
+    bool found = json_unpack(json_array_get(rows, 0), "{s:s, s:b, s:F}", "machine", &machine,
+                             "done", &done, "age", &holder->for_s) == 0;
+    snprintf(holder->machine, sizeof holder->machine, "%.64s", machine);
+    json_decref(rows);
+    return !found ? HN_CLAIM_OWN : done != 0 ? HN_CLAIM_DONE : HN_CLAIM_TAKEN;
+}
+
+/* False when the lease had ended and another took it; else it is one's own again. */
+static bool renew(const struct hn_server *server, const struct hn_server_claim *claim,
+                  struct hn_error *err)
+{
+    json_t *rows = hn_connection_read(
+        server->connection, err,
+        "INSERT INTO hone.claim AS c VALUES($1, $2, $3, $4, $5, $6, now(), " LEASE ", NULL)"
+        " ON CONFLICT (subject) DO UPDATE SET machine = excluded.machine, owner = excluded.owner,"
+        " since = excluded.since, until = excluded.until, finished = NULL"
+        " WHERE c.until < now() OR c.until > " LONGEST " OR c.finished IS NOT NULL"
+        " OR c.owner = excluded.owner"
+        " RETURNING 1 AS own",
+        "tttttt", claim->hash.hex, claim->subject.kernel, claim->subject.problem, claim->device,
+        server->machine, server->tuner);
+    bool held = json_array_size(rows) > 0;
+    json_decref(rows);
+    return held;
+}
+
 static void renew_claims(struct hn_server *server, struct hn_error *err)
 {
     for (struct hn_server_claim *claim = server->claims; claim != NULL && !hn_failed(err);
          claim = claim->next) {
-        bool held = hn_claim_renew(server->connection, &server->claimant, &claim->claim, err);
+        bool held = renew(server, claim, err);
         claim->held = claim->held && (held || hn_failed(err));
     }
     server->renewed_ms = hn_now_ms();
@@ -195,7 +258,7 @@ static void take_turn(struct hn_server *server, bool last)
     }
     if (server->connection != NULL)
         send_news(server, back || last, &reason);
-    if (!hn_failed(&reason) && (back || hn_now_ms() - server->renewed_ms >= HN_CLAIM_RENEW_MS))
+    if (!hn_failed(&reason) && (back || hn_now_ms() - server->renewed_ms >= RENEW_MS))
         renew_claims(server, &reason);
     if (hn_failed(&reason))
         drop(server, &reason);
@@ -211,27 +274,17 @@ static struct timespec time_in(double ms)
     return time;
 }
 
-/* Whatever is new, but not at the end. */
-static void rest(struct hn_server *server, double ms)
+/* Until so long has passed or it is to stop, which is returned; and, where it is waited for, until
+ * there is news. */
+static bool wait_for(struct hn_server *server, bool news, double ms)
 {
     const struct timespec until = time_in(ms);
     pthread_mutex_lock(&server->signal_lock);
-    while (!server->stops &&
-           pthread_cond_timedwait(&server->wake, &server->signal_lock, &until) == 0)
-        ;
-    pthread_mutex_unlock(&server->signal_lock);
-}
-
-/* Until there is news, or a while has passed; whether that was all. */
-static bool wait_for_news(struct hn_server *server)
-{
-    const struct timespec until = time_in(TICK_MS);
-    pthread_mutex_lock(&server->signal_lock);
-    while (!server->news && !server->stops &&
+    while (!server->stops && !(news && server->news) &&
            pthread_cond_timedwait(&server->wake, &server->signal_lock, &until) == 0)
         ;
     bool stops = server->stops;
-    server->news = false;
+    server->news = server->news && !news;
     pthread_mutex_unlock(&server->signal_lock);
     return stops;
 }
@@ -239,16 +292,13 @@ static bool wait_for_news(struct hn_server *server)
 static void *follow(void *pointer)
 {
     struct hn_server *server = pointer;
-    bool stops = false;
-    while (!stops) {
-        stops = wait_for_news(server);
-        if (stops)
-            break;
+    while (!wait_for(server, true, TICK_MS)) {
         double before_ms = hn_now_ms();
         pthread_mutex_lock(&server->lock);
         take_turn(server, false);
         pthread_mutex_unlock(&server->lock);
-        rest(server, fmin(rest_times * (hn_now_ms() - before_ms), longest_rest_ms));
+        (void)wait_for(server, false,
+                       fmin(rest_times * (hn_now_ms() - before_ms), longest_rest_ms));
     }
     return NULL;
 }
@@ -281,61 +331,55 @@ void hn_server_tell(struct hn_server *server)
 
 static void free_claim(struct hn_server_claim *claim)
 {
-    hn_subject_finish(&claim->claim.subject);
+    hn_subject_finish(&claim->subject);
     free(claim);
 }
 
-static struct hn_server_claim *find_claim(const struct hn_server *server,
-                                          const struct hn_hash *hash)
+/* With the lock. */
+static enum hn_claim_state claim_now(const struct hn_server *server,
+                                     const struct hn_server_claim *claim, bool again,
+                                     struct hn_claim_holder *holder, struct hn_error *err)
 {
-    struct hn_server_claim *claim = server->claims;
-    while (claim != NULL && strcmp(claim->claim.hash.hex, hash->hex) != 0)
-        claim = claim->next;
-    return claim;
+    enum hn_claim_state state = look(server, claim, holder, err);
+    if (state == HN_CLAIM_TAKEN || (state == HN_CLAIM_DONE && !again))
+        return state;
+    if (renew(server, claim, err) || hn_failed(err))
+        return HN_CLAIM_OWN;
+    /* Another was faster, just now. */
+    state = look(server, claim, holder, err);
+    return state == HN_CLAIM_OWN ? HN_CLAIM_TAKEN : state;
 }
 
-/* With the lock. NULL where another has it. */
-static struct hn_server_claim *claim_now(struct hn_server *server, struct hn_server_claim *made,
-                                         bool again, enum hn_claim_state *state,
-                                         struct hn_claim_holder *holder)
+enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
+                                    struct hn_server_claim **claim, struct hn_claim_holder *holder)
 {
-    struct hn_error reason = {.status = HN_OK};
-    struct hn_server_claim *known = find_claim(server, &made->claim.hash);
-    if (known == NULL && server->connection != NULL)
-        *state = hn_claim_try(server->connection, &server->claimant, &made->claim, again, holder,
-                              &reason);
+    struct hn_error reason;
+    struct hn_server_claim *made = hn_need(1, sizeof *made);
+    enum hn_claim_state state = HN_CLAIM_OWN;
+    made->held = true;
+    if (hn_subject_make(&made->subject, wish->identity, wish->version, &reason) != HN_OK)
+        (void)hn_needed(NULL);
+    made->hash = hn_subject_hash(&made->subject);
+    snprintf(made->device, sizeof made->device, "%s", wish->identity->device.name);
+    pthread_mutex_lock(&server->lock);
+    *claim = server->claims;
+    while (*claim != NULL && strcmp((*claim)->hash.hex, made->hash.hex) != 0)
+        *claim = (*claim)->next;
+    if (*claim == NULL && server->connection != NULL)
+        state = claim_now(server, made, wish->again, holder, &reason);
     if (hn_failed(&reason)) {
         drop(server, &reason);
-        *state = HN_CLAIM_OWN;
+        state = HN_CLAIM_OWN;
     }
-    if (known != NULL || *state != HN_CLAIM_OWN) {
+    if (*claim == NULL && state == HN_CLAIM_OWN) {
+        made->next = server->claims;
+        server->claims = made;
+        *claim = made;
+    } else {
         free_claim(made);
-        return known;
     }
-    made->next = server->claims;
-    server->claims = made;
-    return made;
-}
-
-enum hn_status hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
-                               struct hn_server_claim **claim, enum hn_claim_state *state,
-                               struct hn_claim_holder *holder, struct hn_error *err)
-{
-    struct hn_server_claim *made = hn_need(1, sizeof *made);
-    struct hn_claim *own = &made->claim;
-    *claim = NULL;
-    *state = HN_CLAIM_OWN;
-    made->held = true;
-    if (hn_subject_make(&own->subject, wish->identity, wish->version, err) != HN_OK) {
-        free(made);
-        return err->status;
-    }
-    own->hash = hn_subject_hash(&own->subject);
-    snprintf(own->device, sizeof own->device, "%s", wish->identity->device.name);
-    pthread_mutex_lock(&server->lock);
-    *claim = claim_now(server, made, wish->again, state, holder);
     pthread_mutex_unlock(&server->lock);
-    return HN_OK;
+    return state;
 }
 
 /* With the lock. */
@@ -345,7 +389,11 @@ static bool release(struct hn_server *server, struct hn_server_claim *claim, boo
     if (server->connection != NULL) {
         /* Whoever waits for it finds the records when it is released. */
         send_news(server, false, &reason);
-        hn_claim_release(server->connection, &server->claimant, &claim->claim, finished, &reason);
+        hn_connection_run(server->connection, &reason,
+                          finished ? "UPDATE hone.claim SET finished = now(), until = now()"
+                                     " WHERE subject = $1 AND owner = $2"
+                                   : "DELETE FROM hone.claim WHERE subject = $1 AND owner = $2",
+                          "tt", claim->hash.hex, server->tuner);
     }
     if (hn_failed(&reason))
         drop(server, &reason);

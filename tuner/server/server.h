@@ -47,7 +47,6 @@ struct hn_server_wish {
     const struct hn_version *version;
     bool again; /* also what another finished meanwhile */
 };
-struct hn_server_claim;
 enum hn_claim_state {
     HN_CLAIM_OWN,   /* it is the caller's now */
     HN_CLAIM_TAKEN, /* another is at it */
@@ -58,10 +57,10 @@ struct hn_claim_holder {
     char machine[65];
     double for_s; /* since when it tunes, or how long ago it finished */
 };
+struct hn_server_claim;
 /* *claim: NULL but for HN_CLAIM_OWN. */
-enum hn_status hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
-                               struct hn_server_claim **claim, enum hn_claim_state *state,
-                               struct hn_claim_holder *holder, struct hn_error *err);
+enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
+                                    struct hn_server_claim **claim, struct hn_claim_holder *holder);
 /* Sends what was recorded, then releases the claim. Returns whether the claim was held all the time: another may have begun
  * the same where it was not. */
 bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, bool finished);

@@ -23,13 +23,13 @@ void hn_connection_close(struct hn_connection *connection); /* NULL is fine */
 /* How long a statement may take from the next one on; the server itself ends it after a minute. */
 void hn_connection_set_patience(struct hn_connection *connection, double patience_ms);
 
-/* Runs one statement; values are the texts of $1, $2 and so on, NULL is SQL's NULL. */
-void hn_connection_run(struct hn_connection *connection, const char *sql, const char *const *values, size_t count,
-                       struct hn_error *err);
+/* Runs one statement. Its parameters $1, $2 and so on: for each a letter and a value, t a text (NULL: SQL's NULL), i an
+ * int64_t. */
+void hn_connection_run(struct hn_connection *connection, struct hn_error *err, const char *sql, const char *kinds, ...);
 /* The same for a SELECT, or what has a RETURNING: a list of objects, a row each by the names of the columns; the caller's.
  * NULL after a failure. */
-json_t *hn_connection_read(struct hn_connection *connection, const char *sql, const char *const *values, size_t count,
-                           struct hn_error *err);
+json_t *hn_connection_read(struct hn_connection *connection, struct hn_error *err, const char *sql, const char *kinds,
+                           ...);
 
 /* Looks whether the tables are there, and makes them where there are none. id: the database's own name, drawn when they were
  * made. HN_EFORMAT: they are of another Hone. */
@@ -52,36 +52,5 @@ void hn_fetch(const struct hn_peers *peers, const struct hn_sync *sync, struct h
 
 /* What is tuned and with what, in one word: two tuners of one subject measure the same. */
 struct hn_hash hn_subject_hash(const struct hn_subject *subject);
-
-/* Who tunes what, so that nobody begins what another is at: a row of the server, which is its owner's until its lease ends.
- * All times are the server's. */
-
-/* A lease, and after what part of it it is renewed: as long as a lost connection may last without another beginning the
- * same, and as a dead tuner keeps others waiting. */
-enum { HN_CLAIM_LEASE_S = 15, HN_CLAIM_RENEW_MS = 4000 };
-
-/* A tuner: where, and since when it is there, by the clock of the server. */
-struct hn_claimant {
-    char name[33]; /* drawn */
-    char machine[65];
-    char since[64];
-};
-void hn_claimant_make(struct hn_connection *connection, struct hn_claimant *claimant, struct hn_error *err);
-
-struct hn_claim {
-    struct hn_hash hash;
-    struct hn_subject subject;
-    char device[128];
-};
-/* Returns HN_CLAIM_OWN, or who has it. again: not DONE but OWN. */
-enum hn_claim_state hn_claim_try(struct hn_connection *connection, const struct hn_claimant *claimant,
-                                 const struct hn_claim *claim, bool again, struct hn_claim_holder *holder,
-                                 struct hn_error *err);
-/* False when the lease had ended and another took it; else it is one's own again. */
-bool hn_claim_renew(struct hn_connection *connection, const struct hn_claimant *claimant, const struct hn_claim *claim,
-                    struct hn_error *err);
-/* finished: it was tuned to its end; false: another may begin it. */
-void hn_claim_release(struct hn_connection *connection, const struct hn_claimant *claimant, const struct hn_claim *claim,
-                      bool finished, struct hn_error *err);
 
 #endif

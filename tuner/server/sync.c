@@ -78,22 +78,20 @@ static void send_head(const struct pair *pair, struct hn_error *err)
         return;
     if (head.plan != NULL) {
         const struct hn_hash hash = hn_hash_string(head.plan);
-        const char *const plan[] = {hash.hex, head.plan};
-        hn_connection_run(connection,
+        hn_connection_run(connection, err,
                           "INSERT INTO hone.plan VALUES($1, $2) ON CONFLICT (hash) DO NOTHING",
-                          plan, 2, err);
+                          "tt", hash.hex, head.plan);
         free(head.plan);
         head.plan = hn_need_copy(hash.hex);
     }
     char *text = dump(hn_store_head_to_json(&head));
     const struct hn_hash sum = checksum(pair->origin, HEAD, text);
     const struct hn_hash subject = hn_subject_hash(&head.subject);
-    const char *const values[] = {pair->origin,         subject.hex, head.subject.kernel,
-                                  head.subject.problem, text,        sum.hex};
-    hn_connection_run(connection,
+    hn_connection_run(connection, err,
                       "INSERT INTO hone.session(origin, subject, kernel, problem, json, checksum)"
                       " VALUES($1, $2, $3, $4, $5, $6) ON CONFLICT (origin) DO NOTHING",
-                      values, 6, err);
+                      "tttttt", pair->origin, subject.hex, head.subject.kernel,
+                      head.subject.problem, text, sum.hex);
     free(text);
     hn_store_head_finish(&head);
 }
@@ -101,31 +99,12 @@ static void send_head(const struct pair *pair, struct hn_error *err)
 /* What the server has of the session. */
 static void look_up(struct pair *pair, struct hn_error *err)
 {
-    const char *const values[] = {pair->origin};
     json_t *rows =
-        hn_connection_read(pair->peers->connection,
-                           "SELECT records FROM hone.session WHERE origin = $1", values, 1, err);
+        hn_connection_read(pair->peers->connection, err,
+                           "SELECT records FROM hone.session WHERE origin = $1", "t", pair->origin);
     const json_t *row = json_array_get(rows, 0);
     pair->theirs = row == NULL ? -1 : integer_of(row, "records");
     json_decref(rows);
-}
-
-/* Lines of one statement. */
-struct batch {
-    json_t *rows;
-    const char *origin;
-};
-
-static enum hn_status add_line(void *visitor, int64_t position, const char *json,
-                               struct hn_error *err)
-{
-    struct batch *batch = visitor;
-    const struct hn_hash sum = checksum(batch->origin, position, json);
-    (void)err;
-    (void)json_array_append_new(
-        batch->rows, hn_needed(json_pack("{s:I, s:s, s:s}", "position", (json_int_t)position,
-                                         "json", json, "checksum", sum.hex)));
-    return HN_OK;
 }
 
 /* Sends lines from `first` on; returns how many. A rule that another sent is newer than what was
@@ -137,20 +116,25 @@ static int64_t send_lines(const struct pair *pair, int64_t first, int64_t most,
     "INSERT INTO hone.record SELECT s.id, r.position, r.json, r.checksum FROM hone.session s,"     \
     " json_populate_recordset(NULL::hone.record, $2::json) r WHERE s.origin = $1"                  \
     " ON CONFLICT (session_id, position) DO "
-    struct batch batch = {hn_needed(json_array()), pair->origin};
     const struct hn_peers *peers = pair->peers;
-    if (!hn_failed(err))
-        (void)hn_store_visit_lines(peers->store, pair->id, first, most, add_line, &batch, err);
-    int64_t count = (int64_t)json_array_size(batch.rows);
-    char *text = dump(batch.rows);
-    const char *const values[] = {pair->origin, text};
+    json_t *rows = hn_needed(json_array());
+    json_t *lines = hn_store_get_lines(peers->store, pair->id, first, most, err);
+    const int64_t count = (int64_t)json_array_size(lines);
+    for (int64_t i = 0; i < count; i++) {
+        const char *line = json_string_value(json_array_get(lines, (size_t)i));
+        const struct hn_hash sum = checksum(pair->origin, first + i, line);
+        json_array_append_new(
+            rows, hn_needed(json_pack("{s:I, s:s, s:s}", "position", (json_int_t)(first + i),
+                                      "json", line, "checksum", sum.hex)));
+    }
+    json_decref(lines);
+    char *text = dump(rows);
     if (!hn_failed(err) && count == 0)
         hn_fail(err, HN_EFORMAT, "session '%.64s' has lost records", pair->origin);
-    hn_connection_run(peers->connection,
-                      first == RULE && pair->id > peers->own_after ? INSERT
-                          "UPDATE SET json = excluded.json, checksum = excluded.checksum"
-                                                                   : INSERT "NOTHING",
-                      values, 2, err);
+    const char *insert = first == RULE && pair->id > peers->own_after ? INSERT
+                             "UPDATE SET json = excluded.json, checksum = excluded.checksum"
+                                                                      : INSERT "NOTHING";
+    hn_connection_run(peers->connection, err, insert, "tt", pair->origin, text);
     free(text);
     return count;
 }
@@ -158,17 +142,13 @@ static int64_t send_lines(const struct pair *pair, int64_t first, int64_t most,
 /* From pair->theirs on. What a server drops is left to it: the rest goes on. */
 static void send_records(struct pair *pair, struct hn_error *err)
 {
-    char first[24], end[24];
     int64_t next = pair->theirs + send_lines(pair, pair->theirs, BATCH, err);
-    snprintf(first, sizeof first, "%lld", (long long)pair->theirs);
-    snprintf(end, sizeof end, "%lld", (long long)next);
-    const char *const values[] = {pair->origin, first, end};
     json_t *kept = hn_connection_read(
-        pair->peers->connection,
+        pair->peers->connection, err,
         "UPDATE hone.session s SET records = greatest(records, $3::bigint) WHERE origin = $1"
         " AND (SELECT count(*) FROM hone.record WHERE session_id = s.id AND position >="
         " $2::bigint AND position < $3::bigint) = $3::bigint - $2::bigint RETURNING id",
-        values, 3, err);
+        "tii", pair->origin, pair->theirs, next);
     if (!hn_failed(err) && json_array_size(kept) == 0) {
         *pair->peers->unkept += pair->ours - pair->theirs;
         next = pair->ours;
@@ -191,82 +171,65 @@ static void send_session(struct pair *pair, struct hn_error *err)
         send_records(pair, err);
 }
 
-static struct pair pair_of(const struct hn_peers *peers, const struct hn_store_extent *extent)
+/* ours: the extent of the session in the cache file, NULL: it is not there. */
+static struct pair pair_of(const struct hn_peers *peers, const char *origin, const json_t *ours)
 {
-    return (struct pair){peers, extent->origin, extent->id, extent->records,
-                         -1,    extent->rule,   false};
+    return (struct pair){.peers = peers,
+                         .origin = origin,
+                         .id = integer_of(ours, "id"),
+                         .ours = integer_of(ours, "records"),
+                         .theirs = -1,
+                         .our_rule = json_is_true(json_object_get(ours, "rule"))};
 }
 
 void hn_send_news(const struct hn_peers *peers, int64_t last_record, struct hn_error *err)
 {
-    struct hn_store_extents extents;
-    if (hn_failed(err) || hn_store_get_extents(peers->store, last_record, &extents, err) != HN_OK)
-        return;
-    for (size_t i = 0; i < extents.count && !hn_failed(err); i++) {
-        struct pair pair = pair_of(peers, &extents.items[i]);
+    const char *origin;
+    json_t *ours;
+    json_t *all = hn_store_get_extents(peers->store, last_record, err);
+    json_object_foreach(all, origin, ours)
+    {
+        struct pair pair = pair_of(peers, origin, ours);
         send_session(&pair, err);
     }
-    hn_store_extents_free(&extents);
+    json_decref(all);
 }
 
-struct images {
-    struct hn_connection *connection;
-    const char *subject;
-    json_t *known; /* point: hash */
-};
-
-static enum hn_status send_image(void *visitor, const struct hn_store_image *image,
-                                 struct hn_error *err)
+static void send_image(const struct pair *pair, const char *subject,
+                       const struct hn_store_image *image, struct hn_error *err)
 {
     static const char digits[] = "0123456789abcdef";
-    const struct images *images = visitor;
     const unsigned char *bytes = image->cubin;
-    if (strcmp(text_of(images->known, image->point), image->hash) == 0)
-        return HN_OK;
     char *hex = hn_need(2 * image->size + 1, 1);
     for (size_t i = 0; i < image->size; i++) {
         hex[2 * i] = digits[bytes[i] >> 4];
         hex[2 * i + 1] = digits[bytes[i] & 15];
     }
-    const char *const values[] = {images->subject, image->point, image->entry, hex, image->hash};
     hn_connection_run(
-        images->connection,
+        pair->peers->connection, err,
         "INSERT INTO hone.image VALUES($1, $2, $3, decode($4, 'hex'), $5) ON CONFLICT"
         " (subject, point) DO UPDATE SET entry = excluded.entry, cubin = excluded.cubin,"
         " hash = excluded.hash",
-        values, 5, err);
+        "ttttt", subject, image->point, image->entry, hex, image->hash);
     free(hex);
-    return err->status;
 }
 
 static void send_images(const struct pair *pair, struct hn_error *err)
 {
-    const char *const values[] = {pair->origin};
+    struct hn_store_image image;
+    struct hn_store *store = pair->peers->store;
     json_t *rows = hn_connection_read(
-        pair->peers->connection,
+        pair->peers->connection, err,
         "SELECT s.subject, (SELECT json_object_agg(i.point, i.hash) FROM hone.image i WHERE"
         " i.subject = s.subject) AS images FROM hone.session s WHERE s.origin = $1",
-        values, 1, err);
+        "t", pair->origin);
     const json_t *row = json_array_get(rows, 0);
-    struct images images = {pair->peers->connection, text_of(row, "subject"),
-                            json_object_get(row, "images")};
-    if (row != NULL)
-        (void)hn_store_visit_images(pair->peers->store, pair->id, send_image, &images, err);
+    const json_t *known = json_object_get(row, "images");
+    struct hn_statement *images = row == NULL ? NULL : hn_store_get_images(store, pair->id, err);
+    while (hn_store_next_image(store, &images, &image, err))
+        if (strcmp(text_of(known, image.point), image.hash) != 0)
+            send_image(pair, text_of(row, "subject"), &image, err);
     json_decref(rows);
-}
-
-static enum hn_status add_roof(void *visitor, const char *device, const char *roofs,
-                               struct hn_error *err)
-{
-    json_t *json = json_loads(roofs, 0, NULL);
-    (void)err;
-    (void)json_array_append_new(
-        visitor,
-        hn_needed(json_pack("{s:s, s:s, s:f, s:s}", "device", device, "driver",
-                            text_of(json, "driver"), "measured",
-                            json_number_value(json_object_get(json, "measured")), "json", roofs)));
-    json_decref(json);
-    return HN_OK;
 }
 
 /* Those that the server has none of, or older ones. Nothing is written where nothing is new: a role
@@ -277,47 +240,33 @@ static void send_roofs(const struct hn_peers *peers, struct hn_error *err)
     "SELECT n.* FROM json_populate_recordset(NULL::hone.roof, $1::json) n WHERE NOT EXISTS"        \
     " (SELECT 1 FROM hone.roof r WHERE r.device = n.device AND r.driver = n.driver AND"            \
     " r.measured >= n.measured)"
-    json_t *all = hn_needed(json_array());
-    if (!hn_failed(err))
-        (void)hn_store_visit_roofs(peers->store, add_roof, all, err);
+    json_t *all = hn_store_get_all_roofs(peers->store, err);
+    if (hn_failed(err))
+        return;
     char *text = dump(all);
-    const char *const values[] = {text};
-    json_t *lacking = hn_connection_read(peers->connection, LACKING, values, 1, err);
+    json_t *lacking = hn_connection_read(peers->connection, err, LACKING, "t", text);
     if (json_array_size(lacking) > 0)
-        hn_connection_run(peers->connection,
+        hn_connection_run(peers->connection, err,
                           "INSERT INTO hone.roof AS r " LACKING
                           " ON CONFLICT (device, driver) DO UPDATE SET"
                           " measured = excluded.measured, json = excluded.json"
                           " WHERE r.measured < excluded.measured",
-                          values, 1, err);
+                          "t", text);
     json_decref(lacking);
     free(text);
 }
 
-/* What the server has: "origin", "records" and "rule" (whether it has one) of each session, ordered
- * by origin. An origin that is longer than any is found to be nobody's. */
+/* What the server has: "origin", "records" and "rule" (whether it has one) of each session. An
+ * origin that is longer than any is found to be nobody's. */
 static json_t *look(struct hn_connection *connection, const char *kernel, struct hn_error *err)
 {
-    const char *const values[] = {kernel};
     return hn_connection_read(
-        connection,
+        connection, err,
         "SELECT left(s.origin, 257) AS origin, s.records, EXISTS(SELECT 1 FROM hone.record r WHERE"
         " r.session_id = s.id AND r.position = -1) AS rule FROM (SELECT id, origin, records"
         " FROM hone.session WHERE $1::text IS NULL OR kernel = $1 ORDER BY random()"
-        " LIMIT " LOOK_MOST ") s ORDER BY s.origin",
-        values, 1, err);
-}
-
-/* Both lists are ordered by origin; *at goes along the server's. */
-static const json_t *find_theirs(const json_t *theirs, size_t *at, const char *origin)
-{
-    for (; *at < json_array_size(theirs); ++*at) {
-        const json_t *row = json_array_get(theirs, *at);
-        int order = strcmp(text_of(row, "origin"), origin);
-        if (order >= 0)
-            return order == 0 ? row : NULL;
-    }
-    return NULL;
+        " LIMIT " LOOK_MOST ") s",
+        "t", kernel);
 }
 
 static void send_whole(struct pair *pair, const json_t *theirs, struct hn_error *err)
@@ -335,18 +284,24 @@ static void send_whole(struct pair *pair, const json_t *theirs, struct hn_error 
 
 void hn_send_all(const struct hn_peers *peers, struct hn_error *err)
 {
-    struct hn_store_extents extents;
-    size_t at = 0;
-    if (hn_failed(err) || hn_store_get_extents(peers->store, 0, &extents, err) != HN_OK)
-        return;
-    *peers->unkept = 0;
-    json_t *theirs = look(peers->connection, NULL, err);
-    for (size_t i = 0; i < extents.count && !hn_failed(err); i++) {
-        struct pair pair = pair_of(peers, &extents.items[i]);
-        send_whole(&pair, find_theirs(theirs, &at, pair.origin), err);
+    const char *origin;
+    json_t *ours;
+    json_t *all = hn_store_get_extents(peers->store, 0, err);
+    json_t *rows = look(peers->connection, NULL, err);
+    json_t *theirs = hn_needed(json_object());
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        (void)json_object_set(theirs, text_of(json_array_get(rows, i), "origin"),
+                              json_array_get(rows, i));
+    *peers->unkept = hn_failed(err) ? *peers->unkept : 0;
+    json_object_foreach(all, origin, ours)
+    {
+        struct pair pair = pair_of(peers, origin, ours);
+        if (!hn_failed(err))
+            send_whole(&pair, json_object_get(theirs, origin), err);
     }
     json_decref(theirs);
-    hn_store_extents_free(&extents);
+    json_decref(rows);
+    json_decref(all);
     send_roofs(peers, err);
 }
 
@@ -370,13 +325,11 @@ static void name_session(const struct pair *pair, struct hn_error *err)
 /* The text of the plan with that hash, NULL for none. */
 static char *fetch_plan(const struct pair *pair, const char *hash, struct hn_error *err)
 {
-    const char *const values[] = {hash};
     if (hash == NULL)
         return NULL;
     json_t *rows = hn_connection_read(
-        pair->peers->connection,
-        "SELECT json FROM hone.plan WHERE hash = $1 AND octet_length(json) <= " MOST, values, 1,
-        err);
+        pair->peers->connection, err,
+        "SELECT json FROM hone.plan WHERE hash = $1 AND octet_length(json) <= " MOST, "t", hash);
     char *text = hn_need_copy(text_of(json_array_get(rows, 0), "json"));
     if (strcmp(hn_hash_string(text).hex, hash) != 0)
         refuse(pair, "its plan is missing, too large or not what was written", err);
@@ -388,11 +341,10 @@ static char *fetch_plan(const struct pair *pair, const char *hash, struct hn_err
 static void fetch_head(const struct pair *pair, struct hn_error *err)
 {
     struct hn_store_head head = {.origin = NULL};
-    const char *const values[] = {pair->origin};
-    json_t *rows = hn_connection_read(pair->peers->connection,
+    json_t *rows = hn_connection_read(pair->peers->connection, err,
                                       "SELECT json, checksum FROM hone.session WHERE origin = $1"
                                       " AND octet_length(json) + octet_length(checksum) <= 262144",
-                                      values, 1, err);
+                                      "t", pair->origin);
     const json_t *row = json_array_get(rows, 0);
     const char *text = text_of(row, "json");
     if (row == NULL)
@@ -416,12 +368,8 @@ static void fetch_head(const struct pair *pair, struct hn_error *err)
 static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
                            struct hn_error *err)
 {
-    char from[24], to[24];
-    snprintf(from, sizeof from, "%lld", (long long)first);
-    snprintf(to, sizeof to, "%lld", (long long)end);
-    const char *const values[] = {pair->origin, from, to};
     json_t *rows = hn_connection_read(
-        pair->peers->connection,
+        pair->peers->connection, err,
         /* No join: how many rows one gives a server without statistics guesses wrong. */
         "SELECT position, json, checksum FROM (SELECT position, json, checksum,"
         " sum(octet_length(json)::bigint + octet_length(checksum)) OVER (ORDER BY position) AS"
@@ -429,7 +377,7 @@ static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
         " (SELECT id FROM hone.session WHERE origin = $1) AND position >= $2::bigint AND"
         " position < $3::bigint ORDER BY position LIMIT 2000) r) r WHERE bytes <= " MOST
         " ORDER BY position",
-        values, 3, err);
+        "tii", pair->origin, first, end);
     const size_t count = json_array_size(rows);
     const char **lines = hn_need(count, sizeof *lines);
     if (count == 0)
@@ -520,25 +468,22 @@ static void take_image(struct hn_store *store, const json_t *row, struct hn_erro
 static void fetch_images(const struct hn_peers *peers, const char *kernel, double end_ms,
                          struct hn_fetched *fetched, struct hn_error *err)
 {
-    const char *const values[] = {kernel};
     json_t *places = hn_connection_read(
-        peers->connection,
+        peers->connection, err,
         "SELECT i.subject, i.point, min(s.origin) AS origin FROM hone.image i JOIN hone.session s"
         " ON s.subject = i.subject WHERE ($1::text IS NULL OR s.kernel = $1) AND"
         " octet_length(i.subject) + octet_length(i.point) <= 4096 AND octet_length(s.origin) <= 256"
         " GROUP BY i.subject, i.point LIMIT 10000",
-        values, 1, err);
+        "t", kernel);
     for (size_t i = 0; !hn_failed(err) && !fetched->left && i < json_array_size(places); i++) {
         struct hn_error reason = {.status = HN_OK};
         const json_t *place = json_array_get(places, i);
-        const char *const at[] = {text_of(place, "subject"), text_of(place, "point"),
-                                  text_of(place, "origin")};
         json_t *rows = hn_connection_read(
-            peers->connection,
+            peers->connection, err,
             "SELECT point, left(entry, 4097) AS entry, left(hash, 33) AS hash, CASE WHEN"
             " octet_length(cubin) <= 4 * " MOST " THEN encode(cubin, 'hex') END AS cubin,"
             " $3::text AS origin FROM hone.image WHERE subject = $1 AND point = $2",
-            at, 3, err);
+            "ttt", text_of(place, "subject"), text_of(place, "point"), text_of(place, "origin"));
         if (json_array_size(rows) == 1)
             take_image(peers->store, json_array_get(rows, 0), &reason);
         count_refused(&reason, fetched, err);
@@ -551,10 +496,10 @@ static void fetch_images(const struct hn_peers *peers, const char *kernel, doubl
 static void fetch_roofs(const struct hn_peers *peers, struct hn_fetched *fetched,
                         struct hn_error *err)
 {
-    json_t *rows = hn_connection_read(peers->connection,
+    json_t *rows = hn_connection_read(peers->connection, err,
                                       "SELECT left(device, 4096) AS device, left(json, 16384) AS"
                                       " json FROM hone.roof ORDER BY random() LIMIT 500",
-                                      NULL, 0, err);
+                                      "");
     for (size_t i = 0; !hn_failed(err) && i < json_array_size(rows); i++) {
         struct hn_error reason = {.status = HN_OK};
         const json_t *row = json_array_get(rows, i);
@@ -566,31 +511,18 @@ static void fetch_roofs(const struct hn_peers *peers, struct hn_fetched *fetched
     json_decref(rows);
 }
 
-static int compare_origins(const void *origin, const void *extent)
-{
-    return strcmp(origin, ((const struct hn_store_extent *)extent)->origin);
-}
-
 void hn_fetch(const struct hn_peers *peers, const struct hn_sync *sync, struct hn_fetched *fetched,
               struct hn_error *err)
 {
-    struct hn_store_extents own;
     const double begin_ms = hn_now_ms();
-    if (hn_failed(err) || hn_store_get_extents(peers->store, 0, &own, err) != HN_OK)
-        return;
+    json_t *own = hn_store_get_extents(peers->store, 0, err);
     json_t *theirs = look(peers->connection, sync->kernel, err);
-    /* From somewhere on, so that bad ones do not stand before the good ones each time. */
+    /* They come in any order, so that bad ones do not stand before the good ones each time. */
     const size_t count = json_array_size(theirs);
     for (size_t i = 0; !hn_failed(err) && !fetched->left && i < count; i++) {
-        const json_t *row = json_array_get(theirs, ((size_t)begin_ms + i) % count);
+        const json_t *row = json_array_get(theirs, i);
         const char *origin = text_of(row, "origin");
-        const struct hn_store_extent *ours =
-            own.count == 0
-                ? NULL
-                : bsearch(origin, own.items, own.count, sizeof *own.items, compare_origins);
-        struct pair pair = {.peers = peers, .origin = origin};
-        if (ours != NULL)
-            pair = pair_of(peers, ours);
+        struct pair pair = pair_of(peers, origin, json_object_get(own, origin));
         pair.theirs = integer_of(row, "records");
         pair.their_rule = json_is_true(json_object_get(row, "rule"));
         fetch_session(&pair, fetched, err);
@@ -598,7 +530,7 @@ void hn_fetch(const struct hn_peers *peers, const struct hn_sync *sync, struct h
     }
     fetched->left = fetched->left || count == LOOKED_AT_MOST;
     json_decref(theirs);
-    hn_store_extents_free(&own);
+    json_decref(own);
     if (sync->images)
         fetch_images(peers, sync->kernel, begin_ms + most_ms, fetched, err);
     fetch_roofs(peers, fetched, err);

@@ -280,13 +280,12 @@ static void warm_up(struct gpu *gpu, const struct hn_message *request, json_t *r
 static void evaluate(struct gpu *gpu, const struct hn_message *request, json_t *reply,
                      struct hn_error *err)
 {
-    struct hn_json_reader reader = {"request", HN_OK, err, NULL};
     struct hn_bench_request wanted = {0};
     struct hn_record record;
     struct hn_image image;
     hn_record_init(&record);
-    hn_fields_read(&reader, &hn_bench_request_structure, json_object_get(request->json, "request"),
-                   &wanted);
+    hn_fields_read("request", &hn_bench_request_structure,
+                   json_object_get(request->json, "request"), &wanted, err);
     get_variant(request->json, request, &record.point, &image, err);
     if (!hn_failed(err) && hn_bench_evaluate(gpu->bench, &image, &wanted, &record, err) == HN_OK) {
         record.estimated_w = wanted.measure ? gpu->estimated_w : 0;
@@ -333,10 +332,9 @@ static void race(struct gpu *gpu, const struct hn_message *request, json_t *repl
 {
     const json_t *items = json_object_get(request->json, "candidates");
     const size_t count = json_array_size(items);
-    struct hn_json_reader reader = {"rules", HN_OK, err, NULL};
     struct hn_race_rules rules = {0};
-    hn_fields_read(&reader, &hn_race_rules_structure, json_object_get(request->json, "rules"),
-                   &rules);
+    hn_fields_read("rules", &hn_race_rules_structure, json_object_get(request->json, "rules"),
+                   &rules, err);
     struct hn_bindings *points = hn_need(count, sizeof *points);
     struct hn_image *images = hn_need(count, sizeof *images);
     struct hn_bench_candidate *candidates = hn_need(count, sizeof *candidates);

@@ -286,7 +286,7 @@ enum hn_status hn_recording_table_load(const char *path, struct hn_recording_tab
     char *text = hn_gzip_read(path, &size, err);
     if (text == NULL)
         return err->status;
-    json_t *root = hn_recording_parse(text, size, false, &reason);
+    json_t *root = hn_recording_parse(text, size, &reason);
     free(text);
     if (root != NULL)
         reason.status = read_root(root, table, &reason);
