@@ -384,7 +384,7 @@ static CUresult launch_shape(struct hn_variant *variant, size_t number,
                                                            : &variant->addresses[argument];
     }
     variant->launched = true;
-    return hn_module_launch(shape, arena->context->driver, variant->functions[number], stream,
+    return hn_module_launch(shape, NULL, arena->context->driver, variant->functions[number], stream,
                             variant->addresses[step->geometry.window.argument],
                             variant->parameters);
 }

@@ -536,8 +536,8 @@ static struct started start_steps(struct hone_kernel *kernel, CUstream stream, u
                                 : &values[argument];
         }
         CUdeviceptr window = step->shape.window == SIZE_MAX ? 0 : values[step->window_argument];
-        result = hn_module_launch_grid(&step->shape, kernel->grids[s], driver, step->function,
-                                       stream, window, parameters);
+        result = hn_module_launch(&step->shape, kernel->grids[s], driver, step->function, stream,
+                                  window, parameters);
     }
     return (struct started){"launching", result};
 }

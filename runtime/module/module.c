@@ -110,22 +110,15 @@ CUresult hn_module_active_clusters(const struct hn_driver *driver,
     return driver->p_cuOccupancyMaxActiveClusters(clusters, function, &config);
 }
 
-CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_driver *driver,
-                          CUfunction function, CUstream stream, CUdeviceptr window_base,
-                          void **parameters)
-{
-    const CUlaunchConfig *config = &step->config;
-    const unsigned int grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
-    return hn_module_launch_grid(step, grid, driver, function, stream, window_base, parameters);
-}
-
 /* Clusters, cooperation, early begins and windows are attributes of a launch; all others go the
  * older way. */
-CUresult hn_module_launch_grid(const struct hn_module_step *step, const unsigned int grid[3],
-                               const struct hn_driver *driver, CUfunction function, CUstream stream,
-                               CUdeviceptr window_base, void **parameters)
+CUresult hn_module_launch(const struct hn_module_step *step, const unsigned int *grid,
+                          const struct hn_driver *driver, CUfunction function, CUstream stream,
+                          CUdeviceptr window_base, void **parameters)
 {
     const CUlaunchConfig *config = &step->config;
+    const unsigned int usual[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    grid = grid != NULL ? grid : usual;
     if (config->numAttrs == 0)
         return driver->p_cuLaunchKernel(function, grid[0], grid[1], grid[2], config->blockDimX,
                                         config->blockDimY, config->blockDimZ,

@@ -25,11 +25,9 @@ struct hn_module_step hn_module_step_of(const struct hn_launch_step *step);
 /* How many of its clusters the device has room for at once, with nothing beside them; of blocks where it has none. */
 CUresult hn_module_active_clusters(const struct hn_driver *driver, const struct hn_launch_step *step, CUfunction function,
                                    int *clusters);
-CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_driver *driver, CUfunction function,
-                          CUstream stream, CUdeviceptr window_base, void **parameters);
-/* The same with another grid. */
-CUresult hn_module_launch_grid(const struct hn_module_step *step, const unsigned int grid[3], const struct hn_driver *driver,
-                               CUfunction function, CUstream stream, CUdeviceptr window_base, void **parameters);
+/* grid: in place of its own; NULL: that one. */
+CUresult hn_module_launch(const struct hn_module_step *step, const unsigned int *grid, const struct hn_driver *driver,
+                          CUfunction function, CUstream stream, CUdeviceptr window_base, void **parameters);
 
 /* Encodes what hn_tensor_check has passed, over the buffer at that address. CUDA_ERROR_NOT_SUPPORTED: the driver has no
  * tensor maps. */
