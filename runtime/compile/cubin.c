@@ -195,28 +195,28 @@ static bool is_kernel(const struct symbol *symbol)
     return symbol->type == STT_FUNC && (symbol->other & SYMBOL_IS_KERNEL) != 0;
 }
 
-/* Calls `visit` with each attribute of a section of attributes (.nv.info…), which may be NULL: its
- * number and its payload. Stops quietly where the section is damaged. */
-static void each_attribute(const struct section *section,
-                           void (*visit)(void *context, unsigned attribute,
-                                         const unsigned char *payload, size_t size),
-                           void *context)
+struct attribute {
+    unsigned number;
+    const unsigned char *payload;
+    size_t size;
+};
+
+/* The next attribute of a section of attributes (.nv.info…), which may be NULL; false at its end
+ * and where it is damaged. *offset begins with 0. */
+static bool next_attribute(const struct section *section, size_t *offset, struct attribute *next)
 {
     enum { FORMAT_SIZED = 4 };
-    size_t offset = 0;
-    while (section != NULL && section->data != NULL && offset + 4 <= section->size) {
-        const unsigned char *record = section->data + offset;
-        size_t size = (size_t)record[2] | (size_t)record[3] << 8;
-        offset += 4;
-        if (record[0] != FORMAT_SIZED) {
-            visit(context, record[1], record + 2, 2);
-            continue;
-        }
-        if (size > section->size - offset)
-            return;
-        visit(context, record[1], record + 4, size);
-        offset += size;
-    }
+    if (section == NULL || section->data == NULL || *offset + 4 > section->size)
+        return false;
+    const unsigned char *record = section->data + *offset;
+    bool sized = record[0] == FORMAT_SIZED;
+    size_t size = (size_t)record[2] | (size_t)record[3] << 8;
+    *offset += 4;
+    *next = (struct attribute){record[1], sized ? record + 4 : record + 2, sized ? size : 2};
+    if (sized && size > section->size - *offset)
+        return false;
+    *offset += sized ? size : 0;
+    return true;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -256,11 +256,6 @@ enum { ATTRIBUTE_PARAMETER = 0x17, ATTRIBUTE_LARGE_PARAMETER = 0x45 };
 enum { MOST_PARAMETERS = 32764 };
 /* What the driver keeps of a block's shared memory; from sm_90 on the linker counts it in. */
 enum { SHARED_RESERVED = 1024 };
-struct reading {
-    uint32_t symbol;
-    struct hn_resources *resources;
-};
-
 static uint32_t read_u32(const unsigned char *bytes)
 {
     uint32_t number;
@@ -275,48 +270,15 @@ static void raise_to(int *largest, uint64_t number)
         *largest = bounded;
 }
 
-static void read_attribute(void *context, unsigned attribute, const unsigned char *payload,
-                           size_t size)
-{
-    const struct reading *reading = context;
-    if (size != 8 || read_u32(payload) != reading->symbol)
-        return;
-    struct hn_resources *resources = reading->resources;
-    int *largest = attribute == ATTRIBUTE_REGISTERS       ? &resources->registers
-                   : attribute == ATTRIBUTE_FRAME         ? &resources->stack_bytes
-                   : attribute == ATTRIBUTE_MINIMUM_STACK ? &resources->local_bytes
-                                                          : NULL;
-    if (largest != NULL)
-        raise_to(largest, read_u32(payload + 4));
-}
-
-static void read_shared(const struct cubin *cubin, const char *entry,
-                        struct hn_resources *resources)
-{
-    const struct section *section = find_section(cubin, ".nv.shared.", entry);
-    bool is_reserved = find_section(cubin, ".nv.shared.reserved.0", "") != NULL;
-    size_t reserved = is_reserved ? SHARED_RESERVED : 0;
-    if (section != NULL && section->size > reserved)
-        raise_to(&resources->shared_bytes, section->size - reserved);
-}
-
-/* The smallest bound of the entries. */
-static void read_bound(void *context, unsigned attribute, const unsigned char *payload, size_t size)
-{
-    struct hn_resources *resources = context;
-    if (attribute != ATTRIBUTE_MAX_THREADS || size != 12)
-        return;
-    uint64_t threads = 1;
-    for (size_t i = 0; i < 3; i++)
-        threads *= read_u32(payload + 4 * i) & 0xffff;
-    if (threads > 0 && threads <= INT_MAX &&
-        (resources->max_threads == 0 || (int)threads < resources->max_threads))
-        resources->max_threads = (int)threads;
-}
-
 static void read_resources(const struct cubin *cubin, const char *entry,
                            struct hn_resources *resources, struct hn_error *err)
 {
+    const struct section *all = find_section(cubin, ".nv.info", "");
+    const struct section *own = find_section(cubin, ".nv.info.", entry);
+    const struct section *shared = find_section(cubin, ".nv.shared.", entry);
+    bool is_reserved = find_section(cubin, ".nv.shared.reserved.0", "") != NULL;
+    size_t reserved = is_reserved ? SHARED_RESERVED : 0;
+    struct attribute attribute;
     size_t symbol = 0;
     while (symbol < cubin->symbol_count &&
            (!is_kernel(&cubin->symbols[symbol]) || strcmp(cubin->symbols[symbol].name, entry) != 0))
@@ -325,10 +287,29 @@ static void read_resources(const struct cubin *cubin, const char *entry,
         hn_fail(err, HN_ENOTFOUND, "no kernel '%.200s' in the machine code", entry);
         return;
     }
-    struct reading reading = {.symbol = (uint32_t)symbol, .resources = resources};
-    each_attribute(find_section(cubin, ".nv.info", ""), read_attribute, &reading);
-    each_attribute(find_section(cubin, ".nv.info.", entry), read_bound, resources);
-    read_shared(cubin, entry, resources);
+    for (size_t at = 0; next_attribute(all, &at, &attribute);) {
+        if (attribute.size != 8 || read_u32(attribute.payload) != symbol)
+            continue;
+        int *largest = attribute.number == ATTRIBUTE_REGISTERS       ? &resources->registers
+                       : attribute.number == ATTRIBUTE_FRAME         ? &resources->stack_bytes
+                       : attribute.number == ATTRIBUTE_MINIMUM_STACK ? &resources->local_bytes
+                                                                     : NULL;
+        if (largest != NULL)
+            raise_to(largest, read_u32(attribute.payload + 4));
+    }
+    /* the smallest bound of the entries */
+    for (size_t at = 0; next_attribute(own, &at, &attribute);) {
+        if (attribute.number != ATTRIBUTE_MAX_THREADS || attribute.size != 12)
+            continue;
+        uint64_t threads = 1;
+        for (size_t i = 0; i < 3; i++)
+            threads *= read_u32(attribute.payload + 4 * i) & 0xffff;
+        if (threads > 0 && threads <= INT_MAX &&
+            (resources->max_threads == 0 || (int)threads < resources->max_threads))
+            resources->max_threads = (int)threads;
+    }
+    if (shared != NULL && shared->size > reserved)
+        raise_to(&resources->shared_bytes, shared->size - reserved);
     resources->known = true;
 }
 
@@ -445,10 +426,9 @@ static void append_code(struct reached *reached, size_t index)
         append_constants(reached, section->name + 5);
 }
 
-/* Attributes that decide which launches a kernel takes and how its arguments lie. */
-static void append_attribute(void *context, unsigned attribute, const unsigned char *payload,
-                             size_t size)
+static void append_kernel(struct reached *reached, const char *entry)
 {
+    /* attributes that decide which launches a kernel takes and how its arguments lie */
     static const unsigned kept[] = {
         0x05, /* largest block */
         0x10, /* required block */
@@ -459,28 +439,26 @@ static void append_attribute(void *context, unsigned attribute, const unsigned c
         0x3e, /* cluster given at the launch */
         0x3f, /* largest cluster */
     };
-    struct hn_text *text = context;
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        if (kept[i] != attribute)
-            continue;
-        append_number(text, attribute);
-        append_number(text, size);
-        hn_text_append_bytes(text, payload, size);
-    }
-}
-
-static void append_kernel(struct reached *reached, const char *entry)
-{
     const struct cubin *cubin = reached->cubin;
     const struct section *code = find_section(cubin, ".text.", entry);
     const struct section *shared = find_section(cubin, ".nv.shared.", entry);
+    const struct section *own = find_section(cubin, ".nv.info.", entry);
+    struct attribute attribute;
     reached->count = 0;
     if (code != NULL)
         reach(reached, (size_t)(code - cubin->sections));
     for (size_t i = 0; i < reached->count; i++)
         append_code(reached, reached->sections[i]);
     append_number(reached->text, shared != NULL ? shared->size : 0);
-    each_attribute(find_section(cubin, ".nv.info.", entry), append_attribute, reached->text);
+    for (size_t at = 0; next_attribute(own, &at, &attribute);) {
+        for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+            if (kept[i] != attribute.number)
+                continue;
+            append_number(reached->text, attribute.number);
+            append_number(reached->text, attribute.size);
+            hn_text_append_bytes(reached->text, attribute.payload, attribute.size);
+        }
+    }
 }
 
 /* Of everything that decides how kernels run: their code and that of the functions which they refer
@@ -537,33 +515,29 @@ enum hn_status hn_cubin_inspect(const void *bytes, size_t size, const char *cons
     return err->status;
 }
 
-static void read_parameter(void *context, unsigned attribute, const unsigned char *payload,
-                           size_t size)
-{
-    struct hn_parameters *parameters = context;
-    bool large = attribute == ATTRIBUTE_LARGE_PARAMETER;
-    if (size != 12 || (attribute != ATTRIBUTE_PARAMETER && !large))
-        return;
-    size_t place = read_u32(payload + 4) & 0xffff;
-    uint32_t last = read_u32(payload + 8);
-    if (place >= MOST_PARAMETERS)
-        return;
-    if (place >= parameters->count)
-        parameters->count = place + 1;
-    parameters->bytes[place] = (uint16_t)(large ? last & 0xffff : last >> 18);
-}
-
 enum hn_status hn_cubin_read_parameters(const void *bytes, size_t size, const char *entry,
                                         struct hn_parameters *parameters, struct hn_error *err)
 {
     struct cubin cubin;
+    struct attribute attribute;
     struct hn_error own;
     err = hn_error_begin(err, &own);
     *parameters =
         (struct hn_parameters){.bytes = hn_allocate(MOST_PARAMETERS, sizeof(uint16_t), err)};
     open_cubin(bytes, size, &cubin, err);
     const struct section *info = find_section(&cubin, ".nv.info.", entry);
-    each_attribute(info, read_parameter, parameters);
+    for (size_t at = 0; next_attribute(info, &at, &attribute);) {
+        bool large = attribute.number == ATTRIBUTE_LARGE_PARAMETER;
+        if (attribute.size != 12 || (attribute.number != ATTRIBUTE_PARAMETER && !large))
+            continue;
+        size_t place = read_u32(attribute.payload + 4) & 0xffff;
+        uint32_t last = read_u32(attribute.payload + 8);
+        if (place >= MOST_PARAMETERS)
+            continue;
+        if (place >= parameters->count)
+            parameters->count = place + 1;
+        parameters->bytes[place] = (uint16_t)(large ? last & 0xffff : last >> 18);
+    }
     if (info == NULL && !hn_failed(err))
         hn_fail(err, HN_EFORMAT, "the cubin has no parameters of kernel '%.200s'", entry);
     close_cubin(&cubin);
