@@ -225,8 +225,7 @@ static void append_operand(struct hn_text *text, const struct hn_value *value)
 #define PLACE(expression)                                                                          \
     (expression)->place != NULL ? (expression)->place : "", (expression)->place != NULL ? ": " : ""
 
-/* "'A % B == 0', column 3: 7 % 0: division by zero", or "... log2(0): expected a positive number"
- */
+/* "'A % B == 0', column 3: 7 % 0: division by zero", "... log2(0): expected a positive number" */
 static enum hn_status fail_operation(const struct hn_expression *expression,
                                      const struct hn_operation *operation, const struct hn_value *a,
                                      const struct hn_value *b, const char *reason,

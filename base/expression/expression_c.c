@@ -566,8 +566,7 @@ void hn_expression_append_c_helpers(const char *code, const char *prefix, struct
             needed[i] = needed[user] && calls(helpers[user].code, "@", helpers[i].name);
         *needs_math = *needs_math || (needed[i] && helpers[i].math);
     }
-    for (size_t i = 0; i < HELPER_COUNT; i++) {
+    for (size_t i = 0; i < HELPER_COUNT; i++)
         if (needed[i])
             append_helper(text, helpers[i].code, prefix);
-    }
 }

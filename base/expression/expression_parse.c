@@ -64,8 +64,7 @@ static void read_name(struct token *token)
     }
 }
 
-/* Everything that can belong to a number, so that "12abc" is one wrong number and not two tokens.
- */
+/* Everything that can belong to a number, so that "12abc" is one wrong number, not two tokens. */
 static size_t number_length(const char *start)
 {
     bool hexadecimal = start[0] == '0' && hn_lower(start[1]) == 'x';
@@ -164,8 +163,7 @@ static void read_sign(struct token *token, struct hn_error *err)
                 token->start, expected);
 }
 
-/* The tokens of text, the last of which is TOKEN_END; the caller frees them. NULL: out of memory.
- */
+/* The tokens of text, the last of which is TOKEN_END; free them. NULL: out of memory. */
 static struct token *read_tokens(const char *text, size_t *count, struct hn_error *err)
 {
     /* every token but the last takes at least one character */

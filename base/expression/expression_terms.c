@@ -354,10 +354,9 @@ struct hn_instruction hn_terms_instruction(const struct hn_terms *terms, int ter
 
 void hn_terms_set_constants(const struct hn_terms *terms, union hn_cell *cells)
 {
-    for (size_t i = 0; i < terms->count; i++) {
+    for (size_t i = 0; i < terms->count; i++)
         if (terms->items[i].operation == HN_OP_CONSTANT)
             cells[i] = terms->items[i].low;
-    }
 }
 
 /* Bounds of terms, as terms over the slots that have values. Those of a 0-or-1 term say whether it
@@ -369,10 +368,9 @@ static int limit(struct hn_terms *terms, int term, enum side side);
 static bool is_bound(const struct hn_terms *terms, int term)
 {
     const uint64_t *slots = terms->items[term].slots;
-    for (size_t i = 0; i < terms->slot_words; i++) {
+    for (size_t i = 0; i < terms->slot_words; i++)
         if ((slots[i] & ~terms->bound[i]) != 0)
             return false;
-    }
     return true;
 }
 
@@ -396,8 +394,7 @@ static bool has_signs(const struct hn_terms *terms, const struct hn_term *item)
     return true;
 }
 
-/* a divides b only if each known factor of a does: a * b == c needs c % a == 0. Both are integers.
- */
+/* a divides b only if each known factor of a does: a * b == c needs c % a == 0. Of integers. */
 static int divides(struct hn_terms *terms, int divisor, int number)
 {
     int one = hn_terms_constant(terms, 1);

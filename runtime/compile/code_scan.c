@@ -5,8 +5,7 @@
 
 #include "base/text.h"
 
-/* The bytes of a backslash and the line's end behind it, by which the line goes on; 0: it does not.
- */
+/* The bytes of a backslash and the line's end behind it, by which the line goes on; else 0. */
 static size_t continuation(const char *at)
 {
     if (*at != '\\')
@@ -199,10 +198,9 @@ static void append_template(const struct scan *scan, const char *name, struct hn
     const char *at = scan->parameters;
     struct word parameter;
     hn_text_append(found, found->length > 0 ? ", \"" : "\"");
-    for (size_t i = 0; i < scan->depth && i < MOST_DEPTH; i++) {
+    for (size_t i = 0; i < scan->depth && i < MOST_DEPTH; i++)
         if (scan->scopes[i].length > 0)
             hn_text_printf(found, "%.*s::", (int)scan->scopes[i].length, scan->scopes[i].text);
-    }
     hn_text_printf(found, "%s<", name);
     for (; next_parameter(&at, &parameter); between = ", ")
         hn_text_printf(found, "%s%.*s", between, (int)parameter.length, parameter.text);

@@ -71,10 +71,9 @@ static void check_options(const struct hn_compile_request *request, struct hn_er
 
 static bool is_given(const struct hn_compile_request *request, const char *name)
 {
-    for (size_t i = 0; i < request->include_count; i++) {
+    for (size_t i = 0; i < request->include_count; i++)
         if (strcmp(request->includes[i].name, name) == 0)
             return true;
-    }
     for (size_t i = 0; i < request->option_count; i++) {
         const char *folder = hn_option_folder(request->options[i]);
         char path[4096];
@@ -120,8 +119,7 @@ static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc,
 }
 
 /* The command line: Hone's own options first, so that the config's come last and win. The toolkit's
- * headers, and those of CCCL (cuda/…, cooperative_groups) where they lie in a folder of their own.
- */
+ * headers, and those of CCCL (cuda/…, cooperative_groups) where these lie in their own folder. */
 static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
                        nvrtcProgram program, struct hn_image *image, struct hn_error *err)
 {

@@ -41,10 +41,9 @@ static bool is_error(const char *line, size_t length)
                                         ": fatal error: ", ": error #",
                                         "error   : ",      "fatal   : ",
                                         "error : "};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (contains(line, length, marks[i]))
             return true;
-    }
     return false;
 }
 

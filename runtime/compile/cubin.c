@@ -64,7 +64,7 @@ static bool expect(bool it_holds, const char *what, struct hn_error *err)
     return !hn_failed(err);
 }
 
-/* The string at offset, or NULL when it does not end within the section, or is too long for a name.
+/* The string at offset, or NULL where it does not end within the section or is too long for a name.
  */
 static const char *string_at(const struct section *table, uint64_t offset)
 {
@@ -341,10 +341,9 @@ static void append_data(struct hn_text *text, const struct section *section)
 
 static size_t reach(struct reached *reached, size_t section)
 {
-    for (size_t i = 0; i < reached->count; i++) {
+    for (size_t i = 0; i < reached->count; i++)
         if (reached->sections[i] == section)
             return i;
-    }
     reached->sections[reached->count] = section;
     return reached->count++;
 }

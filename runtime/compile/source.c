@@ -75,10 +75,9 @@ static void append_define(const struct hn_plan *plan, const char *name,
  * them. */
 static bool is_hidden(const struct scope *scope, const char *name)
 {
-    for (size_t i = 0; i < scope->plan->template_parameter_count; i++) {
+    for (size_t i = 0; i < scope->plan->template_parameter_count; i++)
         if (strcmp(scope->plan->template_parameters[i], name) == 0)
             return scope->entry == NULL || hn_text_has_word(scope->entry, name, strlen(name));
-    }
     return false;
 }
 
@@ -164,10 +163,9 @@ enum hn_status hn_source_append_hidden(const struct hn_plan *plan,
 /* The value that a name of a name expression stands for; NULL when it is C++. */
 static const struct hn_value *find_value(const struct scope *scope, const char *name)
 {
-    for (size_t i = 0; i < scope->parameter_count; i++) {
+    for (size_t i = 0; i < scope->parameter_count; i++)
         if (strcmp(scope->parameters[i], name) == 0)
             return hn_bindings_get(scope->point, name);
-    }
     const struct hn_value *value = hn_bindings_get(scope->problem, name);
     return is_constant(scope, name, value) ? value : NULL;
 }

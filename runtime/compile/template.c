@@ -37,8 +37,7 @@ static void check_text(const char *path, const char *text, struct hn_error *err)
                 line, (unsigned char)*wrong);
 }
 
-/* The compiler is given each include under its name alone, so one name can not stand for two files.
- */
+/* The compiler is given each include under its name alone, so that none can stand for two files. */
 static void add_found(struct loader *loader, const char *file, int line, const char *name,
                       const char *path, struct hn_error *err)
 {
@@ -118,10 +117,9 @@ static void hash(struct loader *loader, struct hn_error *err)
         hn_text_append_bytes(&all, include->name, strlen(include->name) + 1);
         hn_text_append_bytes(&all, include->text, strlen(include->text) + 1);
     }
-    for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
+    for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
         if (loader->uses[i])
             hn_text_printf(&all, "<%s>\n%s", hn_host_headers[i].name, hn_host_headers[i].text);
-    }
     if (all.failed)
         hn_fail_memory(err);
     else

@@ -52,10 +52,9 @@ static const struct architecture *find_architecture(const char *text, const char
     if (strcmp(end, "") != 0 && strcmp(end, "a") != 0 && strcmp(end, "f") != 0)
         return NULL;
     *suffix = end;
-    for (size_t i = 0; i < ARCHITECTURE_COUNT; i++) {
+    for (size_t i = 0; i < ARCHITECTURE_COUNT; i++)
         if (architectures[i].capability == capability)
             return &architectures[i];
-    }
     return NULL;
 }
 

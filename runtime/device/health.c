@@ -111,8 +111,7 @@ static bool is_named(const struct nvml *nvml, void *device, const char *uuid)
 }
 
 /* The one capability of all devices, or of those whose UUID begins so; 0 when there are several.
- * Which device a number means depends on how CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER are read.
- */
+ * Which device a number means depends on CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. */
 static int common_capability(const struct nvml *nvml, const char *uuid)
 {
     unsigned int count = 0;

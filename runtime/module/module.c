@@ -29,8 +29,7 @@ CUresult hn_module_find(const struct hn_driver *driver, CUmodule module,
         bool needed;
         const char *what;
     } attributes[] = {
-        /* Has to be asked for where static and dynamic together go beyond 48 KiB, and never harms.
-         */
+        /* Has to be asked for where static and dynamic together exceed 48 KiB, and never harms. */
         {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, shared_bytes > 0,
          "bytes of dynamic shared memory"},
         {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, shape->carveout,
