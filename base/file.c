@@ -213,12 +213,6 @@ double hn_file_number(const char *path, const char *key, double without)
 
 static const char prefix[] = "hone-scratch-";
 
-static const char *base_folder(void)
-{
-    const char *chosen = getenv("TMPDIR");
-    return chosen != NULL && *chosen == '/' ? chosen : "/tmp";
-}
-
 static void remove_files(int folder)
 {
     int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -276,7 +270,8 @@ static bool hold(struct hn_scratch *scratch)
 
 enum hn_status hn_scratch_make(struct hn_scratch *scratch, struct hn_error *err)
 {
-    const char *base = base_folder();
+    const char *chosen = getenv("TMPDIR");
+    const char *base = chosen != NULL && *chosen == '/' ? chosen : "/tmp";
     remove_stale(base);
     for (int attempt = 0; attempt < 8; attempt++) {
         int length = snprintf(scratch->path, sizeof scratch->path, "%.400s/%sXXXXXX", base, prefix);

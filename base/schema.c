@@ -67,17 +67,6 @@ void hn_json_chars(struct hn_json_reader *reader, const json_t *json, const char
         strcpy(to, json_string_value(json));
 }
 
-static void read_hash(struct hn_json_reader *reader, const json_t *json, const char *key,
-                      char to[33])
-{
-    size_t length = json_string_length(json);
-    if (hn_json_expect(reader,
-                       json_is_string(json) && (length == 0 || length == 32) &&
-                           strspn(json_string_value(json), "0123456789abcdef") == length,
-                       key, "a hash of 32 hexadecimal digits"))
-        strcpy(to, json_string_value(json));
-}
-
 void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int least,
                    int most, int *to)
 {
@@ -100,14 +89,6 @@ bool hn_real_from_json(const json_t *json, double *real)
     else if (place < 3)
         *real = reals[place];
     return json_is_number(json) || place < 3;
-}
-
-static void read_real(struct hn_json_reader *reader, const json_t *json, const char *key,
-                      double *to)
-{
-    double real = 0;
-    if (hn_json_expect(reader, hn_real_from_json(json, &real), key, "a number"))
-        *to = real;
 }
 
 void hn_json_amount(struct hn_json_reader *reader, const json_t *json, const char *key, double *to)
@@ -307,6 +288,9 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
                        const json_t *json, void *owner)
 {
     void *member = hn_field_member(field, owner);
+    const char *text;
+    size_t length;
+    double real = 0;
     switch (field->kind) {
     case HN_FIELD_TEXT:
         hn_json_text(reader, json, field->key, member);
@@ -322,7 +306,12 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
         hn_json_chars(reader, json, field->key, field->most, member);
         break;
     case HN_FIELD_HASH:
-        read_hash(reader, json, field->key, member);
+        text = json_is_string(json) ? json_string_value(json) : "?";
+        length = strlen(text);
+        if (hn_json_expect(
+                reader, (length == 0 || length == 32) && strspn(text, "0123456789abcdef") == length,
+                field->key, "a hash of 32 hexadecimal digits"))
+            strcpy(member, text);
         break;
     case HN_FIELD_INDEX:
         hn_json_index(reader, json, field->key, member);
@@ -332,7 +321,8 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
                       field->most > 0 ? (int)field->most : INT_MAX, member);
         break;
     case HN_FIELD_REAL:
-        read_real(reader, json, field->key, member);
+        if (hn_json_expect(reader, hn_real_from_json(json, &real), field->key, "a number"))
+            *(double *)member = real;
         break;
     case HN_FIELD_AMOUNT:
         hn_json_amount(reader, json, field->key, member);
@@ -348,20 +338,16 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
     case HN_FIELD_STRUCT:
         read_struct(reader, field, json, member);
         break;
-    case HN_FIELD_POINTER: {
-        const struct hn_structure *structure = field->of;
-        void *made = allocate(reader, 1, structure->size, member);
-        read_struct(reader, field, json, made);
+    case HN_FIELD_POINTER:
+        read_struct(reader, field, json,
+                    allocate(reader, 1, ((const struct hn_structure *)field->of)->size, member));
         break;
-    }
     case HN_FIELD_LIST:
         read_list(reader, field, json, owner);
         break;
-    case HN_FIELD_OWN: {
-        const struct hn_field_own *own = field->of;
-        own->read(reader, field, json, member);
+    case HN_FIELD_OWN:
+        ((const struct hn_field_own *)field->of)->read(reader, field, json, member);
         break;
-    }
     }
 }
 
@@ -478,8 +464,7 @@ static json_t *value_to_json(const struct hn_field *field, const void *owner)
 
 static void build_own(struct hn_builder *object, const struct hn_field *field, const void *owner)
 {
-    const struct hn_field_own *own = field->of;
-    own->build(object, field, hn_field_member(field, owner));
+    ((const struct hn_field_own *)field->of)->build(object, field, hn_field_member(field, owner));
 }
 
 static json_t *element_to_json(const struct hn_structure *item, const void *element)
@@ -506,14 +491,10 @@ static json_t *list_to_json(const struct hn_field *field, const void *owner)
     return hn_build_finish(&array);
 }
 
-static bool is_name(const struct hn_field *field)
-{
-    return field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD;
-}
-
 static bool is_written(const struct hn_field *field, const void *owner)
 {
-    bool anyway = (field->needed || field->always) && !is_name(field);
+    bool is_name = field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD;
+    bool anyway = (field->needed || field->always) && !is_name;
     return field->key != NULL && hn_field_applies(field, owner) &&
            (field->told == NULL || field->told(owner)) && (anyway || !is_empty(field, owner));
 }

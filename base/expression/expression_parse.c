@@ -78,12 +78,6 @@ static size_t number_length(const char *start)
     return length;
 }
 
-static int number_base(const char *digits)
-{
-    char mark = digits[0] == '0' ? hn_lower(digits[1]) : '\0';
-    return mark == 'x' ? 16 : mark == 'o' ? 8 : mark == 'b' ? 2 : 10;
-}
-
 /* Copies without Python's single '_' between digits; false when one stands elsewhere. */
 static bool copy_digits(char *to, const char *from, size_t length)
 {
@@ -106,7 +100,8 @@ static void read_number(struct token *token, struct hn_error *err)
     token->length = number_length(token->start);
     int shown = token->length < 60 ? (int)token->length : 60;
     bool formed = token->length < sizeof digits && copy_digits(digits, token->start, token->length);
-    int base = formed ? number_base(digits) : 10;
+    char mark = formed && digits[0] == '0' ? hn_lower(digits[1]) : '\0';
+    int base = mark == 'x' ? 16 : mark == 'o' ? 8 : mark == 'b' ? 2 : 10;
     bool is_real = formed && base == 10 && strpbrk(digits, ".eE") != NULL;
     errno = 0;
     if (is_real) {

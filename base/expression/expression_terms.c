@@ -43,25 +43,19 @@ static size_t table_bytes(const struct hn_terms *terms, const struct hn_term *te
     return is_table ? terms->domains[term->slot].count * sizeof *term->table : 0;
 }
 
-static uint64_t hash_term(const struct hn_terms *terms, const struct hn_term *term)
-{
-    size_t bytes = table_bytes(terms, term);
-    return hn_hash_number(term, KEY_BYTES) + (bytes > 0 ? hn_hash_number(term->table, bytes) : 0);
-}
-
-static bool same_term(const struct hn_terms *terms, const struct hn_term *a,
-                      const struct hn_term *b)
-{
-    size_t bytes = table_bytes(terms, a);
-    return memcmp(a, b, KEY_BYTES) == 0 && (bytes == 0 || memcmp(a->table, b->table, bytes) == 0);
-}
-
 /* Where the term is in the index, or is to be put. */
 static size_t find_place(const struct hn_terms *terms, const struct hn_term *term)
 {
-    size_t place = hash_term(terms, term) & (terms->index_size - 1);
-    while (terms->index[place] >= 0 && !same_term(terms, &terms->items[terms->index[place]], term))
-        place = (place + 1) & (terms->index_size - 1);
+    size_t bytes = table_bytes(terms, term);
+    size_t place = hn_hash_number(term, KEY_BYTES);
+    place += bytes > 0 ? hn_hash_number(term->table, bytes) : 0;
+    for (place &= terms->index_size - 1; terms->index[place] >= 0;
+         place = (place + 1) & (terms->index_size - 1)) {
+        const struct hn_term *item = &terms->items[terms->index[place]];
+        if (memcmp(item, term, KEY_BYTES) == 0 &&
+            (bytes == 0 || memcmp(item->table, term->table, bytes) == 0))
+            break;
+    }
     return place;
 }
 
@@ -503,11 +497,6 @@ int hn_terms_possible(struct hn_terms *terms, int term, const uint64_t *bound)
     return limit(terms, term, HIGH);
 }
 
-static enum hn_direction reverse(enum hn_direction direction)
-{
-    return direction == HN_RISES ? HN_FALLS : direction == HN_FALLS ? HN_RISES : direction;
-}
-
 static enum hn_direction table_direction(const struct hn_terms *terms, const struct hn_term *item)
 {
     unsigned direction = HN_CONSTANT;
@@ -546,7 +535,10 @@ static enum hn_direction find_direction(const struct hn_terms *terms, int term, 
         return HN_UNKNOWN;
     unsigned direction = HN_CONSTANT;
     for (int i = 0; i < 2; i++)
-        direction |= slope[i] < 0 ? reverse(directions[i]) : directions[i];
+        direction |= slope[i] >= 0               ? directions[i]
+                     : directions[i] == HN_RISES ? HN_FALLS
+                     : directions[i] == HN_FALLS ? HN_RISES
+                                                 : directions[i];
     return (enum hn_direction)direction;
 }
 

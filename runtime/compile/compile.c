@@ -151,17 +151,6 @@ static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_compile_req
     return result;
 }
 
-static void read_log(const struct hn_nvrtc *nvrtc, nvrtcProgram program, struct hn_image *image,
-                     struct hn_error *err)
-{
-    size_t size = 0;
-    CALL(nvrtcGetProgramLogSize, (program, &size));
-    image->log = hn_allocate(size + 1, 1, err);
-    CALL(nvrtcGetProgramLog, (program, image->log));
-    if (image->log != NULL)
-        hn_compile_log_strip(image->log);
-}
-
 static void read_code(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
                       nvrtcProgram program, struct hn_image *image, struct hn_error *err)
 {
@@ -201,9 +190,14 @@ static void judge_failure(const struct hn_nvrtc *nvrtc, nvrtcResult result, stru
 static void compile_by_nvrtc(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
                              struct hn_image *image, struct hn_error *err)
 {
+    size_t log_size = 0;
     nvrtcProgram program = create_program(nvrtc, request, err);
     nvrtcResult result = hn_failed(err) ? NVRTC_SUCCESS : run(nvrtc, request, program, image, err);
-    read_log(nvrtc, program, image, err);
+    CALL(nvrtcGetProgramLogSize, (program, &log_size));
+    image->log = hn_allocate(log_size + 1, 1, err);
+    CALL(nvrtcGetProgramLog, (program, image->log));
+    if (image->log != NULL)
+        hn_compile_log_strip(image->log);
     if (result == NVRTC_SUCCESS)
         read_code(nvrtc, request, program, image, err);
     else if (!hn_failed(err))

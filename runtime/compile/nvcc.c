@@ -447,17 +447,6 @@ static char *describe_error(const struct hn_compile_request *request, const char
     return message;
 }
 
-static void judge_failure(const struct hn_compile_request *request, struct hn_image *image,
-                          struct hn_error *err)
-{
-    const char *unsupported = strstr(image->log, "Unsupported gpu architecture");
-    bool crashed = strstr(image->log, "died due to signal") != NULL;
-    if (unsupported != NULL)
-        hn_fail(err, HN_EUSAGE, "nvcc: %.*s", (int)strcspn(unsupported, "\n"), unsupported);
-    image->outcome = crashed ? HN_OUTCOME_COMPILE_CRASH : HN_OUTCOME_COMPILE_ERROR;
-    image->message = describe_error(request, image->log);
-}
-
 void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *image,
                      struct hn_error *err)
 {
@@ -474,7 +463,12 @@ void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *
     if (image->log != NULL)
         hn_compile_log_strip(image->log);
     if (!hn_failed(err) && !succeeded) {
-        judge_failure(request, image, err);
+        const char *unsupported = strstr(image->log, "Unsupported gpu architecture");
+        bool crashed = strstr(image->log, "died due to signal") != NULL;
+        if (unsupported != NULL)
+            hn_fail(err, HN_EUSAGE, "nvcc: %.*s", (int)strcspn(unsupported, "\n"), unsupported);
+        image->outcome = crashed ? HN_OUTCOME_COMPILE_CRASH : HN_OUTCOME_COMPILE_ERROR;
+        image->message = describe_error(request, image->log);
     } else if (!hn_failed(err)) {
         hn_scratch_path(&call.scratch, CUBIN, path, sizeof path);
         hn_file_read(path, CUBIN_LIMIT, &cubin, &image->size, err);

@@ -243,11 +243,9 @@ static void add_option(const struct hn_plan *plan, const struct hn_option *optio
                        const struct hn_value *values, struct hn_source *source,
                        struct hn_error *err)
 {
-    struct hn_value holds = hn_boolean(true);
-    if (hn_failed(err) ||
-        (option->condition != NULL &&
-         hn_expression_evaluate(option->condition, values, &holds, err) != HN_OK) ||
-        !hn_value_truth(&holds))
+    bool holds;
+    if (hn_failed(err) || hn_expression_holds(option->condition, values, &holds, err) != HN_OK ||
+        !holds)
         return;
     char **expanded = &source->options[source->option_count++];
     *expanded = expand_option(option, values, err);
@@ -412,22 +410,15 @@ static bool may_make_words(const char *text, const char *at)
     return *file != '"' && *file != '<';
 }
 
-/* Signs that stand for others, strings in which a comment's mark is none, and backslashes with
- * blanks behind them, which may continue a line or not. */
-static bool has_other_signs(const char *text)
-{
-    static const char *const signs[] = {"?\?", "%:", "R\"", "\\ ", "\\\t"};
-    bool has = false;
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        has = has || strstr(text, signs[i]) != NULL;
-    return has;
-}
-
 static void mark_code(struct prelude *prelude, const char *text)
 {
+    /* signs that stand for others, strings in which a comment's mark is none, and backslashes with
+     * blanks behind them, which may continue a line or not */
+    static const char *const signs[] = {"?\?", "%:", "R\"", "\\ ", "\\\t"};
     enum hn_code kind;
     const char *behind;
-    prelude->uncertain = prelude->uncertain || has_other_signs(text);
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        prelude->uncertain = prelude->uncertain || strstr(text, signs[i]) != NULL;
     for (const char *at = text; *at != '\0' && !prelude->uncertain; at = behind) {
         behind = hn_code_behind(at, &kind);
         if (kind == HN_CODE_OTHER)

@@ -107,15 +107,6 @@ static void check(const struct hn_profiler *profiler, int result, const char *wh
 #define CALL(function, parameters, what)                                                           \
     (hn_failed(err) ? (void)0 : check(profiler, profiler->cupti.function(parameters), what, err))
 
-/* Wheels are in no path, and CUPTI looks for these by their names. */
-static void load_companions(const struct hn_cupti *cupti)
-{
-    void *function = NULL;
-    memcpy(&function, &cupti->version, sizeof function);
-    hn_toolkit_load_beside(function, "libnvperf_host.so");
-    hn_toolkit_load_beside(function, "libnvperf_target.so");
-}
-
 static void open_cupti(struct hn_cupti *cupti, struct hn_error *err)
 {
     const struct hn_symbol symbols[] = {{"cuptiGetVersion", &cupti->version, false},
@@ -137,8 +128,13 @@ static void open_cupti(struct hn_cupti *cupti, struct hn_error *err)
         hn_fail(err, HN_ERUN,
                 "CUPTI says that it is version %u, expected that of CUDA 12.6 (%d) or later",
                 version, OLDEST);
-    else
-        load_companions(cupti);
+    if (hn_failed(err))
+        return;
+    /* wheels are in no path, and CUPTI looks for these by their names */
+    void *function = NULL;
+    memcpy(&function, &cupti->version, sizeof function);
+    hn_toolkit_load_beside(function, "libnvperf_host.so");
+    hn_toolkit_load_beside(function, "libnvperf_target.so");
 }
 
 /* Permission to count shows here first. */

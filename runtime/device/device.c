@@ -29,17 +29,6 @@ static const struct architecture {
 };
 enum { ARCHITECTURE_COUNT = sizeof architectures / sizeof *architectures };
 
-static enum hn_status fail_unknown(const char *architecture, struct hn_error *err)
-{
-    struct hn_text known = {0};
-    for (size_t i = 0; i < ARCHITECTURE_COUNT; i++)
-        hn_text_printf(&known, "%ssm_%d", i > 0 ? " " : "", architectures[i].capability);
-    enum hn_status status = hn_fail(err, HN_EUSAGE, "unknown architecture '%.40s'; known are %s",
-                                    architecture, known.data != NULL ? known.data : "");
-    hn_text_finish(&known);
-    return status;
-}
-
 /* "sm_90a" has the limits of sm_90: the suffix only opens instructions to the compiler. */
 static const struct architecture *find_architecture(const char *text, const char **suffix)
 {
@@ -63,8 +52,15 @@ enum hn_status hn_device_for_architecture(const char *architecture, struct hn_de
 {
     const char *suffix = "";
     const struct architecture *found = find_architecture(architecture, &suffix);
-    if (found == NULL)
-        return fail_unknown(architecture, err);
+    if (found == NULL) {
+        struct hn_text known = {0};
+        for (size_t i = 0; i < ARCHITECTURE_COUNT; i++)
+            hn_text_printf(&known, "%ssm_%d", i > 0 ? " " : "", architectures[i].capability);
+        hn_fail(err, HN_EUSAGE, "unknown architecture '%.40s'; known are %s", architecture,
+                known.data != NULL ? known.data : "");
+        hn_text_finish(&known);
+        return HN_EUSAGE;
+    }
     /* A matter of the chip, not of the architecture: those of an A100 and an H200 as they say of
      * themselves, and for the others what rules nothing out. */
     int persisting_mib = found->capability == 80 ? 30 : found->capability == 90 ? 37 : 128;

@@ -104,12 +104,6 @@ static bool open_nvml(struct nvml *nvml)
     return false;
 }
 
-static bool is_named(const struct nvml *nvml, void *device, const char *uuid)
-{
-    char own[UUID_SIZE] = "";
-    return TELLS(nvml, uuid, (device, own, sizeof own)) && strncmp(own, uuid, strlen(uuid)) == 0;
-}
-
 /* The one capability of all devices, or of those whose UUID begins so; 0 when there are several.
  * Which device a number means depends on CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. */
 static int common_capability(const struct nvml *nvml, const char *uuid)
@@ -120,11 +114,12 @@ static int common_capability(const struct nvml *nvml, const char *uuid)
         return 0;
     for (unsigned int i = 0; i < count; i++) {
         void *device;
-        int major = 0;
-        int minor = 0;
+        int major = 0, minor = 0;
+        char own[UUID_SIZE] = "";
         /* One that this process may not use is none of ours. */
         if (!TELLS(nvml, at_index, (i, &device)) ||
-            (uuid != NULL && !is_named(nvml, device, uuid)) ||
+            (uuid != NULL && (!TELLS(nvml, uuid, (device, own, sizeof own)) ||
+                              strncmp(own, uuid, strlen(uuid)) != 0)) ||
             !TELLS(nvml, capability, (device, &major, &minor)))
             continue;
         int capability = 10 * major + minor;
