@@ -71,80 +71,6 @@ void hn_event_clear(int event)
     (void)!read(event, &count, sizeof count);
 }
 
-enum { JOBS_MOST = 1024, TICK_MS = 100 };
-
-struct work {
-    const struct hn_parallel *parallel;
-    atomic_size_t next;
-    atomic_size_t finished;
-    atomic_bool failed;
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t ended;
-    size_t threads;
-    size_t failed_task;
-    enum hn_status status;
-    struct hn_error err;
-};
-
-static void note_failure(struct work *work, size_t task, enum hn_status status,
-                         const struct hn_error *err)
-{
-    atomic_store(&work->failed, true);
-    pthread_mutex_lock(&work->lock);
-    if (work->status == HN_OK || task < work->failed_task) {
-        work->status = status;
-        work->failed_task = task;
-        work->err = *err;
-    }
-    pthread_mutex_unlock(&work->lock);
-}
-
-static void do_tasks(struct work *work)
-{
-    const struct hn_parallel *parallel = work->parallel;
-    while (!atomic_load(&work->failed)) {
-        struct hn_error err = {0};
-        size_t task = atomic_fetch_add(&work->next, 1);
-        if (task >= parallel->count)
-            return;
-        enum hn_status status = parallel->run(parallel->context, task, &err);
-        if (status != HN_OK)
-            note_failure(work, task, status, &err);
-        atomic_fetch_add(&work->finished, 1);
-    }
-}
-
-static void *run_thread(void *argument)
-{
-    struct work *work = argument;
-    do_tasks(work);
-    pthread_mutex_lock(&work->lock);
-    work->threads--;
-    pthread_cond_signal(&work->ended);
-    pthread_mutex_unlock(&work->lock);
-    return NULL;
-}
-
-static void wait_for_threads(struct work *work)
-{
-    const struct hn_parallel *parallel = work->parallel;
-    pthread_mutex_lock(&work->lock);
-    while (work->threads > 0) {
-        struct timespec until;
-        (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += TICK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        (void)pthread_cond_timedwait(&work->ended, &work->lock, &until);
-        if (parallel->tick == NULL)
-            continue;
-        pthread_mutex_unlock(&work->lock);
-        parallel->tick(parallel->context, atomic_load(&work->finished));
-        pthread_mutex_lock(&work->lock);
-    }
-    pthread_mutex_unlock(&work->lock);
-}
-
 size_t hn_parallel_cores(void)
 {
     cpu_set_t cores;
@@ -154,26 +80,34 @@ size_t hn_parallel_cores(void)
     return online > 0 ? (size_t)online : 1;
 }
 
-enum hn_status hn_parallel_do(const struct hn_parallel *parallel, struct hn_error *err)
+struct work {
+    size_t count;
+    hn_parallel_task *run;
+    void *context;
+    atomic_size_t next;
+};
+
+static void *do_tasks(void *argument)
 {
+    struct work *work = argument;
+    size_t task;
+    while ((task = atomic_fetch_add(&work->next, 1)) < work->count)
+        work->run(work->context, task);
+    return NULL;
+}
+
+void hn_parallel_do(size_t count, size_t jobs, hn_parallel_task *run, void *context)
+{
+    enum { JOBS_MOST = 1024 };
     pthread_t threads[JOBS_MOST];
-    struct work work = {.parallel = parallel};
-    size_t jobs = parallel->jobs > 0 ? parallel->jobs : hn_parallel_cores();
+    struct work work = {.count = count, .run = run, .context = context};
     size_t started = 0;
-    pthread_mutex_init(&work.lock, NULL);
-    pthread_cond_init(&work.ended, NULL);
-    pthread_mutex_lock(&work.lock);
-    while (started < jobs && started < parallel->count && started < JOBS_MOST &&
-           hn_thread_start(&threads[started], run_thread, &work) == 0)
+    jobs = jobs > 0 ? jobs : hn_parallel_cores();
+    while (started < jobs && started < count && started < JOBS_MOST &&
+           hn_thread_start(&threads[started], do_tasks, &work) == 0)
         started++;
-    work.threads = started;
-    pthread_mutex_unlock(&work.lock);
     if (started == 0) /* no thread could be had: alone, then */
         do_tasks(&work);
-    wait_for_threads(&work);
     for (size_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    pthread_cond_destroy(&work.ended);
-    pthread_mutex_destroy(&work.lock);
-    return work.status == HN_OK ? HN_OK : hn_fail(err, work.status, "%s", work.err.message);
 }

@@ -27,20 +27,9 @@ int hn_thread_start(pthread_t *thread, void *(*run)(void *), void *context);
 void hn_event_signal(int event);
 void hn_event_clear(int event);
 
-/* Does tasks 0 .. count-1 on so many threads, each task once, started in order. After a failure no further one is
- * started; the failure of the lowest task is returned. */
-typedef enum hn_status hn_parallel_task(void *context, size_t task, struct hn_error *err);
-
-/* tick, which may be NULL, is called on the calling thread every tenth of a second with the number of finished tasks. */
-struct hn_parallel {
-    size_t count;
-    size_t jobs; /* 0: as many as there are cores */
-    hn_parallel_task *run;
-    void (*tick)(void *context, size_t finished);
-    void *context;
-};
-
-enum hn_status hn_parallel_do(const struct hn_parallel *parallel, struct hn_error *err);
+/* Does tasks 0 .. count-1 on so many threads (0: as many as there are cores), each task once, started in order. */
+typedef void hn_parallel_task(void *context, size_t task);
+void hn_parallel_do(size_t count, size_t jobs, hn_parallel_task *run, void *context);
 
 /* The cores that this process may use, at least 1. */
 size_t hn_parallel_cores(void);

@@ -248,7 +248,7 @@ struct folds {
 
 /* Leaves out every fifth of the sizes: with a forecast and costs of its own, and all else shared.
  */
-static enum hn_status learn_without(void *context, size_t fold, struct hn_error *err)
+static void learn_without(void *context, size_t fold)
 {
     struct folds *folds = context;
     struct hn_learning own = *folds->learning;
@@ -274,8 +274,6 @@ static enum hn_status learn_without(void *context, size_t fold, struct hn_error 
     free(forecast->logarithms);
     free(forecast->cautious);
     free(own.costs);
-    (void)err;
-    return HN_OK;
 }
 
 static void predict_loss(struct hn_learning *learning)
@@ -284,9 +282,7 @@ static void predict_loss(struct hn_learning *learning)
     double *logs = know_sizes(learning);
     struct folds folds = {
         .learning = learning, .logs = logs, .search_gain = find_search_gain(learning->all.matrix)};
-    const struct hn_parallel all = {
-        .count = FOLDS, .jobs = FOLDS, .run = learn_without, .context = &folds};
-    hn_parallel_do(&all, NULL);
+    hn_parallel_do(FOLDS, FOLDS, learn_without, &folds);
     for (size_t fold = 0; fold < FOLDS; fold++) {
         const struct losses *own = &folds.losses[fold];
         losses.worst = fmax(losses.worst, own->worst);

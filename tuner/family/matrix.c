@@ -293,7 +293,7 @@ struct seeing {
     double *seen; /* [place][feature, then side of the grid] */
 };
 
-static enum hn_status see_place(void *context, size_t place, struct hn_error *err)
+static void see_place(void *context, size_t place)
 {
     const struct seeing *seeing = context;
     struct hn_places *places = seeing->places;
@@ -308,8 +308,6 @@ static enum hn_status see_place(void *context, size_t place, struct hn_error *er
         for (size_t f = 0; f < rows; f++)
             hn_places_column(places, p, f)[place] = seen[f];
     }
-    (void)err;
-    return HN_OK;
 }
 
 void hn_places_see(struct hn_places *places, const struct hn_family_kernel *kernel,
@@ -317,7 +315,6 @@ void hn_places_see(struct hn_places *places, const struct hn_family_kernel *kern
 {
     size_t rows = places->features + HN_PLACES_SIDES;
     struct seeing seeing = {places, kernel, matrix, hn_need(rows * places->count, sizeof(double))};
-    const struct hn_parallel all = {.count = places->count, .run = see_place, .context = &seeing};
-    hn_parallel_do(&all, NULL);
+    hn_parallel_do(places->count, 0, see_place, &seeing);
     free(seeing.seen);
 }

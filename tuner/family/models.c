@@ -658,7 +658,7 @@ struct predicting {
     const struct hn_models *models;
 };
 
-static enum hn_status predict_point(void *context, size_t point, struct hn_error *err)
+static void predict_point(void *context, size_t point)
 {
     struct predicting *predicting = context;
     struct hn_forecast *forecast = predicting->forecast;
@@ -672,8 +672,6 @@ static enum hn_status predict_point(void *context, size_t point, struct hn_error
         own[i] = known && hn_places_usable(places, point, i) ? own[i] : INFINITY;
         cautious[i] = own[i] + caution * (isinf(own[i]) ? 0 : cautious[i]);
     }
-    (void)err;
-    return HN_OK;
 }
 
 void hn_forecast_make(struct hn_forecast *forecast, const struct hn_models *models,
@@ -681,9 +679,7 @@ void hn_forecast_make(struct hn_forecast *forecast, const struct hn_models *mode
 {
     const struct hn_places *places = &forecast->places;
     struct predicting predicting = {.forecast = forecast, .models = models};
-    const struct hn_parallel all = {
-        .count = matrix->point_count, .run = predict_point, .context = &predicting};
-    hn_parallel_do(&all, NULL);
+    hn_parallel_do(matrix->point_count, 0, predict_point, &predicting);
     for (size_t i = 0; i < places->count; i++) {
         size_t size = size_of(matrix, &places->problems[i]);
         if (size == matrix->size_count || (use != NULL && !use[size]))

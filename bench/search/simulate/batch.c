@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench/search/simulate/batch.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,47 @@ struct progress {
     size_t total;
     bool terminal;
 };
+
+/* Tasks that may fail: then no further one is begun, and the failure of the lowest is told. */
+struct tasks {
+    enum hn_status (*run)(void *context, size_t task, struct hn_error *err);
+    void *context;
+    void (*tick)(void *context, size_t finished); /* NULL: nobody asks how many are finished */
+    pthread_mutex_t lock;                         /* of what follows */
+    size_t finished;
+    size_t failed_task;
+    struct hn_error err;
+};
+
+static void run_task(void *context, size_t task)
+{
+    struct tasks *tasks = context;
+    struct hn_error err = {0};
+    pthread_mutex_lock(&tasks->lock);
+    bool failed = hn_failed(&tasks->err);
+    pthread_mutex_unlock(&tasks->lock);
+    if (failed)
+        return;
+    tasks->run(tasks->context, task, &err);
+    pthread_mutex_lock(&tasks->lock);
+    if (hn_failed(&err) && (!hn_failed(&tasks->err) || task < tasks->failed_task)) {
+        tasks->err = err;
+        tasks->failed_task = task;
+    }
+    tasks->finished++;
+    if (tasks->tick != NULL)
+        tasks->tick(tasks->context, tasks->finished);
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+static enum hn_status run_tasks(struct tasks tasks, size_t count, size_t jobs, struct hn_error *err)
+{
+    tasks.err = (struct hn_error){.status = HN_OK};
+    pthread_mutex_init(&tasks.lock, NULL);
+    hn_parallel_do(count, jobs, run_task, &tasks);
+    pthread_mutex_destroy(&tasks.lock);
+    return hn_failed(&tasks.err) ? hn_fail(err, tasks.err.status, "%s", tasks.err.message) : HN_OK;
+}
 
 void hn_batch_finish(struct hn_batch *batch)
 {
@@ -67,9 +109,8 @@ enum hn_status hn_batch_load(struct hn_batch *batch, const char *const *paths, s
     if (batch->spaces == NULL || batch->scales == NULL)
         return hn_fail_memory(err);
     batch->space_count = count;
-    const struct hn_parallel parallel = {
-        .count = count, .jobs = batch->jobs, .run = load_one, .context = &progress};
-    enum hn_status status = hn_parallel_do(&parallel, err);
+    const struct tasks tasks = {.run = load_one, .context = &progress};
+    enum hn_status status = run_tasks(tasks, count, batch->jobs, err);
     for (size_t i = 0; status == HN_OK && i < count; i++)
         for (size_t j = 0; status == HN_OK && j < i; j++)
             if (strcmp(batch->spaces[i].name, batch->spaces[j].name) == 0)
@@ -119,12 +160,10 @@ enum hn_status hn_batch_load_priors(struct hn_batch *batch, const char *const *p
     if (batch->sources == NULL || batch->priors == NULL)
         return hn_fail_memory(err);
     batch->source_count = count;
-    struct hn_parallel parallel = {
-        .count = count, .jobs = batch->jobs, .run = load_source, .context = &progress};
-    enum hn_status status = hn_parallel_do(&parallel, err);
-    parallel.count = batch->space_count;
-    parallel.run = make_priors;
-    return status == HN_OK ? hn_parallel_do(&parallel, err) : status;
+    const struct tasks loads = {.run = load_source, .context = &progress};
+    const struct tasks makes = {.run = make_priors, .context = &progress};
+    enum hn_status status = run_tasks(loads, count, batch->jobs, err);
+    return status == HN_OK ? run_tasks(makes, batch->space_count, batch->jobs, err) : status;
 }
 
 static void mix(struct hn_random *random, const char *string)
@@ -171,10 +210,10 @@ static enum hn_status run_one(void *context, size_t task, struct hn_error *err)
 
 static void show_progress(void *context, size_t finished)
 {
-    enum { LOG_INTERVAL_MS = 5000 };
+    enum { LOG_INTERVAL_MS = 5000, SHOW_INTERVAL_MS = 100 };
     struct progress *progress = context;
     double now = hn_now_ms();
-    if (!progress->terminal && now - progress->shown_ms < LOG_INTERVAL_MS)
+    if (now - progress->shown_ms < (progress->terminal ? SHOW_INTERVAL_MS : LOG_INTERVAL_MS))
         return;
     double rate = (double)finished / (now - progress->started_ms) * 1000;
     dprintf(STDERR_FILENO, "%s%zu/%zu runs | %.0f a minute%s", progress->terminal ? "\r\033[K" : "",
@@ -195,12 +234,9 @@ enum hn_status hn_batch_run(struct hn_batch *batch, struct hn_error *err)
     batch->runs = calloc(progress.total + 1, sizeof *batch->runs);
     if (batch->runs == NULL)
         return hn_fail_memory(err);
-    const struct hn_parallel parallel = {.count = progress.total,
-                                         .jobs = batch->jobs,
-                                         .run = run_one,
-                                         .tick = batch->quiet ? NULL : show_progress,
-                                         .context = &progress};
-    enum hn_status status = hn_parallel_do(&parallel, err);
+    const struct tasks tasks = {
+        .run = run_one, .context = &progress, .tick = batch->quiet ? NULL : show_progress};
+    enum hn_status status = run_tasks(tasks, progress.total, batch->jobs, err);
     if (progress.terminal && !batch->quiet)
         dprintf(STDERR_FILENO, "\r\033[K");
     return status;
@@ -230,9 +266,6 @@ enum hn_status hn_batch_score(const struct hn_batch *batch, struct hn_score *sco
                               struct hn_error *err)
 {
     struct scoring scoring = {batch, scores};
-    const struct hn_parallel parallel = {.count = batch->strategy_count * batch->space_count,
-                                         .jobs = batch->jobs,
-                                         .run = score_one,
-                                         .context = &scoring};
-    return hn_parallel_do(&parallel, err);
+    const struct tasks tasks = {.run = score_one, .context = &scoring};
+    return run_tasks(tasks, batch->strategy_count * batch->space_count, batch->jobs, err);
 }
