@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/expression/expression_internal.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 enum token_kind {
@@ -158,19 +159,19 @@ static void read_sign(struct token *token, struct hn_error *err)
                 token->start, expected);
 }
 
-/* The tokens of text, the last of which is TOKEN_END; free them. NULL: out of memory. */
-static struct token *read_tokens(const char *text, size_t *count, struct hn_error *err)
+/* The tokens of text, each of which but the last, TOKEN_END, takes at least one character. Returns
+ * how many stand before the last. */
+static size_t read_tokens(const char *text, struct token *tokens, struct hn_error *err)
 {
-    /* every token but the last takes at least one character */
-    struct token *tokens = malloc((strlen(text) + 1) * sizeof *tokens);
     const char *next = text;
-    for (*count = 0; tokens != NULL && !hn_failed(err); ++*count) {
-        struct token *token = &tokens[*count];
+    size_t count = 0;
+    for (; !hn_failed(err); count++) {
+        struct token *token = &tokens[count];
+        const char *end = NULL;
         next += strspn(next, " \t\r\n");
         *token = (struct token){.start = next, .column = (size_t)(next - text) + 1};
         if (*next == '\0')
             break;
-        const char *end = NULL;
         if (hn_is_letter(*next) || *next == '_')
             read_name(token);
         else if (hn_is_digit(*next) || (*next == '.' && hn_is_digit(next[1])))
@@ -181,7 +182,7 @@ static struct token *read_tokens(const char *text, size_t *count, struct hn_erro
             read_sign(token, err);
         next = end != NULL ? end : token->start + token->length;
     }
-    return tokens;
+    return count;
 }
 
 /* Parentheses, unary operators and the like call the parser again; chains (a + b + c) do not. Both
@@ -587,56 +588,45 @@ static int parse_expression(struct parser *parser)
     return parse_nested(parser, parse_conditional);
 }
 
-static void parse_tokens(struct hn_expression *expression, const struct token *tokens, size_t count,
-                         struct hn_error *err)
-{
-    /* half of them for operations that change places */
-    expression->list = malloc((4 * count + 4) * sizeof *expression->list);
-    expression->strings = malloc(strlen(expression->text) + count + 1);
-    if (expression->list == NULL || expression->strings == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
-    struct parser parser = {.list = expression->list,
-                            .token = tokens,
-                            .last = tokens + count,
-                            .string = expression->strings,
-                            .err = err};
-    parse_expression(&parser);
-    if (is_mark(parser.token, ")"))
-        fail_here(&parser, "found ')' without '('");
-    if (parser.token->kind != TOKEN_END)
-        fail_expected(&parser, "an operator or the end of the expression");
-    expression->count = parser.count;
-    struct hn_operation *list =
-        realloc(expression->list, (size_t)(parser.count + 1) * sizeof *list);
-    expression->list = list != NULL ? list : expression->list;
-}
-
 enum hn_status hn_expression_parse(const char *text, struct hn_expression **expression,
                                    struct hn_error *given)
 {
     struct hn_error own;
-    struct hn_error *err = given != NULL ? given : &own;
-    hn_error_init(err);
+    struct hn_error *err = hn_error_begin(given, &own);
+    size_t length = strlen(text);
     *expression = NULL;
-    if (strlen(text) > LENGTH_LIMIT)
+    if (length > LENGTH_LIMIT)
         return hn_fail(err, HN_ECONFIG, "column %d: an expression has at most %d characters",
                        LENGTH_LIMIT, LENGTH_LIMIT);
-    size_t count;
-    struct token *tokens = read_tokens(text, &count, err);
-    struct hn_expression *parsed = calloc(1, sizeof *parsed);
-    if (parsed != NULL)
-        parsed->text = strdup(text);
-    if (tokens == NULL || parsed == NULL || parsed->text == NULL)
-        hn_fail_memory(err);
-    else if (!hn_failed(err))
-        parse_tokens(parsed, tokens, count, err);
-    free(tokens);
-    if (hn_failed(err)) {
-        hn_expression_destroy(parsed);
-        return err->status;
+    struct token *tokens = hn_allocate(length + 1, sizeof *tokens, err);
+    size_t count = read_tokens(text, tokens, err);
+    struct hn_expression *parsed = hn_allocate(1, sizeof *parsed, err);
+    if (parsed != NULL) {
+        parsed->text = hn_copy_string(text, err);
+        parsed->strings = hn_allocate(length + count + 1, 1, err);
+        /* half of them for operations that change places */
+        parsed->list = hn_allocate(4 * count + 4, sizeof *parsed->list, err);
     }
-    *expression = parsed;
-    return HN_OK;
+    if (!hn_failed(err)) {
+        struct parser parser = {.list = parsed->list,
+                                .token = tokens,
+                                .last = tokens + count,
+                                .string = parsed->strings,
+                                .err = err};
+        parse_expression(&parser);
+        if (is_mark(parser.token, ")"))
+            fail_here(&parser, "found ')' without '('");
+        if (parser.token->kind != TOKEN_END)
+            fail_expected(&parser, "an operator or the end of the expression");
+        parsed->count = parser.count;
+        struct hn_operation *list =
+            realloc(parsed->list, (size_t)(parser.count + 1) * sizeof *list);
+        parsed->list = list != NULL ? list : parsed->list;
+    }
+    free(tokens);
+    if (hn_failed(err))
+        hn_expression_destroy(parsed);
+    else
+        *expression = parsed;
+    return err->status;
 }

@@ -109,11 +109,6 @@ bool hn_driver_result_is_fatal(CUresult result)
     return true;
 }
 
-enum hn_status hn_driver_count(const struct hn_driver *driver, int *count, struct hn_error *err)
-{
-    return hn_driver_check(driver, driver->p_cuDeviceGetCount(count), "cuDeviceGetCount", err);
-}
-
 static void format_uuid(const unsigned char *bytes, bool mig, char uuid[48])
 {
     int length = snprintf(uuid, 48, mig ? "MIG-" : "GPU-");

@@ -48,7 +48,6 @@ enum hn_status hn_driver_check(const struct hn_driver *driver, CUresult result, 
  * on the list of ordinary rejections counts. */
 bool hn_driver_result_is_fatal(CUresult result);
 
-enum hn_status hn_driver_count(const struct hn_driver *driver, int *count, struct hn_error *err);
 /* Identity and limits of device `ordinal`; creates no context. */
 enum hn_status hn_driver_device(const struct hn_driver *driver, int ordinal, struct hn_device *device,
                                 struct hn_error *err);

@@ -174,7 +174,9 @@ static void add_devices(struct hn_given *given, json_t *devices, struct hn_error
     int count = 0;
     if (hn_driver_open(&driver, err) != HN_OK)
         return;
-    if (hn_driver_count(&driver, &count, err) == HN_OK && count == 0)
+    if (hn_driver_check(&driver, driver.p_cuDeviceGetCount(&count), "cuDeviceGetCount", err) ==
+            HN_OK &&
+        count == 0)
         hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
     open_cache(given, err);
     for (int i = 0; !hn_failed(err) && i < count; i++)

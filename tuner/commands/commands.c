@@ -156,7 +156,7 @@ static int count_gpus(void)
     int count = 0;
     if (hn_driver_open(&driver, NULL) != HN_OK)
         return 0;
-    if (hn_driver_count(&driver, &count, NULL) != HN_OK)
+    if (driver.p_cuDeviceGetCount(&count) != CUDA_SUCCESS)
         count = 0;
     hn_driver_close(&driver);
     return count;
