@@ -34,13 +34,17 @@ static const struct {
 enum { SLOWDOWN_COUNT = sizeof slowdowns / sizeof *slowdowns };
 enum { ALL_SLOWDOWNS = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
 
-/* What one look saw; 0: it was not told. */
-struct look {
-    int sm_mhz;
-    int memory_mhz;
-    double power_w;
-    int temperature_c;
-    unsigned held_down;
+/* What a look tells, and how it is put. */
+enum condition { SM_MHZ, MEMORY_MHZ, POWER_W, TEMPERATURE_C, CONDITION_COUNT };
+static const struct {
+    const char *name;
+    const char *before;
+    const char *unit;
+} conditions[CONDITION_COUNT] = {
+    [SM_MHZ] = {"conditions.sm_mhz", "SM at ", "MHz"},
+    [MEMORY_MHZ] = {"conditions.memory_mhz", "memory at ", "MHz"},
+    [POWER_W] = {"conditions.power_w", "", "W"},
+    [TEMPERATURE_C] = {"conditions.temperature_c", "", "°C"},
 };
 
 /* X(member, its name in the library, its arguments); init and shutdown have to be there. */
@@ -80,7 +84,8 @@ struct hn_health_watch {
     void *device;
     double looked_ms;
     unsigned looks;
-    struct look last;
+    double last[CONDITION_COUNT]; /* by the last look; 0: it was not told */
+    unsigned held_down;
 };
 
 static const double look_interval_ms = 100;
@@ -202,15 +207,16 @@ static void look_at_processes(struct hn_health_watch *watch, struct hn_health *h
 static void read_conditions(struct hn_health_watch *watch)
 {
     const struct nvml *nvml = &watch->nvml;
-    unsigned int milliwatts = 0, degrees = 0, sm_mhz = 0, memory_mhz = 0;
-    bool sm = TELLS(nvml, clock, (watch->device, NVML_SM_CLOCK, &sm_mhz));
-    bool memory = TELLS(nvml, clock, (watch->device, NVML_MEMORY_CLOCK, &memory_mhz));
-    bool power = TELLS(nvml, power, (watch->device, &milliwatts));
-    bool heat = TELLS(nvml, temperature, (watch->device, NVML_GPU_SENSOR, &degrees));
-    watch->last = (struct look){.sm_mhz = sm ? (int)sm_mhz : 0,
-                                .memory_mhz = memory ? (int)memory_mhz : 0,
-                                .power_w = power ? milliwatts * 1e-3 : 0,
-                                .temperature_c = heat ? (int)degrees : 0};
+    void *device = watch->device;
+    unsigned int told[CONDITION_COUNT] = {0};
+    const bool known[CONDITION_COUNT] = {
+        TELLS(nvml, clock, (device, NVML_SM_CLOCK, &told[SM_MHZ])),
+        TELLS(nvml, clock, (device, NVML_MEMORY_CLOCK, &told[MEMORY_MHZ])),
+        TELLS(nvml, power, (device, &told[POWER_W])),
+        TELLS(nvml, temperature, (device, NVML_GPU_SENSOR, &told[TEMPERATURE_C])),
+    };
+    for (int i = 0; i < CONDITION_COUNT; i++)
+        watch->last[i] = known[i] ? told[i] * (i == POWER_W ? 1e-3 : 1) : 0;
 }
 
 void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
@@ -226,14 +232,14 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
     /* First what falls soonest once nothing runs. */
     bool told = TELLS(&watch->nvml, reasons, (watch->device, &reasons));
     read_conditions(watch);
-    watch->last.held_down = told ? (unsigned)reasons & ALL_SLOWDOWNS : 0;
+    watch->held_down = told ? (unsigned)reasons & ALL_SLOWDOWNS : 0;
     if (watch->looks++ % LOOKS_A_PROCESS_LIST == 0)
         look_at_processes(watch, health);
     if (!told)
         return;
     health->checks++;
-    health->held_down += watch->last.held_down != 0;
-    health->reasons |= watch->last.held_down;
+    health->held_down += watch->held_down != 0;
+    health->reasons |= watch->held_down;
 }
 
 void hn_slowdowns_describe(unsigned set, char *text, size_t size)
@@ -255,7 +261,7 @@ void hn_slowdowns_describe(unsigned set, char *text, size_t size)
 
 int hn_health_temperature(const struct hn_health_watch *watch)
 {
-    return watch == NULL ? 0 : watch->last.temperature_c;
+    return watch == NULL ? 0 : (int)watch->last[TEMPERATURE_C];
 }
 
 void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *observed,
@@ -263,18 +269,16 @@ void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *obs
 {
     if (hn_failed(err) || watch == NULL)
         return;
-    const struct look *last = &watch->last;
     hn_observed_drop(observed, "conditions");
-    const int counts[] = {last->sm_mhz, last->memory_mhz, last->temperature_c};
-    static const char *const names[] = {"conditions.sm_mhz", "conditions.memory_mhz",
-                                        "conditions.temperature_c"};
-    for (size_t i = 0; i < 3; i++)
-        if (counts[i] > 0)
-            hn_observed_count(observed, names[i], counts[i], err);
-    if (last->power_w > 0)
-        hn_observed_set(observed, "conditions.power_w", last->power_w, err);
+    for (int i = 0; i < CONDITION_COUNT; i++) {
+        double number = watch->last[i];
+        if (number > 0 && i == POWER_W)
+            hn_observed_set(observed, conditions[i].name, number, err);
+        else if (number > 0)
+            hn_observed_count(observed, conditions[i].name, (int)number, err);
+    }
     for (size_t i = 0; i < SLOWDOWN_COUNT; i++)
-        if ((last->held_down & slowdowns[i].bit) != 0)
+        if ((watch->held_down & slowdowns[i].bit) != 0)
             hn_observed_flag(observed, slowdowns[i].name, err);
 }
 
@@ -289,23 +293,14 @@ unsigned hn_conditions_held_down(const struct hn_bindings *observed)
 
 void hn_conditions_append(struct hn_text *text, const struct hn_bindings *observed)
 {
-    static const struct {
-        const char *name;
-        const char *before;
-        const char *unit;
-    } parts[] = {
-        {"conditions.sm_mhz", "SM at ", "MHz"},
-        {"conditions.memory_mhz", "memory at ", "MHz"},
-        {"conditions.power_w", "", "W"},
-        {"conditions.temperature_c", "", "°C"},
-    };
     const char *separator = "";
     char held[128];
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        double value = hn_observed(observed, parts[i].name);
+    for (int i = 0; i < CONDITION_COUNT; i++) {
+        double value = hn_observed(observed, conditions[i].name);
         if (!(value > 0))
             continue;
-        hn_text_printf(text, "%s%s%.0f %s", separator, parts[i].before, value, parts[i].unit);
+        hn_text_printf(text, "%s%s%.0f %s", separator, conditions[i].before, value,
+                       conditions[i].unit);
         separator = ", ";
     }
     hn_slowdowns_describe(hn_conditions_held_down(observed), held, sizeof held);
