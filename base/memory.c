@@ -2,9 +2,12 @@
 #include "base/memory.h"
 
 #include <stdalign.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/error.h"
 
 void *hn_needed(void *pointer)
 {
@@ -102,4 +105,21 @@ void hn_blocks_finish(struct hn_blocks *blocks)
         free(blocks->last);
         blocks->last = before;
     }
+}
+
+enum hn_status hn_fail(struct hn_error *err, enum hn_status status, const char *format, ...)
+{
+    if (err != NULL) {
+        err->status = status;
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(err->message, sizeof err->message, format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+enum hn_status hn_fail_memory(struct hn_error *err)
+{
+    return hn_fail(err, HN_ENOMEM, "out of memory");
 }
