@@ -276,10 +276,8 @@ static enum hn_status run(const struct hn_expression *expression, const struct h
                 i = operation->operand[1] - 1;
             break;
         case HN_OP_AND:
-            cells[i] = hn_value_truth(a) ? *b : *a;
-            break;
         case HN_OP_OR:
-            cells[i] = hn_value_truth(a) ? *a : *b;
+            cells[i] = hn_value_truth(a) == (operation->code == HN_OP_AND) ? *b : *a;
             break;
         case HN_OP_SELECT:
             cells[i] = hn_value_truth(a) ? *b : cells[operation->operand[2]];

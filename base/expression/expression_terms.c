@@ -771,43 +771,30 @@ static struct term_part make_part(struct hn_terms *terms, const struct hn_operat
             return unsaid;
     }
     enum hn_operator code = operation->code;
-    struct term_part part = operands[0] == NULL ? unsaid : *operands[0];
-    switch (code) {
-    case HN_OP_NAME:
+    if (code == HN_OP_NAME)
         return (struct term_part){make_slot(terms, (size_t)operation->slot),
                                   hn_terms_constant(terms, 0), TYPE_INTEGER};
-    case HN_OP_AND:
-    case HN_OP_OR:
-    case HN_OP_CHAIN:
-        return logical(terms, code, truth, part, *operands[1]);
-    case HN_OP_SELECT:
-        return select_part(terms, part, *operands[1], *operands[2]);
-    case HN_OP_ANY:
-    case HN_OP_ALL:
-        part.value = code == HN_OP_ANY ? either(terms, part.value, operands[1]->value)
-                                       : both(terms, part.value, operands[1]->value);
-        part.fails = either(terms, part.fails, operands[1]->fails);
-        return part;
-    case HN_OP_NEVER:
-    case HN_OP_ALWAYS:
-        return (struct term_part){hn_terms_constant(terms, code == HN_OP_ALWAYS), part.fails,
-                                  TYPE_INTEGER};
-    case HN_OP_NOT:
-        part.value = negation(terms, part.value);
-        return part;
-    case HN_OP_POSITIVE:
+    struct term_part part = *operands[0];
+    const struct term_part *b = operands[1];
+    if (code == HN_OP_AND || code == HN_OP_OR || code == HN_OP_CHAIN)
+        return logical(terms, code, truth, part, *b);
+    if (code == HN_OP_SELECT)
+        return select_part(terms, part, *b, *operands[2]);
+    if (code == HN_OP_POSITIVE)
         return part.type == TYPE_WORD ? unsaid : part;
-    case HN_OP_LESS:
-    case HN_OP_LESS_EQUAL:
-    case HN_OP_GREATER:
-    case HN_OP_GREATER_EQUAL:
-    case HN_OP_EQUAL:
-    case HN_OP_NOT_EQUAL:
-        return (struct term_part){compare(terms, code, part, *operands[1]),
-                                  either(terms, part.fails, operands[1]->fails), TYPE_INTEGER};
-    default:
-        return arithmetic(terms, code, part, operands[1]);
-    }
+    if (code == HN_OP_ANY || code == HN_OP_ALL)
+        part.value = pair(terms, code == HN_OP_ANY ? HN_OP_OR : HN_OP_AND, part.value, b->value);
+    else if (code == HN_OP_NEVER || code == HN_OP_ALWAYS)
+        part.value = hn_terms_constant(terms, code == HN_OP_ALWAYS);
+    else if (code == HN_OP_NOT)
+        part.value = negation(terms, part.value);
+    else if (code >= HN_OP_LESS && code <= HN_OP_NOT_EQUAL)
+        part.value = compare(terms, code, part, *b);
+    else
+        return arithmetic(terms, code, part, b);
+    part.type = TYPE_INTEGER;
+    part.fails = b != NULL ? either(terms, part.fails, b->fails) : part.fails;
+    return part;
 }
 
 /* The slot that an operation depends on: those with one value do not count. */

@@ -555,28 +555,25 @@ enum { ADDRESS_BYTES = 8, TENSOR_MAP_BYTES = 128 };
 enum { LISTED_BYTES = 1500 };
 
 /* Bytes that the driver takes from an argument, and what it is in words. */
-static enum hn_status passed_bytes(const struct hn_plan *plan, size_t index,
-                                   const struct hn_value *values, uint64_t *bytes, char what[96],
-                                   struct hn_error *err)
+static void passed_bytes(const struct hn_plan *plan, size_t index, const struct hn_value *values,
+                         uint64_t *bytes, char what[96], struct hn_error *err)
 {
     const struct hn_argument *argument = &plan->arguments[index];
-    *bytes = ADDRESS_BYTES;
-    if (argument->role == HN_ROLE_TEXTURE) {
-        snprintf(what, 96, "a texture object");
-    } else if (argument->role == HN_ROLE_TENSOR_MAP) {
-        *bytes = TENSOR_MAP_BYTES;
-        snprintf(what, 96, "a tensor map, passed by value");
-    } else if (hn_argument_is_buffer(argument)) {
-        snprintf(what, 96, "a buffer, passed as its address");
+    bool is_map = argument->role == HN_ROLE_TENSOR_MAP;
+    const char *name = argument->role == HN_ROLE_TEXTURE ? "a texture object"
+                       : is_map                          ? "a tensor map, passed by value"
+                       : hn_argument_is_buffer(argument) ? "a buffer, passed as its address"
+                                                         : NULL;
+    *bytes = is_map ? TENSOR_MAP_BYTES : ADDRESS_BYTES;
+    if (name != NULL) {
+        snprintf(what, 96, "%s", name);
     } else if (argument->value != NULL) {
         *bytes = hn_element_size(argument->element);
         snprintf(what, 96, "%s", hn_element_name(argument->element));
     } else {
         snprintf(what, 96, "the contents of '%.60s'", argument->from);
-        return hn_argument_buffer_bytes(&plan->arguments[hn_plan_source(plan, index)], values,
-                                        bytes, err);
+        hn_argument_buffer_bytes(&plan->arguments[hn_plan_source(plan, index)], values, bytes, err);
     }
-    return HN_OK;
 }
 
 static void fail_count(const struct hn_plan *plan, const struct hn_step *step,
@@ -611,8 +608,8 @@ static void compare_step(const struct hn_plan *plan, const struct hn_value *valu
         uint64_t bytes = 0;
         char what[96];
         size_t argument = step->arguments[i];
-        if (passed_bytes(plan, argument, values, &bytes, what, err) == HN_OK &&
-            bytes != declared->bytes[i])
+        passed_bytes(plan, argument, values, &bytes, what, err);
+        if (!hn_failed(err) && bytes != declared->bytes[i])
             hn_fail(err, HN_ECONFIG,
                     "argument '%s' is %s (%llu byte%s); parameter %zu of kernel '%.200s' "
                     "has %u byte%s; expected arguments in the kernel's order, of the types "
