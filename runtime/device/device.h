@@ -40,6 +40,32 @@ struct hn_device {
     bool integrated;
 };
 
+/* Its numbers that the driver tells: X(key in JSON, member, CU_DEVICE_ATTRIBUTE_…) */
+#define HN_DEVICE_NUMBERS(X)                                                                                           \
+    X("warp_size", warp_size, WARP_SIZE)                                                                               \
+    X("max_threads_per_block", max_threads_per_block, MAX_THREADS_PER_BLOCK)                                           \
+    X("max_block_x", max_block[0], MAX_BLOCK_DIM_X)                                                                    \
+    X("max_block_y", max_block[1], MAX_BLOCK_DIM_Y)                                                                    \
+    X("max_block_z", max_block[2], MAX_BLOCK_DIM_Z)                                                                    \
+    X("max_grid_x", max_grid[0], MAX_GRID_DIM_X)                                                                       \
+    X("max_grid_y", max_grid[1], MAX_GRID_DIM_Y)                                                                       \
+    X("max_grid_z", max_grid[2], MAX_GRID_DIM_Z)                                                                       \
+    X("max_threads_per_sm", max_threads_per_sm, MAX_THREADS_PER_MULTIPROCESSOR)                                        \
+    X("max_blocks_per_sm", max_blocks_per_sm, MAX_BLOCKS_PER_MULTIPROCESSOR)                                           \
+    X("registers_per_block", registers_per_block, MAX_REGISTERS_PER_BLOCK)                                             \
+    X("registers_per_sm", registers_per_sm, MAX_REGISTERS_PER_MULTIPROCESSOR)                                          \
+    X("shared_per_block", shared_per_block, MAX_SHARED_MEMORY_PER_BLOCK)                                               \
+    X("shared_per_block_optin", shared_per_block_optin, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)                             \
+    X("shared_per_sm", shared_per_sm, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)                                            \
+    X("shared_reserved_per_block", shared_reserved_per_block, RESERVED_SHARED_MEMORY_PER_BLOCK)                        \
+    X("l2_bytes", l2_bytes, L2_CACHE_SIZE)                                                                             \
+    X("clock_khz", clock_khz, CLOCK_RATE)                                                                              \
+    X("memory_clock_khz", memory_clock_khz, MEMORY_CLOCK_RATE)                                                         \
+    X("memory_bus_bits", memory_bus_bits, GLOBAL_MEMORY_BUS_WIDTH)                                                     \
+    X("copy_engines", copy_engines, ASYNC_ENGINE_COUNT)                                                                \
+    X("max_persisting_l2_bytes", max_persisting_l2_bytes, MAX_PERSISTING_L2_CACHE_SIZE)                                \
+    X("max_access_window_bytes", max_access_window_bytes, MAX_ACCESS_POLICY_WINDOW_SIZE)
+
 /* "sm_90", "90", "sm_90a": fills in the limits of that architecture. HN_EUSAGE lists the known ones. */
 enum hn_status hn_device_for_architecture(const char *architecture, struct hn_device *device, struct hn_error *err);
 

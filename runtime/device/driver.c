@@ -154,37 +154,14 @@ static void read_limits(const struct hn_driver *driver, CUdevice handle, struct 
     const struct {
         CUdevice_attribute attribute;
         int *where;
-    } limits[] = {
-#define LIMIT(name, field) {CU_DEVICE_ATTRIBUTE_##name, &(field)}
-        LIMIT(COMPUTE_CAPABILITY_MAJOR, major),
-        LIMIT(COMPUTE_CAPABILITY_MINOR, minor),
-        LIMIT(MULTIPROCESSOR_COUNT, device->identity.sm_count),
-        LIMIT(WARP_SIZE, device->warp_size),
-        LIMIT(MAX_THREADS_PER_BLOCK, device->max_threads_per_block),
-        LIMIT(MAX_BLOCK_DIM_X, device->max_block[0]),
-        LIMIT(MAX_BLOCK_DIM_Y, device->max_block[1]),
-        LIMIT(MAX_BLOCK_DIM_Z, device->max_block[2]),
-        LIMIT(MAX_GRID_DIM_X, device->max_grid[0]),
-        LIMIT(MAX_GRID_DIM_Y, device->max_grid[1]),
-        LIMIT(MAX_GRID_DIM_Z, device->max_grid[2]),
-        LIMIT(MAX_THREADS_PER_MULTIPROCESSOR, device->max_threads_per_sm),
-        LIMIT(MAX_BLOCKS_PER_MULTIPROCESSOR, device->max_blocks_per_sm),
-        LIMIT(MAX_REGISTERS_PER_BLOCK, device->registers_per_block),
-        LIMIT(MAX_REGISTERS_PER_MULTIPROCESSOR, device->registers_per_sm),
-        LIMIT(MAX_SHARED_MEMORY_PER_BLOCK, device->shared_per_block),
-        LIMIT(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device->shared_per_block_optin),
-        LIMIT(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, device->shared_per_sm),
-        LIMIT(RESERVED_SHARED_MEMORY_PER_BLOCK, device->shared_reserved_per_block),
-        LIMIT(L2_CACHE_SIZE, device->l2_bytes),
-        LIMIT(CLOCK_RATE, device->clock_khz),
-        LIMIT(MEMORY_CLOCK_RATE, device->memory_clock_khz),
-        LIMIT(GLOBAL_MEMORY_BUS_WIDTH, device->memory_bus_bits),
-        LIMIT(ASYNC_ENGINE_COUNT, device->copy_engines),
-        LIMIT(MAX_PERSISTING_L2_CACHE_SIZE, device->max_persisting_l2_bytes),
-        LIMIT(MAX_ACCESS_POLICY_WINDOW_SIZE, device->max_access_window_bytes),
-        LIMIT(CLUSTER_LAUNCH, cluster),
-        LIMIT(INTEGRATED, integrated),
-#undef LIMIT
+    } limits[] = {{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
+                  {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
+                  {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &device->identity.sm_count},
+                  {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &cluster},
+                  {CU_DEVICE_ATTRIBUTE_INTEGRATED, &integrated},
+#define X(key, member, attribute) {CU_DEVICE_ATTRIBUTE_##attribute, &device->member},
+                  HN_DEVICE_NUMBERS(X)
+#undef X
     };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         ASK(cuDeviceGetAttribute, (limits[i].where, limits[i].attribute, handle));
