@@ -333,12 +333,9 @@ static void mark_conditions(struct generator *generator, int first, int root, bo
     generator->parts[root].as_condition = as_condition;
     for (int i = root; i >= first; i--) {
         const struct hn_operation *operation = &generator->expression->list[i];
-        enum hn_operator code = operation->code;
-        bool same = code == HN_OP_AND || code == HN_OP_OR;
-        bool truth = code == HN_OP_NOT || code == HN_OP_SELECT;
-        for (int j = 0; j < hn_operation_forms[code].operands; j++)
+        for (int j = 0; j < hn_operation_forms[operation->code].operands; j++)
             generator->parts[operation->operand[j]].as_condition =
-                same || (code == HN_OP_SELECT && j > 0) ? generator->parts[i].as_condition : truth;
+                hn_wants_truth(operation->code, j, generator->parts[i].as_condition);
     }
 }
 

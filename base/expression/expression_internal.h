@@ -47,6 +47,13 @@ extern const struct hn_operation_form hn_operation_forms[HN_OP_COUNT];
 /* HN_OP_POSITIVE and all that follow, on values; b NULL: of one operand. NULL, or the reason why there is no result ("division by
  * zero"). */
 const char *hn_apply(enum hn_operator code, const struct hn_value *a, const struct hn_value *b, struct hn_value *result);
+/* Whether only the truth of an operand is wanted, where that is so of the operation itself, or not. */
+static inline bool hn_wants_truth(enum hn_operator code, int operand, bool of_itself)
+{
+    bool same = code == HN_OP_AND || code == HN_OP_OR || (code == HN_OP_SELECT && operand > 0);
+    return same ? of_itself : code == HN_OP_NOT || code == HN_OP_SELECT;
+}
+
 /* An expression of its own of the operations that `root` needs; it borrows the texts. NULL: out of memory. */
 struct hn_expression *hn_expression_part(const struct hn_expression *whole, int root);
 

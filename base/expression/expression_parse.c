@@ -423,24 +423,18 @@ static int parse_unary(struct parser *parser)
     return parse_power(parser);
 }
 
-/* The left-associative operator at the next token, at least as tight as level. */
-static enum hn_operator find_binary(const struct parser *parser, int level)
-{
-    for (int code = HN_OP_BIT_OR; code < HN_OP_POWER; code++)
-        if (hn_operation_forms[code].level >= level &&
-            is_mark(parser->token, hn_operation_forms[code].text))
-            return (enum hn_operator)code;
-    return HN_OP_COUNT;
-}
-
+/* Left-associative operators that are at least as tight as level. */
 static int parse_binary(struct parser *parser, int level)
 {
     int left = parse_unary(parser);
-    enum hn_operator code;
-    while ((code = find_binary(parser, level)) != HN_OP_COUNT) {
-        const struct token *token = parser->token++;
-        int right = parse_binary(parser, hn_operation_forms[code].level + 1);
-        left = emit(parser, code, token, left, right, 0);
+    for (int code = HN_OP_BIT_OR; code < HN_OP_POWER; code++) {
+        const struct hn_operation_form *form = &hn_operation_forms[code];
+        const struct token *token = parser->token;
+        if (form->level < level || !take_mark(parser, form->text))
+            continue;
+        int right = parse_binary(parser, form->level + 1);
+        left = emit(parser, (enum hn_operator)code, token, left, right, 0);
+        code = HN_OP_BIT_OR - 1; /* once more from the first on */
     }
     return left;
 }

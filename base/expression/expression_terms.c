@@ -811,17 +811,6 @@ static int find_slot(const struct hn_terms *terms, const struct hn_operation *op
     return slot;
 }
 
-/* Which operands an operation needs, and what of them. */
-static void need_operands(const struct hn_operation *operation, struct work *work, int need)
-{
-    enum hn_operator code = operation->code;
-    for (int i = 0; i < hn_operation_forms[code].operands; i++) {
-        bool same = code == HN_OP_AND || code == HN_OP_OR || (code == HN_OP_SELECT && i > 0);
-        bool truth = code == HN_OP_NOT || code == HN_OP_SELECT;
-        work[operation->operand[i]].need = same ? need : truth ? TRUTH : VALUE;
-    }
-}
-
 static struct term_part add(struct hn_terms *terms, const struct hn_expression *expression,
                             bool truth)
 {
@@ -834,9 +823,13 @@ static struct term_part add(struct hn_terms *terms, const struct hn_expression *
     for (int i = 0; i < count; i++)
         work[i] = (struct work){UNUSED, find_slot(terms, &expression->list[i], work), unsaid};
     work[count - 1].need = truth ? TRUTH : VALUE;
-    for (int i = count; i-- > 0;)
-        if (work[i].need != UNUSED && work[i].slot == SEVERAL_SLOTS)
-            need_operands(&expression->list[i], work, work[i].need);
+    for (int i = count; i-- > 0;) {
+        const struct hn_operation *operation = &expression->list[i];
+        bool needs = work[i].need != UNUSED && work[i].slot == SEVERAL_SLOTS;
+        for (int j = 0; needs && j < hn_operation_forms[operation->code].operands; j++)
+            work[operation->operand[j]].need =
+                hn_wants_truth(operation->code, j, work[i].need == TRUTH) ? TRUTH : VALUE;
+    }
     for (int i = 0; i < count; i++) {
         bool wants_truth = work[i].need == TRUTH;
         if (work[i].need == UNUSED)
