@@ -604,30 +604,6 @@ static bool cell_of(struct hn_terms *terms, const struct hn_value *value, bool t
     return cell->integer < (int64_t)terms->word_count;
 }
 
-/* The values of an expression that depends on one slot by the evaluator, or their truth; false
- * where they have no common type, or there is none. */
-static bool evaluate_all(struct hn_terms *terms, const struct hn_expression *expression, int slot,
-                         size_t count, bool truth, enum term_type *type, union hn_cell *cells,
-                         union hn_cell *fails)
-{
-    bool typed = false;
-    for (size_t i = 0; i < count; i++) {
-        struct hn_value value;
-        enum term_type found;
-        if (slot >= 0)
-            terms->values[slot] = terms->domains[slot].values[i];
-        fails[i].integer = hn_expression_evaluate(expression, terms->values, &value, NULL) != HN_OK;
-        cells[i].integer = 0;
-        if (fails[i].integer)
-            continue;
-        if (!cell_of(terms, &value, truth, &found, &cells[i]) || (typed && found != *type))
-            return false;
-        *type = found;
-        typed = true;
-    }
-    return typed;
-}
-
 /* How an expression becomes terms: each operation that depends on several slots is one, and its
  * operands that depend on one at most are tables. */
 struct work {
@@ -641,19 +617,35 @@ struct work {
 };
 enum { NO_SLOT = -1, SEVERAL_SLOTS = -2 };
 
+/* By the evaluator, for each value of the slot; unsaid where the values have no common type, or
+ * there is none. */
 static struct term_part tabulate_operation(struct hn_terms *terms,
                                            const struct hn_expression *expression, int root,
                                            const struct work *work)
 {
     struct term_part part = {-1, -1, TYPE_INTEGER};
     size_t count = work->slot >= 0 ? terms->domains[work->slot].count : 1;
-    union hn_cell *cells = malloc(2 * count * sizeof *cells);
+    union hn_cell *cells = calloc(2 * count, sizeof *cells);
+    union hn_cell *fails = cells != NULL ? cells + count : NULL;
     struct hn_expression *own = hn_expression_part(expression, root);
-    terms->out_of_memory = terms->out_of_memory || cells == NULL || own == NULL;
-    if (!terms->out_of_memory && evaluate_all(terms, own, work->slot, count, work->need == TRUTH,
-                                              &part.type, cells, cells + count)) {
+    bool typed = false, said = cells != NULL && own != NULL;
+    terms->out_of_memory = terms->out_of_memory || !said;
+    for (size_t i = 0; i < count && said; i++) {
+        struct hn_value value;
+        enum term_type found;
+        if (work->slot >= 0)
+            terms->values[work->slot] = terms->domains[work->slot].values[i];
+        fails[i].integer = hn_expression_evaluate(own, terms->values, &value, NULL) != HN_OK;
+        if (fails[i].integer)
+            continue;
+        said = cell_of(terms, &value, work->need == TRUTH, &found, &cells[i]) &&
+               (!typed || found == part.type);
+        part.type = found;
+        typed = true;
+    }
+    if (said && typed) {
         part.value = make_table(terms, work->slot, part.type == TYPE_REAL, cells);
-        part.fails = make_table(terms, work->slot, false, cells + count);
+        part.fails = make_table(terms, work->slot, false, fails);
     }
     hn_expression_destroy(own);
     free(cells);
