@@ -60,13 +60,6 @@ TEST(a_counter_may_be_zeroed_once)
     composite.config->plan->arguments[3].zero = HN_ZERO_INSIDE;
 }
 
-TEST(a_launch_has_steps)
-{
-    const struct hn_record *record = bench_fixture_record(&composite, "BLOCKS=8,FINISH=none", &both,
-                                                          HN_OUTCOME_INVALID_LAUNCH, NULL);
-    assert_string_equal(record->message, "no step is launched: no 'if' holds");
-}
-
 /* What is not launched is not looked for in the program. */
 TEST(only_what_is_launched_is_compiled_for)
 {

@@ -29,23 +29,6 @@ static double time_us(const char *point)
 #define NONE "HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=0"
 #define WHOLE "HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=65536,WINDOW_BYTES=16384"
 
-/* The double's kernel is right only with the window and set-aside that its point says, and a
- * launch without a window only where nothing persists. */
-TEST(launches_have_their_window)
-{
-    bench_fixture_start(&windows, HN_COLD);
-    expect(NONE, HN_OUTCOME_OK, NULL);
-    expect(WHOLE, HN_OUTCOME_OK, NULL);
-    expect(NONE, HN_OUTCOME_OK, NULL);
-    expect("HIT=persisting,HIT_PERCENT=50,MISS=normal,SET_ASIDE=65536,WINDOW_BYTES=4096",
-           HN_OUTCOME_OK, NULL);
-    expect("HIT=normal,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=16384",
-           HN_OUTCOME_OK, NULL);
-    expect("HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=65536,WINDOW_BYTES=0",
-           HN_OUTCOME_OK, NULL);
-    expect(NONE, HN_OUTCOME_OK, NULL);
-}
-
 TEST(windows_beyond_the_limits_are_invalid)
 {
     bench_fixture_start(&windows, HN_COLD);
@@ -60,8 +43,6 @@ TEST(windows_beyond_the_limits_are_invalid)
     expect("HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=16777216",
            HN_OUTCOME_INVALID_LAUNCH,
            "an L2 window of 16777216 bytes; Hone Double takes 0 to 1048576");
-    expect("HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=32768",
-           HN_OUTCOME_INVALID_LAUNCH, "an L2 window of 32768 bytes over 'x', which has 16384");
 }
 
 TEST(some_devices_have_none)

@@ -35,39 +35,6 @@ static void expect(const char *point, enum hn_outcome outcome, const char *part,
         assert_true(record.verdict.max_error <= record.verdict.tolerance);
 }
 
-TEST_WITH(what_the_reference_leaves_may_be_left_or_written, open_border, NULL)
-{
-    expect("ALLOWED=0,FAULT=0", HN_OUTCOME_OK, "", 0);
-    expect("ALLOWED=0,FAULT=1", HN_OUTCOME_OK, "", 0);
-}
-
-TEST_WITH(what_the_reference_writes_has_to_be_written, open_border, NULL)
-{
-    expect("ALLOWED=0,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written; expected ", 0);
-    expect("ALLOWED=0,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written; expected ", N / 2);
-    expect("ALLOWED=0,FAULT=5", HN_OUTCOME_WRONG_RESULT, "in a timed launch: y[", 2);
-    expect("ALLOWED=0,FAULT=6", HN_OUTCOME_WRONG_RESULT,
-           "; 2 of 2048 elements differ (where so few", 2);
-}
-
-TEST_WITH(some_elements_may_differ, open_border, NULL)
-{
-    expect("ALLOWED=0,FAULT=3", HN_OUTCOME_WRONG_RESULT,
-           "; 3 of 4094 elements differ (where so few may: 'mismatches' in compare)", 3);
-    expect("ALLOWED=3,FAULT=3", HN_OUTCOME_OK, "", 3);
-}
-
-/* However many may differ. */
-TEST_WITH(work_that_is_not_done_is_no_mismatch, open_border, NULL)
-{
-    expect("ALLOWED=3,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written", 0);
-    expect("ALLOWED=100000,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written", N / 2);
-    expect("ALLOWED=100000,FAULT=5", HN_OUTCOME_WRONG_RESULT,
-           "; 2 of 4094 elements differ, 2 of them never written, which 'mismatches' never allows",
-           2);
-    expect("ALLOWED=3,FAULT=6", HN_OUTCOME_WRONG_RESULT, "2 of them never written", 2);
-}
-
 TEST_WITH(a_share_counts_of_what_is_compared, open_border, NULL)
 {
     struct hn_compare *compare = &border.config->plan->compare;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/launch.h"
-
 #include "bench_fixture.h"
 #include "runtime/plan/launch.h"
 #include "tests/unit/unit.h"
@@ -14,28 +12,18 @@ static int load(void **state)
 
 ALL_TESTS(load, NULL)
 
-static int expect(const char *point, enum hn_outcome outcome, const char *part)
+static int launches_of_a_sample(const char *point)
 {
     static const struct hn_bench_request both = {.verify = true, .measure = true};
-    struct hn_record record ENDED_BY(hn_record_finish) =
-        bench_fixture_evaluate(&matrix, point, &both);
-    const char *message = record.message == NULL ? "" : record.message;
-    if (record.outcome != outcome || strstr(message, part) == NULL)
-        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome), message);
-    return record.timing.batch;
+    return bench_fixture_record(&matrix, point, &both, HN_OUTCOME_OK, NULL)->timing.batch;
 }
 
 /* Short kernels are timed over several sets of the arguments: each has maps of its own. */
 TEST(kernels_are_given_maps)
 {
     bench_fixture_start(&matrix, HN_COLD);
-    assert_true(expect("BOX=32,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_OK, "") > 1);
-    assert_true(expect("BOX=16,FAULT=0,PROMOTION=256,SWIZZLE=64", HN_OUTCOME_OK, "") > 1);
-    expect("BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=0", HN_OUTCOME_OK, "");
-    expect("BOX=32,FAULT=1,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_WRONG_RESULT, "elements differ");
-    expect("BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_INVALID_LAUNCH,
-           "tensor map 'x_map' over 'x': box[0] is 64 elements of float32, 256 bytes; expected at "
-           "most the 128 bytes of swizzle");
+    assert_true(launches_of_a_sample("BOX=32,FAULT=0,PROMOTION=0,SWIZZLE=128") > 1);
+    assert_true(launches_of_a_sample("BOX=16,FAULT=0,PROMOTION=256,SWIZZLE=64") > 1);
 }
 
 /* A matrix of 100 x 60 floats that breaks no rule, in which each test breaks one. */

@@ -14,33 +14,18 @@ static int load(void **state)
 
 ALL_TESTS(load, NULL)
 
-/* Returns how many launches a sample had. */
-static int expect(const char *point, enum hn_outcome outcome, const char *part)
+static int launches_of_a_sample(const char *point)
 {
-    struct hn_record record ENDED_BY(hn_record_finish) =
-        bench_fixture_evaluate(&field, point, &both);
-    const char *message = record.message == NULL ? "" : record.message;
-    if (record.outcome != outcome || strstr(message, part) == NULL)
-        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome), message);
-    return record.timing.batch;
+    return bench_fixture_record(&field, point, &both, HN_OUTCOME_OK, NULL)->timing.batch;
 }
 
 /* Short kernels are timed over several sets of the arguments: each has textures of its own. */
 TEST(textures_read_rows)
 {
     bench_fixture_start(&field, HN_COLD);
-    assert_true(expect("FAULT=0,PAD=0,PATH=global", HN_OUTCOME_OK, "") > 1);
-    assert_true(expect("FAULT=0,PAD=28,PATH=texture_1d", HN_OUTCOME_OK, "") > 1);
-    assert_true(expect("FAULT=0,PAD=0,PATH=texture_2d", HN_OUTCOME_OK, "") > 1);
-}
-
-TEST(only_what_is_in_the_rows_counts)
-{
-    bench_fixture_start(&field, HN_COLD);
-    expect("FAULT=1,PAD=0,PATH=global", HN_OUTCOME_OK, "");
-    expect("FAULT=2,PAD=0,PATH=global", HN_OUTCOME_WRONG_RESULT,
-           "out[0][99].y is 3.39615136e+38; expected ");
-    expect("FAULT=3,PAD=0,PATH=texture_2d", HN_OUTCOME_WRONG_RESULT, "out[2][5].y is ");
+    assert_true(launches_of_a_sample("FAULT=0,PAD=0,PATH=global") > 1);
+    assert_true(launches_of_a_sample("FAULT=0,PAD=28,PATH=texture_1d") > 1);
+    assert_true(launches_of_a_sample("FAULT=0,PAD=0,PATH=texture_2d") > 1);
 }
 
 TEST(a_texture_that_the_device_refuses_is_named)
@@ -48,8 +33,8 @@ TEST(a_texture_that_the_device_refuses_is_named)
     struct hn_shape *shape = &field.config->plan->arguments[0].shape;
     shape->device = false; /* 400 bytes: no multiple of 32 */
     bench_fixture_start(&field, HN_COLD);
-    expect("FAULT=0,PAD=0,PATH=texture_2d", HN_OUTCOME_LAUNCH_ERROR,
-           "texture 'plane' over 'in': CUDA_ERROR_INVALID_VALUE: invalid argument");
+    bench_fixture_expect(&field, "FAULT=0,PAD=0,PATH=texture_2d", &both, HN_OUTCOME_LAUNCH_ERROR,
+                         "texture 'plane' over 'in': CUDA_ERROR_INVALID_VALUE: invalid argument");
     bench_fixture_close(&field);
     shape->device = true;
 }
