@@ -12,6 +12,8 @@ static void must(enum hn_status status, const struct hn_error *err)
         fail_msg("%s", err->message);
 }
 
+int bench_fixture_capability = 90;
+
 int bench_fixture_find_device(void)
 {
     struct hn_driver driver;
@@ -24,7 +26,8 @@ int bench_fixture_find_device(void)
     }
     if (status != HN_OK)
         fprintf(stderr, "SKIPPED: the GPU tests did not run: %s\n", err.message);
-    return status == HN_OK ? device.identity.capability : 0;
+    bench_fixture_capability = status == HN_OK ? device.identity.capability : 0;
+    return bench_fixture_capability;
 }
 
 static void compile(struct bench_fixture *fixture, const struct hn_compile_request *request,

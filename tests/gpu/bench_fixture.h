@@ -20,8 +20,10 @@ struct bench_fixture {
     struct hn_bench *bench;
 };
 
-/* The compute capability of the first device; 0, with the reason on standard error, when there is none. */
+/* The compute capability of the first device, by which fixtures are used from then on (else by the double's sm_90); 0,
+ * with the reason on standard error, when there is none. */
 int bench_fixture_find_device(void);
+extern int bench_fixture_capability;
 
 /* `config` is relative to the folder of test data. Compiles the support kernels for "sm_<capability>". */
 void bench_fixture_load(struct bench_fixture *fixture, const char *config, int capability);
@@ -31,11 +33,11 @@ void bench_fixture_unload(struct bench_fixture *fixture);
 enum hn_status bench_fixture_open(struct bench_fixture *fixture, enum hn_regime regime, struct hn_error *err);
 void bench_fixture_close(struct bench_fixture *fixture);
 
-/* The same for tests, of fixtures that outlive them (static): loads for the double's sm_90 and opens, or fails, and
- * undoes it when the test ends, or behind the last one where it is called for all. Both return 0, as fixtures do. */
+/* The same for tests, of fixtures that outlive them (static): loads and opens, or fails, and undoes it
+ * when the test ends, or behind the last one where it is called for all. Both return 0, as fixtures do. */
 static inline int bench_fixture_use(struct bench_fixture *fixture, const char *config)
 {
-    bench_fixture_load(fixture, config, 90);
+    bench_fixture_load(fixture, config, bench_fixture_capability);
     keep(fixture, bench_fixture_unload);
     return 0;
 }

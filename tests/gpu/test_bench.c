@@ -2,57 +2,19 @@
 #include "bench_fixture.h"
 #include "tests/unit/unit.h"
 
-/* CTest's SKIP_RETURN_CODE of this test. */
-
 static struct bench_fixture scale;
 static struct bench_fixture accumulate;
-static int capability;
-
-static int find_device(void)
-{
-    capability = bench_fixture_find_device();
-    return capability;
-}
-
-ONLY_WHERE(find_device)
+ONLY_WHERE(bench_fixture_find_device)
 
 static const struct hn_bench_request both = {.verify = true, .measure = true, .full = true};
 
 static int load(void **state)
 {
-    bench_fixture_load(&scale, "double/scale.yaml", capability);
-    bench_fixture_load(&accumulate, "double/accumulate.yaml", capability);
-    return 0;
+    return bench_fixture_use(&scale, "double/scale.yaml") ||
+           bench_fixture_use(&accumulate, "double/accumulate.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&scale);
-    bench_fixture_unload(&accumulate);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
-
-static void set_problem(struct bench_fixture *fixture, const char *problem)
-{
-    hn_bindings_finish(&fixture->config->problems[0]);
-    hn_bindings_init(&fixture->config->problems[0]);
-    assert_ok(hn_bindings_parse(problem, &fixture->config->problems[0], NULL));
-}
-
-static void open_bench(struct bench_fixture *fixture, enum hn_regime regime)
-{
-    if (bench_fixture_open(fixture, regime, &said) != HN_OK)
-        fail_msg("%s", said.message);
-}
-
-static void expect(const struct hn_record *record, enum hn_outcome outcome)
-{
-    if (record->outcome != outcome)
-        fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
-                 record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
-}
+ALL_TESTS(load, NULL)
 
 static void print_timing(const char *what, const struct hn_record *record)
 {
@@ -80,39 +42,34 @@ TEST(right_and_wrong_variants_are_told_apart)
         {"BLOCK=128,FAULT=10,ITEMS=4", HN_OUTCOME_WRONG_RESULT},
         {"BLOCK=1024,FAULT=0,ITEMS=1", HN_OUTCOME_OK},
     };
-    set_problem(&scale, "n=1000003");
-    open_bench(&scale, HN_COLD);
+    bench_fixture_set_problem(&scale, "n=1000003");
+    bench_fixture_start(&scale, HN_COLD);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct hn_record record ENDED_BY(hn_record_finish) =
-            bench_fixture_evaluate(&scale, cases[i].point, &both);
-        printf("%s: %s: %s\n", cases[i].point, hn_outcome_name(record.outcome),
-               record.message == NULL ? "" : record.message);
-        expect(&record, cases[i].outcome);
+        const struct hn_record *record =
+            bench_fixture_record(&scale, cases[i].point, &both, cases[i].outcome, NULL);
+        printf("%s: %s: %s\n", cases[i].point, hn_outcome_name(record->outcome),
+               record->message == NULL ? "" : record->message);
     }
-    bench_fixture_close(&scale);
 }
 
 TEST(every_role_is_restored)
 {
-    open_bench(&accumulate, HN_COLD);
-    struct hn_record record ENDED_BY(hn_record_finish) =
-        bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
-    expect(&record, HN_OUTCOME_OK);
-    print_timing("accumulate", &record);
-    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "metric")) == 1.5);
-    bench_fixture_close(&accumulate);
+    bench_fixture_start(&accumulate, HN_COLD);
+    const struct hn_record *record =
+        bench_fixture_record(&accumulate, "SCRATCH=4096", &both, HN_OUTCOME_OK, NULL);
+    print_timing("accumulate", record);
+    assert_true(hn_value_number(hn_bindings_get(&record->metrics, "metric")) == 1.5);
 }
 
 static double measure_us(const char *problem, enum hn_regime regime)
 {
-    set_problem(&scale, problem);
-    open_bench(&scale, regime);
-    struct hn_record record ENDED_BY(hn_record_finish) =
-        bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    expect(&record, HN_OUTCOME_OK);
-    print_timing(hn_regime_name(regime), &record);
-    double median_us = record.timing.median_us;
-    assert_true(record.timing.low_us <= median_us && median_us <= record.timing.high_us);
+    bench_fixture_set_problem(&scale, problem);
+    bench_fixture_start(&scale, regime);
+    const struct hn_record *record =
+        bench_fixture_record(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both, HN_OUTCOME_OK, NULL);
+    print_timing(hn_regime_name(regime), record);
+    double median_us = record->timing.median_us;
+    assert_true(record->timing.low_us <= median_us && median_us <= record->timing.high_us);
     bench_fixture_close(&scale);
     return median_us;
 }
@@ -124,20 +81,16 @@ TEST(each_regime_measures)
         measure_us("n=65536", (enum hn_regime)regime);
         measure_us("n=1048576", (enum hn_regime)regime);
     }
-    open_bench(&scale, HN_GRAPH10);
-    struct hn_record record ENDED_BY(hn_record_finish) =
-        bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
-    expect(&record, HN_OUTCOME_WRONG_RESULT);
-    bench_fixture_close(&scale);
+    bench_fixture_start(&scale, HN_GRAPH10);
+    bench_fixture_expect(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT, NULL);
 }
 
 TEST(a_copy_is_measured)
 {
     double rate = 0.0;
     double median_us = measure_us("n=67108864", HN_COLD);
-    open_bench(&scale, HN_COLD);
+    bench_fixture_start(&scale, HN_COLD);
     assert_ok(hn_bench_copy_bandwidth(scale.bench, (size_t)67108864 * 4, &rate, &said));
-    bench_fixture_close(&scale);
     printf("scale %.0f GB/s, copy %.0f GB/s, device %s\n", 8.0 * 67108864 / median_us / 1e3, rate,
            scale.device.identity.name);
     assert_true(rate > 0.0 && isfinite(rate));
@@ -148,15 +101,12 @@ TEST(warm_up_tells_the_noise)
     struct hn_bindings point ENDED_BY(hn_bindings_finish) = {0};
     struct hn_image image ENDED_BY(hn_image_finish);
     double noise = 0.0;
-    set_problem(&scale, "n=16777216");
-    open_bench(&scale, HN_COLD);
+    bench_fixture_set_problem(&scale, "n=16777216");
+    bench_fixture_start(&scale, HN_COLD);
     hn_bindings_parse("BLOCK=256,FAULT=0,ITEMS=4", &point, NULL);
     bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
-    enum hn_status status = hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &said);
+    assert_ok(hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &said));
     printf("noise %.4f%%\n", 100.0 * noise);
-    bench_fixture_close(&scale);
-    if (status != HN_OK)
-        fail_msg("%s", said.message);
     assert_true(noise >= 0.0 && isfinite(noise));
 }
 
@@ -165,12 +115,11 @@ TEST(a_launch_costs_joules)
 {
     const struct hn_bench_request request = {
         .verify = true, .measure = true, .observe = "energy=0.5"};
-    set_problem(&scale, "n=67108864");
-    open_bench(&scale, HN_COLD);
-    struct hn_record record ENDED_BY(hn_record_finish) =
-        bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
-    expect(&record, HN_OUTCOME_OK);
-    const struct hn_bindings *seen = &record.observed;
+    bench_fixture_set_problem(&scale, "n=67108864");
+    bench_fixture_start(&scale, HN_COLD);
+    const struct hn_record *record =
+        bench_fixture_record(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request, HN_OUTCOME_OK, NULL);
+    const struct hn_bindings *seen = &record->observed;
     double power_w = hn_observed(seen, "energy.power_w");
     double launch_us = hn_observed(seen, "energy.launch_us");
     double idle_w = hn_observed(seen, "energy.idle_w");
@@ -181,18 +130,15 @@ TEST(a_launch_costs_joules)
         assert_true(power_w > 0.0 && idle_w > 0.0);
         assert_true(fabs(found / (power_w * launch_us * 1e-6) - 1) < 0.05);
     }
-    bench_fixture_close(&scale);
 }
 
 /* Last: after it the process can use the device no more. */
 TEST(an_illegal_address_is_a_device_fault)
 {
-    set_problem(&scale, "n=65536");
-    open_bench(&scale, HN_COLD);
-    struct hn_record record ENDED_BY(hn_record_finish) =
-        bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
-    printf("%s\n", record.message);
-    expect(&record, HN_OUTCOME_DEVICE_FAULT);
+    bench_fixture_set_problem(&scale, "n=65536");
+    bench_fixture_start(&scale, HN_COLD);
+    const struct hn_record *record = bench_fixture_record(&scale, "BLOCK=128,FAULT=2,ITEMS=4",
+                                                          &both, HN_OUTCOME_DEVICE_FAULT, NULL);
+    printf("%s\n", record->message);
     assert_true(hn_bench_is_dead(scale.bench));
-    bench_fixture_close(&scale);
 }

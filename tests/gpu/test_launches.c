@@ -5,15 +5,7 @@
 /* What a config can say of arguments and launches, on a GPU and (unit/launches) on the driver
  * double. */
 
-static int capability;
-
-static int find_device(void)
-{
-    capability = bench_fixture_find_device();
-    return capability;
-}
-
-ONLY_WHERE(find_device)
+ONLY_WHERE(bench_fixture_find_device)
 
 struct expectation {
     const char *point;
@@ -46,7 +38,7 @@ static void check_all(const char *config, enum hn_regime regime, const struct ex
                       size_t count)
 {
     struct bench_fixture fixture;
-    bench_fixture_load(&fixture, config, capability);
+    bench_fixture_load(&fixture, config, bench_fixture_capability);
     if (bench_fixture_open(&fixture, regime, &said) != HN_OK)
         fail_msg("%s", said.message);
     for (size_t i = 0; i < count; i++)
@@ -124,8 +116,7 @@ TEST(another_seed_reaches_the_symbols)
 {
     static const struct hn_bench_request both = {.verify = true, .measure = true};
     static struct bench_fixture symbols;
-    bench_fixture_load(&symbols, "double/symbols.yaml", capability);
-    keep(&symbols, bench_fixture_unload);
+    bench_fixture_use(&symbols, "double/symbols.yaml");
     bench_fixture_start(&symbols, HN_COLD);
     for (unsigned seed = 1; seed <= 2; seed++) {
         assert_ok(hn_bench_reseed(symbols.bench, seed, &said));
@@ -255,8 +246,7 @@ TEST(outputs_may_be_written_in_part)
          2},
     };
     static struct bench_fixture border;
-    bench_fixture_load(&border, "double/border.yaml", capability);
-    keep(&border, bench_fixture_unload);
+    bench_fixture_use(&border, "double/border.yaml");
     bench_fixture_start(&border, HN_COLD);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_verdict verdict = check(&border, &cases[i].expected);

@@ -5,15 +5,8 @@
 
 /* Pipelines on a GPU: every kind of host memory and both orders, right and wrong. */
 
-static int capability;
+ONLY_WHERE(bench_fixture_find_device)
 
-static int find_device(void)
-{
-    capability = bench_fixture_find_device();
-    return capability;
-}
-
-ONLY_WHERE(find_device)
 static struct bench_fixture smooth;
 
 static const char *const memories[] = {"pageable",       "registered", "pinned",
@@ -21,40 +14,13 @@ static const char *const memories[] = {"pageable",       "registered", "pinned",
 static const char *const orders[] = {"depth_first", "breadth_first"};
 enum { MEMORIES = 6, ORDERS = 2 };
 
-static enum hn_status set_size(struct hn_config *config, const char *size, struct hn_error *err)
+static void open_with(const char *config, const char *size)
 {
     struct hn_bindings problem ENDED_BY(hn_bindings_finish);
-    enum hn_status status = hn_bindings_parse(size, &problem, err);
-    if (status == HN_OK)
-        status = hn_config_take_problem(config, &problem, err);
-    return status;
-}
-
-static void open_with(const char *size)
-{
-    bench_fixture_load(&smooth, "double/pipeline.yaml", capability);
-    if (set_size(smooth.config, size, &said) != HN_OK ||
-        bench_fixture_open(&smooth, HN_COLD, &said) != HN_OK)
-        fail_msg("%s", said.message);
-}
-
-static int open_small(void **state)
-{
-    open_with("SIZE=10000");
-    return 0;
-}
-
-static int open_large(void **state)
-{
-    open_with("SIZE=4194304");
-    return 0;
-}
-
-static int close_bench(void **state)
-{
-    bench_fixture_close(&smooth);
-    bench_fixture_unload(&smooth);
-    return 0;
+    bench_fixture_use(&smooth, config);
+    assert_ok(hn_bindings_parse(size, &problem, &said));
+    assert_ok(hn_config_take_problem(smooth.config, &problem, &said));
+    bench_fixture_start(&smooth, HN_COLD);
 }
 
 struct cut {
@@ -95,12 +61,13 @@ static void expect(const struct cut *cut, const char *memory, const char *order,
     bench_fixture_check(&record, outcome, message);
 }
 
-TEST_WITH(every_cut_gives_the_right_result, open_small, close_bench)
+TEST(every_cut_gives_the_right_result)
 {
     static const struct cut cuts[] = {{1, 1, 1, 1, "device"},
                                       {8, 3, 1, 1, "host"},
                                       {40, 2, 250, 3, "device"},
                                       {40, 3, 256, 1, "host"}};
+    open_with("double/pipeline.yaml", "SIZE=10000");
     for (size_t m = 0; m < MEMORIES; m++)
         for (size_t o = 0; o < ORDERS; o++)
             for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++)
@@ -109,31 +76,23 @@ TEST_WITH(every_cut_gives_the_right_result, open_small, close_bench)
 
 TEST(padded_inputs_arrive_before_they_are_read)
 {
-    struct bench_fixture padded;
-    const char *size = "SIZE=4194304";
     const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
-    bench_fixture_load(&padded, "double/padded.yaml", capability);
-    if (set_size(padded.config, size, &said) != HN_OK ||
-        bench_fixture_open(&padded, HN_COLD, &said) != HN_OK)
-        fail_msg("%s", said.message);
+    open_with("double/padded.yaml", "SIZE=4194304");
     for (size_t m = 0; m < MEMORIES; m++)
         for (size_t o = 0; o < ORDERS; o++) {
             char point[128];
             snprintf(point, sizeof point, "CHUNKS=8,HOST_MEMORY=%s,ORDER=%s,STREAMS=3", memories[m],
                      orders[o]);
-            struct hn_record record ENDED_BY(hn_record_finish) =
-                bench_fixture_evaluate(&padded, point, &request);
-            printf("%s: %s, %.2f us\n", point, hn_outcome_name(record.outcome),
-                   record.timing.median_us);
-            bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
+            const struct hn_record *record =
+                bench_fixture_record(&smooth, point, &request, HN_OUTCOME_OK, NULL);
+            printf("%s: %.2f us\n", point, record->timing.median_us);
         }
-    bench_fixture_close(&padded);
-    bench_fixture_unload(&padded);
 }
 
-TEST_WITH(what_goes_wrong_is_found, open_small, close_bench)
+TEST(what_goes_wrong_is_found)
 {
     static const struct cut cut = {3, 2, 1, 1, "device"};
+    open_with("double/pipeline.yaml", "SIZE=10000");
     for (size_t m = 0; m < MEMORIES; m++) {
         bool in_place = m >= 4;
         expect(&cut, memories[m], orders[0], 1, HN_OUTCOME_OUT_OF_BOUNDS, "wrote into input 'x'");
@@ -148,10 +107,11 @@ TEST_WITH(what_goes_wrong_is_found, open_small, close_bench)
 
 /* 48 MiB up, 32 MiB down. How far they overlap is printed; bench/run pipeline holds it against
  * others. */
-TEST_WITH(large_ones_are_right, open_large, close_bench)
+TEST(large_ones_are_right)
 {
     static const struct cut whole = {1, 1, 1, 1, "device"};
     static const struct cut cut = {8, 3, 1, 1, "device"};
+    open_with("double/pipeline.yaml", "SIZE=4194304");
     for (size_t m = 0; m < MEMORIES; m++)
         for (size_t o = 0; o < ORDERS; o++) {
             struct hn_record record = evaluate(&cut, memories[m], orders[o], 0, true);

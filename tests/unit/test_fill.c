@@ -15,21 +15,13 @@ struct filler {
 
 enum { BYTES = 1 << 20 };
 
-static int capability;
-
-static int find_device(void)
-{
-    capability = bench_fixture_find_device();
-    return capability;
-}
-
-ONLY_WHERE(find_device)
+ONLY_WHERE(bench_fixture_find_device)
 
 static int set_up(void **state)
 {
     static struct filler filler;
     struct hn_error err = {.message = ""};
-    bench_fixture_load(&filler.fixture, "double/types.yaml", capability);
+    bench_fixture_load(&filler.fixture, "double/types.yaml", bench_fixture_capability);
     struct hn_driver *driver = &filler.fixture.driver;
     struct hn_device *device = &filler.fixture.device;
     if (hn_driver_open(driver, &err) == HN_OK &&
