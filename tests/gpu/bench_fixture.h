@@ -84,6 +84,18 @@ static inline struct hn_record *bench_fixture_record(struct bench_fixture *fixtu
     return record;
 }
 
+/* The same, with the point's reference and a part of the message, which is not NULL, wherever that is. */
+static inline struct hn_record *bench_fixture_mentions(struct bench_fixture *fixture, const char *point,
+                                                       const struct hn_bench_request *request,
+                                                       enum hn_outcome outcome, const char *part)
+{
+    bench_fixture_set_reference(fixture, point);
+    struct hn_record *record = bench_fixture_record(fixture, point, request, outcome, NULL);
+    if (strstr(record->message == NULL ? "" : record->message, part) == NULL)
+        fail_msg("%s: '%s' is not in '%s'", point, part, record->message);
+    return record;
+}
+
 /* On the driver double: opens, evaluates and closes again and again, from call `first` on a later one of the driver's
  * calls failing each time, with a fault of the device and then with a plain rejection, until `passes` runs in a row
  * passed (the calls that only release something come last and fail without a trace). Each run has to end in a status or
