@@ -3,25 +3,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "tests/unit/unit.h"
+#include "nvrtc_fixture.h"
 
-static struct hn_nvrtc nvrtc;
-
-static int open_nvrtc(void **state)
-{
-    if (hn_nvrtc_open(&nvrtc, &said) == HN_OK)
-        return 0;
-    fprintf(stderr, "%s\n", said.message);
-    return 1;
-}
-
-static int close_nvrtc(void **state)
-{
-    hn_nvrtc_close(&nvrtc);
-    return 0;
-}
-
-ALL_TESTS(open_nvrtc, close_nvrtc)
+ALL_TESTS(open_nvrtc, NULL)
 
 static char *read_template(const char *name)
 {
@@ -36,20 +20,7 @@ static char *read_template(const char *name)
 static const struct hn_image *compile_for(const char *architecture, const char *name,
                                           const char *entry, const char *const *options)
 {
-    struct hn_image *image = keep_new(struct hn_image, hn_image_finish);
-    char *text = read_template(name);
-    struct hn_compile_request request = {
-        .name = name,
-        .text = text,
-        .entries = &entry,
-        .entry_count = 1,
-        .options = options,
-        .architecture = architecture,
-    };
-    while (options != NULL && options[request.option_count] != NULL)
-        request.option_count++;
-    assert_ok(hn_compile(&nvrtc, &request, image, &said));
-    return image;
+    return compile_text(architecture, name, read_template(name), entry, options);
 }
 
 /* One that compiles on sm_90. */
@@ -61,8 +32,6 @@ static const struct hn_image *compile(const char *name, const char *entry,
         fail_msg("%s", image->message);
     return image;
 }
-
-#define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 TEST(test_resources)
 {
@@ -235,14 +204,12 @@ TEST(test_includes)
         .include_count = 1,
         .architecture = "sm_90",
     };
-    struct hn_image given ENDED_BY(hn_image_finish);
-    struct hn_image other ENDED_BY(hn_image_finish);
-    assert_ok(hn_compile(&nvrtc, &request, &given, NULL));
-    assert_int_equal(given.outcome, HN_OUTCOME_OK);
+    const struct hn_image *given = compile_request(&request);
+    assert_int_equal(given->outcome, HN_OUTCOME_OK);
     include.text = "#define HELPER_FACTOR 6.0f\n";
-    assert_ok(hn_compile(&nvrtc, &request, &other, NULL));
-    assert_int_equal(other.outcome, HN_OUTCOME_OK);
-    assert_string_not_equal(given.code_hash, other.code_hash);
+    const struct hn_image *other = compile_request(&request);
+    assert_int_equal(other->outcome, HN_OUTCOME_OK);
+    assert_string_not_equal(given->code_hash, other->code_hash);
 }
 
 TEST(test_hash_ignores_names_and_options)

@@ -3,8 +3,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "runtime/compile/compile.h"
-#include "tests/unit/unit.h"
+#include "nvrtc_fixture.h"
 
 static struct hn_image image;
 
@@ -12,25 +11,18 @@ static int compile_scale(void **state)
 {
     static const char *const entries[] = {"scale", "unused"};
     char *text FREED = NULL;
-    struct hn_nvrtc nvrtc ENDED_BY(hn_nvrtc_close);
     assert_ok(hn_file_read(HONE_TEST_DATA "/templates/scale.cu", 1 << 20, &text, NULL, NULL));
     struct hn_compile_request request = {.name = "scale.cu",
                                          .text = text,
                                          .entries = entries,
                                          .entry_count = 2,
                                          .architecture = "sm_90"};
-    assert_ok(hn_nvrtc_open(&nvrtc, NULL));
-    assert_ok(hn_compile(&nvrtc, &request, &image, NULL));
+    open_nvrtc(state);
+    image = *compile_request(&request);
     return image.outcome == HN_OUTCOME_OK ? 0 : 1;
 }
 
-static int finish(void **state)
-{
-    hn_image_finish(&image);
-    return 0;
-}
-
-ALL_TESTS(compile_scale, finish)
+ALL_TESTS(compile_scale, NULL)
 
 static enum hn_status inspect(const void *cubin, size_t size, const char *entry,
                               struct hn_resources *resources, char hash[33], struct hn_error *err)

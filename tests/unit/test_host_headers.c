@@ -3,41 +3,16 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "runtime/compile/compile.h"
-#include "tests/unit/unit.h"
+#include "nvrtc_fixture.h"
 
-static struct hn_nvrtc nvrtc;
-
-static int open_nvrtc(void **state)
-{
-    return hn_nvrtc_open(&nvrtc, NULL) == HN_OK ? 0 : 1;
-}
-
-static int close_nvrtc(void **state)
-{
-    hn_nvrtc_close(&nvrtc);
-    return 0;
-}
-
-ALL_TESTS(open_nvrtc, close_nvrtc)
+ALL_TESTS(open_nvrtc, NULL)
 
 /* Compiles a program whose kernel is k. */
-static void expect_compiles(const struct hn_nvrtc *compiler, const char *text, const char *option)
+static void expect_compiles(const char *text, const char *const *options)
 {
-    static const char *const entry = "k";
-    const struct hn_compile_request request = {
-        .name = "host_headers.cu",
-        .text = text,
-        .entries = &entry,
-        .entry_count = 1,
-        .options = &option,
-        .option_count = option != NULL,
-        .architecture = "sm_90",
-    };
-    struct hn_image image ENDED_BY(hn_image_finish);
-    assert_ok(hn_compile(compiler, &request, &image, NULL));
-    if (image.outcome != HN_OUTCOME_OK)
-        fail_msg("%s\n%s", text, image.log);
+    const struct hn_image *image = compile_text("sm_90", "host_headers.cu", text, "k", options);
+    if (image->outcome != HN_OUTCOME_OK)
+        fail_msg("%s\n%s", text, image->log);
 }
 
 TEST(they_hold_what_device_code_takes)
@@ -45,7 +20,7 @@ TEST(they_hold_what_device_code_takes)
     char *text FREED = NULL;
     assert_ok(
         hn_file_read(HONE_TEST_DATA "/templates/host_headers.cu", 1 << 20, &text, NULL, NULL));
-    expect_compiles(&nvrtc, text, NULL);
+    expect_compiles(text, NULL);
 }
 
 TEST(each_stands_alone)
@@ -56,14 +31,13 @@ TEST(each_stands_alone)
         snprintf(text, sizeof text,
                  "#include <%s>\n#include \"%s\"\nextern \"C\" __global__ void k() {}\n", name,
                  name);
-        expect_compiles(&nvrtc, text, NULL);
+        expect_compiles(text, NULL);
     }
 }
 
 TEST(they_agree_with_the_toolkits)
 {
-    expect_compiles(&nvrtc,
-                    "#include <stdint.h>\n#include <limits>\n#include <cuda/std/cstdint>\n"
+    expect_compiles("#include <stdint.h>\n#include <limits>\n#include <cuda/std/cstdint>\n"
                     "#include <cuda/std/limits>\n#include <cfloat>\n#include <cuda_fp16.h>\n"
                     "static_assert(cuda::std::numeric_limits<uint64_t>::max() =="
                     " std::numeric_limits<uint64_t>::max(), \"\");\n"
@@ -73,13 +47,13 @@ TEST(they_agree_with_the_toolkits)
 
 TEST(the_runtime_is_there_without_the_toolkit)
 {
-    struct hn_nvrtc bare = nvrtc;
-    bare.include_dir[0] = '\0';
+    const char folder = nvrtc.include_dir[0];
+    nvrtc.include_dir[0] = '\0';
     expect_compiles(
-        &bare,
         "#include \"cuda_runtime.h\"\n#include \"device_launch_parameters.h\"\n"
         "extern \"C\" __global__ void k(float4 *x) { x[threadIdx.x] = make_float4(1, 2, 3, 4); }",
         NULL);
+    nvrtc.include_dir[0] = folder;
 }
 
 TEST(a_folder_of_the_config_comes_first)
@@ -92,9 +66,8 @@ TEST(a_folder_of_the_config_comes_first)
     snprintf(option, sizeof option, "-I%s", folder);
     const char text[] = "typedef int mine;\n";
     assert_ok(hn_file_write(path, text, sizeof text - 1, NULL));
-    expect_compiles(&nvrtc,
-                    "#include <stdint.h>\nextern \"C\" __global__ void k(mine *x) { *x = 1; }\n",
-                    option);
+    expect_compiles("#include <stdint.h>\nextern \"C\" __global__ void k(mine *x) { *x = 1; }\n",
+                    OPTIONS(option));
     unlink(path);
     rmdir(folder);
 }

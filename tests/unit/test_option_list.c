@@ -5,8 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "runtime/compile/compile.h"
-#include "tests/unit/unit.h"
+#include "nvrtc_fixture.h"
 
 /* Both lists, as messages tell them: names one after another. */
 static char *compiler_names;
@@ -214,8 +213,6 @@ TEST(none_of_ptxas_that_takes_a_file_is_allowed)
     assert_true(found > 40);
 }
 
-static const struct hn_nvrtc *nvrtc;
-
 /* What NVRTC says to an option. Free it. */
 static char *log_with(const char *option)
 {
@@ -230,7 +227,7 @@ static char *log_with(const char *option)
         .option_count = 1,
         .architecture = "sm_90",
     };
-    enum hn_status status = hn_compile(nvrtc, &request, &image, &said);
+    enum hn_status status = hn_compile(&nvrtc, &request, &image, &said);
     assert_true(status == HN_OK || status == HN_ECONFIG || status == HN_ERUN);
     char *log = strdup(status == HN_OK && image.log != NULL ? image.log : "");
     if (status == HN_OK)
@@ -265,18 +262,14 @@ static void try_all(const char *prefix, const char *names)
 }
 
 /* Each is known to this NVRTC, and leaves the folder that it works in empty. */
-TEST(none_that_is_allowed_writes_a_file)
+TEST_WITH(none_that_is_allowed_writes_a_file, open_nvrtc, NULL)
 {
-    struct hn_nvrtc opened;
     char folder[] = "/tmp/hone-options-XXXXXX";
-    assert_ok(hn_nvrtc_open(&opened, NULL));
-    nvrtc = &opened;
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
     try_all("", compiler_names);
     try_all("--ptxas-options=", assembler_names);
     assert_int_equal(chdir("/"), 0);
-    hn_nvrtc_close(&opened);
     assert_int_equal(rmdir(folder), 0);
 }
 

@@ -1,44 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/compile.h"
-
-#include "tests/unit/unit.h"
+#include "nvrtc_fixture.h"
 
 #define PRELUDE "#define SIZE 64\n#define BLOCK 128\n#line 1\n"
 #define KERNEL "extern \"C\" __global__ void k(int *x) { x[0] = BLOCK; }\n"
 
-static struct hn_nvrtc nvrtc;
-
-static int open_nvrtc(void **state)
-{
-    return hn_nvrtc_open(&nvrtc, NULL) == HN_OK ? 0 : 1;
-}
-
-static int close_nvrtc(void **state)
-{
-    hn_nvrtc_close(&nvrtc);
-    return 0;
-}
-
-ALL_TESTS(open_nvrtc, close_nvrtc)
+ALL_TESTS(open_nvrtc, NULL)
 
 static void expect(const char *text, const char *option, const char *message)
 {
-    static const char *const entries[] = {"k"};
-    struct hn_image image ENDED_BY(hn_image_finish);
-    struct hn_compile_request request = {.name = "/t/k.cu",
-                                         .text = text,
-                                         .entries = entries,
-                                         .entry_count = 1,
-                                         .options = &option,
-                                         .option_count = option != NULL,
-                                         .architecture = "sm_90"};
-    assert_ok(hn_compile(&nvrtc, &request, &image, NULL));
+    const struct hn_image *image =
+        compile_text("sm_90", "/t/k.cu", text, "k", option == NULL ? NULL : OPTIONS(option));
     if (message == NULL) {
-        assert_int_equal(image.outcome, HN_OUTCOME_OK);
-        assert_null(image.message);
+        assert_int_equal(image->outcome, HN_OUTCOME_OK);
+        assert_null(image->message);
     } else {
-        assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
-        assert_string_equal(image.message, message);
+        assert_int_equal(image->outcome, HN_OUTCOME_COMPILE_ERROR);
+        assert_string_equal(image->message, message);
     }
 }
 

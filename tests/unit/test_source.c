@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/source.h"
 
+#include "nvrtc_fixture.h"
 #include "plan_fixture.h"
-#include "runtime/compile/compile.h"
 #include "tests/unit/bindings_fixture.h"
 
 static const char problem_text[] = "K=-4,LAYOUT=column,M=64,N=128";
@@ -219,7 +219,7 @@ TEST(keeps_the_least_integer_a_literal)
     set(&tiled.problem, "K", hn_integer(-4));
 }
 
-TEST(compiles_to_all_steps)
+TEST_WITH(compiles_to_all_steps, open_nvrtc, NULL)
 {
     struct hn_source source ENDED_BY(hn_source_finish);
     make(&tiled, &source);
@@ -232,13 +232,10 @@ TEST(compiles_to_all_steps)
         .option_count = source.option_count,
         .architecture = "sm_90",
     };
-    struct hn_nvrtc nvrtc ENDED_BY(hn_nvrtc_close);
-    struct hn_image image ENDED_BY(hn_image_finish);
-    assert_ok(hn_nvrtc_open(&nvrtc, &said));
-    assert_ok(hn_compile(&nvrtc, &request, &image, &said));
-    assert_null(image.message);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    assert_int_equal(image.entry_count, 2);
-    assert_string_equal(image.entries[0], "_Z5tiledILi16ELi2ELin4ELi2ELi7ELi1EEvPKfPfPx");
-    assert_string_equal(image.entries[1], "finish");
+    const struct hn_image *image = compile_request(&request);
+    assert_null(image->message);
+    assert_int_equal(image->outcome, HN_OUTCOME_OK);
+    assert_int_equal(image->entry_count, 2);
+    assert_string_equal(image->entries[0], "_Z5tiledILi16ELi2ELin4ELi2ELi7ELi1EEvPKfPfPx");
+    assert_string_equal(image->entries[1], "finish");
 }

@@ -3,8 +3,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "runtime/compile/compile.h"
-#include "tests/unit/unit.h"
+#include "nvrtc_fixture.h"
 
 #define FOLDER HONE_TEST_DATA "/templates/includes"
 
@@ -21,7 +20,7 @@ TEST(reads_quoted_includes_once)
     assert_int_equal(strlen(template.hash.hex), 32);
 }
 
-TEST(what_was_read_compiles)
+TEST_WITH(what_was_read_compiles, open_nvrtc, NULL)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
     assert_ok(hn_template_load(FOLDER "/main.cu", &template, NULL));
@@ -35,12 +34,9 @@ TEST(what_was_read_compiles)
         .entry_count = 1,
         .architecture = "sm_90",
     };
-    struct hn_nvrtc nvrtc ENDED_BY(hn_nvrtc_close);
-    struct hn_image image ENDED_BY(hn_image_finish);
-    assert_ok(hn_nvrtc_open(&nvrtc, NULL));
-    assert_ok(hn_compile(&nvrtc, &request, &image, NULL));
-    assert_null(image.message);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    const struct hn_image *image = compile_request(&request);
+    assert_null(image->message);
+    assert_int_equal(image->outcome, HN_OUTCOME_OK);
 }
 
 TEST(ends_on_a_circle)

@@ -4,34 +4,21 @@
  * compiles. A family's problems can all be had at the default point. */
 #include <glob.h>
 
-#include "runtime/compile/compile.h"
+#include "nvrtc_fixture.h"
 #include "runtime/compile/source.h"
 #include "runtime/plan/launch.h"
-#include "tests/unit/unit.h"
 #include "tuner/config/config_files.h"
 
-static struct hn_nvrtc nvrtc;
 static glob_t configs;
 static struct hn_error err;
 
 static int set_up(void **state)
 {
-    if (hn_nvrtc_open(&nvrtc, &err) != HN_OK ||
-        glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &configs) != 0) {
-        fprintf(stderr, "%s\n", err.message);
-        return 1;
-    }
-    return 0;
+    keep(&configs, globfree);
+    return open_nvrtc(state) || glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &configs);
 }
 
-static int tear_down(void **state)
-{
-    globfree(&configs);
-    hn_nvrtc_close(&nvrtc);
-    return 0;
-}
-
-ALL_TESTS(set_up, tear_down)
+ALL_TESTS(set_up, NULL)
 
 #define ASSERT_OK(call)                                                                            \
     do {                                                                                           \
