@@ -56,32 +56,43 @@ void hn_process_init(struct hn_process *process)
     hn_channel_init(&process->channel, -1);
 }
 
+int hn_process_spawn(pid_t *pid, const char *program, char *const *arguments, const int *streams,
+                     int count)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    for (int i = 0; i < count; i++) {
+        if (streams[i] < 0)
+            posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDONLY, 0);
+        else
+            posix_spawn_file_actions_adddup2(&actions, streams[i], i);
+    }
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    int failure = posix_spawnp(pid, program, &actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failure != 0)
+        *pid = 0;
+    return failure;
+}
+
 static enum hn_status spawn(struct hn_process *process, const char *program, const char *role,
                             int channel, int output, struct hn_error *err)
 {
     char parent[24];
     char *const arguments[] = {(char *)"hone", (char *)"worker", (char *)role, parent, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
+    const int streams[] = {-1, output, output, channel};
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output, 1);
-    posix_spawn_file_actions_adddup2(&actions, output, 2);
-    posix_spawn_file_actions_adddup2(&actions, channel, 3);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    int failure = posix_spawnp(&process->pid, program != NULL ? program : "/proc/self/exe",
-                               &actions, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    int failure = hn_process_spawn(&process->pid, program != NULL ? program : "/proc/self/exe",
+                                   arguments, streams, 4);
     if (failure == 0)
         return HN_OK;
-    process->pid = 0;
     return hn_fail(err, HN_ERUN, "a worker process can not be started%s%s: %s",
                    program != NULL ? " by " : "", program != NULL ? program : "",
                    strerror(failure));

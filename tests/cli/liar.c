@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/process/message.h"
-#include "tuner/hosts/launching.h"
+#include "tuner/hosts/hosts_part.h"
 
 /* A host that lies: `liar LIE AGENT...` starts the agent, hands on what goes both ways, and changes
  * what workers there say. */

@@ -13,7 +13,6 @@
 #include "tuner/commands/command.h"
 #include "tuner/config/capture.h"
 #include "tuner/hosts/hosts.h"
-#include "tuner/hosts/launching.h"
 #include "tuner/workers/workers.h"
 
 enum { LISTED_MOST = 32 };

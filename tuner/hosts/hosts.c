@@ -2,14 +2,17 @@
 #include "tuner/hosts/hosts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
 #include "tuner/hosts/hosts_part.h"
@@ -28,6 +31,208 @@ static const double lasting_ms = 60e3;
 /* Of what is printed before the greeting. */
 static const size_t most_noise = 65536;
 
+/* No more is read of a file while so much waits for the connection. */
+static const size_t file_queued_most = (size_t)1 << 20;
+
+/* Only those are read of which the last poll of hosts->fds found something: one of hundreds says
+ * something, and each read in vain costs as much as what it says. */
+static bool may_read(const struct pollfd *polled)
+{
+    return polled == NULL || polled->revents != 0;
+}
+
+/* --- files for the workers of a host ---------------------------------------------------------- */
+
+/* They go over one after the other, in the order of the list. */
+struct hn_host_file {
+    struct hn_hash hash;
+    char *path;
+    enum { FILE_NEW, FILE_OFFERED, FILE_WANTED, FILE_THERE } state;
+    int fd; /* -1: not open */
+    struct hn_host_file *next;
+};
+
+static struct hn_host_file *find_next_file(const struct hn_host *host)
+{
+    struct hn_host_file *file = host->files;
+    while (file != NULL && file->state == FILE_THERE)
+        file = file->next;
+    return file;
+}
+
+static void close_file(struct hn_host_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
+/* What can not be read any more ends early: the host finds that it is not what was named. */
+static void send_file(struct hn_host *host, struct hn_host_file *file)
+{
+    char data[HN_LINK_CHUNK];
+    const char *reason;
+    if (file->fd < 0)
+        file->fd = hn_file_open(file->path, &reason);
+    while (hn_bytes_size(&host->link.output) < file_queued_most) {
+        ssize_t n = file->fd < 0 ? 0 : read(file->fd, data, sizeof data);
+        if (n < 0 && errno == EINTR)
+            continue;
+        size_t size = n > 0 ? (size_t)n : 0;
+        hn_link_put(&host->link, HN_LINK_PART, 0, data, size);
+        if (size == 0) {
+            close_file(file);
+            file->state = FILE_THERE;
+            return;
+        }
+    }
+}
+
+static void move_files(struct hn_host *host)
+{
+    struct hn_host_file *file;
+    while ((file = find_next_file(host)) != NULL && file->state != FILE_OFFERED) {
+        char text[HN_LINK_CHUNK];
+        if (file->state == FILE_NEW) {
+            int length = snprintf(text, sizeof text, "%s%s", file->hash.hex, file->path);
+            file->state = FILE_OFFERED;
+            hn_link_put(&host->link, HN_LINK_FILE, 0, text, (size_t)length);
+        } else {
+            send_file(host, file);
+            if (file->state != FILE_THERE)
+                return;
+        }
+    }
+}
+
+/* --- its workers ------------------------------------------------------------------------------ */
+
+static void close_ends(struct hn_host_worker *worker)
+{
+    if (worker->channel >= 0)
+        close(worker->channel);
+    if (worker->output >= 0)
+        close(worker->output);
+    worker->channel = -1;
+    worker->output = -1;
+    hn_bytes_finish(&worker->pending);
+}
+
+bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_process *process)
+{
+    int ends[2];
+    int output[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    if (pipe2(output, O_CLOEXEC | O_NONBLOCK) != 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return false;
+    }
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    struct hn_host_worker *worker = hn_need(1, sizeof *worker);
+    *worker = (struct hn_host_worker){.number = ++host->next_number,
+                                      .channel = ends[1],
+                                      .output = output[1],
+                                      .next = host->workers};
+    host->workers = worker;
+    hn_channel_init(&process->channel, ends[0]);
+    process->output = output[0];
+    process->number = worker->number;
+    process->pid = -1;
+    hn_link_put(&host->link, HN_LINK_START, worker->number, role, strlen(role));
+    return true;
+}
+
+struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t number)
+{
+    struct hn_host_worker *worker = host->workers;
+    while (worker != NULL && worker->number != number)
+        worker = worker->next;
+    return worker;
+}
+
+void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame)
+{
+    struct hn_host_worker *worker = hn_host_worker_find(host, frame->worker);
+    if (worker == NULL || worker->ended)
+        return;
+    if (frame->kind == HN_LINK_DATA && worker->channel >= 0) {
+        if (hn_bytes_size(&worker->pending) + frame->size > HN_PENDING_MOST)
+            worker->left = true;
+        else
+            hn_bytes_append(&worker->pending, frame->data, frame->size);
+    }
+    /* What nobody reads is of no use. */
+    if (frame->kind == HN_LINK_OUTPUT && worker->output >= 0)
+        (void)!write(worker->output, frame->data, frame->size);
+    if (frame->kind == HN_LINK_ENDED) {
+        worker->ended = true;
+        if (frame->size == 4)
+            memcpy(&worker->wait_status, frame->data, 4);
+    }
+}
+
+static void move_worker(struct hn_host *host, struct hn_host_worker *worker)
+{
+    bool reads = !worker->left && worker->channel >= 0 && may_read(worker->polled) &&
+                 find_next_file(host) == NULL;
+    if (reads && !hn_link_forward(&host->link, worker->number, worker->channel))
+        worker->left = true;
+    if (worker->channel >= 0 && !hn_bytes_write(&worker->pending, worker->channel))
+        worker->left = true;
+    if (worker->left && worker->channel >= 0) {
+        close_ends(worker);
+        if (!worker->ended)
+            hn_link_put(&host->link, HN_LINK_END, worker->number, NULL, 0);
+    }
+    if (worker->ended && hn_bytes_size(&worker->pending) == 0)
+        close_ends(worker);
+}
+
+void hn_host_workers_move(struct hn_host *host)
+{
+    struct hn_host_worker **at = &host->workers;
+    while (*at != NULL) {
+        struct hn_host_worker *worker = *at;
+        move_worker(host, worker);
+        if (!worker->left || !worker->ended) {
+            at = &worker->next;
+            continue;
+        }
+        *at = worker->next;
+        close_ends(worker);
+        free(worker);
+    }
+}
+
+void hn_host_workers_lose(struct hn_host *host)
+{
+    for (struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next) {
+        worker->lost = worker->lost || !worker->ended;
+        worker->ended = true;
+        close_ends(worker);
+    }
+}
+
+static size_t poll_workers(struct hn_host *host, struct pollfd *fds)
+{
+    size_t count = 0;
+    bool takes =
+        hn_bytes_size(&host->link.output) < HN_QUEUED_MOST && !(find_next_file(host) != NULL);
+    short readable = takes ? POLLIN : 0;
+    for (struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next) {
+        short writable = hn_bytes_size(&worker->pending) > 0 ? POLLOUT : 0;
+        worker->polled = NULL;
+        if (worker->channel < 0)
+            continue;
+        worker->polled = &fds[count];
+        fds[count++] =
+            (struct pollfd){.fd = worker->channel, .events = (short)(readable | writable)};
+    }
+    return count;
+}
+
 /* --- one host: launched, greeted, read and written as far as that goes without blocking ------ */
 
 /* Everything at it is lost. */
@@ -36,7 +241,10 @@ static void lose(struct hn_host *host, bool forever, const char *reason)
     double now = hn_now_ms();
     bool lasted = host->state == HN_HOST_UP && now - host->since_ms > lasting_ms;
     hn_host_workers_lose(host);
-    hn_host_files_lose(host);
+    for (struct hn_host_file *file = host->files; file != NULL; file = file->next) {
+        close_file(file);
+        file->state = FILE_NEW;
+    }
     hn_link_finish(&host->link);
     hn_process_kill(&host->launcher);
     host->failures = lasted ? 1 : host->failures + 1;
@@ -166,10 +374,11 @@ static bool take_frames(struct hn_host *host)
         case HN_LINK_FRAME:
             break;
         }
-        if (frame.kind == HN_LINK_HAS)
-            hn_host_files_answer(host, &frame);
-        else
+        struct hn_host_file *file = find_next_file(host);
+        if (frame.kind != HN_LINK_HAS)
             hn_host_worker_take(host, &frame);
+        else if (file != NULL && file->state == FILE_OFFERED)
+            file->state = frame.size == 1 && frame.data[0] != 0 ? FILE_THERE : FILE_WANTED;
     }
 }
 
@@ -193,7 +402,7 @@ static void enforce_limits(struct hn_host *host, double now_ms)
 
 static void listen_to(struct hn_host *host)
 {
-    if (!hn_host_may_read(host->polled_in))
+    if (!may_read(host->polled_in))
         return;
     /* As much as a large image, then the others have their turn. */
     for (int i = 0; i < 64; i++) {
@@ -224,13 +433,13 @@ static void move_host(struct hn_host *host, double now_ms)
             launch(host, now_ms);
         return;
     }
-    if (hn_host_may_read(host->polled_output))
+    if (may_read(host->polled_output))
         hn_process_drain(&host->launcher);
     listen_to(host);
     if (host->launcher.pid == 0)
         return;
     if (host->state == HN_HOST_UP)
-        hn_host_files_move(host);
+        move_files(host);
     hn_host_workers_move(host);
     if (host->state == HN_HOST_UP)
         hn_link_beat(&host->link, now_ms);
@@ -241,17 +450,9 @@ static void move_host(struct hn_host *host, double now_ms)
     enforce_limits(host, now_ms);
 }
 
-static size_t poll_most(const struct hn_host *host)
-{
-    size_t count = 3;
-    for (const struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next)
-        count++;
-    return count;
-}
-
 static size_t poll_host(struct hn_host *host, struct pollfd *fds)
 {
-    size_t count = hn_host_workers_poll(host, fds);
+    size_t count = poll_workers(host, fds);
     host->polled_in = host->polled_output = NULL;
     if (host->link.in >= 0) {
         host->polled_in = &fds[count];
@@ -324,7 +525,7 @@ void hn_host_look(struct hn_host *host, struct hn_host_view *view)
         .gpus = host->gpus_wanted >= 0 ? host->gpus_wanted : greeting->gpus,
         .compile = host->compile_wanted >= 0 ? host->compile_wanted : greeting->compile,
         .failures = host->failures,
-        .sends = hn_host_files_wait(host) || hn_bytes_size(&host->link.output) > 0,
+        .sends = find_next_file(host) != NULL || hn_bytes_size(&host->link.output) > 0,
     };
     snprintf(view->name, sizeof view->name, "%s",
              greeting->host[0] != '\0' ? greeting->host
@@ -345,8 +546,14 @@ void hn_host_fail(struct hn_host *host, bool forever, const char *reason)
 
 void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash *hash)
 {
+    struct hn_host_file **at = &host->files;
     pthread_mutex_lock(&host->hosts->lock);
-    hn_host_file_add(host, path, hash);
+    while (*at != NULL && strcmp((*at)->hash.hex, hash->hex) != 0)
+        at = &(*at)->next;
+    if (*at == NULL) {
+        *at = hn_need(1, sizeof **at);
+        **at = (struct hn_host_file){.hash = *hash, .path = hn_need_copy(path), .fd = -1};
+    }
     pthread_mutex_unlock(&host->hosts->lock);
     hn_event_signal(host->hosts->wake);
 }
@@ -354,7 +561,13 @@ void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash 
 static void finish_host(struct hn_host *host)
 {
     hn_host_workers_lose(host);
-    hn_host_files_finish(host);
+    while (host->files != NULL) {
+        struct hn_host_file *file = host->files;
+        host->files = file->next;
+        close_file(file);
+        free(file->path);
+        free(file);
+    }
     while (host->workers != NULL) {
         struct hn_host_worker *worker = host->workers;
         host->workers = worker->next;
@@ -368,25 +581,15 @@ static void finish_host(struct hn_host *host)
 
 /* --- all of them, and the thread that moves them --------------------------------------------- */
 
-/* Milliseconds until a launcher is tried again. */
-static int next_launch_ms(const struct hn_hosts *hosts, double now_ms)
-{
-    int least = sleep_limit_ms;
-    for (size_t i = 0; i < hosts->count; i++) {
-        const struct hn_host *host = &hosts->items[i];
-        double left = host->retry_ms - now_ms;
-        if (host->state == HN_HOST_STARTING && host->launcher.pid == 0 && left < least)
-            least = left > 0 ? (int)left + 1 : 0;
-    }
-    return least;
-}
-
 static size_t gather_descriptors(struct hn_hosts *hosts)
 {
     size_t most = 1;
     size_t count = 0;
-    for (size_t i = 0; i < hosts->count; i++)
-        most += poll_most(&hosts->items[i]);
+    for (size_t i = 0; i < hosts->count; i++) {
+        most += 3;
+        for (const struct hn_host_worker *at = hosts->items[i].workers; at != NULL; at = at->next)
+            most++;
+    }
     if (most > hosts->fd_capacity) {
         hosts->fd_capacity = 2 * most;
         hosts->fds = hn_need_more(hosts->fds, hosts->fd_capacity, sizeof *hosts->fds);
@@ -424,7 +627,13 @@ static void *relay(void *pointer)
     while (!hosts->ends) {
         for (size_t i = 0; i < hosts->count; i++)
             move_host(&hosts->items[i], hn_now_ms());
-        int timeout = next_launch_ms(hosts, hn_now_ms());
+        int timeout = sleep_limit_ms;
+        for (size_t i = 0; i < hosts->count; i++) {
+            const struct hn_host *host = &hosts->items[i];
+            double left = host->retry_ms - hn_now_ms();
+            if (host->state == HN_HOST_STARTING && host->launcher.pid == 0 && left < timeout)
+                timeout = left > 0 ? (int)left + 1 : 0;
+        }
         size_t count = gather_descriptors(hosts);
         pthread_mutex_unlock(&hosts->lock);
         poll(hosts->fds, count, timeout);
@@ -434,22 +643,6 @@ static void *relay(void *pointer)
     end_launchers(hosts);
     pthread_mutex_unlock(&hosts->lock);
     return NULL;
-}
-
-static void init_host(struct hn_hosts *hosts, struct hn_host *host,
-                      const struct hn_host_options *options)
-{
-    *host = (struct hn_host){
-        .place = {is_ready, start_worker, end_worker},
-        .hosts = hosts,
-        .link = {.in = -1, .out = -1},
-        .run = hn_need_copy(options->run),
-        .hone = hn_need_copy(options->hone),
-        .gpus_wanted = options->gpus,
-        .compile_wanted = options->compile,
-        .installs = options->install,
-    };
-    hn_process_init(&host->launcher);
 }
 
 static void free_hosts(struct hn_hosts *hosts)
@@ -478,8 +671,19 @@ enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t coun
     hosts->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (hosts->wake < 0 || hosts->wakeup < 0)
         hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
-    for (size_t i = 0; i < count; i++)
-        init_host(hosts, &hosts->items[i], &options[i]);
+    for (size_t i = 0; i < count; i++) {
+        hosts->items[i] = (struct hn_host){
+            .place = {is_ready, start_worker, end_worker},
+            .hosts = hosts,
+            .link = {.in = -1, .out = -1},
+            .run = hn_need_copy(options[i].run),
+            .hone = hn_need_copy(options[i].hone),
+            .gpus_wanted = options[i].gpus,
+            .compile_wanted = options[i].compile,
+            .installs = options[i].install,
+        };
+        hn_process_init(&hosts->items[i].launcher);
+    }
     int failure = hn_failed(err) ? 0 : hn_thread_start(&hosts->thread, relay, hosts);
     if (failure != 0)
         hn_fail(err, HN_ERUN, "a thread can not be started: %s", strerror(failure));

@@ -6,10 +6,46 @@
 
 #include "base/hash.h"
 #include "tuner/hosts/hosts.h"
-#include "tuner/hosts/launching.h"
+#include "tuner/hosts/link.h"
 
-/* What hosts.c (hosts, the thread that moves them, and what others ask of it) and host_worker.c (the workers of a host, and files for
- * them) share. All of it is under hosts->lock. */
+/* How an agent comes up at a host: the command that starts it, this program where there is no Hone, and the line by which it greets. */
+
+/* Starts `run hone worker node`, or with `installs` `run sh`, by the shell, in a process group of its own. to and from: its stdin and stdout; its stderr is
+ * drained as a worker's output. hone NULL: this very program, by its path. count: whether the agent is to look how many GPUs
+ * there are. */
+enum hn_status hn_launcher_start(struct hn_process *launcher, const char *run, const char *hone, bool count, bool installs, int *to, int *from,
+                                 struct hn_error *err);
+
+/* A host without Hone is given this very program over its launcher, which starts `sh` there: a line that makes a folder of its own under
+ * TMPDIR, says that it is ready, takes so many bytes and runs them as the agent; the agent removes file and folder before it greets. */
+#define HN_INSTALL_READY "\nhone-install\n"
+
+/* Queues the line. HN_ERUN: this program can not be read. */
+enum hn_status hn_install_begin(struct hn_bytes *output, bool count, struct hn_error *err);
+/* Queues the program. */
+enum hn_status hn_install_send(struct hn_bytes *output, struct hn_error *err);
+
+/* What a host's agent says first: a line, so that it is found behind what launchers and shells print, and can be read by whatever
+ * Hone is at the other end.
+ *
+ *     hone-node protocol=4 build=0.1.0 host=gpu7 compile=16 gpus=4 */
+struct hn_greeting {
+    int protocol;
+    char build[32];
+    char host[64];
+    int compile; /* workers that the machine allows */
+    int gpus;    /* that the driver has */
+};
+
+/* With the newline before and behind it. */
+void hn_greeting_write(const struct hn_greeting *greeting, char text[256]);
+
+/* Looks for it: *size is how many bytes come before it, *length its own. HN_ENOTFOUND: it is not there yet. HN_ERUN: it is of
+ * another Hone, or is none. */
+enum hn_status hn_greeting_find(const char *text, size_t limit, struct hn_greeting *greeting, size_t *size, size_t *length,
+                                struct hn_error *err);
+
+/* The inside of hosts.c, of which a test moves the workers of a host without its thread. All of it is under hosts->lock. */
 
 /* A worker at a host: this side of its channel and of its output. */
 struct hn_host_worker {
@@ -61,23 +97,6 @@ struct hn_hosts {
     size_t fd_capacity;
 };
 
-/* Only those are read of which the last poll of hosts->fds found something: one of hundreds says something, and each read in vain
- * costs as much as what it says. */
-static inline bool hn_host_may_read(const struct pollfd *polled)
-{
-    return polled == NULL || polled->revents != 0;
-}
-
-/* host_worker.c: what workers there are to read. */
-void hn_host_file_add(struct hn_host *host, const char *path, const struct hn_hash *hash);
-/* Whether some are still to get there: what workers are told waits for that. */
-bool hn_host_files_wait(const struct hn_host *host);
-void hn_host_files_move(struct hn_host *host);
-void hn_host_files_answer(struct hn_host *host, const struct hn_link_frame *frame);
-/* With the host: it will be offered them anew. */
-void hn_host_files_lose(struct hn_host *host);
-void hn_host_files_finish(struct hn_host *host);
-
 /* The workers. False, and errno: it can not be started. */
 bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_process *process);
 /* What the host says of a worker. */
@@ -86,6 +105,5 @@ void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
 void hn_host_workers_move(struct hn_host *host);
 void hn_host_workers_lose(struct hn_host *host);
 struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t number);
-size_t hn_host_workers_poll(struct hn_host *host, struct pollfd *fds);
 
 #endif

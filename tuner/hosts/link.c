@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -126,12 +127,6 @@ static const struct hn_piece *find_known(const struct hn_known *known, const str
     return piece;
 }
 
-/* Among what was added last: the other end, which may have added more by now, knows it too. */
-static bool is_recent(const struct hn_known *known, const struct hn_piece *piece)
-{
-    return known->added - piece->at <= HN_KNOWN_MOST / 4;
-}
-
 /* How much of the data is its first piece, HN_PIECE_MOST at most: the end depends on the bytes
  * before it alone, so that what is the same is cut the same wherever it stands. 0: its end is not
  * there. */
@@ -216,9 +211,11 @@ static void put_names(struct hn_link *link, uint32_t worker, struct names *names
 
 static bool is_known(const struct hn_link *link, const struct hn_hash *hash)
 {
-    const struct hn_piece *received = find_known(&link->received, hash);
+    const struct hn_known *known = &link->received;
+    const struct hn_piece *received = find_known(known, hash);
+    /* Of what was added last the other end, which may have added more by now, knows it too. */
     return find_known(&link->sent, hash) != NULL ||
-           (received != NULL && is_recent(&link->received, received));
+           (received != NULL && known->added - received->at <= HN_KNOWN_MOST / 4);
 }
 
 static void put_piece(struct hn_link *link, uint32_t worker, struct names *names, const char *data,
@@ -264,6 +261,20 @@ void hn_link_beat(struct hn_link *link, double now_ms)
 {
     if (now_ms - link->said_ms >= HN_LINK_BEAT_MS && hn_bytes_size(&link->output) == 0)
         hn_link_put(link, HN_LINK_BEAT, 0, NULL, 0);
+}
+
+bool hn_link_forward(struct hn_link *link, uint32_t worker, int fd)
+{
+    char data[HN_LINK_CHUNK];
+    while (hn_bytes_size(&link->output) < HN_QUEUED_MOST) {
+        ssize_t n = recv(fd, data, sizeof data, MSG_DONTWAIT);
+        if (n <= 0)
+            return n < 0 && is_later();
+        hn_link_put(link, HN_LINK_DATA, worker, data, (size_t)n);
+        if ((size_t)n < sizeof data)
+            break;
+    }
+    return true;
 }
 
 bool hn_link_write(struct hn_link *link)

@@ -102,6 +102,8 @@ void hn_link_finish(struct hn_link *link);
 
 /* Queues it, in as many frames as it takes. */
 void hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data, size_t size);
+/* Queues what is there to be read of a worker's channel, as far as there is room; false when the channel is closed. */
+bool hn_link_forward(struct hn_link *link, uint32_t worker, int fd);
 /* A beat, if nothing was said for long. */
 void hn_link_beat(struct hn_link *link, double now_ms);
 /* Writes what can be written now; false when the other end is gone. */

@@ -1,19 +1,253 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/hosts/hosts.h"
-
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "runtime/process/process.h"
-#include "tuner/hosts/launching.h"
+#include "tuner/hosts/hosts_part.h"
+
+/* --- how an agent comes up at a host ---------------------------------------------------------- */
+
+/* A word of the shell. */
+static void append_quoted(struct hn_text *text, const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,";
+    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
+        hn_text_append(text, word);
+        return;
+    }
+    hn_text_append(text, "'");
+    for (; *word != '\0'; word++)
+        hn_text_printf(text, *word == '\'' ? "'\\''" : "%c", *word);
+    hn_text_append(text, "'");
+}
+
+static char *make_command(const char *run, const char *hone, bool count, bool installs)
+{
+    char own[PATH_MAX];
+    struct hn_text text;
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[length > 0 ? length : 0] = '\0';
+    hn_text_init(&text);
+    hn_text_printf(&text, "exec %s ", run);
+    if (installs) {
+        hn_text_append(&text, "sh");
+        return hn_needed(hn_text_take(&text));
+    }
+    append_quoted(&text, hone != NULL ? hone : own);
+    hn_text_printf(&text, " worker node%s", count ? " count" : "");
+    return hn_needed(hn_text_take(&text));
+}
+
+/* Both ends above 2, so that dup2 copies them. */
+static bool make_pipe(int ends[2])
+{
+    int low[2];
+    if (pipe2(low, O_CLOEXEC) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 10);
+        close(low[i]);
+    }
+    if (ends[0] >= 0 && ends[1] >= 0)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+    return false;
+}
+
+enum hn_status hn_launcher_start(struct hn_process *launcher, const char *run, const char *hone,
+                                 bool count, bool installs, int *to, int *from,
+                                 struct hn_error *err)
+{
+    int pipes[3][2];
+    int made = 0;
+    enum hn_status status = HN_OK;
+    char *command = make_command(run, hone, count, installs);
+    while (made < 3 && make_pipe(pipes[made]))
+        made++;
+    if (made < 3) {
+        status = hn_fail(err, HN_ERUN, "pipe: %s", strerror(errno));
+        goto close_pipes;
+    }
+    const int streams[3] = {pipes[0][0], pipes[1][1], pipes[2][1]};
+    char *const arguments[] = {(char *)"sh", (char *)"-c", command, NULL};
+    int failure = hn_process_spawn(&launcher->pid, "/bin/sh", arguments, streams, 3);
+    if (failure != 0) {
+        status = hn_fail(err, HN_ERUN, "/bin/sh can not be started: %s", strerror(failure));
+        goto close_pipes;
+    }
+    for (int i = 0; i < 3; i++)
+        close(streams[i]);
+    *to = pipes[0][1];
+    *from = pipes[1][0];
+    launcher->output = pipes[2][0];
+    fcntl(launcher->output, F_SETFL, O_NONBLOCK);
+    free(command);
+    return HN_OK;
+
+close_pipes:
+    for (int i = 0; i < made; i++) {
+        close(pipes[i][0]);
+        close(pipes[i][1]);
+    }
+    free(command);
+    return status;
+}
+
+static enum hn_status open_program(int *fd, size_t *size, struct hn_error *err)
+{
+    struct stat status;
+    *fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (*fd >= 0 && fstat(*fd, &status) == 0) {
+        *size = (size_t)status.st_size;
+        return HN_OK;
+    }
+    if (*fd >= 0)
+        close(*fd);
+    return hn_fail(err, HN_ERUN, "--install: /proc/self/exe can not be read: %s", strerror(errno));
+}
+
+/* One line, so that the shell has read all of its input that is its own when the program comes. */
+enum hn_status hn_install_begin(struct hn_bytes *output, bool count, struct hn_error *err)
+{
+    char line[640];
+    size_t size = 0;
+    int fd = -1;
+    enum hn_status status = open_program(&fd, &size, err);
+    if (status != HN_OK)
+        return status;
+    close(fd);
+    snprintf(
+        line, sizeof line,
+        "d=$(mktemp -d \"${TMPDIR:-/tmp}/hone-XXXXXX\") && { trap 'rm -rf \"$d\"; exit 1' HUP "
+        "INT TERM; printf '\\nhone-install\\n'; head -c %zu >\"$d/hone\" && chmod 700 "
+        "\"$d/hone\" && \"$d/hone\" worker node %s installed; s=$?; rm -rf \"$d\"; exit $s; }; "
+        "exit 1\n",
+        size, count ? "count" : "-");
+    hn_bytes_append(output, line, strlen(line));
+    return HN_OK;
+}
+
+enum hn_status hn_install_send(struct hn_bytes *output, struct hn_error *err)
+{
+    char data[65536];
+    size_t size = 0;
+    int fd = -1;
+    enum hn_status status = open_program(&fd, &size, err);
+    while (status == HN_OK && size > 0) {
+        ssize_t n = read(fd, data, sizeof data < size ? sizeof data : size);
+        if (n <= 0)
+            status = hn_fail(err, HN_ERUN, "--install: /proc/self/exe can not be read: %s",
+                             n < 0 ? strerror(errno) : "it ends early");
+        hn_bytes_append(output, data, n > 0 ? (size_t)n : 0);
+        size -= n > 0 ? (size_t)n : 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+/* Nothing but what the line above has made. */
+static bool is_installed(const char *path)
+{
+    char folder[PATH_MAX];
+    char start[PATH_MAX];
+    const char *chosen = getenv("TMPDIR");
+    if (realpath(chosen != NULL && chosen[0] != '\0' ? chosen : "/tmp", folder) == NULL ||
+        snprintf(start, sizeof start, "%s/hone-", folder) >= (int)sizeof start)
+        return false;
+    size_t length = strlen(start);
+    return strncmp(path, start, length) == 0 && strlen(path) == length + strlen("XXXXXX/hone") &&
+           strcmp(path + length + 6, "/hone") == 0;
+}
+
+void hn_install_remove(void)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    if (!is_installed(path))
+        return;
+    (void)unlink(path);
+    (void)rmdir(dirname(path));
+}
+
+static const char mark[] = "\nhone-node ";
+enum { LONGEST = 255, MOST = 4096 };
+
+void hn_greeting_write(const struct hn_greeting *greeting, char text[256])
+{
+    snprintf(text, 256, "%sprotocol=%d build=%s host=%s compile=%d gpus=%d\n", mark,
+             greeting->protocol, greeting->build, greeting->host, greeting->compile,
+             greeting->gpus);
+}
+
+/* Host names and versions have no others. */
+static bool is_plain(const char *text)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_+:";
+    return text[0] != '\0' && strspn(text, allowed) == strlen(text);
+}
+
+static enum hn_status read_line(const char *line, struct hn_greeting *greeting,
+                                struct hn_error *err)
+{
+    int end = 0;
+    int read = sscanf(line, "protocol=%5d build=%31s host=%63s compile=%5d gpus=%5d%n",
+                      &greeting->protocol, greeting->build, greeting->host, &greeting->compile,
+                      &greeting->gpus, &end);
+    bool known = read >= 2 && greeting->protocol >= 0 && is_plain(greeting->build);
+    if (known &&
+        (greeting->protocol != HN_PROTOCOL || strcmp(greeting->build, hn_process_build()) != 0))
+        return hn_fail(err, HN_ERUN,
+                       "its Hone is another (build %s, protocol %d; this one is build %s, protocol "
+                       "%d): install the same there, or name it by 'hone'",
+                       greeting->build, greeting->protocol, hn_process_build(), HN_PROTOCOL);
+    if (!known || read < 5 || line[end] != '\0' || !is_plain(greeting->host) ||
+        greeting->compile < 1 || greeting->compile > MOST || greeting->gpus < 0 ||
+        greeting->gpus > MOST)
+        return hn_fail(err, HN_ERUN, "its agent greets in a way that this Hone does not know");
+    return HN_OK;
+}
+
+enum hn_status hn_greeting_find(const char *text, size_t limit, struct hn_greeting *greeting,
+                                size_t *size, size_t *length, struct hn_error *err)
+{
+    char line[LONGEST + 1];
+    const char *start = limit > 0 ? memmem(text, limit, mark, sizeof mark - 1) : NULL;
+    if (start == NULL)
+        return HN_ENOTFOUND;
+    *greeting = (struct hn_greeting){0};
+    *size = (size_t)(start - text);
+    start += sizeof mark - 1;
+    size_t left = limit - (size_t)(start - text);
+    const char *end = memchr(start, '\n', left < LONGEST ? left : LONGEST);
+    if (end == NULL)
+        return left < LONGEST ? HN_ENOTFOUND
+                              : hn_fail(err, HN_ERUN,
+                                        "its agent greets in a way that this Hone does not know");
+    memcpy(line, start, (size_t)(end - start));
+    line[end - start] = '\0';
+    *length = (size_t)(end - text) + 1 - *size;
+    return read_line(line, greeting, err);
+}
+
+/* --- the agent -------------------------------------------------------------------------------- */
 
 static const int sleep_limit_ms = 500;
 enum { WORKERS_MOST = 4096 + 64 };
@@ -43,29 +277,6 @@ struct node {
 
 enum { DIGITS = 32, PATH_MOST = 4096 };
 
-static void init_files(struct files *files)
-{
-    *files = (struct files){.fd = -1};
-    files->made = hn_scratch_make(&files->folder, NULL) == HN_OK;
-    if (files->made)
-        setenv(HN_NODE_FILES, files->folder.path, 1);
-    else
-        unsetenv(HN_NODE_FILES);
-}
-
-static void finish_files(struct files *files)
-{
-    if (files->fd >= 0)
-        close(files->fd);
-    if (files->made)
-        hn_scratch_remove(&files->folder);
-}
-
-static bool is_hash(const char *text)
-{
-    return strspn(text, "0123456789abcdef") >= DIGITS;
-}
-
 static void path_of(const struct files *files, char *path, size_t size)
 {
     hn_scratch_path(&files->folder, files->hash.hex, path, size);
@@ -81,7 +292,7 @@ static bool take_offer(struct files *files, struct hn_link *link, const struct h
         return false;
     memcpy(text, frame->data, frame->size);
     text[frame->size] = '\0';
-    if (!is_hash(text))
+    if (strspn(text, "0123456789abcdef") < DIGITS)
         return false;
     memcpy(files->hash.hex, text, DIGITS);
     files->hash.hex[DIGITS] = '\0';
@@ -197,17 +408,11 @@ static bool start_worker(struct node *node, const struct hn_link_frame *frame)
     return true;
 }
 
-static struct node_worker *find_worker(const struct node *node, uint32_t number)
-{
-    struct node_worker *worker = node->workers;
-    while (worker != NULL && worker->number != number)
-        worker = worker->next;
-    return worker;
-}
-
 static bool take_frame(struct node *node, const struct hn_link_frame *frame)
 {
-    struct node_worker *worker = find_worker(node, frame->worker);
+    struct node_worker *worker = node->workers;
+    while (worker != NULL && worker->number != frame->worker)
+        worker = worker->next;
     switch (frame->kind) {
     case HN_LINK_START:
         return worker == NULL && start_worker(node, frame);
@@ -226,17 +431,9 @@ static bool take_frame(struct node *node, const struct hn_link_frame *frame)
     case HN_LINK_PART:
         take_part(&node->files, frame);
         return true;
-    case HN_LINK_BEAT:
-        return true;
-    case HN_LINK_HAS:
-    case HN_LINK_OUTPUT:
-    case HN_LINK_ENDED:
-    case HN_LINK_PIECE:
-    case HN_LINK_NAMED:
-    case HN_LINK_KINDS:
-        break;
+    default:
+        return frame->kind == HN_LINK_BEAT;
     }
-    return false;
 }
 
 static bool listen_to_owner(struct node *node)
@@ -259,27 +456,6 @@ static bool listen_to_owner(struct node *node)
     return true;
 }
 
-/* What a worker says, as it comes. True: its channel is closed. */
-static bool forward_channel(struct node *node, struct node_worker *worker)
-{
-    char data[HN_LINK_CHUNK];
-    while (hn_bytes_size(&node->link.output) < HN_QUEUED_MOST) {
-        ssize_t n = recv(worker->process.channel.fd, data, sizeof data, MSG_DONTWAIT);
-        if (n <= 0)
-            return n == 0 || (errno != EAGAIN && errno != EINTR);
-        hn_link_put(&node->link, HN_LINK_DATA, worker->number, data, (size_t)n);
-    }
-    return false;
-}
-
-static void move_worker(struct node *node, struct node_worker *worker)
-{
-    forward_output(node, worker);
-    if (forward_channel(node, worker) ||
-        !hn_bytes_write(&worker->pending, worker->process.channel.fd))
-        end_worker(node, worker);
-}
-
 /* False: the connection is broken. */
 static bool move_all(struct node *node)
 {
@@ -287,7 +463,10 @@ static bool move_all(struct node *node)
         return false;
     for (struct node_worker *worker = node->workers; worker != NULL;) {
         struct node_worker *next = worker->next;
-        move_worker(node, worker);
+        forward_output(node, worker);
+        if (!hn_link_forward(&node->link, worker->number, worker->process.channel.fd) ||
+            !hn_bytes_write(&worker->pending, worker->process.channel.fd))
+            end_worker(node, worker);
         worker = next;
     }
     double now = hn_now_ms();
@@ -312,25 +491,6 @@ static void sleep_on_streams(const struct node *node)
     poll(node->fds, count, sleep_limit_ms);
 }
 
-/* `srun --unbuffered` has a terminal here, which is to change nothing. */
-static void make_raw(int fd)
-{
-    struct termios mode;
-    if (tcgetattr(fd, &mode) != 0)
-        return;
-    cfmakeraw(&mode);
-    tcsetattr(fd, TCSANOW, &mode);
-}
-
-/* What libraries print goes to stderr: stdout is the link's alone. */
-static int take_output(void)
-{
-    int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
-    if (out >= 0)
-        dup2(STDERR_FILENO, STDOUT_FILENO);
-    return out;
-}
-
 static void greet(struct node *node, int gpus)
 {
     char text[256];
@@ -347,19 +507,31 @@ static void greet(struct node *node, int gpus)
 
 enum hn_status hn_node_run(int gpus, struct hn_error *err)
 {
-    struct node node = {0};
+    struct node node = {.files = {.fd = -1}};
+    struct termios mode;
     if (isatty(STDIN_FILENO))
         return hn_fail(err, HN_EUSAGE,
                        "`hone worker node` is started by hone, with an input that is no terminal: "
                        "leave the launcher's -t out");
-    make_raw(STDOUT_FILENO);
-    int out = take_output();
+    /* `srun --unbuffered` has a terminal here, which is to change nothing. */
+    if (tcgetattr(STDOUT_FILENO, &mode) == 0) {
+        cfmakeraw(&mode);
+        tcsetattr(STDOUT_FILENO, TCSANOW, &mode);
+    }
+    /* What libraries print goes to stderr: stdout is the link's alone. */
+    int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+    if (out >= 0)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
     int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
     if (in < 0 || out < 0)
         return hn_fail(err, HN_ERUN, "its standard streams are closed");
     signal(SIGPIPE, SIG_IGN);
     hn_link_init(&node.link, in, out);
-    init_files(&node.files);
+    node.files.made = hn_scratch_make(&node.files.folder, NULL) == HN_OK;
+    if (node.files.made)
+        setenv(HN_NODE_FILES, node.files.folder.path, 1);
+    else
+        unsetenv(HN_NODE_FILES);
     node.fds = hn_need(2, sizeof *node.fds);
     greet(&node, gpus);
     bool connected = hn_link_write(&node.link);
@@ -369,7 +541,10 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
     }
     while (node.workers != NULL)
         remove_worker(&node, node.workers);
-    finish_files(&node.files);
+    if (node.files.fd >= 0)
+        close(node.files.fd);
+    if (node.files.made)
+        hn_scratch_remove(&node.files.folder);
     hn_link_finish(&node.link);
     free(node.fds);
     return HN_OK;
