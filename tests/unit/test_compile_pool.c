@@ -46,7 +46,9 @@ static void submit_at(struct hn_compile_pool *pool, uint64_t id, const char *fac
     const struct hn_source source = {
         .template = &template, .text = text, .entries = &entry, .entry_count = 1};
     enum hn_rank rank = first ? HN_RANK_SETUP : HN_RANK_ASKED;
-    assert_ok(hn_compile_pool_ask(pool, id, &source, "sm_90", rank, 0, patience_ms, &said));
+    const struct hn_want want = {
+        .client = pool, .id = id, .rank = rank, .patience_ms = patience_ms};
+    assert_ok(hn_compile_pool_ask(&want, &source, "sm_90", &said));
 }
 
 static void submit(struct hn_compile_pool *pool, uint64_t id, const char *factor, bool first)
@@ -57,13 +59,8 @@ static void submit(struct hn_compile_pool *pool, uint64_t id, const char *factor
 static struct hn_compile_pool *make_pool(int jobs, bool keeps_all)
 {
     struct hn_compile_pool *pool = hn_compile_pool_create(jobs, 60, HN_COMPILE_START_S);
-    hn_compile_pool_set(pool, HN_COMPILE_KEEPS_ALL, keeps_all);
+    pool->keeps_all = keeps_all;
     return keep(pool, hn_compile_pool_destroy);
-}
-
-static const struct hn_compile_queue *queue_of(struct hn_compile_pool *pool)
-{
-    return hn_compile_pool_client(pool)->queue;
 }
 
 static void process(struct hn_compile_pool *pool)
@@ -77,7 +74,7 @@ static struct hn_image *take_now(struct hn_compile_pool *pool, uint64_t id)
 {
     struct hn_image *image = keep_new(struct hn_image, hn_image_finish);
     hn_image_init(image);
-    if (hn_compile_pool_take_one(pool, id, image))
+    if (hn_compile_pool_take(pool, &id, &id, image))
         return image;
     drop(image);
     return NULL;
@@ -105,8 +102,8 @@ TEST(what_was_compiled_is_there_at_once)
 
     for (uint64_t id = 2; id <= 3; id++) {
         submit(pool, id, "2", id == 3);
-        assert_int_equal(hn_compile_pool_unfinished(pool), 0);
-        assert_int_equal(hn_compile_pool_pending(pool), 1);
+        assert_int_equal(pool->unfinished, 0);
+        assert_int_equal(pool->pending, 1);
         struct hn_image *again = take_now(pool, id);
         assert_non_null(again);
         assert_int_equal(again->outcome, HN_OUTCOME_OK);
@@ -115,13 +112,13 @@ TEST(what_was_compiled_is_there_at_once)
         assert_memory_equal(again->cubin, image->cubin, image->size);
         assert_int_equal(again->entry_count, 1);
         assert_string_equal(again->entries[0], "doubled");
-        assert_int_equal(hn_compile_pool_pending(pool), 0);
+        assert_int_equal(pool->pending, 0);
         drop(again); /* it is a copy */
     }
 
     submit(pool, 4, "3", false);
     assert_true(wait_for(pool, 4, HN_OUTCOME_OK)->compile_ms > 0);
-    assert_int_equal(queue_of(pool)->kept_count, 2);
+    assert_int_equal(pool->queue->kept_count, 2);
 }
 
 TEST(what_does_not_compile_is_tried_again)
@@ -131,7 +128,7 @@ TEST(what_does_not_compile_is_tried_again)
         submit(pool, id, "+", false);
         wait_for(pool, id, HN_OUTCOME_COMPILE_ERROR);
     }
-    assert_int_equal(queue_of(pool)->kept_count, 0);
+    assert_int_equal(pool->queue->kept_count, 0);
 }
 
 TEST(nothing_is_kept_unless_it_is_asked_for)
@@ -141,7 +138,7 @@ TEST(nothing_is_kept_unless_it_is_asked_for)
         submit(pool, id, "2", false);
         wait_for(pool, id, HN_OUTCOME_OK);
     }
-    assert_int_equal(queue_of(pool)->kept_count, 0);
+    assert_int_equal(pool->queue->kept_count, 0);
 }
 
 /* Two workers, and no second one is given what the first is at; nor is it compiled later. */
@@ -156,15 +153,15 @@ TEST(a_program_is_compiled_once)
     assert_non_null(image);
     assert_true(image->compile_ms > 0);
     submit_at(pool, 4, "2", "#define STREAMS 8\n", false, INFINITY);
-    assert_int_equal(hn_compile_pool_unfinished(pool), 0);
+    assert_int_equal(pool->unfinished, 0);
     for (uint64_t id = 2; id <= 4; id += 2) {
         image = take_now(pool, id);
         assert_non_null(image);
         assert_string_equal(image->entries[0], "doubled");
         assert_true(image->compile_ms == 0);
     }
-    assert_int_equal(hn_compile_pool_pending(pool), 0);
-    assert_int_equal(queue_of(pool)->kept_count, 1);
+    assert_int_equal(pool->pending, 0);
+    assert_int_equal(pool->queue->kept_count, 1);
 }
 
 /* Whoever waits for a job that is stopped compiles it itself. */
@@ -172,13 +169,13 @@ TEST(a_program_whose_compilation_is_stopped_is_compiled_for_the_next)
 {
     struct hn_compile_pool *pool = make_pool(1, false);
     submit(pool, 1, "2", false);
-    struct hn_job *job = queue_of(pool)->waiting;
+    struct hn_job *job = pool->queue->waiting;
     while (hn_compile_pool_load(pool, 0).own == 0)
         assert_ok(hn_compile_pool_process(pool, NULL));
     submit(pool, 2, "2", false);
     job->timeout_ms = 0;
     wait_for(pool, 1, HN_OUTCOME_COMPILE_TIMEOUT);
-    queue_of(pool)->waiting->timeout_ms = 60e3;
+    pool->queue->waiting->timeout_ms = 60e3;
     assert_true(wait_for(pool, 2, HN_OUTCOME_OK)->compile_ms > 0);
 }
 
@@ -215,14 +212,14 @@ TEST(guests_are_served_in_turn)
     submit(guests[0], 2, "5", false);
     submit(guests[0], 3, "6", false);
     submit(guests[1], 1, "3", false);
-    assert_int_equal(hn_compile_pool_pending(owner), 0);
+    assert_int_equal(owner->pending, 0);
     assert_int_equal(count_of(wake), 4);
     while (take_now(guests[1], 1) == NULL) {
         process(owner);
         process(guests[1]);
     }
     assert_int_equal(count_of(wakeups[1]), 1);
-    assert_in_range(hn_compile_pool_unfinished(guests[0]), 1, 2);
+    assert_in_range(guests[0]->unfinished, 1, 2);
     /* What is under way is for nobody then. */
     hn_compile_pool_destroy(guests[0]);
     submit(guests[1], 2, "4", false);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/compile_queue.h"
+#include "tuner/workers/compile_pool.h"
 
 #include "tests/unit/unit.h"
 
 struct fixture {
     struct hn_compile_queue queue;
-    struct hn_client client, other;
+    struct hn_compile_pool client, other;
 };
 
 static void finish(struct fixture *fixture)
@@ -30,8 +30,8 @@ static struct hn_hash key_of(uint64_t program)
     return hn_hash_bytes(&program, sizeof program);
 }
 
-static void ask(struct fixture *fixture, struct hn_client *client, uint64_t id, uint64_t program,
-                enum hn_rank rank, double weight)
+static void ask(struct fixture *fixture, struct hn_compile_pool *client, uint64_t id,
+                uint64_t program, enum hn_rank rank, double weight)
 {
     const struct hn_want want = {client, id, rank, weight, INFINITY, {.message = NULL}, NULL};
     const struct hn_hash key = key_of(program);
@@ -64,11 +64,11 @@ static void end(struct fixture *fixture, struct hn_job *job, enum hn_outcome out
 
 /* The outcome of the image of that number, -1 where there is none yet; `first`: that of whoever had
  * it compiled. */
-static int take(struct hn_client *client, uint64_t id, bool first)
+static int take(struct hn_compile_pool *client, uint64_t id, bool first)
 {
     struct hn_image image;
     hn_image_init(&image);
-    if (!hn_compile_queue_take(client, &id, &id, &image))
+    if (!hn_compile_pool_take(client, &id, &id, &image))
         return -1;
     int outcome = (int)image.outcome;
     assert_true(first ? image.compile_ms > 0 : image.compile_ms == 0);
@@ -174,7 +174,7 @@ TEST(what_nobody_wants_any_more_is_gone)
     for (uint64_t i = 0; i < 3; i++)
         push(fixture, i, 0);
     struct hn_job *begun = hn_compile_queue_next(&fixture->queue, 1);
-    hn_compile_queue_drop(&fixture->client, 2);
+    hn_compile_pool_drop(&fixture->client, 2);
     assert_int_equal(fixture->client.pending, 2);
     hn_compile_queue_forget(&fixture->client, HN_RANK_SETUP);
     assert_int_equal(fixture->client.pending, 0);

@@ -99,8 +99,7 @@ static void submit_some(struct batch *batch, struct hn_error *err)
 {
     struct hn_compile_pool *pool = batch->compile->pool;
     size_t limit = (size_t)hn_compile_pool_jobs(pool) * 2;
-    while (!hn_failed(err) && batch->submitted < batch->count &&
-           hn_compile_pool_pending(pool) < limit) {
+    while (!hn_failed(err) && batch->submitted < batch->count && pool->pending < limit) {
         struct hn_source source;
         uint64_t i = batch->submitted++;
         if (hn_task_source(&batch->task, &batch->points[i], &source, err) == HN_OK) {
@@ -140,18 +139,14 @@ static void compile_batch(struct batch *batch, struct hn_error *err)
         uint64_t i;
         struct hn_image image;
         submit_some(batch, err);
-        if (!hn_failed(err))
-            hn_compile_pool_process(pool, err);
-        while (!hn_failed(err) && hn_compile_pool_take(pool, &i, &image)) {
-            batch->images[i] = image;
-            take_one(batch, i, err);
-            if (shows)
-                dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s",
-                        (unsigned long long)batch->finished, (unsigned long long)batch->count,
-                        (double)batch->finished * 1e3 / (hn_now_ms() - started_ms + 1));
-        }
-        if (!hn_failed(err) && batch->finished < batch->count)
-            hn_compile_pool_sleep(pool, err);
+        if (!hn_compile_pool_wait(pool, NULL, &i, &image, err))
+            continue;
+        batch->images[i] = image;
+        take_one(batch, i, err);
+        if (shows)
+            dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s",
+                    (unsigned long long)batch->finished, (unsigned long long)batch->count,
+                    (double)batch->finished * 1e3 / (hn_now_ms() - started_ms + 1));
     }
     if (shows)
         dprintf(STDERR_FILENO, "\r\033[K");
@@ -248,7 +243,8 @@ static void compile_problem(struct compile *compile, size_t problem, struct hn_e
 {
     struct batch batch = {.compile = compile};
     const char *folder = compile->options->sources;
-    if (hn_task_make_sources(compile->given->config, problem, &batch.task, err) != HN_OK)
+    if (hn_task_make(compile->given->config, problem, HN_COLD, HN_TASK_COMPILES, &batch.task,
+                     err) != HN_OK)
         return;
     choose_points(&batch, err);
     if (!hn_failed(err) && folder != NULL && mkdir(folder, 0777) != 0 && errno != EEXIST)

@@ -189,7 +189,6 @@ static const int sleep_limit_ms = 100;
 /* Opens a card as far as that goes without blocking. True: it is open, or never will be. */
 static bool open_card(struct hn_card *card)
 {
-    struct hn_gpu_result result;
     struct hn_error reason = {.message = ""};
     struct hn_host_view view;
     hn_host_look(card->host, &view);
@@ -198,16 +197,9 @@ static bool open_card(struct hn_card *card)
         return true;
     if (view.state != HN_HOST_UP)
         return false;
-    enum hn_status status = HN_OK;
-    if (!hn_gpu_client_busy(card->gpu))
-        status = hn_card_open(card, &reason);
-    if (status == HN_OK)
-        status = hn_gpu_client_process(card->gpu, &result, &reason);
-    if (status == HN_OK && result.end == HN_GPU_NOTHING)
+    if (!hn_card_open(card, &reason) && !hn_failed(&reason))
         return false;
-    if (status == HN_OK)
-        status = hn_card_take_opened(card, &result, &reason);
-    if (status != HN_OK)
+    if (hn_failed(&reason))
         snprintf(card->refusal, sizeof card->refusal, "%.390s", reason.message);
     return true;
 }

@@ -33,7 +33,6 @@ static enum hn_compiles try_to_compile(void *context, const struct hn_task *task
     struct hn_error err;
     char architecture[32];
     uint64_t number;
-    bool taken = false;
     if (trial->failed || task->identity.device.capability <= 0)
         return HN_COMPILES_UNKNOWN;
     if (trial->pool == NULL)
@@ -45,12 +44,7 @@ static enum hn_compiles try_to_compile(void *context, const struct hn_task *task
         hn_compile_pool_submit(trial->pool, 0, &source, architecture, &err);
         hn_source_finish(&source);
     }
-    while (!hn_failed(&err) && !taken) {
-        hn_compile_pool_process(trial->pool, &err);
-        taken = !hn_failed(&err) && hn_compile_pool_take(trial->pool, &number, &image);
-        if (!hn_failed(&err) && !taken)
-            hn_compile_pool_sleep(trial->pool, &err);
-    }
+    hn_compile_pool_wait(trial->pool, NULL, &number, &image, &err);
     trial->failed = hn_failed(&err);
     enum hn_compiles compiles = trial->failed                    ? HN_COMPILES_UNKNOWN
                                 : image.outcome == HN_OUTCOME_OK ? HN_COMPILES
@@ -126,7 +120,8 @@ static void count_all(struct hn_given *given, struct hn_error *err)
         hn_workers_open(given->workers, err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count && hn_interrupted() == 0; i++) {
         struct hn_task task;
-        if (hn_task_make(config, i, (enum hn_regime)given->options->regime, &task, err) == HN_OK) {
+        if (hn_task_make(config, i, (enum hn_regime)given->options->regime, HN_TASK_MEASURES, &task,
+                         err) == HN_OK) {
             count_problem(&task, given->workers, given->store, err);
             hn_task_finish(&task);
         }
@@ -252,7 +247,8 @@ static void run(struct hn_given *given, struct hn_error *err)
         count_all(given, err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++) {
         struct hn_task task;
-        if (hn_task_make(config, i, (enum hn_regime)options->regime, &task, err) != HN_OK)
+        if (hn_task_make(config, i, (enum hn_regime)options->regime, HN_TASK_MEASURES, &task,
+                         err) != HN_OK)
             break;
         if (options->simulate != NULL)
             show_recording(&explain, &task, err);

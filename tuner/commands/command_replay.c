@@ -235,7 +235,8 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
     struct hn_backend *backend = NULL;
     const struct hn_live_options live = {.seed = options->seed};
     char line[HN_FOLLOW_UP_SIZE];
-    if (hn_task_make(given->config, problem, (enum hn_regime)options->regime, &task, err) != HN_OK)
+    if (hn_task_make(given->config, problem, (enum hn_regime)options->regime, HN_TASK_MEASURES,
+                     &task, err) != HN_OK)
         return;
     hn_backend_live(&task, given->workers, &live, &backend, err);
     const struct hn_tuned *tuned = hn_failed(err) ? NULL : find_tuned(replay, &task);
@@ -382,7 +383,7 @@ static void replay_tuned(struct replay_all *replay, const char *path, const stru
     (void)hn_regime_parse(tuned->identity.regime, &regime);
     if (!hn_failed(err))
         hn_config_take_problem(config, &tuned->identity.problem, err);
-    if (!hn_failed(err) && hn_task_make(config, 0, regime, &task, err) == HN_OK) {
+    if (!hn_failed(err) && hn_task_make(config, 0, regime, HN_TASK_MEASURES, &task, err) == HN_OK) {
         load_best(given->store, tuned, &best, err);
         const struct hn_live_options live = {.seed = given->options->seed,
                                              .ahead = best.points,

@@ -419,7 +419,8 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
                                        .observers = hn_observers,
                                        .health = &result.health};
     const struct hn_task *task = &result.task;
-    if (hn_task_make(once->given->config, problem, options.regime, &result.task, err) != HN_OK)
+    if (hn_task_make(once->given->config, problem, options.regime, HN_TASK_MEASURES, &result.task,
+                     err) != HN_OK)
         return;
     hn_image_init(&support);
     hn_image_init(&result.image);

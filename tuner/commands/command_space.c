@@ -254,7 +254,7 @@ static void show_problem(const struct hn_given *given, size_t problem,
         dprintf(STDERR_FILENO, "\rfinding the valid points of problem %zu of %zu", problem + 1,
                 config->problem_count);
     if (has_kernel)
-        hn_task_make_sources(config, problem, &view.task, err);
+        hn_task_make(config, problem, HN_COLD, HN_TASK_COMPILES, &view.task, err);
     else
         hn_config_space(config, problem, &view.task.space, err);
     if (shows)

@@ -78,7 +78,7 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
     bool *later = hn_need(count, sizeof *later);
     /* Problems whose values are no constants of the program have programs in common. */
     if (count > 1 && given->workers != NULL)
-        hn_compile_pool_set(given->workers->pool, HN_COMPILE_KEEPS_ALL, true);
+        given->workers->pool->keeps_all = true;
     for (size_t n = 0; !hn_failed(err) && n < 2 * count; n++) {
         struct hn_tune_search search = {.tune = tune,
                                         .store = given->store,

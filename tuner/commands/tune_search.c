@@ -327,11 +327,9 @@ void hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
     const enum hn_regime regime = (enum hn_regime)tune->options->regime;
     if (hn_failed(err))
         return;
-    if (tune->options->simulate != NULL || !tune->strategy->needs_feedback)
-        hn_task_make(config, search->problem, regime, &task, err);
-    else
-        hn_task_make_search(config, search->problem, regime, &task, err);
-    if (hn_failed(err))
+    bool at_once = tune->options->simulate != NULL || !tune->strategy->needs_feedback;
+    if (hn_task_make(config, search->problem, regime, at_once ? HN_TASK_MEASURES : HN_TASK_SEARCHES,
+                     &task, err) != HN_OK)
         return;
     while (!hn_failed(err) && turn == TURN_AGAIN) {
         turn = tune_in_turn(search, &task, err);

@@ -111,10 +111,10 @@ static void open_card(struct spread *spread, size_t i, struct hn_error *err)
         snprintf(reason, sizeof reason, "the GPU's host %s is left out: %s", view.name,
                  view.reason);
         refuse(spread, i, reason);
-    } else if (hn_gpu_client_reachable(card->gpu) && hn_card_is_none(card)) {
+    } else if (hn_card_is_reachable(card) && hn_card_is_none(card)) {
         snprintf(reason, sizeof reason, "host %s has no GPU", view.name);
         refuse(spread, i, reason);
-    } else if (hn_gpu_client_reachable(card->gpu)) {
+    } else if (hn_card_is_reachable(card)) {
         spread->places[i].state = CARD_OPENING;
         hn_card_open(card, err);
     }
@@ -135,14 +135,11 @@ static const struct hn_card *find_twin(const struct spread *spread, const struct
 static void take_opened(struct spread *spread, size_t i)
 {
     struct hn_card *card = spread->workers->cards[i];
-    struct hn_gpu_result result;
     struct hn_error err;
     char reason[200];
-    if (hn_gpu_client_process(card->gpu, &result, &err) == HN_OK) {
-        if (result.end == HN_GPU_NOTHING)
-            return;
-        hn_card_take_opened(card, &result, &err);
-    }
+    hn_error_init(&err);
+    if (!hn_card_open(card, &err) && !hn_failed(&err))
+        return;
     const struct hn_card *twin = hn_failed(&err) ? NULL : find_twin(spread, card);
     spread->places[i] = (struct place){.state = CARD_IDLE, .known_ms = hn_now_ms()};
     card->away = true;
@@ -159,10 +156,9 @@ static void move_cards(struct spread *spread, struct hn_error *err)
 {
     struct hn_workers *workers = spread->workers;
     struct hn_host_view view;
-    char nvrtc[16];
     hn_workers_find_cards(workers);
     /* They load NVRTC while the driver comes up, and say which it is, which searches wait for. */
-    if (spread->running == NULL || !hn_compile_pool_nvrtc(workers->pool, nvrtc))
+    if (spread->running == NULL || hn_compile_pool_nvrtc(workers->pool)[0] == '\0')
         hn_compile_pool_start(workers->pool, first_compilations, err);
     if (!hn_failed(err))
         hn_compile_pool_process(workers->pool, err);
@@ -181,7 +177,7 @@ static void move_cards(struct spread *spread, struct hn_error *err)
 static bool is_idle(const struct spread *spread, size_t i)
 {
     const struct place *place = &spread->places[i];
-    if (place->state != CARD_IDLE || !hn_gpu_client_reachable(spread->workers->cards[i]->gpu))
+    if (place->state != CARD_IDLE || !hn_card_is_reachable(spread->workers->cards[i]))
         return false;
     bool early = hn_now_ms() - place->known_ms < order_ms;
     for (size_t n = 0; early && n < i; n++)

@@ -127,17 +127,11 @@ static void check_compiled(const struct hn_export *export, const struct hn_expor
 static void wait_for(struct hn_compile_pool *pool, const struct hn_export *export,
                      struct hn_export_images *images, struct hn_error *err)
 {
-    while (!hn_failed(err) && hn_compile_pool_pending(pool) > 0) {
-        uint64_t number;
-        struct hn_image image;
-        if (hn_compile_pool_process(pool, err) != HN_OK)
-            return;
-        while (!hn_failed(err) && hn_compile_pool_take(pool, &number, &image)) {
-            images->items[number].image = image;
-            check_compiled(export, &images->items[number], err);
-        }
-        if (!hn_failed(err) && hn_compile_pool_pending(pool) > 0)
-            hn_compile_pool_sleep(pool, err);
+    uint64_t number;
+    struct hn_image image;
+    while (hn_compile_pool_wait(pool, NULL, &number, &image, err)) {
+        images->items[number].image = image;
+        check_compiled(export, &images->items[number], err);
     }
 }
 

@@ -299,7 +299,7 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
         hn_workers_open(options->workers, err);
     look_up(&measuring, replay, err);
     if (!hn_failed(err)) {
-        hn_compile_pool_set(options->workers->pool, HN_COMPILE_KEEPS_ALL, true);
+        options->workers->pool->keeps_all = true;
         replay_rule(&measuring, replay, err);
         snprintf(replay->version.nvrtc, sizeof replay->version.nvrtc, "%s", measuring.nvrtc);
     }
@@ -635,7 +635,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     const struct hn_family_options *options = tuning->options;
     if (hn_failed(err) || hn_workers_open(options->workers, err) != HN_OK)
         return;
-    hn_compile_pool_set(options->workers->pool, HN_COMPILE_KEEPS_ALL, true);
+    options->workers->pool->keeps_all = true;
     plan(tuning);
     add_named(tuning, err);
     tune_sizes(tuning, err);

@@ -76,7 +76,7 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
     const struct hn_device *device = &options->workers->lead->device;
     enum hn_status status = hn_config_take_problem(measuring->config, problem, err);
     if (status == HN_OK)
-        status = hn_task_make(measuring->config, 0, options->regime, task, err);
+        status = hn_task_make(measuring->config, 0, options->regime, HN_TASK_MEASURES, task, err);
     if (status == HN_OK)
         hn_task_set_device(task, &device->identity, device->driver, measuring->nvrtc);
     return status;
@@ -162,10 +162,9 @@ static bool run(struct hn_measuring *measuring, struct hn_config *config,
     *visit = (struct visit){.session = NULL};
     if (hn_failed(err) || hn_config_take_problem(config, errand->problem, err) != HN_OK)
         return false;
-    enum hn_status status =
-        strategy->needs_feedback
-            ? hn_task_make_search(config, 0, measuring->options->regime, &visit->task, &reason)
-            : hn_task_make(config, 0, measuring->options->regime, &visit->task, &reason);
+    enum hn_status status = hn_task_make(
+        config, 0, measuring->options->regime,
+        strategy->needs_feedback ? HN_TASK_SEARCHES : HN_TASK_MEASURES, &visit->task, &reason);
     if (status != HN_OK) {
         if (status != HN_ENOTFOUND)
             *err = reason;
@@ -406,17 +405,15 @@ static void keep_image(const struct hn_measuring *measuring, const struct hn_tas
     struct hn_compile_pool *pool = options->workers->pool;
     struct hn_source source;
     struct hn_image image;
+    uint64_t id = IMAGES_TICKET + number;
     char architecture[16];
     if (hn_failed(err) || hn_task_source(task, point, &source, err) != HN_OK)
         return;
     snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
     hn_image_init(&image);
-    hn_compile_pool_submit(pool, IMAGES_TICKET + number, &source, architecture, err);
+    hn_compile_pool_submit(pool, id, &source, architecture, err);
     hn_source_finish(&source);
-    while (!hn_failed(err) && !hn_compile_pool_take_one(pool, IMAGES_TICKET + number, &image))
-        if (hn_compile_pool_process(pool, err) == HN_OK)
-            hn_compile_pool_sleep(pool, err);
-    if (!hn_failed(err) && image.outcome == HN_OUTCOME_OK) {
+    if (hn_compile_pool_wait(pool, &id, &id, &image, err) && image.outcome == HN_OUTCOME_OK) {
         char *entries = hn_needed(hn_image_entry_lines(&image));
         hn_store_put_image(options->store, session, point, image.cubin, image.size, entries, err);
         free(entries);

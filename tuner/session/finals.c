@@ -27,17 +27,194 @@ static const double most_slowed_alone = 1.3;
 enum { PROCESSES_LEAST = 2, PROCESSES_MOST = 5 };
 static const double processes_alike = 1.02;
 static const double process_ms = 400;
-
-/* Of so many of the best. */
+/* The counters of so many of the best are read. */
 static const size_t counted_finalists = 5;
+
+/* Times of a race lie at most this far from those of the search, beside what the clock tells apart.
+ */
+static const double race_shift = 0.1;
+
+static const struct hn_result *result_at(const struct hn_session *session, size_t number)
+{
+    return &session->tickets.items[number].result;
+}
+
+/* --- finalists -------------------------------------------------------------------------------- */
+
+/* Where energy is the objective all are weighed, for some seconds each. */
+static size_t limit_of(const struct hn_session *session)
+{
+    return hn_session_weighs(session) ? HN_WEIGHED_LIMIT : HN_FINALIST_LIMIT;
+}
+
+/* What decides who becomes a finalist. Energy is measured of the finalists only, so that where it
+ * is the objective those come near the best who are as fast. */
+static double merit_of(const struct hn_session *session, size_t number)
+{
+    const struct hn_result *result = result_at(session, number);
+    return hn_session_weighs(session) ? result->median_us : result->objective;
+}
+
+/* Whether a result's interval overlaps the best's, widened by what times differ by that were taken
+ * at different moments, or on different cards. Objectives other than time scale with the relative
+ * width of the time's interval. */
+static bool overlaps(const struct hn_session *session, size_t number, double merit,
+                     const struct hn_timing *timing)
+{
+    double low = result_at(session, number)->low;
+    double noise = session->state.noise + session->backend->spread;
+    double reach = (timing->high_us / timing->median_us - 1) + (1 - low) + noise;
+    return fabs(merit_of(session, number) - merit) <= reach * fabs(merit);
+}
+
+/* Whether who asked for the session wants it to race with the best. */
+static bool is_within(const struct hn_session *session, size_t number, double merit)
+{
+    return session->options.race_within > 0 &&
+           merit_of(session, number) - merit <= session->options.race_within * fabs(merit);
+}
+
+static bool is_before(const struct hn_session *session, size_t a, size_t b)
+{
+    double own = merit_of(session, a), other = merit_of(session, b);
+    return own != other ? own < other : hn_session_compare(&a, &b, (void *)session) < 0;
+}
+
+/* The best of all that are ok, in order. */
+static size_t pick_best(const struct hn_session *session, size_t *numbers)
+{
+    size_t count = 0;
+    const size_t limit = limit_of(session);
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        if (!hn_ticket_is_ok(&session->tickets.items[i]))
+            continue;
+        size_t place = count;
+        while (place > 0 && is_before(session, i, numbers[place - 1]))
+            place--;
+        if (place == limit)
+            continue;
+        count += count < limit;
+        memmove(&numbers[place + 1], &numbers[place], (count - 1 - place) * sizeof *numbers);
+        numbers[place] = i;
+    }
+    return count;
+}
+
+/* The winner of the last race takes part again, if as the last: those who look better by their
+ * times of the search are to meet it. */
+static size_t invite_winner(const struct hn_session *session, size_t *numbers, size_t count)
+{
+    size_t best = SIZE_MAX, place = 0;
+    for (size_t i = 0; i < session->tickets.count; i++)
+        if (hn_ticket_is_ok(&session->tickets.items[i]) && result_at(session, i)->final &&
+            (best == SIZE_MAX || hn_session_compare(&i, &best, (void *)session) < 0))
+            best = i;
+    while (place < count && numbers[place] != best)
+        place++;
+    if (best == SIZE_MAX || place < count)
+        return count;
+    count -= count == limit_of(session);
+    numbers[count] = best;
+    return count + 1;
+}
+
+static size_t pick_finalists(struct hn_session *session, size_t *numbers, struct hn_error *err)
+{
+    struct hn_record best;
+    size_t found = hn_failed(err) ? 0 : pick_best(session, numbers);
+    size_t count = 0;
+    if (found == 0)
+        return 0;
+    if (hn_session_record(session, numbers[0], &best, err) == HN_OK) {
+        double merit = merit_of(session, numbers[0]);
+        count = 1;
+        while (count < found && (overlaps(session, numbers[count], merit, &best.timing) ||
+                                 is_within(session, numbers[count], merit)))
+            count++;
+        count = invite_winner(session, numbers, count);
+    }
+    hn_record_finish(&best);
+    return count;
+}
+
+/* --- whether the last finals hold ------------------------------------------------------------- */
+
+/* Whether the last race could have had more racers. */
+static bool has_room(const struct hn_session *session)
+{
+    size_t raced = 0;
+    for (size_t i = 0; i < session->tickets.count; i++)
+        raced += result_at(session, i)->final ? 1 : 0;
+    return raced < limit_of(session);
+}
+
+/* Of a finished ticket's record. */
+static double read_time(struct hn_session *session, size_t number, struct hn_error *err)
+{
+    const struct hn_flight *flight = hn_session_recall(session, number, err);
+    double time = flight != NULL ? flight->record.time : 0;
+    hn_session_release(session, number);
+    return time;
+}
+
+/* The best of the raced ones; SIZE_MAX when none was. *time: when the newest race was. */
+static size_t find_raced(struct hn_session *session, double *time, struct hn_error *err)
+{
+    size_t best = SIZE_MAX;
+    *time = 0;
+    for (size_t i = 0; i < session->tickets.count && !hn_failed(err); i++) {
+        const struct hn_result *result = result_at(session, i);
+        if (session->tickets.items[i].state != HN_TICKET_FINISHED ||
+            result->outcome != HN_OUTCOME_OK || !result->final)
+            continue;
+        *time = fmax(*time, read_time(session, i, err));
+        if (best == SIZE_MAX || merit_of(session, i) < merit_of(session, best))
+            best = i;
+    }
+    return best;
+}
+
+/* Whether a point was measured after the race, or is so much better than the best of it that it
+ * belongs into one. A race shifts times a little, so that one that it left out may be better now.
+ */
+static bool challenges(struct hn_session *session, size_t number, size_t raced, double race_time,
+                       struct hn_error *err)
+{
+    const struct hn_result *result = result_at(session, number);
+    const struct hn_timing *timing = &session->tickets.items[raced].flight->record.timing;
+    double merit = merit_of(session, raced);
+    double lead = (merit - merit_of(session, number)) / fabs(merit);
+    double shift = race_shift + timing->resolution_us / timing->median_us;
+    if (result->outcome != HN_OUTCOME_OK || result->final)
+        return false;
+    if (is_within(session, number, merit) && has_room(session))
+        return true;
+    if (lead < 0 && !overlaps(session, number, merit, timing))
+        return false;
+    return read_time(session, number, err) >= race_time || lead > shift;
+}
+
+static bool is_unchallenged(struct hn_session *session, struct hn_error *err)
+{
+    double time;
+    bool challenged = false;
+    if (session->fresh || hn_failed(err))
+        return false;
+    size_t raced = find_raced(session, &time, err);
+    if (raced == SIZE_MAX || hn_session_recall(session, raced, err) == NULL)
+        return false;
+    for (size_t i = 0; !hn_failed(err) && !challenged && i < session->tickets.count; i++)
+        challenged = challenges(session, i, raced, time, err);
+    if (raced != session->best && !hn_failed(err))
+        hn_session_release(session, raced);
+    return !challenged && !hn_failed(err);
+}
 
 /* The field of the finals. */
 struct finals {
     struct hn_session *session;
     size_t numbers[HN_FINALIST_LIMIT]; /* tickets that are left */
     size_t count;
-    size_t held[HN_FINALIST_LIMIT]; /* all that there were */
-    size_t held_count;
     bool raced; /* their times are the race's */
     bool again; /* one fell, and others may be among the best now */
 };
@@ -47,28 +224,33 @@ static struct hn_flight *flight_of(const struct finals *finals, size_t i)
     return finals->session->tickets.items[finals->numbers[i]].flight;
 }
 
+static struct hn_record *record_of(const struct finals *finals, size_t i)
+{
+    return &flight_of(finals, i)->record;
+}
+
 /* --- the field -------------------------------------------------------------------------------- */
 
 static void gather(struct finals *finals, struct hn_error *err)
 {
-    struct hn_session *session = finals->session;
-    finals->held_count = hn_session_pick_finalists(session, finals->held, err);
-    for (size_t i = 0; i < finals->held_count; i++) {
-        struct hn_flight *flight = hn_session_recall(session, finals->held[i], err);
-        finals->numbers[i] = finals->held[i];
+    size_t count = pick_finalists(finals->session, finals->numbers, err);
+    for (size_t i = 0; i < count; i++) {
+        struct hn_flight *flight = hn_session_recall(finals->session, finals->numbers[i], err);
         if (flight != NULL)
             flight->held = true;
     }
-    finals->count = hn_failed(err) ? 0 : finals->held_count;
+    finals->count = hn_failed(err) ? 0 : count;
 }
 
-static void let_go(struct finals *finals)
+/* All that were gathered, those that fell among them. */
+static void let_go(struct hn_session *session)
 {
-    for (size_t i = 0; i < finals->held_count; i++) {
-        struct hn_flight *flight = finals->session->tickets.items[finals->held[i]].flight;
-        if (flight != NULL)
-            flight->held = false;
-        hn_session_release(finals->session, finals->held[i]);
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        struct hn_flight *flight = session->tickets.items[i].flight;
+        if (flight == NULL || !flight->held)
+            continue;
+        flight->held = false;
+        hn_session_release(session, i);
     }
 }
 
@@ -78,26 +260,31 @@ static void sort(struct finals *finals)
             finals->session);
 }
 
+static bool has_fallen(const struct finals *finals, size_t i)
+{
+    return record_of(finals, i)->outcome != HN_OUTCOME_OK;
+}
+
 static void drop_fallen(struct finals *finals)
 {
     size_t left = 0;
     for (size_t i = 0; i < finals->count; i++)
-        if (flight_of(finals, i)->record.outcome == HN_OUTCOME_OK)
+        if (!has_fallen(finals, i))
             finals->numbers[left++] = finals->numbers[i];
     finals->count = left;
 }
 
 /* Waits for an event of this kind; other kinds belong to what is measured after all. False when a
  * signal came or the time is up. */
-static bool wait_for(struct finals *finals, enum hn_event_kind kind, struct hn_backend_event *event,
-                     struct hn_error *err)
+static bool wait_for(struct hn_session *session, enum hn_event_kind kind,
+                     struct hn_backend_event *event, struct hn_error *err)
 {
     while (!hn_failed(err)) {
-        hn_session_step(finals->session, event, err);
+        hn_session_step(session, event, err);
         if (!hn_failed(err) && event->kind == kind)
             return true;
-        hn_session_take_event(finals->session, event, err);
-        if (hn_session_is_over(finals->session))
+        hn_session_take_event(session, event, err);
+        if (hn_session_is_over(session))
             break;
     }
     return false;
@@ -106,6 +293,7 @@ static bool wait_for(struct finals *finals, enum hn_event_kind kind, struct hn_b
 static void ensure_images(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
+    struct hn_backend_event event;
     size_t wanted = 0;
     for (size_t i = 0; i < finals->count; i++) {
         if (flight_of(finals, i)->image.cubin != NULL)
@@ -113,32 +301,40 @@ static void ensure_images(struct finals *finals, struct hn_error *err)
         hn_session_start(session, finals->numbers[i], INFINITY, NULL, err);
         wanted++;
     }
-    for (; wanted > 0 && !hn_session_is_over(session); wanted--) {
-        struct hn_backend_event event;
-        if (!wait_for(finals, HN_EVENT_COMPILED, &event, err))
-            return;
-        struct hn_flight *flight = session->tickets.items[event.ticket].flight;
-        hn_image_finish(&flight->image);
-        flight->image = event.image;
+    for (; wanted > 0 && !hn_session_is_over(session) &&
+           wait_for(session, HN_EVENT_COMPILED, &event, err);
+         wanted--) {
+        struct hn_image *image = &session->tickets.items[event.ticket].flight->image;
+        hn_image_finish(image);
+        *image = event.image;
     }
 }
 
 /* --- who falls -------------------------------------------------------------------------------- */
 
-/* What the fallen point had stopped early was stopped without reason: it is measured in full. */
+/* The fallen point stopped this one early without reason: it is compiled and measured in full. */
 static void measure_again(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
-    if (hn_session_recall(session, number, err) == NULL)
+    struct hn_flight *flight = hn_session_recall(session, number, err);
+    if (flight == NULL)
         return;
     session->state.counts[HN_OUTCOME_SLOWER]--;
     session->state.finished--;
     session->state.reused -= ticket->cached;
-    hn_session_reopen(ticket);
-    if (session->way.next_settled > number)
-        session->way.next_settled = number;
-    if (session->way.next_dispatch > number)
-        session->way.next_dispatch = number;
+    struct hn_bindings point = flight->record.point;
+    hn_bindings_init(&flight->record.point);
+    hn_record_finish(&flight->record);
+    hn_record_init(&flight->record);
+    flight->record.point = point;
+    flight->compiling_since_ms = hn_now_ms();
+    ticket->cached = false;
+    ticket->full = true;
+    ticket->state = HN_TICKET_COMPILING;
+    if (session->next_settled > number)
+        session->next_settled = number;
+    if (session->next_dispatch > number)
+        session->next_dispatch = number;
     hn_session_start(session, number, INFINITY, NULL, err);
 }
 
@@ -159,25 +355,6 @@ static void fail_ticket(struct hn_session *session, size_t number, enum hn_outco
         hn_session_note_result(session, number);
 }
 
-/* Settles what was held against a fallen ticket's point: its duplicates fall with it. */
-static void settle_fall(struct hn_session *session, size_t fallen, struct hn_error *err)
-{
-    const struct hn_record *record = &session->tickets.items[fallen].flight->record;
-    uint32_t point = session->tickets.items[fallen].point;
-    for (size_t i = 0; !hn_failed(err) && i < session->tickets.count; i++) {
-        const struct hn_ticket *ticket = &session->tickets.items[i];
-        if (ticket->state != HN_TICKET_FINISHED || ticket->replayed ||
-            ticket->result.against != point)
-            continue;
-        if (ticket->result.outcome == HN_OUTCOME_SLOWER) {
-            measure_again(session, i, err);
-        } else if (ticket->result.outcome == HN_OUTCOME_DUPLICATE) {
-            fail_ticket(session, i, record->outcome, record->message, err);
-            hn_session_release(session, i);
-        }
-    }
-}
-
 static bool is_failure(const struct hn_record *verdict)
 {
     return verdict->outcome != HN_OUTCOME_OK && verdict->outcome != HN_OUTCOME_SKIPPED;
@@ -188,50 +365,78 @@ static const char *message_of(const struct hn_record *verdict)
     return verdict->message != NULL ? verdict->message : "failed";
 }
 
+/* With it fall its duplicates, and who it stopped early is measured after all. */
 static void fall(struct finals *finals, size_t i, const struct hn_record *verdict,
                  const char *where, struct hn_error *err)
 {
+    struct hn_session *session = finals->session;
+    const struct hn_ticket *tickets = session->tickets.items;
+    const struct hn_ticket *fallen = &tickets[finals->numbers[i]];
     char *message = NULL;
     if (hn_failed(err))
         return;
     if (asprintf(&message, "%s %s", message_of(verdict), where) < 0)
         hn_needed(NULL);
     finals->again = true;
-    fail_ticket(finals->session, finals->numbers[i], verdict->outcome, message, err);
+    fail_ticket(session, finals->numbers[i], verdict->outcome, message, err);
     free(message);
-    settle_fall(finals->session, finals->numbers[i], err);
+    const struct hn_record *record = &fallen->flight->record;
+    for (size_t n = 0; !hn_failed(err) && n < session->tickets.count; n++) {
+        if (tickets[n].state != HN_TICKET_FINISHED || tickets[n].replayed ||
+            tickets[n].result.against != fallen->point)
+            continue;
+        if (tickets[n].result.outcome == HN_OUTCOME_SLOWER) {
+            measure_again(session, n, err);
+        } else if (tickets[n].result.outcome == HN_OUTCOME_DUPLICATE) {
+            fail_ticket(session, n, record->outcome, record->message, err);
+            hn_session_release(session, n);
+        }
+    }
 }
 
+/* SKIPPED: a signal came, the time is up, or it was not asked. */
 static void evaluate(struct finals *finals, size_t i, const struct hn_bench_request *request,
                      struct hn_record *verdict, struct hn_error *err)
 {
-    struct hn_session *session = finals->session;
     struct hn_flight *flight = flight_of(finals, i);
+    const struct hn_image *image = &flight->image;
     struct hn_backend_event event;
     hn_record_init(verdict);
     verdict->outcome = HN_OUTCOME_SKIPPED;
     if (hn_failed(err))
         return;
-    if (flight->image.cubin == NULL) {
-        hn_record_fail(verdict, flight->image.outcome, "%s",
-                       flight->image.message != NULL ? flight->image.message : "no message");
+    if (image->cubin == NULL) {
+        hn_record_fail(verdict, image->outcome, "%s",
+                       image->message != NULL ? image->message : "no message");
         return;
     }
-    hn_session_start(session, finals->numbers[i], INFINITY, request, err);
-    if (wait_for(finals, HN_EVENT_EVALUATED, &event, err))
+    hn_session_start(finals->session, finals->numbers[i], INFINITY, request, err);
+    if (wait_for(finals->session, HN_EVENT_EVALUATED, &event, err))
         *verdict = event.record;
     if (verdict->suspicion != HN_SUSPICION_NONE)
         flight->record.suspicion = verdict->suspicion;
 }
 
-/* --- the second seed -------------------------------------------------------------------------- */
-
-static void reseed(struct hn_session *session, uint64_t seed, struct hn_error *err)
+/* A group of what is observed of a launch becomes the finalist's. why: of 512 bytes, the reason
+ * where it does not; NULL: nobody asks. */
+static void observe(struct finals *finals, size_t i, const char *group, char *why,
+                    struct hn_error *err)
 {
-    struct hn_run run = {.kind = HN_RUN_RESEED, .seed = seed};
-    if (!hn_failed(err))
-        session->backend->kind->run(session->backend, &run, err);
+    struct hn_bench_request request = {.verify = false};
+    struct hn_record seen;
+    snprintf(request.observe, sizeof request.observe, "%s", group);
+    evaluate(finals, i, &request, &seen, err);
+    if (!hn_failed(err) && seen.outcome == HN_OUTCOME_OK &&
+        hn_observed_any(&seen.observed, group)) {
+        hn_observed_replace(&record_of(finals, i)->observed, group, &seen.observed, err);
+        hn_session_keep(finals->session, finals->numbers[i], err);
+    } else if (!hn_failed(err) && why != NULL && seen.outcome != HN_OUTCOME_SKIPPED) {
+        snprintf(why, 512, "%s", seen.message != NULL ? seen.message : "nothing was counted");
+    }
+    hn_record_finish(&seen);
 }
+
+/* --- the second seed -------------------------------------------------------------------------- */
 
 /* Verifies all finalists on a second seed, which nobody could prepare for; those that fail leave
  * the field. Where the time is short the race gets half of what is left, and who was not verified
@@ -242,28 +447,27 @@ static void verify_again(struct finals *finals, struct hn_error *err)
     const struct hn_bench_request request = {.verify = true};
     double race_ms = hn_session_left_ms(session) / 2;
     struct hn_random secret;
+    char where[64];
     if (hn_failed(err) || hn_random_seed_secretly(&secret, err) != HN_OK)
         return;
     /* As --seed takes it. */
-    uint64_t seed = hn_random_below(&secret, INT64_MAX);
-    reseed(session, seed, err);
+    struct hn_run reseed = {.kind = HN_RUN_RESEED, .seed = hn_random_below(&secret, INT64_MAX)};
+    snprintf(where, sizeof where, "(on the second seed, %llu)", (unsigned long long)reseed.seed);
+    session->backend->kind->run(session->backend, &reseed, err);
     size_t left = 0;
     bool skipped = false;
     for (size_t i = 0;
          !hn_failed(err) && !skipped && i < finals->count && !hn_session_is_over(session) &&
          (left == 0 || hn_session_left_ms(session) >= race_ms);
          i++) {
-        struct hn_flight *flight = flight_of(finals, i);
         struct hn_record verdict;
         evaluate(finals, i, &request, &verdict, err);
         skipped = verdict.outcome == HN_OUTCOME_SKIPPED;
         if (verdict.outcome == HN_OUTCOME_OK) {
-            flight->record.verdict.seeds = 2;
-            flight->record.verdict.launches += verdict.verdict.launches;
+            record_of(finals, i)->verdict.seeds = 2;
+            record_of(finals, i)->verdict.launches += verdict.verdict.launches;
             finals->numbers[left++] = finals->numbers[i];
         } else if (!skipped) {
-            char where[64];
-            snprintf(where, sizeof where, "(on the second seed, %llu)", (unsigned long long)seed);
             fall(finals, i, &verdict, where, err);
         }
         hn_record_finish(&verdict);
@@ -273,19 +477,23 @@ static void verify_again(struct finals *finals, struct hn_error *err)
 
 /* --- the race --------------------------------------------------------------------------------- */
 
+static struct hn_interval race_interval(const struct hn_record *raced)
+{
+    double sorted[HN_RACE_MOST_ROUNDS];
+    size_t rounds = raced->timing.sample_count;
+    memcpy(sorted, raced->timing.samples_us, rounds * sizeof *sorted);
+    return hn_interval_of(sorted, rounds);
+}
+
 /* The race's samples become the timing; so does what the host's clock said of it. */
 static void take_timing(struct hn_record *record, struct hn_record *raced, struct hn_error *err)
 {
     struct hn_timing *timing = &record->timing;
-    double sorted[HN_RACE_MOST_ROUNDS];
-    size_t rounds = raced->timing.sample_count;
-    memcpy(sorted, raced->timing.samples_us, rounds * sizeof *sorted);
-    struct hn_interval interval =
-        hn_interval_widen(hn_interval_of(sorted, rounds), timing->resolution_us);
+    struct hn_interval interval = hn_interval_widen(race_interval(raced), timing->resolution_us);
     free(timing->samples_us);
     timing->samples_us = raced->timing.samples_us;
     raced->timing.samples_us = NULL;
-    timing->sample_count = rounds;
+    timing->sample_count = raced->timing.sample_count;
     timing->median_us = interval.median;
     timing->low_us = interval.low;
     timing->high_us = interval.high;
@@ -300,14 +508,6 @@ static void take_timing(struct hn_record *record, struct hn_record *raced, struc
     hn_observed_replace(&record->observed, "conditions", &raced->observed, err);
 }
 
-static double race_median(const struct hn_record *raced)
-{
-    double sorted[HN_RACE_MOST_ROUNDS];
-    size_t rounds = raced->timing.sample_count;
-    memcpy(sorted, raced->timing.samples_us, rounds * sizeof *sorted);
-    return hn_median(sorted, rounds);
-}
-
 /* How much longer than in the search a racer may have taken: as the one of the others that was
  * least slowed, and some more. Alone it may have been slowed by a lower clock. */
 static double credible_slowdown(const struct finals *finals, const struct hn_racer *racers,
@@ -315,9 +515,9 @@ static double credible_slowdown(const struct finals *finals, const struct hn_rac
 {
     double least = INFINITY;
     for (size_t i = 0; i < finals->count; i++) {
-        double searched_us = flight_of(finals, i)->record.timing.median_us;
+        double searched_us = record_of(finals, i)->timing.median_us;
         if (i != racer && racers[i].record.outcome == HN_OUTCOME_OK && searched_us > 0)
-            least = fmin(least, race_median(&racers[i].record) / searched_us);
+            least = fmin(least, race_interval(&racers[i].record).median / searched_us);
     }
     return fmin(most_slowed * fmax(least, 1), most_slowed_alone);
 }
@@ -326,12 +526,13 @@ static double credible_slowdown(const struct finals *finals, const struct hn_rac
  * of the search. */
 static bool is_doubtful(const struct finals *finals, const struct hn_racer *racers, size_t i)
 {
-    const struct hn_record *searched = &flight_of(finals, i)->record;
+    const struct hn_record *searched = record_of(finals, i);
     const struct hn_record *raced = &racers[i].record;
     if (raced->suspicion != HN_SUSPICION_NONE)
         return true;
     return !searched->final && raced->timing.sample_count > 0 && raced->outcome == HN_OUTCOME_OK &&
-           race_median(raced) > credible_slowdown(finals, racers, i) * searched->timing.high_us;
+           race_interval(raced).median >
+               credible_slowdown(finals, racers, i) * searched->timing.high_us;
 }
 
 /* Or else the device was, or what ran between: the audit tells these apart, as a trial does what
@@ -343,10 +544,10 @@ static void doubt_search(struct finals *finals, struct hn_racer *racers, struct 
         doubtful[i] = is_doubtful(finals, racers, i);
     for (size_t i = 0; !hn_failed(err) && i < finals->count; i++) {
         struct hn_record *raced = &racers[i].record;
-        if (!doubtful[i] || hn_session_is_over(finals->session))
-            continue;
         struct hn_record verdict;
         struct hn_bench_request request = {.trial = raced->suspicion};
+        if (!doubtful[i] || hn_session_is_over(finals->session))
+            continue;
         if (request.trial == HN_SUSPICION_NONE)
             snprintf(request.observe, sizeof request.observe, "audit=2");
         evaluate(finals, i, &request, &verdict, err);
@@ -356,24 +557,27 @@ static void doubt_search(struct finals *finals, struct hn_racer *racers, struct 
     }
 }
 
+/* What is compared of a finalist follows from its record. */
+static void evaluate_metrics(const struct finals *finals, size_t i, struct hn_error *err)
+{
+    const struct hn_task *task = finals->session->task;
+    if (!hn_failed(err) &&
+        hn_metrics_evaluate(task->plan, task->problem, record_of(finals, i), err) == HN_OK)
+        hn_session_note_result(finals->session, finals->numbers[i]);
+}
+
 static void take_race(struct finals *finals, struct hn_racer *racers, struct hn_error *err)
 {
-    struct hn_session *session = finals->session;
     doubt_search(finals, racers, err);
     for (size_t i = 0; !hn_failed(err) && i < finals->count; i++) {
-        struct hn_record *record = &flight_of(finals, i)->record;
         struct hn_record *raced = &racers[i].record;
         if (raced->outcome != HN_OUTCOME_OK) {
             fall(finals, i, raced, "(in the final race)", err);
-            continue;
+        } else if (raced->timing.sample_count > 0) {
+            take_timing(record_of(finals, i), raced, err);
+            finals->raced = true;
+            evaluate_metrics(finals, i, err);
         }
-        if (raced->timing.sample_count == 0)
-            continue;
-        take_timing(record, raced, err);
-        finals->raced = true;
-        if (!hn_failed(err) &&
-            hn_metrics_evaluate(session->task->plan, session->task->problem, record, err) == HN_OK)
-            hn_session_note_result(session, finals->numbers[i]);
     }
 }
 
@@ -383,14 +587,13 @@ static void race(struct finals *finals, struct hn_error *err)
     struct hn_racer racers[HN_FINALIST_LIMIT];
     struct hn_run run = {.kind = HN_RUN_RACE, .racers = racers, .racer_count = finals->count};
     for (size_t i = 0; i < finals->count; i++) {
-        racers[i].point = &flight_of(finals, i)->record.point;
+        racers[i].point = &record_of(finals, i)->point;
         racers[i].image = &flight_of(finals, i)->image;
         hn_record_init(&racers[i].record);
     }
     /* The race blocks, and what is pending must not wait for it. */
     hn_session_commit(session, err);
-    if (!hn_failed(err))
-        session->backend->kind->run(session->backend, &run, err);
+    session->backend->kind->run(session->backend, &run, err);
     if (!hn_failed(err))
         take_race(finals, racers, err);
     for (size_t i = 0; i < run.racer_count; i++)
@@ -399,38 +602,22 @@ static void race(struct finals *finals, struct hn_error *err)
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-/* What the GPU counts of a finalist's launch; why it can not is told once. */
-static void read_counters_of(struct finals *finals, size_t i, struct hn_error *err)
-{
-    struct hn_session *session = finals->session;
-    struct hn_record *record = &flight_of(finals, i)->record;
-    const struct hn_bench_request request = {.observe = "counters"};
-    struct hn_record counted;
-    evaluate(finals, i, &request, &counted, err);
-    if (!hn_failed(err) && counted.outcome == HN_OUTCOME_OK &&
-        hn_observed_any(&counted.observed, "counters")) {
-        hn_observed_replace(&record->observed, "counters", &counted.observed, err);
-        hn_session_keep(session, finals->numbers[i], err);
-    } else if (!hn_failed(err) && counted.outcome != HN_OUTCOME_SKIPPED) {
-        snprintf(session->state.no_counters, sizeof session->state.no_counters, "%s",
-                 counted.message != NULL ? counted.message : "nothing was counted");
-    }
-    hn_record_finish(&counted);
-}
-
+/* Why they can not be read is told once. */
 static void read_counters(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
+    char *why = session->state.no_counters;
     if (hn_failed(err) || !session->options.counters)
         return;
     hn_session_show(session, "reading the counters of the finalists");
     for (size_t i = 0; !hn_failed(err) && i < finals->count && i < counted_finalists &&
-                       session->state.no_counters[0] == '\0' && !hn_session_is_over(session);
+                       why[0] == '\0' && !hn_session_is_over(session);
          i++)
-        if (!hn_observed_any(&flight_of(finals, i)->record.observed, "counters"))
-            read_counters_of(finals, i, err);
+        if (!hn_observed_any(&record_of(finals, i)->observed, "counters"))
+            observe(finals, i, "counters", why, err);
 }
 
+/* Of finals that were held before. */
 static void read_counters_again(struct finals *finals, struct hn_error *err)
 {
     bool known = true;
@@ -438,7 +625,7 @@ static void read_counters_again(struct finals *finals, struct hn_error *err)
     sort(finals);
     finals->count = finals->count < counted_finalists ? finals->count : counted_finalists;
     for (size_t i = 0; i < finals->count; i++)
-        known = known && hn_observed_any(&flight_of(finals, i)->record.observed, "counters");
+        known = known && hn_observed_any(&record_of(finals, i)->observed, "counters");
     if (known)
         return;
     hn_session_prepare(finals->session, err);
@@ -447,11 +634,6 @@ static void read_counters_again(struct finals *finals, struct hn_error *err)
 }
 
 /* --- energy ----------------------------------------------------------------------------------- */
-
-static bool has_fallen(const struct finals *finals, size_t i)
-{
-    return flight_of(finals, i)->record.outcome != HN_OUTCOME_OK;
-}
 
 /* A window of one; false where there was none. */
 static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
@@ -463,7 +645,7 @@ static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
     evaluate(finals, i, &request, &verdict, err);
     bool told = !hn_failed(err) && hn_observed_any(&verdict.observed, "energy");
     if (told)
-        hn_observers_add("energy", &flight_of(finals, i)->record.observed, &verdict.observed, err);
+        hn_observers_add("energy", &record_of(finals, i)->observed, &verdict.observed, err);
     bool falls = is_failure(&verdict) && hn_session_weighs(finals->session);
     if (falls)
         fall(finals, i, &verdict, "(while its energy was measured)", err);
@@ -473,47 +655,24 @@ static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
 
 /* One window of each, then another one in the order reversed, so that what warms up or cools down
  * meanwhile adds as much to all. */
-static void weigh(struct finals *finals, size_t count, struct hn_error *err)
-{
-    bool told = true;
-    for (size_t i = 0; i < count; i++)
-        hn_observed_drop(&flight_of(finals, i)->record.observed, "energy");
-    for (size_t i = 0; !hn_failed(err) && told && i < 2 * count; i++) {
-        size_t place = i < count ? i : 2 * count - 1 - i;
-        if (hn_session_is_over(finals->session))
-            break;
-        if (!has_fallen(finals, place))
-            told = weigh_one(finals, place, err);
-    }
-}
-
-/* Where energy is the objective: no race counts in which not all were weighed. */
-static void take_joules(struct finals *finals, struct hn_error *err)
-{
-    const struct hn_task *task = finals->session->task;
-    for (size_t i = 0; !hn_failed(err) && i < finals->count; i++) {
-        struct hn_record *record = &flight_of(finals, i)->record;
-        if (has_fallen(finals, i))
-            continue;
-        finals->raced = finals->raced && hn_observed_any(&record->observed, "energy");
-        if (hn_metrics_evaluate(task->plan, task->problem, record, err) == HN_OK)
-            hn_session_note_result(finals->session, finals->numbers[i]);
-    }
-}
-
-static void weigh_finalists(struct finals *finals, struct hn_error *err)
+static void weigh(struct finals *finals, bool decides, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    bool decides = hn_session_weighs(session);
     size_t count = finals->count < HN_WEIGHED_LIMIT ? finals->count : HN_WEIGHED_LIMIT;
-    bool weighed = false;
+    bool told = true, weighed = false;
     if (hn_failed(err) || session->options.energy_s <= 0 || count == 0 ||
         hn_session_is_over(session))
         return;
     hn_session_show(session, "measuring the energy of the finalists");
-    weigh(finals, count, err);
+    for (size_t i = 0; i < count; i++)
+        hn_observed_drop(&record_of(finals, i)->observed, "energy");
+    for (size_t i = 0; !hn_failed(err) && told && i < 2 * count && !hn_session_is_over(session);
+         i++) {
+        size_t place = i < count ? i : 2 * count - 1 - i;
+        told = has_fallen(finals, place) || weigh_one(finals, place, err);
+    }
     for (size_t i = 0; !hn_failed(err) && i < count; i++) {
-        struct hn_bindings *observed = &flight_of(finals, i)->record.observed;
+        struct hn_bindings *observed = &record_of(finals, i)->observed;
         /* Of a single window it is not known what it is worth. */
         if (hn_observed(observed, "energy.windows") < 2)
             hn_observed_drop(observed, "energy");
@@ -522,14 +681,25 @@ static void weigh_finalists(struct finals *finals, struct hn_error *err)
         weighed = weighed || hn_observed_any(observed, "energy");
     }
     session->state.unweighed = !weighed && !hn_session_is_over(session);
-    if (decides)
-        take_joules(finals, err);
+    /* Where energy is the objective no race counts in which not all were weighed. */
+    for (size_t i = 0; decides && !hn_failed(err) && i < finals->count; i++) {
+        if (has_fallen(finals, i))
+            continue;
+        finals->raced = finals->raced && hn_observed_any(&record_of(finals, i)->observed, "energy");
+        evaluate_metrics(finals, i, err);
+    }
 }
 
-static bool lacks_energy(const struct hn_session *session)
+static void weigh_deciding(struct finals *finals, struct hn_error *err)
 {
-    return session->options.energy_s > 0 && session->state.best != NULL &&
-           !hn_observed_any(&session->state.best->observed, "energy");
+    if (finals->raced && hn_session_weighs(finals->session))
+        weigh(finals, true, err);
+}
+
+static void weigh_beside(struct finals *finals, struct hn_error *err)
+{
+    if (!hn_session_weighs(finals->session))
+        weigh(finals, false, err);
 }
 
 /* --- copies and parts ------------------------------------------------------------------------- */
@@ -540,7 +710,7 @@ static void measure_copy(struct finals *finals, struct hn_error *err)
     struct hn_session *session = finals->session;
     if (finals->count == 0 || hn_session_is_over(session) || session->task->plan->pipeline != NULL)
         return;
-    const struct hn_value *bytes = hn_bindings_get(&flight_of(finals, 0)->record.metrics, "bytes");
+    const struct hn_value *bytes = hn_bindings_get(&record_of(finals, 0)->metrics, "bytes");
     double moved = bytes != NULL ? hn_value_number(bytes) : 0;
     struct hn_run run = {.kind = HN_RUN_COPY, .bytes = moved / 2};
     if (moved < 2)
@@ -552,40 +722,13 @@ static void measure_copy(struct finals *finals, struct hn_error *err)
 static void measure_parts(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    const struct hn_bench_request request = {.observe = "staging"};
-    struct hn_record parts;
     if (finals->count == 0 || hn_session_is_over(session) || session->task->plan->pipeline == NULL)
         return;
     hn_session_show(session, "measuring the parts of the best pipeline alone");
-    evaluate(finals, 0, &request, &parts, err);
-    if (!hn_failed(err) && parts.outcome == HN_OUTCOME_OK) {
-        hn_observed_replace(&flight_of(finals, 0)->record.observed, "staging", &parts.observed,
-                            err);
-        hn_session_keep(session, finals->numbers[0], err);
-    }
-    hn_record_finish(&parts);
-}
-
-static void weigh_deciding(struct finals *finals, struct hn_error *err)
-{
-    if (finals->raced && hn_session_weighs(finals->session))
-        weigh_finalists(finals, err);
+    observe(finals, 0, "staging", NULL, err);
 }
 
 /* --- the winner ------------------------------------------------------------------------------- */
-
-/* What the race said counts once the best has passed its audit: one that a signal or the clock cut
- * short is run again by the next session. */
-static void keep_results(const struct finals *finals, bool passed, struct hn_error *err)
-{
-    for (size_t i = 0; !hn_failed(err) && finals->raced && i < finals->count; i++) {
-        flight_of(finals, i)->record.final = passed;
-        if (passed)
-            hn_session_keep(finals->session, finals->numbers[i], err);
-        else
-            hn_session_note_result(finals->session, finals->numbers[i]);
-    }
-}
 
 static bool are_enough(const struct hn_timing *timing)
 {
@@ -601,6 +744,7 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
     struct hn_session *session = finals->session;
     struct hn_flight *flight = flight_of(finals, 0);
     struct hn_racer best = {.point = &flight->record.point, .image = &flight->image};
+    struct hn_run run = {.kind = HN_RUN_MEASURE, .racers = &best, .racer_count = 1, .anew = true};
     struct hn_timing *timing = &flight->record.timing;
     double medians_us[PROCESSES_MOST];
     struct hn_error reason;
@@ -610,8 +754,6 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
     hn_session_show(session, "measuring the best in other processes");
     while (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK && !are_enough(timing) &&
            hn_session_left_ms(session) > process_ms) {
-        struct hn_run run = {
-            .kind = HN_RUN_MEASURE, .racers = &best, .racer_count = 1, .anew = true};
         hn_record_finish(verdict);
         hn_record_init(&best.record);
         session->backend->kind->run(session->backend, &run, &reason);
@@ -623,10 +765,9 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
         *err = reason;
 }
 
-enum check { CHECK_PASSED, CHECK_FELL, CHECK_CUT_SHORT };
-
-/* The best is audited, and launched again and again, each time compared. */
-static enum check check_best(struct finals *finals, struct hn_error *err)
+/* The best is audited, and launched again and again, each time compared. HN_OUTCOME_OK: it passed;
+ * SKIPPED: that was cut short; else it fell. */
+static enum hn_outcome check_best(struct finals *finals, struct hn_error *err)
 {
     double elapsed_ms = hn_now_ms() - finals->session->state.started_ms;
     const struct hn_bench_request request = {.verify = true,
@@ -637,48 +778,49 @@ static enum check check_best(struct finals *finals, struct hn_error *err)
     evaluate(finals, 0, &request, &verdict, err);
     if (verdict.outcome == HN_OUTCOME_OK)
         measure_processes(finals, &verdict, err);
-    enum check check = verdict.outcome == HN_OUTCOME_OK ? CHECK_PASSED
-                       : is_failure(&verdict)           ? CHECK_FELL
-                                                        : CHECK_CUT_SHORT;
-    if (check == CHECK_FELL)
+    enum hn_outcome outcome = verdict.outcome;
+    if (is_failure(&verdict))
         fall(finals, 0, &verdict, "(after the final race)", err);
     hn_record_finish(&verdict);
-    return check;
+    return outcome;
 }
 
-/* Whoever is the best after the race has to pass: where one falls, the next one does. */
+/* Whoever is the best after the race has to pass: where one falls, the next one does. What the race
+ * said counts then: one that a signal or the clock cut short is run again by the next session. */
 static void find_winner(struct finals *finals, struct hn_error *err)
 {
-    enum check check = CHECK_FELL;
+    enum hn_outcome checked = HN_OUTCOME_SKIPPED;
+    bool fell = true;
     drop_fallen(finals);
     sort(finals);
-    while (!hn_failed(err) && check == CHECK_FELL && finals->count > 0 &&
-           !hn_session_is_over(finals->session)) {
-        check = check_best(finals, err);
-        if (!hn_failed(err) && check == CHECK_FELL)
+    while (!hn_failed(err) && fell && finals->count > 0 && !hn_session_is_over(finals->session)) {
+        checked = check_best(finals, err);
+        fell = checked != HN_OUTCOME_OK && checked != HN_OUTCOME_SKIPPED;
+        if (!hn_failed(err))
             drop_fallen(finals);
     }
-    keep_results(finals, check == CHECK_PASSED, err);
+    for (size_t i = 0; !hn_failed(err) && finals->raced && i < finals->count; i++) {
+        record_of(finals, i)->final = checked == HN_OUTCOME_OK;
+        if (checked == HN_OUTCOME_OK)
+            hn_session_keep(finals->session, finals->numbers[i], err);
+        else
+            hn_session_note_result(finals->session, finals->numbers[i]);
+    }
 }
 
 static void keep_images(struct finals *finals, struct hn_error *err)
 {
     const struct hn_session *session = finals->session;
     for (size_t i = 0; !hn_failed(err) && i < finals->count && i < kept_images; i++) {
-        const struct hn_flight *flight = flight_of(finals, i);
-        if (session->store == NULL || flight->image.cubin == NULL)
+        const struct hn_image *image = &flight_of(finals, i)->image;
+        if (session->store == NULL || image->cubin == NULL)
             continue;
-        char *entries = hn_needed(hn_image_entry_lines(&flight->image));
-        err->status = hn_store_put_image(session->store, session->session_id, &flight->record.point,
-                                         flight->image.cubin, flight->image.size, entries, err);
+        char *entries = hn_needed(hn_image_entry_lines(image));
+        err->status =
+            hn_store_put_image(session->store, session->session_id, &record_of(finals, i)->point,
+                               image->cubin, image->size, entries, err);
         free(entries);
     }
-}
-
-static void weigh_all(struct finals *finals, struct hn_error *err)
-{
-    if (!hn_session_weighs(finals->session))
-        weigh_finalists(finals, err);
 }
 
 /* --- the phases ------------------------------------------------------------------------------- */
@@ -696,7 +838,7 @@ static const struct {
     {NULL, false, measure_copy},
     {NULL, false, measure_parts},
     {NULL, false, read_counters},
-    {NULL, false, weigh_all},
+    {NULL, false, weigh_beside},
 };
 
 static void hold(struct finals *finals, struct hn_error *err)
@@ -722,9 +864,23 @@ static void hold(struct finals *finals, struct hn_error *err)
     }
 }
 
+/* Whether the finals that were held before tell all that is asked for. */
+static bool is_settled(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_record *best;
+    if (!is_unchallenged(session, err))
+        return false;
+    if (session->options.energy_s <= 0)
+        return true;
+    hn_session_find_best(session, err);
+    best = session->state.best;
+    return best == NULL || hn_observed_any(&best->observed, "energy");
+}
+
 bool hn_session_finals(struct hn_session *session, struct hn_error *err)
 {
     struct finals finals = {.session = session};
+    struct hn_run reseed = {.kind = HN_RUN_RESEED, .seed = session->options.seed};
     struct hn_error found;
     if (hn_failed(err))
         return false;
@@ -733,11 +889,7 @@ bool hn_session_finals(struct hn_session *session, struct hn_error *err)
         hn_session_find_best(session, err);
         return false;
     }
-    bool settled = hn_session_is_settled(session, err);
-    if (settled && session->options.energy_s > 0) {
-        hn_session_find_best(session, err);
-        settled = !lacks_energy(session);
-    }
+    bool settled = is_settled(session, err);
     if (settled && session->options.counters)
         read_counters_again(&finals, err);
     if (!settled)
@@ -746,8 +898,8 @@ bool hn_session_finals(struct hn_session *session, struct hn_error *err)
         hold(&finals, err);
     /* The finals leave the second seed's inputs behind. */
     if (finals.again && !hn_session_is_over(session))
-        reseed(session, session->options.seed, err);
-    let_go(&finals);
+        session->backend->kind->run(session->backend, &reseed, err);
+    let_go(session);
     /* Finals that were cut short may have made finalists fall. */
     if (hn_failed(err) && err->status != HN_EINTERRUPTED)
         return false;

@@ -117,26 +117,13 @@ static void add_records(struct hn_knowledge *knowledge, const struct hn_space *s
         knowledge->count = first;
 }
 
-static void add_source(struct hn_knowledge *knowledge, struct hn_store *store,
-                       const struct hn_space *space, const struct hn_tuned *tuned, double before,
-                       struct hn_error *err)
-{
-    struct hn_records records;
-    if (hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records, err) !=
-        HN_OK)
-        return;
-    add_records(knowledge, space, &records, before);
-    hn_records_free(&records);
-}
-
 enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task *task,
                                     bool simulated, double before, struct hn_knowledge *knowledge,
                                     struct hn_error *err)
 {
     struct hn_tuned_list list;
     struct hn_error ignored;
-    err = err != NULL ? err : &ignored;
-    hn_error_init(err);
+    err = hn_error_begin(err, &ignored);
     *knowledge = (struct hn_knowledge){0};
     if (hn_store_list(store, task->identity.kernel, &list, err) != HN_OK)
         return err->status;
@@ -148,8 +135,15 @@ enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task
             sources[count++] = (struct source){&list.items[i], far};
     }
     qsort(sources, count, sizeof *sources, by_distance);
-    for (size_t i = 0; i < count && knowledge->sources < MOST_SOURCES && !hn_failed(err); i++)
-        add_source(knowledge, store, task->space, sources[i].tuned, before, err);
+    for (size_t i = 0; i < count && knowledge->sources < MOST_SOURCES && !hn_failed(err); i++) {
+        const struct hn_tuned *tuned = sources[i].tuned;
+        struct hn_records records;
+        if (hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records,
+                          err) != HN_OK)
+            break;
+        add_records(knowledge, task->space, &records, before);
+        hn_records_free(&records);
+    }
     size_t width = hn_space_parameter_count(task->space);
     for (size_t i = 0; i < knowledge->count; i++)
         knowledge->priors[i].choice = knowledge->choices + i * width;

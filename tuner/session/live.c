@@ -5,15 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/run.h"
 #include "cache/record/record_json.h"
+#include "runtime/bench/roofs.h"
+#include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
+#include "runtime/plan/contents.h"
 #include "runtime/plan/launch.h"
-
-/* So often, at least, does what is to be done meanwhile get its turn. */
-static const int sleep_limit_ms = 50;
 
 static const int race_min_rounds = 6;
 /* A race takes a tenth of what the search took, within these. */
@@ -22,6 +24,9 @@ static const double race_most_ms = 1500;
 /* And so much of what is left of the time: before its rounds it lines up, behind them outputs are
  * compared. */
 static const double within_end = 0.6;
+
+/* So often, at least, does what is to be done meanwhile get its turn. */
+static const int sleep_limit_ms = 50;
 
 static struct hn_live *live_of(const struct hn_backend *backend)
 {
@@ -43,7 +48,16 @@ static double weight_of(const struct hn_live *live, const struct hn_bindings *po
     return weight;
 }
 
-static void want_point(struct hn_live *live, uint64_t ticket, const struct hn_bindings *point,
+static void want(struct hn_live *live, uint64_t id, enum hn_rank rank, double weight,
+                 double patience_ms, const struct hn_source *source, struct hn_error *err)
+{
+    const struct hn_want want = {live->pool,        id,  rank, weight, patience_ms,
+                                 {.message = NULL}, NULL};
+    if (!hn_failed(err))
+        hn_compile_pool_ask(&want, source, live->architecture, err);
+}
+
+static void want_point(struct hn_live *live, uint64_t id, const struct hn_bindings *point,
                        enum hn_rank rank, double patience_ms, struct hn_error *err)
 {
     struct hn_source source;
@@ -55,31 +69,100 @@ static void want_point(struct hn_live *live, uint64_t ticket, const struct hn_bi
     hn_workers_lock(live->workers);
     if (hn_failed(err))
         return;
-    hn_compile_pool_ask(live->pool, ticket, &source, live->architecture, rank,
-                        weight_of(live, point), patience_ms, err);
+    want(live, id, rank, weight_of(live, point), patience_ms, &source, err);
     hn_source_finish(&source);
 }
 
-/* The numbers of compilations that belong to no ticket yet; live_setup.c counts down from
- * UINT64_MAX. */
-static uint64_t number_ahead(size_t ahead)
+/* What has to be compiled before the first evaluation, and belongs to no ticket; the numbers of
+ * what is compiled ahead follow. */
+enum own_job { OWN_SUPPORT, OWN_REFERENCE, OWN_DEFAULT, OWN_ROOFS, OWN_COUNT };
+
+static uint64_t number_of(size_t job)
 {
-    return UINT64_MAX - 1000 - (uint64_t)ahead;
+    return UINT64_MAX - job;
 }
 
-static void want_ahead(struct hn_live *live, const struct hn_device *device, struct hn_error *err)
+static void want_own(struct hn_live *live, enum own_job job, const struct hn_source *source,
+                     struct hn_error *err)
 {
-    const struct hn_task *task = live->base.task;
-    const struct hn_bindings *point = &live->options.ahead[live->ahead_count];
-    struct hn_record record;
-    struct hn_launch launch;
-    size_t number = live->ahead_count++;
-    hn_record_init(&record);
-    hn_launch_make_checked(task->plan, device, task->problem, point, &launch, &record, err);
-    if (record.outcome == HN_OUTCOME_OK)
-        want_point(live, number_ahead(number), point, HN_RANK_GUESSED, INFINITY, err);
-    hn_record_finish(&record);
-    hn_launch_finish(&launch);
+    want(live, number_of(job), HN_RANK_SETUP, 0, INFINITY, source, err);
+}
+
+/* Blocks for its image, unless that is the default point's, with which clocks are warmed up, and
+ * there is no time to wait for it. */
+static bool take_own(struct hn_live *live, enum own_job job, struct hn_image *image,
+                     struct hn_error *err)
+{
+    uint64_t id = number_of(job);
+    bool taken = false;
+    hn_image_init(image);
+    /* What is kept is there without anybody having to say so. */
+    if (!hn_failed(err))
+        hn_compile_pool_process(live->pool, err);
+    while (!hn_failed(err) && !(taken = hn_compile_pool_take(live->pool, &id, &id, image)) &&
+           !(job == OWN_DEFAULT && live->base.hurries))
+        hn_live_sleep(live, err);
+    /* It may have been wanted twice. */
+    hn_compile_pool_drop(live->pool, id);
+    return taken;
+}
+
+/* The same of one without which nothing goes on. */
+static void take_needed(struct hn_live *live, enum own_job job, const char *what,
+                        struct hn_image *image, struct hn_error *err)
+{
+    if (take_own(live, job, image, err) && image->outcome != HN_OUTCOME_OK)
+        hn_fail(err, HN_ERUN, "%s: %s", what, image->message);
+}
+
+static void start_support(struct hn_live *live, struct hn_error *err)
+{
+    char options[HN_SUPPORT_OPTIONS][24];
+    char *option_list[HN_SUPPORT_OPTIONS];
+    struct hn_template template = {.path = (char *)"hone/support.cu"};
+    const struct hn_source source = {.template = &template,
+                                     .text = (char *)hn_support_source,
+                                     .entries = (char **)hn_support_entries,
+                                     .entry_count = hn_support_entry_count,
+                                     .options = option_list,
+                                     .option_count = HN_SUPPORT_OPTIONS};
+    hn_support_options(live->base.task->plan, options);
+    for (size_t i = 0; i < HN_SUPPORT_OPTIONS; i++)
+        option_list[i] = options[i];
+    want_own(live, OWN_SUPPORT, &source, err);
+}
+
+static void start_reference(struct hn_live *live, const struct hn_bindings *depends,
+                            struct hn_error *err)
+{
+    struct hn_source source;
+    if (hn_failed(err) || !hn_reference_is_kernel(&live->base.task->plan->reference) ||
+        hn_task_reference_source(live->base.task, depends, &source, err) != HN_OK)
+        return;
+    want_own(live, OWN_REFERENCE, &source, err);
+    hn_source_finish(&source);
+}
+
+/* What is needed first comes first. */
+static void start_own(struct hn_live *live, struct hn_error *err)
+{
+    struct hn_task *task = live->base.task;
+    struct hn_bindings point, depends;
+    struct hn_source source;
+    if (hn_failed(err) || live->own_started)
+        return;
+    live->own_started = true;
+    hn_bindings_init(&depends);
+    hn_config_default_point(task->config, task->space, &point);
+    hn_task_depends(task, &point, &depends, err);
+    start_support(live, err);
+    start_reference(live, &depends, err);
+    if (!hn_failed(err) && hn_task_source(task, &point, &source, err) == HN_OK) {
+        want_own(live, OWN_DEFAULT, &source, err);
+        hn_source_finish(&source);
+    }
+    hn_bindings_finish(&depends);
+    hn_bindings_finish(&point);
 }
 
 /* The device is known only once the driver is up, a tenth of a second and more into a tune. Its
@@ -87,8 +170,9 @@ static void want_ahead(struct hn_live *live, const struct hn_device *device, str
  */
 static void start_ahead(struct hn_live *live, struct hn_error *err)
 {
+    const struct hn_task *task = live->base.task;
     struct hn_device device;
-    int guess = live->workers->lead->gpu->guess;
+    int guess = live->workers->lead->guess;
     if (hn_failed(err) || live->workers->lead->known || live->own_started || guess == 0 ||
         (live->options.ahead_count == 0 && !live->options.measures))
         return;
@@ -99,24 +183,20 @@ static void start_ahead(struct hn_live *live, struct hn_error *err)
         live->options.measures = false;
         return;
     }
-    hn_compile_pool_set(live->pool, HN_COMPILE_HEAVY_FIRST,
-                        live->options.any_order && live->options.ahead_is_all);
-    hn_live_start_own(live, err);
-    while (!hn_failed(err) && live->ahead_count < live->options.ahead_count)
-        want_ahead(live, &device, err);
-}
-
-/* The device is known: what was compiled for another architecture is thrown away. */
-static void check_ahead(struct hn_live *live)
-{
-    char architecture[sizeof live->architecture];
-    snprintf(architecture, sizeof architecture, "sm_%d", live->base.device.identity.capability);
-    if (live->own_started && strcmp(architecture, live->architecture) != 0) {
-        hn_compile_pool_forget(live->pool, HN_RANK_SETUP, false);
-        live->options.ahead_count = 0;
-        live->own_started = false;
+    live->pool->prefers_heavy = live->options.any_order && live->options.ahead_is_all;
+    start_own(live, err);
+    while (!hn_failed(err) && live->ahead_count < live->options.ahead_count) {
+        const struct hn_bindings *point = &live->options.ahead[live->ahead_count];
+        uint64_t id = number_of(OWN_COUNT + live->ahead_count++);
+        struct hn_record record;
+        struct hn_launch launch;
+        hn_record_init(&record);
+        hn_launch_make_checked(task->plan, &device, task->problem, point, &launch, &record, err);
+        if (record.outcome == HN_OUTCOME_OK)
+            want_point(live, id, point, HN_RANK_GUESSED, INFINITY, err);
+        hn_record_finish(&record);
+        hn_launch_finish(&launch);
     }
-    memcpy(live->architecture, architecture, sizeof architecture);
 }
 
 static void process_compilations(struct hn_live *live, struct hn_error *err)
@@ -124,206 +204,8 @@ static void process_compilations(struct hn_live *live, struct hn_error *err)
     if (hn_failed(err))
         return;
     if (live->base.all_asked)
-        hn_compile_pool_set(live->pool, HN_COMPILE_HEAVY_FIRST, live->options.any_order);
+        live->pool->prefers_heavy = live->options.any_order;
     hn_compile_pool_process(live->pool, err);
-}
-
-/* --- evaluations: asked for, answered, their times as the first card would have them -----------
- */
-
-void hn_live_flight_finish(struct hn_live_flight *flight)
-{
-    hn_bindings_finish(&flight->point);
-    hn_message_finish(&flight->message);
-    hn_record_finish(&flight->suspect);
-    *flight = (struct hn_live_flight){.ticket = 0};
-    hn_bindings_init(&flight->point);
-}
-
-/* 0: that of any evaluation. A window of joules comes on top: the idle GPU before it, and the
- * launches that were under way when its seconds were over. */
-static double limit_s(const struct hn_workers *workers, const struct hn_bench_request *request)
-{
-    const double idle_s = 5, trial_s = 300;
-    if (request->trial != HN_SUSPICION_NONE)
-        return trial_s;
-    double energy_s = hn_bench_asked(request->observe, "energy");
-    return energy_s > 0 ? 2 * workers->run_timeout_s + energy_s + idle_s : 0;
-}
-
-void hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card,
-                           struct hn_live_flight *flight, struct hn_error *err)
-{
-    struct hn_message sent;
-    /* What a time is held against is the first card's. */
-    struct hn_bench_request own = flight->request;
-    if (hn_failed(err))
-        return;
-    own.censor_us *= card->ratio;
-    json_object_set_new(flight->message.json, "request",
-                        hn_fields_to_json(&hn_bench_request_structure, &own));
-    /* In a process that has launched nothing of it. */
-    if (flight->request.trial != HN_SUSPICION_NONE)
-        hn_gpu_client_drop(card->card->gpu);
-    /* Somebody else may have to do it, or this card once more. */
-    if (hn_message_copy(&sent, &flight->message, err) != HN_OK ||
-        hn_gpu_client_request(card->card->gpu, &sent, limit_s(live->workers, &flight->request),
-                              err) != HN_OK)
-        return;
-    card->flight = *flight;
-    card->evaluating = true;
-    *flight = (struct hn_live_flight){.ticket = 0};
-    hn_bindings_init(&flight->point);
-}
-
-static void evaluate(struct hn_live *live, const struct hn_start *start, struct hn_error *err)
-{
-    struct hn_live_flight flight = {.ticket = start->ticket, .request = *start->request};
-    hn_bindings_init(&flight.point);
-    hn_live_ensure_reference(live, start->point, err);
-    /* What decides is measured on one card. */
-    struct hn_live_card *card = start->request->measure ? hn_live_card_idle(live) : live->lead;
-    hn_live_make_evaluation(start->point, start->image, start->request, &flight.message, err);
-    if (!hn_failed(err))
-        hn_bindings_copy(&flight.point, start->point, err);
-    if (card != NULL)
-        hn_live_card_evaluate(live, card, &flight, err);
-    else if (!hn_failed(err))
-        hn_live_return(live, &flight);
-    hn_live_flight_finish(&flight);
-}
-
-void hn_live_card_scale(const struct hn_live_card *card, struct hn_record *record)
-{
-    struct hn_timing *timing = &record->timing;
-    double *const times[] = {&timing->median_us, &timing->low_us, &timing->high_us,
-                             &timing->resolution_us, &timing->host_us};
-    if (card->card->host != NULL) {
-        snprintf(record->host, sizeof record->host, "%s", card->card->host_name);
-        snprintf(record->card, sizeof record->card, "%s", card->card->device.uuid);
-    }
-    if (card->ratio == 1)
-        return;
-    record->ratio = card->ratio;
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        *times[i] /= card->ratio;
-    for (size_t i = 0; timing->samples_us != NULL && i < timing->sample_count; i++)
-        timing->samples_us[i] /= card->ratio;
-}
-
-/* A failed device assertion is told in what the worker printed. */
-static void append_output(struct hn_record *record, const char *output)
-{
-    char *message;
-    if (record->message == NULL || output[0] == '\0')
-        return;
-    if (asprintf(&message, "%s%s", record->message, output) < 0)
-        hn_needed(NULL);
-    free(record->message);
-    record->message = message;
-}
-
-void hn_live_read_record(const struct hn_live_flight *flight, struct hn_gpu_result *result,
-                         struct hn_record *record, struct hn_error *err)
-{
-    hn_record_init(record);
-    if (hn_failed(err))
-        return;
-    if (result->end != HN_GPU_REPLY) {
-        hn_record_fail(record,
-                       result->end == HN_GPU_TIMEOUT ? HN_OUTCOME_RUN_TIMEOUT
-                                                     : HN_OUTCOME_WORKER_CRASH,
-                       "%s", result->text);
-        hn_bindings_copy(&record->point, &flight->point, err);
-        return;
-    }
-    hn_record_from_json(json_object_get(result->message.json, "record"), NULL, record, err);
-    hn_message_finish(&result->message);
-    if (!hn_failed(err) && !hn_bindings_equal(&record->point, &flight->point))
-        hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
-    if (!hn_failed(err))
-        append_output(record, result->text);
-}
-
-/* The first that the lead has measured in full. */
-static void keep_anchor(struct hn_live *live, struct hn_live_flight *flight,
-                        const struct hn_record *record, struct hn_error *err)
-{
-    struct hn_live_anchor *anchor = &live->anchors[live->anchor_count];
-    bool suits = live->workers->hosts != NULL && record->outcome == HN_OUTCOME_OK &&
-                 flight->request.measure && record->timing.median_us > 0;
-    live->lead_finished++;
-    if (!suits || live->anchor_count == HN_ANCHORS || live->lead->ratio != 1 ||
-        hn_bindings_copy(&anchor->point, &flight->point, err) != HN_OK)
-        return;
-    anchor->message = flight->message;
-    flight->message = (struct hn_message){0};
-    anchor->median_us = record->timing.median_us;
-    live->anchor_count++;
-}
-
-/* The record waits for what the trial says. */
-static void begin_trial(struct hn_live *live, struct hn_live_card *card, struct hn_record *record,
-                        struct hn_error *err)
-{
-    struct hn_live_flight flight = card->flight;
-    flight.suspect = *record;
-    flight.request = (struct hn_bench_request){.trial = record->suspicion};
-    card->flight = (struct hn_live_flight){.ticket = 0};
-    hn_record_init(record);
-    hn_live_card_evaluate(live, card, &flight, err);
-    hn_live_flight_finish(&flight);
-}
-
-/* Where the trial came to no end, it was the check that failed. */
-static void end_trial(struct hn_live *live, struct hn_live_flight *flight, struct hn_record *record)
-{
-    struct hn_record verdict = *record;
-    if (verdict.outcome == HN_OUTCOME_RUN_TIMEOUT || verdict.outcome == HN_OUTCOME_WORKER_CRASH) {
-        verdict.outcome = HN_OUTCOME_OK;
-        verdict.suspicion = HN_SUSPICION_CHECK_FAILED;
-    }
-    live->trials[verdict.suspicion]++;
-    *record = verdict;
-    if (flight->suspect.suspicion == HN_SUSPICION_NONE)
-        return;
-    *record = flight->suspect;
-    flight->suspect = (struct hn_record){.outcome = HN_OUTCOME_OK};
-    record->suspicion = verdict.suspicion;
-    if (verdict.outcome != HN_OUTCOME_OK)
-        hn_record_fail(record, verdict.outcome, "%s",
-                       verdict.message != NULL ? verdict.message : "failed");
-    hn_record_finish(&verdict);
-}
-
-bool hn_live_card_take(struct hn_live *live, struct hn_live_card *card,
-                       struct hn_gpu_result *result, struct hn_backend_event *event,
-                       struct hn_error *err)
-{
-    struct hn_live_flight *flight = &card->flight;
-    struct hn_record record;
-    bool tried = flight->request.trial != HN_SUSPICION_NONE;
-    hn_live_read_record(flight, result, &record, err);
-    if (!hn_failed(err) && !tried && record.suspicion >= HN_SUSPICION_CHECKED &&
-        record.outcome == HN_OUTCOME_OK) {
-        begin_trial(live, card, &record, err);
-        return false;
-    }
-    if (!hn_failed(err) && tried)
-        end_trial(live, flight, &record);
-    else if (!hn_failed(err) && card == live->lead)
-        keep_anchor(live, flight, &record, err);
-    if (hn_failed(err)) {
-        hn_record_finish(&record);
-        return false;
-    }
-    hn_live_card_scale(card, &record);
-    *event = (struct hn_backend_event){
-        .kind = HN_EVENT_EVALUATED, .ticket = flight->ticket, .record = record};
-    card->measured += flight->request.measure;
-    hn_live_flight_finish(flight);
-    card->evaluating = false;
-    return true;
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */
@@ -334,9 +216,9 @@ static void start_something(struct hn_backend *backend, const struct hn_start *s
     struct hn_live *live = live_of(backend);
     hn_workers_lock(live->workers);
     if (start->request != NULL) {
-        evaluate(live, start, err);
+        hn_live_evaluate(live, start, err);
     } else {
-        hn_compile_pool_set(live->pool, HN_COMPILE_KEEPS_SHARED, !backend->unshared);
+        live->pool->keeps_shared = !backend->unshared;
         want_point(live, start->ticket, start->point, HN_RANK_ASKED, start->patience_ms, err);
     }
     hn_workers_unlock(live->workers);
@@ -349,33 +231,20 @@ static void complete(struct hn_backend *backend, const struct hn_bindings *point
         hn_task_complete_image(backend->task, &backend->device, point, image, key, err);
 }
 
-static void process_lead(struct hn_live *live, struct hn_backend_event *event, struct hn_error *err)
-{
-    struct hn_gpu_result result;
-    struct hn_live_card *lead = live->lead;
-    if (hn_failed(err))
-        return;
-    if (hn_gpu_client_process(lead->card->gpu, &result, err) == HN_OK &&
-        result.end != HN_GPU_NOTHING)
-        hn_live_card_take(live, lead, &result, event, err);
-    hn_live_succeed(live, err);
-}
-
 /* One pass over all workers without blocking. */
 static void process(struct hn_live *live, struct hn_backend_event *event, struct hn_error *err)
 {
     hn_live_cards_move(live, err);
+    if (live->event_count == 0)
+        hn_live_lead_move(live, err);
     if (!hn_failed(err) && live->event_count > 0) {
         *event = live->events[0];
         live->event_count--;
         memmove(live->events, live->events + 1, live->event_count * sizeof *live->events);
         return;
     }
-    process_lead(live, event, err);
-    if (hn_failed(err) || event->kind != HN_EVENT_NONE)
-        return;
     process_compilations(live, err);
-    if (!hn_failed(err) && hn_compile_pool_take(live->pool, &event->ticket, &event->image))
+    if (!hn_failed(err) && hn_compile_pool_take(live->pool, NULL, &event->ticket, &event->image))
         event->kind = HN_EVENT_COMPILED;
 }
 
@@ -428,7 +297,220 @@ static void stop(struct hn_backend *backend)
     hn_workers_unlock(live->workers);
 }
 
-/* --- the race --------------------------------------------------------------------------------- */
+/* --- the bench -------------------------------------------------------------------------------- */
+
+/* "point" and "image" of a message. */
+static void add_variant(struct hn_message *message, const struct hn_bindings *point,
+                        const struct hn_image *image, struct hn_error *err)
+{
+    json_object_set_new(message->json, "point", hn_bindings_to_json(point));
+    if (!hn_failed(err))
+        hn_message_add_image(message, "image", image, err);
+}
+
+/* Data files are read where the card is: they have to be those that are here. */
+static void add_data(const struct hn_live *live, struct hn_message *bench, struct hn_error *err)
+{
+    const struct hn_task *task = live->base.task;
+    struct hn_plan_files files;
+    if (hn_failed(err) || live->workers->hosts == NULL)
+        return;
+    json_t *list = json_array();
+    hn_plan_list_files(task->plan, task->problem, &files, err);
+    for (size_t i = 0; i < files.count && !hn_failed(err); i++) {
+        const char *path = files.items[i].path;
+        struct hn_hash hash;
+        if (hn_data_file_hash(path, &hash, err) != HN_OK)
+            break;
+        /* Workers elsewhere are in other folders. */
+        char *folder = hn_needed(path[0] == '/' ? strdup("") : getcwd(NULL, 0));
+        json_array_append_new(list, json_pack("{s:s++, s:s}", "path", folder,
+                                              path[0] == '/' ? "" : "/", path, "hash", hash.hex));
+        free(folder);
+    }
+    hn_plan_files_finish(&files);
+    json_object_set_new(bench->json, "data", list);
+}
+
+static void set_up_bench(struct hn_live *live, struct hn_error *err)
+{
+    const struct hn_task *task = live->base.task;
+    struct hn_image support;
+    struct hn_message bench;
+    char what[80];
+    snprintf(what, sizeof what, "the support kernels do not compile for %s", live->architecture);
+    take_needed(live, OWN_SUPPORT, what, &support, err);
+    hn_message_init(&bench, "bench");
+    json_object_set_new(bench.json, "plan", hn_plan_to_json(task->plan));
+    json_object_set_new(bench.json, "problem", hn_bindings_to_json(task->problem));
+    json_object_set_new(bench.json, "regime", json_string(hn_regime_name(task->regime)));
+    json_object_set_new(bench.json, "seed", json_integer((json_int_t)live->options.seed));
+    add_data(live, &bench, err);
+    if (!hn_failed(err))
+        hn_message_add_image(&bench, "image", &support, err);
+    hn_live_set_up(live, &bench, NULL, err);
+    hn_image_finish(&support);
+}
+
+void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point,
+                              struct hn_error *err)
+{
+    struct hn_bindings depends;
+    struct hn_image image;
+    struct hn_message message;
+    if (hn_failed(err) || !hn_reference_is_kernel(&live->base.task->plan->reference) ||
+        hn_task_depends(live->base.task, point, &depends, err) != HN_OK)
+        return;
+    char *key = hn_needed(hn_bindings_text(&depends));
+    size_t known = 0;
+    while (known < live->reference_count && strcmp(live->references[known], key) != 0)
+        known++;
+    if (known == live->reference_count) {
+        start_reference(live, &depends, err);
+        take_needed(live, OWN_REFERENCE, "the reference does not compile", &image, err);
+        hn_message_init(&message, "reference");
+        add_variant(&message, &depends, &image, err);
+        hn_live_set_up(live, &message, NULL, err);
+        hn_image_finish(&image);
+        live->references =
+            hn_need_more(live->references, live->reference_count + 1, sizeof *live->references);
+        live->references[live->reference_count++] = key;
+        key = NULL;
+    }
+    free(key);
+    hn_bindings_finish(&depends);
+}
+
+/* --- variants --------------------------------------------------------------------------------- */
+
+void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_image *image,
+                             const struct hn_bench_request *request, struct hn_message *message,
+                             struct hn_error *err)
+{
+    hn_message_init(message, "evaluate");
+    json_object_set_new(message->json, "request",
+                        hn_fields_to_json(&hn_bench_request_structure, request));
+    add_variant(message, point, image, err);
+}
+
+/* Asks the lead for a record, and waits. */
+static void evaluate(struct hn_live *live, const struct hn_bindings *point,
+                     const struct hn_image *image, const struct hn_bench_request *request,
+                     struct hn_record *record, struct hn_error *err)
+{
+    struct hn_message message;
+    struct hn_gpu_result result;
+    hn_live_make_evaluation(point, image, request, &message, err);
+    hn_live_ask(live, &message, 0, &result, err);
+    hn_live_read_record(point, &result, record, err);
+}
+
+/* The number in the reply to a message, which is taken over; 0 where the worker ended. */
+static double ask_amount(struct hn_live *live, struct hn_message *message, const char *key,
+                         struct hn_error *err)
+{
+    struct hn_gpu_result result;
+    double amount = 0;
+    hn_live_ask(live, message, 60, &result, err);
+    if (hn_failed(err) || result.end != HN_GPU_REPLY)
+        return 0;
+    hn_message_amount(&result.message, key, &amount, err);
+    hn_message_finish(&result.message);
+    return amount;
+}
+
+/* Verifies the default point and warms up with it. A default that fails is an outcome that the
+ * search will meet; then the clocks warm up with the first variants instead. Returns the noise,
+ * where that is asked for. */
+static double warm_up(struct hn_live *live, const struct hn_bindings *point,
+                      const struct hn_image *image, bool asks_noise, struct hn_error *err)
+{
+    const struct hn_bench_request request = {.verify = true};
+    struct hn_message message;
+    struct hn_record record;
+    evaluate(live, point, image, &request, &record, err);
+    bool fine = !hn_failed(err) && record.outcome == HN_OUTCOME_OK;
+    hn_record_finish(&record);
+    if (!fine)
+        return 0;
+    hn_message_init(&message, "warm_up");
+    json_object_set_new(message.json, "stays_warm", json_boolean(live->options.stays_warm));
+    json_object_set_new(message.json, "noise", json_boolean(asks_noise));
+    add_variant(&message, point, image, err);
+    /* For other cards. */
+    if (!hn_failed(err) && live->workers->hosts != NULL && asks_noise) {
+        hn_message_finish(&live->warm);
+        hn_message_copy(&live->warm, &message, err);
+    }
+    return ask_amount(live, &message, "noise", err);
+}
+
+static double copy_rate(struct hn_live *live, double bytes, struct hn_error *err)
+{
+    double gb_per_s = 0;
+    if (hn_failed(err))
+        return 0;
+    do {
+        struct hn_message message;
+        hn_message_init(&message, "copy_bandwidth");
+        json_object_set_new(message.json, "bytes", json_integer((json_int_t)bytes));
+        gb_per_s = ask_amount(live, &message, "gb_per_s", err);
+    } while (hn_live_succeed(live, err));
+    return gb_per_s;
+}
+
+static void measure(struct hn_live *live, struct hn_run *run, struct hn_error *err)
+{
+    const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
+    struct hn_racer *variant = run->racers;
+    struct hn_record *record = &variant->record;
+    hn_live_ensure_reference(live, variant->point, err);
+    if (!hn_failed(err) && run->anew) {
+        /* A process that ends and one that starts are waited for: neither is Hone's own overhead.
+         */
+        hn_meter_begin(&live->workers->working, hn_now_ms());
+        hn_card_drop(live->workers->lead);
+        warm_up(live, variant->point, variant->image, false, err);
+        hn_meter_end(&live->workers->working, hn_now_ms());
+    }
+    evaluate(live, variant->point, variant->image, &request, record, err);
+    if (hn_failed(err))
+        return;
+    hn_live_card_scale(live->workers->lead, record);
+    if (record->outcome != HN_OUTCOME_OK || !run->anew || live->base.task->plan->pipeline != NULL)
+        return;
+    /* A megabyte takes about a microsecond; powers of two, so that it is as much another time. */
+    double log2_bytes = floor(log2(record->timing.median_us * 1e6));
+    record->timing.copy_gb_per_s = copy_rate(live, exp2(fmin(fmax(log2_bytes, 20), 28)), err);
+}
+
+static double prepare(struct hn_live *live, struct hn_error *err)
+{
+    const struct hn_task *task = live->base.task;
+    struct hn_bindings point;
+    struct hn_image image;
+    double noise = 0;
+    hn_config_default_point(task->config, task->space, &point);
+    start_own(live, err);
+    set_up_bench(live, err);
+    hn_live_ensure_reference(live, &point, err);
+    if (take_own(live, OWN_DEFAULT, &image, err) && image.outcome == HN_OUTCOME_OK &&
+        hn_task_check_default(task, &point, &image, err) == HN_OK) {
+        do
+            noise = warm_up(live, &point, &image, true, err);
+        while (hn_live_succeed(live, err));
+    }
+    hn_image_finish(&image);
+    hn_bindings_finish(&point);
+    live->prepared = !hn_failed(err);
+    if (live->prepared)
+        live->workers->lead->state = HN_CARD_READY;
+    /* By now the first points have been asked for. */
+    hn_compile_pool_forget(live->pool, HN_RANK_GUESSED, false);
+    return noise;
+}
+
+/* --- the race, and all that is run ------------------------------------------------------------ */
 
 static void make_race(const struct hn_run *run, double budget_ms, struct hn_message *message)
 {
@@ -485,7 +567,7 @@ static void race_once(struct hn_live *live, const struct hn_run *run, struct hn_
     hn_message_finish(&ended.message);
     /* Where another card leads than at first: as of the first. */
     for (size_t i = 0; !hn_failed(err) && i < run->racer_count; i++)
-        hn_live_card_scale(live->lead, &run->racers[i].record);
+        hn_live_card_scale(live->workers->lead, &run->racers[i].record);
 }
 
 static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)
@@ -494,7 +576,6 @@ static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)
     hn_message_init(&message, "reseed");
     json_object_set_new(message.json, "seed", json_integer((json_int_t)seed));
     hn_live_set_up(live, &message, "reseed", err);
-    hn_message_finish(&message);
 }
 
 static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err)
@@ -505,7 +586,7 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     hn_workers_lock(live->workers);
     switch (run->kind) {
     case HN_RUN_PREPARE:
-        run->noise = hn_live_prepare(live, err);
+        run->noise = prepare(live, err);
         break;
     case HN_RUN_RESEED:
         reseed(live, run->seed, err);
@@ -516,13 +597,51 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
         while (hn_live_succeed(live, err));
         break;
     case HN_RUN_MEASURE:
-        hn_live_measure(live, run, err);
+        measure(live, run, err);
         break;
     case HN_RUN_COPY:
-        run->gb_per_s = hn_live_copy_rate(live, run->bytes, err);
+        run->gb_per_s = copy_rate(live, run->bytes, err);
         break;
     }
     hn_workers_unlock(live->workers);
+}
+
+/* --- roofs ------------------------------------------------------------------------------------ */
+
+enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs *roofs,
+                                     struct hn_error *err)
+{
+    struct hn_live *live = live_of(backend);
+    struct hn_template template = {.path = (char *)"hone/roofs.cu"};
+    const struct hn_source source = {.template = &template,
+                                     .arch_specific = true,
+                                     .text = (char *)hn_roofs_source,
+                                     .entries = (char **)hn_roofs_entries,
+                                     .entry_count = hn_roofs_entry_count};
+    bool answered;
+    hn_error_init(err);
+    hn_workers_lock(live->workers);
+    do {
+        struct hn_image image;
+        struct hn_message message;
+        struct hn_gpu_result result;
+        want_own(live, OWN_ROOFS, &source, err);
+        take_own(live, OWN_ROOFS, &image, err);
+        hn_message_init(&message, "roofs");
+        if (!hn_failed(err))
+            hn_message_add_image(&message, "image", &image, err);
+        hn_live_ask(live, &message, 60, &result, err);
+        /* Without an answer there is nothing to judge the card by. */
+        answered = !hn_failed(err) && result.end == HN_GPU_REPLY;
+        if (answered)
+            hn_roofs_from_json(json_object_get(result.message.json, "roofs"), roofs, err);
+        else if (!hn_failed(err))
+            hn_fail(err, HN_ERUN, "the GPU's worker ended while the roofs were measured");
+        hn_message_finish(&result.message);
+        hn_image_finish(&image);
+    } while (answered && hn_live_succeed(live, err));
+    hn_workers_unlock(live->workers);
+    return err->status;
 }
 
 /* --- how it does ------------------------------------------------------------------------------ */
@@ -533,7 +652,7 @@ static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_ba
     hn_workers_lock(live->workers);
     /* To choose from, where the order is free. */
     size_t wanted = (size_t)hn_compile_pool_jobs(live->pool) * (live->options.any_order ? 4 : 2);
-    size_t unfinished = hn_compile_pool_unfinished(live->pool);
+    size_t unfinished = live->pool->unfinished;
     *state = (struct hn_backend_state){
         .room = unfinished < wanted ? wanted - unfinished : 0,
         .idle = live->returned_count == 0 && hn_live_card_idle(live) != NULL,
@@ -544,14 +663,6 @@ static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_ba
     hn_workers_unlock(live->workers);
 }
 
-static struct hn_health seen_health(const struct hn_workers *workers)
-{
-    struct hn_health health = {0};
-    for (size_t i = 0; i < workers->card_count; i++)
-        hn_health_add(&health, &workers->cards[i]->gpu->health);
-    return health;
-}
-
 static void read_usage(const struct hn_live *live, struct hn_usage *usage)
 {
     struct hn_workers *workers = live->workers;
@@ -559,19 +670,20 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
     struct hn_compile_load load = hn_compile_pool_load(live->pool, now);
     *usage = (struct hn_usage){
         .under_way = load.own,
-        .compiled = hn_compile_pool_pending(live->pool) - hn_compile_pool_unfinished(live->pool),
+        .compiled = live->pool->pending - live->pool->unfinished,
         .longest_s = load.longest_ms / 1e3,
         .cores_busy = load.busy > 0 && load.busy >= hn_compile_pool_jobs(live->pool),
-        .compile_cpu_s = load.cpu_ms / 1e3,
-        .compile_wall_s = hn_meter_total_ms(&hn_compile_pool_client(live->pool)->meter, now) / 1e3,
+        .compile_cpu_s = live->pool->cpu_ms / 1e3,
+        .compile_wall_s = hn_meter_total_ms(&live->pool->meter, now) / 1e3,
         .gpu_busy_s = hn_meter_total_ms(&workers->on_cards, now) / 1e3,
         .working_s = hn_meter_total_ms(&workers->working, now) / 1e3,
-        .holder = hn_gpu_client_holder(workers->lead->gpu),
-        .health = seen_health(workers),
+        .holder = hn_card_holder(workers->lead),
         .trials = live->trials,
         .on_gpu = &workers->on_gpu,
         .compiling = &workers->compiling,
     };
+    for (size_t i = 0; i < workers->card_count; i++)
+        hn_health_add(&usage->health, &workers->cards[i]->health);
 }
 
 static void usage(const struct hn_backend *backend, struct hn_usage *usage)
@@ -612,52 +724,44 @@ static const struct hn_backend_kind live_kind = {
     .usage = usage,
 };
 
-static void take_lead(struct hn_live *live)
-{
-    live->lead = live->cards;
-    while (live->lead->card != live->workers->lead)
-        live->lead++;
-}
-
-static void find_nvrtc(struct hn_live *live, char version[16], struct hn_error *err)
-{
-    while (!hn_failed(err) && !hn_compile_pool_nvrtc(live->pool, version)) {
-        hn_compile_pool_start(live->pool, 1, err);
-        process_compilations(live, err);
-        if (!hn_compile_pool_nvrtc(live->pool, version))
-            hn_live_sleep(live, err);
-    }
-}
-
 enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
                                const struct hn_live_options *options, struct hn_backend **backend,
                                struct hn_error *err)
 {
-    char nvrtc[16];
+    char nvrtc[16], architecture[16];
     hn_error_init(err);
     hn_workers_lock(workers);
     hn_workers_leave(workers);
-    hn_compile_pool_set(workers->pool, HN_COMPILE_HEAVY_FIRST, false);
+    workers->pool->prefers_heavy = false;
     struct hn_live *live = hn_need(1, sizeof *live);
     live->base = (struct hn_backend){.kind = &live_kind, .task = task, .end_ms = options->end_ms};
     live->options = *options;
     live->workers = workers;
     live->pool = workers->pool;
     live->started_ms = hn_now_ms();
-    hn_live_cards_add(live);
-    take_lead(live);
     read_usage(live, &live->before);
-    while (!hn_workers_open_lead(workers, err) && !hn_failed(err)) {
+    while (!hn_workers_open_lead(workers, err) && !hn_failed(err))
         hn_live_sleep(live, err);
-        take_lead(live);
-    }
     if (!hn_failed(err)) {
-        take_lead(live);
         hn_workers_find_cards(workers);
         live->base.device = workers->lead->device;
-        check_ahead(live);
+        snprintf(architecture, sizeof architecture, "sm_%d", live->base.device.identity.capability);
+        /* What was compiled for another architecture is thrown away. */
+        if (live->own_started && strcmp(architecture, live->architecture) != 0) {
+            hn_compile_pool_forget(live->pool, HN_RANK_SETUP, false);
+            live->options.ahead_count = 0;
+            live->own_started = false;
+        }
+        memcpy(live->architecture, architecture, sizeof architecture);
     }
-    find_nvrtc(live, nvrtc, err);
+    const char *said = hn_compile_pool_nvrtc(live->pool);
+    while (!hn_failed(err) && said[0] == '\0') {
+        hn_compile_pool_start(live->pool, 1, err);
+        process_compilations(live, err);
+        if (said[0] == '\0')
+            hn_live_sleep(live, err);
+    }
+    memcpy(nvrtc, said, sizeof nvrtc);
     hn_workers_unlock(workers);
     if (!hn_failed(err) && task->config->plan->compiler == HN_COMPILER_NVCC)
         hn_nvcc_version(nvrtc, err);

@@ -5,41 +5,8 @@
 #include "tuner/session/backend.h"
 #include "tuner/workers/workers.h"
 
-/* The backend of worker processes, shared by live.c (the loop, evaluations, the race), live_setup.c (bench, references, warm clocks)
- * and live_cards.c (several cards). Functions that take an err and return nothing are sticky. */
-enum { HN_ANCHORS = 3 };
-
-/* What a card is at. The lead is ready once the backend is prepared; others follow it. */
-enum hn_live_card_state {
-    HN_CARD_NEW,
-    HN_CARD_OPENING,
-    HN_CARD_VERIFYING, /* the default point, with which it warms up */
-    HN_CARD_WARMING,
-    HN_CARD_ANCHORING, /* measures what the lead has measured */
-    HN_CARD_READY,
-    HN_CARD_OUT, /* of no use for this problem */
-};
-
-/* A point on its way through a card. */
-struct hn_live_flight {
-    uint64_t ticket;
-    struct hn_bindings point;
-    struct hn_bench_request request; /* as of the first card */
-    struct hn_message message;
-    struct hn_record suspect; /* while its trial is held: what it will be if it is acquitted */
-};
-
-struct hn_live_card {
-    struct hn_card *card;
-    enum hn_live_card_state state;
-    bool evaluating;
-    struct hn_live_flight flight; /* of what it evaluates */
-    size_t anchor;                /* measured so many */
-    double ratios[HN_ANCHORS];
-    size_t ratio_count;
-    double ratio; /* how much longer it takes than the first */
-    uint64_t measured;
-};
+/* The backend of worker processes, shared by live.c (the loop, bench, references, warm clocks, and all that is run while the caller
+ * waits) and live_cards.c (evaluations, and several cards). Functions that take an err and return nothing are sticky. */
 
 /* What the lead has measured in full, for the others to be held against. */
 struct hn_live_anchor {
@@ -53,16 +20,13 @@ struct hn_live {
     struct hn_live_options options;
     struct hn_workers *workers;
     struct hn_compile_pool *pool; /* of the workers */
-    struct hn_live_card cards[HN_CARDS_MOST]; /* those of the workers, in their order */
-    size_t card_count;
-    struct hn_live_card *lead;
     bool prepared;
     bool ends; /* what is done while a card is waited for failed: no fault of the card's */
     struct hn_message warm; /* the default point, with which cards warm up; json NULL: it is of no use */
     struct hn_live_anchor anchors[HN_ANCHORS];
     size_t anchor_count;
     uint64_t lead_finished;          /* points, to know when no more anchors are waited for */
-    struct hn_live_flight *returned; /* from cards that were lost: to be given to others */
+    struct hn_card_job *returned; /* from cards that were lost: to be given to others */
     size_t returned_count;
     struct hn_card_usage usages[HN_CARDS_MOST];
     struct hn_backend_event *events; /* of other cards than the lead's, not taken yet */
@@ -81,51 +45,37 @@ struct hn_live {
 /* live.c. Waits a while for the workers; compilations go on, and what the owner wants to do meanwhile is done. HN_EINTERRUPTED: a
  * signal came or the time is up. */
 void hn_live_sleep(struct hn_live *live, struct hn_error *err);
-/* Starts an evaluation, which the card takes over. */
-void hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card, struct hn_live_flight *flight, struct hn_error *err);
-/* What came of it: false: nothing yet. */
-bool hn_live_card_take(struct hn_live *live, struct hn_live_card *card, struct hn_gpu_result *result,
-                       struct hn_backend_event *event, struct hn_error *err);
-/* The record of an answer, or of how the worker ended. The result is finished. */
-void hn_live_read_record(const struct hn_live_flight *flight, struct hn_gpu_result *result, struct hn_record *record,
-                         struct hn_error *err);
-/* Times as of the first card. */
-void hn_live_card_scale(const struct hn_live_card *card, struct hn_record *record);
-void hn_live_flight_finish(struct hn_live_flight *flight); /* empty then */
-
-/* live_cards.c. Looks for cards, and moves all but the lead on without blocking; what they evaluated becomes events. */
-void hn_live_cards_move(struct hn_live *live, struct hn_error *err);
-void hn_live_cards_finish(struct hn_live *live);
-/* A card that can evaluate now, the lead first; NULL: there is none. */
-struct hn_live_card *hn_live_card_idle(struct hn_live *live);
-bool hn_live_cards_quiet(const struct hn_live *live);
-/* Takes over the workers' cards that are not known here yet. */
-void hn_live_cards_add(struct hn_live *live);
-/* Whoever is free next starts it; it is taken over. */
-void hn_live_return(struct hn_live *live, struct hn_live_flight *flight);
-/* What the lead was asked failed, or its answer is of no use, as err says: where there is another card, that leads from now on (true,
- * and err is empty again), and the lead is left out. */
-bool hn_live_succeed(struct hn_live *live, struct hn_error *err);
-/* Fills in live->usages, and returns how many there are: none where all is of this process. */
-size_t hn_live_cards_usage(struct hn_live *live);
-/* All cards are set up with it before their next request. */
-void hn_live_set_up(struct hn_live *live, const struct hn_message *message, const char *replaces, struct hn_error *err);
-/* The lead's worker is set up meanwhile, as far as that goes without blocking. */
-void hn_live_set_up_lead(struct hn_live *live, struct hn_error *err);
-/* Asks the lead and waits; where it is lost for good, whoever leads then. The message is taken over. */
-void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, struct hn_gpu_result *result,
-                 struct hn_error *err);
-
-/* live_setup.c. Starts all that has to be compiled before the first evaluation, unless it was. */
-void hn_live_start_own(struct hn_live *live, struct hn_error *err);
-double hn_live_prepare(struct hn_live *live, struct hn_error *err); /* returns the noise */
-void hn_live_measure(struct hn_live *live, struct hn_run *run, struct hn_error *err);
 /* Makes sure that the bench has the reference for this point. */
 void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point, struct hn_error *err);
 /* The message that asks the bench for a record. */
 void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_image *image,
                              const struct hn_bench_request *request, struct hn_message *message, struct hn_error *err);
-/* GB/s of a memcpy. */
-double hn_live_copy_rate(struct hn_live *live, double bytes, struct hn_error *err);
+
+/* live_cards.c. Evaluations become events. */
+void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct hn_error *err);
+/* The record of an answer, or of how the worker ended. The result is finished. */
+void hn_live_read_record(const struct hn_bindings *point, struct hn_gpu_result *result, struct hn_record *record,
+                         struct hn_error *err);
+/* Times as of the first card. */
+void hn_live_card_scale(const struct hn_card *card, struct hn_record *record);
+/* Looks for cards, and moves all but the lead on without blocking; moves the lead. */
+void hn_live_cards_move(struct hn_live *live, struct hn_error *err);
+void hn_live_lead_move(struct hn_live *live, struct hn_error *err);
+/* The lead's worker is set up meanwhile, as far as that goes without blocking. */
+void hn_live_set_up_lead(struct hn_live *live, struct hn_error *err);
+void hn_live_cards_finish(struct hn_live *live);
+/* A card that can evaluate now, the lead first; NULL: there is none. */
+struct hn_card *hn_live_card_idle(struct hn_live *live);
+bool hn_live_cards_quiet(const struct hn_live *live);
+/* What the lead was asked failed, or its answer is of no use, as err says: where there is another card, that leads from now on (true,
+ * and err is empty again), and the lead is left out. */
+bool hn_live_succeed(struct hn_live *live, struct hn_error *err);
+/* Fills in live->usages, and returns how many there are: none where all is of this process. */
+size_t hn_live_cards_usage(struct hn_live *live);
+/* All cards are set up with it, which is taken over, before their next request. */
+void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char *replaces, struct hn_error *err);
+/* Asks the lead and waits; where it is lost for good, whoever leads then. The message is taken over. */
+void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, struct hn_gpu_result *result,
+                 struct hn_error *err);
 
 #endif

@@ -8,10 +8,10 @@
 #include "cache/record/record_json.h"
 #include "tuner/session/live.h"
 
-/* Several cards of one model. The lead is set up first and measures; the others are opened, set up
- * with the same messages, warm up with the default point, measure what the lead has measured (the
- * anchors), and then take points like the lead. Their times are brought to the lead's by the median
- * ratio over the anchors. */
+/* Evaluations, and several cards of one model. The lead is set up first and measures; the others
+ * are opened, set up with the same messages, warm up with the default point, measure what the lead
+ * has measured (the anchors), and then take points like the lead. Their times are brought to the
+ * lead's by the median ratio over the anchors. */
 
 /* After so many points of the lead no more anchors are waited for. */
 enum { ANCHORS_WITHIN = 8 };
@@ -25,10 +25,8 @@ static const double lone_spread = 0.02;
 
 void hn_live_cards_finish(struct hn_live *live)
 {
-    for (size_t i = 0; i < live->card_count; i++)
-        hn_live_flight_finish(&live->cards[i].flight);
     for (size_t i = 0; i < live->returned_count; i++)
-        hn_live_flight_finish(&live->returned[i]);
+        hn_card_job_finish(&live->returned[i]);
     for (size_t i = 0; i < live->event_count; i++)
         hn_backend_event_finish(&live->events[i]);
     for (size_t i = 0; i < live->anchor_count; i++) {
@@ -40,36 +38,234 @@ void hn_live_cards_finish(struct hn_live *live)
     free(live->events);
 }
 
-void hn_live_return(struct hn_live *live, struct hn_live_flight *flight)
+/* --- evaluations ------------------------------------------------------------------------------ */
+
+/* The message stays: somebody else may have to do it, or this card once more. */
+static void ask(struct hn_card *card, const struct hn_message *message, const char *type,
+                const struct hn_bench_request *request, double timeout_s, struct hn_error *err)
+{
+    struct hn_message copy;
+    if (hn_failed(err) || hn_message_copy(&copy, message, err) != HN_OK)
+        return;
+    /* The JSON of a copy is the original's. */
+    json_t *json = json_copy(copy.json);
+    json_decref(copy.json);
+    copy.json = json;
+    json_object_set_new(json, "type", json_string(type));
+    if (request != NULL)
+        json_object_set_new(json, "request",
+                            hn_fields_to_json(&hn_bench_request_structure, request));
+    hn_card_request(card, &copy, timeout_s, err);
+    hn_message_finish(&copy);
+}
+
+/* 0: that of any evaluation. A window of joules comes on top: the idle GPU before it, and the
+ * launches that were under way when its seconds were over. */
+static double limit_s(const struct hn_workers *workers, const struct hn_bench_request *request)
+{
+    const double idle_s = 5, trial_s = 300;
+    if (request->trial != HN_SUSPICION_NONE)
+        return trial_s;
+    double energy_s = hn_bench_asked(request->observe, "energy");
+    return energy_s > 0 ? 2 * workers->run_timeout_s + energy_s + idle_s : 0;
+}
+
+/* Moves it, and leaves an empty one. */
+static struct hn_card_job take_job(struct hn_card_job *job)
+{
+    struct hn_card_job taken = *job;
+    *job = (struct hn_card_job){.ticket = 0};
+    hn_bindings_init(&job->point);
+    return taken;
+}
+
+/* Whoever is free next starts it; it is taken over. */
+static void hand_back(struct hn_live *live, struct hn_card_job *job)
 {
     live->returned = hn_need_more(live->returned, live->returned_count + 1, sizeof *live->returned);
-    live->returned[live->returned_count++] = *flight;
-    *flight = (struct hn_live_flight){.ticket = 0};
-    hn_bindings_init(&flight->point);
+    live->returned[live->returned_count++] = take_job(job);
 }
 
-static void give_back(struct hn_live *live, struct hn_live_card *card)
+/* Starts an evaluation, which the card takes over. */
+static void begin_evaluation(struct hn_live *live, struct hn_card *card, struct hn_card_job *job,
+                             struct hn_error *err)
 {
+    /* What a time is held against is the first card's. */
+    struct hn_bench_request own = job->request;
+    if (hn_failed(err))
+        return;
+    own.censor_us *= card->ratio;
+    /* In a process that has launched nothing of it. */
+    if (own.trial != HN_SUSPICION_NONE)
+        hn_card_drop(card);
+    ask(card, &job->message, "evaluate", &own, limit_s(live->workers, &own), err);
+    if (hn_failed(err))
+        return;
+    card->job = take_job(job);
+    card->evaluating = true;
+}
+
+void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct hn_error *err)
+{
+    struct hn_card_job job = {.ticket = start->ticket, .request = *start->request};
+    hn_bindings_init(&job.point);
+    hn_live_ensure_reference(live, start->point, err);
+    /* What decides is measured on one card. */
+    struct hn_card *card = start->request->measure ? hn_live_card_idle(live) : live->workers->lead;
+    hn_live_make_evaluation(start->point, start->image, start->request, &job.message, err);
+    if (!hn_failed(err))
+        hn_bindings_copy(&job.point, start->point, err);
+    if (card != NULL)
+        begin_evaluation(live, card, &job, err);
+    else if (!hn_failed(err))
+        hand_back(live, &job);
+    hn_card_job_finish(&job);
+}
+
+void hn_live_card_scale(const struct hn_card *card, struct hn_record *record)
+{
+    struct hn_timing *timing = &record->timing;
+    double *const times[] = {&timing->median_us, &timing->low_us, &timing->high_us,
+                             &timing->resolution_us, &timing->host_us};
+    if (card->host != NULL) {
+        snprintf(record->host, sizeof record->host, "%s", card->host_name);
+        snprintf(record->card, sizeof record->card, "%s", card->device.uuid);
+    }
+    if (card->ratio == 1)
+        return;
+    record->ratio = card->ratio;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        *times[i] /= card->ratio;
+    for (size_t i = 0; timing->samples_us != NULL && i < timing->sample_count; i++)
+        timing->samples_us[i] /= card->ratio;
+}
+
+void hn_live_read_record(const struct hn_bindings *point, struct hn_gpu_result *result,
+                         struct hn_record *record, struct hn_error *err)
+{
+    char *message = NULL;
+    hn_record_init(record);
+    if (hn_failed(err))
+        return;
+    if (result->end != HN_GPU_REPLY) {
+        hn_record_fail(record,
+                       result->end == HN_GPU_TIMEOUT ? HN_OUTCOME_RUN_TIMEOUT
+                                                     : HN_OUTCOME_WORKER_CRASH,
+                       "%s", result->text);
+        hn_bindings_copy(&record->point, point, err);
+        return;
+    }
+    hn_record_from_json(json_object_get(result->message.json, "record"), NULL, record, err);
+    hn_message_finish(&result->message);
+    if (!hn_failed(err) && !hn_bindings_equal(&record->point, point))
+        hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
+    /* A failed device assertion is told in what the worker printed. */
+    if (hn_failed(err) || record->message == NULL || result->text[0] == '\0')
+        return;
+    if (asprintf(&message, "%s%s", record->message, result->text) < 0)
+        hn_needed(NULL);
+    free(record->message);
+    record->message = message;
+}
+
+/* The first that the lead has measured in full. */
+static void keep_anchor(struct hn_live *live, struct hn_card_job *job,
+                        const struct hn_record *record, struct hn_error *err)
+{
+    struct hn_live_anchor *anchor = &live->anchors[live->anchor_count];
+    bool suits = live->workers->hosts != NULL && record->outcome == HN_OUTCOME_OK &&
+                 job->request.measure && record->timing.median_us > 0;
+    live->lead_finished++;
+    if (!suits || live->anchor_count == HN_ANCHORS || live->workers->lead->ratio != 1 ||
+        hn_bindings_copy(&anchor->point, &job->point, err) != HN_OK)
+        return;
+    anchor->message = job->message;
+    job->message = (struct hn_message){0};
+    anchor->median_us = record->timing.median_us;
+    live->anchor_count++;
+}
+
+/* The record waits for what the trial says. */
+static void begin_trial(struct hn_live *live, struct hn_card *card, struct hn_record *record,
+                        struct hn_error *err)
+{
+    struct hn_card_job job = take_job(&card->job);
+    job.suspect = *record;
+    job.request = (struct hn_bench_request){.trial = record->suspicion};
+    begin_evaluation(live, card, &job, err);
+    hn_card_job_finish(&job);
+}
+
+/* Where the trial came to no end, it was the check that failed. */
+static void end_trial(struct hn_live *live, struct hn_card_job *job, struct hn_record *record)
+{
+    struct hn_record verdict = *record;
+    if (verdict.outcome == HN_OUTCOME_RUN_TIMEOUT || verdict.outcome == HN_OUTCOME_WORKER_CRASH) {
+        verdict.outcome = HN_OUTCOME_OK;
+        verdict.suspicion = HN_SUSPICION_CHECK_FAILED;
+    }
+    live->trials[verdict.suspicion]++;
+    *record = verdict;
+    if (job->suspect.suspicion == HN_SUSPICION_NONE)
+        return;
+    *record = job->suspect;
+    job->suspect = (struct hn_record){.outcome = HN_OUTCOME_OK};
+    record->suspicion = verdict.suspicion;
+    if (verdict.outcome != HN_OUTCOME_OK)
+        hn_record_fail(record, verdict.outcome, "%s",
+                       verdict.message != NULL ? verdict.message : "failed");
+    hn_record_finish(&verdict);
+}
+
+/* It becomes an event, unless there is a trial first. */
+static void take_evaluated(struct hn_live *live, struct hn_card *card, struct hn_gpu_result *result,
+                           struct hn_error *err)
+{
+    struct hn_card_job *job = &card->job;
+    struct hn_record record;
+    bool tried = job->request.trial != HN_SUSPICION_NONE;
+    hn_live_read_record(&job->point, result, &record, err);
+    if (!hn_failed(err) && !tried && record.suspicion >= HN_SUSPICION_CHECKED &&
+        record.outcome == HN_OUTCOME_OK) {
+        begin_trial(live, card, &record, err);
+        return;
+    }
+    if (!hn_failed(err) && tried)
+        end_trial(live, job, &record);
+    else if (!hn_failed(err) && card == live->workers->lead)
+        keep_anchor(live, job, &record, err);
+    if (hn_failed(err)) {
+        hn_record_finish(&record);
+        return;
+    }
+    hn_live_card_scale(card, &record);
+    live->events = hn_need_more(live->events, live->event_count + 1, sizeof *live->events);
+    live->events[live->event_count++] = (struct hn_backend_event){
+        .kind = HN_EVENT_EVALUATED, .ticket = job->ticket, .record = record};
+    card->measured += job->request.measure;
+    hn_card_job_finish(job);
     card->evaluating = false;
-    hn_live_return(live, &card->flight);
 }
 
-static bool is_lost(const struct hn_live_card *card)
+/* --- who leads -------------------------------------------------------------------------------- */
+
+static void give_back(struct hn_live *live, struct hn_card *card)
 {
-    struct hn_host_view view;
-    if (card->card->host == NULL)
-        return false;
-    if (card->card->refusal[0] != '\0')
-        return true;
-    hn_host_look(card->card->host, &view);
-    return view.state == HN_HOST_OUT;
+    if (card->evaluating)
+        hand_back(live, &card->job);
+    card->evaluating = false;
+}
+
+static bool is_lost(const struct hn_card *card)
+{
+    return card->host != NULL && (card->refusal[0] != '\0' || hn_card_is_left_out(card));
 }
 
 /* Why a device can not measure beside the lead's; NULL: it can. */
-static const char *find_mismatch(const struct hn_live *live, const struct hn_live_card *card,
+static const char *find_mismatch(const struct hn_live *live, const struct hn_card *card,
                                  char text[400])
 {
-    const struct hn_device *device = &card->card->device;
+    const struct hn_device *device = &card->device;
     const struct hn_device *lead = &live->base.device;
     if (!hn_device_identity_equal(&device->identity, &lead->identity)) {
         snprintf(text, 400,
@@ -83,44 +279,42 @@ static const char *find_mismatch(const struct hn_live *live, const struct hn_liv
                  lead->driver);
         return text;
     }
-    for (size_t i = 0; i < live->card_count; i++) {
-        const struct hn_live_card *other = &live->cards[i];
-        if (other == card || !other->card->known || other->state == HN_CARD_OUT ||
-            strcmp(other->card->device.uuid, device->uuid) != 0)
+    for (size_t i = 0; i < live->workers->card_count; i++) {
+        const struct hn_card *other = live->workers->cards[i];
+        if (other == card || !other->known || other->state == HN_CARD_OUT ||
+            strcmp(other->device.uuid, device->uuid) != 0)
             continue;
-        snprintf(text, 400, "it is named twice: it is a card of host %.63s too",
-                 other->card->host_name);
+        snprintf(text, 400, "it is named twice: it is a card of host %.63s too", other->host_name);
         return text;
     }
     return NULL;
 }
 
 /* It is of no use for this problem; others take what it was at. */
-static void give_up(struct hn_live *live, struct hn_live_card *card, const char *reason)
+static void give_up(struct hn_live *live, struct hn_card *card, const char *reason)
 {
-    snprintf(card->card->refusal, sizeof card->card->refusal, "%.390s", reason);
+    snprintf(card->refusal, sizeof card->refusal, "%.390s", reason);
     card->state = HN_CARD_OUT;
-    hn_gpu_client_drop(card->card->gpu);
-    if (card->evaluating)
-        give_back(live, card);
+    hn_card_drop(card);
+    give_back(live, card);
 }
 
 /* One that is there now rather than one that may be back. Before the lead was prepared, one that is
  * open and of its model. */
-static struct hn_live_card *find_successor(struct hn_live *live)
+static struct hn_card *find_successor(struct hn_live *live)
 {
     char mismatch[400];
-    struct hn_live_card *found = NULL;
-    for (size_t i = 0; i < live->card_count; i++) {
-        struct hn_live_card *card = &live->cards[i];
-        bool open = card->state == HN_CARD_NEW && card->card->known && !live->prepared;
-        if (card == live->lead || (card->state != HN_CARD_READY && !open) || is_lost(card))
+    struct hn_card *found = NULL;
+    for (size_t i = 0; i < live->workers->card_count; i++) {
+        struct hn_card *card = live->workers->cards[i];
+        bool open = card->state == HN_CARD_NEW && card->known && !live->prepared;
+        if (card == live->workers->lead || (card->state != HN_CARD_READY && !open) || is_lost(card))
             continue;
         if (open && find_mismatch(live, card, mismatch) != NULL) {
             give_up(live, card, mismatch);
             continue;
         }
-        if (hn_gpu_client_reachable(card->card->gpu))
+        if (hn_card_is_reachable(card))
             return card;
         found = found != NULL ? found : card;
     }
@@ -129,40 +323,39 @@ static struct hn_live_card *find_successor(struct hn_live *live)
 
 static bool promote(struct hn_live *live)
 {
-    struct hn_live_card *lost = live->lead;
-    struct hn_live_card *next = is_lost(lost) ? find_successor(live) : NULL;
+    struct hn_card *lost = live->workers->lead;
+    struct hn_card *next = is_lost(lost) ? find_successor(live) : NULL;
     if (next == NULL)
         return false;
-    if (lost->evaluating)
-        give_back(live, lost);
+    give_back(live, lost);
     if (!live->prepared)
-        hn_gpu_client_keep_as(next->card->gpu, lost->card->gpu);
-    hn_gpu_client_drop(lost->card->gpu);
+        hn_card_keep_as(next, lost);
+    hn_card_drop(lost);
     lost->state = HN_CARD_OUT;
-    live->lead = next;
-    live->workers->lead = next->card;
+    live->workers->lead = next;
     return true;
 }
 
 /* Whether one may still become a successor. */
 static bool has_heir(struct hn_live *live)
 {
-    for (size_t i = 0; i < live->card_count; i++)
-        if (&live->cards[i] != live->lead && live->cards[i].state != HN_CARD_OUT &&
-            !is_lost(&live->cards[i]))
+    for (size_t i = 0; i < live->workers->card_count; i++) {
+        const struct hn_card *card = live->workers->cards[i];
+        if (card != live->workers->lead && card->state != HN_CARD_OUT && !is_lost(card))
             return true;
+    }
     return false;
 }
 
 bool hn_live_succeed(struct hn_live *live, struct hn_error *err)
 {
-    struct hn_card *card = live->lead->card;
-    bool by_card = !live->ends && card->host != NULL;
+    struct hn_card *card = live->workers->lead;
     if (!hn_failed(err))
         return false;
-    if (by_card && !is_lost(live->lead) && (has_heir(live) || live->workers->whole != NULL))
+    if (!live->ends && card->host != NULL && !is_lost(card) &&
+        (has_heir(live) || live->workers->whole != NULL))
         snprintf(card->refusal, sizeof card->refusal, "%.390s", err->message);
-    while (!live->ends && err->status != HN_EINTERRUPTED && is_lost(live->lead)) {
+    while (!live->ends && err->status != HN_EINTERRUPTED && is_lost(live->workers->lead)) {
         struct hn_error reason;
         if (promote(live)) {
             hn_error_init(err);
@@ -178,52 +371,41 @@ bool hn_live_succeed(struct hn_live *live, struct hn_error *err)
     return false;
 }
 
-/* Whether it has been given what is kept. */
-static bool is_set_up(const struct hn_live_card *card)
-{
-    return card->state > HN_CARD_OPENING && card->state < HN_CARD_OUT;
-}
+/* --- what cards are given --------------------------------------------------------------------- */
 
-void hn_live_set_up(struct hn_live *live, const struct hn_message *message, const char *replaces,
+void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char *replaces,
                     struct hn_error *err)
 {
-    for (size_t i = 0; !hn_failed(err) && i < live->card_count; i++)
-        if (&live->cards[i] == live->lead || is_set_up(&live->cards[i]))
-            hn_gpu_client_keep(live->cards[i].card->gpu, message, replaces, false);
+    for (size_t i = 0; !hn_failed(err) && i < live->workers->card_count; i++) {
+        struct hn_card *card = live->workers->cards[i];
+        bool follows = card->state > HN_CARD_OPENING && card->state < HN_CARD_OUT;
+        if (card == live->workers->lead || follows)
+            hn_card_keep(card, message, replaces, false);
+    }
+    hn_message_finish(message);
 }
 
-void hn_live_set_up_lead(struct hn_live *live, struct hn_error *err)
+static bool is_free(const struct hn_card *card)
 {
-    struct hn_gpu_result result;
-    struct hn_card *lead = live->lead->card;
-    if (hn_failed(err) || !lead->known || hn_gpu_client_busy(lead->gpu) || is_lost(live->lead))
-        return;
-    hn_gpu_client_process(lead->gpu, &result, err);
-    /* Whoever leads then is set up with the same. */
-    hn_live_succeed(live, err);
+    return card->state == HN_CARD_READY && !card->evaluating && !card->requested &&
+           hn_card_is_reachable(card);
 }
 
-static bool is_free(const struct hn_live_card *card)
+struct hn_card *hn_live_card_idle(struct hn_live *live)
 {
-    return card->state == HN_CARD_READY && !card->evaluating &&
-           !hn_gpu_client_busy(card->card->gpu) && hn_gpu_client_reachable(card->card->gpu);
-}
-
-struct hn_live_card *hn_live_card_idle(struct hn_live *live)
-{
-    if (is_free(live->lead))
-        return live->lead;
-    for (size_t i = 0; i < live->card_count; i++)
-        if (is_free(&live->cards[i]))
-            return &live->cards[i];
+    if (is_free(live->workers->lead))
+        return live->workers->lead;
+    for (size_t i = 0; i < live->workers->card_count; i++)
+        if (is_free(live->workers->cards[i]))
+            return live->workers->cards[i];
     return NULL;
 }
 
 bool hn_live_cards_quiet(const struct hn_live *live)
 {
     bool quiet = live->returned_count == 0 && live->event_count == 0;
-    for (size_t i = 0; i < live->card_count; i++)
-        quiet = quiet && !live->cards[i].evaluating;
+    for (size_t i = 0; i < live->workers->card_count; i++)
+        quiet = quiet && !live->workers->cards[i]->evaluating;
     return quiet;
 }
 
@@ -232,38 +414,21 @@ void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
 {
     bool again = !hn_failed(err);
     while (again) {
-        struct hn_message copy;
-        struct hn_gpu_client *lead = live->lead->card->gpu;
-        if (hn_message_copy(&copy, message, err) == HN_OK &&
-            hn_gpu_client_request(lead, &copy, timeout_s, err) == HN_OK)
-            while (!hn_failed(err) && hn_gpu_client_process(lead, result, err) == HN_OK &&
-                   result->end == HN_GPU_NOTHING)
+        struct hn_card *lead = live->workers->lead;
+        ask(lead, message, hn_message_type(message), NULL, timeout_s, err);
+        do {
+            hn_card_process(lead, result, err);
+            if (result->end == HN_GPU_NOTHING)
                 hn_live_sleep(live, err);
+        } while (!hn_failed(err) && result->end == HN_GPU_NOTHING);
         again = hn_live_succeed(live, err);
     }
     hn_message_finish(message);
 }
 
-static void ask(struct hn_live_card *card, const struct hn_message *message,
-                const struct hn_bench_request *request, const char *type, double timeout_s,
-                struct hn_error *err)
-{
-    struct hn_message copy;
-    if (hn_failed(err) || hn_message_copy(&copy, message, err) != HN_OK)
-        return;
-    /* The JSON of a copy is the original's. */
-    json_t *json = json_copy(copy.json);
-    json_decref(copy.json);
-    copy.json = json;
-    json_object_set_new(json, "type", json_string(type));
-    if (request != NULL)
-        json_object_set_new(json, "request",
-                            hn_fields_to_json(&hn_bench_request_structure, request));
-    hn_gpu_client_request(card->card->gpu, &copy, timeout_s, err);
-    hn_message_finish(&copy);
-}
+/* --- the others ------------------------------------------------------------------------------- */
 
-static void follow(struct hn_live *live, struct hn_live_card *card, struct hn_error *err)
+static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
     char mismatch[400];
     const struct hn_bench_request request = {.verify = true};
@@ -271,28 +436,27 @@ static void follow(struct hn_live *live, struct hn_live_card *card, struct hn_er
         give_up(live, card, mismatch);
         return;
     }
-    hn_gpu_client_keep_as(card->card->gpu, live->lead->card->gpu);
+    hn_card_keep_as(card, live->workers->lead);
     card->state = live->warm.json != NULL ? HN_CARD_VERIFYING : HN_CARD_ANCHORING;
     if (live->warm.json != NULL)
-        ask(card, &live->warm, &request, "evaluate", 0, err);
+        ask(card, &live->warm, "evaluate", &request, 0, err);
 }
 
-static void take_anchor(const struct hn_live *live, struct hn_live_card *card,
+static void take_anchor(const struct hn_live *live, struct hn_card *card,
                         struct hn_gpu_result *result)
 {
     struct hn_record record;
     struct hn_error ignored;
     const struct hn_live_anchor *anchor = &live->anchors[card->anchor++];
-    const struct hn_live_flight asked = {.point = anchor->point};
     hn_error_init(&ignored);
-    hn_live_read_record(&asked, result, &record, &ignored);
+    hn_live_read_record(&anchor->point, result, &record, &ignored);
     if (!hn_failed(&ignored) && record.outcome == HN_OUTCOME_OK && record.timing.median_us > 0)
         card->ratios[card->ratio_count++] = record.timing.median_us / anchor->median_us;
     hn_record_finish(&record);
 }
 
 /* All anchors are measured that there will be. */
-static void settle_ratio(struct hn_live *live, struct hn_live_card *card)
+static void settle_ratio(struct hn_live *live, struct hn_card *card)
 {
     double sorted[HN_ANCHORS];
     char reason[200];
@@ -311,68 +475,37 @@ static void settle_ratio(struct hn_live *live, struct hn_live_card *card)
         give_up(live, card, reason);
         return;
     }
-    double spread = lone_spread;
-    if (count != 1) {
-        spread = 0;
-        for (size_t i = 0; i < count; i++)
-            spread = fmax(spread, fabs(card->ratios[i] / ratio - 1));
-    }
+    double spread = count == 1 ? lone_spread : 0;
+    for (size_t i = 0; i < count; i++)
+        spread = fmax(spread, fabs(card->ratios[i] / ratio - 1));
     card->ratio = ratio;
     card->state = HN_CARD_READY;
     live->base.spread = fmax(live->base.spread, spread);
 }
 
-static void measure_anchors(struct hn_live *live, struct hn_live_card *card, struct hn_error *err)
+static void measure_anchors(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
     const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
     bool all = live->anchor_count == HN_ANCHORS ||
                (live->anchor_count > 0 && live->lead_finished >= ANCHORS_WITHIN) ||
-               is_lost(live->lead);
+               is_lost(live->workers->lead);
     if (card->anchor < live->anchor_count)
-        ask(card, &live->anchors[card->anchor].message, &request, "evaluate", 0, err);
+        ask(card, &live->anchors[card->anchor].message, "evaluate", &request, 0, err);
     else if (all)
         settle_ratio(live, card);
 }
 
-static void take_opened(struct hn_live *live, struct hn_live_card *card,
-                        struct hn_gpu_result *result)
+static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gpu_result *result,
+                        struct hn_error *err)
 {
-    struct hn_error reason;
-    card->state = HN_CARD_NEW;
-    if (hn_card_take_opened(card->card, result, &reason) != HN_OK)
-        give_up(live, card, reason.message);
-}
-
-static void take_evaluated(struct hn_live *live, struct hn_live_card *card,
-                           struct hn_gpu_result *result)
-{
-    struct hn_backend_event event;
     struct hn_error reason;
     hn_error_init(&reason);
-    if (hn_live_card_take(live, card, result, &event, &reason)) {
-        live->events = hn_need_more(live->events, live->event_count + 1, sizeof *live->events);
-        live->events[live->event_count++] = event;
-    } else if (hn_failed(&reason)) {
-        give_up(live, card, reason.message);
-    }
-}
-
-static void take_result(struct hn_live *live, struct hn_live_card *card,
-                        struct hn_gpu_result *result, struct hn_error *err)
-{
     switch (card->state) {
-    case HN_CARD_OPENING:
-        take_opened(live, card, result);
-        break;
     case HN_CARD_VERIFYING:
-        if (result->end == HN_GPU_REPLY)
-            hn_message_finish(&result->message);
         card->state = HN_CARD_WARMING;
-        ask(card, &live->warm, NULL, "warm_up", 60, err);
+        ask(card, &live->warm, "warm_up", NULL, 60, err);
         break;
     case HN_CARD_WARMING:
-        if (result->end == HN_GPU_REPLY)
-            hn_message_finish(&result->message);
         card->state = HN_CARD_ANCHORING;
         measure_anchors(live, card, err);
         break;
@@ -381,84 +514,82 @@ static void take_result(struct hn_live *live, struct hn_live_card *card,
         measure_anchors(live, card, err);
         break;
     case HN_CARD_READY:
-        take_evaluated(live, card, result);
+        take_evaluated(live, card, result, &reason);
         break;
-    case HN_CARD_NEW:
-    case HN_CARD_OUT:
+    default:
         break;
     }
+    hn_message_finish(&result->message);
+    if (hn_failed(&reason))
+        give_up(live, card, reason.message);
 }
 
-static void begin(struct hn_live *live, struct hn_live_card *card, struct hn_error *err)
+static void begin(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
     struct hn_gpu_result result;
     struct hn_error reason;
-    if (!hn_gpu_client_reachable(card->card->gpu))
+    hn_error_init(&reason);
+    if (card->state == HN_CARD_NEW && !hn_card_is_reachable(card))
         return;
-    card->card->refusal[0] = '\0';
-    if (hn_card_is_none(card->card)) {
+    card->refusal[0] = '\0';
+    if (hn_card_is_none(card)) {
         /* Its host only compiles. */
         card->state = HN_CARD_OUT;
-    } else if (!card->card->known) {
+    } else if (!card->known) {
         /* The driver takes its time to come up, in which the lead is set up. */
-        card->state = HN_CARD_OPENING;
-        hn_card_open(card->card, err);
+        card->state = hn_card_open(card, &reason) ? HN_CARD_NEW : HN_CARD_OPENING;
     } else if (live->prepared) {
         follow(live, card, err);
-    } else if (hn_gpu_client_process(card->card->gpu, &result, &reason) != HN_OK) {
-        give_up(live, card, reason.message);
+    } else {
+        hn_card_process(card, &result, &reason);
     }
+    if (hn_failed(&reason))
+        give_up(live, card, reason.message);
 }
 
-static void move_card(struct hn_live *live, struct hn_live_card *card, struct hn_error *err)
+static void move_card(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
     struct hn_gpu_result result;
     struct hn_error reason;
+    hn_error_init(&reason);
     if (card->state == HN_CARD_OUT)
         return;
-    if (card->state == HN_CARD_NEW) {
+    if (card->state == HN_CARD_NEW || card->state == HN_CARD_OPENING) {
         begin(live, card, err);
         return;
     }
-    if (card->state == HN_CARD_ANCHORING && !hn_gpu_client_busy(card->card->gpu)) {
+    if (card->state == HN_CARD_ANCHORING && !card->requested) {
         measure_anchors(live, card, err);
         return;
     }
-    if (hn_gpu_client_process(card->card->gpu, &result, &reason) != HN_OK) {
+    hn_card_process(card, &result, &reason);
+    if (hn_failed(&reason)) {
         give_up(live, card, reason.message);
     } else if (result.end != HN_GPU_NOTHING) {
         take_result(live, card, &result, err);
-    } else if (card->evaluating && !hn_gpu_client_reachable(card->card->gpu)) {
+    } else if (card->evaluating && !hn_card_is_reachable(card)) {
         /* Its host is gone, for a while or for good. */
-        hn_gpu_client_drop(card->card->gpu);
+        hn_card_drop(card);
         give_back(live, card);
     }
 }
 
-/* It measures, and nothing came of it. */
-static bool is_quiet(const struct hn_live_card *card)
+void hn_live_lead_move(struct hn_live *live, struct hn_error *err)
 {
-    return card->state == HN_CARD_READY && hn_gpu_client_quiet(card->card->gpu);
+    struct hn_gpu_result result;
+    struct hn_card *lead = live->workers->lead;
+    hn_card_process(lead, &result, err);
+    if (!hn_failed(err) && result.end != HN_GPU_NOTHING)
+        take_evaluated(live, lead, &result, err);
+    /* Whoever leads then is set up with the same. */
+    hn_live_succeed(live, err);
 }
 
-void hn_live_cards_add(struct hn_live *live)
+void hn_live_set_up_lead(struct hn_live *live, struct hn_error *err)
 {
-    for (; live->card_count < live->workers->card_count; live->card_count++) {
-        struct hn_live_card *card = &live->cards[live->card_count];
-        *card = (struct hn_live_card){.card = live->workers->cards[live->card_count], .ratio = 1};
-        hn_bindings_init(&card->flight.point);
-    }
-}
-
-/* What came back goes to whoever is free. */
-static void hand_on(struct hn_live *live, struct hn_error *err)
-{
-    struct hn_live_card *card;
-    while (!hn_failed(err) && live->returned_count > 0 &&
-           (card = hn_live_card_idle(live)) != NULL) {
-        hn_live_card_evaluate(live, card, &live->returned[live->returned_count - 1], err);
-        live->returned_count -= !hn_failed(err);
-    }
+    const struct hn_card *lead = live->workers->lead;
+    if (!hn_failed(err) && lead->known && !lead->requested && !is_lost(lead))
+        hn_live_lead_move(live, err);
 }
 
 void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
@@ -471,53 +602,55 @@ void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
     if (looks_at_all) {
         live->looked_ms = now_ms;
         hn_workers_find_cards(live->workers);
-        hn_live_cards_add(live);
     }
-    struct hn_live_card *lead = live->lead;
-    bool reachable = hn_gpu_client_reachable(lead->card->gpu);
+    struct hn_card *lead = live->workers->lead;
+    bool reachable = hn_card_is_reachable(lead);
     /* The lead's point need not wait for its host where others are there. */
     if (lead->evaluating && !reachable) {
-        hn_gpu_client_drop(lead->card->gpu);
+        hn_card_drop(lead);
         give_back(live, lead);
     }
     /* Who waits for it sees that it is lost, and asks another. */
-    if (!reachable && !hn_gpu_client_busy(lead->card->gpu))
+    if (!reachable && !lead->requested)
         promote(live);
-    for (size_t i = 0; lead->card->known && !hn_failed(err) && i < live->card_count; i++)
-        if (&live->cards[i] != live->lead && (looks_at_all || !is_quiet(&live->cards[i])))
-            move_card(live, &live->cards[i], err);
-    hand_on(live, err);
+    for (size_t i = 0; lead->known && !hn_failed(err) && i < live->workers->card_count; i++) {
+        struct hn_card *card = live->workers->cards[i];
+        bool quiet = card->state == HN_CARD_READY && hn_card_is_quiet(card);
+        if (card != live->workers->lead && (looks_at_all || !quiet))
+            move_card(live, card, err);
+    }
+    /* What came back goes to whoever is free. */
+    struct hn_card *idle;
+    while (!hn_failed(err) && live->returned_count > 0 &&
+           (idle = hn_live_card_idle(live)) != NULL) {
+        begin_evaluation(live, idle, &live->returned[live->returned_count - 1], err);
+        live->returned_count -= !hn_failed(err);
+    }
 }
 
-static const char *doing(const struct hn_live *live, const struct hn_live_card *card)
+static const char *doing(const struct hn_live *live, const struct hn_card *card)
 {
-    bool reachable = hn_gpu_client_reachable(card->card->gpu);
-    switch (card->state) {
-    case HN_CARD_NEW:
-    case HN_CARD_OPENING:
-        return reachable ? "starting" : "its host is not there";
-    case HN_CARD_VERIFYING:
-    case HN_CARD_WARMING:
-        return "warming up";
-    case HN_CARD_ANCHORING:
+    bool starts = card->state == HN_CARD_NEW || card->state == HN_CARD_OPENING;
+    if (card->state == HN_CARD_OUT)
+        return "left out";
+    if ((starts || card->state == HN_CARD_READY) && !hn_card_is_reachable(card))
+        return "its host is not there";
+    if (starts)
+        return "starting";
+    if (card->state == HN_CARD_READY)
+        return card->evaluating || card->requested ? "" : "nothing to measure";
+    if (card->state == HN_CARD_ANCHORING)
         return live->anchor_count > 0 ? "compared with the first" : "waiting for the first";
-    case HN_CARD_READY:
-        if (!reachable)
-            return "its host is not there";
-        return card->evaluating || hn_gpu_client_busy(card->card->gpu) ? "" : "nothing to measure";
-    case HN_CARD_OUT:
-        break;
-    }
-    return "left out";
+    return "warming up";
 }
 
 size_t hn_live_cards_usage(struct hn_live *live)
 {
-    size_t count = live->workers->hosts != NULL ? live->card_count : 0;
+    size_t count = live->workers->hosts != NULL ? live->workers->card_count : 0;
     for (size_t i = 0; i < count; i++) {
-        const struct hn_live_card *card = &live->cards[i];
-        live->usages[i] = (struct hn_card_usage){.host = card->card->host_name,
-                                                 .card = card->card->device.uuid,
+        const struct hn_card *card = live->workers->cards[i];
+        live->usages[i] = (struct hn_card_usage){.host = card->host_name,
+                                                 .card = card->device.uuid,
                                                  .measured = card->measured,
                                                  .ratio = card->ratio,
                                                  .doing = doing(live, card)};

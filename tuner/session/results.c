@@ -26,21 +26,17 @@ bool hn_session_choose(struct hn_session *session, const struct hn_bindings *poi
            hn_space_contains(space, session->choice);
 }
 
-/* The number of a point given as text; HN_NO_KEY when the space has no such point. */
-static uint32_t number_of(struct hn_session *session, const char *text)
-{
-    struct hn_bindings bindings;
-    if (text == NULL || hn_bindings_parse(text, &bindings, NULL) != HN_OK)
-        return HN_NO_KEY;
-    bool known = hn_session_choose(session, &bindings);
-    hn_bindings_finish(&bindings);
-    return known ? hn_points_add(&session->points, session->choice) : HN_NO_KEY;
-}
-
 /* What is compared of a record; its original becomes the number of a point. */
 static struct hn_result result_of(struct hn_session *session, const struct hn_record *record)
 {
     const struct hn_timing *timing = &record->timing;
+    struct hn_bindings original;
+    uint32_t against = HN_NO_KEY;
+    if (record->original != NULL && hn_bindings_parse(record->original, &original, NULL) == HN_OK) {
+        if (hn_session_choose(session, &original))
+            against = hn_keys_add(&session->points, session->choice);
+        hn_bindings_finish(&original);
+    }
     return (struct hn_result){
         .objective = record->objective,
         .median_us = timing->median_us,
@@ -48,7 +44,7 @@ static struct hn_result result_of(struct hn_session *session, const struct hn_re
         .low = timing->median_us > 0 ? (float)(timing->low_us / timing->median_us) : 1,
         .outcome = (uint8_t)record->outcome,
         .final = record->final,
-        .against = number_of(session, record->original),
+        .against = against,
     };
 }
 
@@ -58,19 +54,31 @@ void hn_session_note_result(struct hn_session *session, size_t number)
     ticket->result = result_of(session, &ticket->flight->record);
 }
 
-/* --- what the cache holds --------------------------------------------------------------------- */
-
-static struct hn_cached_entry *entry_for(struct hn_cached *cached, uint32_t point)
+bool hn_ticket_is_ok(const struct hn_ticket *ticket)
 {
-    if (point >= cached->count) {
-        uint32_t count = point + point / 2 + 64;
-        cached->entries = hn_need_more(cached->entries, count, sizeof *cached->entries);
-        memset(cached->entries + cached->count, 0,
-               (count - cached->count) * sizeof *cached->entries);
-        cached->count = count;
-    }
-    return &cached->entries[point];
+    return ticket->state == HN_TICKET_FINISHED && !ticket->replayed &&
+           ticket->result.outcome == HN_OUTCOME_OK;
 }
+
+int hn_session_compare(const void *a, const void *b, void *pointer)
+{
+    const struct hn_session *session = pointer;
+    const struct hn_ticket *x = &session->tickets.items[*(const size_t *)a];
+    const struct hn_ticket *y = &session->tickets.items[*(const size_t *)b];
+    if (x->result.objective != y->result.objective)
+        return x->result.objective < y->result.objective ? -1 : 1;
+    return hn_points_compare(&session->points, x->point, y->point);
+}
+
+static bool is_better(const struct hn_session *session, size_t a, size_t b)
+{
+    bool raced = session->tickets.items[a].result.final;
+    if (raced != session->tickets.items[b].result.final)
+        return raced;
+    return hn_session_compare(&a, &b, (void *)session) < 0;
+}
+
+/* --- what the cache holds --------------------------------------------------------------------- */
 
 static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *record,
                                   struct hn_error *err)
@@ -82,8 +90,15 @@ static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *r
     /* The space may have changed since: points that it no longer has are left alone. */
     if (!hn_session_choose(session, &record->point))
         return HN_OK;
-    uint32_t point = hn_points_add(&session->points, session->choice);
-    struct hn_cached_entry *entry = entry_for(cached, point);
+    uint32_t point = hn_keys_add(&session->points, session->choice);
+    if (point >= cached->count) {
+        uint32_t count = point + point / 2 + 64;
+        cached->entries = hn_need_more(cached->entries, count, sizeof *cached->entries);
+        memset(cached->entries + cached->count, 0,
+               (count - cached->count) * sizeof *cached->entries);
+        cached->count = count;
+    }
+    struct hn_cached_entry *entry = &cached->entries[point];
     entry->row = id;
     memcpy(entry->code_hash, record->code_hash, sizeof entry->code_hash);
     entry->result = result_of(session, record);
@@ -106,7 +121,7 @@ static enum hn_status take_lead(void *visitor, int64_t id, struct hn_record *rec
         !hn_session_choose(session, &record->point))
         return HN_OK;
     cached->lead_objective = record->objective;
-    cached->lead = hn_points_add(&session->points, session->choice);
+    cached->lead = hn_keys_add(&session->points, session->choice);
     return HN_OK;
 }
 
@@ -144,74 +159,64 @@ static bool has_footing(const struct hn_cached *cached, const struct hn_result *
     return original != NULL && original->result.outcome == HN_OUTCOME_OK;
 }
 
-/* Whether a cached record serves, or its point has to be evaluated again. */
-static bool is_reusable(const struct hn_session *session, const struct hn_result *result)
-{
-    switch ((enum hn_outcome)result->outcome) {
-    case HN_OUTCOME_OK:
-        return true;
-    case HN_OUTCOME_DUPLICATE:
-        return has_footing(&session->cached, result);
-    case HN_OUTCOME_SLOWER:
-        return !session->options.full && has_footing(&session->cached, result);
-    case HN_OUTCOME_COMPILE_STOPPED:
-        return false; /* it may be worth more now */
-    case HN_OUTCOME_SKIPPED:
-        /* Declined by a strategy: another that measures everything does not take its word. */
-        return session->options.strategy->compiled != NULL && !session->options.retry_failed;
-    default:
-        return !session->options.retry_failed;
-    }
-}
-
 const struct hn_cached_entry *hn_session_find_cached(const struct hn_session *session,
                                                      uint32_t point)
 {
     const struct hn_cached_entry *entry = entry_of(&session->cached, point);
-    return entry != NULL && is_reusable(session, &entry->result) ? entry : NULL;
+    bool serves = entry != NULL;
+    if (entry == NULL)
+        return NULL;
+    switch ((enum hn_outcome)entry->result.outcome) {
+    case HN_OUTCOME_OK:
+        break;
+    case HN_OUTCOME_DUPLICATE:
+        serves = has_footing(&session->cached, &entry->result);
+        break;
+    case HN_OUTCOME_SLOWER:
+        serves = !session->options.full && has_footing(&session->cached, &entry->result);
+        break;
+    case HN_OUTCOME_COMPILE_STOPPED:
+        serves = false; /* it may be worth more now */
+        break;
+    case HN_OUTCOME_SKIPPED:
+        /* Declined by a strategy: another that measures everything does not take its word. */
+        serves = session->options.strategy->compiled != NULL && !session->options.retry_failed;
+        break;
+    default:
+        serves = !session->options.retry_failed;
+    }
+    return serves ? entry : NULL;
 }
 
 /* --- what the session holds ------------------------------------------------------------------- */
 
 void hn_session_point(const struct hn_session *session, uint32_t point,
-                      struct hn_bindings *bindings, struct hn_error *err)
+                      struct hn_bindings *bindings)
 {
-    hn_bindings_init(bindings);
-    hn_points_choice(&session->points, point, session->choice);
-    if (!hn_failed(err))
-        hn_space_bindings(session->task->space, session->choice, bindings);
-}
-
-/* Reads from the cache what is no longer in flight. */
-static void read_record(const struct hn_session *session, const struct hn_ticket *ticket,
-                        struct hn_record *record, struct hn_error *err)
-{
-    struct hn_bindings point;
-    if (!ticket->kept) {
-        err->status =
-            hn_store_get(session->store, session->cached.entries[ticket->point].row, record, err);
-        return;
-    }
-    hn_session_point(session, ticket->point, &point, err);
-    if (!hn_failed(err))
-        err->status = hn_store_get_last(session->store, session->session_id, &point, record, err);
-    hn_bindings_finish(&point);
+    hn_space_bindings(session->task->space, hn_keys_at(&session->points, point), bindings);
 }
 
 enum hn_status hn_session_record(const struct hn_session *session, size_t number,
                                  struct hn_record *record, struct hn_error *err)
 {
     struct hn_error ignored;
+    struct hn_bindings point;
     const struct hn_ticket *ticket = &session->tickets.items[number];
-    err = err != NULL ? err : &ignored;
-    hn_error_init(err);
+    err = hn_error_begin(err, &ignored);
     if (ticket->replayed)
         ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
     hn_record_init(record);
-    if (ticket->flight != NULL)
+    /* What is no longer in flight is in the cache. */
+    if (ticket->flight != NULL) {
         hn_record_copy(record, &ticket->flight->record, err);
-    else
-        read_record(session, ticket, record, err);
+    } else if (ticket->kept) {
+        hn_session_point(session, ticket->point, &point);
+        err->status = hn_store_get_last(session->store, session->session_id, &point, record, err);
+        hn_bindings_finish(&point);
+    } else {
+        err->status =
+            hn_store_get(session->store, session->cached.entries[ticket->point].row, record, err);
+    }
     record->final = ticket->result.final;
     return err->status;
 }
@@ -230,23 +235,18 @@ struct hn_flight *hn_session_recall(struct hn_session *session, size_t number, s
     return flight;
 }
 
-static bool is_close(const struct hn_leaders *leaders, size_t number)
-{
-    for (size_t i = 0; i < leaders->close_count; i++)
-        if (leaders->close[i] == number)
-            return true;
-    return number == leaders->best;
-}
-
 void hn_session_release(struct hn_session *session, size_t number)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
     bool readable =
         ticket->replayed || (session->store != NULL && (ticket->kept || ticket->cached));
-    bool told = number < session->search.given_count || ticket->told ||
-                !session->options.strategy->needs_feedback;
+    bool told =
+        number < session->given_count || ticket->told || !session->options.strategy->needs_feedback;
+    bool close = number == session->best;
+    for (size_t i = 0; i < session->close_count; i++)
+        close = close || session->close[i] == number;
     if (ticket->flight == NULL || ticket->state != HN_TICKET_FINISHED || ticket->flight->held ||
-        is_close(&session->leaders, number))
+        close)
         return;
     hn_image_finish(&ticket->flight->image);
     if (readable && told)
@@ -255,33 +255,31 @@ void hn_session_release(struct hn_session *session, size_t number)
 
 static void drop_close(struct hn_session *session, size_t place)
 {
-    struct hn_leaders *leaders = &session->leaders;
-    size_t number = leaders->close[place];
-    leaders->close_count--;
-    memmove(&leaders->close[place], &leaders->close[place + 1],
-            (leaders->close_count - place) * sizeof *leaders->close);
+    size_t number = session->close[place];
+    session->close_count--;
+    memmove(&session->close[place], &session->close[place + 1],
+            (session->close_count - place) * sizeof *session->close);
     hn_session_release(session, number);
 }
 
 static void keep_close(struct hn_session *session, size_t number)
 {
-    struct hn_leaders *leaders = &session->leaders;
     const struct hn_ticket *tickets = session->tickets.items;
-    double limit = tickets[leaders->best].result.median_us * close_within;
-    size_t place = leaders->close_count;
+    double limit = tickets[session->best].result.median_us * close_within;
+    size_t place = session->close_count;
     while (place > 0 &&
-           tickets[number].result.objective < tickets[leaders->close[place - 1]].result.objective)
+           tickets[number].result.objective < tickets[session->close[place - 1]].result.objective)
         place--;
     if (place < HN_KEPT_CLOSE) {
-        if (leaders->close_count == HN_KEPT_CLOSE)
+        if (session->close_count == HN_KEPT_CLOSE)
             drop_close(session, HN_KEPT_CLOSE - 1);
-        memmove(&leaders->close[place + 1], &leaders->close[place],
-                (leaders->close_count - place) * sizeof *leaders->close);
-        leaders->close[place] = number;
-        leaders->close_count++;
+        memmove(&session->close[place + 1], &session->close[place],
+                (session->close_count - place) * sizeof *session->close);
+        session->close[place] = number;
+        session->close_count++;
     }
-    for (size_t i = leaders->close_count; i-- > 0;) {
-        const struct hn_result *result = &tickets[leaders->close[i]].result;
+    for (size_t i = session->close_count; i-- > 0;) {
+        const struct hn_result *result = &tickets[session->close[i]].result;
         if (result->median_us * (double)result->low > limit)
             drop_close(session, i);
     }
@@ -289,12 +287,12 @@ static void keep_close(struct hn_session *session, size_t number)
 
 static void set_best(struct hn_session *session, size_t number, struct hn_error *err)
 {
-    size_t before = session->leaders.best;
+    size_t before = session->best;
     if (number != SIZE_MAX)
         hn_session_recall(session, number, err);
     if (hn_failed(err))
         return;
-    session->leaders.best = number;
+    session->best = number;
     if (before != SIZE_MAX && before != number)
         hn_session_release(session, before);
 }
@@ -304,7 +302,7 @@ void hn_session_find_best(struct hn_session *session, struct hn_error *err)
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < session->tickets.count; i++)
         if (hn_ticket_is_ok(&session->tickets.items[i]) &&
-            (best == SIZE_MAX || hn_session_is_better(session, i, best)))
+            (best == SIZE_MAX || is_better(session, i, best)))
             best = i;
     set_best(session, best, err);
 }
@@ -349,22 +347,6 @@ void hn_session_keep(struct hn_session *session, size_t number, struct hn_error 
     hn_session_tell_record(session, record, err);
 }
 
-/* During the search the best is by time alone, so that the progress line tells of each improvement.
- */
-static void compare_with_best(struct hn_session *session, size_t number, struct hn_error *err)
-{
-    const struct hn_ticket *tickets = session->tickets.items;
-    size_t best = session->leaders.best;
-    if (hn_failed(err) || !hn_ticket_is_ok(&tickets[number]))
-        return;
-    if (best == SIZE_MAX || tickets[number].result.objective < tickets[best].result.objective)
-        set_best(session, number, err);
-    if (session->leaders.best == number && !hn_failed(err))
-        hn_session_show(session, session->state.phase);
-    if (!hn_failed(err) && !tickets[number].cached)
-        keep_close(session, number);
-}
-
 /* A duplicate has its original's fate: its time when that was measured, its failure when it failed.
  */
 static void copy_fate(struct hn_record *record, const struct hn_record *original,
@@ -390,21 +372,6 @@ static void copy_fate(struct hn_record *record, const struct hn_record *original
     *record = copy;
 }
 
-static void settle_duplicate(struct hn_session *session, size_t number, struct hn_error *err)
-{
-    struct hn_ticket *ticket = &session->tickets.items[number];
-    if (ticket->replayed) {
-        size_t first = hn_tickets_of_point(&session->tickets, ticket->point);
-        ticket->result = session->tickets.items[first].result;
-        return;
-    }
-    size_t original = ticket->flight->original;
-    const struct hn_flight *flight = hn_session_recall(session, original, err);
-    if (flight != NULL)
-        copy_fate(&ticket->flight->record, &flight->record, err);
-    hn_session_release(session, original);
-}
-
 static void count_ticket(struct hn_session *session, const struct hn_ticket *ticket)
 {
     struct hn_session_state *state = &session->state;
@@ -426,19 +393,18 @@ static void count_ticket(struct hn_session *session, const struct hn_ticket *tic
     state->measure_s += costs->measure_ms / 1e3;
 }
 
-/* What is new was in no race of an earlier session, so those no longer decide. */
-static void learn(struct hn_session *session)
-{
-    if (!session->fresh && !session->backend->simulated)
-        hn_session_forget_races(session);
-    session->fresh = true;
-}
-
 static void finish_one(struct hn_session *session, size_t number, struct hn_error *err)
 {
-    struct hn_ticket *ticket = &session->tickets.items[number];
-    if (ticket->state == HN_TICKET_DUPLICATE)
-        settle_duplicate(session, number, err);
+    struct hn_ticket *tickets = session->tickets.items, *ticket = &tickets[number];
+    if (ticket->replayed) {
+        ticket->result = tickets[hn_tickets_of_point(&session->tickets, ticket->point)].result;
+    } else if (ticket->state == HN_TICKET_DUPLICATE) {
+        size_t original = ticket->flight->original;
+        const struct hn_flight *flight = hn_session_recall(session, original, err);
+        if (flight != NULL)
+            copy_fate(&ticket->flight->record, &flight->record, err);
+        hn_session_release(session, original);
+    }
     if (hn_failed(err))
         return;
     ticket->state = HN_TICKET_FINISHED;
@@ -446,8 +412,10 @@ static void finish_one(struct hn_session *session, size_t number, struct hn_erro
         struct hn_record *record = &ticket->flight->record;
         /* What a recording does not hold was not measured, and is not kept. */
         bool unknown = session->backend->simulated && record->outcome == HN_OUTCOME_SKIPPED;
-        if (!unknown)
-            learn(session);
+        /* What is new was in no race of an earlier session, so those no longer decide. */
+        if (!unknown && !session->fresh && !session->backend->simulated)
+            hn_session_forget_races(session);
+        session->fresh = session->fresh || !unknown;
         record->time = hn_session_epoch_s();
         if (!unknown)
             hn_session_keep(session, number, err);
@@ -456,7 +424,17 @@ static void finish_one(struct hn_session *session, size_t number, struct hn_erro
         hn_session_note_result(session, number);
     }
     count_ticket(session, ticket);
-    compare_with_best(session, number, err);
+    if (!hn_ticket_is_ok(ticket))
+        return;
+    /* During the search the best is by time alone, so that the progress line tells of each
+     * improvement. */
+    if (session->best == SIZE_MAX ||
+        ticket->result.objective < tickets[session->best].result.objective)
+        set_best(session, number, err);
+    if (session->best == number && !hn_failed(err))
+        hn_session_show(session, session->state.phase);
+    if (!hn_failed(err) && !ticket->cached)
+        keep_close(session, number);
 }
 
 void hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err)
@@ -509,38 +487,21 @@ void hn_session_register_ticket(struct hn_session *session, size_t number, struc
     hn_session_finish_ticket(session, number, err);
 }
 
-/* Whether the look-up of this ticket's machine code has to wait. Where a strategy needs feedback,
- * it is looked up when that is told of it, so that duplicates are the same whatever the machine;
- * but nobody is told of the given tickets, which are looked up as they come. */
-static bool has_to_wait(const struct hn_session *session, size_t number)
-{
-    const struct hn_ticket *ticket = &session->tickets.items[number];
-    if (number < session->search.given_count)
-        return false;
-    return session->options.strategy->needs_feedback ||
-           (ticket->state == HN_TICKET_COMPILING &&
-            hn_now_ms() - ticket->flight->compiling_since_ms < patience_ms);
-}
-
+/* Where a strategy needs feedback, machine code is looked up when that is told of it, so that
+ * duplicates are the same whatever the machine; but nobody is told of the given tickets, which are
+ * looked up as they come. */
 void hn_session_register(struct hn_session *session, struct hn_error *err)
 {
-    size_t *next = &session->way.next_register;
-    while (!hn_failed(err) && *next < session->tickets.count && !has_to_wait(session, *next))
-        hn_session_register_ticket(session, (*next)++, err);
-}
-
-void hn_session_reopen(struct hn_ticket *ticket)
-{
-    struct hn_record *record = &ticket->flight->record;
-    struct hn_bindings point = record->point;
-    hn_bindings_init(&record->point);
-    hn_record_finish(record);
-    hn_record_init(record);
-    record->point = point;
-    ticket->cached = false;
-    ticket->full = true;
-    ticket->state = HN_TICKET_COMPILING;
-    ticket->flight->compiling_since_ms = hn_now_ms();
+    size_t *next = &session->next_register;
+    for (; !hn_failed(err) && *next < session->tickets.count; ++*next) {
+        const struct hn_ticket *ticket = &session->tickets.items[*next];
+        bool compiles = ticket->state == HN_TICKET_COMPILING &&
+                        hn_now_ms() - ticket->flight->compiling_since_ms < patience_ms;
+        if (*next >= session->given_count &&
+            (session->options.strategy->needs_feedback || compiles))
+            return;
+        hn_session_register_ticket(session, *next, err);
+    }
 }
 
 static void take_compiled(struct hn_session *session, struct hn_backend_event *event,
@@ -567,19 +528,8 @@ static void take_compiled(struct hn_session *session, struct hn_backend_event *e
         hn_session_finish_ticket(session, number, err);
     }
     /* Arrived after its turn: it is looked up now. */
-    if (number < session->way.next_register || session->tickets.items[number].decided)
+    if (number < session->next_register || session->tickets.items[number].decided)
         hn_session_register_ticket(session, number, err);
-}
-
-static void name_censor(struct hn_session *session, struct hn_flight *flight, struct hn_error *err)
-{
-    struct hn_bindings point;
-    hn_session_point(session, session->tickets.items[flight->censor].point, &point, err);
-    if (hn_failed(err))
-        return;
-    free(flight->record.original);
-    flight->record.original = hn_needed(hn_bindings_text(&point));
-    hn_bindings_finish(&point);
 }
 
 static void take_evaluated(struct hn_session *session, struct hn_backend_event *event,
@@ -595,8 +545,13 @@ static void take_evaluated(struct hn_session *session, struct hn_backend_event *
     record = &flight->record;
     if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
         hn_metrics_evaluate(session->task->plan, session->task->problem, record, err);
-    if (!hn_failed(err) && record->outcome == HN_OUTCOME_SLOWER && flight->censor != SIZE_MAX)
-        name_censor(session, flight, err);
+    if (!hn_failed(err) && record->outcome == HN_OUTCOME_SLOWER && flight->censor != SIZE_MAX) {
+        struct hn_bindings point;
+        hn_session_point(session, session->tickets.items[flight->censor].point, &point);
+        free(record->original);
+        record->original = hn_needed(hn_bindings_text(&point));
+        hn_bindings_finish(&point);
+    }
     hn_session_finish_ticket(session, event->ticket, err);
 }
 
@@ -609,4 +564,122 @@ void hn_session_take_event(struct hn_session *session, struct hn_backend_event *
         take_compiled(session, event, err);
     else if (event->kind == HN_EVENT_EVALUATED)
         take_evaluated(session, event, err);
+}
+
+/* --- the order of all ------------------------------------------------------------------------- */
+
+static int compare_tickets(const void *a, const void *b, void *pointer)
+{
+    const struct hn_session *session = pointer;
+    const struct hn_ticket *tickets = session->tickets.items;
+    size_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    bool i_ok = tickets[i].result.outcome == HN_OUTCOME_OK;
+    bool j_ok = tickets[j].result.outcome == HN_OUTCOME_OK;
+    if (i_ok != j_ok)
+        return i_ok ? -1 : 1;
+    if (i_ok && i != j)
+        return is_better(session, i, j) ? -1 : 1;
+    return (i > j) - (i < j);
+}
+
+/* Whether b is slower than a beyond doubt: with samples of one race, when the interval of their
+ * paired differences lies above zero and above the noise floor; else when the intervals do not
+ * overlap. */
+static bool is_tied(const struct hn_record *a, const struct hn_record *b, double noise)
+{
+    const struct hn_timing *x = &a->timing;
+    const struct hn_timing *y = &b->timing;
+    size_t rounds = x->sample_count;
+    double resolution = fmax(x->resolution_us, noise * x->median_us);
+    if (!a->final || !b->final || rounds != y->sample_count || rounds == 0)
+        return y->low_us <= x->high_us + noise * x->median_us;
+    double *differences = hn_need(rounds, sizeof *differences);
+    for (size_t r = 0; r < rounds; r++)
+        differences[r] = y->samples_us[r] - x->samples_us[r];
+    struct hn_interval interval = hn_interval_of(differences, rounds);
+    free(differences);
+    return interval.low <= 0 || interval.median <= resolution;
+}
+
+static void count_tied(const struct hn_session *session, struct hn_ranking *ranking,
+                       struct hn_error *err)
+{
+    struct hn_record best;
+    bool tied = true;
+    if (ranking->count == 0 ||
+        session->tickets.items[ranking->tickets[0]].result.outcome != HN_OUTCOME_OK)
+        return;
+    hn_session_record(session, ranking->tickets[0], &best, err);
+    ranking->tied = 1;
+    while (!hn_failed(err) && ranking->tied < ranking->count &&
+           session->tickets.items[ranking->tickets[ranking->tied]].result.outcome ==
+               HN_OUTCOME_OK) {
+        struct hn_record next;
+        hn_session_record(session, ranking->tickets[ranking->tied], &next, err);
+        tied = !hn_failed(err) &&
+               (hn_session_weighs(session) ? hn_front_is_tied(&best, &next)
+                                           : is_tied(&best, &next, session->state.noise));
+        hn_record_finish(&next);
+        if (!tied)
+            break;
+        ranking->tied++;
+    }
+    hn_record_finish(&best);
+}
+
+enum hn_status hn_session_ranking(const struct hn_session *session, struct hn_ranking *ranking,
+                                  struct hn_error *err)
+{
+    struct hn_error ignored;
+    err = hn_error_begin(err, &ignored);
+    *ranking = (struct hn_ranking){0};
+    ranking->tickets = hn_need(session->tickets.count, sizeof *ranking->tickets);
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        const struct hn_ticket *ticket = &session->tickets.items[i];
+        if (ticket->state == HN_TICKET_FINISHED && !ticket->replayed)
+            ranking->tickets[ranking->count++] = (uint32_t)i;
+    }
+    qsort_r(ranking->tickets, ranking->count, sizeof *ranking->tickets, compare_tickets,
+            (void *)session);
+    count_tied(session, ranking, err);
+    if (hn_failed(err))
+        hn_ranking_finish(ranking);
+    return err->status;
+}
+
+void hn_ranking_finish(struct hn_ranking *ranking)
+{
+    free(ranking->tickets);
+    *ranking = (struct hn_ranking){0};
+}
+
+uint32_t *hn_session_ladder(const struct hn_session *session, size_t *count)
+{
+    uint32_t *tickets = hn_need(session->ladder_count, sizeof *tickets);
+    *count = 0;
+    /* An interrupted session has steps without a result. */
+    for (size_t i = 0; i < session->ladder_count; i++)
+        if (session->tickets.items[i].state == HN_TICKET_FINISHED)
+            tickets[(*count)++] = (uint32_t)i;
+    return tickets;
+}
+
+size_t hn_session_find(const struct hn_session *session, const struct hn_bindings *point)
+{
+    size_t found = SIZE_MAX;
+    const struct hn_space *space = session->task->space;
+    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    if (hn_space_choice(space, point, choice, NULL) == HN_OK) {
+        uint32_t key = hn_keys_find(&session->points, choice);
+        if (key != HN_NO_KEY)
+            found = hn_tickets_of_point(&session->tickets, key);
+    }
+    free(choice);
+    bool finished = found != SIZE_MAX && session->tickets.items[found].state == HN_TICKET_FINISHED;
+    return finished ? found : SIZE_MAX;
+}
+
+enum hn_outcome hn_session_outcome(const struct hn_session *session, size_t ticket)
+{
+    return (enum hn_outcome)session->tickets.items[ticket].result.outcome;
 }

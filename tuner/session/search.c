@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/run.h"
 #include "cache/store/store.h"
 #include "runtime/plan/launch.h"
+#include "tuner/session/knowledge.h"
 #include "tuner/session/session_internal.h"
 #include "tuner/strategy/schedule.h"
 
@@ -41,32 +43,6 @@ static void start_compiling(struct hn_session *session, size_t number, double pa
     hn_session_start(session, number, patience_ms, NULL, err);
 }
 
-/* The point was proposed before: what became of it then holds now too. */
-static void replay(struct hn_session *session, size_t number, size_t original, struct hn_error *err)
-{
-    struct hn_ticket *ticket = &session->tickets.items[number];
-    ticket->replayed = true;
-    ticket->state = HN_TICKET_DUPLICATE;
-    if (session->tickets.items[original].state == HN_TICKET_FINISHED) {
-        hn_session_finish_ticket(session, number, err);
-        return;
-    }
-    hn_tickets_fly(&session->tickets, number);
-    hn_tickets_follow(&session->tickets, number, original);
-}
-
-/* Takes over what an earlier session found out. */
-static void reuse(struct hn_session *session, size_t number, const struct hn_cached_entry *cached,
-                  struct hn_error *err)
-{
-    struct hn_ticket *ticket = &session->tickets.items[number];
-    ticket->cached = true;
-    ticket->result = cached->result;
-    if (session->fresh && !session->backend->simulated)
-        ticket->result.final = false;
-    hn_session_finish_ticket(session, number, err);
-}
-
 /* Makes a ticket of the point in session->choice. */
 static void admit(struct hn_session *session, bool full, double patience_ms, struct hn_error *err)
 {
@@ -74,34 +50,45 @@ static void admit(struct hn_session *session, bool full, double patience_ms, str
         hn_fail(err, HN_ECONFIG, "the strategy proposed a point that is not valid");
     if (hn_failed(err))
         return;
-    uint32_t point = hn_points_add(&session->points, session->choice);
+    uint32_t point = hn_keys_add(&session->points, session->choice);
     size_t earlier = hn_tickets_of_point(&session->tickets, point);
     size_t number = hn_tickets_add(&session->tickets, point);
-    session->tickets.items[number].full = full;
-    if (earlier != SIZE_MAX) {
-        replay(session, number, earlier, err);
-        return;
-    }
-    session->state.proposed++;
+    struct hn_ticket *ticket = &session->tickets.items[number];
     const struct hn_cached_entry *cached = hn_session_find_cached(session, point);
-    if (cached != NULL && !(full && cached->result.outcome == HN_OUTCOME_SLOWER)) {
-        reuse(session, number, cached, err);
-        return;
+    ticket->full = full;
+    session->state.proposed += earlier == SIZE_MAX;
+    if (earlier != SIZE_MAX) {
+        /* What became of the point then holds now too. */
+        ticket->replayed = true;
+        ticket->state = HN_TICKET_DUPLICATE;
+        if (session->tickets.items[earlier].state == HN_TICKET_FINISHED) {
+            hn_session_finish_ticket(session, number, err);
+            return;
+        }
+        hn_tickets_fly(&session->tickets, number);
+        hn_tickets_follow(&session->tickets, number, earlier);
+    } else if (cached != NULL && !(full && cached->result.outcome == HN_OUTCOME_SLOWER)) {
+        ticket->cached = true;
+        ticket->result = cached->result;
+        if (session->fresh && !session->backend->simulated)
+            ticket->result.final = false;
+        hn_session_finish_ticket(session, number, err);
+    } else {
+        struct hn_flight *flight = hn_tickets_fly(&session->tickets, number);
+        hn_session_point(session, point, &flight->record.point);
+        start_compiling(session, number, patience_ms, err);
     }
-    struct hn_flight *flight = hn_tickets_fly(&session->tickets, number);
-    hn_session_point(session, point, &flight->record.point, err);
-    start_compiling(session, number, patience_ms, err);
 }
 
 /* What the strategy has just proposed. Who asks for all points waits for all. */
 static void admit_proposal(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_strategy_kind *kind = session->options.strategy;
-    struct hn_schedule *schedule = &session->search.schedule;
+    struct hn_schedule *schedule = &session->schedule;
     bool asks = kind->patience != NULL && !session->options.full;
-    double patience_ms = asks ? kind->patience(session->search.strategy) : INFINITY;
+    double patience_ms = asks ? kind->patience(session->strategy) : INFINITY;
     size_t number = session->tickets.count;
-    size_t given = session->search.given_count;
+    size_t given = session->given_count;
     admit(session, false, patience_ms, err);
     if (hn_failed(err) || !kind->needs_feedback)
         return;
@@ -137,69 +124,158 @@ static void admit_ladder(struct hn_session *session, struct hn_error *err)
             admit(session, full, INFINITY, err);
         hn_bindings_finish(&point);
     }
-    session->search.ladder_count = full ? session->tickets.count : 0;
-}
-
-/* The default point that is for this problem and not for all. */
-static void admit_default(struct hn_session *session, struct hn_error *err)
-{
-    const struct hn_plan *plan = session->task->plan;
-    const struct hn_bindings *own = hn_plan_default(plan, session->task->problem);
-    if (own != &plan->defaults)
-        admit_points(session, own, 1, true, err);
-}
-
-/* While the space is built there is something to measure, at least. */
-static void admit_meanwhile(struct hn_session *session, struct hn_error *err)
-{
-    const struct hn_task *task = session->task;
-    struct hn_bindings point;
-    if (hn_failed(err) || session->search.strategy != NULL || session->tickets.count > 0)
-        return;
-    hn_config_default_point(task->config, task->space, &point);
-    admit_points(session, &point, 1, true, err);
-    hn_bindings_finish(&point);
-}
-
-/* The best of what is cached takes part in every final race, and the best of what was imported is
- * measured. */
-static void admit_incumbent(struct hn_session *session, struct hn_error *err)
-{
-    const uint32_t points[] = {session->cached.incumbent, session->cached.lead};
-    for (size_t i = 0; i < 2; i++) {
-        if (points[i] == HN_NO_KEY)
-            continue;
-        hn_points_choice(&session->points, points[i], session->choice);
-        admit(session, false, INFINITY, err);
-    }
+    session->ladder_count = full ? session->tickets.count : 0;
 }
 
 void hn_session_admit_given(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
-    session->search.exhausted = options->point_count > 0;
-    if (session->search.exhausted) {
+    const struct hn_task *task = session->task;
+    const struct hn_bindings *own = hn_plan_default(task->plan, task->problem);
+    struct hn_bindings point;
+    session->exhausted = options->point_count > 0;
+    hn_config_default_point(task->config, task->space, &point);
+    if (session->exhausted) {
         admit_points(session, options->points, options->point_count, !options->hasty, err);
     } else {
         admit_points(session, options->first, options->first_count, false, err);
         admit_ladder(session, err);
-        admit_default(session, err);
-        admit_meanwhile(session, err);
+        /* The default point that is for this problem and not for all. */
+        if (own != &task->plan->defaults)
+            admit_points(session, own, 1, true, err);
+        /* While the space is built there is something to measure, at least. */
+        if (!hn_failed(err) && session->strategy == NULL && session->tickets.count == 0)
+            admit_points(session, &point, 1, true, err);
     }
-    admit_incumbent(session, err);
-    session->search.given_count = session->tickets.count;
+    hn_bindings_finish(&point);
+    /* The best of what is cached takes part in every final race, and the best of what was imported
+     * is measured. */
+    const uint32_t known[] = {session->cached.incumbent, session->cached.lead};
+    for (size_t i = 0; i < 2; i++) {
+        if (known[i] == HN_NO_KEY)
+            continue;
+        memcpy(session->choice, hn_keys_at(&session->points, known[i]), session->points.stride);
+        admit(session, false, INFINITY, err);
+    }
+    session->given_count = session->tickets.count;
+}
+
+/* --- the strategy is made --------------------------------------------------------------------- */
+
+unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options)
+{
+    return options->look_ahead > 0 ? options->look_ahead : task->config->look_ahead;
+}
+
+/* The program of a point; false where there is none. */
+static bool find_program(const struct hn_task *task, const struct hn_bindings *point,
+                         struct hn_hash *program)
+{
+    struct hn_source source;
+    struct hn_source_key key;
+    if (hn_task_source(task, point, &source, NULL) != HN_OK)
+        return false;
+    bool found = hn_source_key(&source, "", &key, NULL) == HN_OK;
+    hn_source_finish(&source);
+    *program = key.hash;
+    return found;
+}
+
+/* Points that differ from one in a parameter have its program. Some values of a long list tell. One
+ * for which there is no program decides nothing. *asked: there was another. */
+static bool is_unread(const struct hn_task *task, const struct hn_bindings *point, size_t parameter,
+                      bool *asked)
+{
+    enum { ASKED_MOST = 8 };
+    const struct hn_space *space = task->space;
+    size_t count = hn_space_value_count(space, parameter);
+    bool same = true;
+    struct hn_hash program;
+    struct hn_bindings other;
+    *asked = false;
+    if (!find_program(task, point, &program) || hn_bindings_copy(&other, point, NULL) != HN_OK)
+        return true;
+    for (size_t i = 0; i < count && same; i += 1 + count / ASKED_MOST) {
+        struct hn_hash changed;
+        if (hn_bindings_set(&other, hn_space_parameter_name(space, parameter),
+                            hn_space_value(space, parameter, i), NULL) != HN_OK ||
+            hn_bindings_equal(&other, point) || !find_program(task, &other, &changed))
+            continue;
+        same = strcmp(changed.hex, program.hex) == 0;
+        *asked = true;
+    }
+    hn_bindings_finish(&other);
+    return same;
+}
+
+/* unread: by parameter of the space: no program reads it, as far as the default point and some
+ * values of the parameter tell. shares: a point beside the default point has its program. */
+static void find_unread(const struct hn_task *task, bool *unread, bool *shares)
+{
+    struct hn_bindings point;
+    *shares = false;
+    hn_config_default_point(task->config, task->space, &point);
+    for (size_t i = 0; i < hn_space_parameter_count(task->space); i++) {
+        bool asked;
+        unread[i] = is_unread(task, &point, i, &asked);
+        *shares = *shares || (unread[i] && asked);
+    }
+    hn_bindings_finish(&point);
+}
+
+static void create_strategy(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_session_options *options = &session->options;
+    struct hn_knowledge knowledge = {0};
+    if (options->strategy->uses_priors && session->store != NULL)
+        hn_knowledge_collect(session->store, session->task, session->backend->simulated,
+                             fmin(session->cached.earliest, session->created_s), &knowledge, err);
+    if (hn_failed(err))
+        return;
+    session->state.sources = knowledge.sources;
+    bool unread[hn_space_parameter_count(session->task->space) + 1];
+    bool shares = false;
+    bool reads = session->backend->simulated;
+    if (!reads)
+        find_unread(session->task, unread, &shares);
+    session->backend->unshared = reads || !shares;
+    const struct hn_search search = {
+        .unread = reads ? NULL : unread,
+        .space = session->task->space,
+        .seed = options->seed,
+        .look_ahead = session->look_ahead,
+        .priors = knowledge.priors,
+        .prior_count = knowledge.count,
+    };
+    err->status = options->strategy->create(&search, &session->strategy, err);
+    session->state.planned = !hn_failed(err);
+    hn_knowledge_finish(&knowledge);
+}
+
+/* The ladder needs no more than constraints, so that it does not wait for this. */
+void hn_session_begin_search(struct hn_session *session, struct hn_error *err)
+{
+    struct hn_space *space = session->task->space;
+    if (hn_failed(err))
+        return;
+    err->status = hn_space_wait(space, err);
+    if (hn_failed(err))
+        return;
+    session->state.points = hn_space_size(space);
+    hn_space_count_text(space, session->state.points_text);
+    create_strategy(session, err);
 }
 
 /* --- the strategy is told --------------------------------------------------------------------- */
 
 static struct hn_ticket *strategy_ticket(struct hn_session *session, uint64_t t)
 {
-    return &session->tickets.items[session->search.given_count + t];
+    return &session->tickets.items[session->given_count + t];
 }
 
 static uint64_t strategy_count(const struct hn_session *session)
 {
-    return session->tickets.count - session->search.given_count;
+    return session->tickets.count - session->given_count;
 }
 
 /* A point proposed again has the resources of the first time, which may have to be read. */
@@ -221,15 +297,6 @@ static void look_up(const struct hn_session *session, size_t number, struct told
         told->record = &told->read;
 }
 
-/* Before a ticket is finished its record says what is known. */
-static enum hn_outcome outcome_of(const struct hn_session *session, const struct hn_ticket *ticket)
-{
-    if (ticket->replayed)
-        ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
-    return ticket->state == HN_TICKET_FINISHED ? (enum hn_outcome)ticket->result.outcome
-                                               : ticket->flight->record.outcome;
-}
-
 static void tell_compiled(struct hn_session *session, uint64_t t)
 {
     struct hn_ticket *ticket = strategy_ticket(session, t);
@@ -237,70 +304,35 @@ static void tell_compiled(struct hn_session *session, uint64_t t)
     struct told told;
     if (kind->compiled == NULL)
         return;
-    look_up(session, session->search.given_count + t, &told);
-    const struct hn_observation known = {
-        .outcome = outcome_of(session, ticket),
-        .cost = NAN,
-        .resources = told.record != NULL ? &told.record->resources : NULL,
-    };
-    if (!hn_tell_compiled(kind, session->search.strategy, t, &known) &&
+    look_up(session, session->given_count + t, &told);
+    struct hn_observation known = {.outcome = (enum hn_outcome)ticket->result.outcome, .cost = NAN};
+    if (told.record != NULL) {
+        known.outcome = told.record->outcome;
+        known.resources = &told.record->resources;
+    }
+    if (!hn_tell_compiled(kind, session->strategy, t, &known) &&
         ticket->state == HN_TICKET_COMPILED)
         hn_record_fail(&ticket->flight->record, HN_OUTCOME_SKIPPED,
                        "the strategy declined to measure it");
     hn_record_finish(&told.read);
 }
 
-static void tell_finished(struct hn_session *session, uint64_t t)
-{
-    const struct hn_strategy_kind *kind = session->options.strategy;
-    struct hn_ticket *ticket = strategy_ticket(session, t);
-    const struct hn_result *result = &ticket->result;
-    struct told told;
-    if (kind->finished != NULL) {
-        bool measured = result->outcome == HN_OUTCOME_OK || result->outcome == HN_OUTCOME_SLOWER ||
-                        result->outcome == HN_OUTCOME_DUPLICATE;
-        look_up(session, session->search.given_count + t, &told);
-        struct hn_observation observation = {
-            .outcome = (enum hn_outcome)result->outcome,
-            .cost = measured ? result->objective : NAN,
-        };
-        if (told.record != NULL) {
-            const struct hn_costs *costs = &told.record->costs;
-            observation.resources = &told.record->resources;
-            observation.compile_ms = costs->compile_ms;
-            observation.evaluate_ms = costs->verify_ms + costs->measure_ms;
-        }
-        kind->finished(session->search.strategy, t, &observation);
-        hn_record_finish(&told.read);
-    }
-    ticket->told = true;
-    session->search.told_finished++;
-}
-
-/* What the schedule goes by. */
-static struct hn_costs costs_of(const struct hn_session *session, uint64_t t)
-{
-    struct told told;
-    look_up(session, session->search.given_count + t, &told);
-    struct hn_costs costs =
-        told.record != NULL ? told.record->costs : (struct hn_costs){.compile_ms = 0};
-    hn_record_finish(&told.read);
-    return costs;
-}
-
 /* What is known by now of the tickets that are not told. */
 static void note_compilations(struct hn_session *session)
 {
-    struct hn_schedule *schedule = &session->search.schedule;
+    struct hn_schedule *schedule = &session->schedule;
     for (size_t i = 0; i < schedule->count; i++) {
         const struct hn_schedule_ticket *entry = &schedule->tickets[i];
-        size_t number = session->search.given_count + entry->number;
+        size_t number = session->given_count + entry->number;
         struct hn_backend_state state;
         if (entry->known || number >= session->tickets.count)
             continue;
         if (session->tickets.items[number].state != HN_TICKET_COMPILING) {
-            hn_schedule_note(schedule, entry->number, costs_of(session, entry->number).compile_ms,
-                             true);
+            struct told told;
+            look_up(session, number, &told);
+            hn_schedule_note(schedule, entry->number,
+                             told.record != NULL ? told.record->costs.compile_ms : 0, true);
+            hn_record_finish(&told.read);
         } else if (isfinite(entry->start_ms)) {
             session->backend->kind->look(session->backend, number, &state);
             hn_schedule_note(schedule, entry->number, state.age_ms, false);
@@ -310,17 +342,16 @@ static void note_compilations(struct hn_session *session)
 
 void hn_session_hold_against(struct hn_session *session, size_t number)
 {
-    struct hn_leaders *leaders = &session->leaders;
     const struct hn_result *result = &session->tickets.items[number].result;
     if (result->outcome == HN_OUTCOME_OK &&
-        (leaders->censor == SIZE_MAX ||
-         result->median_us < session->tickets.items[leaders->censor].result.median_us))
-        leaders->censor = number;
+        (session->censor == SIZE_MAX ||
+         result->median_us < session->tickets.items[session->censor].result.median_us))
+        session->censor = number;
 }
 
 static void decide(struct hn_session *session, uint64_t t, struct hn_error *err)
 {
-    size_t number = session->search.given_count + t;
+    size_t number = session->given_count + t;
     hn_session_register_ticket(session, number, err);
     if (hn_failed(err))
         return;
@@ -328,33 +359,39 @@ static void decide(struct hn_session *session, uint64_t t, struct hn_error *err)
     tell_compiled(session, t);
     ticket->decided = true;
     if (ticket->flight != NULL)
-        ticket->flight->censor = session->leaders.censor;
-    hn_schedule_tell(&session->search.schedule, HN_SCHEDULE_COMPILED, t, 0);
+        ticket->flight->censor = session->censor;
+    hn_schedule_tell(&session->schedule, HN_SCHEDULE_COMPILED, t, 0);
 }
 
 static void conclude(struct hn_session *session, uint64_t t)
 {
-    size_t number = session->search.given_count + t;
-    struct hn_leaders *leaders = &session->leaders;
-    struct hn_costs costs = costs_of(session, t);
-    bool replayed = strategy_ticket(session, t)->replayed;
-    for (; leaders->censor_next < session->search.given_count; leaders->censor_next++)
-        hn_session_hold_against(session, leaders->censor_next);
+    const struct hn_strategy_kind *kind = session->options.strategy;
+    size_t number = session->given_count + t;
+    struct hn_ticket *ticket = strategy_ticket(session, t);
+    const struct hn_result *result = &ticket->result;
+    bool measured = result->outcome == HN_OUTCOME_OK || result->outcome == HN_OUTCOME_SLOWER ||
+                    result->outcome == HN_OUTCOME_DUPLICATE;
+    struct hn_observation observation = {.outcome = (enum hn_outcome)result->outcome,
+                                         .cost = measured ? result->objective : NAN};
+    struct told told;
+    for (; session->censor_next < session->given_count; session->censor_next++)
+        hn_session_hold_against(session, session->censor_next);
     hn_session_hold_against(session, number);
-    tell_finished(session, t);
-    hn_schedule_tell(&session->search.schedule, HN_SCHEDULE_FINISHED, t,
-                     replayed ? 0 : costs.verify_ms + costs.measure_ms);
+    look_up(session, number, &told);
+    if (told.record != NULL) {
+        const struct hn_costs *costs = &told.record->costs;
+        observation.resources = &told.record->resources;
+        observation.compile_ms = costs->compile_ms;
+        observation.evaluate_ms = costs->verify_ms + costs->measure_ms;
+    }
+    if (kind->finished != NULL)
+        kind->finished(session->strategy, t, &observation);
+    hn_record_finish(&told.read);
+    ticket->told = true;
+    session->told_finished++;
+    hn_schedule_tell(&session->schedule, HN_SCHEDULE_FINISHED, t,
+                     ticket->replayed ? 0 : observation.evaluate_ms);
     hn_session_release(session, number);
-}
-
-/* Whether one of the given tickets is still being compiled. */
-static bool given_compile(struct hn_session *session)
-{
-    size_t *next = &session->way.next_given;
-    while (*next < session->search.given_count &&
-           session->tickets.items[*next].state != HN_TICKET_COMPILING)
-        ++*next;
-    return *next < session->search.given_count;
 }
 
 /* Tells what is next in the schedule. Nobody is told of the given tickets, but what is told may be
@@ -362,10 +399,10 @@ static bool given_compile(struct hn_session *session)
 static bool tell_next(struct hn_session *session, struct hn_error *err)
 {
     uint64_t t = 0;
-    struct hn_schedule *schedule = &session->search.schedule;
+    struct hn_schedule *schedule = &session->schedule;
     note_compilations(session);
     enum hn_schedule_event event = hn_schedule_next(schedule, &t);
-    session->search.held_ms = schedule->held_ms;
+    session->held_ms = schedule->held_ms;
     if (event == HN_SCHEDULE_NONE)
         return false;
     if (t >= strategy_count(session)) {
@@ -374,13 +411,17 @@ static bool tell_next(struct hn_session *session, struct hn_error *err)
     }
     enum hn_ticket_state state = (enum hn_ticket_state)strategy_ticket(session, t)->state;
     if (event == HN_SCHEDULE_COMPILED) {
-        if (given_compile(session) || state == HN_TICKET_COMPILING)
+        size_t *given = &session->next_given;
+        while (*given < session->given_count &&
+               session->tickets.items[*given].state != HN_TICKET_COMPILING)
+            ++*given;
+        if (*given < session->given_count || state == HN_TICKET_COMPILING)
             return false;
         decide(session, t, err);
         return !hn_failed(err);
     }
     hn_session_settle(session);
-    if (session->way.next_settled < session->search.given_count || state != HN_TICKET_FINISHED)
+    if (session->next_settled < session->given_count || state != HN_TICKET_FINISHED)
         return false;
     conclude(session, t);
     return true;
@@ -388,18 +429,17 @@ static bool tell_next(struct hn_session *session, struct hn_error *err)
 
 void hn_session_tell(struct hn_session *session, struct hn_error *err)
 {
-    struct hn_searching *search = &session->search;
     uint64_t count = strategy_count(session);
     if (hn_failed(err) || !session->options.strategy->needs_feedback)
         return;
     /* Behind the last proposal it goes on as if there were more, so that what is declined does not
      * depend on where the search ends. */
-    bool told = search->exhausted && search->strategy != NULL;
-    while (told && search->told_finished < count) {
-        while (hn_schedule_has_room(&search->schedule)) {
-            uint64_t number = count + search->after++;
-            hn_schedule_propose(&search->schedule, number, number);
-            hn_schedule_note(&search->schedule, number, 0, true);
+    bool told = session->exhausted && session->strategy != NULL;
+    while (told && session->told_finished < count) {
+        while (hn_schedule_has_room(&session->schedule)) {
+            uint64_t number = count + session->after++;
+            hn_schedule_propose(&session->schedule, number, number);
+            hn_schedule_note(&session->schedule, number, 0, true);
         }
         told = tell_next(session, err);
     }
@@ -414,69 +454,54 @@ static bool budget_is_used(const struct hn_session *session)
            hn_session_search_is_over(session);
 }
 
-/* Asks the strategy, now and then, whether something better may be there. */
-static void doubt(struct hn_session *session, struct hn_error *err)
-{
-    const struct hn_session_options *options = &session->options;
-    struct hn_session_state *state = &session->state;
-    if (options->strategy->chance == NULL || state->proposed < doubt_first ||
-        state->proposed < session->search.next_doubt)
-        return;
-    session->search.next_doubt = state->proposed + doubt_interval + state->proposed / 8;
-    state->chance = options->strategy->chance(session->search.strategy);
-    state->stopped = state->chance < options->stop_chance;
-    hn_session_tell_chance(session, state->chance, err);
-}
-
 /* Whether another proposal may be made, once all was told that it takes. */
 static bool find_room(struct hn_session *session, struct hn_error *err)
 {
-    const struct hn_searching *search = &session->search;
     if (!session->options.strategy->needs_feedback)
-        return session->tickets.count - session->way.next_settled < waiting_limit &&
+        return session->tickets.count - session->next_settled < waiting_limit &&
                hn_session_look(session).room > 0;
-    while (!hn_may_propose(session->options.strategy, search->strategy, &search->schedule))
+    while (!hn_may_propose(session->options.strategy, session->strategy, &session->schedule))
         if (!tell_next(session, err))
             return false;
     return true;
 }
 
-static bool is_exhausted(const struct hn_session *session)
-{
-    return session->state.proposed == session->state.points ||
-           session->search.repeats >= HN_REPEATS_MOST || budget_is_used(session);
-}
-
 static void propose_one(struct hn_session *session, struct hn_error *err)
 {
-    struct hn_searching *search = &session->search;
     const struct hn_strategy_kind *kind = session->options.strategy;
-    uint64_t known = session->state.proposed;
-    doubt(session, err);
+    struct hn_session_state *state = &session->state;
+    uint64_t known = state->proposed;
+    /* It is asked, now and then, whether something better may be there. */
+    if (kind->chance != NULL && known >= doubt_first && known >= session->next_doubt) {
+        session->next_doubt = known + doubt_interval + known / 8;
+        state->chance = kind->chance(session->strategy);
+        state->stopped = state->chance < session->options.stop_chance;
+        hn_session_tell_chance(session, state->chance, err);
+    }
     if (hn_failed(err))
         return;
-    search->exhausted = session->state.stopped ||
-                        !kind->propose(search->strategy, strategy_count(session), session->choice);
-    if (search->exhausted)
+    session->exhausted = state->stopped || !kind->propose(session->strategy,
+                                                          strategy_count(session), session->choice);
+    if (session->exhausted)
         return;
     admit_proposal(session, err);
-    search->repeats = session->state.proposed > known ? 0 : search->repeats + 1;
+    session->repeats = state->proposed > known ? 0 : session->repeats + 1;
 }
 
 void hn_session_propose(struct hn_session *session, struct hn_error *err)
 {
-    struct hn_searching *search = &session->search;
-    search->exhausted = search->exhausted || budget_is_used(session);
+    session->exhausted = session->exhausted || budget_is_used(session);
     /* The space may be built by now. */
-    if (search->strategy == NULL && !search->exhausted && hn_space_is_built(session->task->space))
+    if (session->strategy == NULL && !session->exhausted && hn_space_is_built(session->task->space))
         hn_session_begin_search(session, err);
-    while (!hn_failed(err) && search->strategy != NULL && !search->exhausted) {
-        search->exhausted = is_exhausted(session);
-        if (search->exhausted || !find_room(session, err))
+    while (!hn_failed(err) && session->strategy != NULL && !session->exhausted) {
+        session->exhausted = session->state.proposed == session->state.points ||
+                             session->repeats >= HN_REPEATS_MOST || budget_is_used(session);
+        if (session->exhausted || !find_room(session, err))
             break;
         propose_one(session, err);
     }
-    session->backend->all_asked = search->exhausted;
+    session->backend->all_asked = session->exhausted;
 }
 
 /* --- what will be proposed first -------------------------------------------------------------- */

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "cache/record/record_json.h"
-#include "tuner/session/knowledge.h"
 #include "tuner/session/session_internal.h"
 
 static const double watch_interval_ms = 100;
@@ -43,11 +42,15 @@ static const double extension_ahead_ms = 200;
 /* --- a line of --events each -------------------------------------------------------------------
  */
 
-/* One line; takes the event over. */
-static void write_event(struct hn_session *session, json_t *event, struct hn_error *err)
+/* Says what all events have, and `more`, which is taken over. */
+static void tell(const struct hn_session *session, const char *name, json_t *more,
+                 struct hn_error *err)
 {
     FILE *events = session->options.events;
-    hn_needed(event);
+    json_t *event = hn_needed(json_pack("{ss so}", "event", name, "problem",
+                                        hn_bindings_to_json(session->task->problem)));
+    json_object_update(event, hn_needed(more));
+    json_decref(more);
     /* Other sessions may write, too. */
     flockfile(events);
     json_dumpf(event, events, JSON_COMPACT);
@@ -59,58 +62,55 @@ static void write_event(struct hn_session *session, json_t *event, struct hn_err
         hn_fail(err, HN_ERUN, "the events (--events) can not be written: %s", strerror(errno));
 }
 
-static json_t *number(double value)
+static bool is_told(const struct hn_session *session, const struct hn_error *err)
+{
+    return !hn_failed(err) && session->options.events != NULL;
+}
+
+static json_t *real(double value)
 {
     return isnan(value) ? json_null() : json_real(value);
 }
 
+static json_t *count(bool known, uint64_t value)
+{
+    return known ? json_integer((json_int_t)value) : json_null();
+}
+
 static void tell_start(struct hn_session *session, struct hn_error *err)
 {
-    const struct hn_task *task = session->task;
-    if (hn_failed(err) || session->options.events == NULL)
-        return;
-    write_event(session,
-                json_pack("{ss so ss ss ss sb ss sI sI so so sf}", "event", "start", "problem",
-                          hn_bindings_to_json(task->problem), "kernel", task->identity.kernel,
-                          "device", task->identity.device.name, "regime", task->identity.regime,
-                          "simulated", session->backend->simulated, "strategy",
-                          session->options.strategy->name, "seed",
-                          (json_int_t)session->options.seed, "look_ahead",
-                          (json_int_t)session->search.look_ahead, "points",
-                          session->state.points != UINT64_MAX
-                              ? json_integer((json_int_t)session->state.points)
-                              : json_null(),
-                          "budget",
-                          session->options.budget_count > 0
-                              ? json_integer((json_int_t)session->options.budget_count)
-                              : json_null(),
-                          "time", hn_session_epoch_s()),
-                err);
+    const struct hn_session_options *options = &session->options;
+    if (is_told(session, err))
+        tell(session, "start",
+             json_pack("{ss ss ss sb ss so so so so sf}", "kernel", session->task->identity.kernel,
+                       "device", session->task->identity.device.name, "regime",
+                       session->task->identity.regime, "simulated", session->backend->simulated,
+                       "strategy", options->strategy->name, "seed", count(true, options->seed),
+                       "look_ahead", count(true, session->look_ahead), "points",
+                       count(session->state.points != UINT64_MAX, session->state.points), "budget",
+                       count(options->budget_count > 0, options->budget_count), "time",
+                       hn_session_epoch_s()),
+             err);
 }
 
 void hn_session_tell_record(struct hn_session *session, const struct hn_record *record,
                             struct hn_error *err)
 {
-    if (hn_failed(err) || session->options.events == NULL)
-        return;
-    write_event(session,
-                json_pack("{ss so ss so}", "event", "record", "problem",
-                          hn_bindings_to_json(session->task->problem), "device",
-                          session->task->identity.device.name, "record", hn_record_to_json(record)),
-                err);
+    if (is_told(session, err))
+        tell(session, "record",
+             json_pack("{ss so}", "device", session->task->identity.device.name, "record",
+                       hn_record_to_json(record)),
+             err);
 }
 
 void hn_session_tell_chance(struct hn_session *session, double chance, struct hn_error *err)
 {
-    if (hn_failed(err) || session->options.events == NULL || isnan(chance)) /* not known */
-        return;
-    write_event(session,
-                json_pack("{ss so ss sI sf sf}", "event", "chance", "problem",
-                          hn_bindings_to_json(session->task->problem), "device",
-                          session->task->identity.device.name, "finished",
-                          (json_int_t)session->state.finished, "chance", chance, "time",
-                          hn_session_epoch_s()),
-                err);
+    if (is_told(session, err) && !isnan(chance))
+        tell(session, "chance",
+             json_pack("{ss so sf sf}", "device", session->task->identity.device.name, "finished",
+                       count(true, session->state.finished), "chance", chance, "time",
+                       hn_session_epoch_s()),
+             err);
 }
 
 json_t *hn_session_counts_to_json(const struct hn_session_state *state)
@@ -126,141 +126,26 @@ json_t *hn_session_counts_to_json(const struct hn_session_state *state)
 static void tell_end(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_state *state = &session->state;
-    if (hn_failed(err) || session->options.events == NULL)
-        return;
-    write_event(
-        session,
-        json_pack("{ss so ss sI sI so so so so sb sb sf sf}", "event", "end", "problem",
-                  hn_bindings_to_json(session->task->problem), "device",
-                  session->task->identity.device.name, "finished", (json_int_t)state->finished,
-                  "reused", (json_int_t)state->reused, "outcomes", hn_session_counts_to_json(state),
-                  "best",
-                  state->best != NULL ? hn_bindings_to_json(&state->best->point) : json_null(),
-                  "best_us", number(state->best != NULL ? state->best->timing.median_us : NAN),
-                  "chance", number(state->chance), "stopped", state->stopped, "interrupted",
-                  state->interrupted, "elapsed_s", state->elapsed_s, "time", hn_session_epoch_s()),
-        err);
+    const struct hn_record *best = state->best;
+    if (is_told(session, err))
+        tell(session, "end",
+             json_pack(
+                 "{ss so so so so so so sb sb sf sf}", "device",
+                 session->task->identity.device.name, "finished", count(true, state->finished),
+                 "reused", count(true, state->reused), "outcomes", hn_session_counts_to_json(state),
+                 "best", best != NULL ? hn_bindings_to_json(&best->point) : json_null(), "best_us",
+                 real(best != NULL ? best->timing.median_us : NAN), "chance", real(state->chance),
+                 "stopped", state->stopped, "interrupted", state->interrupted, "elapsed_s",
+                 state->elapsed_s, "time", hn_session_epoch_s()),
+             err);
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
-
-unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options)
-{
-    return options->look_ahead > 0 ? options->look_ahead : task->config->look_ahead;
-}
 
 bool hn_session_weighs(const struct hn_session *session)
 {
     enum hn_front_by by;
     return hn_plan_weighs(session->task->plan, &by);
-}
-
-/* The program of a point; false where there is none. */
-static bool find_program(const struct hn_task *task, const struct hn_bindings *point,
-                         struct hn_hash *program)
-{
-    struct hn_source source;
-    struct hn_source_key key;
-    if (hn_task_source(task, point, &source, NULL) != HN_OK)
-        return false;
-    bool found = hn_source_key(&source, "", &key, NULL) == HN_OK;
-    hn_source_finish(&source);
-    *program = key.hash;
-    return found;
-}
-
-/* Points that differ from one in a parameter have its program. Some values of a long list tell. One
- * for which there is no program decides nothing. *asked: there was another. */
-static bool is_unread(const struct hn_task *task, const struct hn_bindings *point, size_t parameter,
-                      bool *asked)
-{
-    enum { ASKED_MOST = 8 };
-    const struct hn_space *space = task->space;
-    size_t count = hn_space_value_count(space, parameter);
-    bool same = true;
-    struct hn_hash program;
-    struct hn_bindings other;
-    *asked = false;
-    if (!find_program(task, point, &program) || hn_bindings_copy(&other, point, NULL) != HN_OK)
-        return true;
-    for (size_t i = 0; i < count && same; i += 1 + count / ASKED_MOST) {
-        struct hn_hash changed;
-        if (hn_bindings_set(&other, hn_space_parameter_name(space, parameter),
-                            hn_space_value(space, parameter, i), NULL) != HN_OK ||
-            hn_bindings_equal(&other, point) || !find_program(task, &other, &changed))
-            continue;
-        same = strcmp(changed.hex, program.hex) == 0;
-        *asked = true;
-    }
-    hn_bindings_finish(&other);
-    return same;
-}
-
-/* unread: by parameter of the space: no program reads it, as far as the default point and some
- * values of the parameter tell. shares: a point beside the default point has its program. */
-static void find_unread(const struct hn_task *task, bool *unread, bool *shares)
-{
-    struct hn_bindings point;
-    *shares = false;
-    hn_config_default_point(task->config, task->space, &point);
-    for (size_t i = 0; i < hn_space_parameter_count(task->space); i++) {
-        bool asked;
-        unread[i] = is_unread(task, &point, i, &asked);
-        *shares = *shares || (unread[i] && asked);
-    }
-    hn_bindings_finish(&point);
-}
-
-static void create_strategy(struct hn_session *session, struct hn_error *err)
-{
-    const struct hn_session_options *options = &session->options;
-    struct hn_knowledge knowledge = {0};
-    if (options->strategy->uses_priors && session->store != NULL)
-        hn_knowledge_collect(session->store, session->task, session->backend->simulated,
-                             fmin(session->cached.earliest, session->created_s), &knowledge, err);
-    if (hn_failed(err))
-        return;
-    session->state.sources = knowledge.sources;
-    bool unread[hn_space_parameter_count(session->task->space) + 1];
-    bool shares = false;
-    bool reads = session->backend->simulated;
-    if (!reads)
-        find_unread(session->task, unread, &shares);
-    session->backend->unshared = reads || !shares;
-    const struct hn_search search = {
-        .unread = reads ? NULL : unread,
-        .space = session->task->space,
-        .seed = options->seed,
-        .look_ahead = session->search.look_ahead,
-        .priors = knowledge.priors,
-        .prior_count = knowledge.count,
-    };
-    err->status = options->strategy->create(&search, &session->search.strategy, err);
-    session->state.planned = !hn_failed(err);
-    hn_knowledge_finish(&knowledge);
-}
-
-/* The ladder needs no more than constraints, so that it does not wait for this. */
-void hn_session_begin_search(struct hn_session *session, struct hn_error *err)
-{
-    struct hn_space *space = session->task->space;
-    if (hn_failed(err))
-        return;
-    err->status = hn_space_wait(space, err);
-    if (hn_failed(err))
-        return;
-    session->state.points = hn_space_size(space);
-    hn_space_count_text(space, session->state.points_text);
-    create_strategy(session, err);
-}
-
-static void start_clock(struct hn_session *session)
-{
-    const struct hn_session_options *options = &session->options;
-    double started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
-    session->state.started_ms = started_ms;
-    session->created_s = hn_session_epoch_s();
-    session->backend->end_ms = options->budget_s > 0 ? started_ms + options->budget_s * 1e3 : 0;
 }
 
 enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *store,
@@ -270,8 +155,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     struct hn_error ignored;
     struct hn_task *task = backend->task;
     struct hn_session *session = hn_need(1, sizeof *session);
-    err = err != NULL ? err : &ignored;
-    hn_error_init(err);
+    err = hn_error_begin(err, &ignored);
     session->backend = backend;
     session->task = task;
     session->store = store;
@@ -281,20 +165,23 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
         session->options.energy_s = options->energy_s > 0 ? options->energy_s : HN_ENERGY_SECONDS;
         session->options.race_within = fmax(options->race_within, HN_WEIGHED_WITHIN);
     }
-    session->search.look_ahead = hn_session_look_ahead(task, options);
-    session->search.held_ms = INFINITY;
-    session->leaders.best = session->leaders.censor = SIZE_MAX;
-    session->state.look_ahead = session->search.look_ahead;
+    session->look_ahead = hn_session_look_ahead(task, options);
+    session->held_ms = INFINITY;
+    session->best = session->censor = SIZE_MAX;
+    session->state.look_ahead = session->look_ahead;
     session->state.points = UINT64_MAX;
     snprintf(session->state.points_text, sizeof session->state.points_text, "so far uncounted");
     session->state.phase = "preparing";
     session->state.chance = NAN;
-    start_clock(session);
+    session->state.started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
+    session->created_s = hn_session_epoch_s();
+    backend->end_ms =
+        options->budget_s > 0 ? session->state.started_ms + options->budget_s * 1e3 : 0;
     session->choice = hn_need(hn_space_parameter_count(task->space), sizeof *session->choice);
     hn_tickets_init(&session->tickets);
-    hn_points_init(&session->points, task->space);
+    hn_keys_init(&session->points, hn_space_parameter_count(task->space) * sizeof(uint16_t));
     hn_session_load_cached(session, err);
-    hn_schedule_init(&session->search.schedule, session->search.look_ahead);
+    hn_schedule_init(&session->schedule, session->look_ahead);
     if (hn_space_is_built(task->space))
         hn_session_begin_search(session, err);
     if (hn_failed(err))
@@ -308,12 +195,12 @@ void hn_session_destroy(struct hn_session *session)
 {
     if (session == NULL)
         return;
-    if (session->search.strategy != NULL)
-        session->options.strategy->destroy(session->search.strategy);
+    if (session->strategy != NULL)
+        session->options.strategy->destroy(session->strategy);
     hn_tickets_finish(&session->tickets);
-    hn_schedule_finish(&session->search.schedule);
+    hn_schedule_finish(&session->schedule);
     free(session->cached.entries);
-    hn_points_finish(&session->points);
+    hn_keys_finish(&session->points);
     free(session->choice);
     free(session);
 }
@@ -328,7 +215,7 @@ const struct hn_session_state *hn_session_state(const struct hn_session *session
 static double finals_ms(const struct hn_session *session)
 {
     /* Without a result there is nothing to hold finals of. */
-    if (session->leaders.best == SIZE_MAX || session->backend->simulated)
+    if (session->best == SIZE_MAX || session->backend->simulated)
         return 0;
     const struct hn_session_state *state = &session->state;
     double whole_ms = session->options.budget_s * 1e3;
@@ -361,7 +248,7 @@ static bool has_compiled(const struct hn_session *session)
     if (session->backend->kind->usage != NULL)
         session->backend->kind->usage(session->backend, &usage);
     bool has = usage.compiled > 0 || (session->warm && usage.under_way > 0);
-    for (size_t i = session->way.next_settled; i < session->tickets.count && !has; i++) {
+    for (size_t i = session->next_settled; i < session->tickets.count && !has; i++) {
         enum hn_ticket_state state = (enum hn_ticket_state)session->tickets.items[i].state;
         has = state == HN_TICKET_COMPILED || state == HN_TICKET_EVALUATING;
     }
@@ -373,7 +260,7 @@ bool hn_session_search_is_over(const struct hn_session *session)
     if (session->options.budget_s <= 0)
         return false;
     if (session->extended)
-        return session->leaders.best != SIZE_MAX || hn_session_left_ms(session) <= 0 ||
+        return session->best != SIZE_MAX || hn_session_left_ms(session) <= 0 ||
                !has_compiled(session);
     return hn_session_left_ms(session) <= finals_ms(session);
 }
@@ -384,7 +271,7 @@ static void mind_clock(struct hn_session *session)
 {
     const double budget_ms = session->options.budget_s * 1e3;
     double left_ms = hn_session_left_ms(session);
-    if (budget_ms <= 0 || session->extended || session->leaders.best != SIZE_MAX ||
+    if (budget_ms <= 0 || session->extended || session->best != SIZE_MAX ||
         left_ms > budget_ms / 2 || !has_compiled(session))
         return;
     session->backend->hurries = true;
@@ -398,7 +285,7 @@ static void mind_clock(struct hn_session *session)
 void hn_session_show(struct hn_session *session, const char *phase)
 {
     struct hn_session_state *state = &session->state;
-    size_t best = session->leaders.best;
+    size_t best = session->best;
     double now = hn_now_ms();
     state->phase = phase;
     state->elapsed_s = (now - state->started_ms) / 1e3;
@@ -494,8 +381,7 @@ static double *find_wait(struct hn_session *session)
         return NULL;
     if (usage.cores_busy)
         return &waits->cores_s;
-    return usage.under_way > 1 && !session->search.exhausted ? &waits->look_ahead_s
-                                                             : &waits->single_s;
+    return usage.under_way > 1 && !session->exhausted ? &waits->look_ahead_s : &waits->single_s;
 }
 
 void hn_session_step(struct hn_session *session, struct hn_backend_event *event,
@@ -505,11 +391,11 @@ void hn_session_step(struct hn_session *session, struct hn_backend_event *event,
     if (hn_failed(err))
         return;
     int due = due_ms(session);
-    int timeout = session->search.strategy != NULL ? (int)watch_interval_ms : building_interval_ms;
+    int timeout = session->strategy != NULL ? (int)watch_interval_ms : building_interval_ms;
     if (due >= 0 && due < timeout)
         timeout = due;
-    if (session->search.held_ms < timeout)
-        timeout = (int)session->search.held_ms + 1;
+    if (session->held_ms < timeout)
+        timeout = (int)session->held_ms + 1;
     double *wait_s = find_wait(session);
     double from_ms = hn_now_ms();
     session->backend->kind->next(session->backend, timeout, event, err);
@@ -536,17 +422,15 @@ static void step_and_take(struct hn_session *session, struct hn_error *err)
  * cores, and of a given one, of those long before it; otherwise of all so far. */
 static size_t find_censor(struct hn_session *session, size_t number)
 {
-    struct hn_leaders *leaders = &session->leaders;
     const struct hn_ticket *ticket = &session->tickets.items[number];
-    if (!session->options.strategy->needs_feedback || session->options.hasty ||
-        session->search.last_call)
-        return leaders->best;
+    if (!session->options.strategy->needs_feedback || session->options.hasty || session->last_call)
+        return session->best;
     if (ticket->decided)
         return ticket->flight->censor;
-    while (leaders->censor_next + session->search.look_ahead <= number &&
-           leaders->censor_next < session->way.next_settled)
-        hn_session_hold_against(session, leaders->censor_next++);
-    return leaders->censor;
+    while (session->censor_next + session->look_ahead <= number &&
+           session->censor_next < session->next_settled)
+        hn_session_hold_against(session, session->censor_next++);
+    return session->censor;
 }
 
 static void dispatch(struct hn_session *session, size_t number, struct hn_error *err)
@@ -576,16 +460,15 @@ static void dispatch(struct hn_session *session, size_t number, struct hn_error 
  * is told of the sequence, a ticket may go before those that are still being compiled. */
 static void feed_gpu(struct hn_session *session, struct hn_error *err)
 {
-    struct hn_way *way = &session->way;
-    bool any_order = session->search.last_call || !session->options.strategy->needs_feedback;
+    bool any_order = session->last_call || !session->options.strategy->needs_feedback;
     bool idle = !hn_failed(err) && hn_session_look(session).idle;
     bool skipped_any = false;
-    for (size_t i = way->next_dispatch; idle && i < session->tickets.count && !hn_failed(err);
+    for (size_t i = session->next_dispatch; idle && i < session->tickets.count && !hn_failed(err);
          i++) {
-        if (any_order && i >= way->next_register)
+        if (any_order && i >= session->next_register)
             hn_session_register_ticket(session, i, err);
         const struct hn_ticket *ticket = &session->tickets.items[i];
-        bool decided = any_order || i < session->search.given_count || ticket->decided;
+        bool decided = any_order || i < session->given_count || ticket->decided;
         bool compiled = ticket->state == HN_TICKET_COMPILED;
         skipped_any = skipped_any || ticket->state == HN_TICKET_COMPILING || (compiled && !decided);
         if (!hn_failed(err) && compiled && decided) {
@@ -596,13 +479,13 @@ static void feed_gpu(struct hn_session *session, struct hn_error *err)
             idle = !hn_failed(err) && hn_session_look(session).idle;
         }
         if (!skipped_any)
-            way->next_dispatch = i + 1;
+            session->next_dispatch = i + 1;
     }
 }
 
 void hn_session_settle(struct hn_session *session)
 {
-    size_t *settled = &session->way.next_settled;
+    size_t *settled = &session->next_settled;
     while (*settled < session->tickets.count &&
            session->tickets.items[*settled].state == HN_TICKET_FINISHED)
         ++*settled;
@@ -611,7 +494,7 @@ void hn_session_settle(struct hn_session *session)
 static bool all_finished(struct hn_session *session)
 {
     hn_session_settle(session);
-    return session->way.next_settled == session->tickets.count;
+    return session->next_settled == session->tickets.count;
 }
 
 /* What the GPU is at is soon done; what is being compiled may take a minute. */
@@ -621,26 +504,21 @@ static void wait_for_gpu(struct hn_session *session, struct hn_error *err)
         step_and_take(session, err);
 }
 
-/* Behind the search there is time to measure what is compiled already. */
-static bool may_measure(const struct hn_session *session)
-{
-    return session->warm && !hn_session_is_over(session) &&
-           hn_session_left_ms(session) > finals_kept * finals_ms(session);
-}
-
 /* Ends the search before its time: what is compiling is killed, what the GPU is at is waited for.
  * Points that come to nothing so are no failures: they stay unfinished. What was compiled, but
  * waited for slower compilations before it so that results come in their order, is measured now
  * that nobody asks for an order. */
 static void end_search(struct hn_session *session, struct hn_error *err)
 {
-    session->search.exhausted = true;
+    session->exhausted = true;
     if (session->extended)
         session->backend->end_ms = fmin(session->backend->end_ms, hn_now_ms());
     session->backend->kind->stop(session->backend);
     wait_for_gpu(session, err);
-    session->search.last_call = true;
-    while (!hn_failed(err) && may_measure(session)) {
+    session->last_call = true;
+    /* Behind the search there is time to measure what is compiled already. */
+    while (!hn_failed(err) && session->warm && !hn_session_is_over(session) &&
+           hn_session_left_ms(session) > finals_kept * finals_ms(session)) {
         feed_gpu(session, err);
         if (hn_failed(err) || hn_session_look(session).quiet)
             break;
@@ -669,56 +547,44 @@ static void search(struct hn_session *session, struct hn_error *err)
         hn_session_register(session, err);
         hn_session_tell(session, err);
         feed_gpu(session, err);
-        if (hn_session_is_over(session) || (all_finished(session) && session->search.exhausted))
+        if (hn_session_is_over(session) || (all_finished(session) && session->exhausted))
             return;
-        if (!all_finished(session) || session->search.strategy == NULL)
+        if (!all_finished(session) || session->strategy == NULL)
             step_and_take(session, err);
     }
-}
-
-static void search_and_race(struct hn_session *session, struct hn_error *err)
-{
-    bool again = true;
-    hn_session_admit_given(session, err);
-    while (!hn_failed(err) && again && !hn_session_is_over(session)) {
-        search(session, err);
-        again = !hn_failed(err) && hn_interrupted() == 0 && hn_session_finals(session, err);
-    }
-}
-
-static void note_end(struct hn_session *session)
-{
-    struct hn_session_state *state = &session->state;
-    state->interrupted = hn_interrupted() != 0;
-    if (state->interrupted || !hn_session_search_is_over(session))
-        return;
-    state->cut = state->proposed - state->finished;
-    state->unraced = !session->backend->simulated && state->best != NULL && !state->best->final;
 }
 
 enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watch, void *watcher,
                               struct hn_error *err)
 {
     const struct hn_strategy_kind *strategy = session->options.strategy;
+    struct hn_session_state *state = &session->state;
     struct hn_error committed, told, ignored;
-    err = err != NULL ? err : &ignored;
-    hn_error_init(err);
+    err = hn_error_begin(err, &ignored);
     hn_error_init(&committed);
     hn_error_init(&told);
     session->watch = watch;
     session->watcher = watcher;
     tell_start(session, err);
-    search_and_race(session, err);
+    hn_session_admit_given(session, err);
+    for (bool again = true; !hn_failed(err) && again && !hn_session_is_over(session);) {
+        search(session, err);
+        again = !hn_failed(err) && hn_interrupted() == 0 && hn_session_finals(session, err);
+    }
     /* What was waited for came to nothing, by a signal or by the clock. */
     if (err->status == HN_EINTERRUPTED)
         hn_error_init(err);
     hn_session_tell(session, err);
-    if (strategy->chance != NULL && session->search.strategy != NULL)
-        session->state.chance = strategy->chance(session->search.strategy);
+    if (strategy->chance != NULL && session->strategy != NULL)
+        state->chance = strategy->chance(session->strategy);
     /* What was finished is kept whatever happened; the first failure is the one that is told. */
     hn_session_commit(session, &committed);
     hn_session_show(session, "done");
-    note_end(session);
+    state->interrupted = hn_interrupted() != 0;
+    if (!state->interrupted && hn_session_search_is_over(session)) {
+        state->cut = state->proposed - state->finished;
+        state->unraced = !session->backend->simulated && state->best != NULL && !state->best->final;
+    }
     tell_end(session, &told);
     if (!hn_failed(err))
         *err = hn_failed(&committed) ? committed : told;

@@ -6,8 +6,8 @@
 #include "tuner/session/ticket.h"
 #include "tuner/strategy/schedule.h"
 
-/* Shared by session.c (the loop and the clock), search.c (proposals), results.c (what comes back, and what is held of it), ranking.c (who
- * is better) and finals.c. Functions that take an err and return nothing are sticky. */
+/* Shared by session.c (the loop and the clock), search.c (proposals), results.c (what comes back, what is held of it, and who is
+ * better) and finals.c. Functions that take an err and return nothing are sticky. */
 
 /* Images of so many of the best are kept for the final race. */
 #define HN_KEPT_CLOSE 24
@@ -28,8 +28,21 @@ struct hn_cached {
     double lead_objective;
 };
 
-/* Proposing, and telling the strategy. */
-struct hn_searching {
+struct hn_session {
+    struct hn_backend *backend;
+    struct hn_task *task;
+    struct hn_store *store;
+    struct hn_session_options options;
+    struct hn_session_state state;
+    hn_session_watch *watch;
+    void *watcher;
+
+    struct hn_keys points; /* those looked at, as of ticket.h */
+    struct hn_tickets tickets;
+    struct hn_cached cached;
+    uint16_t *choice; /* room for one point */
+
+    /* Proposing, and telling the strategy. */
     struct hn_strategy *strategy; /* NULL while the space is built */
     /* L: so many tickets are in flight at most. A variant is stopped early only against tickets that were told before its
      * compilation was; a given one, against those L before it. */
@@ -44,41 +57,19 @@ struct hn_searching {
     uint64_t next_doubt;  /* points proposed when the strategy is asked next whether to go on */
     uint64_t told_finished; /* strategy tickets told so far */
     uint64_t after; /* tickets that the schedule was given behind the last proposal */
-};
 
-/* How far the tickets are on their way. */
-struct hn_way {
+    /* How far the tickets are on their way. */
     size_t next_given;    /* no given ticket below it is being compiled */
     size_t next_register; /* first ticket whose machine code is not yet looked up, but for given ones that are being compiled */
     size_t next_dispatch; /* no ticket below it waits for the GPU */
     size_t next_settled;  /* all tickets below it are finished, as of hn_session_settle */
-};
 
-/* Who is ahead. */
-struct hn_leaders {
+    /* Who is ahead. */
     size_t best;        /* ticket, or SIZE_MAX; it has a flight */
     size_t censor_next; /* tickets below it have been looked at for the censor */
     size_t censor;      /* best ok ticket among them, or SIZE_MAX */
     size_t close[HN_KEPT_CLOSE]; /* tickets whose images are kept, best first */
     size_t close_count;
-};
-
-struct hn_session {
-    struct hn_backend *backend;
-    struct hn_task *task;
-    struct hn_store *store;
-    struct hn_session_options options;
-    struct hn_session_state state;
-    hn_session_watch *watch;
-    void *watcher;
-
-    struct hn_points points;
-    struct hn_tickets tickets;
-    struct hn_cached cached;
-    uint16_t *choice; /* room for one point */
-    struct hn_searching search;
-    struct hn_way way;
-    struct hn_leaders leaders;
 
     double watched_ms;
     double created_s; /* since the epoch */
@@ -92,6 +83,10 @@ struct hn_session {
 };
 
 /* search.c */
+/* Of a session with these options. */
+unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options);
+/* Waits for the space, and makes the strategy. */
+void hn_session_begin_search(struct hn_session *session, struct hn_error *err);
 void hn_session_admit_given(struct hn_session *session, struct hn_error *err);
 void hn_session_propose(struct hn_session *session, struct hn_error *err);
 /* Tells a strategy that needs feedback what it may know by now. */
@@ -108,8 +103,6 @@ void hn_session_register_ticket(struct hn_session *session, size_t number, struc
 void hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);
 /* Writes the record of a ticket in flight (again). */
 void hn_session_keep(struct hn_session *session, size_t number, struct hn_error *err);
-/* A ticket in flight is to be compiled and measured in full again; the caller starts that. */
-void hn_session_reopen(struct hn_ticket *ticket);
 /* Seconds since the epoch. */
 double hn_session_epoch_s(void);
 
@@ -126,11 +119,15 @@ void hn_session_release(struct hn_session *session, size_t number);
 /* The result of a ticket from the record of its flight. */
 void hn_session_note_result(struct hn_session *session, size_t number);
 /* A point by its number. */
-void hn_session_point(const struct hn_session *session, uint32_t point, struct hn_bindings *bindings, struct hn_error *err);
+void hn_session_point(const struct hn_session *session, uint32_t point, struct hn_bindings *bindings);
 /* Puts the point into session->choice; false: it is none of the space. */
 bool hn_session_choose(struct hn_session *session, const struct hn_bindings *point);
 /* Looks for the best among all: raced ones before others. */
 void hn_session_find_best(struct hn_session *session, struct hn_error *err);
+/* qsort_r's order of two tickets: by objective, then in the declared order of the points. */
+int hn_session_compare(const void *a, const void *b, void *session);
+/* Finished with a time of its own: what can be the best. */
+bool hn_ticket_is_ok(const struct hn_ticket *ticket);
 /* No record counts as raced any more, until the next race. */
 void hn_session_forget_races(struct hn_session *session);
 
@@ -138,10 +135,6 @@ void hn_session_forget_races(struct hn_session *session);
 /* A line of --events each; nothing where there is none. HN_ERUN: it can not be written. */
 void hn_session_tell_record(struct hn_session *session, const struct hn_record *record, struct hn_error *err);
 void hn_session_tell_chance(struct hn_session *session, double chance, struct hn_error *err);
-/* Of a session with these options. */
-unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options);
-/* Waits for the space, and makes the strategy. */
-void hn_session_begin_search(struct hn_session *session, struct hn_error *err);
 void hn_session_prepare(struct hn_session *session, struct hn_error *err);
 /* Starts an evaluation of a ticket, or (request NULL) its compilation. */
 void hn_session_start(struct hn_session *session, size_t number, double patience_ms, const struct hn_bench_request *request,
@@ -163,23 +156,11 @@ bool hn_session_is_over(const struct hn_session *session);
 /* What is left of the time belongs to the finals. */
 bool hn_session_search_is_over(const struct hn_session *session);
 
-/* ranking.c */
+/* finals.c */
 #define HN_FINALIST_LIMIT 12
 /* So many are weighed, the best of them. */
 #define HN_WEIGHED_LIMIT 6
-/* qsort_r's order of two tickets: by objective, then in the declared order of the points. */
-int hn_session_compare(const void *a, const void *b, void *session);
-/* The order of results, of two tickets that are ok: a raced one comes before one that was not, as its time was taken side by
- * side with its rivals'; then as above. */
-bool hn_session_is_better(const struct hn_session *session, size_t a, size_t b);
-/* Finished with a time of its own: what can be the best. */
-bool hn_ticket_is_ok(const struct hn_ticket *ticket);
-/* All whose intervals overlap the best's, best first, and the winner of the last race; numbers has room for HN_FINALIST_LIMIT. */
-size_t hn_session_pick_finalists(struct hn_session *session, size_t *numbers, struct hn_error *err);
-/* Nothing new was found out, and what is as good as the best of the last race was there when it was held. */
-bool hn_session_is_settled(struct hn_session *session, struct hn_error *err);
-
-/* finals.c: verifies the finalists on a second seed and races them. True: a finalist fell, what it had stopped early
+/* Verifies the finalists on a second seed and races them. True: a finalist fell, what it had stopped early
  * waits to be measured and another may be among the best: run the loop once more, then the finals. */
 bool hn_session_finals(struct hn_session *session, struct hn_error *err);
 

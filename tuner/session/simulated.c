@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,13 +65,6 @@ static bool fits(const struct hn_task *task, const struct hn_recording *recordin
                                       strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0));
 }
 
-static bool is_recording_name(const char *name)
-{
-    size_t length = strlen(name);
-    return (length > 5 && strcmp(name + length - 5, ".json") == 0) ||
-           (length > 8 && strcmp(name + length - 8, ".json.gz") == 0);
-}
-
 static enum hn_status search_folder(const struct hn_task *task, const char *path,
                                     struct hn_recording *recording, struct hn_error *err)
 {
@@ -82,8 +76,10 @@ static enum hn_status search_folder(const struct hn_task *task, const char *path
     enum hn_status status = HN_OK;
     for (int i = 0; i < count; i++) {
         char file[4096];
-        snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
-        if (status == HN_OK && !found && is_recording_name(entries[i]->d_name)) {
+        int length = snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
+        bool suits = fnmatch("?*.json", entries[i]->d_name, 0) == 0 ||
+                     fnmatch("?*.json.gz", entries[i]->d_name, 0) == 0;
+        if (status == HN_OK && !found && suits && length < (int)sizeof file) {
             status = hn_recording_load(file, recording, err);
             found = status == HN_OK && fits(task, recording);
             if (status == HN_OK && !found)
@@ -129,27 +125,25 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
     return status;
 }
 
-/* Whether template, options or plan were others when it was recorded. Not said of files of Kernel
- * Tuner. */
-static bool is_stale(const struct hn_task *task, const struct hn_recording *recording)
-{
-    return hn_version_knows_template(&recording->version) &&
-           !hn_version_same_source(&recording->version, &task->version);
-}
-
 /* --- measurements from one -------------------------------------------------------------------- */
+
+struct job {
+    uint64_t ticket;
+    const struct hn_record *record; /* NULL: there is none */
+    bool evaluates;
+};
 
 /* Measurements from a recording: every compile and evaluate ends at once with what was recorded. */
 struct simulated {
     struct hn_backend base;
     struct hn_recording recording;
-    struct hn_points points;   /* those recorded */
+    struct hn_keys points;     /* those recorded */
     uint32_t *record_of_point; /* by their number */
     uint16_t *choice;
-    struct hn_backend_event *events; /* a queue */
-    size_t event_count;
-    size_t event_next;
-    size_t event_capacity;
+    struct job *jobs; /* what was started, in this order */
+    size_t job_count;
+    size_t job_next;
+    size_t job_capacity;
 };
 
 /* A space counts as recorded when at least this part of it is. */
@@ -163,11 +157,9 @@ static struct simulated *simulated_of(struct hn_backend *backend)
 static void close_simulated(struct hn_backend *backend)
 {
     struct simulated *simulated = simulated_of(backend);
-    for (size_t i = simulated->event_next; i < simulated->event_count; i++)
-        hn_backend_event_finish(&simulated->events[i]);
-    free(simulated->events);
+    free(simulated->jobs);
     hn_recording_finish(&simulated->recording);
-    hn_points_finish(&simulated->points);
+    hn_keys_finish(&simulated->points);
     free(simulated->record_of_point);
     free(simulated->choice);
     free(simulated);
@@ -178,31 +170,10 @@ static const struct hn_record *find(struct simulated *simulated, const struct hn
     const struct hn_space *space = simulated->base.task->space;
     if (hn_space_choice(space, point, simulated->choice, NULL) != HN_OK)
         return NULL;
-    uint32_t number = hn_points_find(&simulated->points, simulated->choice);
+    uint32_t number = hn_keys_find(&simulated->points, simulated->choice);
     return number != HN_NO_KEY
                ? &simulated->recording.records.items[simulated->record_of_point[number]]
                : NULL;
-}
-
-/* Moves what is still queued to the front, once that is less than what was taken. */
-static void push(struct simulated *simulated, const struct hn_backend_event *event)
-{
-    size_t left = simulated->event_count - simulated->event_next;
-    if (simulated->event_next > 0 && left <= simulated->event_next) {
-        memmove(simulated->events, simulated->events + simulated->event_next,
-                left * sizeof *simulated->events);
-        simulated->event_next = 0;
-        simulated->event_count = left;
-    }
-    simulated->events = hn_need_room(simulated->events, &simulated->event_capacity,
-                                     simulated->event_count, sizeof *simulated->events);
-    simulated->events[simulated->event_count++] = *event;
-}
-
-static bool failed_to_compile(enum hn_outcome outcome)
-{
-    return outcome == HN_OUTCOME_COMPILE_ERROR || outcome == HN_OUTCOME_COMPILE_TIMEOUT ||
-           outcome == HN_OUTCOME_COMPILE_CRASH;
 }
 
 static void compile(const struct hn_record *record, struct hn_image *image)
@@ -217,7 +188,9 @@ static void compile(const struct hn_record *record, struct hn_image *image)
     image->resources = record->resources;
     image->compile_ms = record->costs.compile_ms;
     snprintf(image->code_hash, sizeof image->code_hash, "%s", record->code_hash);
-    if (failed_to_compile(record->outcome)) {
+    if (record->outcome == HN_OUTCOME_COMPILE_ERROR ||
+        record->outcome == HN_OUTCOME_COMPILE_TIMEOUT ||
+        record->outcome == HN_OUTCOME_COMPILE_CRASH) {
         image->outcome = record->outcome;
         image->message = hn_need_copy(record->message);
     }
@@ -240,18 +213,12 @@ static void evaluate(const struct hn_record *recorded, struct hn_record *record,
 static void start(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err)
 {
     struct simulated *simulated = simulated_of(backend);
-    const struct hn_record *record = find(simulated, start->point);
-    bool evaluates = start->request != NULL;
-    struct hn_backend_event event = {.kind = evaluates ? HN_EVENT_EVALUATED : HN_EVENT_COMPILED,
-                                     .ticket = start->ticket};
     if (hn_failed(err))
         return;
-    if (evaluates)
-        evaluate(record, &event.record, err);
-    else
-        compile(record, &event.image);
-    if (!hn_failed(err))
-        push(simulated, &event);
+    simulated->jobs = hn_need_room(simulated->jobs, &simulated->job_capacity, simulated->job_count,
+                                   sizeof *simulated->jobs);
+    simulated->jobs[simulated->job_count++] =
+        (struct job){start->ticket, find(simulated, start->point), start->request != NULL};
 }
 
 static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,
@@ -259,10 +226,18 @@ static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_e
 {
     struct simulated *simulated = simulated_of(backend);
     (void)timeout_ms;
-    if (!hn_failed(err) && simulated->event_next < simulated->event_count)
-        *event = simulated->events[simulated->event_next++];
+    *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
+    if (simulated->job_next == simulated->job_count)
+        simulated->job_next = simulated->job_count = 0;
+    if (hn_failed(err) || simulated->job_count == 0)
+        return;
+    const struct job *job = &simulated->jobs[simulated->job_next++];
+    event->ticket = job->ticket;
+    event->kind = job->evaluates ? HN_EVENT_EVALUATED : HN_EVENT_COMPILED;
+    if (job->evaluates)
+        evaluate(job->record, &event->record, err);
     else
-        *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
+        compile(job->record, &event->image);
 }
 
 /* There is nothing to be prepared, and nothing more to be measured. */
@@ -310,33 +285,21 @@ static void index_points(struct simulated *simulated, const char *path, struct h
     const struct hn_space *space = simulated->base.task->space;
     const struct hn_records *records = &simulated->recording.records;
     uint64_t size = hn_space_size(space);
-    hn_points_init(&simulated->points, space);
+    hn_keys_init(&simulated->points, hn_space_parameter_count(space) * sizeof(uint16_t));
     simulated->record_of_point = hn_need(records->count, sizeof *simulated->record_of_point);
     simulated->choice = hn_need(hn_space_parameter_count(space), sizeof *simulated->choice);
     for (size_t i = 0; i < records->count; i++)
         if (hn_space_choice(space, &records->items[i].point, simulated->choice, NULL) == HN_OK &&
             hn_space_contains(space, simulated->choice))
-            simulated->record_of_point[hn_points_add(&simulated->points, simulated->choice)] =
+            simulated->record_of_point[hn_keys_add(&simulated->points, simulated->choice)] =
                 (uint32_t)i;
-    uint64_t covered = hn_points_count(&simulated->points);
+    uint64_t covered = simulated->points.count;
     if ((double)covered < coverage_limit * (double)size)
         hn_fail(err, HN_ECONFIG,
                 "%s records %llu of the %llu valid points; at least %g%% are needed for a "
                 "simulation (restrict the space with -s; `hone explain --simulate` and "
                 "`hone report` show a part of one)",
                 path, (unsigned long long)covered, (unsigned long long)size, coverage_limit * 100);
-}
-
-/* The limits of the recorded device, as far as its architecture tells. */
-static void describe_device(struct simulated *simulated, struct hn_error *err)
-{
-    char architecture[16];
-    struct hn_device *device = &simulated->base.device;
-    const struct hn_device_identity *identity = &simulated->recording.identity.device;
-    snprintf(architecture, sizeof architecture, "sm_%d", identity->capability);
-    if (hn_device_for_architecture(architecture, device, NULL) != HN_OK && !hn_failed(err))
-        hn_device_for_architecture("sm_90", device, err);
-    device->identity = *identity;
 }
 
 /* The times are those of the kernel as it was recorded, which may no longer be the kernel of the
@@ -346,7 +309,8 @@ static void set_version(struct simulated *simulated)
     struct hn_task *task = simulated->base.task;
     const struct hn_version *recorded = &simulated->recording.version;
     const struct hn_version own = task->version;
-    task->stale = is_stale(task, &simulated->recording);
+    /* Not said of files of Kernel Tuner. */
+    task->stale = hn_version_knows_template(recorded) && !hn_version_same_source(recorded, &own);
     task->version = *recorded;
     if (task->stale)
         snprintf(simulated->base.note, sizeof simulated->base.note,
@@ -362,6 +326,7 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
                                     struct hn_backend **backend, struct hn_error *err)
 {
     struct simulated *simulated = hn_need(1, sizeof *simulated);
+    char architecture[16];
     hn_error_init(err);
     simulated->base = (struct hn_backend){.kind = &simulated_kind, .task = task, .simulated = true};
     if (hn_find_recording(task, path, &simulated->recording, err) != HN_OK) {
@@ -369,7 +334,13 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
         return err->status;
     }
     index_points(simulated, path, err);
-    describe_device(simulated, err);
+    /* The limits of the recorded device, as far as its architecture tells. */
+    struct hn_device *device = &simulated->base.device;
+    const struct hn_device_identity *identity = &simulated->recording.identity.device;
+    snprintf(architecture, sizeof architecture, "sm_%d", identity->capability);
+    if (hn_device_for_architecture(architecture, device, NULL) != HN_OK && !hn_failed(err))
+        hn_device_for_architecture("sm_90", device, err);
+    device->identity = *identity;
     if (hn_failed(err)) {
         close_simulated(&simulated->base);
         return err->status;

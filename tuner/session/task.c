@@ -30,26 +30,21 @@ static void load_templates(struct hn_task *task, struct hn_error *err)
     task->has_reference = !hn_failed(err);
 }
 
-static char *objective_text(const struct hn_plan *plan)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_text_append(&text, plan->objective);
-    if (strcmp(plan->objective, "time") != 0)
-        hn_text_append(&text, plan->maximize ? " maximize" : " minimize");
-    return hn_needed(hn_text_take(&text));
-}
-
 static void identify(struct hn_task *task, bool measures, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
     struct hn_identity *identity = &task->identity;
+    struct hn_text objective;
     if (hn_failed(err))
         return;
     identity->kernel = hn_need_copy(plan->kernel);
     identity->signature = hn_needed(hn_plan_signature(plan));
     identity->regime = hn_need_copy(hn_regime_name(task->regime));
-    identity->objective = objective_text(plan);
+    hn_text_init(&objective);
+    hn_text_append(&objective, plan->objective);
+    if (strcmp(plan->objective, "time") != 0)
+        hn_text_append(&objective, plan->maximize ? " maximize" : " minimize");
+    identity->objective = hn_needed(hn_text_take(&objective));
     if (measures)
         err->status =
             hn_config_version(plan, task->problem, &task->template,
@@ -58,14 +53,9 @@ static void identify(struct hn_task *task, bool measures, struct hn_error *err)
         hn_bindings_copy(&identity->problem, task->problem, err);
 }
 
-enum purpose {
-    COMPILES, /* not with the data that arguments are filled from */
-    MEASURES,
-    SEARCHES, /* with other things to do while the space is built */
-};
-
-static enum hn_status make(const struct hn_config *config, size_t problem, enum hn_regime regime,
-                           enum purpose purpose, struct hn_task *task, struct hn_error *err)
+enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
+                            enum hn_task_purpose purpose, struct hn_task *task,
+                            struct hn_error *err)
 {
     *task = (struct hn_task){.config = config,
                              .plan = config->plan,
@@ -77,34 +67,15 @@ static enum hn_status make(const struct hn_config *config, size_t problem, enum 
     if (task->own_plan != NULL)
         task->plan = task->own_plan;
     load_templates(task, err);
-    if (!hn_failed(err) && purpose != COMPILES)
+    if (!hn_failed(err) && purpose != HN_TASK_COMPILES)
         err->status = hn_config_check_data(config, problem, err);
     if (!hn_failed(err))
-        err->status = (purpose == SEARCHES ? hn_config_begin_space
-                                           : hn_config_space)(config, problem, &task->space, err);
-    identify(task, purpose != COMPILES, err);
+        err->status = (purpose == HN_TASK_SEARCHES ? hn_config_begin_space : hn_config_space)(
+            config, problem, &task->space, err);
+    identify(task, purpose != HN_TASK_COMPILES, err);
     if (hn_failed(err))
         hn_task_finish(task);
     return err->status;
-}
-
-enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
-                            struct hn_task *task, struct hn_error *err)
-{
-    return make(config, problem, regime, MEASURES, task, err);
-}
-
-enum hn_status hn_task_make_search(const struct hn_config *config, size_t problem,
-                                   enum hn_regime regime, struct hn_task *task,
-                                   struct hn_error *err)
-{
-    return make(config, problem, regime, SEARCHES, task, err);
-}
-
-enum hn_status hn_task_make_sources(const struct hn_config *config, size_t problem,
-                                    struct hn_task *task, struct hn_error *err)
-{
-    return make(config, problem, HN_COLD, COMPILES, task, err);
 }
 
 void hn_task_finish(struct hn_task *task)
@@ -219,15 +190,6 @@ static double occupancy_of(const struct hn_launch *launch, const struct hn_devic
     return least;
 }
 
-/* The numbers are those of one kernel only where all steps launch the same. */
-static bool has_one_kernel(const struct hn_image *image)
-{
-    for (size_t i = 1; i < image->entry_count; i++)
-        if (strcmp(image->entries[i], image->entries[0]) != 0)
-            return false;
-    return image->entry_count > 0 && image->resources.known;
-}
-
 static void refuse(struct hn_image *image, enum hn_outcome outcome, const char *why)
 {
     image->outcome = outcome;
@@ -253,7 +215,11 @@ static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
 static void check_fit(const struct hn_launch *launch, const struct hn_device *device,
                       struct hn_image *image)
 {
-    for (size_t i = 0; has_one_kernel(image) && i < launch->step_count; i++) {
+    /* The numbers are those of one kernel only where all steps launch the same. */
+    bool one = image->entry_count > 0 && image->resources.known;
+    for (size_t i = 1; one && i < image->entry_count; i++)
+        one = strcmp(image->entries[i], image->entries[0]) == 0;
+    for (size_t i = 0; one && i < launch->step_count; i++) {
         const struct hn_launch_step *step = &launch->steps[i];
         int64_t threads = step->block[0] * step->block[1] * step->block[2];
         char why[256];
@@ -369,12 +335,6 @@ static void append_geometry(struct hn_text *text, const struct hn_launch *launch
     }
 }
 
-static void append_tensors(struct hn_text *text, const struct hn_launch *launch)
-{
-    for (size_t i = 0; i < launch->tensor_count; i++)
-        hn_tensor_append(text, &launch->tensors[i]);
-}
-
 /* Copies are issued as it says, and chunks follow from it. */
 static void append_flow(struct hn_text *text, const struct hn_launch *launch)
 {
@@ -416,18 +376,6 @@ static void append_arguments(struct hn_text *text, const struct hn_task *task,
     free(values);
 }
 
-/* Points have grids of their own where these depend on what the device has room for. */
-static void append_clusters(struct hn_text *text, const struct hn_task *task,
-                            const struct hn_launch *launch, const struct hn_bindings *point)
-{
-    for (size_t i = 0; i < launch->step_count; i++) {
-        if (!hn_plan_asks_clusters(task->plan, launch->steps[i].step))
-            continue;
-        hn_text_append(text, " ");
-        hn_bindings_append(text, point);
-    }
-}
-
 static void make_key(const struct hn_task *task, const struct hn_launch *launch,
                      const struct hn_bindings *point, const struct hn_image *image, char key[33],
                      struct hn_error *err)
@@ -437,9 +385,16 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
     hn_text_init(&text);
     hn_text_append(&text, image->code_hash);
     append_geometry(&text, launch);
-    append_tensors(&text, launch);
+    for (size_t i = 0; i < launch->tensor_count; i++)
+        hn_tensor_append(&text, &launch->tensors[i]);
     append_flow(&text, launch);
-    append_clusters(&text, task, launch, point);
+    /* Points have grids of their own where these depend on what the device has room for. */
+    for (size_t i = 0; i < launch->step_count; i++) {
+        if (!hn_plan_asks_clusters(task->plan, launch->steps[i].step))
+            continue;
+        hn_text_append(&text, " ");
+        hn_bindings_append(&text, point);
+    }
     append_arguments(&text, task, point, err);
     /* What is right may depend on the point. */
     if (!hn_failed(err) && hn_task_depends(task, point, &depends, err) == HN_OK) {

@@ -23,16 +23,16 @@ struct hn_task {
     bool stale; /* the version is that of a recording of another state of template, options or plan */
 };
 
+enum hn_task_purpose {
+    HN_TASK_MEASURES,
+    HN_TASK_SEARCHES, /* on live workers, by a strategy that draws points, which waits for the space (hn_space_wait) when it needs its
+                       * points: until then as hn_space_begin says */
+    HN_TASK_COMPILES, /* only: data files need not be there, and it has no version */
+};
+
 /* HN_ECONFIG: no template in the config, a file that is missing; HN_ENOTFOUND: an empty space. */
 enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
-                            struct hn_task *task, struct hn_error *err);
-/* The same for a session on live workers whose strategy draws points, which waits for the space (hn_space_wait) when it needs its points: until then as
- * hn_space_begin says. */
-enum hn_status hn_task_make_search(const struct hn_config *config, size_t problem, enum hn_regime regime,
-                                   struct hn_task *task, struct hn_error *err);
-/* The same for who only compiles: data files need not be there, and it has no version. */
-enum hn_status hn_task_make_sources(const struct hn_config *config, size_t problem, struct hn_task *task,
-                                    struct hn_error *err);
+                            enum hn_task_purpose purpose, struct hn_task *task, struct hn_error *err);
 void hn_task_finish(struct hn_task *task);
 
 /* The parts of identity and version that only device, driver and compiler know. */

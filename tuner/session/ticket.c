@@ -6,78 +6,16 @@
 
 #include "base/memory.h"
 
-/* --- points ----------------------------------------------------------------------------------- */
-
-/* The bytes of a parameter in a packed point. */
-static size_t width_of(const struct hn_space *space, size_t parameter)
+int hn_points_compare(const struct hn_keys *points, uint32_t a, uint32_t b)
 {
-    size_t values = hn_space_value_count(space, parameter);
-    return values <= 1 ? 0 : values <= 256 ? 1 : 2;
+    const uint16_t *x = hn_keys_at(points, a), *y = hn_keys_at(points, b);
+    size_t count = points->stride / sizeof *x, i = 0;
+    while (i < count && x[i] == y[i])
+        i++;
+    return i < count ? x[i] - y[i] : 0;
 }
 
-void hn_points_init(struct hn_points *points, const struct hn_space *space)
-{
-    size_t stride = 0;
-    for (size_t i = 0; i < hn_space_parameter_count(space); i++)
-        stride += width_of(space, i);
-    *points = (struct hn_points){.space = space, .packed = hn_need(stride, 1)};
-    hn_keys_init(&points->keys, stride);
-}
-
-void hn_points_finish(struct hn_points *points)
-{
-    hn_keys_finish(&points->keys);
-    free(points->packed);
-    points->packed = NULL;
-}
-
-uint32_t hn_points_count(const struct hn_points *points)
-{
-    return points->keys.count;
-}
-
-/* The high byte comes first, so that memcmp orders points as declared. */
-static const unsigned char *pack(const struct hn_points *points, const uint16_t *choice)
-{
-    unsigned char *to = points->packed;
-    for (size_t i = 0; i < hn_space_parameter_count(points->space); i++) {
-        size_t width = width_of(points->space, i);
-        if (width == 2)
-            *to++ = (unsigned char)(choice[i] >> 8);
-        if (width > 0)
-            *to++ = (unsigned char)(choice[i] & 0xff);
-    }
-    return points->packed;
-}
-
-uint32_t hn_points_find(const struct hn_points *points, const uint16_t *choice)
-{
-    return hn_keys_find(&points->keys, pack(points, choice));
-}
-
-uint32_t hn_points_add(struct hn_points *points, const uint16_t *choice)
-{
-    return hn_keys_add(&points->keys, pack(points, choice));
-}
-
-void hn_points_choice(const struct hn_points *points, uint32_t point, uint16_t *choice)
-{
-    const unsigned char *from = hn_keys_at(&points->keys, point);
-    for (size_t i = 0; i < hn_space_parameter_count(points->space); i++) {
-        choice[i] = 0;
-        for (size_t left = width_of(points->space, i); left > 0; left--)
-            choice[i] = (uint16_t)(choice[i] << 8 | *from++);
-    }
-}
-
-int hn_points_compare(const struct hn_points *points, uint32_t a, uint32_t b)
-{
-    return memcmp(hn_keys_at(&points->keys, a), hn_keys_at(&points->keys, b), points->keys.stride);
-}
-
-/* --- tickets ---------------------------------------------------------------------------------- */
-
-enum { CODE_BYTES = 16 };
+enum { CODE_BYTES = 32 };
 
 void hn_tickets_init(struct hn_tickets *tickets)
 {
@@ -174,36 +112,12 @@ size_t hn_tickets_take_follower(struct hn_tickets *tickets, size_t original)
     return number;
 }
 
-static int digit(char c)
-{
-    const char *digits = "0123456789abcdef";
-    const char *found = c != '\0' ? strchr(digits, c) : NULL;
-    return found != NULL ? (int)(found - digits) : -1;
-}
-
-/* 32 hexadecimal digits as 16 bytes; false for anything else. */
-static bool read_hex(const char *text, unsigned char key[CODE_BYTES])
-{
-    if (strlen(text) != 2 * CODE_BYTES)
-        return false;
-    for (size_t i = 0; i < CODE_BYTES; i++) {
-        int high = digit(text[2 * i]);
-        int low = digit(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        key[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
-}
-
 size_t hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number)
 {
-    unsigned char key[CODE_BYTES];
     uint32_t known = tickets->codes.count;
     /* A recording may have keys of another kind. */
-    if (!read_hex(code, key))
-        read_hex(hn_hash_string(code).hex, key);
-    uint32_t entry = hn_keys_add(&tickets->codes, key);
+    const struct hn_hash own = hn_hash_string(code);
+    uint32_t entry = hn_keys_add(&tickets->codes, strlen(code) == CODE_BYTES ? code : own.hex);
     reserve(&tickets->of_code, &tickets->code_capacity, entry);
     if (entry == known)
         tickets->of_code[entry] = (uint32_t)number;

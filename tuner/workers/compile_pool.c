@@ -58,16 +58,6 @@ struct hn_compile_workers {
     struct hn_error failure; /* why it came to an end, for the others */
 };
 
-struct hn_compile_pool {
-    struct hn_client client;
-    struct hn_compile_workers *workers;
-    bool is_guest;
-    int wake; /* of a guest: eventfd of whoever moves the workers */
-    double timeout_ms;
-    bool keeps_all;
-    bool keeps_shared;
-};
-
 /* --- the workers ----------------------------------------------------------------------------- */
 
 static bool is_usable(const struct hn_compile_worker *worker)
@@ -156,17 +146,6 @@ static void take_ready(struct hn_compile_workers *workers, struct hn_compile_wor
     worker->started_ms = hn_now_ms();
 }
 
-/* A host may send anything in the place of machine code. */
-static void check_image(struct hn_image *image, struct hn_error *err)
-{
-    bool compiled = image->outcome == HN_OUTCOME_OK;
-    for (size_t i = 0; compiled && !hn_failed(err) && i < image->entry_count; i++) {
-        struct hn_parameters parameters;
-        hn_cubin_read_parameters(image->cubin, image->size, image->entries[i], &parameters, err);
-        hn_parameters_finish(&parameters);
-    }
-}
-
 static void take_image(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
                        const struct hn_message *message, struct hn_error *err)
 {
@@ -178,8 +157,14 @@ static void take_image(struct hn_compile_workers *workers, struct hn_compile_wor
         job->client->cpu_ms += cpu_ms;
     if (hn_failed(err) || hn_message_get_image(message, json, &job->image, err) != HN_OK)
         return;
-    if (worker->host != NULL)
-        check_image(&job->image, err);
+    /* A host may send anything in the place of machine code. */
+    bool checks = worker->host != NULL && job->image.outcome == HN_OUTCOME_OK;
+    for (size_t i = 0; checks && !hn_failed(err) && i < job->image.entry_count; i++) {
+        struct hn_parameters parameters;
+        hn_cubin_read_parameters(job->image.cubin, job->image.size, job->image.entries[i],
+                                 &parameters, err);
+        hn_parameters_finish(&parameters);
+    }
     if (!hn_failed(err)) {
         finish_job(workers, worker);
     } else {
@@ -233,17 +218,6 @@ static void listen_to(struct hn_compile_workers *workers, struct hn_compile_work
     }
 }
 
-/* One at a host that has said nothing since all that was sent to it got there. */
-static void check_mute(struct hn_compile_worker *worker, double past_ms)
-{
-    if (worker->host == NULL || worker->process.pid == 0 || worker->process.greeted)
-        return;
-    if (worker->host->view.sends)
-        worker->started_ms = hn_now_ms();
-    else if (past_ms > mute_limit_ms)
-        hn_host_fail(worker->host->host, true, "a compile worker there said nothing for 15 s");
-}
-
 /* Kills one that takes too long over its job; one that takes too long to start ends the run, as all
  * then would. */
 static void enforce_limit(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
@@ -252,7 +226,13 @@ static void enforce_limit(struct hn_compile_workers *workers, struct hn_compile_
     if (hn_failed(err))
         return;
     double past_ms = hn_now_ms() - worker->started_ms;
-    check_mute(worker, past_ms);
+    /* One at a host that has said nothing since all that was sent to it got there. */
+    if (worker->host != NULL && worker->process.pid != 0 && !worker->process.greeted) {
+        if (worker->host->view.sends)
+            worker->started_ms = hn_now_ms();
+        else if (past_ms > mute_limit_ms)
+            hn_host_fail(worker->host->host, true, "a compile worker there said nothing for 15 s");
+    }
     if (worker->process.pid != 0 && !worker->ready) {
         char output[400];
         if (past_ms < workers->start_limit_ms)
@@ -370,16 +350,21 @@ static void move_workers(struct hn_compile_workers *workers, struct hn_error *er
 /* --- who asks -------------------------------------------------------------------------------- */
 
 static struct hn_compile_pool *make_pool(struct hn_compile_workers *workers, double timeout_ms,
-                                         int wakeup)
+                                         int wakeup, int wake)
 {
     struct hn_compile_pool *pool = hn_need(1, sizeof *pool);
-    *pool = (struct hn_compile_pool){.client = {.wakeup = wakeup},
+    *pool = (struct hn_compile_pool){.wakeup = wakeup,
+                                     .wake = wake,
                                      .workers = workers,
-                                     .wake = -1,
                                      .timeout_ms = timeout_ms,
                                      .keeps_shared = true};
-    hn_compile_queue_add_client(&workers->queue, &pool->client);
+    hn_compile_queue_add_client(&workers->queue, pool);
     return pool;
+}
+
+static bool is_guest(const struct hn_compile_pool *pool)
+{
+    return pool->wake >= 0;
 }
 
 struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, double start_limit_s)
@@ -391,15 +376,12 @@ struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, doubl
     hn_error_init(&workers->failure);
     for (int i = 0; i < jobs; i++)
         hn_process_init(&workers->items[i].process);
-    return make_pool(workers, timeout_s * 1e3, -1);
+    return make_pool(workers, timeout_s * 1e3, -1, -1);
 }
 
 struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup, int wake)
 {
-    struct hn_compile_pool *pool = make_pool(owner->workers, owner->timeout_ms, wakeup);
-    pool->is_guest = true;
-    pool->wake = wake;
-    return pool;
+    return make_pool(owner->workers, owner->timeout_ms, wakeup, wake);
 }
 
 void hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts)
@@ -434,8 +416,8 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool)
     if (pool == NULL)
         return;
     struct hn_compile_workers *workers = pool->workers;
-    hn_compile_queue_remove_client(&pool->client);
-    if (!pool->is_guest) {
+    hn_compile_queue_remove_client(pool);
+    if (!is_guest(pool)) {
         hn_compile_pool_end(pool);
         for (int i = 0; i < workers->count; i++)
             hn_process_kill(&workers->items[i].process);
@@ -445,11 +427,6 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool)
         free(workers);
     }
     free(pool);
-}
-
-struct hn_client *hn_compile_pool_client(struct hn_compile_pool *pool)
-{
-    return &pool->client;
 }
 
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool)
@@ -462,13 +439,13 @@ int hn_compile_pool_jobs(const struct hn_compile_pool *pool)
 
 struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, double now_ms)
 {
-    struct hn_compile_load load = {.cpu_ms = pool->client.cpu_ms};
+    struct hn_compile_load load = {0};
     for (int i = 0; i < pool->workers->count; i++) {
         const struct hn_compile_worker *worker = &pool->workers->items[i];
         if (worker->job == NULL)
             continue;
         load.busy++;
-        if (hn_job_want(worker->job, &pool->client, NULL) == NULL)
+        if (hn_job_want(worker->job, pool, NULL) == NULL)
             continue;
         load.own++;
         load.longest_ms = fmax(load.longest_ms, now_ms - worker->started_ms);
@@ -481,63 +458,24 @@ double hn_compile_pool_age_ms(const struct hn_compile_pool *pool, uint64_t id, d
     double age_ms = 0;
     for (int i = 0; i < pool->workers->count; i++) {
         const struct hn_compile_worker *worker = &pool->workers->items[i];
-        if (worker->ready && worker->job != NULL &&
-            hn_job_want(worker->job, &pool->client, &id) != NULL)
+        if (worker->ready && worker->job != NULL && hn_job_want(worker->job, pool, &id) != NULL)
             age_ms = now_ms - worker->started_ms;
     }
     return age_ms;
 }
 
-size_t hn_compile_pool_slots(const struct hn_compile_pool *pool)
+enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_source *source,
+                                   const char *architecture, struct hn_error *err)
 {
-    return (size_t)pool->workers->count;
-}
-
-size_t hn_compile_pool_pending(const struct hn_compile_pool *pool)
-{
-    return pool->client.pending;
-}
-
-size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool)
-{
-    return pool->client.unfinished;
-}
-
-void hn_compile_pool_set(struct hn_compile_pool *pool, enum hn_compile_rule rule, bool holds)
-{
-    switch (rule) {
-    case HN_COMPILE_KEEPS_ALL:
-        pool->keeps_all = holds;
-        break;
-    case HN_COMPILE_KEEPS_SHARED:
-        pool->keeps_shared = holds;
-        break;
-    case HN_COMPILE_HEAVY_FIRST:
-        pool->client.prefers_heavy = holds;
-        break;
-    }
-}
-
-enum hn_status hn_compile_pool_ask(struct hn_compile_pool *pool, uint64_t id,
-                                   const struct hn_source *source, const char *architecture,
-                                   enum hn_rank rank, double weight, double patience_ms,
-                                   struct hn_error *err)
-{
-    const struct hn_want want = {
-        .client = &pool->client,
-        .id = id,
-        .rank = rank,
-        .weight = weight,
-        .patience_ms = patience_ms,
-    };
+    const struct hn_compile_pool *pool = want->client;
     struct hn_message request = {.json = hn_message_of_source(source, architecture)};
     struct hn_source_key key;
+    bool sets_up = want->rank == HN_RANK_SETUP;
     if (request.json == NULL)
         return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->path);
     enum hn_status status = hn_source_key(source, architecture, &key, err);
     if (status == HN_OK) {
-        bool sets_up = rank == HN_RANK_SETUP;
-        hn_compile_queue_ask(&want, &key.hash, &request,
+        hn_compile_queue_ask(want, &key.hash, &request,
                              sets_up ? fmax(pool->timeout_ms, setup_timeout_ms) : pool->timeout_ms,
                              sets_up || pool->keeps_all || (pool->keeps_shared && key.leaves_out));
         hn_event_signal(pool->wake);
@@ -550,13 +488,15 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
                                       const struct hn_source *source, const char *architecture,
                                       struct hn_error *err)
 {
-    return hn_compile_pool_ask(pool, id, source, architecture, HN_RANK_ASKED, 0, INFINITY, err);
+    const struct hn_want want = {
+        .client = pool, .id = id, .rank = HN_RANK_ASKED, .patience_ms = INFINITY};
+    return hn_compile_pool_ask(&want, source, architecture, err);
 }
 
 void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bool kills)
 {
     struct hn_compile_workers *workers = pool->workers;
-    hn_compile_queue_forget(&pool->client, first);
+    hn_compile_queue_forget(pool, first);
     for (int i = 0; kills && i < workers->count; i++) {
         struct hn_compile_worker *worker = &workers->items[i];
         if (worker->job == NULL || worker->job->wants != NULL)
@@ -567,26 +507,11 @@ void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bo
     }
 }
 
-void hn_compile_pool_drop(struct hn_compile_pool *pool, uint64_t id)
-{
-    hn_compile_queue_drop(&pool->client, id);
-}
-
-bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image)
-{
-    return hn_compile_queue_take(&pool->client, NULL, id, image);
-}
-
-bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
-{
-    return hn_compile_queue_take(&pool->client, &id, &id, image);
-}
-
 enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count,
                                      struct hn_error *err)
 {
     hn_error_init(err);
-    if (!pool->is_guest)
+    if (!is_guest(pool))
         start_workers(pool->workers, count, err);
     return err->status;
 }
@@ -595,10 +520,10 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
 {
     struct hn_compile_workers *workers = pool->workers;
     struct hn_error *failure = &workers->failure;
-    if (!pool->is_guest && !hn_failed(failure)) {
+    if (!is_guest(pool) && !hn_failed(failure)) {
         move_workers(workers, failure);
         /* The others hear of it when they look. */
-        for (struct hn_client *client = workers->queue.clients;
+        for (struct hn_compile_pool *client = workers->queue.clients;
              hn_failed(failure) && client != NULL; client = client->next)
             hn_event_signal(client->wakeup);
     }
@@ -609,8 +534,8 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
 
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds)
 {
-    size_t count = 0;
-    for (int i = 0; i < pool->workers->count; i++)
+    size_t count = fds != NULL ? 0 : 2 * (size_t)pool->workers->count;
+    for (int i = 0; fds != NULL && i < pool->workers->count; i++)
         if (pool->workers->items[i].process.pid != 0)
             count += hn_process_poll(&pool->workers->items[i].process, fds + count);
     return count;
@@ -645,18 +570,25 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
     return least < 0 ? -1 : (int)least + 1;
 }
 
-enum hn_status hn_compile_pool_sleep(struct hn_compile_pool *pool, struct hn_error *err)
+bool hn_compile_pool_wait(struct hn_compile_pool *pool, const uint64_t *wanted, uint64_t *id,
+                          struct hn_image *image, struct hn_error *err)
 {
-    struct pollfd *fds = hn_need(hn_compile_pool_slots(pool) * 2, sizeof *fds);
-    int timeout = hn_compile_pool_timeout_ms(pool);
-    poll(fds, hn_compile_pool_poll(pool, fds),
-         timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms);
-    free(fds);
-    return hn_interrupt_check(err);
+    while (!hn_failed(err) && pool->pending > 0) {
+        if (hn_compile_pool_process(pool, err) != HN_OK)
+            return false;
+        if (hn_compile_pool_take(pool, wanted, id, image))
+            return true;
+        struct pollfd *fds = hn_need(hn_compile_pool_poll(pool, NULL), sizeof *fds);
+        int timeout = hn_compile_pool_timeout_ms(pool);
+        poll(fds, hn_compile_pool_poll(pool, fds),
+             timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms);
+        free(fds);
+        hn_interrupt_check(err);
+    }
+    return false;
 }
 
-bool hn_compile_pool_nvrtc(const struct hn_compile_pool *pool, char version[16])
+const char *hn_compile_pool_nvrtc(const struct hn_compile_pool *pool)
 {
-    memcpy(version, pool->workers->nvrtc, 16);
-    return version[0] != '\0';
+    return pool->workers->nvrtc;
 }

@@ -2,28 +2,92 @@
 #ifndef HONE_TUNER_WORKERS_COMPILE_POOL_H
 #define HONE_TUNER_WORKERS_COMPILE_POOL_H
 
-#include <jansson.h>
 #include <poll.h>
-#include <stdint.h>
 
-#include "runtime/compile/compile.h"
 #include "runtime/compile/source.h"
+#include "runtime/process/message.h"
 #include "tuner/hosts/hosts.h"
-#include "tuner/workers/compile_queue.h"
+#include "tuner/workers/usage.h"
 
-/* Compile workers behind a queue (compile_queue.h), as many jobs at a time as there are workers. A worker that crashes is replaced
- * and its job tried once more; one that exceeds the time limit, or what its job is worth, is killed. The owner polls and calls
- * process. */
-struct hn_compile_pool;
+/* Compile workers behind one queue for all that need compilations, as many jobs at a time as there are workers. A compilation (job) is
+ * named by its program's key; whoever needs it has a want on it, under a number of its own, so that a program is compiled once
+ * however many points, problems or searches ask for it. A worker that crashes is replaced and its job tried once more; one that
+ * exceeds the time limit, or what its job is worth, is killed. The owner polls and calls process. */
 
 /* A worker loads NVRTC when it starts, which a cold file system may make slow. */
 enum { HN_COMPILE_START_S = 60 };
 
+/* What comes first; within a rank the oldest job, or the heaviest. */
+enum hn_rank {
+    HN_RANK_SETUP,   /* all else depends on it: it has a time limit of at least 60 s, and is always kept */
+    HN_RANK_ASKED,
+    HN_RANK_GUESSED, /* will probably be asked for: it is not handed out, nor counted */
+    HN_RANK_COUNT,
+};
+
+struct hn_want {
+    struct hn_compile_pool *client;
+    uint64_t id;
+    enum hn_rank rank;
+    double weight;         /* a guess at how long it takes, in any unit */
+    double patience_ms;    /* it is worth so much time, and no more */
+    struct hn_image image; /* once it is finished */
+    struct hn_want *next;  /* of the job, in the order asked; then of the client's finished ones */
+};
+
+enum hn_job_state { HN_JOB_WAITING, HN_JOB_RUNNING, HN_JOB_DONE };
+
+struct hn_job {
+    struct hn_hash key;
+    struct hn_message request;
+    enum hn_job_state state;
+    struct hn_want *wants;    /* those that are not finished */
+    struct hn_compile_pool *client; /* for whom it was begun; NULL: gone */
+    struct hn_image image;    /* once it is done */
+    int attempts;
+    double timeout_ms;
+    bool kept;          /* its image is, for who asks for the same later */
+    bool paid;          /* somebody was told how long it took; for others it took no time */
+    struct hn_job *next; /* of those that wait */
+    struct hn_job *same; /* of the bucket */
+};
+
+enum { HN_QUEUE_BUCKETS = 1024 };
+
+struct hn_compile_queue {
+    struct hn_job *waiting; /* oldest first */
+    struct hn_job *buckets[HN_QUEUE_BUCKETS];
+    struct hn_compile_pool *clients; /* who is served next comes first */
+    size_t kept_bytes;
+    size_t kept_count;
+};
+
+/* Somebody who asks: the owner, who alone moves the workers and polls, or a guest, a search in a thread of its own, whose process()
+ * only says whether all came to an end. Guests are destroyed before the owner. */
+struct hn_compile_pool {
+    /* The client's to set, and to read. */
+    bool keeps_all;     /* what was compiled is there at once when it is asked for again: for several problems that share programs */
+    bool keeps_shared;  /* that of programs which do not read all of what they are given: other points may have the same; at first so */
+    bool prefers_heavy; /* for what there is to the end: the last to end decides when that is */
+    struct hn_timeline *timeline; /* may be NULL */
+    struct hn_meter meter; /* runs while something is compiled for it */
+    double cpu_ms;      /* of all compilations for it that have ended, as the workers say */
+    size_t pending;     /* wants that are not guesses and were not taken */
+    size_t unfinished;  /* of them */
+
+    struct hn_want *finished; /* in the order finished */
+    int passed_over; /* how often in a row its oldest job had to wait for a heavier one */
+    int wakeup;      /* eventfd that is signalled when something is finished; -1: none */
+    int wake;        /* of a guest: that of whoever moves the workers, for when it asks for something; else -1 */
+    double timeout_ms;
+    struct hn_compile_workers *workers;
+    struct hn_compile_queue *queue;
+    struct hn_compile_pool *next; /* who is served behind it */
+};
+
 /* jobs: workers at most; start_limit_s: for how long one may start. */
 struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, double start_limit_s);
-/* Another client of the owner's queue: a guest, whose own calls are as of any pool, but that its process() only says whether all came
- * to an end: the owner alone moves the workers and polls. Eventfds: wakeup is signalled when something of the guest's is finished, wake
- * when it asks for something. Guests are destroyed before the owner. */
+/* A guest, with its eventfds. */
 struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup, int wake);
 /* Kills the workers, which are of no more use; destroy is still to be called. */
 void hn_compile_pool_end(const struct hn_compile_pool *pool);
@@ -35,62 +99,70 @@ void hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts);
 /* Starts up to `count` workers before there are jobs for them, so that they load NVRTC meanwhile. */
 enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count, struct hn_error *err);
 
-/* How a client's jobs are dealt with; at first only programs of which points may share one are kept. */
-enum hn_compile_rule {
-    HN_COMPILE_KEEPS_ALL, /* what was compiled is there at once when it is asked for again: for several problems that share programs */
-    HN_COMPILE_KEEPS_SHARED, /* that of programs which do not read all of what they are given: other points may have the same */
-    HN_COMPILE_HEAVY_FIRST,  /* for what there is to the end: the last to end decides when that is */
-};
-void hn_compile_pool_set(struct hn_compile_pool *pool, enum hn_compile_rule rule, bool holds);
-
-/* Wants a program under the caller's number. rank, weight and patience_ms as of struct hn_want; what is HN_RANK_SETUP has a time limit
- * of at least 60 s, and is always kept. */
-enum hn_status hn_compile_pool_ask(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source, const char *architecture,
-                                   enum hn_rank rank, double weight, double patience_ms, struct hn_error *err);
+/* Wants a program: the client is the pool. */
+enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_source *source, const char *architecture,
+                                   struct hn_error *err);
 /* The usual one: asked, of no weight, for as long as it takes. */
 enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                       const char *architecture, struct hn_error *err);
 /* Drops what is wanted of this rank and those behind it; kills: the workers that are at it, too. Drops what is wanted under a number. */
 void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bool kills);
 void hn_compile_pool_drop(struct hn_compile_pool *pool, uint64_t id);
-/* A finished one, in the order finished; false when there is none. The image is the caller's to finish. */
-bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image);
-/* The same of number `id` alone. */
-bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image);
+/* A finished one, the first or that of this number; false when there is none. The image is the caller's to finish. */
+bool hn_compile_pool_take(struct hn_compile_pool *pool, const uint64_t *wanted, uint64_t *id, struct hn_image *image);
+/* The same for who waits for nothing else: blocks for it. False: nothing is pending, or it failed. HN_EINTERRUPTED: a signal came. */
+bool hn_compile_pool_wait(struct hn_compile_pool *pool, const uint64_t *wanted, uint64_t *id, struct hn_image *image,
+                          struct hn_error *err);
 
 /* As many as can be started now, 1 at least. */
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool);
-/* As many as there may ever be. */
-size_t hn_compile_pool_slots(const struct hn_compile_pool *pool);
-/* Asked for and not yet taken; and not yet finished. */
-size_t hn_compile_pool_pending(const struct hn_compile_pool *pool);
-size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool);
 /* What the workers are at: those of the pool's own, how long the oldest of these has been compiled for, and how many compile for
- * whomever. cpu_ms: of all compilations that have ended, as the workers say. */
+ * whomever. */
 struct hn_compile_load {
     int own;
     int busy;
     double longest_ms;
-    double cpu_ms;
 };
 struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, double now_ms);
 /* For how long a worker has been at what is wanted under a number; 0: none is. */
 double hn_compile_pool_age_ms(const struct hn_compile_pool *pool, uint64_t id, double now_ms);
 
-/* Descriptors to poll: writes at most hn_compile_pool_slots() * 2, and returns the count. */
+/* Descriptors to poll: writes at most two a worker to fds, and returns the count; of NULL, how many there may ever be. */
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds);
 size_t hn_compile_pool_polled(const struct hn_compile_pool *pool, const struct pollfd *fds); /* as hn_process_polled */
 /* Milliseconds until a time limit strikes; -1 when none is running. */
 int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);
 /* Starts jobs, takes replies, enforces limits; does not block. HN_ERUN: workers do not start, or NVRTC is missing. */
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err);
-/* Sleeps until there may be something to process, 200 ms at most. HN_EINTERRUPTED: a signal came. For who waits for nothing else. */
-enum hn_status hn_compile_pool_sleep(struct hn_compile_pool *pool, struct hn_error *err);
 
-/* "13.0"; false: no worker has said so yet. */
-bool hn_compile_pool_nvrtc(const struct hn_compile_pool *pool, char version[16]);
+/* "13.0"; "": no worker has said so yet. */
+const char *hn_compile_pool_nvrtc(const struct hn_compile_pool *pool);
 
-/* Its meter and timeline are the owner's to set. */
-struct hn_client *hn_compile_pool_client(struct hn_compile_pool *pool);
+/* compile_queue.c, for compile_pool.c. */
+void hn_compile_queue_finish(struct hn_compile_queue *queue);
+void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compile_pool *client);
+/* With all its wants; what is compiled for it goes on. */
+void hn_compile_queue_remove_client(struct hn_compile_pool *client);
+
+/* Of a want all but its image and list is given; the request is taken over, and of no use where the job is there already.
+ * What is kept, or was guessed and is done, is finished at once. */
+void hn_compile_queue_ask(const struct hn_want *want, const struct hn_hash *key, struct hn_message *request, double timeout_ms,
+                          bool kept);
+/* Drops the client's wants of this rank and those that come behind it. Jobs that wait for nobody are gone, and those that
+ * are being compiled come to nothing. */
+void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first);
+
+/* Takes out the job that is to be begun next: by rank, then whose turn it is, then the oldest or the heaviest, which passes over
+ * the oldest `limit` times in a row at most, since those behind that may wait for it. NULL: none waits. */
+struct hn_job *hn_compile_queue_next(struct hn_compile_queue *queue, int limit);
+/* Has an image now. Where that came by chance (a crash, the time limit) it is only the first want's, and the others wait again. */
+void hn_compile_queue_end(struct hn_compile_queue *queue, struct hn_job *job);
+/* Waits again, before all others. */
+void hn_compile_queue_retry(struct hn_compile_queue *queue, struct hn_job *job);
+
+/* The client's want on a job; NULL: it has none. id NULL: any. */
+const struct hn_want *hn_job_want(const struct hn_job *job, const struct hn_compile_pool *client, const uint64_t *id);
+/* For how long it is worth compiling. */
+double hn_job_patience_ms(const struct hn_job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/compile_queue.h"
+#include "tuner/workers/compile_pool.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,9 +76,9 @@ static void remove_job(struct hn_compile_queue *queue, struct hn_job *job)
     free_job(job);
 }
 
-void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_client *client)
+void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compile_pool *client)
 {
-    struct hn_client **link = &queue->clients;
+    struct hn_compile_pool **link = &queue->clients;
     client->queue = queue;
     while (*link != NULL)
         link = &(*link)->next;
@@ -86,15 +86,15 @@ void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_clien
     *link = client;
 }
 
-static void unlink_client(const struct hn_client *client)
+static void unlink_client(const struct hn_compile_pool *client)
 {
-    struct hn_client **link = &client->queue->clients;
+    struct hn_compile_pool **link = &client->queue->clients;
     while (*link != client)
         link = &(*link)->next;
     *link = client->next;
 }
 
-void hn_compile_queue_remove_client(struct hn_client *client)
+void hn_compile_queue_remove_client(struct hn_compile_pool *client)
 {
     hn_compile_queue_forget(client, HN_RANK_SETUP);
     unlink_client(client);
@@ -161,15 +161,15 @@ void hn_compile_queue_ask(const struct hn_want *asked, const struct hn_hash *key
 }
 
 /* id NULL: all of the rank, and those behind it. */
-static bool is_meant(const struct hn_want *want, const struct hn_client *client, enum hn_rank first,
-                     const uint64_t *id)
+static bool is_meant(const struct hn_want *want, const struct hn_compile_pool *client,
+                     enum hn_rank first, const uint64_t *id)
 {
     return want->client == client && want->rank >= first && (id == NULL || want->id == *id);
 }
 
 /* Returns how many of them were no guesses. */
-static size_t drop_wants(struct hn_want **link, const struct hn_client *client, enum hn_rank first,
-                         const uint64_t *id)
+static size_t drop_wants(struct hn_want **link, const struct hn_compile_pool *client,
+                         enum hn_rank first, const uint64_t *id)
 {
     size_t asked = 0;
     while (*link != NULL) {
@@ -185,7 +185,7 @@ static size_t drop_wants(struct hn_want **link, const struct hn_client *client, 
     return asked;
 }
 
-static void forget(struct hn_client *client, enum hn_rank first, const uint64_t *id)
+static void forget(struct hn_compile_pool *client, enum hn_rank first, const uint64_t *id)
 {
     struct hn_compile_queue *queue = client->queue;
     client->pending -= drop_wants(&client->finished, client, first, id);
@@ -203,18 +203,18 @@ static void forget(struct hn_client *client, enum hn_rank first, const uint64_t 
     }
 }
 
-void hn_compile_queue_forget(struct hn_client *client, enum hn_rank first)
+void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first)
 {
     forget(client, first, NULL);
 }
 
-void hn_compile_queue_drop(struct hn_client *client, uint64_t id)
+void hn_compile_pool_drop(struct hn_compile_pool *client, uint64_t id)
 {
     forget(client, HN_RANK_SETUP, &id);
 }
 
-bool hn_compile_queue_take(struct hn_client *client, const uint64_t *wanted, uint64_t *id,
-                           struct hn_image *image)
+bool hn_compile_pool_take(struct hn_compile_pool *client, const uint64_t *wanted, uint64_t *id,
+                          struct hn_image *image)
 {
     struct hn_want **link = &client->finished;
     while (*link != NULL && wanted != NULL && (*link)->id != *wanted)
@@ -230,7 +230,7 @@ bool hn_compile_queue_take(struct hn_client *client, const uint64_t *wanted, uin
     return true;
 }
 
-const struct hn_want *hn_job_want(const struct hn_job *job, const struct hn_client *client,
+const struct hn_want *hn_job_want(const struct hn_job *job, const struct hn_compile_pool *client,
                                   const uint64_t *id)
 {
     const struct hn_want *want = job->wants;
@@ -248,7 +248,7 @@ double hn_job_patience_ms(const struct hn_job *job)
 }
 
 /* The weight of the client's want of this rank; -1: it has none. */
-static double weight_for(const struct hn_job *job, const struct hn_client *client,
+static double weight_for(const struct hn_job *job, const struct hn_compile_pool *client,
                          enum hn_rank rank)
 {
     double weight = -1;
@@ -259,7 +259,7 @@ static double weight_for(const struct hn_job *job, const struct hn_client *clien
 }
 
 /* Where the client's next job of this rank stands; where there is none, the end. */
-static struct hn_job **find_next(struct hn_compile_queue *queue, struct hn_client *client,
+static struct hn_job **find_next(struct hn_compile_queue *queue, struct hn_compile_pool *client,
                                  enum hn_rank rank, int limit)
 {
     struct hn_job **oldest = NULL, **heaviest = NULL;
@@ -287,7 +287,8 @@ static struct hn_job **find_next(struct hn_compile_queue *queue, struct hn_clien
 struct hn_job *hn_compile_queue_next(struct hn_compile_queue *queue, int limit)
 {
     for (enum hn_rank rank = HN_RANK_SETUP; rank < HN_RANK_COUNT; rank++) {
-        for (struct hn_client *client = queue->clients; client != NULL; client = client->next) {
+        for (struct hn_compile_pool *client = queue->clients; client != NULL;
+             client = client->next) {
             struct hn_job **link = find_next(queue, client, rank, limit);
             struct hn_job *job = *link;
             if (job == NULL)

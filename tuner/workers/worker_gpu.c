@@ -20,9 +20,16 @@
 #include "tuner/workers/turn.h"
 #include "tuner/workers/workers.h"
 
-/* What a GPU worker holds; each message handler answers one message. */
+/* What a GPU worker holds. */
 struct gpu {
     struct hn_channel *channel;
+    /* The message that is answered: */
+    const struct hn_message *message;
+    const json_t *request; /* its JSON */
+    json_t *reply;         /* to be filled in */
+    struct hn_bindings point;
+    struct hn_image image;
+
     struct hn_driver driver;
     bool driver_open;
     struct hn_device device;
@@ -42,77 +49,50 @@ static const double still_warm_ms = 1000;
 /* What a GPU may draw that does not say it. */
 static const double unknown_limit_w = 1000;
 
-/* Sticky; what it has to say goes into the reply. */
-typedef void handle_message(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                            struct hn_error *err);
-
-static void tell_waiting(struct gpu *gpu)
+/* Says something before the reply; the value, which is taken over, may be NULL. */
+static void tell(struct gpu *gpu, const char *type, const char *key, json_t *value)
 {
-    char holder[64];
-    struct hn_message waiting;
-    hn_turn_holder(gpu->lock, holder);
-    hn_message_init(&waiting, "waiting");
-    json_object_set_new(waiting.json, "holder", json_string(holder));
-    hn_channel_send(gpu->channel, &waiting, NULL);
-    hn_message_finish(&waiting);
+    struct hn_message message;
+    hn_message_init(&message, type);
+    json_object_set_new(message.json, key, value);
+    hn_channel_send(gpu->channel, &message, NULL);
+    hn_message_finish(&message);
 }
 
 static void take_turn(struct gpu *gpu)
 {
+    char holder[64];
     if (!hn_turn_try(gpu->lock)) {
-        tell_waiting(gpu);
+        hn_turn_holder(gpu->lock, holder);
+        tell(gpu, "waiting", "holder", json_string(holder));
         hn_turn_wait(gpu->lock);
     }
     /* The time limit of the request starts here, not while waiting for the other tuner. */
-    struct hn_message begun;
-    hn_message_init(&begun, "begun");
-    hn_channel_send(gpu->channel, &begun, NULL);
-    hn_message_finish(&begun);
+    tell(gpu, "begun", "", NULL);
 }
 
-/* The driver takes a tenth of a second to come up, in which there is something to compile. */
-static void tell_guess(struct gpu *gpu, int capability)
-{
-    struct hn_message guess;
-    if (capability == 0)
-        return;
-    hn_message_init(&guess, "guess");
-    json_object_set_new(guess.json, "capability", json_integer(capability));
-    hn_channel_send(gpu->channel, &guess, NULL);
-    hn_message_finish(&guess);
-}
-
-static void open_device(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                        struct hn_error *err)
+static void open_device(struct gpu *gpu, struct hn_error *err)
 {
     char warning[512];
-    const char *selector = json_string_value(json_object_get(request->json, "device"));
-    tell_guess(gpu, hn_health_capability(selector));
+    const char *selector = json_string_value(json_object_get(gpu->request, "device"));
+    int capability = hn_health_capability(selector);
+    /* The driver takes a tenth of a second to come up, in which there is something to compile. */
+    if (capability != 0)
+        tell(gpu, "guess", "capability", json_integer(capability));
     /* Or code is loaded by the first launch, while it is timed. */
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     gpu->driver_open = hn_driver_open(&gpu->driver, err) == HN_OK;
     if (!gpu->driver_open || hn_driver_select(&gpu->driver, selector, &gpu->device, err) != HN_OK)
         return;
     gpu->lock = hn_turn_open(gpu->device.uuid, warning);
-    json_object_set_new(reply, "warning", json_string(warning));
-    json_object_set_new(reply, "device", hn_device_to_json(&gpu->device));
+    json_object_set_new(gpu->reply, "warning", json_string(warning));
+    json_object_set_new(gpu->reply, "device", hn_device_to_json(&gpu->device));
 }
 
 /* Takes a tenth of a second and more, in which there is something to be compiled. */
-static void make_context(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                         struct hn_error *err)
+static void make_context(struct gpu *gpu, struct hn_error *err)
 {
-    (void)request;
-    (void)reply;
     hn_context_init(&gpu->context, &gpu->driver, &gpu->device, err);
-}
-
-static void get_image(const struct hn_message *request, const char *key, struct hn_image *image,
-                      struct hn_error *err)
-{
-    hn_image_init(image);
-    if (!hn_failed(err))
-        hn_message_get_image(request, json_object_get(request->json, key), image, err);
 }
 
 static void lacks(const char *reason, struct hn_error *err)
@@ -189,40 +169,32 @@ static void prepare_energy(struct gpu *gpu, struct hn_error *err)
     gpu->estimated_w = limit_w > 0 ? limit_w : unknown_limit_w;
 }
 
-static void make_bench(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                       struct hn_error *err)
+static void make_bench(struct gpu *gpu, struct hn_error *err)
 {
-    const json_t *json = request->json;
     struct hn_bench_options options = {
-        .seed = (uint64_t)json_integer_value(json_object_get(json, "seed")),
+        .seed = (uint64_t)json_integer_value(json_object_get(gpu->request, "seed")),
         .observers = hn_observers,
         .health = &gpu->health,
     };
-    struct hn_image support;
-    (void)reply;
-    if (!hn_regime_parse(json_string_value(json_object_get(json, "regime")), &options.regime))
+    const char *regime = json_string_value(json_object_get(gpu->request, "regime"));
+    if (!hn_regime_parse(regime, &options.regime))
         hn_fail(err, HN_EFORMAT, "unknown regime");
     if (!hn_failed(err))
-        hn_plan_from_json(json_object_get(json, "plan"), &gpu->plan, err);
+        hn_plan_from_json(json_object_get(gpu->request, "plan"), &gpu->plan, err);
     if (!hn_failed(err))
-        hn_bindings_from_json(json_object_get(json, "problem"), &gpu->problem, err);
-    find_data(gpu, json_object_get(json, "data"), err);
+        hn_bindings_from_json(json_object_get(gpu->request, "problem"), &gpu->problem, err);
+    find_data(gpu, json_object_get(gpu->request, "data"), err);
     if (!hn_failed(err))
         gpu->watch = options.watch = hn_health_watch_create(gpu->device.uuid);
     prepare_energy(gpu, err);
-    get_image(request, "support", &support, err);
     if (!hn_failed(err))
-        hn_bench_create(&gpu->driver, &gpu->device, &support, gpu->plan, &gpu->problem, &options,
+        hn_bench_create(&gpu->driver, &gpu->device, &gpu->image, gpu->plan, &gpu->problem, &options,
                         &gpu->bench, err);
-    hn_image_finish(&support);
 }
 
 /* The next problem has a bench of its own. */
-static void leave_bench(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                        struct hn_error *err)
+static void leave_bench(struct gpu *gpu, struct hn_error *err)
 {
-    (void)request;
-    (void)reply;
     (void)err;
     hn_bench_destroy(gpu->bench);
     hn_health_watch_destroy(gpu->watch);
@@ -233,118 +205,92 @@ static void leave_bench(struct gpu *gpu, const struct hn_message *request, json_
     gpu->plan = NULL;
 }
 
-/* The "point" and "image" of a message, both the caller's to finish. */
-static void get_variant(const json_t *json, const struct hn_message *request,
-                        struct hn_bindings *point, struct hn_image *image, struct hn_error *err)
+static void set_reference(struct gpu *gpu, struct hn_error *err)
+{
+    hn_bench_set_reference(gpu->bench, &gpu->point, &gpu->image, err);
+}
+
+static void warm_up(struct gpu *gpu, struct hn_error *err)
+{
+    double noise = 0;
+    bool was_busy = gpu->busy_ms > 0 && hn_now_ms() - gpu->busy_ms < still_warm_ms;
+    bool is_noise_known = json_is_false(json_object_get(gpu->request, "noise"));
+    bool is_warm = was_busy && json_is_true(json_object_get(gpu->request, "stays_warm"));
+    /* Where the noise is known another process was at work a moment ago. */
+    if (!is_warm)
+        hn_bench_warm_up(gpu->bench, &gpu->point, &gpu->image, was_busy || is_noise_known,
+                         is_noise_known ? NULL : &noise, err);
+    gpu->busy_ms = hn_now_ms();
+    json_object_set_new(gpu->reply, "noise", json_real(noise));
+}
+
+static void evaluate(struct gpu *gpu, struct hn_error *err)
+{
+    struct hn_bench_request wanted = {0};
+    struct hn_record record;
+    hn_record_init(&record);
+    hn_fields_read("request", &hn_bench_request_structure, json_object_get(gpu->request, "request"),
+                   &wanted, err);
+    if (!hn_failed(err))
+        hn_bindings_copy(&record.point, &gpu->point, err);
+    if (!hn_failed(err) &&
+        hn_bench_evaluate(gpu->bench, &gpu->image, &wanted, &record, err) == HN_OK) {
+        record.estimated_w = wanted.measure ? gpu->estimated_w : 0;
+        json_object_set_new(gpu->reply, "record", hn_record_to_json(&record));
+    }
+    if (record.timing.sample_count > 0)
+        gpu->busy_ms = hn_now_ms();
+    hn_record_finish(&record);
+}
+
+static void reseed(struct gpu *gpu, struct hn_error *err)
+{
+    hn_bench_reseed(gpu->bench, (uint64_t)json_integer_value(json_object_get(gpu->request, "seed")),
+                    err);
+}
+
+static void copy_bandwidth(struct gpu *gpu, struct hn_error *err)
+{
+    double rate = 0;
+    size_t bytes = (size_t)json_integer_value(json_object_get(gpu->request, "bytes"));
+    hn_bench_copy_bandwidth(gpu->bench, bytes, &rate, err);
+    json_object_set_new(gpu->reply, "gb_per_s", json_real(rate));
+}
+
+static void measure_roofs(struct gpu *gpu, struct hn_error *err)
+{
+    struct hn_roofs roofs;
+    if (gpu->context.primary == NULL)
+        hn_fail(err, HN_EFORMAT, "'roofs' before 'context'");
+    else if (hn_roofs_measure(&gpu->context, &gpu->image, &roofs, err) == HN_OK)
+        json_object_set_new(gpu->reply, "roofs", hn_roofs_to_json(&roofs));
+}
+
+/* The "point" and "image" of an object in the message, both the caller's to finish. */
+static void get_variant(const struct gpu *gpu, const json_t *json, struct hn_bindings *point,
+                        struct hn_image *image, struct hn_error *err)
 {
     hn_bindings_init(point);
     hn_image_init(image);
     if (!hn_failed(err) &&
         hn_bindings_from_json(json_object_get(json, "point"), point, err) == HN_OK)
-        hn_message_get_image(request, json_object_get(json, "image"), image, err);
+        hn_message_get_image(gpu->message, json_object_get(json, "image"), image, err);
 }
 
-static void set_reference(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                          struct hn_error *err)
+static void race(struct gpu *gpu, struct hn_error *err)
 {
-    struct hn_bindings point;
-    struct hn_image image;
-    (void)reply;
-    get_variant(request->json, request, &point, &image, err);
-    if (!hn_failed(err))
-        hn_bench_set_reference(gpu->bench, &point, &image, err);
-    hn_bindings_finish(&point);
-    hn_image_finish(&image);
-}
-
-static void warm_up(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                    struct hn_error *err)
-{
-    struct hn_bindings point;
-    struct hn_image image;
-    double noise = 0;
-    bool was_busy = gpu->busy_ms > 0 && hn_now_ms() - gpu->busy_ms < still_warm_ms;
-    bool is_noise_known = json_is_false(json_object_get(request->json, "noise"));
-    bool is_warm = was_busy && json_is_true(json_object_get(request->json, "stays_warm"));
-    get_variant(request->json, request, &point, &image, err);
-    /* Where the noise is known another process was at work a moment ago. */
-    if (!hn_failed(err) && !is_warm)
-        hn_bench_warm_up(gpu->bench, &point, &image, was_busy || is_noise_known,
-                         is_noise_known ? NULL : &noise, err);
-    gpu->busy_ms = hn_now_ms();
-    hn_bindings_finish(&point);
-    hn_image_finish(&image);
-    json_object_set_new(reply, "noise", json_real(noise));
-}
-
-static void evaluate(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                     struct hn_error *err)
-{
-    struct hn_bench_request wanted = {0};
-    struct hn_record record;
-    struct hn_image image;
-    hn_record_init(&record);
-    hn_fields_read("request", &hn_bench_request_structure,
-                   json_object_get(request->json, "request"), &wanted, err);
-    get_variant(request->json, request, &record.point, &image, err);
-    if (!hn_failed(err) && hn_bench_evaluate(gpu->bench, &image, &wanted, &record, err) == HN_OK) {
-        record.estimated_w = wanted.measure ? gpu->estimated_w : 0;
-        json_object_set_new(reply, "record", hn_record_to_json(&record));
-    }
-    if (record.timing.sample_count > 0)
-        gpu->busy_ms = hn_now_ms();
-    hn_image_finish(&image);
-    hn_record_finish(&record);
-}
-
-static void reseed(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                   struct hn_error *err)
-{
-    (void)reply;
-    hn_bench_reseed(gpu->bench,
-                    (uint64_t)json_integer_value(json_object_get(request->json, "seed")), err);
-}
-
-static void copy_bandwidth(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                           struct hn_error *err)
-{
-    double rate = 0;
-    size_t bytes = (size_t)json_integer_value(json_object_get(request->json, "bytes"));
-    hn_bench_copy_bandwidth(gpu->bench, bytes, &rate, err);
-    json_object_set_new(reply, "gb_per_s", json_real(rate));
-}
-
-static void measure_roofs(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                          struct hn_error *err)
-{
-    struct hn_roofs roofs;
-    struct hn_image image;
-    if (gpu->context.primary == NULL)
-        hn_fail(err, HN_EFORMAT, "'roofs' before 'context'");
-    get_image(request, "image", &image, err);
-    if (!hn_failed(err) && hn_roofs_measure(&gpu->context, &image, &roofs, err) == HN_OK)
-        json_object_set_new(reply, "roofs", hn_roofs_to_json(&roofs));
-    hn_image_finish(&image);
-}
-
-static void race(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                 struct hn_error *err)
-{
-    const json_t *items = json_object_get(request->json, "candidates");
+    const json_t *items = json_object_get(gpu->request, "candidates");
     const size_t count = json_array_size(items);
     struct hn_race_rules rules = {0};
-    hn_fields_read("rules", &hn_race_rules_structure, json_object_get(request->json, "rules"),
+    hn_fields_read("rules", &hn_race_rules_structure, json_object_get(gpu->request, "rules"),
                    &rules, err);
-    struct hn_bindings *points = hn_need(count, sizeof *points);
     struct hn_image *images = hn_need(count, sizeof *images);
     struct hn_bench_candidate *candidates = hn_need(count, sizeof *candidates);
     struct hn_record *records = hn_need(count, sizeof *records);
     for (size_t i = 0; i < count; i++) {
-        get_variant(json_array_get(items, i), request, &points[i], &images[i], err);
         hn_record_init(&records[i]);
-        candidates[i] = (struct hn_bench_candidate){&points[i], &images[i]};
-        if (!hn_failed(err))
-            hn_bindings_copy(&records[i].point, &points[i], err);
+        get_variant(gpu, json_array_get(items, i), &records[i].point, &images[i], err);
+        candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
     if (!hn_failed(err))
         hn_bench_race(gpu->bench, candidates, count, &rules, records, err);
@@ -352,12 +298,10 @@ static void race(struct gpu *gpu, const struct hn_message *request, json_t *repl
     json_t *told = json_array();
     for (size_t i = 0; i < count; i++) {
         json_array_append_new(told, hn_record_to_json(&records[i]));
-        hn_bindings_finish(&points[i]);
         hn_image_finish(&images[i]);
         hn_record_finish(&records[i]);
     }
-    json_object_set_new(reply, "records", told);
-    free(points);
+    json_object_set_new(gpu->reply, "records", told);
     free(images);
     free(candidates);
     free(records);
@@ -365,27 +309,27 @@ static void race(struct gpu *gpu, const struct hn_message *request, json_t *repl
 
 static const struct {
     const char *type;
-    handle_message *handle;
+    void (*answer)(struct gpu *gpu, struct hn_error *err);
     bool on_device; /* takes a turn on the GPU */
     bool needs_bench;
+    enum { NOTHING, IMAGE, VARIANT } reads; /* of the message: an image, or a point, too */
 } handlers[] = {
-    {"open", open_device, false, false},
-    {"context", make_context, false, false},
-    {"bench", make_bench, true, false},
-    {"leave", leave_bench, true, false},
-    {"reference", set_reference, true, true},
-    {"warm_up", warm_up, true, true},
-    {"evaluate", evaluate, true, true},
-    {"reseed", reseed, true, true},
-    {"race", race, true, true},
-    {"copy_bandwidth", copy_bandwidth, true, true},
-    {"roofs", measure_roofs, true, false},
+    {"open", open_device, false, false, NOTHING},
+    {"context", make_context, false, false, NOTHING},
+    {"bench", make_bench, true, false, IMAGE},
+    {"leave", leave_bench, true, false, NOTHING},
+    {"reference", set_reference, true, true, VARIANT},
+    {"warm_up", warm_up, true, true, VARIANT},
+    {"evaluate", evaluate, true, true, VARIANT},
+    {"reseed", reseed, true, true, NOTHING},
+    {"race", race, true, true, NOTHING},
+    {"copy_bandwidth", copy_bandwidth, true, true, NOTHING},
+    {"roofs", measure_roofs, true, false, IMAGE},
 };
 
-static void dispatch(struct gpu *gpu, const struct hn_message *request, json_t *reply,
-                     struct hn_error *err)
+static void dispatch(struct gpu *gpu, struct hn_error *err)
 {
-    const char *type = hn_message_type(request);
+    const char *type = hn_message_type(gpu->message);
     size_t i = 0, count = sizeof handlers / sizeof handlers[0];
     while (i < count && strcmp(handlers[i].type, type) != 0)
         i++;
@@ -397,11 +341,21 @@ static void dispatch(struct gpu *gpu, const struct hn_message *request, json_t *
         hn_fail(err, HN_EFORMAT, "'%s' before 'bench'", type);
     if (hn_failed(err))
         return;
-    if (handlers[i].on_device)
+    hn_bindings_init(&gpu->point);
+    hn_image_init(&gpu->image);
+    if (handlers[i].reads == VARIANT)
+        get_variant(gpu, gpu->request, &gpu->point, &gpu->image, err);
+    else if (handlers[i].reads == IMAGE)
+        hn_message_get_image(gpu->message, json_object_get(gpu->request, "image"), &gpu->image,
+                             err);
+    if (!hn_failed(err) && handlers[i].on_device)
         take_turn(gpu);
-    handlers[i].handle(gpu, request, reply, err);
+    if (!hn_failed(err))
+        handlers[i].answer(gpu, err);
     if (handlers[i].on_device)
         hn_turn_end(gpu->lock);
+    hn_bindings_finish(&gpu->point);
+    hn_image_finish(&gpu->image);
 }
 
 /* What the watch has seen goes along with the reply. */
@@ -427,7 +381,10 @@ static bool answer(struct gpu *gpu, const struct hn_message *request)
     struct hn_error err;
     hn_error_init(&err);
     hn_message_init(&reply, "done");
-    dispatch(gpu, request, reply.json, &err);
+    gpu->message = request;
+    gpu->request = request->json;
+    gpu->reply = reply.json;
+    dispatch(gpu, &err);
     bool dead = gpu->bench != NULL && hn_bench_is_dead(gpu->bench);
     if (!hn_failed(&err)) {
         json_object_set_new(reply.json, "dead", json_boolean(dead));

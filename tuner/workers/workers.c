@@ -16,31 +16,10 @@ static const int sleep_limit_ms = 200;
 static struct hn_card *add_card(struct hn_workers *workers, struct hn_host *host,
                                 const char *selector)
 {
-    struct hn_card *card = hn_need(1, sizeof *card);
-    card->gpu = hn_gpu_client_create(workers->run_timeout_s, host);
-    card->host = host;
-    if (selector != NULL)
-        snprintf(card->selector, sizeof card->selector, "%s", selector);
-    card->gpu->meter.whole = &workers->on_cards;
+    struct hn_card *card = hn_card_create(workers->run_timeout_s, host, selector);
+    card->meter.whole = &workers->on_cards;
     workers->cards[workers->card_count++] = card;
     return card;
-}
-
-static size_t count_cards(const struct hn_workers *workers, const struct hn_host *host)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < workers->card_count; i++)
-        count += workers->cards[i]->host == host;
-    return count;
-}
-
-static void name_host(const struct hn_workers *workers, const struct hn_host *host,
-                      const struct hn_host_view *view)
-{
-    for (size_t i = 0; i < workers->card_count; i++)
-        if (workers->cards[i]->host == host && workers->cards[i]->host_name[0] == '\0')
-            snprintf(workers->cards[i]->host_name, sizeof workers->cards[i]->host_name, "%.63s",
-                     view->name);
 }
 
 void hn_workers_find_cards(struct hn_workers *workers)
@@ -48,50 +27,23 @@ void hn_workers_find_cards(struct hn_workers *workers)
     for (size_t i = 0; workers->whole == NULL && i < hn_hosts_count(workers->hosts); i++) {
         struct hn_host *host = hn_hosts_at(workers->hosts, i);
         struct hn_host_view view;
+        size_t known = 0;
         hn_host_look(host, &view);
         if (view.state != HN_HOST_UP)
             continue;
-        for (size_t n = count_cards(workers, host);
-             n < (size_t)view.gpus && workers->card_count < HN_CARDS_MOST; n++) {
+        for (size_t n = 0; n < workers->card_count; n++)
+            known += workers->cards[n]->host == host;
+        for (; known < (size_t)view.gpus && workers->card_count < HN_CARDS_MOST; known++) {
             char selector[24];
-            snprintf(selector, sizeof selector, "%zu", n);
+            snprintf(selector, sizeof selector, "%zu", known);
             add_card(workers, host, selector);
         }
-        name_host(workers, host, &view);
+        for (size_t n = 0; n < workers->card_count; n++) {
+            struct hn_card *card = workers->cards[n];
+            if (card->host == host && card->host_name[0] == '\0')
+                snprintf(card->host_name, sizeof card->host_name, "%.63s", view.name);
+        }
     }
-}
-
-/* A card of each host that may have one: how many there are is known later. */
-static void start_hosts(struct hn_workers *workers, const struct hn_workers_options *options,
-                        struct hn_error *err)
-{
-    if (hn_hosts_start(options->hosts, options->host_count, &workers->hosts, err) != HN_OK)
-        return;
-    hn_compile_pool_lend(workers->pool, workers->hosts);
-    for (size_t i = 0; i < options->host_count; i++)
-        if (options->hosts[i].gpus != 0)
-            add_card(workers, hn_hosts_at(workers->hosts, i), "0");
-    if (workers->card_count == 0)
-        hn_fail(err, HN_EUSAGE, "--workers names no host with a GPU ('gpus')");
-}
-
-static void start_cards(struct hn_workers *workers, const struct hn_workers_options *options,
-                        struct hn_error *err)
-{
-    struct hn_client *client = hn_compile_pool_client(workers->pool);
-    struct hn_gpu_result result;
-    if (hn_failed(err))
-        return;
-    workers->lead = workers->cards[0];
-    workers->lead->gpu->timeline = &workers->on_gpu;
-    client->timeline = &workers->compiling;
-    client->meter.whole = &workers->working;
-    /* The driver takes its time. */
-    if (!options->divided && hn_card_open(workers->lead, err) == HN_OK)
-        hn_gpu_client_process(workers->lead->gpu, &result, err);
-    if (!hn_failed(err))
-        hn_compile_pool_start(workers->pool, (uint64_t)fmin(options->useful, (double)options->jobs),
-                              err);
 }
 
 static int make_event(struct hn_error *err)
@@ -118,11 +70,31 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
         pthread_mutex_init(workers->lock, NULL);
         workers->wakeup = make_event(err);
     }
-    if (elsewhere && !hn_failed(err))
-        start_hosts(workers, options, err);
-    else if (!elsewhere)
-        add_card(workers, NULL, options->device)->gpu->announces = options->announces;
-    start_cards(workers, options, err);
+    if (!elsewhere)
+        add_card(workers, NULL, options->device)->announces = options->announces;
+    else if (!hn_failed(err) &&
+             hn_hosts_start(options->hosts, options->host_count, &workers->hosts, err) == HN_OK)
+        hn_compile_pool_lend(workers->pool, workers->hosts);
+    /* A card of each host that may have one: how many there are is known later. */
+    for (size_t i = 0; elsewhere && !hn_failed(err) && i < options->host_count; i++)
+        if (options->hosts[i].gpus != 0)
+            add_card(workers, hn_hosts_at(workers->hosts, i), "0");
+    if (!hn_failed(err) && workers->card_count == 0)
+        hn_fail(err, HN_EUSAGE, "--workers names no host with a GPU ('gpus')");
+    if (hn_failed(err)) {
+        hn_workers_destroy(workers);
+        return err->status;
+    }
+    workers->lead = workers->cards[0];
+    workers->lead->timeline = &workers->on_gpu;
+    workers->pool->timeline = &workers->compiling;
+    workers->pool->meter.whole = &workers->working;
+    /* The driver takes its time. */
+    if (!options->divided)
+        hn_card_open(workers->lead, err);
+    if (!hn_failed(err))
+        hn_compile_pool_start(workers->pool, (uint64_t)fmin(options->useful, (double)options->jobs),
+                              err);
     if (hn_failed(err))
         hn_workers_destroy(workers);
     else
@@ -137,12 +109,11 @@ void hn_workers_destroy(struct hn_workers *workers)
     for (size_t i = 0; i < workers->card_count; i++) {
         struct hn_card *card = workers->cards[i];
         if (workers->whole != NULL) {
-            card->gpu->timeline = NULL;
-            card->gpu->meter.whole = NULL;
+            card->timeline = NULL;
+            card->meter.whole = NULL;
             continue;
         }
-        hn_gpu_client_destroy(card->gpu);
-        free(card);
+        hn_card_destroy(card);
     }
     hn_compile_pool_destroy(workers->pool);
     if (workers->whole == NULL) {
@@ -177,7 +148,7 @@ static int earlier(int a, int b)
 bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
 {
     bool whole = workers->whole == NULL;
-    const size_t most = whole ? hn_compile_pool_slots(workers->pool) * 2 : 0;
+    const size_t most = whole ? hn_compile_pool_poll(workers->pool, NULL) : 0;
     const size_t card_count = workers->card_count;
     if (workers->fds == NULL)
         workers->fds = hn_need(most + 2 + 2 * (workers->hosts != NULL ? HN_CARDS_MOST : card_count),
@@ -193,11 +164,11 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
         timeout_ms = earlier(timeout_ms, hn_compile_pool_timeout_ms(workers->pool));
     }
     for (size_t i = 0; i < card_count; i++) {
-        struct hn_gpu_client *gpu = workers->cards[i]->gpu;
-        if (whole && workers->cards[i]->away)
+        struct hn_card *card = workers->cards[i];
+        if (whole && card->away)
             continue;
-        count += hn_process_poll(&gpu->process, fds + count);
-        timeout_ms = earlier(timeout_ms, hn_gpu_client_timeout_ms(gpu));
+        count += hn_process_poll(&card->process, fds + count);
+        timeout_ms = earlier(timeout_ms, hn_card_timeout_ms(card));
     }
     hn_workers_unlock(workers);
     bool polled = poll(fds, count, timeout_ms) >= 0;
@@ -212,87 +183,23 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
         count += hn_compile_pool_polled(workers->pool, fds + count);
     for (size_t i = 0; polled && i < card_count; i++)
         if (!whole || !workers->cards[i]->away)
-            count += hn_process_polled(&workers->cards[i]->gpu->process, fds + count);
+            count += hn_process_polled(&workers->cards[i]->process, fds + count);
     return woken;
-}
-
-bool hn_card_is_none(const struct hn_card *card)
-{
-    struct hn_host_view view;
-    if (card->host == NULL)
-        return false;
-    hn_host_look(card->host, &view);
-    return view.state == HN_HOST_UP && view.gpus == 0;
-}
-
-static void make_opening(const struct hn_card *card, struct hn_message *open)
-{
-    hn_message_init(open, "open");
-    if (card->selector[0] != '\0')
-        json_object_set_new(open->json, "device", json_string(card->selector));
-}
-
-enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err)
-{
-    struct hn_message open;
-    make_opening(card, &open);
-    enum hn_status status = hn_gpu_client_request(card->gpu, &open, 120, err);
-    hn_message_finish(&open);
-    return status;
-}
-
-enum hn_status hn_card_take_opened(struct hn_card *card, struct hn_gpu_result *result,
-                                   struct hn_error *err)
-{
-    struct hn_message open, context;
-    if (result->end != HN_GPU_REPLY)
-        return hn_fail(err, HN_ERUN, "%s", result->text);
-    const json_t *reply = result->message.json;
-    const char *warning = json_string_value(json_object_get(reply, "warning"));
-    snprintf(card->warning, sizeof card->warning, "%s", warning != NULL ? warning : "");
-    enum hn_status status =
-        hn_device_from_json(json_object_get(reply, "device"), &card->device, err);
-    hn_message_finish(&result->message);
-    if (status != HN_OK)
-        return status;
-    make_opening(card, &open);
-    hn_message_init(&context, "context");
-    hn_gpu_client_keep(card->gpu, &open, "open", true);
-    hn_gpu_client_keep(card->gpu, &context, "context", false);
-    hn_message_finish(&open);
-    hn_message_finish(&context);
-    card->known = true;
-    return HN_OK;
-}
-
-void hn_card_refuse(struct hn_card *card, const char *reason)
-{
-    struct hn_host_view view;
-    hn_host_look(card->host, &view);
-    if (view.state == HN_HOST_UP && view.gpus > 0)
-        snprintf(card->refusal, sizeof card->refusal, "%.390s", reason);
-    hn_gpu_client_drop(card->gpu);
 }
 
 bool hn_workers_open_lead(struct hn_workers *workers, struct hn_error *err)
 {
     struct hn_card *lead = workers->lead;
-    struct hn_gpu_result result;
     size_t next = 0;
-    if (hn_failed(err) || lead->known)
+    if (hn_failed(err) || hn_card_open(lead, err) || !hn_failed(err))
         return lead->known;
-    if (hn_gpu_client_process(lead->gpu, &result, err) == HN_OK) {
-        if (result.end == HN_GPU_NOTHING)
-            return false;
-        hn_card_take_opened(lead, &result, err);
-    }
     while (workers->cards[next++] != lead)
         continue;
-    if (!hn_failed(err) || next == workers->card_count)
-        return lead->known;
+    if (next == workers->card_count)
+        return false;
     hn_card_refuse(lead, err->message);
     workers->lead = workers->cards[next];
-    workers->lead->gpu->timeline = &workers->on_gpu;
+    workers->lead->timeline = &workers->on_gpu;
     hn_error_init(err);
     hn_card_open(workers->lead, err);
     return false;
@@ -313,7 +220,7 @@ void hn_workers_end(struct hn_workers *workers)
     if (workers == NULL)
         return;
     for (size_t i = 0; i < workers->card_count; i++)
-        hn_process_end(&workers->cards[i]->gpu->process);
+        hn_process_end(&workers->cards[i]->process);
     hn_compile_pool_end(workers->pool);
 }
 
@@ -321,21 +228,21 @@ static void leave_cards(struct hn_workers *workers)
 {
     const size_t count = workers->card_count;
     for (size_t i = 0; i < count; i++)
-        hn_gpu_client_leave(workers->cards[i]->gpu);
+        hn_card_leave(workers->cards[i]);
     for (bool waits = true; waits;) {
         waits = false;
         for (size_t i = 0; i < count; i++) {
-            struct hn_gpu_client *gpu = workers->cards[i]->gpu;
+            struct hn_card *card = workers->cards[i];
             struct hn_gpu_result result;
             struct hn_error reason;
-            if (!hn_gpu_client_busy(gpu))
+            if (!card->requested)
                 continue;
-            hn_gpu_client_process(gpu, &result, &reason);
-            if (result.end == HN_GPU_REPLY)
-                hn_message_finish(&result.message);
-            else if (hn_failed(&reason) || result.end != HN_GPU_NOTHING || hn_interrupted() != 0)
-                hn_gpu_client_drop(gpu);
-            waits = waits || hn_gpu_client_busy(gpu);
+            hn_error_init(&reason);
+            hn_card_process(card, &result, &reason);
+            hn_message_finish(&result.message);
+            if (hn_failed(&reason) || result.end > HN_GPU_REPLY || hn_interrupted() != 0)
+                hn_card_drop(card);
+            waits = waits || card->requested;
         }
         if (waits)
             hn_workers_sleep(workers, sleep_limit_ms);
@@ -370,10 +277,9 @@ enum hn_status hn_workers_share(struct hn_workers *workers, struct hn_card *lead
                             .lock = workers->lock,
                             .wakeup = wakeup,
                             .whole = workers};
-    struct hn_client *client = hn_compile_pool_client(share->pool);
-    client->meter.whole = &share->working;
-    client->timeline = &share->compiling;
-    lead->gpu->timeline = &share->on_gpu;
+    share->pool->meter.whole = &share->working;
+    share->pool->timeline = &share->compiling;
+    lead->timeline = &share->on_gpu;
     hn_workers_give(share, lead);
     *out = share;
     return HN_OK;
@@ -381,8 +287,9 @@ enum hn_status hn_workers_share(struct hn_workers *workers, struct hn_card *lead
 
 void hn_workers_give(struct hn_workers *share, struct hn_card *card)
 {
+    hn_card_begin(card);
     card->away = true;
-    card->gpu->meter.whole = &share->on_cards;
+    card->meter.whole = &share->on_cards;
     share->cards[share->card_count++] = card;
     hn_event_signal(share->wakeup);
 }

@@ -4,10 +4,8 @@
 
 #include <pthread.h>
 
-#include "runtime/device/device.h"
-#include "tuner/hosts/hosts.h"
+#include "tuner/workers/card.h"
 #include "tuner/workers/compile_pool.h"
-#include "tuner/workers/gpu_client.h"
 
 /* The worker processes of a command: started before anything else is done, so that they load NVRTC and the driver
  * meanwhile, and shared by all problems. */
@@ -24,19 +22,6 @@ struct hn_workers_options {
 };
 
 enum { HN_CARDS_MOST = 256 };
-
-/* A GPU and its worker. */
-struct hn_card {
-    struct hn_gpu_client *gpu;
-    struct hn_host *host;  /* NULL: this machine, by this process's own child */
-    char host_name[64];    /* "": not known, or this machine */
-    char selector[64];     /* among those of its host; "": the first */
-    bool known;            /* the device is */
-    struct hn_device device;
-    char warning[512]; /* of its lock; "": there is one */
-    char refusal[400]; /* why it is not used; "": it is */
-    bool away; /* whoever has the whole hears nothing of it: it is a share's, or idle */
-};
 
 struct hn_workers {
     struct hn_hosts *hosts; /* NULL: all are children of this process */
@@ -80,15 +65,6 @@ enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
 void hn_workers_find_cards(struct hn_workers *workers);
 /* Before a problem: what belongs to an earlier one is let go of. */
 void hn_workers_leave(struct hn_workers *workers);
-
-/* Whether its host turned out to have no GPU: one is taken for granted until that is known. */
-bool hn_card_is_none(const struct hn_card *card);
-/* Asks for the device of a card. */
-enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err);
-/* What came of that, which is finished. The card's worker makes a context next. */
-enum hn_status hn_card_take_opened(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err);
-/* It is of no use; where that is its host's fault, it is told with the host. */
-void hn_card_refuse(struct hn_card *card, const char *reason);
 
 /* Searches side by side, each in a thread of its own, have shares of workers that were started as `divided`: cards, which are theirs until
  * they end, and a client each of the compile workers. The thread that has the whole opens cards, moves the compile workers on and says
