@@ -450,23 +450,6 @@ static void move_host(struct hn_host *host, double now_ms)
     enforce_limits(host, now_ms);
 }
 
-static size_t poll_host(struct hn_host *host, struct pollfd *fds)
-{
-    size_t count = poll_workers(host, fds);
-    host->polled_in = host->polled_output = NULL;
-    if (host->link.in >= 0) {
-        host->polled_in = &fds[count];
-        fds[count++] = (struct pollfd){.fd = host->link.in, .events = POLLIN};
-    }
-    if (host->link.out >= 0 && hn_bytes_size(&host->link.output) > 0)
-        fds[count++] = (struct pollfd){.fd = host->link.out, .events = POLLOUT};
-    if (host->launcher.output >= 0) {
-        host->polled_output = &fds[count];
-        fds[count++] = (struct pollfd){.fd = host->launcher.output, .events = POLLIN};
-    }
-    return count;
-}
-
 static struct hn_host *of_place(const struct hn_place *place)
 {
     return (struct hn_host *)(uintptr_t)place;
@@ -595,8 +578,22 @@ static size_t gather_descriptors(struct hn_hosts *hosts)
         hosts->fds = hn_need_more(hosts->fds, hosts->fd_capacity, sizeof *hosts->fds);
     }
     hosts->fds[count++] = (struct pollfd){.fd = hosts->wake, .events = POLLIN};
-    for (size_t i = 0; i < hosts->count; i++)
-        count += poll_host(&hosts->items[i], hosts->fds + count);
+    for (size_t i = 0; i < hosts->count; i++) {
+        struct hn_host *host = &hosts->items[i];
+        struct pollfd *fds = hosts->fds;
+        count += poll_workers(host, fds + count);
+        host->polled_in = host->polled_output = NULL;
+        if (host->link.in >= 0) {
+            host->polled_in = &fds[count];
+            fds[count++] = (struct pollfd){.fd = host->link.in, .events = POLLIN};
+        }
+        if (host->link.out >= 0 && hn_bytes_size(&host->link.output) > 0)
+            fds[count++] = (struct pollfd){.fd = host->link.out, .events = POLLOUT};
+        if (host->launcher.output >= 0) {
+            host->polled_output = &fds[count];
+            fds[count++] = (struct pollfd){.fd = host->launcher.output, .events = POLLIN};
+        }
+    }
     return count;
 }
 

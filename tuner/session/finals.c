@@ -523,25 +523,20 @@ static double credible_slowdown(const struct finals *finals, const struct hn_rac
 }
 
 /* The race is run on inputs that are new in every round: who is slower there may have known those
- * of the search. */
-static bool is_doubtful(const struct finals *finals, const struct hn_racer *racers, size_t i)
-{
-    const struct hn_record *searched = record_of(finals, i);
-    const struct hn_record *raced = &racers[i].record;
-    if (raced->suspicion != HN_SUSPICION_NONE)
-        return true;
-    return !searched->final && raced->timing.sample_count > 0 && raced->outcome == HN_OUTCOME_OK &&
-           race_interval(raced).median >
-               credible_slowdown(finals, racers, i) * searched->timing.high_us;
-}
-
-/* Or else the device was, or what ran between: the audit tells these apart, as a trial does what
- * compared laps were slower by. */
+ * of the search. Or else the device was, or what ran between: the audit tells these apart, as a
+ * trial does what compared laps were slower by. */
 static void doubt_search(struct finals *finals, struct hn_racer *racers, struct hn_error *err)
 {
     bool doubtful[HN_FINALIST_LIMIT];
-    for (size_t i = 0; i < finals->count; i++)
-        doubtful[i] = is_doubtful(finals, racers, i);
+    for (size_t i = 0; i < finals->count; i++) {
+        const struct hn_record *searched = record_of(finals, i);
+        const struct hn_record *raced = &racers[i].record;
+        doubtful[i] = raced->suspicion != HN_SUSPICION_NONE ||
+                      (!searched->final && raced->timing.sample_count > 0 &&
+                       raced->outcome == HN_OUTCOME_OK &&
+                       race_interval(raced).median >
+                           credible_slowdown(finals, racers, i) * searched->timing.high_us);
+    }
     for (size_t i = 0; !hn_failed(err) && i < finals->count; i++) {
         struct hn_record *raced = &racers[i].record;
         struct hn_record verdict;
@@ -730,12 +725,6 @@ static void measure_parts(struct finals *finals, struct hn_error *err)
 
 /* --- the winner ------------------------------------------------------------------------------- */
 
-static bool are_enough(const struct hn_timing *timing)
-{
-    bool alike = timing->slowest_us <= processes_alike * timing->fastest_us;
-    return timing->processes >= (alike ? PROCESSES_LEAST : PROCESSES_MOST);
-}
-
 /* The best again in processes that begin anew: none can tell of itself how much they differ. A tune
  * without time for one, or where none comes up, does without; one that fails is the verdict. */
 static void measure_processes(struct finals *finals, struct hn_record *verdict,
@@ -752,8 +741,11 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
     if (hn_failed(err) || session->options.brief)
         return;
     hn_session_show(session, "measuring the best in other processes");
-    while (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK && !are_enough(timing) &&
+    while (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK &&
            hn_session_left_ms(session) > process_ms) {
+        bool alike = timing->slowest_us <= processes_alike * timing->fastest_us;
+        if (timing->processes >= (alike ? PROCESSES_LEAST : PROCESSES_MOST))
+            break;
         hn_record_finish(verdict);
         hn_record_init(&best.record);
         session->backend->kind->run(session->backend, &run, &reason);

@@ -185,17 +185,6 @@ static void keep_anchor(struct hn_live *live, struct hn_card_job *job,
     live->anchor_count++;
 }
 
-/* The record waits for what the trial says. */
-static void begin_trial(struct hn_live *live, struct hn_card *card, struct hn_record *record,
-                        struct hn_error *err)
-{
-    struct hn_card_job job = take_job(&card->job);
-    job.suspect = *record;
-    job.request = (struct hn_bench_request){.trial = record->suspicion};
-    begin_evaluation(live, card, &job, err);
-    hn_card_job_finish(&job);
-}
-
 /* Where the trial came to no end, it was the check that failed. */
 static void end_trial(struct hn_live *live, struct hn_card_job *job, struct hn_record *record)
 {
@@ -227,7 +216,12 @@ static void take_evaluated(struct hn_live *live, struct hn_card *card, struct hn
     hn_live_read_record(&job->point, result, &record, err);
     if (!hn_failed(err) && !tried && record.suspicion >= HN_SUSPICION_CHECKED &&
         record.outcome == HN_OUTCOME_OK) {
-        begin_trial(live, card, &record, err);
+        /* The record waits for what the trial says. */
+        struct hn_card_job trial = take_job(job);
+        trial.suspect = record;
+        trial.request = (struct hn_bench_request){.trial = record.suspicion};
+        begin_evaluation(live, card, &trial, err);
+        hn_card_job_finish(&trial);
         return;
     }
     if (!hn_failed(err) && tried)
@@ -442,19 +436,6 @@ static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *
         ask(card, &live->warm, "evaluate", &request, 0, err);
 }
 
-static void take_anchor(const struct hn_live *live, struct hn_card *card,
-                        struct hn_gpu_result *result)
-{
-    struct hn_record record;
-    struct hn_error ignored;
-    const struct hn_live_anchor *anchor = &live->anchors[card->anchor++];
-    hn_error_init(&ignored);
-    hn_live_read_record(&anchor->point, result, &record, &ignored);
-    if (!hn_failed(&ignored) && record.outcome == HN_OUTCOME_OK && record.timing.median_us > 0)
-        card->ratios[card->ratio_count++] = record.timing.median_us / anchor->median_us;
-    hn_record_finish(&record);
-}
-
 /* All anchors are measured that there will be. */
 static void settle_ratio(struct hn_live *live, struct hn_card *card)
 {
@@ -498,8 +479,11 @@ static void measure_anchors(struct hn_live *live, struct hn_card *card, struct h
 static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gpu_result *result,
                         struct hn_error *err)
 {
-    struct hn_error reason;
+    const struct hn_live_anchor *anchor;
+    struct hn_record record;
+    struct hn_error reason, ignored;
     hn_error_init(&reason);
+    hn_error_init(&ignored);
     switch (card->state) {
     case HN_CARD_VERIFYING:
         card->state = HN_CARD_WARMING;
@@ -510,7 +494,11 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
         measure_anchors(live, card, err);
         break;
     case HN_CARD_ANCHORING:
-        take_anchor(live, card, result);
+        anchor = &live->anchors[card->anchor++];
+        hn_live_read_record(&anchor->point, result, &record, &ignored);
+        if (!hn_failed(&ignored) && record.outcome == HN_OUTCOME_OK && record.timing.median_us > 0)
+            card->ratios[card->ratio_count++] = record.timing.median_us / anchor->median_us;
+        hn_record_finish(&record);
         measure_anchors(live, card, err);
         break;
     case HN_CARD_READY:

@@ -208,21 +208,6 @@ static bool is_unread(const struct hn_task *task, const struct hn_bindings *poin
     return same;
 }
 
-/* unread: by parameter of the space: no program reads it, as far as the default point and some
- * values of the parameter tell. shares: a point beside the default point has its program. */
-static void find_unread(const struct hn_task *task, bool *unread, bool *shares)
-{
-    struct hn_bindings point;
-    *shares = false;
-    hn_config_default_point(task->config, task->space, &point);
-    for (size_t i = 0; i < hn_space_parameter_count(task->space); i++) {
-        bool asked;
-        unread[i] = is_unread(task, &point, i, &asked);
-        *shares = *shares || (unread[i] && asked);
-    }
-    hn_bindings_finish(&point);
-}
-
 static void create_strategy(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
@@ -233,15 +218,23 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
     if (hn_failed(err))
         return;
     session->state.sources = knowledge.sources;
-    bool unread[hn_space_parameter_count(session->task->space) + 1];
-    bool shares = false;
+    const struct hn_task *task = session->task;
+    /* By parameter: no program reads it, as far as the default point and some values tell. */
+    bool unread[hn_space_parameter_count(task->space) + 1];
+    bool shares = false; /* a point beside the default point has its program */
     bool reads = session->backend->simulated;
-    if (!reads)
-        find_unread(session->task, unread, &shares);
+    struct hn_bindings point;
+    hn_config_default_point(task->config, task->space, &point);
+    for (size_t i = 0; !reads && i < hn_space_parameter_count(task->space); i++) {
+        bool asked;
+        unread[i] = is_unread(task, &point, i, &asked);
+        shares = shares || (unread[i] && asked);
+    }
+    hn_bindings_finish(&point);
     session->backend->unshared = reads || !shares;
     const struct hn_search search = {
         .unread = reads ? NULL : unread,
-        .space = session->task->space,
+        .space = task->space,
         .seed = options->seed,
         .look_ahead = session->look_ahead,
         .priors = knowledge.priors,
@@ -349,20 +342,6 @@ void hn_session_hold_against(struct hn_session *session, size_t number)
         session->censor = number;
 }
 
-static void decide(struct hn_session *session, uint64_t t, struct hn_error *err)
-{
-    size_t number = session->given_count + t;
-    hn_session_register_ticket(session, number, err);
-    if (hn_failed(err))
-        return;
-    struct hn_ticket *ticket = &session->tickets.items[number];
-    tell_compiled(session, t);
-    ticket->decided = true;
-    if (ticket->flight != NULL)
-        ticket->flight->censor = session->censor;
-    hn_schedule_tell(&session->schedule, HN_SCHEDULE_COMPILED, t, 0);
-}
-
 static void conclude(struct hn_session *session, uint64_t t)
 {
     const struct hn_strategy_kind *kind = session->options.strategy;
@@ -417,8 +396,17 @@ static bool tell_next(struct hn_session *session, struct hn_error *err)
             ++*given;
         if (*given < session->given_count || state == HN_TICKET_COMPILING)
             return false;
-        decide(session, t, err);
-        return !hn_failed(err);
+        size_t number = session->given_count + t;
+        hn_session_register_ticket(session, number, err);
+        if (hn_failed(err))
+            return false;
+        struct hn_ticket *ticket = &session->tickets.items[number];
+        tell_compiled(session, t);
+        ticket->decided = true;
+        if (ticket->flight != NULL)
+            ticket->flight->censor = session->censor;
+        hn_schedule_tell(schedule, event, t, 0);
+        return true;
     }
     hn_session_settle(session);
     if (session->next_settled < session->given_count || state != HN_TICKET_FINISHED)
@@ -517,19 +505,6 @@ static void add_ahead(struct hn_points_ahead *ahead, const struct hn_bindings *p
         ahead->count++;
 }
 
-static void add_ladder(struct hn_points_ahead *ahead, const struct hn_task *task, size_t limit,
-                       struct hn_error *err)
-{
-    const struct hn_config *config = task->config;
-    for (size_t i = 0; i < config->ladder_count && ahead->count < limit && !hn_failed(err); i++) {
-        struct hn_bindings point;
-        hn_bindings_init(&point);
-        if (hn_config_complete(config, task->space, &config->ladder[i], &point, NULL) == HN_OK)
-            add_ahead(ahead, &point, err);
-        hn_bindings_finish(&point);
-    }
-}
-
 /* What a strategy proposes before it has been told anything. */
 static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *task,
                           const struct hn_session_options *options, size_t limit,
@@ -567,6 +542,7 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
                                     const struct hn_session_options *options, size_t limit,
                                     struct hn_error *err)
 {
+    const struct hn_config *config = task->config;
     bool known = false;
     hn_error_init(err);
     *ahead = (struct hn_points_ahead){0};
@@ -576,7 +552,13 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
         return err->status;
     ahead->fresh = true;
     ahead->points = hn_need(limit, sizeof *ahead->points);
-    add_ladder(ahead, task, limit, err);
+    for (size_t i = 0; i < config->ladder_count && ahead->count < limit && !hn_failed(err); i++) {
+        struct hn_bindings point;
+        hn_bindings_init(&point);
+        if (hn_config_complete(config, task->space, &config->ladder[i], &point, NULL) == HN_OK)
+            add_ahead(ahead, &point, err);
+        hn_bindings_finish(&point);
+    }
     /* What is known now is enough to begin with. */
     if (hn_space_is_built(task->space))
         add_proposals(ahead, task, options, limit, err);

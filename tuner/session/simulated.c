@@ -165,17 +165,6 @@ static void close_simulated(struct hn_backend *backend)
     free(simulated);
 }
 
-static const struct hn_record *find(struct simulated *simulated, const struct hn_bindings *point)
-{
-    const struct hn_space *space = simulated->base.task->space;
-    if (hn_space_choice(space, point, simulated->choice, NULL) != HN_OK)
-        return NULL;
-    uint32_t number = hn_keys_find(&simulated->points, simulated->choice);
-    return number != HN_NO_KEY
-               ? &simulated->recording.records.items[simulated->record_of_point[number]]
-               : NULL;
-}
-
 static void compile(const struct hn_record *record, struct hn_image *image)
 {
     hn_image_init(image);
@@ -213,12 +202,18 @@ static void evaluate(const struct hn_record *recorded, struct hn_record *record,
 static void start(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err)
 {
     struct simulated *simulated = simulated_of(backend);
+    uint32_t number = HN_NO_KEY;
     if (hn_failed(err))
         return;
+    if (hn_space_choice(backend->task->space, start->point, simulated->choice, NULL) == HN_OK)
+        number = hn_keys_find(&simulated->points, simulated->choice);
     simulated->jobs = hn_need_room(simulated->jobs, &simulated->job_capacity, simulated->job_count,
                                    sizeof *simulated->jobs);
     simulated->jobs[simulated->job_count++] =
-        (struct job){start->ticket, find(simulated, start->point), start->request != NULL};
+        (struct job){.ticket = start->ticket, .evaluates = start->request != NULL};
+    if (number != HN_NO_KEY)
+        simulated->jobs[simulated->job_count - 1].record =
+            &simulated->recording.records.items[simulated->record_of_point[number]];
 }
 
 static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,

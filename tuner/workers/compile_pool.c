@@ -333,20 +333,6 @@ static void start_workers(struct hn_compile_workers *workers, uint64_t wanted, s
     }
 }
 
-static void move_workers(struct hn_compile_workers *workers, struct hn_error *err)
-{
-    for (size_t i = 0; i < workers->host_count; i++)
-        hn_host_look(workers->hosts[i].host, &workers->hosts[i].view);
-    for (int i = 0; i < workers->count && !hn_failed(err); i++)
-        if (workers->items[i].process.pid != 0)
-            serve(workers, &workers->items[i], err);
-    check_hosts(workers, err);
-    uint64_t waiting = 0;
-    for (const struct hn_job *job = workers->queue.waiting; job != NULL; job = job->next)
-        waiting++;
-    start_workers(workers, waiting, err);
-}
-
 /* --- who asks -------------------------------------------------------------------------------- */
 
 static struct hn_compile_pool *make_pool(struct hn_compile_workers *workers, double timeout_ms,
@@ -521,7 +507,16 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
     struct hn_compile_workers *workers = pool->workers;
     struct hn_error *failure = &workers->failure;
     if (!is_guest(pool) && !hn_failed(failure)) {
-        move_workers(workers, failure);
+        uint64_t waiting = 0;
+        for (size_t i = 0; i < workers->host_count; i++)
+            hn_host_look(workers->hosts[i].host, &workers->hosts[i].view);
+        for (int i = 0; i < workers->count && !hn_failed(failure); i++)
+            if (workers->items[i].process.pid != 0)
+                serve(workers, &workers->items[i], failure);
+        check_hosts(workers, failure);
+        for (const struct hn_job *job = workers->queue.waiting; job != NULL; job = job->next)
+            waiting++;
+        start_workers(workers, waiting, failure);
         /* The others hear of it when they look. */
         for (struct hn_compile_pool *client = workers->queue.clients;
              hn_failed(failure) && client != NULL; client = client->next)
