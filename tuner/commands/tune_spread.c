@@ -102,7 +102,7 @@ static bool is_lost(const struct hn_card *card, struct hn_host_view *view)
     return view->state == HN_HOST_OUT;
 }
 
-static void open_card(struct spread *spread, size_t i, struct hn_error *err)
+static void open_card(struct spread *spread, size_t i)
 {
     struct hn_card *card = spread->workers->cards[i];
     struct hn_host_view view;
@@ -116,7 +116,6 @@ static void open_card(struct spread *spread, size_t i, struct hn_error *err)
         refuse(spread, i, reason);
     } else if (hn_card_is_reachable(card)) {
         spread->places[i].state = CARD_OPENING;
-        hn_card_open(card, err);
     }
 }
 
@@ -165,8 +164,8 @@ static void move_cards(struct spread *spread, struct hn_error *err)
     for (size_t i = 0; !hn_failed(err) && i < workers->card_count; i++) {
         struct place *place = &spread->places[i];
         if (place->state == CARD_NEW)
-            open_card(spread, i, err);
-        else if (place->state == CARD_OPENING)
+            open_card(spread, i);
+        if (place->state == CARD_OPENING)
             take_opened(spread, i);
         else if (place->state == CARD_IDLE && is_lost(workers->cards[i], &view))
             place->state = CARD_OUT;

@@ -26,9 +26,9 @@ static const double greeting_limit_ms = 120e3;
 /* A launcher that failed is tried again after so long, then after four times that. */
 static const double first_retry_ms = 200;
 static const int most_failures = 3;
-/* What has lasted so long did not fail in a row with what failed before. */
+/* A connection that lasted so long did not fail in a row with those before it. */
 static const double lasting_ms = 60e3;
-/* Of what is printed before the greeting. */
+/* So much may be printed before the greeting. */
 static const size_t most_noise = 65536;
 
 /* No more is read of a file while so much waits for the connection. */
@@ -67,7 +67,7 @@ static void close_file(struct hn_host_file *file)
     file->fd = -1;
 }
 
-/* What can not be read any more ends early: the host finds that it is not what was named. */
+/* A file that can not be read any more ends early: the host finds that it is not what was named. */
 static void send_file(struct hn_host *host, struct hn_host_file *file)
 {
     char data[HN_LINK_CHUNK];
@@ -163,7 +163,7 @@ void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
         else
             hn_bytes_append(&worker->pending, frame->data, frame->size);
     }
-    /* What nobody reads is of no use. */
+    /* Output that nobody reads is of no use. */
     if (frame->kind == HN_LINK_OUTPUT && worker->output >= 0)
         (void)!write(worker->output, frame->data, frame->size);
     if (frame->kind == HN_LINK_ENDED) {
@@ -303,7 +303,7 @@ static void lose_closed(struct hn_host *host)
     lose(host, false, reason);
 }
 
-/* Of what was printed, or came in the place of a frame. */
+/* Something was printed, or came in the place of a frame. */
 static void lose_polluted(struct hn_host *host)
 {
     char output[400];

@@ -25,7 +25,7 @@ enum hn_status hn_install_begin(struct hn_bytes *output, bool count, struct hn_e
 /* Queues the program. */
 enum hn_status hn_install_send(struct hn_bytes *output, struct hn_error *err);
 
-/* What a host's agent says first: a line, so that it is found behind what launchers and shells print, and can be read by whatever
+/* The first words of a host's agent: a line, so that it is found behind what launchers and shells print, and can be read by whatever
  * Hone is at the other end.
  *
  *     hone-node protocol=4 build=0.1.0 host=gpu7 compile=16 gpus=4 */
@@ -99,7 +99,7 @@ struct hn_hosts {
 
 /* The workers. False, and errno: it can not be started. */
 bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_process *process);
-/* What the host says of a worker. */
+/* Takes what the host says of a worker. */
 void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame);
 /* Moves what can be moved; ends those that nobody wants. */
 void hn_host_workers_move(struct hn_host *host);

@@ -60,7 +60,7 @@ bool hn_bytes_write(struct hn_bytes *bytes, int fd)
             return is_later();
         bytes->start += (size_t)n;
     }
-    /* What was large once need not stay so. */
+    /* A buffer that was large once need not stay so. */
     if (bytes->capacity > (size_t)4 * HN_LINK_CHUNK)
         hn_bytes_finish(bytes);
     bytes->start = bytes->end = 0;
@@ -95,7 +95,7 @@ static void finish_known(struct hn_known *known)
     *known = (struct hn_known){.buckets = NULL};
 }
 
-/* Of one that is not there. */
+/* It is not there yet. */
 static void add_known(struct hn_known *known, const struct hn_hash *hash, const void *data,
                       size_t size)
 {
@@ -213,7 +213,7 @@ static bool is_known(const struct hn_link *link, const struct hn_hash *hash)
 {
     const struct hn_known *known = &link->received;
     const struct hn_piece *received = find_known(known, hash);
-    /* Of what was added last the other end, which may have added more by now, knows it too. */
+    /* The other end, which may have added more by now, knows what was added last, too. */
     return find_known(&link->sent, hash) != NULL ||
            (received != NULL && known->added - received->at <= HN_KNOWN_MOST / 4);
 }
@@ -293,7 +293,7 @@ bool hn_link_read(struct hn_link *link)
     return true;
 }
 
-/* What the other end sent before, or this one. */
+/* Finds pieces that the other end sent before, or this one. */
 static bool resolve(struct hn_link *link, struct hn_link_frame *frame)
 {
     struct hn_hash hash = {.hex = ""};

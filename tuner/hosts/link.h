@@ -52,7 +52,7 @@ void hn_bytes_append(struct hn_bytes *bytes, const void *data, size_t size);
 /* Writes what the descriptor takes now; false when it is closed. */
 bool hn_bytes_write(struct hn_bytes *bytes, int fd);
 
-/* What went over a connection in one direction and is still known at both ends, so that an image, or the text of a template, travels once:
+/* The bytes that went over a connection in one direction and is still known at both ends, so that an image, or the text of a template, travels once:
  * pieces, the oldest forgotten first. Whoever adds the same pieces in the same order knows the same. */
 enum {
     HN_PIECE_LEAST = 128,

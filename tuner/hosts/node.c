@@ -300,7 +300,7 @@ static bool take_offer(struct files *files, struct hn_link *link, const struct h
         close(files->fd);
     files->fd = -1;
     path_of(files, own, sizeof own);
-    /* What can not be kept is not wanted: who is to read it says what it lacks. */
+    /* Without a folder none is wanted: who is to read it says what it lacks. */
     char there = hn_file_is(text + DIGITS, files->hash.hex, &reason) || !files->made;
     if (there == 0)
         files->fd = open(own, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -320,7 +320,7 @@ static bool write_all(int fd, const char *data, size_t size)
     return true;
 }
 
-/* What does not become what was named is removed. */
+/* A file that does not become what was named is removed. */
 static void take_part(struct files *files, const struct hn_link_frame *frame)
 {
     char own[640];
@@ -518,7 +518,7 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
         cfmakeraw(&mode);
         tcsetattr(STDOUT_FILENO, TCSANOW, &mode);
     }
-    /* What libraries print goes to stderr: stdout is the link's alone. */
+    /* Libraries print to stderr: stdout is the link's alone. */
     int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
     if (out >= 0)
         dup2(STDERR_FILENO, STDOUT_FILENO);

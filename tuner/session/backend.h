@@ -25,12 +25,12 @@ struct hn_backend_event {
 
 void hn_backend_event_finish(struct hn_backend_event *event);
 
-/* What is started under a ticket. All is borrowed. */
+/* A compilation or an evaluation to be started under a ticket. All is borrowed. */
 struct hn_start {
     uint64_t ticket;
     const struct hn_bindings *point;
     double patience_ms; /* what compiles for longer is stopped: compile_stopped */
-    /* Of an evaluation; else NULL. */
+    /* For an evaluation; else NULL. */
     const struct hn_image *image;
     const struct hn_bench_request *request;
 };
@@ -44,7 +44,7 @@ struct hn_racer {
     struct hn_record record;
 };
 
-/* What is run while the caller waits; HN_EINTERRUPTED, without a message where it was the clock, once a signal came or end_ms has
+/* Something that is run while the caller waits; HN_EINTERRUPTED, without a message where it was the clock, once a signal came or end_ms has
  * passed. */
 enum hn_run_kind {
     /* Everything that has to be there before the first evaluation: references, warm clocks. Once, and late: what is all in

@@ -47,7 +47,7 @@ static size_t limit_of(const struct hn_session *session)
     return hn_session_weighs(session) ? HN_WEIGHED_LIMIT : HN_FINALIST_LIMIT;
 }
 
-/* What decides who becomes a finalist. Energy is measured of the finalists only, so that where it
+/* This decides who becomes a finalist. Energy is measured of the finalists only, so that where it
  * is the objective those come near the best who are as fast. */
 static double merit_of(const struct hn_session *session, size_t number)
 {
@@ -148,7 +148,7 @@ static bool has_room(const struct hn_session *session)
     return raced < limit_of(session);
 }
 
-/* Of a finished ticket's record. */
+/* When a finished ticket's record was made. */
 static double read_time(struct hn_session *session, size_t number, struct hn_error *err)
 {
     const struct hn_flight *flight = hn_session_recall(session, number, err);
@@ -552,7 +552,7 @@ static void doubt_search(struct finals *finals, struct hn_racer *racers, struct 
     }
 }
 
-/* What is compared of a finalist follows from its record. */
+/* The numbers by which finalists are compared follow from their records. */
 static void evaluate_metrics(const struct finals *finals, size_t i, struct hn_error *err)
 {
     const struct hn_task *task = finals->session->task;
@@ -612,7 +612,7 @@ static void read_counters(struct finals *finals, struct hn_error *err)
             observe(finals, i, "counters", why, err);
 }
 
-/* Of finals that were held before. */
+/* The finalists are those of finals that were held before. */
 static void read_counters_again(struct finals *finals, struct hn_error *err)
 {
     bool known = true;
@@ -668,7 +668,7 @@ static void weigh(struct finals *finals, bool decides, struct hn_error *err)
     }
     for (size_t i = 0; !hn_failed(err) && i < count; i++) {
         struct hn_bindings *observed = &record_of(finals, i)->observed;
-        /* Of a single window it is not known what it is worth. */
+        /* Nobody knows what a single window is worth. */
         if (hn_observed(observed, "energy.windows") < 2)
             hn_observed_drop(observed, "energy");
         else if (!decides)
@@ -817,7 +817,7 @@ static void keep_images(struct finals *finals, struct hn_error *err)
 
 /* --- the phases ------------------------------------------------------------------------------- */
 
-/* Of those that are left on the second seed, in this order. */
+/* For those that are left on the second seed, in this order. */
 static const struct {
     const char *shows;
     bool always; /* also once a finalist fell */

@@ -6,7 +6,7 @@
 #include "tuner/strategy/strategy.h"
 #include "tuner/session/task.h"
 
-/* What the cache holds of the same kernel under other circumstances, as priors for a search: tunings of other problems,
+/* The tunings that the cache holds of the same kernel under other circumstances, as priors for a search: tunings of other problems,
  * devices and versions, whose points are valid in this space too. */
 struct hn_knowledge {
     struct hn_prior *priors; /* source 0 is the nearest tuning */

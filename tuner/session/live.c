@@ -39,7 +39,7 @@ static struct hn_live *live_of(const struct hn_backend *backend)
 static double weight_of(const struct hn_live *live, const struct hn_bindings *point)
 {
     double weight = 0;
-    /* What is unrolled, tiled or batched more makes more code: a guess that needs no knowledge. */
+    /* More unrolling, tiling or batching makes more code: a guess that needs no knowledge. */
     for (size_t i = 0; live->options.any_order && i < point->count; i++) {
         const struct hn_value *value = &point->values[i];
         if (value->type == HN_INTEGER || value->type == HN_REAL)
@@ -63,7 +63,7 @@ static void want_point(struct hn_live *live, uint64_t id, const struct hn_bindin
     struct hn_source source;
     if (hn_failed(err))
         return;
-    /* What takes long of it needs no worker. */
+    /* The part that takes long needs no worker. */
     hn_workers_unlock(live->workers);
     hn_task_source(live->base.task, point, &source, err);
     hn_workers_lock(live->workers);
@@ -73,7 +73,7 @@ static void want_point(struct hn_live *live, uint64_t id, const struct hn_bindin
     hn_source_finish(&source);
 }
 
-/* What has to be compiled before the first evaluation, and belongs to no ticket; the numbers of
+/* Compilations that the first evaluation needs, and that belong to no ticket; the numbers of
  * what is compiled ahead follow. */
 enum own_job { OWN_SUPPORT, OWN_REFERENCE, OWN_DEFAULT, OWN_ROOFS, OWN_COUNT };
 
@@ -96,7 +96,7 @@ static bool take_own(struct hn_live *live, enum own_job job, struct hn_image *im
     uint64_t id = number_of(job);
     bool taken = false;
     hn_image_init(image);
-    /* What is kept is there without anybody having to say so. */
+    /* A kept image is there without anybody having to say so. */
     if (!hn_failed(err))
         hn_compile_pool_process(live->pool, err);
     while (!hn_failed(err) && !(taken = hn_compile_pool_take(live->pool, &id, &id, image)) &&
@@ -143,7 +143,7 @@ static void start_reference(struct hn_live *live, const struct hn_bindings *depe
     hn_source_finish(&source);
 }
 
-/* What is needed first comes first. */
+/* They are started in the order in which they are needed. */
 static void start_own(struct hn_live *live, struct hn_error *err)
 {
     struct hn_task *task = live->base.task;
@@ -746,7 +746,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
         hn_workers_find_cards(workers);
         live->base.device = workers->lead->device;
         snprintf(architecture, sizeof architecture, "sm_%d", live->base.device.identity.capability);
-        /* What was compiled for another architecture is thrown away. */
+        /* Images for another architecture are thrown away. */
         if (live->own_started && strcmp(architecture, live->architecture) != 0) {
             hn_compile_pool_forget(live->pool, HN_RANK_SETUP, false);
             live->options.ahead_count = 0;

@@ -8,7 +8,7 @@
 /* The backend of worker processes, shared by live.c (the loop, bench, references, warm clocks, and all that is run while the caller
  * waits) and live_cards.c (evaluations, and several cards). Functions that take an err and return nothing are sticky. */
 
-/* What the lead has measured in full, for the others to be held against. */
+/* A point that the lead has measured in full, for the others to be held against. */
 struct hn_live_anchor {
     struct hn_message message; /* "point" and "image" */
     struct hn_bindings point;
@@ -67,7 +67,7 @@ void hn_live_cards_finish(struct hn_live *live);
 /* A card that can evaluate now, the lead first; NULL: there is none. */
 struct hn_card *hn_live_card_idle(struct hn_live *live);
 bool hn_live_cards_quiet(const struct hn_live *live);
-/* What the lead was asked failed, or its answer is of no use, as err says: where there is another card, that leads from now on (true,
+/* A request to the lead failed, or its answer is of no use, as err says: where there is another card, that leads from now on (true,
  * and err is empty again), and the lead is left out. */
 bool hn_live_succeed(struct hn_live *live, struct hn_error *err);
 /* Fills in live->usages, and returns how many there are: none where all is of this process. */

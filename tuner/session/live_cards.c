@@ -20,7 +20,7 @@ enum { ANCHORS_WITHIN = 8 };
 static const double most_ratio = 1.5;
 /* Limits in time, and hosts that come and go, are looked at so often. */
 static const double look_ms = 20;
-/* What one anchor alone may be wrong by. */
+/* One anchor alone may be wrong by so much. */
 static const double lone_spread = 0.02;
 
 void hn_live_cards_finish(struct hn_live *live)
@@ -90,7 +90,7 @@ static void hand_back(struct hn_live *live, struct hn_card_job *job)
 static void begin_evaluation(struct hn_live *live, struct hn_card *card, struct hn_card_job *job,
                              struct hn_error *err)
 {
-    /* What a time is held against is the first card's. */
+    /* The time that it is held against is the first card's. */
     struct hn_bench_request own = job->request;
     if (hn_failed(err))
         return;
@@ -110,7 +110,7 @@ void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct
     struct hn_card_job job = {.ticket = start->ticket, .request = *start->request};
     hn_bindings_init(&job.point);
     hn_live_ensure_reference(live, start->point, err);
-    /* What decides is measured on one card. */
+    /* Finals are measured on one card. */
     struct hn_card *card = start->request->measure ? hn_live_card_idle(live) : live->workers->lead;
     hn_live_make_evaluation(start->point, start->image, start->request, &job.message, err);
     if (!hn_failed(err))
@@ -566,6 +566,8 @@ void hn_live_lead_move(struct hn_live *live, struct hn_error *err)
 {
     struct hn_gpu_result result;
     struct hn_card *lead = live->workers->lead;
+    if (hn_failed(err))
+        return;
     hn_card_process(lead, &result, err);
     if (!hn_failed(err) && result.end != HN_GPU_NOTHING)
         take_evaluated(live, lead, &result, err);
@@ -607,7 +609,7 @@ void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
         if (card != live->workers->lead && (looks_at_all || !quiet))
             move_card(live, card, err);
     }
-    /* What came back goes to whoever is free. */
+    /* Evaluations that came back go to whoever is free. */
     struct hn_card *idle;
     while (!hn_failed(err) && live->returned_count > 0 &&
            (idle = hn_live_card_idle(live)) != NULL) {

@@ -26,7 +26,7 @@ bool hn_session_choose(struct hn_session *session, const struct hn_bindings *poi
            hn_space_contains(space, session->choice);
 }
 
-/* What is compared of a record; its original becomes the number of a point. */
+/* The part of a record that is compared; its original becomes the number of a point. */
 static struct hn_result result_of(struct hn_session *session, const struct hn_record *record)
 {
     const struct hn_timing *timing = &record->timing;
@@ -206,7 +206,7 @@ enum hn_status hn_session_record(const struct hn_session *session, size_t number
     if (ticket->replayed)
         ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
     hn_record_init(record);
-    /* What is no longer in flight is in the cache. */
+    /* A record that is no longer in flight is in the cache. */
     if (ticket->flight != NULL) {
         hn_record_copy(record, &ticket->flight->record, err);
     } else if (ticket->kept) {
@@ -356,7 +356,7 @@ static void copy_fate(struct hn_record *record, const struct hn_record *original
     hn_record_init(&copy);
     if (hn_record_copy(&copy, original, err) != HN_OK)
         return;
-    /* What duplicates a duplicate has that one's original; what was stopped early, its censor. */
+    /* A duplicate of a duplicate has that one's original; a point stopped early, its censor. */
     if (copy.original == NULL)
         copy.original = hn_needed(hn_bindings_text(&original->point));
     hn_bindings_finish(&copy.point);
@@ -410,9 +410,9 @@ static void finish_one(struct hn_session *session, size_t number, struct hn_erro
     ticket->state = HN_TICKET_FINISHED;
     if (!ticket->cached && !ticket->replayed) {
         struct hn_record *record = &ticket->flight->record;
-        /* What a recording does not hold was not measured, and is not kept. */
+        /* A point that the recording lacks was not measured, and is not kept. */
         bool unknown = session->backend->simulated && record->outcome == HN_OUTCOME_SKIPPED;
-        /* What is new was in no race of an earlier session, so those no longer decide. */
+        /* New points were in no race of an earlier session, so those no longer decide. */
         if (!unknown && !session->fresh && !session->backend->simulated)
             hn_session_forget_races(session);
         session->fresh = session->fresh || !unknown;

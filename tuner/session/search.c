@@ -58,7 +58,7 @@ static void admit(struct hn_session *session, bool full, double patience_ms, str
     ticket->full = full;
     session->state.proposed += earlier == SIZE_MAX;
     if (earlier != SIZE_MAX) {
-        /* What became of the point then holds now too. */
+        /* The fate that the point had then holds now too. */
         ticket->replayed = true;
         ticket->state = HN_TICKET_DUPLICATE;
         if (session->tickets.items[earlier].state == HN_TICKET_FINISHED) {
@@ -80,7 +80,7 @@ static void admit(struct hn_session *session, bool full, double patience_ms, str
     }
 }
 
-/* What the strategy has just proposed. Who asks for all points waits for all. */
+/* Admits the proposal in session->choice. Who asks for all points waits for all. */
 static void admit_proposal(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_strategy_kind *kind = session->options.strategy;
@@ -107,7 +107,7 @@ static void admit_points(struct hn_session *session, const struct hn_bindings *p
             admit(session, full, INFINITY, err);
 }
 
-/* Of points that are known to be good it is a seed like others, and not looked at for its own sake.
+/* Beside points that are known to be good it is a seed like others, not looked at for its own sake.
  */
 static void admit_ladder(struct hn_session *session, struct hn_error *err)
 {
@@ -310,7 +310,7 @@ static void tell_compiled(struct hn_session *session, uint64_t t)
     hn_record_finish(&told.read);
 }
 
-/* What is known by now of the tickets that are not told. */
+/* Notes the compile times that are known by now of tickets that are not told. */
 static void note_compilations(struct hn_session *session)
 {
     struct hn_schedule *schedule = &session->schedule;
@@ -505,7 +505,7 @@ static void add_ahead(struct hn_points_ahead *ahead, const struct hn_bindings *p
         ahead->count++;
 }
 
-/* What a strategy proposes before it has been told anything. */
+/* Proposals that a strategy makes before it has been told anything. */
 static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *task,
                           const struct hn_session_options *options, size_t limit,
                           struct hn_error *err)
@@ -559,7 +559,7 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
             add_ahead(ahead, &point, err);
         hn_bindings_finish(&point);
     }
-    /* What is known now is enough to begin with. */
+    /* As much as is known now is enough to begin with. */
     if (hn_space_is_built(task->space))
         add_proposals(ahead, task, options, limit, err);
     if (hn_failed(err))

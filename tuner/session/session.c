@@ -15,7 +15,7 @@ static const double watch_interval_ms = 100;
 /* So often is looked whether the space is built. */
 static const int building_interval_ms = 5;
 
-/* Of a budget of time the finals get what they are expected to take: the race as long as live.c
+/* Finals get as much of a budget of time as they are expected to take: the race as long as live.c
  * lets it, verifying some finalists as the search has verified its points, an audit of so many
  * launches of the winner, and the second seed's reference and the rest; a half at most. */
 static const double race_part = 0.1;
@@ -30,13 +30,13 @@ static const double windows = 12;
 static const double window_rest_ms = 600;
 static const double idle_ms = 2000;
 
-/* Of the finals' time so much is left to them when what is compiled was measured. */
+/* So much of the finals' time is left to them when all that is compiled was measured. */
 static const double finals_kept = 0.7;
 
 /* A search that has measured nothing when its time is up, but has something compiled, gets the
  * first of it measured, for so long. */
 static const double extension_ms = 1500;
-/* What is waited for looks at the clock at least this often. */
+/* Whoever waits looks at the clock at least this often. */
 static const double extension_ahead_ms = 200;
 
 /* --- a line of --events each -------------------------------------------------------------------
@@ -367,7 +367,7 @@ void hn_session_prepare(struct hn_session *session, struct hn_error *err)
     session->state.phase = "searching";
 }
 
-/* What is waited for as things stand; NULL: nothing is known of it. */
+/* The wait that is under way as things stand; NULL: it is not known. */
 static double *find_wait(struct hn_session *session)
 {
     struct hn_waits *waits = &session->state.waits;
@@ -417,7 +417,7 @@ static void step_and_take(struct hn_session *session, struct hn_error *err)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-/* What ticket `number` can be held against, SIZE_MAX: nothing. Where a strategy hears of it, the
+/* The ticket that `number` can be held against, SIZE_MAX: none. Where a strategy hears of it, the
  * best of the tickets told before it, so that the sequence is the same whatever the number of
  * cores, and of a given one, of those long before it; otherwise of all so far. */
 static size_t find_censor(struct hn_session *session, size_t number)
@@ -497,7 +497,7 @@ static bool all_finished(struct hn_session *session)
     return session->next_settled == session->tickets.count;
 }
 
-/* What the GPU is at is soon done; what is being compiled may take a minute. */
+/* An evaluation is soon done; a compilation may take a minute. */
 static void wait_for_gpu(struct hn_session *session, struct hn_error *err)
 {
     while (!hn_failed(err) && !hn_session_look(session).quiet && !hn_session_is_over(session))
@@ -538,7 +538,7 @@ static void search(struct hn_session *session, struct hn_error *err)
             end_search(session, err);
             return;
         }
-        /* What the event before this made known, then what is proposed because of it. */
+        /* Codes that the event before this made known, then proposals because of them. */
         hn_session_register(session, err);
         hn_session_propose(session, err);
         /* The compile workers have something to do while this blocks. */
@@ -571,13 +571,13 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
         search(session, err);
         again = !hn_failed(err) && hn_interrupted() == 0 && hn_session_finals(session, err);
     }
-    /* What was waited for came to nothing, by a signal or by the clock. */
+    /* The wait was ended by a signal or by the clock. */
     if (err->status == HN_EINTERRUPTED)
         hn_error_init(err);
     hn_session_tell(session, err);
     if (strategy->chance != NULL && session->strategy != NULL)
         state->chance = strategy->chance(session->strategy);
-    /* What was finished is kept whatever happened; the first failure is the one that is told. */
+    /* Finished tickets are kept whatever happened; the first failure is the one that is told. */
     hn_session_commit(session, &committed);
     hn_session_show(session, "done");
     state->interrupted = hn_interrupted() != 0;

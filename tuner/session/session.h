@@ -40,7 +40,7 @@ struct hn_session_options {
 #define HN_ENERGY_SECONDS 2.0
 #define HN_WEIGHED_WITHIN 0.1
 
-/* What the search waited for, in seconds. While the GPU has something to do nothing holds the search up but the GPU. */
+/* How long the search waited for what, in seconds. While the GPU has something to do nothing holds the search up but the GPU. */
 struct hn_waits {
     double gpu_s;
     double cores_s;      /* all of them compiled */

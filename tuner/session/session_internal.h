@@ -12,7 +12,7 @@
 /* Images of so many of the best are kept for the final race. */
 #define HN_KEPT_CLOSE 24
 
-/* What an earlier session found out here of a point of this space: a few numbers a record, which stays in the cache. */
+/* The findings of an earlier session about a point of this space: a few numbers a record, which stays in the cache. */
 struct hn_cached_entry {
     int64_t row; /* hn_store_get; 0: there is none */
     struct hn_result result;
@@ -83,7 +83,7 @@ struct hn_session {
 };
 
 /* search.c */
-/* Of a session with these options. */
+/* That of a session with these options. */
 unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options);
 /* Waits for the space, and makes the strategy. */
 void hn_session_begin_search(struct hn_session *session, struct hn_error *err);
@@ -153,7 +153,7 @@ bool hn_session_weighs(const struct hn_session *session);
 double hn_session_left_ms(const struct hn_session *session);
 /* Nothing more is waited for: a signal came, or the time is up. */
 bool hn_session_is_over(const struct hn_session *session);
-/* What is left of the time belongs to the finals. */
+/* The rest of the time belongs to the finals. */
 bool hn_session_search_is_over(const struct hn_session *session);
 
 /* finals.c */

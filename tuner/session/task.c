@@ -197,7 +197,7 @@ static void refuse(struct hn_image *image, enum hn_outcome outcome, const char *
     image->message = hn_need_copy(why);
 }
 
-/* What the config says of the compiler's warnings. */
+/* The config may refuse warnings of the compiler. */
 static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
 {
     unsigned refused = plan->refused & image->resources.warnings;
@@ -254,7 +254,7 @@ static const struct hn_kernel *find_declared(const struct hn_source_text *source
     return found;
 }
 
-/* What the cubin does not tell of a parameter: the kind of a number, and const. NULL: all is well.
+/* The cubin does not tell all of a parameter: the kind of a number, and const. NULL: all is well.
  */
 static const char *find_mismatch(const struct hn_argument *argument,
                                  const struct hn_kernel_argument *declared, bool only_step)
@@ -396,7 +396,7 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
         hn_bindings_append(&text, point);
     }
     append_arguments(&text, task, point, err);
-    /* What is right may depend on the point. */
+    /* The right result may depend on the point. */
     if (!hn_failed(err) && hn_task_depends(task, point, &depends, err) == HN_OK) {
         hn_text_append(&text, " ");
         hn_bindings_append(&text, &depends);

@@ -22,7 +22,7 @@ enum hn_ticket_state {
     HN_TICKET_FINISHED,
 };
 
-/* What is compared of a record. */
+/* The part of a record that is compared. */
 struct hn_result {
     double objective;
     double median_us;
@@ -33,7 +33,7 @@ struct hn_result {
     bool final;       /* took part in the final race that counts */
 };
 
-/* What a ticket needs while it is under way, and for as long as somebody needs its record or its image. */
+/* All that a ticket needs while it is under way, and for as long as somebody needs its record or its image. */
 struct hn_flight {
     struct hn_record record;
     struct hn_image image; /* kept until measured, and for the best */

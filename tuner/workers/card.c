@@ -15,7 +15,7 @@ static const int setup_deaths_most = 2;
 
 /* Computing references may take long on a large machine; a hang still ends. */
 static const double setup_limit_ms = 120e3;
-/* Of one at a host that has got all that was sent. */
+/* So long may one at a host be silent that has got all that was sent. */
 enum { MUTE_MS = 15000 };
 
 struct hn_card *hn_card_create(double run_timeout_s, struct hn_host *host, const char *selector)
@@ -199,7 +199,7 @@ static void send_current(struct hn_card *card, struct hn_gpu_result *result, str
     const struct hn_message *message = current(card);
     size_t i;
     json_t *file;
-    /* What the worker will read of this machine gets to its host before the message. */
+    /* Files that the worker will read get to its host before the message. */
     json_array_foreach(card->host != NULL ? json_object_get(message->json, "data") : NULL, i, file)
     {
         struct hn_hash hash = {.hex = ""};
@@ -258,7 +258,7 @@ static void take_death(struct hn_card *card, struct hn_gpu_result *result, struc
     bool in_request = card->waiting && !is_setting_up(card);
     bool in_setup = card->waiting && !in_request;
     hn_process_describe_end(&card->process, drop_worker(card), end, sizeof end);
-    /* What was in hand is no reason why a host is lost. */
+    /* The request in hand is no reason why a host is lost. */
     if (card->process.lost) {
         card->attempts -= in_request;
     } else if (in_setup && ++card->setup_deaths >= setup_deaths_most) {
@@ -457,7 +457,7 @@ bool hn_card_open(struct hn_card *card, struct hn_error *err)
     return card->known;
 }
 
-/* What holds for every problem. */
+/* It holds for every problem. */
 static bool is_lasting(const struct hn_message *message)
 {
     return strcmp(hn_message_type(message), "open") == 0 ||

@@ -110,7 +110,7 @@ void hn_card_drop(struct hn_card *card);
 /* It is of no use; where that is its host's fault, it is told with the host. */
 void hn_card_refuse(struct hn_card *card, const char *reason);
 
-/* What came of a request. */
+/* How a request ended. */
 enum hn_gpu_end {
     HN_GPU_NOTHING, /* not yet */
     HN_GPU_REPLY,   /* message holds the reply; text what a worker printed that is of no more use */

@@ -24,7 +24,7 @@ static const double mute_limit_ms = 15e3;
  * after so many, which takes less than 1% of even their time. */
 static const int compiled_most = 1000;
 
-/* Of what the whole run depends on. */
+/* The limit of a program on which the whole run depends. */
 static const double setup_timeout_ms = 60e3;
 static const int sleep_limit_ms = 200;
 
@@ -287,7 +287,7 @@ static void serve(struct hn_compile_workers *workers, struct hn_compile_worker *
 {
     listen_to(workers, worker, err);
     enforce_limit(workers, worker, err);
-    /* What can not work at one host may at another. Who says what can not be is asked no more. */
+    /* A job that fails at one host may succeed at another. A host that lies is asked no more. */
     bool may_differ =
         err->status != HN_ENOMEM && (err->status != HN_ECONFIG || workers->host_count > 1);
     if (hn_failed(err) && worker->host != NULL && may_differ) {

@@ -17,7 +17,7 @@
 /* A worker loads NVRTC when it starts, which a cold file system may make slow. */
 enum { HN_COMPILE_START_S = 60 };
 
-/* What comes first; within a rank the oldest job, or the heaviest. */
+/* The order of jobs; within a rank the oldest comes first, or the heaviest. */
 enum hn_rank {
     HN_RANK_SETUP,   /* all else depends on it: it has a time limit of at least 60 s, and is always kept */
     HN_RANK_ASKED,
@@ -116,7 +116,7 @@ bool hn_compile_pool_wait(struct hn_compile_pool *pool, const uint64_t *wanted, 
 
 /* As many as can be started now, 1 at least. */
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool);
-/* What the workers are at: those of the pool's own, how long the oldest of these has been compiled for, and how many compile for
+/* The workers' load: those of the pool's own, how long the oldest of these has been compiled for, and how many compile for
  * whomever. */
 struct hn_compile_load {
     int own;
@@ -144,7 +144,7 @@ void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compi
 /* With all its wants; what is compiled for it goes on. */
 void hn_compile_queue_remove_client(struct hn_compile_pool *client);
 
-/* Of a want all but its image and list is given; the request is taken over, and of no use where the job is there already.
+/* All of a want but its image and list is given; the request is taken over, and of no use where the job is there already.
  * What is kept, or was guessed and is done, is finished at once. */
 void hn_compile_queue_ask(const struct hn_want *want, const struct hn_hash *key, struct hn_message *request, double timeout_ms,
                           bool kept);

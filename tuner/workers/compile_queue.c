@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 
-/* What comes beyond that is compiled each time. */
+/* Images beyond that are compiled each time. */
 static const size_t kept_bytes_most = (size_t)512 << 20;
 
 static struct hn_job **bucket_of(struct hn_compile_queue *queue, const struct hn_hash *key)
@@ -54,7 +54,7 @@ void hn_compile_queue_finish(struct hn_compile_queue *queue)
     *queue = (struct hn_compile_queue){.clients = NULL};
 }
 
-/* Of no more use to anybody. */
+/* It is of no more use to anybody. */
 static bool is_idle(const struct hn_job *job)
 {
     return job->wants == NULL && job->state != HN_JOB_RUNNING &&

@@ -14,7 +14,7 @@
 /* Turns are short: only who waits for longer wants to know why. */
 enum { ANNOUNCED_AFTER_MS = 1000, STEP_MS = 10 };
 
-/* What a holder writes: always as many bytes, so that nothing is left of the one before. */
+/* The note of a holder: always as many bytes, so that nothing is left of the one before. */
 enum { NOTE_BYTES = 48 };
 
 /* Linux refuses O_CREAT on another user's file in a folder such as /tmp (fs.protected_regular), so

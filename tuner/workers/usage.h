@@ -19,7 +19,7 @@ void hn_meter_begin(struct hn_meter *meter, double now_ms);
 void hn_meter_end(struct hn_meter *meter, double now_ms);
 double hn_meter_total_ms(const struct hn_meter *meter, double now_ms);
 
-/* What was done when: spans in the order begun, of which those of the same kind that follow one another are one. */
+/* A record of what was done when: spans in the order begun, of which those of the same kind that follow one another are one. */
 enum { HN_TIMELINE_LIMIT = 64 };
 
 struct hn_span {

@@ -20,7 +20,7 @@
 #include "tuner/workers/turn.h"
 #include "tuner/workers/workers.h"
 
-/* What a GPU worker holds. */
+/* A GPU worker. */
 struct gpu {
     struct hn_channel *channel;
     /* The message that is answered: */
@@ -46,7 +46,7 @@ struct gpu {
 
 /* Clocks keep up for so long without work. */
 static const double still_warm_ms = 1000;
-/* What a GPU may draw that does not say it. */
+/* A GPU that does not say it may draw so much. */
 static const double unknown_limit_w = 1000;
 
 /* Says something before the reply; the value, which is taken over, may be NULL. */
@@ -125,7 +125,7 @@ static char *find_file(const char *path, const char *hash, struct hn_error *err)
     return NULL;
 }
 
-/* What is measured with other data, or held against other results, is another problem. NULL: hone
+/* Measuring with other data, or against other results, is another problem. NULL: hone
  * runs here. */
 static void find_data(struct gpu *gpu, const json_t *wanted, struct hn_error *err)
 {
@@ -358,7 +358,7 @@ static void dispatch(struct gpu *gpu, struct hn_error *err)
     hn_image_finish(&gpu->image);
 }
 
-/* What the watch has seen goes along with the reply. */
+/* The sightings of the watch go along with the reply. */
 static void report_health(struct gpu *gpu, struct hn_message *reply)
 {
     const struct hn_health *health = &gpu->health;

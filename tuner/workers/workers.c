@@ -201,8 +201,7 @@ bool hn_workers_open_lead(struct hn_workers *workers, struct hn_error *err)
     workers->lead = workers->cards[next];
     workers->lead->timeline = &workers->on_gpu;
     hn_error_init(err);
-    hn_card_open(workers->lead, err);
-    return false;
+    return hn_workers_open_lead(workers, err);
 }
 
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
