@@ -37,10 +37,9 @@ static void append_quoted(struct hn_text *text, const char *word)
 static char *make_command(const char *run, const char *hone, bool count, bool installs)
 {
     char own[PATH_MAX];
-    struct hn_text text;
+    struct hn_text text = {0};
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     own[length > 0 ? length : 0] = '\0';
-    hn_text_init(&text);
     hn_text_printf(&text, "exec %s ", run);
     if (installs) {
         hn_text_append(&text, "sh");

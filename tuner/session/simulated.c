@@ -109,9 +109,8 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
     enum hn_status status = hn_recording_load(path, recording, err);
     if (status != HN_OK || fits(task, recording))
         return status;
-    struct hn_text was;
+    struct hn_text was = {0};
     struct hn_text is;
-    hn_text_init(&was);
     hn_text_init(&is);
     hn_bindings_append(&was, &recording->identity.problem);
     hn_bindings_append(&is, task->problem);

@@ -34,13 +34,12 @@ static void identify(struct hn_task *task, bool measures, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
     struct hn_identity *identity = &task->identity;
-    struct hn_text objective;
+    struct hn_text objective = {0};
     if (hn_failed(err))
         return;
     identity->kernel = hn_need_copy(plan->kernel);
     identity->signature = hn_needed(hn_plan_signature(plan));
     identity->regime = hn_need_copy(hn_regime_name(task->regime));
-    hn_text_init(&objective);
     hn_text_append(&objective, plan->objective);
     if (strcmp(plan->objective, "time") != 0)
         hn_text_append(&objective, plan->maximize ? " maximize" : " minimize");
@@ -201,10 +200,9 @@ static void refuse(struct hn_image *image, enum hn_outcome outcome, const char *
 static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
 {
     unsigned refused = plan->refused & image->resources.warnings;
-    struct hn_text why;
+    struct hn_text why = {0};
     if (refused == 0 || image->outcome != HN_OUTCOME_OK)
         return;
-    hn_text_init(&why);
     hn_text_append(&why, "the compiler warns of what the config's 'refuse' lists: ");
     hn_warnings_append(&why, refused);
     refuse(image, HN_OUTCOME_SKIPPED, why.data == NULL ? "" : why.data);
@@ -380,9 +378,8 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
                      const struct hn_bindings *point, const struct hn_image *image, char key[33],
                      struct hn_error *err)
 {
-    struct hn_text text;
+    struct hn_text text = {0};
     struct hn_bindings depends;
-    hn_text_init(&text);
     hn_text_append(&text, image->code_hash);
     append_geometry(&text, launch);
     for (size_t i = 0; i < launch->tensor_count; i++)
