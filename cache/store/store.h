@@ -222,13 +222,14 @@ enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel, st
 /* The problems of a kernel that sessions were begun for, whatever the device, as they were when they were read: who asks for thousands of sizes
  * asks memory. */
 struct hn_known_problems {
-    json_t *texts;       /* an object of them */
+    uint64_t *hashes; /* of their texts; 0: free */
+    size_t mask;
     struct hn_text text; /* of the problem that was asked about last */
 };
 enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel, struct hn_known_problems *known,
                                       struct hn_error *err);
 void hn_known_problems_finish(struct hn_known_problems *known);
-/* False: there is none of that problem. */
+/* False: there is none of that problem for sure. */
 bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn_bindings *problem);
 
 /* A cache under another: what is read is answered from both, what is written goes into the upper one. What the lower one has

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/store/lookup.h"
@@ -411,30 +412,50 @@ enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
     return list_both(store, (struct listing){.rules = true}, kernel, NULL, rules, err);
 }
 
+/* Never 0. */
+static uint64_t hash_text(const char *text)
+{
+    return hn_hash_number(text, strlen(text)) | 1;
+}
+
+static uint64_t *place_of(const struct hn_known_problems *known, uint64_t hash)
+{
+    size_t place = (size_t)(hash >> 1) & known->mask;
+    while (known->hashes[place] != 0 && known->hashes[place] != hash)
+        place = (place + 1) & known->mask;
+    return &known->hashes[place];
+}
+
 enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel,
                                       struct hn_known_problems *known, struct hn_error *err)
 {
     struct hn_error own;
+    size_t count = 0, capacity = 16;
+    uint64_t *hashes = NULL;
     err = hn_error_begin(err, &own);
-    *known = (struct hn_known_problems){.texts = hn_made(json_object(), err)};
     for (struct hn_store *from = store; from != NULL; from = from->base) {
         struct hn_statement *problems = hn_database_prepare(
             from->database, err, "SELECT DISTINCT problem FROM session WHERE kernel = ?", "t",
             kernel);
         while (hn_statement_next(&problems, err))
-            if (json_object_set_new(known->texts, hn_column_text(problems, 0), json_true()) != 0)
-                hn_fail_memory(err);
+            if (hn_make_room(&hashes, count, sizeof *hashes, err))
+                hashes[count++] = hash_text(hn_column_text(problems, 0));
     }
-    if (hn_failed(err))
-        hn_known_problems_finish(known);
+    while (capacity < 2 * count)
+        capacity *= 2;
+    *known = (struct hn_known_problems){.mask = capacity - 1};
+    known->hashes = hn_allocate(capacity, sizeof *known->hashes, err);
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
+        *place_of(known, hashes[i]) = hashes[i];
+    free(hashes);
     return err->status;
 }
 
 void hn_known_problems_finish(struct hn_known_problems *known)
 {
-    json_decref(known->texts);
+    free(known->hashes);
     hn_text_finish(&known->text);
-    *known = (struct hn_known_problems){.texts = NULL};
+    *known = (struct hn_known_problems){.hashes = NULL};
 }
 
 bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn_bindings *problem)
@@ -442,5 +463,5 @@ bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn
     known->text.length = 0;
     hn_bindings_append(&known->text, problem);
     return known->text.failed || known->text.data == NULL ||
-           json_object_get(known->texts, known->text.data) != NULL;
+           *place_of(known, hash_text(known->text.data)) != 0;
 }

@@ -199,7 +199,8 @@ static int64_t add_session(struct hn_store *store, const struct hn_store_session
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (is_new(store, session->origin, err))
         id = hn_store_add_head(store, &head, err);
-    struct hn_statement *statement = hn_store_prepare_record(store->database, err);
+    struct hn_statement *statement =
+        records->count > 0 ? hn_store_prepare_record(store->database, err) : NULL;
     for (size_t i = 0; i < records->count && id != 0; i++)
         hn_store_add_record(statement, id, &records->items[i], err);
     hn_statement_finish(statement);
