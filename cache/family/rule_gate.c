@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cache/family/rule.h"
 #include "cache/record/record_json.h"
 
@@ -176,13 +177,9 @@ static void complete_features(struct hn_rule *rule, struct hn_error *err)
 {
     const char *names[HN_RULE_VALUES_MOST];
     size_t word_count = 0;
-    if (hn_failed(err))
+    const char **words = hn_allocate(rule->value_count * HN_RULE_WORDS_MOST, sizeof *words, err);
+    if (words == NULL)
         return;
-    const char **words = calloc(rule->value_count * HN_RULE_WORDS_MOST, sizeof *words);
-    if (words == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
     for (size_t i = 0; i < rule->value_count; i++) {
         names[i] = rule->values[i].name;
         for (size_t j = 0; j < rule->values[i].word_count; j++)

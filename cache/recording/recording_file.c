@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/recording/recording_internal.h"
 
@@ -41,23 +42,18 @@ static void read_all(gzFile file, const char *path, struct hn_text *text, struct
 
 char *hn_gzip_read(const char *path, size_t *size, struct hn_error *err)
 {
-    struct hn_text all;
-    hn_text_init(&all);
+    struct hn_text all = {0};
     const char *reason = NULL;
     int fd = hn_failed(err) ? -1 : hn_file_open(path, &reason);
-    gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
-    if (file != NULL) {
+    gzFile file = fd < 0 ? NULL : hn_made(gzdopen(fd, "rb"), err);
+    if (file != NULL)
         read_all(file, path, &all, err);
-    } else if (fd >= 0) {
+    else if (fd >= 0)
         close(fd);
-        hn_fail_memory(err);
-    } else if (!hn_failed(err)) {
+    else if (!hn_failed(err))
         hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
-    }
     *size = all.length;
-    char *text = hn_failed(err) ? NULL : hn_text_take(&all);
-    if (text == NULL && !hn_failed(err))
-        hn_fail_memory(err);
+    char *text = hn_failed(err) ? NULL : hn_made(hn_text_take(&all), err);
     hn_text_finish(&all);
     return text;
 }
@@ -199,54 +195,40 @@ json_t *hn_recording_parse(const char *text, size_t size, struct hn_error *err)
     return root;
 }
 
-static void append_scalar(struct hn_text *text, const json_t *json)
-{
-    if (json_is_real(json)) {
-        struct hn_value value = hn_real(json_real_value(json));
-        hn_value_append(text, &value);
-        return;
-    }
-    char *dump = json_dumps(json, JSON_ENCODE_ANY);
-    if (dump == NULL)
-        text->failed = true;
-    else
-        hn_text_append(text, dump);
-    free(dump);
-}
-
-static void append_object(struct hn_text *text, const json_t *json)
+void hn_json_append(struct hn_text *text, const json_t *json)
 {
     const char *separator = "";
     const char *name;
     json_t *item;
-    hn_text_append(text, "{");
-    json_object_foreach((json_t *)(uintptr_t)json, name, item)
-    {
-        json_t *key = json_string(name);
-        hn_text_append(text, separator);
-        append_scalar(text, key);
-        hn_text_append(text, ": ");
-        hn_json_append(text, item);
-        json_decref(key);
-        separator = ", ";
-    }
-    hn_text_append(text, "}");
-}
-
-void hn_json_append(struct hn_text *text, const json_t *json)
-{
+    size_t index;
     if (json_is_object(json)) {
-        append_object(text, json);
-        return;
+        hn_text_append(text, "{");
+        json_object_foreach((json_t *)(uintptr_t)json, name, item)
+        {
+            json_t *key = json_string(name);
+            hn_text_append(text, separator);
+            hn_json_append(text, key);
+            hn_text_append(text, ": ");
+            hn_json_append(text, item);
+            json_decref(key);
+            separator = ", ";
+        }
+        hn_text_append(text, "}");
+    } else if (json_is_array(json)) {
+        hn_text_append(text, "[");
+        json_array_foreach(json, index, item)
+        {
+            hn_text_append(text, index == 0 ? "" : ", ");
+            hn_json_append(text, item);
+        }
+        hn_text_append(text, "]");
+    } else if (json_is_real(json)) {
+        struct hn_value value = hn_real(json_real_value(json));
+        hn_value_append(text, &value);
+    } else {
+        char *dump = json_dumps(json, JSON_ENCODE_ANY);
+        text->failed = text->failed || dump == NULL;
+        hn_text_append(text, dump == NULL ? "" : dump);
+        free(dump);
     }
-    if (!json_is_array(json)) {
-        append_scalar(text, json);
-        return;
-    }
-    hn_text_append(text, "[");
-    for (size_t i = 0; i < json_array_size(json); i++) {
-        hn_text_append(text, i == 0 ? "" : ", ");
-        hn_json_append(text, json_array_get(json, i));
-    }
-    hn_text_append(text, "]");
 }

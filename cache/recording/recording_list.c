@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording_internal.h"
@@ -122,9 +123,7 @@ static void visit_folder(const char *path, int (*is_wanted)(const struct dirent 
     for (int i = 0; i < count; i++) {
         struct hn_text file = {0};
         hn_text_printf(&file, "%s/%s", path, entries[i]->d_name);
-        if (file.failed && !hn_failed(err))
-            hn_fail_memory(err);
-        if (!hn_failed(err))
+        if (hn_made(file.data, err) != NULL && !hn_failed(err))
             visit(file.data, data, err);
         hn_text_finish(&file);
         free(entries[i]);
@@ -174,8 +173,7 @@ enum hn_status hn_recording_add_rules(const char *path, const char *kernel,
     else
         hn_text_printf(&folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
                        slash != NULL ? path : ".");
-    if (folder.failed && !hn_failed(err))
-        hn_fail_memory(err);
+    (void)hn_made(folder.data, err);
     visit_folder(folder.data, is_rule, add_file, &wanted, err);
     hn_text_finish(&folder);
     return err->status;

@@ -54,11 +54,6 @@ static enum hn_status fail_damaged(const char *path, const char *reason, struct 
         (void)fstat(fileno(file), &info);
         fclose(file);
     }
-    if (size < 16 || memcmp(header, "SQLite format 3", 16) != 0)
-        return hn_fail(err, HN_EFORMAT,
-                       "'%s' is no Hone cache: it does not begin as an SQLite database does; "
-                       "it was not touched",
-                       path);
     long page_bytes = header[16] * 256L + header[17];
     long pages = ((header[28] * 256L + header[29]) * 256 + header[30]) * 256 + header[31];
     /* A page size of 65,536 is stored as 1. */
@@ -299,17 +294,14 @@ static void roll_back(struct hn_database *database, struct hn_error *err)
 struct hn_database *hn_database_open(const char *path, enum hn_database_mode mode,
                                      struct hn_error *err)
 {
-    if (hn_failed(err))
+    struct hn_database *database = hn_allocate(1, sizeof *database, err);
+    if (database == NULL)
         return NULL;
-    struct hn_database *database = calloc(1, sizeof *database);
-    char *own_path = strdup(path);
-    if (database == NULL || own_path == NULL) {
+    database->path = hn_copy_string(path, err);
+    if (hn_failed(err)) {
         free(database);
-        free(own_path);
-        hn_fail_memory(err);
         return NULL;
     }
-    database->path = own_path;
     hn_database_set_patience(database, PATIENCE_MS);
     int code = open_handle(database, mode);
     if (code != SQLITE_OK)
@@ -458,13 +450,9 @@ static void bind_all(struct hn_statement *statement, const char *kinds, va_list 
 static struct hn_statement *prepare(struct hn_database *database, const char *sql,
                                     struct hn_error *err)
 {
-    if (hn_failed(err))
+    struct hn_statement *statement = hn_allocate(1, sizeof *statement, err);
+    if (statement == NULL)
         return NULL;
-    struct hn_statement *statement = calloc(1, sizeof *statement);
-    if (statement == NULL) {
-        hn_fail_memory(err);
-        return NULL;
-    }
     statement->database = database;
     statement->patience_ms = database->patience_ms;
     database->deadline_ms = hn_now_ms() + database->patience_ms;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 double hn_lookup_ratio(double a, double b)
 {
     double x = 1 + (a < 0 ? -a : a);
@@ -14,9 +16,11 @@ double hn_lookup_ratio(double a, double b)
     return x > y ? x / y : y / x;
 }
 
-/* Integers by all their bits, as the header's int64_t does. */
-static bool same_number(const struct hn_value *a, const struct hn_value *b)
+/* Numbers are compared as such, integers by all their bits, as the header's int64_t does. */
+static bool same_value(const struct hn_value *a, const struct hn_value *b)
 {
+    if (a->type == HN_WORD || b->type == HN_WORD)
+        return hn_value_equal(a, b);
     if (a->type == HN_INTEGER && b->type == HN_INTEGER)
         return a->integer == b->integer;
     double x = hn_value_number(a);
@@ -24,27 +28,15 @@ static bool same_number(const struct hn_value *a, const struct hn_value *b)
     return x >= y && x <= y;
 }
 
-static bool same_value(const struct hn_value *a, const struct hn_value *b)
-{
-    if (a->type == HN_WORD || b->type == HN_WORD)
-        return hn_value_equal(a, b);
-    return same_number(a, b);
-}
-
-static bool same_device(const struct hn_lookup_query *query,
-                        const struct hn_device_identity *device)
-{
-    return query->capability == device->capability &&
-           (query->sm_count == 0 || query->sm_count == device->sm_count) &&
-           (query->device_name == NULL || strcmp(query->device_name, device->name) == 0);
-}
-
 static enum hn_grade grade_of(const struct hn_lookup_query *query,
                               const struct hn_device_identity *device, bool same_problem)
 {
-    if (same_device(query, device))
-        return same_problem ? HN_GRADE_EXACT : HN_GRADE_PROBLEM;
-    return query->capability == device->capability ? HN_GRADE_ARCHITECTURE : HN_GRADE_ANY;
+    if (query->capability != device->capability)
+        return HN_GRADE_ANY;
+    if ((query->sm_count != 0 && query->sm_count != device->sm_count) ||
+        (query->device_name != NULL && strcmp(query->device_name, device->name) != 0))
+        return HN_GRADE_ARCHITECTURE;
+    return same_problem ? HN_GRADE_EXACT : HN_GRADE_PROBLEM;
 }
 
 /* Adds up how far the problems are apart. False: they can not be compared. */
@@ -68,11 +60,6 @@ static bool measure(const struct hn_bindings *asked, const struct hn_bindings *p
     return true;
 }
 
-static bool is_other(const char *asked, const char *own)
-{
-    return asked != NULL && strcmp(asked, own) != 0;
-}
-
 bool hn_lookup_is_objective(const char *asked, const char *own)
 {
     size_t length = asked == NULL ? 0 : strlen(asked);
@@ -82,15 +69,17 @@ bool hn_lookup_is_objective(const char *asked, const char *own)
 
 static bool is_asked(const struct hn_lookup_query *query, const struct hn_identity *identity)
 {
-    return !is_other(query->regime, identity->regime) &&
+    return (query->regime == NULL || strcmp(query->regime, identity->regime) == 0) &&
            hn_lookup_is_objective(query->objective, identity->objective);
 }
+
+static const struct hn_lookup_rank no_rank = {HN_GRADE_NONE, 0, 1, 1};
 
 /* Of whatever regime and objective. */
 static struct hn_lookup_rank rank_task(const struct hn_lookup_query *query,
                                        const struct hn_identity *identity)
 {
-    struct hn_lookup_rank rank = {HN_GRADE_NONE, 0, 1, 1};
+    struct hn_lookup_rank rank = no_rank;
     bool same_problem = true;
     if (!measure(query->problem, &identity->problem, &rank, &same_problem))
         return rank;
@@ -103,8 +92,7 @@ static struct hn_lookup_rank rank_task(const struct hn_lookup_query *query,
 struct hn_lookup_rank hn_lookup_rank(const struct hn_lookup_query *query,
                                      const struct hn_identity *identity)
 {
-    return is_asked(query, identity) ? rank_task(query, identity)
-                                     : (struct hn_lookup_rank){HN_GRADE_NONE, 0, 1, 1};
+    return is_asked(query, identity) ? rank_task(query, identity) : no_rank;
 }
 
 static int compare_numbers(double a, double b)
@@ -114,24 +102,22 @@ static int compare_numbers(double a, double b)
 
 int hn_lookup_rank_compare(const struct hn_lookup_rank *a, const struct hn_lookup_rank *b)
 {
-    if (a->grade != b->grade)
-        return a->grade > b->grade ? -1 : 1;
-    if (a->unlike != b->unlike)
-        return a->unlike < b->unlike ? -1 : 1;
-    int distances = compare_numbers(a->distance, b->distance);
-    return distances != 0 ? distances : compare_numbers(a->sm_ratio, b->sm_ratio);
+    int order = compare_numbers(b->grade, a->grade);
+    if (order == 0)
+        order = compare_numbers(a->unlike, b->unlike);
+    if (order == 0)
+        order = compare_numbers(a->distance, b->distance);
+    return order != 0 ? order : compare_numbers(a->sm_ratio, b->sm_ratio);
 }
 
 static int compare_devices(const struct hn_device_identity *a, const struct hn_device_identity *b)
 {
-    int names = strcmp(a->name, b->name);
-    if (names != 0)
-        return names;
-    if (a->sm_count != b->sm_count)
-        return a->sm_count < b->sm_count ? -1 : 1;
-    if (a->capability != b->capability)
-        return a->capability < b->capability ? -1 : 1;
-    return strcmp(a->mig_profile, b->mig_profile);
+    int order = strcmp(a->name, b->name);
+    if (order == 0)
+        order = compare_numbers(a->sm_count, b->sm_count);
+    if (order == 0)
+        order = compare_numbers(a->capability, b->capability);
+    return order != 0 ? order : strcmp(a->mig_profile, b->mig_profile);
 }
 
 static int compare_problems(const struct hn_bindings *a, const struct hn_bindings *b)
@@ -159,19 +145,15 @@ bool hn_lookup_same_task(const struct hn_identity *a, const struct hn_identity *
 
 int hn_lookup_order(const struct hn_tuned *a, const struct hn_tuned *b)
 {
-    int tasks = compare_tasks(&a->identity, &b->identity);
-    if (tasks != 0)
-        return tasks;
-    if (a->simulated != b->simulated)
-        return a->simulated ? 1 : -1;
-    int regimes = strcmp(a->identity.regime, b->identity.regime);
-    if (regimes != 0)
-        return regimes;
-    bool a_time = strcmp(a->identity.objective, "time") == 0;
-    bool b_time = strcmp(b->identity.objective, "time") == 0;
-    if (a_time != b_time)
-        return a_time ? -1 : 1;
-    return compare_numbers(b->best.time, a->best.time);
+    int order = compare_tasks(&a->identity, &b->identity);
+    if (order == 0)
+        order = compare_numbers(a->simulated, b->simulated);
+    if (order == 0)
+        order = strcmp(a->identity.regime, b->identity.regime);
+    if (order == 0)
+        order = compare_numbers(strcmp(a->identity.objective, "time") != 0,
+                                strcmp(b->identity.objective, "time") != 0);
+    return order != 0 ? order : compare_numbers(b->best.time, a->best.time);
 }
 
 /* What was found so far; tuned NULL: nothing. */
@@ -186,15 +168,6 @@ static bool serves_better(const struct found *own, const struct found *than)
     return order != 0 ? order < 0 : hn_lookup_order(own->tuned, than->tuned) < 0;
 }
 
-/* The first from a place on that is not farther away; distances NULL: none is. */
-static size_t find_near(const float *distances, size_t from, size_t count, float most)
-{
-    if (distances != NULL)
-        while (from < count && distances[from] > most)
-            from++;
-    return from;
-}
-
 /* Takes a usable result of a list in the order of hn_lookup_order where it serves better than what
  * was found; of each task the first that counts. distances: only those up to `most` are looked at;
  * NULL: all. */
@@ -203,8 +176,9 @@ static void take_best(const struct hn_tuned *tuned, size_t count,
                       struct found *found)
 {
     const struct hn_tuned *last = NULL;
-    for (size_t i = find_near(distances, 0, count, most); i < count;
-         i = find_near(distances, i + 1, count, most)) {
+    for (size_t i = 0; i < count; i++) {
+        if (distances != NULL && distances[i] > most)
+            continue;
         if (tuned[i].best.outcome != HN_OUTCOME_OK || !is_asked(query, &tuned[i].identity) ||
             (last != NULL && hn_lookup_same_task(&tuned[i].identity, &last->identity)))
             continue;
@@ -251,7 +225,7 @@ struct hn_lookup_class {
 static int compare_kinds(const struct hn_value *a, const struct hn_value *b)
 {
     bool a_word = a->type == HN_WORD, b_word = b->type == HN_WORD;
-    return a_word && b_word ? strcmp(a->word, b->word) : (int)a_word - (int)b_word;
+    return a_word && b_word ? strcmp(a->word, b->word) : compare_numbers(a_word, b_word);
 }
 
 /* 0 within a class. */
@@ -290,14 +264,17 @@ enum hn_status hn_lookup_index_make(struct hn_lookup_index *index, struct hn_tun
     for (size_t i = 0; i < count; i++)
         if (list->items[i].identity.problem.count > values)
             values = list->items[i].identity.problem.count;
-    *index = (struct hn_lookup_index){.items = list->items,
-                                      .count = count,
-                                      .classes = calloc(count + 1, sizeof *index->classes),
-                                      .logs = calloc(values * count + 1, sizeof *index->logs),
-                                      .distances = calloc(count + 1, sizeof *index->distances)};
-    if (index->classes == NULL || index->logs == NULL || index->distances == NULL) {
+    struct hn_error ignored;
+    err = hn_error_begin(err, &ignored);
+    *index =
+        (struct hn_lookup_index){.items = list->items,
+                                 .count = count,
+                                 .classes = hn_allocate(count, sizeof *index->classes, err),
+                                 .logs = hn_allocate(values * count, sizeof *index->logs, err),
+                                 .distances = hn_allocate(count, sizeof *index->distances, err)};
+    if (hn_failed(err)) {
         hn_lookup_index_finish(index);
-        return hn_fail_memory(err);
+        return err->status;
     }
     if (count > 0)
         qsort(list->items, count, sizeof *list->items, compare_items);
@@ -406,8 +383,8 @@ static void take_nearest(const struct hn_lookup_index *index, const struct hn_lo
 
 static int compare_ranks(const struct hn_lookup_class *a, const struct hn_lookup_class *b)
 {
-    return a->grade != b->grade ? (a->grade < b->grade) - (a->grade > b->grade)
-                                : (a->unlike > b->unlike) - (a->unlike < b->unlike);
+    int order = compare_numbers(b->grade, a->grade);
+    return order != 0 ? order : compare_numbers(a->unlike, b->unlike);
 }
 
 /* The best classes of those that are worse than `than`, which may be NULL: one of them. */
