@@ -601,18 +601,6 @@ static void strip_folder(json_t *object, const char *key)
         (void)json_object_set_new(object, key, json_string(slash + 1));
 }
 
-static json_t *head_to_json(const struct hn_recording *recording)
-{
-    json_t *head = hn_fields_to_json(&head_structure, recording);
-    json_t *source = json_object_get(head, "source");
-    json_t *plan = json_object_get(source, "plan");
-    strip_folder(json_array_get(json_object_get(source, "files"), 0), "name");
-    strip_folder(plan, "template");
-    strip_folder(json_object_get(plan, "reference"), "template");
-    (void)json_object_del(plan, "config");
-    return head;
-}
-
 static json_t *problem_size(const struct hn_bindings *problem)
 {
     json_t *array = json_array();
@@ -620,14 +608,6 @@ static json_t *problem_size(const struct hn_bindings *problem)
         if (problem->values[i].type == HN_INTEGER)
             (void)json_array_append_new(array, json_integer(problem->values[i].integer));
     }
-    return array;
-}
-
-static json_t *parameter_names(const struct hn_recording *recording)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < recording->parameter_count; i++)
-        (void)json_array_append_new(array, json_string(recording->parameters[i]));
     return array;
 }
 
@@ -664,24 +644,29 @@ static json_t *all_parameter_values(const struct hn_recording *recording)
     return object;
 }
 
-static const char *or_empty(const char *string)
-{
-    return string == NULL ? "" : string;
-}
-
 static void append_head(struct hn_text *text, const struct hn_recording *recording)
 {
     const struct hn_identity *identity = &recording->identity;
-    const char *objective = or_empty(identity->objective);
+    const char *objective = identity->objective == NULL ? "" : identity->objective;
+    json_t *root = hn_fields_to_json(&root_structure, recording);
+    json_t *head = json_object_get(root, "hone");
+    json_t *source = json_object_get(head, "source");
+    json_t *plan = json_object_get(source, "plan");
+    json_t *keys = json_object_get(root, "tune_params_keys");
+    strip_folder(json_array_get(json_object_get(source, "files"), 0), "name");
+    strip_folder(plan, "template");
+    strip_folder(json_object_get(plan, "reference"), "template");
+    (void)json_object_del(plan, "config");
     hn_text_append(text, "{\n");
     append_member(text, "device_name", json_string(identity->device.name));
-    append_member(text, "kernel_name", json_string(or_empty(identity->kernel)));
+    append_member(text, "kernel_name", json_incref(json_object_get(root, "kernel_name")));
     append_member(text, "problem_size", problem_size(&identity->problem));
-    append_member(text, "tune_params_keys", parameter_names(recording));
+    append_member(text, "tune_params_keys", json_incref(keys));
     append_member(text, "tune_params", all_parameter_values(recording));
     append_member(text, "objective", json_stringn(objective, strcspn(objective, " ")));
-    append_member(text, "hone", head_to_json(recording));
+    append_member(text, "hone", json_incref(head));
     hn_text_append(text, "\"cache\": {");
+    json_decref(root);
 }
 
 /* The values in the order of the parameters, as Python writes them. */

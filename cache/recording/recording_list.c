@@ -230,7 +230,9 @@ static void find_in_file(const char *path, const void *data, struct hn_error *er
     const json_t *source = json_object_get(head, "source");
     if (source != NULL && is_version(json_object_get(head, "version"), wanted->version) &&
         is_of_kernel(source, wanted->kernel))
-        (void)hn_stored_plan_from_json(source, wanted->stored, err);
+        hn_fields_read("source", &hn_stored_plan_structure, source, wanted->stored, err);
+    if (hn_failed(err))
+        hn_stored_plan_free(wanted->stored);
     json_decref(head);
 }
 

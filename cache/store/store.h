@@ -160,10 +160,10 @@ struct hn_tuned {
     struct hn_identity identity;
     struct hn_version version;
     struct hn_record best;
-    int64_t points;     /* records of that version; 0 from hn_store_list_problem */
-    struct hn_rule *rule; /* NULL: the best record counts */
-    double learnt;        /* the rule, seconds since the epoch: when its session was begun */
-    int64_t session_id; /* of the best record or the rule */
+    int64_t points;          /* records of that version; 0 from hn_store_list_problem */
+    struct hn_rule *rule;    /* NULL: the best record counts */
+    double learnt;           /* the rule, seconds since the epoch: when its session was begun */
+    int64_t session_id;      /* of the best record or the rule */
     struct hn_origin origin; /* of the same */
     bool simulated;
     bool stale; /* measured by an older protocol than ours, or later sessions had another version */
@@ -196,11 +196,8 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
 enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,
                                  struct hn_stored_plan *plan, struct hn_error *err);
 void hn_stored_plan_free(struct hn_stored_plan *plan);
+/* {"plan": …, "files": [{"name": …, "text": …}, …]}. */
 extern const struct hn_structure hn_stored_plan_structure;
-/* {"plan": …, "files": [{"name": …, "text": …}, …]}; NULL when out of memory. */
-json_t *hn_stored_plan_to_json(const struct hn_stored_plan *plan);
-/* Trusts nothing: HN_EFORMAT. */
-enum hn_status hn_stored_plan_from_json(const json_t *json, struct hn_stored_plan *plan, struct hn_error *err);
 /* Keeps the plan for all sessions of a version of that kernel, in place of those that they had. HN_ENOTFOUND: there is none, or the
  * version does not know its template. */
 enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,

@@ -104,8 +104,9 @@ void hn_store_read_image(const struct hn_store *store, struct hn_statement *stat
 
 /* JSON that anybody may have written, through the gate; NULL: err says why. */
 json_t *hn_document_parse(const char *text, struct hn_error *err);
-void hn_document_read_plan(const char *text, struct hn_stored_plan *plan, struct hn_error *err);
-void hn_document_read_rule(const char *text, struct hn_rule *rule, struct hn_error *err); /* into an initialised rule */
+/* The same into a zeroed struct of that structure; what: begins messages. */
+void hn_document_read(const char *what, const struct hn_structure *structure, const char *text, void *owner,
+                      struct hn_error *err);
 
 /* The base's name, as the source of what it has. */
 void hn_base_mark(const struct hn_store *base, struct hn_origin *origin);

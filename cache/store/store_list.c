@@ -287,7 +287,8 @@ static void list_rules(struct listing *listing, const char *kernel, struct hn_er
         hn_gate_moment("started", head.started, err);
         struct hn_rule *rule = hn_failed(err) ? NULL : hn_made(calloc(1, sizeof *rule), err);
         if (rule != NULL) {
-            hn_document_read_rule(head.rule == NULL ? "" : head.rule, rule, err);
+            hn_document_read("rule", &hn_rule_structure, head.rule == NULL ? "" : head.rule, rule,
+                             err);
             hn_store_name_failure(store, "the rule of a family", err);
             tuned->rule = rule;
             tuned->origin = head.from;

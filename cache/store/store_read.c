@@ -27,19 +27,11 @@ json_t *hn_document_parse(const char *text, struct hn_error *err)
     return json;
 }
 
-void hn_document_read_rule(const char *text, struct hn_rule *rule, struct hn_error *err)
+void hn_document_read(const char *what, const struct hn_structure *structure, const char *text,
+                      void *owner, struct hn_error *err)
 {
     json_t *json = hn_document_parse(text, err);
-    if (!hn_failed(err))
-        err->status = hn_rule_from_json(json, rule, err);
-    json_decref(json);
-}
-
-void hn_document_read_plan(const char *text, struct hn_stored_plan *plan, struct hn_error *err)
-{
-    json_t *json = hn_document_parse(text, err);
-    if (!hn_failed(err))
-        (void)hn_stored_plan_from_json(json, plan, err);
+    hn_fields_read(what, structure, json, owner, err);
     json_decref(json);
 }
 
@@ -85,23 +77,6 @@ static const struct hn_field plan_fields[] = {
 const struct hn_structure hn_stored_plan_structure =
     HN_STRUCTURE(hn_stored_plan, plan_fields, NULL);
 
-json_t *hn_stored_plan_to_json(const struct hn_stored_plan *plan)
-{
-    return hn_fields_to_json(&hn_stored_plan_structure, plan);
-}
-
-enum hn_status hn_stored_plan_from_json(const json_t *json, struct hn_stored_plan *stored,
-                                        struct hn_error *err)
-{
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    *stored = (struct hn_stored_plan){.json = NULL};
-    hn_fields_read("source", &hn_stored_plan_structure, json, stored, err);
-    if (hn_failed(err))
-        hn_stored_plan_free(stored);
-    return err->status;
-}
-
 void hn_stored_plan_free(struct hn_stored_plan *plan)
 {
     hn_fields_finish(&hn_stored_plan_structure, plan);
@@ -137,14 +112,6 @@ void hn_store_head_finish(struct hn_store_head *head)
     free(head->rule);
     free(head->command);
     *head = (struct hn_store_head){.origin = NULL};
-}
-
-static void read_struct(const char *text, const char *what, const struct hn_structure *structure,
-                        void *owner, struct hn_error *err)
-{
-    json_t *json = hn_document_parse(text, err);
-    hn_fields_read(what, structure, json, owner, err);
-    json_decref(json);
 }
 
 void hn_store_gate_origin(const struct hn_origin *origin, struct hn_error *err)
@@ -193,7 +160,7 @@ enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *h
     struct hn_error own;
     err = hn_error_begin(err, &own);
     *head = (struct hn_store_head){.origin = NULL};
-    read_struct(text, "session", &head_structure, head, err);
+    hn_document_read("session", &head_structure, text, head, err);
     gate_head(head, err);
     hn_gate_date(head->started, err);
     if (!hn_failed(err))
@@ -207,8 +174,8 @@ enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *h
 static void complete(struct hn_store_head *head, struct hn_error *err)
 {
     const struct hn_subject *subject = &head->subject;
-    read_struct(subject->task, "task", &hn_identity_structure, &head->identity, err);
-    read_struct(subject->version, "version", &hn_version_structure, &head->version, err);
+    hn_document_read("task", &hn_identity_structure, subject->task, &head->identity, err);
+    hn_document_read("version", &hn_version_structure, subject->version, &head->version, err);
     if (hn_failed(err))
         return;
     gate_head(head, err);
@@ -308,7 +275,8 @@ enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *v
     while (!*known && hn_statement_step(statement, err)) {
         struct hn_version kept = {.protocol = 0};
         struct hn_error unread = {.status = HN_OK};
-        read_struct(hn_column_text(statement, 0), "version", &hn_version_structure, &kept, &unread);
+        hn_document_read("version", &hn_version_structure, hn_column_text(statement, 0), &kept,
+                         &unread);
         *known = !hn_failed(&unread) && hn_version_same_source(&kept, version);
     }
     hn_statement_finish(statement);
@@ -335,8 +303,11 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
     bool row = hn_version_knows_template(version) && hn_statement_step(statement, err);
     if (row)
         hn_store_expect_intact(store, statement, 1, "a plan or a file of it", err);
-    if (row && !hn_failed(err))
-        hn_document_read_plan(hn_column_text(statement, 0), plan, err);
+    if (row)
+        hn_document_read("source", &hn_stored_plan_structure, hn_column_text(statement, 0), plan,
+                         err);
+    if (hn_failed(err))
+        hn_stored_plan_free(plan);
     if (!row && !hn_failed(err))
         hn_fail(err, HN_ENOTFOUND, "the cache keeps no plan of this version of '%s'", kernel);
     hn_statement_finish(statement);

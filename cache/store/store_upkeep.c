@@ -36,7 +36,8 @@ static void look_at_plan(struct hn_store *store, struct hn_statement *statement,
                          struct hn_error *finding)
 {
     struct hn_stored_plan plan = {.json = NULL};
-    hn_document_read_plan(hn_column_text(statement, 0), &plan, finding);
+    hn_document_read("source", &hn_stored_plan_structure, hn_column_text(statement, 0), &plan,
+                     finding);
     hn_store_name_failure(store, "a plan", finding);
     hn_stored_plan_free(&plan);
 }
@@ -46,7 +47,7 @@ static void look_at_rule(struct hn_store *store, struct hn_statement *statement,
 {
     struct hn_rule rule;
     hn_rule_init(&rule);
-    hn_document_read_rule(hn_column_text(statement, 0), &rule, finding);
+    hn_document_read("rule", &hn_rule_structure, hn_column_text(statement, 0), &rule, finding);
     hn_store_name_failure(store, "the rule of a family", finding);
     hn_rule_finish(&rule);
 }

@@ -81,7 +81,7 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
     struct hn_error own;
     struct hn_hash name;
     err = hn_error_begin(err, &own);
-    char *text = hn_document_text(hn_stored_plan_to_json(plan), err);
+    char *text = hn_document_text(hn_fields_to_json(&hn_stored_plan_structure, plan), err);
     char *version_text = hn_version_text(version, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (!hn_failed(err))
@@ -172,7 +172,8 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
         (void)gethostname(head->from.machine, sizeof head->from.machine - 1);
     (void)hn_subject_make(&head->subject, session->identity, session->version, err);
     if (!hn_failed(err) && has_plan)
-        head->plan = hn_document_text(hn_stored_plan_to_json(session->plan), err);
+        head->plan =
+            hn_document_text(hn_fields_to_json(&hn_stored_plan_structure, session->plan), err);
     if (!hn_failed(err) && session->rule != NULL)
         head->rule = hn_document_text(hn_rule_to_json(session->rule), err);
     /* By a clock before 1970 it would be damaged for whoever reads it. */
@@ -235,9 +236,9 @@ void hn_store_check_documents(const struct hn_store_head *head, struct hn_error 
     struct hn_rule rule;
     hn_rule_init(&rule);
     if (head->plan != NULL)
-        hn_document_read_plan(head->plan, &plan, err);
+        hn_document_read("source", &hn_stored_plan_structure, head->plan, &plan, err);
     if (head->rule != NULL)
-        hn_document_read_rule(head->rule, &rule, err);
+        hn_document_read("rule", &hn_rule_structure, head->rule, &rule, err);
     hn_stored_plan_free(&plan);
     hn_rule_finish(&rule);
 }
@@ -422,7 +423,7 @@ static void put_line_of_rule(struct hn_store *store, int64_t session_id, const c
 {
     struct hn_rule rule;
     hn_rule_init(&rule);
-    hn_document_read_rule(line, &rule, err);
+    hn_document_read("rule", &hn_rule_structure, line, &rule, err);
     set_rule(store, session_id, &rule, err);
     hn_rule_finish(&rule);
 }
