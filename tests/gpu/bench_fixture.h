@@ -20,6 +20,11 @@ struct bench_fixture {
     struct hn_bench *bench;
 };
 
+/* What is asked of a bench. */
+static const struct hn_bench_request verify_only = {.verify = true};
+static const struct hn_bench_request both = {.verify = true, .measure = true};
+static const struct hn_bench_request measured = {.verify = true, .measure = true, .full = true};
+
 /* The compute capability of the first device, by which fixtures are used from then on (else by the double's sm_90); 0,
  * with the reason on standard error, when there is none. */
 int bench_fixture_find_device(void);

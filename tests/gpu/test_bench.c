@@ -6,8 +6,6 @@ static struct bench_fixture scale;
 static struct bench_fixture accumulate;
 ONLY_WHERE(bench_fixture_find_device)
 
-static const struct hn_bench_request both = {.verify = true, .measure = true, .full = true};
-
 static int load(void **state)
 {
     return bench_fixture_use(&scale, "double/scale.yaml") ||
@@ -46,7 +44,7 @@ TEST(right_and_wrong_variants_are_told_apart)
     bench_fixture_start(&scale, HN_COLD);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct hn_record *record =
-            bench_fixture_record(&scale, cases[i].point, &both, cases[i].outcome, NULL);
+            bench_fixture_record(&scale, cases[i].point, &measured, cases[i].outcome, NULL);
         printf("%s: %s: %s\n", cases[i].point, hn_outcome_name(record->outcome),
                record->message == NULL ? "" : record->message);
     }
@@ -56,7 +54,7 @@ TEST(every_role_is_restored)
 {
     bench_fixture_start(&accumulate, HN_COLD);
     const struct hn_record *record =
-        bench_fixture_record(&accumulate, "SCRATCH=4096", &both, HN_OUTCOME_OK, NULL);
+        bench_fixture_record(&accumulate, "SCRATCH=4096", &measured, HN_OUTCOME_OK, NULL);
     print_timing("accumulate", record);
     assert_true(hn_value_number(hn_bindings_get(&record->metrics, "metric")) == 1.5);
 }
@@ -66,7 +64,7 @@ static double measure_us(const char *problem, enum hn_regime regime)
     bench_fixture_set_problem(&scale, problem);
     bench_fixture_start(&scale, regime);
     const struct hn_record *record =
-        bench_fixture_record(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both, HN_OUTCOME_OK, NULL);
+        bench_fixture_record(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &measured, HN_OUTCOME_OK, NULL);
     print_timing(hn_regime_name(regime), record);
     double median_us = record->timing.median_us;
     assert_true(record->timing.low_us <= median_us && median_us <= record->timing.high_us);
@@ -82,7 +80,8 @@ TEST(each_regime_measures)
         measure_us("n=1048576", (enum hn_regime)regime);
     }
     bench_fixture_start(&scale, HN_GRAPH10);
-    bench_fixture_expect(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT, NULL);
+    bench_fixture_expect(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &measured, HN_OUTCOME_WRONG_RESULT,
+                         NULL);
 }
 
 TEST(a_copy_is_measured)
@@ -138,7 +137,7 @@ TEST(an_illegal_address_is_a_device_fault)
     bench_fixture_set_problem(&scale, "n=65536");
     bench_fixture_start(&scale, HN_COLD);
     const struct hn_record *record = bench_fixture_record(&scale, "BLOCK=128,FAULT=2,ITEMS=4",
-                                                          &both, HN_OUTCOME_DEVICE_FAULT, NULL);
+                                                          &measured, HN_OUTCOME_DEVICE_FAULT, NULL);
     printf("%s\n", record->message);
     assert_true(hn_bench_is_dead(scale.bench));
 }

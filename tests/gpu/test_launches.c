@@ -15,9 +15,8 @@ struct expectation {
 
 static struct hn_verdict check(struct bench_fixture *fixture, const struct expectation *expected)
 {
-    static const struct hn_bench_request both = {.verify = true, .measure = true, .full = true};
     const struct hn_record *record =
-        bench_fixture_mentions(fixture, expected->point, &both, expected->outcome,
+        bench_fixture_mentions(fixture, expected->point, &measured, expected->outcome,
                                expected->part == NULL ? "" : expected->part);
     printf("%s: %s, %.2f us, %d clusters at once %s\n", expected->point,
            hn_outcome_name(record->outcome), record->timing.median_us, record->active_clusters,
@@ -109,7 +108,6 @@ TEST(symbols_are_set)
 /* A kernel that changes a symbol is launched once for each time that it is set. */
 TEST(another_seed_reaches_the_symbols)
 {
-    static const struct hn_bench_request both = {.verify = true, .measure = true};
     static struct bench_fixture symbols;
     bench_fixture_use(&symbols, "double/symbols.yaml");
     bench_fixture_start(&symbols, HN_COLD);

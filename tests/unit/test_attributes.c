@@ -5,7 +5,6 @@
 #include "tests/unit/unit.h"
 
 static struct bench_fixture attributes;
-static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
@@ -52,7 +51,6 @@ TEST(too_many_blocks_can_not_cooperate)
 
 static double time_us(const char *point)
 {
-    static const struct hn_bench_request measured = {.verify = true, .measure = true, .full = true};
     return bench_fixture_record(&attributes, point, &measured, HN_OUTCOME_OK, NULL)
         ->timing.median_us;
 }

@@ -6,9 +6,6 @@
 
 static struct bench_fixture scale;
 
-static const struct hn_bench_request both = {.verify = true, .measure = true};
-static const struct hn_bench_request verify_only = {.verify = true};
-
 static int load(void **state)
 {
     return bench_fixture_use(&scale, "double/scale.yaml");

@@ -10,8 +10,6 @@ static struct bench_fixture accumulate;
 static struct bench_fixture twice;
 static struct bench_fixture early;
 
-static const struct hn_bench_request both = {.verify = true, .measure = true};
-
 static int load(void **state)
 {
     return bench_fixture_use(&scale, "double/scale.yaml") ||

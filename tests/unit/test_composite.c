@@ -5,7 +5,6 @@
 #include "tests/unit/unit.h"
 
 static struct bench_fixture composite;
-static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int open_bench(void **state)
 {

@@ -9,7 +9,6 @@ enum { N = 65536 };
 
 static struct bench_fixture scale;
 static char path[] = "/tmp/hone-expected-XXXXXX";
-static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static void write_expected(float first)
 {

@@ -195,9 +195,7 @@ static void check_line(const char *expression_text, size_t input, const char *li
 
 TEST(test_same_as_evaluator)
 {
-    char directory[] = "/tmp/hone-c-XXXXXX";
-    assert_non_null(mkdtemp(directory));
-    assert_int_equal(chdir(directory), 0);
+    assert_int_equal(chdir(own_folder()), 0);
     char *program = write_program();
     assert_ok(hn_file_write("program.c", program, strlen(program), NULL));
     if (system(
@@ -218,8 +216,6 @@ TEST(test_same_as_evaluator)
     }
     free(output);
     free(program);
-    assert_int_equal(system("rm program.c program output"), 0);
-    assert_int_equal(rmdir(directory), 0);
 }
 
 static void check_text(const char *expression_text, const char *expected)

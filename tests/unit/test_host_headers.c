@@ -58,18 +58,15 @@ TEST(the_runtime_is_there_without_the_toolkit)
 
 TEST(a_folder_of_the_config_comes_first)
 {
-    char folder[] = "/tmp/hone-headers-XXXXXX";
+    const char *folder = own_folder();
     char path[64];
     char option[64];
-    assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/stdint.h", folder);
     snprintf(option, sizeof option, "-I%s", folder);
     const char text[] = "typedef int mine;\n";
     assert_ok(hn_file_write(path, text, sizeof text - 1, NULL));
     expect_compiles("#include <stdint.h>\nextern \"C\" __global__ void k(mine *x) { *x = 1; }\n",
                     OPTIONS(option));
-    unlink(path);
-    rmdir(folder);
 }
 
 static struct hn_hash hash_of(const char *text)

@@ -5,8 +5,6 @@
 #include "tests/unit/unit.h"
 
 static struct bench_fixture windows;
-static const struct hn_bench_request verify_only = {.verify = true};
-static const struct hn_bench_request measured = {.verify = true, .measure = true, .full = true};
 
 static int load(void **state)
 {

@@ -5,7 +5,6 @@
 #include "tests/unit/unit.h"
 
 static struct bench_fixture kept;
-static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {

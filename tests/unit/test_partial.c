@@ -8,7 +8,6 @@
 enum { N = 4096, COMPARED = N - 2 + N / 2 };
 
 static struct bench_fixture border;
-static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int load(void **state)
 {

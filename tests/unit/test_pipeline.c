@@ -5,8 +5,6 @@
 #include "tests/unit/unit.h"
 
 static struct bench_fixture smooth;
-static const struct hn_bench_request both = {.verify = true, .measure = true};
-static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {

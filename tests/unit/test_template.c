@@ -94,23 +94,10 @@ static struct hn_hash hash_of(const char *folder)
     return template.hash;
 }
 
-static void remove_folder(const char *folder)
-{
-    static const char *const names[] = {"main.cu", "a.cuh"};
-    for (size_t i = 0; i < 2; i++) {
-        char path[256];
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        unlink(path);
-    }
-    rmdir(folder);
-}
-
 TEST(hash_tells_texts_not_places)
 {
-    char here[] = "/tmp/hone-template-XXXXXX";
-    char there[] = "/tmp/hone-template-XXXXXX";
-    assert_non_null(mkdtemp(here));
-    assert_non_null(mkdtemp(there));
+    const char *here = own_folder();
+    const char *there = own_folder();
     write_file(here, "main.cu", "#include \"a.cuh\"\n");
     write_file(here, "a.cuh", "#define A 1\n");
     write_file(there, "main.cu", "#include \"a.cuh\"\n");
@@ -119,6 +106,4 @@ TEST(hash_tells_texts_not_places)
     assert_string_equal(hash_of(there).hex, first.hex);
     write_file(there, "a.cuh", "#define A 2\n");
     assert_string_not_equal(hash_of(there).hex, first.hex);
-    remove_folder(here);
-    remove_folder(there);
 }

@@ -14,7 +14,6 @@ ALL_TESTS(load, NULL)
 
 static int launches_of_a_sample(const char *point)
 {
-    static const struct hn_bench_request both = {.verify = true, .measure = true};
     return bench_fixture_record(&matrix, point, &both, HN_OUTCOME_OK, NULL)->timing.batch;
 }
 

@@ -5,7 +5,6 @@
 #include "tests/unit/unit.h"
 
 static struct bench_fixture field;
-static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int load(void **state)
 {

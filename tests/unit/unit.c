@@ -121,6 +121,21 @@ void *unit_keep_new(size_t size, void (*release)(void *))
     return object;
 }
 
+static void remove_folder(char *folder)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+    free(folder);
+}
+
+const char *own_folder(void)
+{
+    char *folder = strdup("/tmp/hone-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    return keep(folder, remove_folder);
+}
+
 void unit_drop(void *object)
 {
     size_t i = kept_count;

@@ -50,6 +50,9 @@
 /* A new one of that type, of zeros, which is kept: release() finishes it, and its memory is freed behind that. */
 #define keep_new(type, release) ((type *)unit_keep_new(sizeof(type), (void (*)(void *))(release)))
 
+/* The path of a folder of the test's own, which is removed with all in it as what is kept. */
+const char *own_folder(void);
+
 /* For the last argument of calls: what one of them left behind. */
 extern struct hn_error said;
 /* Fails the test, with &said where it has a message, when a call did not end well. */
