@@ -170,7 +170,7 @@ TEST(a_program_whose_compilation_is_stopped_is_compiled_for_the_next)
     struct hn_compile_pool *pool = make_pool(1, false);
     submit(pool, 1, "2", false);
     struct hn_job *job = pool->queue->waiting;
-    while (hn_compile_pool_load(pool, 0).own == 0)
+    while (hn_compile_pool_load(pool, NULL).own == 0)
         assert_ok(hn_compile_pool_process(pool, NULL));
     submit(pool, 2, "2", false);
     job->timeout_ms = 0;

@@ -98,7 +98,7 @@ static void finish_batch(struct batch *batch)
 static void submit_some(struct batch *batch, struct hn_error *err)
 {
     struct hn_compile_pool *pool = batch->compile->pool;
-    size_t limit = (size_t)hn_compile_pool_jobs(pool) * 2;
+    size_t limit = (size_t)hn_compile_pool_load(pool, NULL).jobs * 2;
     while (!hn_failed(err) && batch->submitted < batch->count && pool->pending < limit) {
         struct hn_source source;
         uint64_t i = batch->submitted++;

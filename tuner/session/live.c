@@ -650,16 +650,17 @@ static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_ba
 {
     struct hn_live *live = live_of(backend);
     hn_workers_lock(live->workers);
+    struct hn_compile_load load =
+        hn_compile_pool_load(live->pool, ticket != UINT64_MAX ? &ticket : NULL);
     /* To choose from, where the order is free. */
-    size_t wanted = (size_t)hn_compile_pool_jobs(live->pool) * (live->options.any_order ? 4 : 2);
+    size_t wanted = (size_t)load.jobs * (live->options.any_order ? 4 : 2);
     size_t unfinished = live->pool->unfinished;
     *state = (struct hn_backend_state){
         .room = unfinished < wanted ? wanted - unfinished : 0,
         .idle = live->returned_count == 0 && hn_live_card_idle(live) != NULL,
         .quiet = hn_live_cards_quiet(live),
+        .age_ms = load.age_ms,
     };
-    if (ticket != UINT64_MAX)
-        state->age_ms = hn_compile_pool_age_ms(live->pool, ticket, hn_now_ms());
     hn_workers_unlock(live->workers);
 }
 
@@ -667,12 +668,12 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
 {
     struct hn_workers *workers = live->workers;
     double now = hn_now_ms();
-    struct hn_compile_load load = hn_compile_pool_load(live->pool, now);
+    struct hn_compile_load load = hn_compile_pool_load(live->pool, NULL);
     *usage = (struct hn_usage){
         .under_way = load.own,
         .compiled = live->pool->pending - live->pool->unfinished,
         .longest_s = load.longest_ms / 1e3,
-        .cores_busy = load.busy > 0 && load.busy >= hn_compile_pool_jobs(live->pool),
+        .cores_busy = load.busy > 0 && load.busy >= load.jobs,
         .compile_cpu_s = live->pool->cpu_ms / 1e3,
         .compile_wall_s = hn_meter_total_ms(&live->pool->meter, now) / 1e3,
         .gpu_busy_s = hn_meter_total_ms(&workers->on_cards, now) / 1e3,

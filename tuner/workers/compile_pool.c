@@ -415,39 +415,24 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool)
     free(pool);
 }
 
-int hn_compile_pool_jobs(const struct hn_compile_pool *pool)
+struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, const uint64_t *id)
 {
-    int count = 0;
-    for (int i = 0; i < pool->workers->count; i++)
-        count += is_usable(&pool->workers->items[i]);
-    return count > 0 ? count : 1;
-}
-
-struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, double now_ms)
-{
-    struct hn_compile_load load = {0};
+    struct hn_compile_load load = {.jobs = 0};
+    double now_ms = hn_now_ms();
     for (int i = 0; i < pool->workers->count; i++) {
         const struct hn_compile_worker *worker = &pool->workers->items[i];
-        if (worker->job == NULL)
-            continue;
-        load.busy++;
-        if (hn_job_want(worker->job, pool, NULL) == NULL)
+        double past_ms = now_ms - worker->started_ms;
+        load.jobs += is_usable(worker);
+        load.busy += worker->job != NULL;
+        if (worker->job == NULL || hn_job_want(worker->job, pool, NULL) == NULL)
             continue;
         load.own++;
-        load.longest_ms = fmax(load.longest_ms, now_ms - worker->started_ms);
+        load.longest_ms = fmax(load.longest_ms, past_ms);
+        if (id != NULL && worker->ready && hn_job_want(worker->job, pool, id) != NULL)
+            load.age_ms = past_ms;
     }
+    load.jobs = load.jobs > 0 ? load.jobs : 1;
     return load;
-}
-
-double hn_compile_pool_age_ms(const struct hn_compile_pool *pool, uint64_t id, double now_ms)
-{
-    double age_ms = 0;
-    for (int i = 0; i < pool->workers->count; i++) {
-        const struct hn_compile_worker *worker = &pool->workers->items[i];
-        if (worker->ready && worker->job != NULL && hn_job_want(worker->job, pool, &id) != NULL)
-            age_ms = now_ms - worker->started_ms;
-    }
-    return age_ms;
 }
 
 enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_source *source,

@@ -114,18 +114,15 @@ bool hn_compile_pool_take(struct hn_compile_pool *pool, const uint64_t *wanted, 
 bool hn_compile_pool_wait(struct hn_compile_pool *pool, const uint64_t *wanted, uint64_t *id, struct hn_image *image,
                           struct hn_error *err);
 
-/* As many as can be started now, 1 at least. */
-int hn_compile_pool_jobs(const struct hn_compile_pool *pool);
-/* The workers' load: those of the pool's own, how long the oldest of these has been compiled for, and how many compile for
- * whomever. */
 struct hn_compile_load {
-    int own;
-    int busy;
-    double longest_ms;
+    int jobs; /* workers that can be started now, 1 at least */
+    int busy; /* that compile for whomever */
+    int own;  /* for this client */
+    double longest_ms; /* that the oldest of its jobs has been compiled for */
+    double age_ms;     /* that what is wanted under the number has been; 0: no worker is at it */
 };
-struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, double now_ms);
-/* For how long a worker has been at what is wanted under a number; 0: none is. */
-double hn_compile_pool_age_ms(const struct hn_compile_pool *pool, uint64_t id, double now_ms);
+/* The workers' load. id NULL: no number is asked about. */
+struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, const uint64_t *id);
 
 /* Descriptors to poll: writes at most two a worker to fds, and returns the count; of NULL, how many there may ever be. */
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds);
