@@ -98,6 +98,11 @@ void *hn_blocks_take(struct hn_blocks *blocks, size_t size)
     return taken;
 }
 
+void *hn_need_block(struct hn_blocks *blocks, size_t count, size_t size)
+{
+    return hn_needed(hn_blocks_take(blocks, count * size + 1));
+}
+
 void hn_blocks_finish(struct hn_blocks *blocks)
 {
     while (blocks->last != NULL) {

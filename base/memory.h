@@ -39,6 +39,8 @@ struct hn_blocks {
 
 /* Zeroed, aligned for anything; NULL when out of memory. */
 void *hn_blocks_take(struct hn_blocks *blocks, size_t size);
+/* The same of so many items, for the tuner and the bench. */
+void *hn_need_block(struct hn_blocks *blocks, size_t count, size_t size);
 void hn_blocks_finish(struct hn_blocks *blocks);
 
 #endif

@@ -177,19 +177,11 @@ static double decode_narrow(int bits, struct narrow_format format)
 void hn_element_encode(double real, enum hn_element element, void *bytes)
 {
     float single = (float)real;
-    int narrow = 0;
-    switch (element) {
-    case HN_FLOAT64:
-        memcpy(bytes, &real, sizeof real);
-        break;
-    case HN_FLOAT32:
-        memcpy(bytes, &single, sizeof single);
-        break;
-    default:
-        narrow = encode_narrow(real, format_of(element));
-        memcpy(bytes, &narrow, hn_element_size(element)); /* little endian */
-        break;
-    }
+    int narrow = hn_element_is_narrow(element) ? encode_narrow(real, format_of(element)) : 0;
+    const void *from = element == HN_FLOAT64   ? (const void *)&real
+                       : element == HN_FLOAT32 ? (const void *)&single
+                                               : &narrow;
+    memcpy(bytes, from, hn_element_size(element)); /* little endian */
 }
 
 double hn_element_decode(const void *bytes, enum hn_element element)

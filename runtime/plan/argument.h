@@ -181,8 +181,6 @@ struct hn_tensor_map {
 /* NULL when the lists fit one another, or what is to be otherwise. */
 const char *hn_tensor_map_check(const struct hn_tensor_map *map);
 
-
-
 /* Arguments of kernels, and what the buffers among them hold. */
 
 /* X(identifier, name): what a kernel does with a buffer. */

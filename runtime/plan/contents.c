@@ -368,33 +368,37 @@ enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
     return status;
 }
 
-static enum hn_status add_file(const struct hn_plan *plan, char **name,
-                               const struct hn_value *values, struct hn_plan_files *files,
-                               struct hn_error *err)
+static void add_file(const struct hn_plan *plan, char **name, const struct hn_value *values,
+                     struct hn_plan_files *files, struct hn_error *err)
 {
-    struct hn_plan_file *items = realloc(files->items, (files->count + 1) * sizeof *items);
-    if (items == NULL)
-        return hn_fail_memory(err);
-    files->items = items;
-    items[files->count] = (struct hn_plan_file){name, NULL};
-    return hn_plan_data_path(plan, *name, values, &items[files->count++].path, err);
+    if (hn_failed(err) || *name == NULL)
+        return;
+    struct hn_plan_file *file = &files->items[files->count++];
+    file->name = name;
+    hn_plan_data_path(plan, *name, values, &file->path, err);
 }
 
 enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bindings *problem,
                                   struct hn_plan_files *files, struct hn_error *err)
 {
+    const struct hn_reference *reference = &plan->reference;
     struct hn_value *values = NULL;
-    *files = (struct hn_plan_files){NULL, 0};
-    enum hn_status status = hn_plan_values(plan, problem, &plan->defaults, &values, err);
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
-        if (plan->arguments[i].fill.file != NULL)
-            status = add_file(plan, &plan->arguments[i].fill.file, values, files, err);
-    for (size_t i = 0; i < plan->reference.file_count && status == HN_OK; i++)
-        status = add_file(plan, &plan->reference.files[i].file, values, files, err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *files = (struct hn_plan_files){
+        calloc(plan->argument_count + reference->file_count + 1, sizeof *files->items), 0};
+    if (files->items == NULL)
+        hn_fail_memory(err);
+    else
+        hn_plan_values(plan, problem, &plan->defaults, &values, err);
+    for (size_t i = 0; i < plan->argument_count; i++)
+        add_file(plan, &plan->arguments[i].fill.file, values, files, err);
+    for (size_t i = 0; i < reference->file_count; i++)
+        add_file(plan, &reference->files[i].file, values, files, err);
     free(values);
-    if (status != HN_OK)
+    if (hn_failed(err))
         hn_plan_files_finish(files);
-    return status;
+    return err->status;
 }
 
 void hn_plan_files_finish(struct hn_plan_files *files)

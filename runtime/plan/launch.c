@@ -106,8 +106,8 @@ static void evaluate_dimensions(const struct hn_value *values,
     }
 }
 
-void hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
-                             struct hn_launch_step *launch, struct hn_error *err)
+static void evaluate_step(const struct hn_step *step, const struct hn_value *values,
+                          struct hn_launch_step *launch, struct hn_error *err)
 {
     const struct hn_geometry *geometry = &step->geometry;
     *launch = (struct hn_launch_step){.step = step, .carveout = HN_NO_CARVEOUT};
@@ -122,6 +122,240 @@ void hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *
         hn_l2_window_evaluate(&geometry->window, values, &launch->window, err);
 }
 
+const char *const hn_order_names[HN_ORDER_COUNT] = {
+    [HN_DEPTH_FIRST] = "depth_first",
+    [HN_BREADTH_FIRST] = "breadth_first",
+};
+const char *const hn_host_memory_names[HN_HOST_MEMORY_COUNT] = {
+    [HN_HOST_PAGEABLE] = "pageable", [HN_HOST_REGISTERED] = "registered",
+    [HN_HOST_PINNED] = "pinned",     [HN_HOST_WRITE_COMBINED] = "write_combined",
+    [HN_HOST_MAPPED] = "mapped",     [HN_HOST_MANAGED] = "managed",
+};
+const char *const hn_pipeline_keys[HN_PIPELINE_FIELD_COUNT] = {
+#define X(identifier, key) [identifier] = key,
+    HN_PIPELINE_FIELDS(X)
+#undef X
+};
+const char *const hn_chunk_names[HN_CHUNK_NAMES] = {
+    [HN_CHUNK_BEGIN] = "chunk_begin",
+    [HN_CHUNK_COUNT] = "chunk_count",
+    [HN_CHUNK_INDEX] = "chunk_index",
+};
+
+static void destroy_flow(struct hn_flow *flow)
+{
+    if (flow == NULL)
+        return;
+    for (size_t i = 0; flow->chunks != NULL && i < flow->chunk_count; i++)
+        free(flow->chunks[i].steps);
+    free(flow->chunks);
+    free(flow->copies);
+    free(flow);
+}
+
+/* A buffer that is cut has the same number of elements, or of rows, for each unit. */
+static void check_counts(const struct hn_plan *plan, const struct hn_value *values,
+                         struct hn_flow *flow, struct hn_error *err)
+{
+    for (size_t i = 0; i < plan->argument_count && flow->why[0] == '\0'; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        unsigned char parts = flow->pipeline->parts[i];
+        bool rows = argument->shape.height != NULL;
+        int64_t count = 0;
+        if ((parts & HN_PART_CUT) == 0)
+            continue;
+        hn_evaluate_integer(values, rows ? argument->shape.height : argument->count, &count, err);
+        if (hn_failed(err) || count % hn_flow_units(flow, i) == 0)
+            continue;
+        snprintf(flow->why, sizeof flow->why,
+                 "the %lld %s of '%.60s' can not be cut into %lld equal units ('over'%s",
+                 (long long)count, rows ? "rows" : "elements", argument->name,
+                 (long long)hn_flow_units(flow, i),
+                 (parts & HN_PART_PADDED) != 0   ? " and 'padding')"
+                 : (parts & HN_PART_UPLOAD) != 0 ? "); an input with a border is 'padded'"
+                                                 : ")");
+    }
+}
+
+static void evaluate_fields(const struct hn_plan *plan, const struct hn_value *values,
+                            bool sequential, struct hn_flow *flow, int64_t *granule,
+                            struct hn_error *err)
+{
+    struct hn_expression *const *fields = flow->pipeline->fields;
+    int64_t chunks = 1, streams = 1;
+    int order = HN_DEPTH_FIRST, memory = HN_HOST_PINNED;
+    const struct {
+        enum hn_pipeline_field field;
+        int64_t *to, least, most;
+    } numbers[] = {
+        {HN_PIPELINE_OVER, &flow->over, 1, INT64_MAX / 2},
+        {HN_PIPELINE_GRANULE, granule, 1, INT64_MAX / 2},
+        {HN_PIPELINE_HALO, &flow->halo, 0, INT64_MAX / 2},
+        {HN_PIPELINE_PADDING, &flow->padding, 0, INT64_MAX / 4},
+        {HN_PIPELINE_PIECES, &flow->pieces, 1, 1 << 20},
+        {HN_PIPELINE_CHUNKS, &chunks, 1, HN_MAX_CHUNKS},
+        {HN_PIPELINE_STREAMS, &streams, 1, HN_MAX_STREAMS},
+    };
+    size_t count = sizeof numbers / sizeof *numbers;
+    flow->pieces = 1;
+    for (size_t i = 0; i < (sequential ? count - 2 : count); i++)
+        hn_evaluate_integer(values, fields[numbers[i].field], numbers[i].to, err);
+    hn_evaluate_word(values, fields[HN_PIPELINE_ORDER], hn_order_names, HN_ORDER_COUNT,
+                     "an order of the pipeline: depth_first or breadth_first", &order, err);
+    hn_evaluate_word(values, fields[HN_PIPELINE_HOST_MEMORY], hn_host_memory_names,
+                     HN_HOST_MEMORY_COUNT,
+                     "a host_memory of the pipeline: pageable, registered, pinned, "
+                     "write_combined, mapped or managed",
+                     &memory, err);
+    if (hn_failed(err))
+        return;
+    flow->order = (enum hn_order)order;
+    flow->host_memory = (enum hn_host_memory)memory;
+    for (size_t i = 0; i < count; i++) {
+        int64_t found = *numbers[i].to;
+        if (found >= numbers[i].least && found <= numbers[i].most)
+            continue;
+        snprintf(flow->why, sizeof flow->why,
+                 "the pipeline has a '%s' of %lld; expected %lld to %lld",
+                 hn_pipeline_keys[numbers[i].field], (long long)found, (long long)numbers[i].least,
+                 (long long)numbers[i].most);
+        return;
+    }
+    /* Streams without chunks make no difference and are not told apart. */
+    flow->streams = (size_t)(streams < chunks ? streams : chunks);
+    if (flow->streams == 1)
+        flow->order = HN_DEPTH_FIRST;
+    flow->chunk_count = (size_t)chunks;
+    check_counts(plan, values, flow, err);
+}
+
+/* A buffer that is not cut is copied once or not at all. */
+static void check_copies(const struct hn_plan *plan, struct hn_flow *flow)
+{
+    for (size_t i = 0; flow->chunk_count > 1 && i < flow->pipeline->copy_count; i++) {
+        const struct hn_copy_step *copy = &flow->pipeline->copies[i];
+        for (size_t j = 0; flow->copies[i] && j < copy->argument_count; j++)
+            if ((flow->pipeline->parts[copy->arguments[j]] & HN_PART_CUT) == 0)
+                snprintf(flow->why, sizeof flow->why,
+                         "a step copies all of '%.60s' for each of %zu chunks; list it under 'cut'",
+                         plan->arguments[copy->arguments[j]].name, flow->chunk_count);
+    }
+}
+
+/* Granules are dealt out so that chunks differ by one at most. */
+static void cut(struct hn_flow *flow, int64_t granule)
+{
+    int64_t granules = (flow->over - 1) / granule + 1, count = (int64_t)flow->chunk_count;
+    int64_t each = granules / count, more = granules % count, begin = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t end = begin + (each + (i < more)) * granule;
+        if (i == count - 1)
+            end = flow->over;
+        flow->chunks[i].begin = begin;
+        flow->chunks[i].count = end - begin;
+        begin = end;
+    }
+}
+
+static void make_chunks(const struct hn_plan *plan, struct hn_value *values, int64_t granule,
+                        const struct hn_launch_step *steps, size_t step_count, struct hn_flow *flow,
+                        struct hn_error *err)
+{
+    flow->chunks = calloc(flow->chunk_count, sizeof *flow->chunks);
+    if (flow->chunks == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
+    cut(flow, granule);
+    for (size_t c = 0; c < flow->chunk_count && !hn_failed(err); c++) {
+        struct hn_chunk *chunk = &flow->chunks[c];
+        hn_plan_set_chunk(plan, values, chunk->begin, chunk->count, (int64_t)c);
+        chunk->steps = calloc(step_count + 1, sizeof *chunk->steps);
+        if (chunk->steps == NULL)
+            hn_fail_memory(err);
+        for (size_t s = 0; s < step_count && !hn_failed(err); s++)
+            evaluate_step(steps[s].step, values, &chunk->steps[s], err);
+    }
+    hn_plan_set_chunk(plan, values, 0, flow->over, 0);
+}
+
+static struct hn_flow *make_flow(const struct hn_plan *plan, struct hn_value *values,
+                                 bool sequential, const struct hn_launch_step *steps,
+                                 size_t step_count, struct hn_error *err)
+{
+    const struct hn_pipeline *pipeline = plan->pipeline;
+    int64_t granule = 1;
+    struct hn_flow *flow = calloc(1, sizeof *flow);
+    if (flow != NULL)
+        flow->copies = calloc(pipeline->copy_count + 1, sizeof *flow->copies);
+    if (flow == NULL || flow->copies == NULL) {
+        hn_fail_memory(err);
+        return flow;
+    }
+    flow->pipeline = pipeline;
+    evaluate_fields(plan, values, sequential, flow, &granule, err);
+    for (size_t i = 0; i < pipeline->copy_count; i++) {
+        flow->copies[i] = true;
+        hn_evaluate_truth(values, pipeline->copies[i].condition, &flow->copies[i], err);
+    }
+    if (hn_failed(err))
+        return flow;
+    int64_t granules = flow->why[0] == '\0' ? (flow->over - 1) / granule + 1 : 0;
+    if (flow->why[0] == '\0' && (int64_t)flow->chunk_count > granules)
+        snprintf(flow->why, sizeof flow->why,
+                 "%zu chunks of an extent of %lld, which has %lld granule%s of %lld",
+                 flow->chunk_count, (long long)flow->over, (long long)granules,
+                 granules == 1 ? "" : "s", (long long)granule);
+    if (flow->why[0] == '\0')
+        check_copies(plan, flow);
+    if (flow->why[0] == '\0')
+        make_chunks(plan, values, granule, steps, step_count, flow, err);
+    else
+        flow->chunk_count = 0;
+    return flow;
+}
+
+static int64_t upload_end(const struct hn_flow *flow, size_t chunk)
+{
+    int64_t end = flow->chunks[chunk].begin + flow->chunks[chunk].count;
+    return flow->halo < flow->over - end ? end + flow->halo : flow->over;
+}
+
+static int64_t padding_of(const struct hn_flow *flow, size_t argument)
+{
+    return (flow->pipeline->parts[argument] & HN_PART_PADDED) != 0 ? flow->padding : 0;
+}
+
+int64_t hn_flow_units(const struct hn_flow *flow, size_t argument)
+{
+    return flow->over + padding_of(flow, argument);
+}
+
+void hn_flow_upload_range(const struct hn_flow *flow, size_t argument, size_t chunk, int64_t *from,
+                          int64_t *to)
+{
+    int64_t padding = padding_of(flow, argument);
+    *from = chunk == 0 ? 0 : upload_end(flow, chunk - 1) + padding;
+    *to = upload_end(flow, chunk) + padding;
+}
+
+bool hn_flow_shares_uploads(const struct hn_flow *flow)
+{
+    return (flow->halo > 0 || flow->padding > 0) && flow->streams > 1;
+}
+
+bool hn_flow_needs_upload(const struct hn_flow *flow, size_t chunk, size_t earlier)
+{
+    return upload_end(flow, earlier) + flow->padding > flow->chunks[chunk].begin - flow->halo;
+}
+
+void hn_flow_describe(const struct hn_flow *flow, char *text, size_t size)
+{
+    snprintf(text, size, "%zu chunk%s in %zu stream%s, %s, %s", flow->chunk_count,
+             flow->chunk_count == 1 ? "" : "s", flow->streams, flow->streams == 1 ? "" : "s",
+             hn_order_names[flow->order], hn_host_memory_names[flow->host_memory]);
+}
+
 static void make_steps(const struct hn_plan *plan, const struct hn_value *values,
                        struct hn_launch *launch, struct hn_error *err)
 {
@@ -132,8 +366,7 @@ static void make_steps(const struct hn_plan *plan, const struct hn_value *values
         bool applies = false;
         hn_expression_holds(plan->steps[i].condition, values, &applies, err);
         if (applies)
-            hn_launch_evaluate_step(&plan->steps[i], values, &launch->steps[launch->step_count++],
-                                    err);
+            evaluate_step(&plan->steps[i], values, &launch->steps[launch->step_count++], err);
     }
 }
 
@@ -182,8 +415,7 @@ static void make_from(const struct hn_plan *plan, struct hn_value *values, bool 
     make_steps(plan, values, launch, err);
     make_tensors(plan, values, launch, err);
     if (plan->pipeline != NULL && !hn_failed(err))
-        launch->flow =
-            hn_flow_make(plan, values, sequential, launch->steps, launch->step_count, err);
+        launch->flow = make_flow(plan, values, sequential, launch->steps, launch->step_count, err);
     if (hn_failed(err))
         hn_launch_finish(launch);
 }
@@ -197,7 +429,7 @@ enum hn_status hn_launch_make_as(const struct hn_plan *plan, const struct hn_bin
     err = hn_error_begin(err, &own);
     *launch = (struct hn_launch){.steps = NULL};
     if (hn_plan_values(plan, problem, point, &values, err) == HN_OK && clusters > 0)
-        hn_plan_set_clusters(plan, values, clusters);
+        values[hn_plan_slot_count(plan)] = hn_integer(clusters);
     make_from(plan, values, sequential, launch, err);
     free(values);
     return err->status;
@@ -260,7 +492,7 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
 
 void hn_launch_finish(struct hn_launch *launch)
 {
-    hn_flow_destroy(launch->flow);
+    destroy_flow(launch->flow);
     free(launch->tensors);
     free(launch->steps);
     *launch = (struct hn_launch){.steps = NULL};
@@ -275,7 +507,7 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
     struct hn_error own;
     err = hn_error_begin(err, &own);
     if (hn_plan_values(plan, problem, point, &values, err) == HN_OK)
-        hn_launch_evaluate_step(step, values, launch, err);
+        evaluate_step(step, values, launch, err);
     free(values);
     return err->status;
 }
@@ -433,7 +665,7 @@ void hn_launch_fit_clusters(const struct hn_plan *plan, const struct hn_device *
     struct hn_error reason;
     hn_error_init(&reason);
     record->active_clusters = (int)clusters;
-    hn_plan_set_clusters(plan, values, clusters);
+    values[hn_plan_slot_count(plan)] = hn_integer(clusters);
     evaluate_dimensions(values, step->step->geometry.grid, step->grid, &reason);
     if (hn_failed(&reason))
         hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
@@ -509,31 +741,30 @@ void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_binding
 
 /* A metric sees those before it by their slots. One without a value for this variant is NaN; where
  * it is the objective, the variant can not be compared. */
-static enum hn_status evaluate_metrics(const struct hn_plan *plan, struct hn_value *values,
-                                       size_t first_slot, struct hn_record *record,
-                                       struct hn_error *err)
+static void evaluate_metrics(const struct hn_plan *plan, struct hn_value *values, size_t first_slot,
+                             struct hn_record *record, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->metric_count && status == HN_OK; i++) {
+    for (size_t i = 0; i < plan->metric_count && !hn_failed(err); i++) {
         const struct hn_metric *metric = &plan->metrics[i];
         struct hn_value *value = &values[first_slot + i];
         struct hn_error reason;
         double number = 0;
-        status = hn_expression_number(metric->expression, values, &number, &reason);
-        if (status == HN_OK)
-            status = hn_expression_evaluate(metric->expression, values, value, &reason);
-        if (status == HN_EVALUE)
+        hn_error_init(&reason);
+        hn_evaluate_number(values, metric->expression, &number, &reason);
+        if (!hn_failed(&reason))
+            hn_expression_evaluate(metric->expression, values, value, &reason);
+        if (reason.status == HN_EVALUE)
             *value = hn_real((double)NAN);
-        else if (status != HN_OK)
-            return hn_fail(err, status, "metric %s: %.3000s", metric->name, reason.message);
-        if (status == HN_EVALUE && plan->objective != NULL &&
+        if (reason.status == HN_EVALUE && plan->objective != NULL &&
             strcmp(plan->objective, metric->name) == 0)
             hn_record_fail(record, HN_OUTCOME_SKIPPED,
                            "the objective has no value: metric %s: %.3000s", metric->name,
                            reason.message);
-        status = hn_bindings_set(&record->metrics, metric->name, value, err);
+        if (hn_failed(&reason) && reason.status != HN_EVALUE)
+            hn_fail(err, reason.status, "metric %s: %.3000s", metric->name, reason.message);
+        else
+            hn_bindings_set(&record->metrics, metric->name, value, err);
     }
-    return status;
 }
 
 bool hn_plan_weighs(const struct hn_plan *plan, enum hn_front_by *by)
@@ -568,9 +799,10 @@ enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_b
                                    struct hn_record *record, struct hn_error *err)
 {
     struct hn_value *values = NULL;
-    enum hn_status status = hn_plan_values(plan, problem, &record->point, &values, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    if (hn_plan_values(plan, problem, &record->point, &values, err) != HN_OK)
+        return err->status;
     size_t slot = hn_plan_slot_count(plan);
     values[slot++] = hn_real(record->timing.median_us);
     for (size_t i = 0; i < plan->argument_count; i++) {
@@ -579,7 +811,7 @@ enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_b
         const struct hn_value *mean = hn_bindings_get(&record->metrics, plan->arguments[i].name);
         values[slot++] = hn_real(mean != NULL ? hn_value_number(mean) : (double)NAN);
     }
-    status = evaluate_metrics(plan, values, slot, record, err);
+    evaluate_metrics(plan, values, slot, record, err);
     free(values);
-    return status == HN_OK ? set_objective(plan, record, err) : status;
+    return hn_failed(err) ? err->status : set_objective(plan, record, err);
 }

@@ -45,10 +45,6 @@ struct hn_launch_step {
 /* Whether its blocks are launched in clusters of more than one. */
 bool hn_launch_step_has_clusters(const struct hn_launch_step *step);
 
-/* A step for these values of the plan's names. Sticky. */
-void hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
-                             struct hn_launch_step *launch, struct hn_error *err);
-
 /* A tensor map with all expressions evaluated. */
 struct hn_tensor {
     size_t argument;   /* of the plan */
@@ -107,13 +103,6 @@ struct hn_flow {
     bool *copies; /* one a step that copies: whether it does */
     char why[256]; /* why it can not be: then there are no chunks; "" */
 };
-
-/* values: of the plan's names for the point, whose chunk names it changes and sets back. sequential: one chunk in one
- * stream. steps: of the whole extent. The flow is the caller's also after a failure. HN_EVALUE: an order or kind of host memory
- * that does not exist. Sticky. */
-struct hn_flow *hn_flow_make(const struct hn_plan *plan, struct hn_value *values, bool sequential,
-                             const struct hn_launch_step *steps, size_t step_count, struct hn_error *err);
-void hn_flow_destroy(struct hn_flow *flow);
 
 /* Units of an argument that is cut: `over`, and the padding where it has one. */
 int64_t hn_flow_units(const struct hn_flow *flow, size_t argument);

@@ -202,15 +202,12 @@ static enum hn_status check_text(const struct hn_option *option, struct hn_error
     return status;
 }
 
-enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err)
+enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *err)
 {
-    option->text = strdup(text);
-    if (option->text == NULL)
-        return hn_fail_memory(err);
     const char *at = option->text;
     for (at += strcspn(at, "{}"); *at != '\0'; at += strcspn(at, "{}")) {
         if (*at == '}')
-            return hn_fail(err, HN_ECONFIG, "'}' without its '{' in option '%s'", text);
+            return hn_fail(err, HN_ECONFIG, "'}' without its '{' in option '%s'", option->text);
         const char *end = at;
         enum hn_status status = add_hole(option, at, &end, err);
         if (status != HN_OK)
@@ -544,11 +541,6 @@ bool hn_plan_asks_clusters(const struct hn_plan *plan, const struct hn_step *ste
     return asks;
 }
 
-void hn_plan_set_clusters(const struct hn_plan *plan, struct hn_value *values, int64_t clusters)
-{
-    values[hn_plan_slot_count(plan)] = hn_integer(clusters);
-}
-
 static void evaluate_extent(const struct hn_plan *plan, struct hn_value *values,
                             struct hn_error *err)
 {
@@ -579,7 +571,7 @@ enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindin
         else
             hn_fail(err, HN_ECONFIG, "'%s' has no value", plan->names[i]);
     }
-    hn_plan_set_clusters(plan, made, many_clusters);
+    made[hn_plan_slot_count(plan)] = hn_integer(many_clusters);
     evaluate_pitches(plan, made, err);
     evaluate_extent(plan, made, err);
     if (hn_failed(err))

@@ -44,8 +44,6 @@ struct hn_window_plan {
     struct hn_expression *parts[HN_WINDOW_PARTS];
 };
 
-
-
 /* Launch geometry and attributes; unused dimensions are NULL (1), and so may be all of `cluster`. */
 struct hn_geometry {
     struct hn_expression *grid[3];
@@ -75,9 +73,9 @@ struct hn_option {
     size_t hole_count;
 };
 
-/* Copies the text into the option and parses its holes. HN_ECONFIG: a brace without its partner, an expression that can
- * not be parsed, or an option that is not allowed (runtime/plan/option_list.h). The option owns all that was made so far. */
-enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err);
+/* Parses the holes of the text. HN_ECONFIG: a brace without its partner, an expression that can not be parsed, or an option
+ * that is not allowed (runtime/plan/option_list.h). The option owns all that was made so far. */
+enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *err);
 
 /* The way from host memory to host memory: which arguments are uploaded and downloaded, and how the
  * work is cut into chunks that go through several streams. docs/config.md says what it means. */
@@ -332,10 +330,9 @@ size_t hn_plan_slot_count(const struct hn_plan *plan);
 /* Which chunk expressions see; hn_plan_values has made it the whole extent. Only with a pipeline. */
 void hn_plan_set_chunk(const struct hn_plan *plan, struct hn_value *values, int64_t begin, int64_t count,
                        int64_t index);
-/* Whether the grid of a step names the clusters that run at once. */
+/* Whether the grid of a step names the clusters that run at once, whose number has the slot behind all others; hn_plan_values has
+ * made it more than any device has. */
 bool hn_plan_asks_clusters(const struct hn_plan *plan, const struct hn_step *step);
-/* How many there are; hn_plan_values has made it more than any device has. */
-void hn_plan_set_clusters(const struct hn_plan *plan, struct hn_value *values, int64_t clusters);
 /* The argument of that name, or NULL; its index is its place in plan->arguments. */
 const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
 /* Whether the `length` of an argument names one: another that is compared, of integers, without a length of its own. */

@@ -418,32 +418,19 @@ const struct hn_structure hn_pipeline_structure =
 
 /* Options, whose text has expressions. */
 
-static void read_option(struct hn_json_reader *reader, const struct hn_field *field,
-                        const json_t *json, void *member)
+static void read_holes(struct hn_json_reader *reader, void *option)
 {
-    if (hn_json_expect(reader, json_is_string(json), field->key, "a string"))
-        (void)hn_option_set_text(member, json_string_value(json), reader->err);
+    if (!hn_failed(reader->err))
+        (void)hn_option_read_holes(option, reader->err);
 }
-
-static void build_option(struct hn_builder *object, const struct hn_field *field,
-                         const void *member)
-{
-    hn_build_string(object, field->key, ((const struct hn_option *)member)->text);
-}
-
-static void free_option(void *member)
-{
-    free(((struct hn_option *)member)->text);
-}
-
-static const struct hn_field_own option_text = {read_option, build_option, free_option};
 
 static const struct hn_field option_fields[] = {
     {.key = "if", EXPRESSION(hn_option, condition)},
-    {HN_NEEDED("option"), .kind = HN_FIELD_OWN, .of = &option_text},
+    {HN_NEEDED("option"), .kind = HN_FIELD_TEXT, HN_AT(hn_option, text)},
     {HN_LIST(hn_option, holes, hole_count, hn_expression_list)},
 };
-static const struct hn_structure option_structure = HN_STRUCTURE(hn_option, option_fields, NULL);
+static const struct hn_structure option_structure =
+    HN_STRUCTURE(hn_option, option_fields, read_holes);
 
 const char *const hn_compiler_names[2] = {
     [HN_COMPILER_NVRTC] = "nvrtc",

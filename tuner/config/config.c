@@ -17,10 +17,9 @@
 static void fail_default(struct hn_config_reader *reader, size_t problem,
                          const struct hn_config_constraint *broken)
 {
-    const struct hn_config *config = reader->config;
     struct hn_text text;
     hn_text_init(&text);
-    hn_bindings_append(&text, &config->problems[problem]);
+    hn_bindings_append(&text, &reader->config->problems[problem]);
     hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
                    "the default point is not valid%s%s: constraint '%s' (%s) does not hold",
                    text.length == 0 ? "" : " for problem ", text.length == 0 ? "" : text.data,
@@ -31,15 +30,14 @@ static void fail_default(struct hn_config_reader *reader, size_t problem,
 /* Complete defaults are tested against the constraints, for which no space has to be built. */
 static void take_defaults(struct hn_config_reader *reader)
 {
-    struct hn_config *config = reader->config;
-    for (size_t i = 0; i < config->problem_count; i++) {
+    for (size_t i = 0; i < reader->config->problem_count; i++) {
         const struct hn_config_constraint *broken =
-            hn_config_find_broken(config, i, &config->defaults, reader->err);
+            hn_config_find_broken(reader->config, i, &reader->config->defaults, reader->err);
         if (broken != NULL)
             fail_default(reader, i, broken);
     }
     if (!hn_failed(reader->err))
-        hn_bindings_copy(&config->plan->defaults, &config->defaults, reader->err);
+        hn_bindings_copy(&reader->config->plan->defaults, &reader->config->defaults, reader->err);
 }
 
 static bool has_choices(const struct hn_bindings *point, const struct hn_bindings *choices)
@@ -68,27 +66,22 @@ static void find_default(struct hn_config_reader *reader, size_t problem, struct
 /* Partial defaults are completed by the first valid point that has them. */
 static void complete_defaults(struct hn_config_reader *reader)
 {
-    struct hn_config *config = reader->config;
-    size_t count = config->defaults.count > 0 ? config->problem_count : 1;
+    size_t count = reader->config->defaults.count > 0 ? reader->config->problem_count : 1;
     for (size_t i = 0; i < count && !hn_failed(reader->err); i++) {
         struct hn_bindings point;
         hn_bindings_init(&point);
-        find_default(reader, i, i == 0 ? &config->plan->defaults : &point);
+        find_default(reader, i, i == 0 ? &reader->config->plan->defaults : &point);
         hn_bindings_finish(&point);
     }
 }
 
 /* The default point with what another says of it. */
-static struct hn_bindings complete(struct hn_config_reader *reader, const struct hn_bindings *part)
+static struct hn_bindings complete(const struct hn_config *config, const struct hn_bindings *part)
 {
-    struct hn_bindings whole;
-    hn_bindings_copy(&whole, &reader->config->plan->defaults, reader->err);
-    hn_bindings_merge(&whole, part, reader->err);
-    return whole;
+    return hn_need_bindings(&config->plan->defaults, part);
 }
 
-/* It says nothing of points, and is right for each problem that it is for, if not worth a search.
- */
+/* It says nothing of points, and is right for each problem that it is for. */
 static void check_other_default(struct hn_config_reader *reader, struct hn_default *other)
 {
     const struct hn_config *config = reader->config;
@@ -101,7 +94,7 @@ static void check_other_default(struct hn_config_reader *reader, struct hn_defau
                        "'%s' is a parameter; expected an expression of problem values, since it "
                        "says which problems the point is for",
                        parameter);
-    struct hn_bindings whole = complete(reader, &other->point);
+    struct hn_bindings whole = complete(config, &other->point);
     hn_bindings_finish(&other->point);
     other->point = whole;
     for (size_t i = 0; i < config->problem_count; i++) {
@@ -124,7 +117,7 @@ static void check_ladder_entry(struct hn_config_reader *reader, const struct hn_
     const struct hn_config_constraint *broken = NULL;
     if (hn_failed(reader->err))
         return;
-    struct hn_bindings point = complete(reader, entry);
+    struct hn_bindings point = complete(config, entry);
     for (size_t i = 0; i < config->problem_count && (i == 0 || broken != NULL); i++)
         broken = hn_config_find_broken(config, i, &point, reader->err);
     if (broken != NULL)
@@ -196,8 +189,7 @@ static bool try_condition(const struct trial *trial, const struct hn_expression 
     return holds;
 }
 
-/* The values that expressions may have, by their keys; one without a row has only to have a value.
- */
+/* The values that expressions may have, by their keys; without a row it is any. */
 static const struct bounds {
     const char *key;
     bool real;
@@ -279,13 +271,12 @@ static const struct hn_yaml *fill_node(const struct hn_config_reader *reader, co
 static void check_fill(struct hn_config_reader *reader, const struct hn_argument *argument,
                        const struct hn_value *values, const char *where)
 {
-    const struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = fill_node(reader, argument->name);
     const struct hn_fill *fill = &argument->fill;
     struct hn_recipe recipe;
     struct hn_error reason = {0};
-    enum hn_status status =
-        hn_recipe_make(plan, (size_t)(argument - plan->arguments), values, &recipe, &reason);
+    enum hn_status status = hn_recipe_make(
+        reader->plan, (size_t)(argument - reader->plan->arguments), values, &recipe, &reason);
     bool evaluated =
         status != HN_ECONFIG && (fill->expressions[0] != NULL || fill->expressions[1] != NULL);
     if (status != HN_OK)
@@ -395,11 +386,10 @@ static void check_reference_use(void *context, struct hn_expression *expression,
 
 static void check_reference(struct hn_config_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
-    struct hn_step *step = &plan->reference.step;
+    struct hn_step *step = &reader->plan->reference.step;
     hn_expressions_walk(&hn_step_structure, step, check_reference_use, reader);
     for (size_t i = 0; i < step->argument_count; i++)
-        check_reference_use(reader, plan->arguments[step->arguments[i]].value, NULL, 0);
+        check_reference_use(reader, reader->plan->arguments[step->arguments[i]].value, NULL, 0);
 }
 
 /* One program is compiled for a point, and may serve all problems. */
@@ -439,28 +429,27 @@ static void check_energy(struct hn_config_reader *reader)
  * launches at it. */
 static void check_all(struct hn_config_reader *reader)
 {
-    const struct hn_config *config = reader->config;
-    bool has_template = config->plan->template_path != NULL;
+    bool has_template = reader->config->plan->template_path != NULL;
     const struct hn_expression *failed = NULL;
     struct hn_error reason = {0};
     if (!hn_failed(reader->err))
-        hn_plan_bind(config->plan, &failed, &reason);
+        hn_plan_bind(reader->config->plan, &failed, &reason);
     hn_config_take_in(reader, failed == NULL ? reader->root : hn_config_place(reader, failed),
                       failed == NULL ? "" : hn_expression_text(failed), &reason);
     check_freeze(reader);
-    if (config->defaults.count == config->parameter_count)
+    if (reader->config->defaults.count == reader->config->parameter_count)
         take_defaults(reader);
     else if (has_template)
         complete_defaults(reader);
     if (!has_template || hn_failed(reader->err))
         return;
-    for (size_t i = 0; i < config->plan->other_default_count; i++)
-        check_other_default(reader, &config->plan->other_defaults[i]);
+    for (size_t i = 0; i < reader->config->plan->other_default_count; i++)
+        check_other_default(reader, &reader->config->plan->other_defaults[i]);
     hn_config_check_pipeline(reader);
     check_energy(reader);
     check_reference(reader);
     check_ladder(reader);
-    for (size_t i = 0; i < config->problem_count; i++)
+    for (size_t i = 0; i < reader->config->problem_count; i++)
         try_problem(reader, i);
 }
 
@@ -477,8 +466,7 @@ static void take_limits(struct hn_config_reader *reader)
         if (hn_plan_has_name(config->plan, name) ||
             !hn_config_mentions(hn_expression_text(config->prior), name))
             continue;
-        int64_t found = reader->use != NULL ? hn_config_find_limit(reader, i, &reason) : 0;
-        const struct hn_value value = hn_integer(found > 0 ? found : hn_config_nominal_limit(i));
+        const struct hn_value value = hn_integer(hn_config_find_limit(reader, i, &reason));
         hn_bindings_set(&config->prior_limits, name, &value, reader->err);
     }
 }
@@ -720,6 +708,7 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
                                       .config = create(path),
                                       .use = use,
                                       .err = err};
+    reader.plan = reader.config->plan;
     read_root(&reader);
     if (!hn_failed(err))
         complete_plan(&reader);

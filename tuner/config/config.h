@@ -150,8 +150,7 @@ enum hn_status hn_config_set_reference(struct hn_config *config, const char *con
  * where there is nothing else. */
 enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err);
 /* Leaves of the space these points, promising or not, where they are valid. */
-enum hn_status hn_config_keep_points(struct hn_config *config, const struct hn_bindings *const *points, size_t count,
-                                     struct hn_error *err);
+void hn_config_keep_points(struct hn_config *config, const struct hn_bindings *const *points, size_t count);
 
 /* The space of one problem, built. HN_ENOTFOUND when it is empty. */
 enum hn_status hn_config_space(const struct hn_config *config, size_t problem, struct hn_space **space,

@@ -64,17 +64,16 @@ static bool is_declared(const struct hn_template *template, const char *name)
 
 void hn_config_read_types(struct hn_config_reader *reader)
 {
-    const struct hn_config *config = reader->config;
-    struct hn_plan *plan = config->plan;
+    struct hn_plan *plan = reader->config->plan;
     struct hn_template template;
-    for (size_t i = 0; i < config->typed_count; i++) {
-        const struct hn_argument *argument = &plan->arguments[config->typed[i].argument];
+    for (size_t i = 0; i < reader->config->typed_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[reader->config->typed[i].argument];
         if (argument->fill.kind == HN_FILL_FILE)
             hn_config_fail(
                 reader, hn_yaml_get(reader->root, "arguments"),
                 "argument '%s' has the type '%s', and contents from a file, which are of "
                 "one type; expected that one",
-                argument->name, config->typed[i].name);
+                argument->name, reader->config->typed[i].name);
     }
     /* Whether it is there is asked by others. */
     if (hn_failed(reader->err) || hn_template_load(plan->template_path, &template, NULL) != HN_OK)
@@ -172,27 +171,27 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
     *plan = NULL;
     if (config->typed_count == 0)
         return HN_OK;
-    enum hn_status status = HN_OK;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     json_t *json = hn_needed(hn_plan_to_json(config->plan));
     json_t *arguments = json_object_get(json, "arguments");
-    for (size_t i = 0; i < config->typed_count && status == HN_OK; i++) {
+    for (size_t i = 0; i < config->typed_count && !hn_failed(err); i++) {
         const struct hn_config_typed *typed = &config->typed[i];
         const struct hn_argument *argument = &config->plan->arguments[typed->argument];
         const struct hn_value *word = hn_bindings_get(problem, typed->name);
+        json_t *own_json = json_array_get(arguments, typed->argument);
         char type[HN_TYPE_SIZE];
         if (word == NULL || word->type != HN_WORD || !hn_type_of_c(word->word, type)) {
             fail_type(argument, typed->name, word, err);
-            status = HN_ECONFIG;
-            break;
+            continue;
         }
-        json_t *own = json_array_get(arguments, typed->argument);
-        json_object_set_new(own, "type", json_string(type));
-        set_compare(argument, type, own);
+        json_object_set_new(own_json, "type", json_string(type));
+        set_compare(argument, type, own_json);
     }
-    if (status == HN_OK)
-        status = hn_plan_from_json(json, plan, err);
+    if (!hn_failed(err))
+        hn_plan_from_json(json, plan, err);
     json_decref(json);
-    return status;
+    return err->status;
 }
 
 /* Arguments, textures, tensor maps and symbols: all are arguments of the plan, read by one table.
@@ -324,35 +323,21 @@ static void read_type(struct hn_config_reader *reader, const struct hn_yaml *nod
     hn_config_fail_unknown(reader, node, "element type", node->text, names, HN_ELEMENT_COUNT);
 }
 
-/* The roles of buffers; those of other arguments and of symbols themselves are not written. */
-static bool is_written(enum hn_role role, bool symbol)
-{
-    if (symbol)
-        return role == HN_ROLE_INPUT || role == HN_ROLE_INOUT || role == HN_ROLE_COUNTER;
-    return role != HN_ROLE_VALUE && role != HN_ROLE_SYMBOL && role != HN_ROLE_TEXTURE &&
-           role != HN_ROLE_TENSOR_MAP;
-}
-
 /* A symbol stays one: its role says whether kernels write to it, and that counters hold zeros. */
 static void read_role(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
 {
+    static const char *const of_symbols[] = {"input", "inout", "counter"};
+    enum { BUFFERS = HN_ROLE_METRIC - HN_ROLE_INPUT + 1 };
     struct hn_argument *argument = owner;
-    const char *names[HN_ROLE_COUNT];
-    enum hn_role roles[HN_ROLE_COUNT];
-    size_t count = 0;
-    bool symbol = argument->role == HN_ROLE_SYMBOL;
-    for (enum hn_role role = 0; role < HN_ROLE_COUNT; role++) {
-        if (!is_written(role, symbol))
-            continue;
-        names[count] = hn_role_names[role];
-        roles[count++] = role;
+    if (argument->role != HN_ROLE_SYMBOL) {
+        argument->role =
+            HN_ROLE_INPUT + (enum hn_role)hn_config_read_choice(
+                                reader, node, "role", hn_role_names + HN_ROLE_INPUT, BUFFERS);
+        return;
     }
-    enum hn_role role = roles[hn_config_read_choice(
-        reader, node, symbol ? "role of a symbol" : "role", names, count)];
-    if (!symbol)
-        argument->role = role;
-    argument->changes = symbol && role != HN_ROLE_INPUT;
-    if (symbol && role == HN_ROLE_COUNTER)
+    int role = hn_config_read_choice(reader, node, "role of a symbol", of_symbols, 3);
+    argument->changes = role > 0;
+    if (role == 2)
         argument->fill.kind = HN_FILL_CONSTANT;
 }
 
@@ -470,19 +455,18 @@ static void read_own_compare(struct hn_config_reader *reader, const struct hn_ya
 /* Where the config gives no bounds, what halves can not keep to is not asked of them. */
 static void set_defaults(struct hn_config_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
-    set_default(reader, HN_FLOAT32, &plan->compare);
-    for (size_t i = 0; i < plan->argument_count && !hn_failed(reader->err); i++) {
-        struct hn_argument *argument = &plan->arguments[i];
+    set_default(reader, HN_FLOAT32, &reader->plan->compare);
+    for (size_t i = 0; i < reader->plan->argument_count && !hn_failed(reader->err); i++) {
+        struct hn_argument *argument = &reader->plan->arguments[i];
         if (!hn_argument_is_compared(argument) || argument->compare != NULL ||
             (default_relative_bound(argument->element) == default_relative &&
              !is_typed(reader->config, i)))
             continue;
         argument->compare = hn_need(1, sizeof *argument->compare);
-        argument->compare->partial = plan->compare.partial;
-        argument->compare->mismatch_share = plan->compare.mismatch_share;
-        if (plan->compare.mismatches != NULL)
-            hn_expression_copy(plan->compare.mismatches, &argument->compare->mismatches,
+        argument->compare->partial = reader->plan->compare.partial;
+        argument->compare->mismatch_share = reader->plan->compare.mismatch_share;
+        if (reader->plan->compare.mismatches != NULL)
+            hn_expression_copy(reader->plan->compare.mismatches, &argument->compare->mismatches,
                                reader->err);
         set_default(reader, argument->element, argument->compare);
     }
@@ -586,9 +570,8 @@ static const struct source *begin(struct hn_config_reader *reader, const struct 
 /* That no argument before the last one has its name. */
 static void check_unique(struct hn_config_reader *reader, const struct hn_yaml *item)
 {
-    const struct hn_plan *plan = reader->config->plan;
-    const struct hn_argument *last = &plan->arguments[plan->argument_count - 1];
-    if (!hn_failed(reader->err) && hn_plan_find_argument(plan, last->name) != last)
+    const struct hn_argument *last = &reader->plan->arguments[reader->plan->argument_count - 1];
+    if (!hn_failed(reader->err) && hn_plan_find_argument(reader->plan, last->name) != last)
         hn_config_fail(reader, hn_yaml_get(item, "name"), "%s '%s' is there twice",
                        last->role == HN_ROLE_SYMBOL ? "symbol or argument" : "argument",
                        last->name);
@@ -691,9 +674,8 @@ static void find_source(struct hn_config_reader *reader, const struct hn_yaml *i
 /* The kernel is judged by what it writes. */
 static void check_results(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    const struct hn_plan *plan = reader->config->plan;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (hn_argument_is_compared(&plan->arguments[i]))
+    for (size_t i = 0; i < reader->plan->argument_count; i++)
+        if (hn_argument_is_compared(&reader->plan->arguments[i]))
             return;
     hn_config_fail(reader, node,
                    "no argument has role output or inout, so nothing could be verified");

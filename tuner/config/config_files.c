@@ -44,14 +44,13 @@ static void check_contents(const struct hn_config *config, const struct hn_value
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
                                     struct hn_error *err)
 {
-    const struct hn_plan *plan = config->plan;
-    const struct hn_reference *reference = &plan->reference;
+    const struct hn_reference *reference = &config->plan->reference;
     struct hn_value *values = NULL;
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    hn_plan_values(plan, &config->problems[problem], &plan->defaults, &values, err);
-    for (size_t i = 0; i < plan->argument_count; i++)
-        check_contents(config, values, i, plan->arguments[i].fill.file, err);
+    hn_plan_values(config->plan, &config->problems[problem], &config->plan->defaults, &values, err);
+    for (size_t i = 0; i < config->plan->argument_count; i++)
+        check_contents(config, values, i, config->plan->arguments[i].fill.file, err);
     for (size_t i = 0; i < reference->file_count; i++)
         check_contents(config, values, reference->files[i].argument, reference->files[i].file, err);
     free(values);
@@ -60,17 +59,16 @@ enum hn_status hn_config_check_data(const struct hn_config *config, size_t probl
 
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)
 {
-    const struct hn_plan *plan = config->plan;
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    if (plan->template_path == NULL)
+    if (config->plan->template_path == NULL)
         return hn_fail(err, HN_ECONFIG,
                        "%s: key 'template' is missing: the config describes a space only, which "
                        "is enough for `hone space`",
                        config->path);
-    check_file(config, plan->template_path, err);
-    if (plan->reference.kind == HN_REFERENCE_TEMPLATE)
-        check_file(config, plan->reference.template_path, err);
+    check_file(config, config->plan->template_path, err);
+    if (config->plan->reference.kind == HN_REFERENCE_TEMPLATE)
+        check_file(config, config->plan->reference.template_path, err);
     return err->status;
 }
 

@@ -32,15 +32,14 @@ static void read_words(struct hn_config_reader *reader, const struct hn_yaml *no
 /* [M, N], or {values: [M, N], if: FROZEN}. */
 static void read_freeze(struct hn_config_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "freeze"), *values = node;
     if (node != NULL && node->kind == HN_YAML_MAPPING) {
         hn_config_check_keys(reader, node, "values if");
         values = hn_config_need(reader, node, "values");
-        hn_config_read_expression(reader, hn_yaml_get(node, "if"), &plan->freeze_if);
+        hn_config_read_expression(reader, hn_yaml_get(node, "if"), &reader->plan->freeze_if);
     }
-    read_words(reader, values, "problem value", plan->problem, plan->problem_count, &plan->freeze,
-               &plan->freeze_count);
+    read_words(reader, values, "problem value", reader->plan->problem, reader->plan->problem_count,
+               &reader->plan->freeze, &reader->plan->freeze_count);
 }
 
 static const char expected_entry[] =
@@ -67,27 +66,25 @@ static void complete_entry(struct hn_config_reader *reader, struct hn_step *step
 /* A step that lists no arguments takes all of the plan's, but the reference no tensor maps. */
 static void complete_arguments(struct hn_config_reader *reader, struct hn_step *step, bool maps)
 {
-    const struct hn_plan *plan = reader->config->plan;
     if (step->arguments != NULL)
         return;
-    step->arguments = hn_need(plan->argument_count, sizeof *step->arguments);
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (hn_argument_is_passed(&plan->arguments[i]) &&
-            (maps || plan->arguments[i].role != HN_ROLE_TENSOR_MAP))
+    step->arguments = hn_need(reader->plan->argument_count, sizeof *step->arguments);
+    for (size_t i = 0; i < reader->plan->argument_count; i++)
+        if (hn_argument_is_passed(&reader->plan->arguments[i]) &&
+            (maps || reader->plan->arguments[i].role != HN_ROLE_TENSOR_MAP))
             step->arguments[step->argument_count++] = i;
 }
 
 static void read_step(struct hn_config_reader *reader, const struct hn_yaml *node,
                       struct hn_step *step)
 {
-    const struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *window = hn_yaml_get(node, "l2_window");
     hn_config_check_mapping(reader, node, &step_mapping);
     hn_config_read_mapping(reader, node, &step_mapping, step);
     complete_entry(reader, step);
     complete_arguments(reader, step, true);
     if (window == NULL || hn_failed(reader->err) ||
-        hn_argument_is_buffer(&plan->arguments[step->geometry.window.argument]))
+        hn_argument_is_buffer(&reader->plan->arguments[step->geometry.window.argument]))
         return;
     const struct hn_yaml *argument = hn_yaml_get(window, "argument");
     hn_config_fail(reader, argument, "'%s' is no buffer, which a window lies over", argument->text);
@@ -124,26 +121,24 @@ static const struct hn_config_mapping copy_mapping = {&hn_copy_structure, copy_f
 
 static void read_copy(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    const struct hn_plan *plan = reader->config->plan;
     hn_config_check_mapping(reader, node, &copy_mapping);
     hn_config_need(reader, node, "arguments");
-    if (plan->pipeline == NULL)
+    if (reader->plan->pipeline == NULL)
         hn_config_fail(reader, hn_yaml_get(node, "copy"),
                        "a step that copies needs a 'pipeline', which the config lacks");
     if (hn_failed(reader->err))
         return;
-    struct hn_pipeline *pipeline = plan->pipeline;
+    struct hn_pipeline *pipeline = reader->plan->pipeline;
     pipeline->copies =
         hn_need_more(pipeline->copies, pipeline->copy_count + 1, sizeof *pipeline->copies);
     struct hn_copy_step *copy = &pipeline->copies[pipeline->copy_count++];
-    *copy = (struct hn_copy_step){.before = plan->step_count};
+    *copy = (struct hn_copy_step){.before = reader->plan->step_count};
     hn_config_read_mapping(reader, node, &copy_mapping, copy);
 }
 
 static void read_launch(struct hn_config_reader *reader)
 {
     enum { STEPS_MOST = 64 };
-    struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_config_need(reader, reader->root, "launch");
     if (node == NULL)
         return;
@@ -152,14 +147,14 @@ static void read_launch(struct hn_config_reader *reader)
     if (!hn_config_expect(reader, node->kind != HN_YAML_SCALAR && room > 0 && room <= STEPS_MOST,
                           node, "a mapping with grid and block, or a list of 1 to 64 steps"))
         return;
-    plan->steps = hn_need(room, sizeof *plan->steps);
+    reader->plan->steps = hn_need(room, sizeof *reader->plan->steps);
     const struct hn_yaml *step = list ? node->child : node;
     for (size_t i = 0; i < room && !hn_failed(reader->err); i++, step = step->next)
         if (list && hn_yaml_get(step, "copy") != NULL)
             read_copy(reader, step);
         else
-            read_step(reader, step, &plan->steps[plan->step_count++]);
-    if (plan->step_count == 0)
+            read_step(reader, step, &reader->plan->steps[reader->plan->step_count++]);
+    if (reader->plan->step_count == 0)
         hn_config_fail(reader, node, "no step launches a kernel");
 }
 
@@ -213,7 +208,6 @@ static void check_part(struct hn_config_reader *reader, const struct hn_yaml *no
 
 static void read_part(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
 {
-    const struct hn_plan *plan = reader->config->plan;
     struct hn_pipeline *pipeline = owner;
     const struct part *part = parts;
     while (strcmp(part->key, node->key->text) != 0)
@@ -224,7 +218,7 @@ static void read_part(struct hn_config_reader *reader, const struct hn_yaml *nod
         unsigned char *has = &pipeline->parts[argument];
         if (hn_failed(reader->err))
             return;
-        check_part(reader, item, part, plan->arguments[argument].role, *has);
+        check_part(reader, item, part, reader->plan->arguments[argument].role, *has);
         *has = (unsigned char)((*has | part->sets) & ~part->clears);
     }
 }
@@ -238,9 +232,8 @@ static const struct hn_config_mapping pipeline_mapping = {&hn_pipeline_structure
 /* Expressions know a chunk by these. */
 static void check_names(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    const struct hn_plan *plan = reader->config->plan;
     for (size_t i = 0; i < HN_CHUNK_NAMES; i++)
-        if (hn_plan_has_name(plan, hn_chunk_names[i]))
+        if (hn_plan_has_name(reader->plan, hn_chunk_names[i]))
             hn_config_fail(reader, node->key,
                            "with a pipeline '%s' is what expressions know of a chunk; rename "
                            "the parameter or problem value",
@@ -328,14 +321,13 @@ void hn_config_check_pipeline(struct hn_config_reader *reader)
 
 void hn_config_try_pipeline(struct hn_config_reader *reader, size_t problem, const char *where)
 {
-    const struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
     struct hn_error reason = {0};
     struct hn_launch launch;
-    if (config->plan->pipeline == NULL || hn_failed(reader->err))
+    if (reader->config->plan->pipeline == NULL || hn_failed(reader->err))
         return;
-    bool made = hn_launch_make(config->plan, &config->problems[problem], &config->plan->defaults,
-                               &launch, &reason) == HN_OK;
+    bool made = hn_launch_make(reader->config->plan, &reader->config->problems[problem],
+                               &reader->config->plan->defaults, &launch, &reason) == HN_OK;
     const char *why = made ? launch.flow->why : reason.message;
     if (!made || why[0] != '\0')
         hn_config_fail(reader, node, "%s (at the default point: %s)", why, where);
@@ -357,11 +349,10 @@ static void read_option(struct hn_config_reader *reader, const struct hn_yaml *n
         !hn_config_expect(reader, text->kind == HN_YAML_SCALAR && text->text[0] == '-', text,
                           "a compile option such as \"--use_fast_math\""))
         return;
-    char *expanded = hn_config_expand(reader, text, text->text, true);
+    option->text = hn_config_expand(reader, text, text->text, true);
     if (!hn_failed(reader->err))
-        hn_option_set_text(option, expanded, &reason);
+        hn_option_read_holes(option, &reason);
     hn_config_take(reader, text, &reason);
-    free(expanded);
     for (size_t i = 0; i < option->hole_count; i++)
         hn_config_remember(reader, option->holes[i], text);
 }
@@ -407,9 +398,8 @@ static void read_template(struct hn_config_reader *reader, const struct hn_yaml 
 
 static void read_depends(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
 {
-    struct hn_plan *plan = reader->config->plan;
     struct hn_reference *reference = owner;
-    read_words(reader, node, "parameter", plan->parameters, plan->parameter_count,
+    read_words(reader, node, "parameter", reader->plan->parameters, reader->plan->parameter_count,
                &reference->depends, &reference->depends_count);
 }
 
@@ -518,17 +508,16 @@ static void read_objective(struct hn_config_reader *reader, const struct hn_yaml
 static void read_direction(struct hn_config_reader *reader, const struct hn_yaml *objective)
 {
     static const char *const directions[] = {"minimize", "maximize"};
-    struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "direction");
     enum hn_front_by by;
-    bool least = strcmp(plan->objective, "time") == 0 || hn_plan_weighs(plan, &by);
+    bool least = strcmp(reader->plan->objective, "time") == 0 || hn_plan_weighs(reader->plan, &by);
     if (node == NULL && !least)
         hn_config_fail(reader, objective,
                        "objective '%s' needs 'direction: minimize' or 'direction: maximize'",
-                       plan->objective);
-    plan->maximize = hn_config_read_choice(reader, node, "direction", directions, 2) == 1;
-    if (least && plan->maximize)
-        hn_config_fail(reader, node, "%s can only be minimized", plan->objective);
+                       reader->plan->objective);
+    reader->plan->maximize = hn_config_read_choice(reader, node, "direction", directions, 2) == 1;
+    if (least && reader->plan->maximize)
+        hn_config_fail(reader, node, "%s can only be minimized", reader->plan->objective);
 }
 
 static void read_metrics(struct hn_config_reader *reader)

@@ -28,6 +28,7 @@ struct hn_config_reader {
     char *folder;     /* absolute, of the config file */
     const struct hn_yaml *root;
     struct hn_config *config; /* being filled */
+    struct hn_plan *plan;     /* the config's */
     struct hn_config_place *places;
     size_t place_count, place_room;
     const struct hn_config_for *use;
@@ -157,10 +158,9 @@ void hn_config_read_arguments(struct hn_config_reader *reader);
 void hn_config_read_compare(struct hn_config_reader *reader);
 /* Takes what the template says of names and words, once the entries are read. */
 void hn_config_read_types(struct hn_config_reader *reader);
-/* A limit of the device that the reader reads for, as found; 0: not known, and why. */
+/* A limit of the device that the reader reads for; that of an H200 where it is not known, and why, or for who wants nothing that
+ * depends on the device. */
 int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, struct hn_error *reason);
-/* Those of an H200, for who wants nothing that depends on the device. */
-int64_t hn_config_nominal_limit(size_t limit);
 
 /* Whether the grammar of expressions keeps a word for itself. */
 bool hn_config_is_reserved(const char *word);

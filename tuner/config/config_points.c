@@ -92,31 +92,15 @@ static void read_ladder(struct hn_config_reader *reader, const struct hn_yaml *n
 
 void hn_config_read_points(struct hn_config_reader *reader)
 {
-    struct hn_config *config = reader->config;
-    struct hn_family *family = config->family;
+    struct hn_family *family = reader->config->family;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
     read_defaults(reader, hn_yaml_get(reader->root, "defaults"));
     if (family != NULL) {
         read_point(reader, hn_yaml_get(node, "defaults"), NULL, &family->defaults);
         read_ladder(reader, hn_yaml_get(node, "ladder"), &family->ladder, &family->ladder_count);
     }
-    read_ladder(reader, hn_yaml_get(reader->root, "ladder"), &config->ladder,
-                &config->ladder_count);
-}
-
-/* The values of names for constraints: the point before the problem. */
-static bool gather_values(const struct hn_plan *plan, const struct hn_bindings *problem,
-                          const struct hn_bindings *point, struct hn_value *values)
-{
-    for (size_t i = 0; i < plan->name_count; i++) {
-        const struct hn_value *value = hn_bindings_get(point, plan->names[i]);
-        if (value == NULL)
-            value = hn_bindings_get(problem, plan->names[i]);
-        if (value == NULL)
-            return false;
-        values[i] = *value;
-    }
-    return true;
+    read_ladder(reader, hn_yaml_get(reader->root, "ladder"), &reader->config->ladder,
+                &reader->config->ladder_count);
 }
 
 const struct hn_config_constraint *hn_config_find_broken(const struct hn_config *config,
@@ -124,19 +108,25 @@ const struct hn_config_constraint *hn_config_find_broken(const struct hn_config 
                                                          const struct hn_bindings *point,
                                                          struct hn_error *err)
 {
-    const struct hn_plan *plan = config->plan;
     const struct hn_config_constraint *broken = NULL;
-    struct hn_value *values = hn_need(plan->name_count, sizeof *values);
-    if (!hn_failed(err) && !gather_values(plan, &config->problems[problem], point, values))
-        hn_fail(err, HN_ECONFIG, "a point without a value for every parameter");
+    struct hn_value *values = hn_need(config->plan->name_count, sizeof *values);
+    for (size_t i = 0; i < config->plan->name_count && !hn_failed(err); i++) {
+        const struct hn_value *value = hn_bindings_get(point, config->plan->names[i]);
+        if (value == NULL)
+            value = hn_bindings_get(&config->problems[problem], config->plan->names[i]);
+        if (value != NULL)
+            values[i] = *value;
+        else
+            hn_fail(err, HN_ECONFIG, "a point without a value for every parameter");
+    }
     for (size_t i = 0; i < config->constraint_count && broken == NULL && !hn_failed(err); i++) {
         const struct hn_config_constraint *constraint = &config->constraints[i];
-        struct hn_value holds;
         struct hn_error reason = {0};
-        if (hn_expression_evaluate(constraint->expression, values, &holds, &reason) != HN_OK)
+        bool holds;
+        if (hn_expression_holds(constraint->expression, values, &holds, &reason) != HN_OK)
             hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", constraint->where, constraint->text,
                     reason.message);
-        else if (!hn_value_truth(&holds))
+        else if (!holds)
             broken = constraint;
     }
     free(values);
@@ -154,36 +144,28 @@ static int choose(const struct hn_space *space, size_t parameter, const struct h
     return -1;
 }
 
-/* Whether the `defaults` are all there is to the default point, and are valid. */
-static bool has_defaults(const struct hn_config *config, const struct hn_space *space)
+/* The first point with those of the `defaults` that the space has. */
+static bool find_default(const struct hn_config *config, const struct hn_space *space,
+                         uint16_t *choice)
 {
     size_t count = hn_space_parameter_count(space);
-    uint16_t *choice = hn_need(count, sizeof *choice);
-    bool has = true;
-    for (size_t i = 0; has && i < count; i++) {
-        int chosen = choose(space, i, &config->defaults);
-        has = chosen >= 0;
-        choice[i] = has ? (uint16_t)chosen : 0;
-    }
-    has = has && hn_space_contains(space, choice);
-    free(choice);
-    return has;
+    int *wanted = hn_need(count, sizeof *wanted);
+    for (size_t i = 0; i < count; i++)
+        wanted[i] = choose(space, i, &config->defaults);
+    bool found = hn_space_first(space, wanted, choice);
+    free(wanted);
+    return found;
 }
 
 void hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
                              struct hn_bindings *point)
 {
-    size_t count = hn_space_parameter_count(space);
-    int *wanted = hn_need(count, sizeof *wanted);
-    uint16_t *choice = hn_need(count, sizeof *choice);
-    for (size_t i = 0; i < count; i++)
-        wanted[i] = choose(space, i, &config->defaults);
+    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
     /* -p and -s may leave no valid point with the defaults of the file. */
-    if (!hn_space_first(space, wanted, choice))
+    if (!find_default(config, space, choice))
         hn_space_first(space, NULL, choice);
     hn_space_bindings(space, choice, point);
     free(choice);
-    free(wanted);
 }
 
 static enum hn_status fail_invalid(const struct hn_config *config, const struct hn_bindings *point,
@@ -237,17 +219,13 @@ static void keep_values(struct hn_config_parameter *parameter, const bool *keep)
     parameter->count = kept;
 }
 
-enum hn_status hn_config_keep_points(struct hn_config *config,
-                                     const struct hn_bindings *const *points, size_t count,
-                                     struct hn_error *err)
+void hn_config_keep_points(struct hn_config *config, const struct hn_bindings *const *points,
+                           size_t count)
 {
-    enum hn_status status = HN_OK;
     config->only = hn_need(count, sizeof *config->only);
-    for (size_t i = 0; i < count && status == HN_OK; i++) {
-        status = hn_bindings_copy(&config->only[i], points[i], err);
-        config->only_count += status == HN_OK;
-    }
-    return status;
+    for (size_t i = 0; i < count; i++)
+        config->only[i] = hn_need_bindings(points[i], NULL);
+    config->only_count = count;
 }
 
 /* Those of `only` that the plan allows for the problem. */
@@ -294,7 +272,7 @@ static const char *find_frozen(const struct hn_config *config)
 static void thaw(struct hn_config *config, struct hn_config_parameter *parameter,
                  struct hn_error *err)
 {
-    const struct hn_value *own = hn_bindings_get(&config->defaults, parameter->name);
+    const struct hn_value *chosen = hn_bindings_get(&config->defaults, parameter->name);
     bool *keep = hn_need(parameter->count, sizeof *keep);
     size_t first = parameter->count;
     for (size_t v = parameter->count; v-- > 0 && !hn_failed(err);) {
@@ -305,14 +283,11 @@ static void thaw(struct hn_config *config, struct hn_config_parameter *parameter
         first = keep[v] ? v : first;
         hn_bindings_finish(&point);
     }
-    if (first < parameter->count && own != NULL && !hn_failed(err)) {
-        const struct hn_value *now = parameter->values;
-        while (now < parameter->values + parameter->count && !hn_value_equal(own, now))
-            now++;
-        size_t v = (size_t)(now - parameter->values);
-        if (v < parameter->count && !keep[v])
+    for (size_t v = 0; v < parameter->count && first < parameter->count && chosen != NULL; v++)
+        if (!keep[v] && hn_value_equal(chosen, &parameter->values[v])) {
             hn_bindings_set(&config->defaults, parameter->name, &parameter->values[first], err);
-    }
+            break;
+        }
     keep_values(parameter, keep);
     free(keep);
 }
@@ -327,9 +302,7 @@ static void take_family_points(struct hn_config *config, struct hn_error *err)
     for (size_t i = 0; i < family->ladder_count && !hn_failed(err); i++)
         hn_bindings_copy(&config->ladder[config->ladder_count++], &family->ladder[i], err);
     for (size_t i = 0; i < config->ladder_count && !hn_failed(err); i++) {
-        struct hn_bindings whole;
-        if (hn_bindings_copy(&whole, &config->defaults, err) == HN_OK)
-            hn_bindings_merge(&whole, &config->ladder[i], err);
+        struct hn_bindings whole = hn_need_bindings(&config->defaults, &config->ladder[i]);
         hn_bindings_finish(&config->ladder[i]);
         config->ladder[i] = whole;
     }
@@ -378,7 +351,6 @@ static void add_constants(const struct hn_bindings *values, struct hn_space *spa
 static void fill_space(const struct hn_config *config, size_t problem, struct hn_space *made,
                        struct hn_error *err)
 {
-    const struct hn_plan *plan = config->plan;
     for (size_t i = 0; i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
         hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count);
@@ -386,9 +358,9 @@ static void fill_space(const struct hn_config *config, size_t problem, struct hn
     add_constants(&config->problems[problem], made);
     add_constants(&config->prior_limits, made);
     /* Constraints may name words of other problems, or that -s has taken from a parameter. */
-    for (size_t i = 0; i < plan->word_list_count; i++)
-        for (size_t w = 0; w < plan->word_lists[i].count; w++)
-            hn_space_add_word(made, plan->word_lists[i].words[w]);
+    for (size_t i = 0; i < config->plan->word_list_count; i++)
+        for (size_t w = 0; w < config->plan->word_lists[i].count; w++)
+            hn_space_add_word(made, config->plan->word_lists[i].words[w]);
     if (config->prior != NULL)
         hn_space_set_estimate(made, config->prior, err);
     for (size_t i = 0; config->only == NULL && i < config->constraint_count; i++)
@@ -396,28 +368,24 @@ static void fill_space(const struct hn_config *config, size_t problem, struct hn
                                 config->constraints[i].where);
 }
 
-/* A problem that only a built space can tell of is told at once: that it is empty, and where that
- * is unknown. */
-static void begin(const struct hn_config *config, struct hn_space *space, struct hn_error *err)
-{
-    hn_space_make_hasty(space);
-    if (hn_space_begin(space, err) == HN_OK && !has_defaults(config, space))
-        hn_space_wait(space, err);
-}
-
 static enum hn_status make_space(const struct hn_config *config, size_t problem, bool waits,
                                  struct hn_space **space, struct hn_error *err)
 {
     struct hn_error own;
     struct hn_space *made = hn_space_create();
+    uint16_t *choice = hn_need(config->parameter_count, sizeof *choice);
     err = hn_error_begin(err, &own);
     fill_space(config, problem, made, err);
+    if (!waits)
+        hn_space_make_hasty(made);
     if (config->only != NULL)
         build_only(config, problem, made, err);
     else if (!hn_failed(err) && waits)
         hn_space_build(made, err);
-    else if (!hn_failed(err))
-        begin(config, made, err);
+    else if (!hn_failed(err) && hn_space_begin(made, err) == HN_OK &&
+             (hn_space_is_built(made) || !find_default(config, made, choice)))
+        hn_space_wait(made, err); /* tells at once that it is empty, or where that is unknown */
+    free(choice);
     if (!hn_failed(err))
         *space = made;
     else
@@ -468,26 +436,16 @@ static char *split(char *assignment)
     return equals + 1;
 }
 
-static void check_problem_value(const struct hn_config *config, const char *name,
-                                const struct hn_value *value, struct hn_error *err)
-{
-    static const char *const kinds[] = {"an integer", "a number", "a boolean", "a word"};
-    const struct hn_value *model = hn_bindings_get(&config->problems[0], name);
-    if (model->type != value->type && !(model->type == HN_REAL && value->type == HN_INTEGER))
-        hn_fail(err, HN_EUSAGE, "-p %s: found %s, expected %s as in the config", name,
-                kinds[value->type], kinds[model->type]);
-}
-
 /* A workload may be one that the config does not name: its word joins the list. Constraints say
  * which words the template understands. */
 static void add_word(struct hn_plan *plan, const char *name, const char *word, struct hn_error *err)
 {
-    if (hn_plan_has_name(plan, word) && !hn_failed(err))
-        hn_fail(err, HN_EUSAGE, "-p %s: '%s' is a name in the config, expected a word", name, word);
     struct hn_word_list *list = plan->word_lists;
-    while (!hn_failed(err) && strcmp(list->name, name) != 0)
+    while (strcmp(list->name, name) != 0)
         list++;
-    if (!hn_failed(err))
+    if (hn_plan_has_name(plan, word))
+        hn_fail(err, HN_EUSAGE, "-p %s: '%s' is a name in the config, expected a word", name, word);
+    else
         hn_word_list_add(list, word, err);
 }
 
@@ -509,18 +467,21 @@ static void drop_repeats(struct hn_config *config)
 static void set_problem(struct hn_config *config, const char *name, const struct hn_value *value,
                         struct hn_error *err)
 {
-    if (hn_bindings_get(&config->problems[0], name) == NULL) {
+    static const char *const kinds[] = {"an integer", "a number", "a boolean", "a word"};
+    const struct hn_value *model = hn_bindings_get(&config->problems[0], name);
+    if (model == NULL)
         fail_name("-p", name, "problem value", config->plan->problem, config->plan->problem_count,
                   err);
+    else if (model->type != value->type && !(model->type == HN_REAL && value->type == HN_INTEGER))
+        hn_fail(err, HN_EUSAGE, "-p %s: found %s, expected %s as in the config", name,
+                kinds[value->type], kinds[model->type]);
+    if (hn_failed(err))
         return;
-    }
-    check_problem_value(config, name, value, err);
     if (value->type == HN_WORD)
         add_word(config->plan, name, value->word, err);
     for (size_t i = 0; i < config->problem_count && !hn_failed(err); i++)
         hn_bindings_set(&config->problems[i], name, value, err);
-    if (!hn_failed(err))
-        drop_repeats(config);
+    drop_repeats(config);
 }
 
 enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem,
@@ -661,22 +622,21 @@ static void set_expected(struct hn_plan *plan, const char *name, const char *fil
 enum hn_status hn_config_set_reference(struct hn_config *config, const char *const *assignments,
                                        size_t count, struct hn_error *err)
 {
-    struct hn_plan *plan = config->plan;
     hn_error_init(err);
-    hn_reference_finish(&plan->reference);
+    hn_reference_finish(&config->plan->reference);
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
         char *name = hn_need_copy(assignments[i]);
         const char *file = split(name);
         if (file != NULL)
-            set_expected(plan, name, file, err);
+            set_expected(config->plan, name, file, err);
         else
             hn_fail(err, HN_EUSAGE, "--reference: found '%s', expected NAME=FILE", name);
         free(name);
     }
-    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++)
-        if (hn_argument_is_compared(&plan->arguments[i]) && !has_file(plan, i))
+    for (size_t i = 0; i < config->plan->argument_count && !hn_failed(err); i++)
+        if (hn_argument_is_compared(&config->plan->arguments[i]) && !has_file(config->plan, i))
             hn_fail(err, HN_EUSAGE,
                     "--reference: '%s' is compared and has no file; give one for each",
-                    plan->arguments[i].name);
-    return hn_failed(err) ? err->status : hn_plan_bind(plan, NULL, err);
+                    config->plan->arguments[i].name);
+    return hn_failed(err) ? err->status : hn_plan_bind(config->plan, NULL, err);
 }

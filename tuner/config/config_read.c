@@ -239,20 +239,6 @@ void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *
     *to = real != NULL ? real : path;
 }
 
-/* "found 'x', expected one of a, b, c", or "a or b". */
-static void fail_choice(struct hn_config_reader *reader, const struct hn_yaml *node,
-                        const char *const *choices, size_t count)
-{
-    char expected[1024];
-    char *list = join(choices, count);
-    if (count == 2)
-        snprintf(expected, sizeof expected, "%s or %s", choices[0], choices[1]);
-    else
-        snprintf(expected, sizeof expected, "one of %s", list);
-    hn_config_fail_found(reader, node, expected);
-    free(list);
-}
-
 int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml *node,
                           const char *what, const char *const *choices, size_t count)
 {
@@ -262,11 +248,19 @@ int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml 
         node->kind == HN_YAML_SCALAR ? hn_text_place(node->text, choices, count) : count;
     if (choice < count)
         return (int)choice;
-    if (node->kind != HN_YAML_SCALAR ||
-        (count == 2 && hn_text_nearest(node->text, choices, count) == NULL))
-        fail_choice(reader, node, choices, count);
-    else
+    if (node->kind == HN_YAML_SCALAR &&
+        (count != 2 || hn_text_nearest(node->text, choices, count) != NULL)) {
         hn_config_fail_unknown(reader, node, what, node->text, choices, count);
+        return 0;
+    }
+    char expected[1024];
+    char *list = join(choices, count);
+    if (count == 2)
+        snprintf(expected, sizeof expected, "%s or %s", choices[0], choices[1]);
+    else
+        snprintf(expected, sizeof expected, "one of %s", list);
+    hn_config_fail_found(reader, node, expected);
+    free(list);
     return 0;
 }
 

@@ -41,14 +41,13 @@ static void read_lists(struct hn_config_reader *reader, const struct hn_yaml *ma
 
 static void read_parameters(struct hn_config_reader *reader)
 {
-    struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_config_need(reader, reader->root, "parameters");
     if (!hn_config_expect_kind(reader, node, HN_YAML_MAPPING,
                                "a mapping of names to lists of values"))
         return;
     if (node->count == 0)
         hn_config_fail(reader, node, "found no parameters, expected at least one");
-    read_lists(reader, node, false, &config->parameters, &config->parameter_count);
+    read_lists(reader, node, false, &reader->config->parameters, &reader->config->parameter_count);
 }
 
 struct hn_config_parameter *hn_config_find_parameter(const struct hn_config *config,
@@ -85,20 +84,19 @@ static void check_problem_count(struct hn_config_reader *reader, size_t count)
 static void multiply_problems(struct hn_config_reader *reader,
                               const struct hn_config_parameter *list)
 {
-    struct hn_config *config = reader->config;
-    size_t total = config->problem_count * list->count;
+    size_t total = reader->config->problem_count * list->count;
     if (hn_failed(reader->err))
         return;
     struct hn_bindings *all = hn_need(total, sizeof *all);
     for (size_t i = 0; i < total; i++) {
-        hn_bindings_copy(&all[i], &config->problems[i / list->count], reader->err);
+        hn_bindings_copy(&all[i], &reader->config->problems[i / list->count], reader->err);
         hn_bindings_set(&all[i], list->name, &list->values[i % list->count], reader->err);
     }
-    for (size_t i = 0; i < config->problem_count; i++)
-        hn_bindings_finish(&config->problems[i]);
-    free(config->problems);
-    config->problems = all;
-    config->problem_count = total;
+    for (size_t i = 0; i < reader->config->problem_count; i++)
+        hn_bindings_finish(&reader->config->problems[i]);
+    free(reader->config->problems);
+    reader->config->problems = all;
+    reader->config->problem_count = total;
 }
 
 /* All combinations of the lists; the last one varies fastest. */
@@ -137,7 +135,6 @@ static void read_problem_value(struct hn_config_reader *reader, const struct hn_
 
 static void read_problem_list(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    const struct hn_config *config = reader->config;
     if (node->count == 0)
         hn_config_fail(reader, node, "found an empty list, expected at least one problem");
     check_problem_count(reader, node->count);
@@ -148,11 +145,11 @@ static void read_problem_list(struct hn_config_reader *reader, const struct hn_y
         const struct hn_yaml *child = hn_config_pairs(reader, item, "a mapping of names to values");
         for (; child != NULL && !hn_failed(reader->err); child = child->next)
             read_problem_value(reader, child, problem);
-        if (problem->count != config->problems[0].count)
+        if (problem->count != reader->config->problems[0].count)
             hn_config_fail(reader, item, "found %zu values, expected the %zu of the first problem",
-                           problem->count, config->problems[0].count);
-        for (size_t i = 0; i + 1 < config->problem_count; i++)
-            if (hn_bindings_equal(&config->problems[i], problem))
+                           problem->count, reader->config->problems[0].count);
+        for (size_t i = 0; i + 1 < reader->config->problem_count; i++)
+            if (hn_bindings_equal(&reader->config->problems[i], problem))
                 hn_config_fail(reader, item, "the problem is in the list twice");
     }
 }
@@ -161,18 +158,17 @@ static void read_problem_list(struct hn_config_reader *reader, const struct hn_y
  * no problem. */
 static void name_problem_values(struct hn_config_reader *reader, const struct hn_yaml *first)
 {
-    struct hn_plan *plan = reader->config->plan;
     const struct hn_family *family = first == NULL ? reader->config->family : NULL;
     size_t most = HN_DEVICE_LIMITS + hn_config_count(first) +
                   (family == NULL ? 0 : family->value_count) +
                   hn_config_count(hn_yaml_get(reader->root, "parameters"));
     if (hn_failed(reader->err))
         return;
-    plan->problem = hn_need(most, sizeof *plan->problem);
+    reader->plan->problem = hn_need(most, sizeof *reader->plan->problem);
     for (first = first == NULL ? NULL : first->child; first != NULL; first = first->next)
-        plan->problem[plan->problem_count++] = hn_need_copy(first->key->text);
+        reader->plan->problem[reader->plan->problem_count++] = hn_need_copy(first->key->text);
     for (size_t i = 0; family != NULL && i < family->value_count; i++)
-        plan->problem[plan->problem_count++] = hn_need_copy(family->values[i].name);
+        reader->plan->problem[reader->plan->problem_count++] = hn_need_copy(family->values[i].name);
 }
 
 /* That problems and family have the same values. */
@@ -249,7 +245,6 @@ static bool is_type_of_argument(const struct hn_config_reader *reader, const cha
 static void move_types(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
-    struct hn_plan *plan = config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "parameters");
     for (size_t i = 0; i < config->parameter_count && !hn_failed(reader->err);) {
         struct hn_config_parameter *parameter = &config->parameters[i];
@@ -272,7 +267,7 @@ static void move_types(struct hn_config_reader *reader)
                            "expected fewer",
                            PROBLEMS_MOST, name);
         multiply_problems(reader, parameter);
-        plan->problem[plan->problem_count++] = parameter->name;
+        config->plan->problem[config->plan->problem_count++] = parameter->name;
         hn_config_free_values(parameter->values, parameter->count);
         memmove(parameter, parameter + 1, (config->parameter_count - i - 1) * sizeof *parameter);
         config->parameter_count--;
@@ -285,62 +280,52 @@ static void move_types(struct hn_config_reader *reader)
 
 static void collect_names(struct hn_config_reader *reader)
 {
-    const struct hn_config *config = reader->config;
     const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
-    struct hn_plan *plan = config->plan;
-    size_t count = config->parameter_count;
-    plan->parameters = hn_need(count, sizeof *plan->parameters);
+    size_t count = reader->config->parameter_count;
+    if (hn_failed(reader->err))
+        return;
+    reader->plan->parameters = hn_need(count, sizeof *reader->plan->parameters);
     for (size_t i = 0; i < count; i++) {
-        const char *name = config->parameters[i].name;
-        if (hn_bindings_get(&config->problems[0], name) != NULL)
+        const char *name = reader->config->parameters[i].name;
+        if (hn_bindings_get(&reader->config->problems[0], name) != NULL)
             hn_config_fail(reader, hn_yaml_get(parameters, name)->key,
                            "'%s' is a parameter and a problem value", name);
-        plan->parameters[plan->parameter_count++] = hn_need_copy(name);
+        reader->plan->parameters[reader->plan->parameter_count++] = hn_need_copy(name);
     }
     if (!hn_failed(reader->err))
-        hn_plan_collect_names(plan, reader->err);
+        hn_plan_collect_names(reader->plan, reader->err);
+    reader->plan->word_lists = hn_need(reader->plan->name_count, sizeof *reader->plan->word_lists);
 }
 
-static const struct hn_family_value *find_in_family(const struct hn_config *config,
-                                                    const char *name)
-{
-    const struct hn_family *family = config->family;
-    for (size_t i = 0; family != NULL && i < family->value_count; i++)
-        if (strcmp(family->values[i].name, name) == 0)
-            return &family->values[i];
-    return NULL;
-}
-
-static struct hn_word_list *start_list(struct hn_plan *plan, const char *name)
-{
-    struct hn_word_list *list = &plan->word_lists[plan->word_list_count++];
-    list->name = hn_need_copy(name);
-    return list;
-}
-
+/* The words of each name that has some. */
 static void list_words(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
-    struct hn_plan *plan = config->plan;
+    const struct hn_family *family = config->family;
+    if (hn_failed(reader->err))
+        return;
     for (size_t i = 0; i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
         if (parameter->count == 0 || parameter->values[0].type != HN_WORD)
             continue;
-        struct hn_word_list *list = start_list(plan, parameter->name);
-        list->words = hn_need(parameter->count, sizeof *list->words);
+        struct hn_word_list *list = &config->plan->word_lists[config->plan->word_list_count++];
+        *list = (struct hn_word_list){.name = hn_need_copy(parameter->name),
+                                      .words = hn_need(parameter->count, sizeof *list->words)};
         for (size_t v = 0; v < parameter->count; v++)
             list->words[list->count++] = hn_need_copy(parameter->values[v].word);
     }
-    for (size_t i = 0; i < plan->problem_count; i++) {
-        const char *name = plan->problem[i];
-        const struct hn_family_value *family = find_in_family(config, name);
+    for (size_t i = 0; i < config->plan->problem_count; i++) {
+        const char *name = config->plan->problem[i];
         if (hn_bindings_get(&config->problems[0], name)->type != HN_WORD)
             continue;
-        struct hn_word_list *list = start_list(plan, name);
+        struct hn_word_list *list = &config->plan->word_lists[config->plan->word_list_count++];
+        list->name = hn_need_copy(name);
         for (size_t p = 0; p < config->problem_count; p++)
             hn_word_list_add(list, hn_bindings_get(&config->problems[p], name)->word, reader->err);
-        for (size_t v = 0; family != NULL && v < family->count; v++)
-            hn_word_list_add(list, family->values[v].word, reader->err);
+        for (size_t f = 0; family != NULL && f < family->value_count; f++)
+            for (size_t v = 0;
+                 strcmp(family->values[f].name, name) == 0 && v < family->values[f].count; v++)
+                hn_word_list_add(list, family->values[f].values[v].word, reader->err);
     }
 }
 
@@ -374,12 +359,11 @@ static const struct hn_yaml *place_of_word(const struct hn_config_reader *reader
 
 static void check_words(struct hn_config_reader *reader)
 {
-    const struct hn_plan *plan = reader->config->plan;
-    for (size_t i = 0; i < plan->word_list_count; i++) {
-        const struct hn_word_list *list = &plan->word_lists[i];
+    for (size_t i = 0; i < reader->plan->word_list_count; i++) {
+        const struct hn_word_list *list = &reader->plan->word_lists[i];
         for (size_t w = 0; w < list->count; w++) {
             const char *word = list->words[w];
-            if (hn_plan_has_name(plan, word))
+            if (hn_plan_has_name(reader->plan, word))
                 hn_config_fail(
                     reader, place_of_word(reader, list->name, word),
                     "'%s' is a word of '%s' and the name of a %s; rename one", word, list->name,
@@ -387,18 +371,6 @@ static void check_words(struct hn_config_reader *reader)
                                                                                 : "problem value");
         }
     }
-}
-
-static void read_names(struct hn_config_reader *reader)
-{
-    struct hn_plan *plan = reader->config->plan;
-    if (hn_failed(reader->err))
-        return;
-    collect_names(reader);
-    plan->word_lists = hn_need(plan->name_count, sizeof *plan->word_lists);
-    if (!hn_failed(reader->err))
-        list_words(reader);
-    check_words(reader);
 }
 
 struct hn_scope hn_config_scope(const struct hn_plan *plan, char *const *more, size_t more_count)
@@ -451,7 +423,6 @@ static void read_conditions(struct hn_config_reader *reader, const struct hn_yam
 static void read_constraints(struct hn_config_reader *reader)
 {
     static const char expected[] = "a list of expressions";
-    struct hn_config *config = reader->config;
     const struct hn_yaml *constraints = hn_yaml_get(reader->root, "constraints");
     const struct hn_yaml *promising = hn_yaml_get(reader->root, "promising");
     const struct hn_yaml *first = hn_config_list(reader, constraints, expected);
@@ -460,9 +431,9 @@ static void read_constraints(struct hn_config_reader *reader)
         return;
     /* And one of each parameter whose values are computed. */
     size_t most =
-        hn_config_count(constraints) + hn_config_count(promising) + config->parameter_count;
-    config->constraints = hn_need(most, sizeof *config->constraints);
-    struct hn_scope scope = hn_config_scope(config->plan, NULL, 0);
+        hn_config_count(constraints) + hn_config_count(promising) + reader->config->parameter_count;
+    reader->config->constraints = hn_need(most, sizeof *reader->config->constraints);
+    struct hn_scope scope = hn_config_scope(reader->config->plan, NULL, 0);
     read_conditions(reader, first, &scope, false);
     read_conditions(reader, second, &scope, true);
     hn_config_finish_scope(&scope);
@@ -547,9 +518,8 @@ char *hn_config_expand(struct hn_config_reader *reader, const struct hn_yaml *no
 static void check_free(struct hn_config_reader *reader, const struct hn_yaml *key,
                        const struct hn_scope *scope)
 {
-    const struct hn_plan *plan = reader->config->plan;
     hn_config_check_name(reader, key);
-    if (hn_plan_has_name(plan, key->text))
+    if (hn_plan_has_name(reader->plan, key->text))
         hn_config_fail(reader, key, "'%s' is a parameter or a problem value already", key->text);
     if (hn_text_is_among(key->text, scope->words, scope->word_count))
         hn_config_fail(reader, key, "'%s' is a word already", key->text);
@@ -595,11 +565,6 @@ static void read_let(struct hn_config_reader *reader)
 /* For who wants nothing that depends on the device: those of an H200. */
 static const int64_t nominal[HN_DEVICE_LIMITS] = {132, 1024, 232448, 52428800};
 
-int64_t hn_config_nominal_limit(size_t limit)
-{
-    return nominal[limit];
-}
-
 static const struct hn_yaml *find_use_in_config(const struct hn_config_reader *reader,
                                                 const char *name)
 {
@@ -616,48 +581,51 @@ static const struct hn_yaml *find_use_in_config(const struct hn_config_reader *r
     return found;
 }
 
-/* 0: not known. */
 int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, struct hn_error *reason)
 {
     const struct hn_config_for *use = reader->use;
+    if (use == NULL)
+        return nominal[limit];
     const struct hn_value *given = hn_bindings_get(use->problem, hn_device_limit_names[limit]);
-    if (given != NULL)
-        return given->type == HN_INTEGER ? given->integer : 0;
-    if (reader->device.identity.capability == 0 && use->find_device != NULL &&
+    if (given == NULL && reader->device.identity.capability == 0 && use->find_device != NULL &&
         use->find_device(use->context, &reader->device, reason) != HN_OK)
         reader->device = (struct hn_device){0};
-    return hn_device_limit(&reader->device, limit);
+    int64_t found = given == NULL               ? hn_device_limit(&reader->device, limit)
+                    : given->type == HN_INTEGER ? given->integer
+                                                : 0;
+    if (found > 0)
+        return found;
+    if (!hn_failed(reason))
+        hn_fail(reason, HN_ENOTFOUND, "%s", "");
+    return nominal[limit];
 }
 
 static int64_t find_limit(struct hn_config_reader *reader, const struct hn_yaml *node, size_t limit)
 {
     const char *name = hn_device_limit_names[limit];
     struct hn_error reason = {0};
-    if (reader->use == NULL)
-        return nominal[limit];
     int64_t value = hn_config_find_limit(reader, limit, &reason);
-    if (value <= 0)
+    if (hn_failed(&reason))
         hn_config_fail(reader, node,
                        "'%s' is the device's, which is not known here%s%s; give it by -p %s=%lld, "
                        "which is what an H200 has",
                        name, reason.message[0] == '\0' ? "" : ": ", reason.message, name,
-                       (long long)nominal[limit]);
+                       (long long)value);
     return value;
 }
 
 /* limits that it names, as problem values */
 static void read_device(struct hn_config_reader *reader)
 {
-    struct hn_config *config = reader->config;
     for (size_t i = 0; i < HN_DEVICE_LIMITS && !hn_failed(reader->err); i++) {
         const char *name = hn_device_limit_names[i];
         const struct hn_yaml *node = find_use_in_config(reader, name);
         const struct hn_value value = hn_integer(node == NULL ? 0 : find_limit(reader, node, i));
         if (node == NULL || hn_failed(reader->err))
             continue;
-        for (size_t p = 0; p < config->problem_count; p++)
-            hn_bindings_set(&config->problems[p], name, &value, reader->err);
-        config->plan->problem[config->plan->problem_count++] = hn_need_copy(name);
+        for (size_t p = 0; p < reader->config->problem_count; p++)
+            hn_bindings_set(&reader->config->problems[p], name, &value, reader->err);
+        reader->config->plan->problem[reader->config->plan->problem_count++] = hn_need_copy(name);
     }
 }
 
@@ -670,7 +638,9 @@ void hn_config_read_space(struct hn_config_reader *reader)
     read_device(reader);
     read_parameters(reader);
     move_types(reader);
-    read_names(reader);
+    collect_names(reader);
+    list_words(reader);
+    check_words(reader);
     read_let(reader);
     read_constraints(reader);
     hn_config_read_computed(reader);

@@ -286,17 +286,19 @@ static bool is_expression(const struct hn_config_reader *reader, const struct hn
     return parses;
 }
 
-/* The list, or [low, high] of the others. */
-static const struct hn_yaml *find_bounds(const struct hn_yaml *node)
+/* The list, or [low, high] of the others, which may have a step. */
+static const struct hn_yaml *find_bounds(const struct hn_yaml *node, const struct hn_yaml **step)
 {
     const struct hn_yaml *range = hn_yaml_get(node, "range");
-    return range != NULL ? range : hn_yaml_get(node, "powers_of_two");
+    *step = hn_yaml_get(node, "step");
+    return node->kind != HN_YAML_MAPPING ? node
+           : range != NULL               ? range
+                                         : hn_yaml_get(node, "powers_of_two");
 }
 
 bool hn_config_is_computed(const struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    const struct hn_yaml *list = node->kind == HN_YAML_MAPPING ? find_bounds(node) : node;
-    const struct hn_yaml *step = hn_yaml_get(node, "step");
+    const struct hn_yaml *step, *list = find_bounds(node, &step);
     bool computed = step != NULL && is_expression(reader, step);
     for (const struct hn_yaml *item = list == NULL ? NULL : list->child; item != NULL;
          item = item->next)
@@ -320,13 +322,11 @@ static void read_computed(struct hn_config_reader *reader, const struct hn_yaml 
 static void read_items(struct hn_config_reader *reader, const struct hn_yaml *node,
                        const struct hn_scope *scope, struct hn_config_recipe *recipe)
 {
-    const struct hn_yaml *list = node, *step = NULL;
+    const struct hn_yaml *step, *list = find_bounds(node, &step);
     if (node->kind == HN_YAML_MAPPING) {
         bool range = hn_yaml_get(node, "range") != NULL;
         recipe->kind = range ? HN_CONFIG_RANGE : HN_CONFIG_POWERS;
         hn_config_check_keys(reader, node, range ? "range step" : "powers_of_two");
-        step = hn_yaml_get(node, "step");
-        list = find_bounds(node);
         hn_config_expect(reader, list->kind == HN_YAML_SEQUENCE && list->count == 2, list,
                          "[low, high]");
     }
@@ -385,23 +385,6 @@ void hn_config_read_computed(struct hn_config_reader *reader)
     hn_config_compute(config, reader->err);
 }
 
-/* The items of a recipe for a problem. */
-static void evaluate(const struct hn_config *config, size_t problem,
-                     const struct hn_config_recipe *recipe, int64_t *items, struct hn_error *err)
-{
-    const struct hn_plan *plan = config->plan;
-    struct hn_value *values = hn_need(plan->problem_count, sizeof *values);
-    for (size_t i = 0; i < plan->problem_count; i++)
-        values[i] = *hn_bindings_get(&config->problems[problem], plan->problem[i]);
-    for (size_t i = 0; i < recipe->count && !hn_failed(err); i++) {
-        struct hn_error reason = {0};
-        if (hn_expression_integer(recipe->items[i], values, &items[i], &reason) != HN_OK)
-            hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", recipe->where,
-                    hn_expression_text(recipe->items[i]), reason.message);
-    }
-    free(values);
-}
-
 static void add_value(struct hn_config_parameter *parameter, int64_t number, struct hn_error *err)
 {
     if (hn_failed(err))
@@ -436,24 +419,32 @@ static void add_steps(struct hn_config_parameter *parameter, const int64_t *item
     }
 }
 
+/* The values that a recipe gives for a problem. */
 static void add_values(const struct hn_config *config, size_t problem,
                        struct hn_config_parameter *parameter, struct hn_error *err)
 {
     const struct hn_config_recipe *recipe = parameter->recipe;
+    struct hn_value *values = hn_need(config->plan->problem_count, sizeof *values);
     int64_t *items = hn_need(recipe->count, sizeof *items);
-    evaluate(config, problem, recipe, items, err);
+    for (size_t i = 0; i < config->plan->problem_count; i++)
+        values[i] = *hn_bindings_get(&config->problems[problem], config->plan->problem[i]);
+    for (size_t i = 0; i < recipe->count && !hn_failed(err); i++) {
+        struct hn_error reason = {0};
+        if (hn_expression_integer(recipe->items[i], values, &items[i], &reason) != HN_OK)
+            hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", recipe->where,
+                    hn_expression_text(recipe->items[i]), reason.message);
+    }
     if (!hn_failed(err) && recipe->kind != HN_CONFIG_LIST)
         add_steps(parameter, items, err);
     for (size_t i = 0; recipe->kind == HN_CONFIG_LIST && i < recipe->count; i++)
         add_value(parameter, items[i], err);
     free(items);
+    free(values);
 }
 
-static int compare_integers(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
-    int64_t x = ((const struct hn_value *)a)->integer;
-    int64_t y = ((const struct hn_value *)b)->integer;
-    return (x > y) - (x < y);
+    return hn_value_compare(a, b);
 }
 
 /* One problem's values keep their order; those of several are sorted. */
@@ -462,7 +453,7 @@ static void drop_repeats(struct hn_config_parameter *parameter, bool sorted)
     struct hn_value *values = parameter->values;
     size_t kept = 0;
     if (sorted && parameter->count > 0)
-        qsort(values, parameter->count, sizeof *values, compare_integers);
+        qsort(values, parameter->count, sizeof *values, compare_values);
     for (size_t i = 0; i < parameter->count; i++) {
         size_t first = sorted && kept > 0 ? kept - 1 : 0;
         if (hn_config_find_value(values + first, kept - first, &values[i]) == NULL)

@@ -223,9 +223,6 @@ enum hn_status hn_family_middle(const struct hn_family *family, struct hn_bindin
 
 /* `family`: values by their names, and beside them what is asked of them all. */
 
-static const char *const own_keys[] = {"where",  "sizes",          "goal", "defaults",
-                                       "ladder", "configurations", "loss", "weight"};
-
 /* To the multiples that lie between the bounds. */
 static void tighten(struct hn_config_reader *reader, const struct hn_yaml *node,
                     struct hn_family_value *value)
@@ -339,12 +336,11 @@ static void read_loss(struct hn_config_reader *reader, const struct hn_yaml *nod
 
 /* The sizes of a family that matter most: in the config, or in a file that a log was made into. */
 
-enum { FILE_MOST = 1 << 28, SLOTS = 1 << 15 };
-_Static_assert(SLOTS >= 2 * HN_FAMILY_SIZES_MOST, "a free slot is found soon");
+enum { FILE_MOST = 1 << 28 };
 
 struct size_list {
     struct hn_family *family;
-    unsigned *slots; /* by a hash of a size: its number from 1; 0: free */
+    struct hn_keys seen; /* hashes of the sizes */
 };
 
 /* Takes a size that was seen before as more of its weight. */
@@ -354,22 +350,17 @@ static void keep_size(struct size_list *list, const struct hn_bindings *size, do
     struct hn_family *family = list->family;
     char *text = hn_needed(hn_bindings_text(size));
     struct hn_hash hash = hn_hash_string(text);
+    uint32_t number = hn_keys_find(&list->seen, hash.hex);
     free(text);
-    hash.hex[8] = '\0';
-    size_t slot = strtoul(hash.hex, NULL, 16) % SLOTS;
-    for (; list->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
-        size_t index = list->slots[slot] - 1;
-        if (hn_bindings_equal(&family->sizes[index], size)) {
-            family->weights[index] += weight;
-            return;
-        }
-    }
-    if (family->size_count == HN_FAMILY_SIZES_MOST)
+    if (number != HN_NO_KEY) {
+        family->weights[number] += weight;
+    } else if (family->size_count == HN_FAMILY_SIZES_MOST) {
         hn_fail(err, HN_ECONFIG, "found more than %d different sizes; keep those that matter most",
                 HN_FAMILY_SIZES_MOST);
-    else if (hn_bindings_copy(&family->sizes[family->size_count], size, err) == HN_OK) {
+    } else {
+        hn_keys_add(&list->seen, hash.hex);
+        family->sizes[family->size_count] = hn_need_bindings(size, NULL);
         family->weights[family->size_count++] = weight;
-        list->slots[slot] = (unsigned)family->size_count;
     }
 }
 
@@ -458,10 +449,8 @@ static void join_words(char *line, char *header, struct hn_text *joined, struct 
 
 static void add_line(struct size_list *list, char *line, const char *header, struct hn_error *err)
 {
-    struct hn_bindings given;
-    struct hn_text joined;
-    hn_text_init(&joined);
-    hn_bindings_init(&given);
+    struct hn_bindings given = {0};
+    struct hn_text joined = {0};
     char *names = hn_need_copy(header);
     join_words(line, names, &joined, err);
     if (!hn_failed(err) && joined.length > 0 &&
@@ -522,18 +511,20 @@ static void read_sizes(struct hn_config_reader *reader, const struct hn_yaml *no
         return;
     family->sizes = hn_need(HN_FAMILY_SIZES_MOST, sizeof *family->sizes);
     family->weights = hn_need(HN_FAMILY_SIZES_MOST, sizeof *family->weights);
-    list.slots = hn_need(SLOTS, sizeof *list.slots);
+    hn_keys_init(&list.seen, sizeof(struct hn_hash));
     const struct hn_yaml *item = node->kind == HN_YAML_SEQUENCE ? node->child : NULL;
     for (; item != NULL && !hn_failed(reader->err); item = item->next)
         read_size(reader, item, &list);
     if (node->kind != HN_YAML_SEQUENCE)
         read_file(reader, node, &list);
-    free(list.slots);
+    hn_keys_finish(&list.seen);
 }
 
 void hn_config_read_family(struct hn_config_reader *reader)
 {
     static const char *const goals[] = {"mean", "worst"};
+    static const char *const own_keys[] = {"where",  "sizes",          "goal", "defaults",
+                                           "ladder", "configurations", "loss", "weight"};
     const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
     if (node == NULL ||
         !hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping of problem values"))

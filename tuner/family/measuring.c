@@ -66,7 +66,7 @@ static void narrow(struct hn_measuring *measuring, struct hn_error *err)
     for (size_t p = 0; p < matrix->point_count; p++)
         points[p] = &matrix->points[p].values;
     if (measuring->options->load(measuring->options->context, &measuring->cells, err) == HN_OK)
-        hn_config_keep_points(measuring->cells, points, matrix->point_count, err);
+        hn_config_keep_points(measuring->cells, points, matrix->point_count);
 }
 
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
@@ -359,8 +359,10 @@ static void race(struct hn_measuring *measuring, struct hn_config *whole,
     double occupancy;
     for (size_t i = 0; i < comparison->count; i++)
         points[i] = &comparison->points[i];
-    if (hn_failed(err) || hn_config_keep_points(whole, points, comparison->count, err) != HN_OK ||
-        !run(measuring, whole, &errand, &visit, err))
+    if (hn_failed(err))
+        return;
+    hn_config_keep_points(whole, points, comparison->count);
+    if (!run(measuring, whole, &errand, &visit, err))
         return;
     for (size_t i = 0; i < comparison->count; i++)
         comparison->times_us[i] = read_time(visit.session, &comparison->points[i], &occupancy, err);

@@ -50,7 +50,6 @@ static bool find_failing(const struct hn_space_demands *demands, size_t conjunct
     }
     for (size_t i = 0; i < parts.count && fails; i++)
         fails = find_any(&problem, &parts.items[i], choice);
-    hn_space_parts_finish(&parts);
     hn_space_problem_finish(&problem);
     return fails;
 }
@@ -313,7 +312,6 @@ static void solve_parts(struct hn_space *space, struct hn_space_problem *problem
         solve_part(space, problem, &parts.items[i], err);
     if (!hn_failed(err))
         hn_space_number(space);
-    hn_space_parts_finish(&parts);
 }
 
 static bool has_open(const struct hn_space *space)

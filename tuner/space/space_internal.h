@@ -187,6 +187,7 @@ struct hn_space_problem {
     size_t check_count;
     uint64_t *slots; /* of the checks */
     bool empty; /* no point is left */
+    struct hn_blocks blocks; /* of all that is here but the terms, of its parts, and of what is planned for them */
 };
 
 void hn_space_problem_init(struct hn_space_problem *problem, const struct hn_space_demands *demands, size_t limit,
@@ -308,6 +309,7 @@ struct hn_space_search {
     uint64_t point_count;
     uint64_t capacity;
     uint64_t steps;           /* values bound or checked, those that ask the evaluator many times */
+    struct hn_blocks blocks;  /* of all but the points */
 };
 
 void hn_space_search_init(struct hn_space_search *search, const struct hn_space_plan *plan);
@@ -339,8 +341,8 @@ struct hn_space_parts {
     size_t *checks;
 };
 
-void hn_space_parts_init(struct hn_space_parts *parts, const struct hn_space_problem *problem);
-void hn_space_parts_finish(struct hn_space_parts *parts);
+/* They live as long as the problem. */
+void hn_space_parts_init(struct hn_space_parts *parts, struct hn_space_problem *problem);
 
 /* A part with what is needed to look for its points. */
 struct hn_space_solver {
@@ -378,7 +380,7 @@ struct hn_space_counts {
 struct hn_space_open {
     struct hn_space_solver solver;
     struct hn_space_plan declared; /* binds the parameters in declared order */
-    size_t *checks;                /* of the problem */
+    const size_t *checks;          /* of the problem */
     size_t check_count;
     struct hn_space_counts counts;
     bool counted;         /* else valid is an estimate, and draws are only about uniform */

@@ -58,8 +58,8 @@ static void list_used(struct hn_space_counts *counts, size_t depth, const size_t
             }
         }
     }
-    level->terms = hn_need(term_count, sizeof *level->terms);
-    level->slots = hn_need(slot_count, sizeof *level->slots);
+    level->terms = hn_need_block(&counts->blocks, term_count, sizeof *level->terms);
+    level->slots = hn_need_block(&counts->blocks, slot_count, sizeof *level->slots);
     for (size_t i = 0; i < term_count; i++)
         if (terms[i])
             level->terms[level->term_count++] = (int)i;
@@ -73,8 +73,8 @@ static void list_all_used(struct hn_space_counts *counts)
     const struct hn_space_plan *plan = counts->plan;
     size_t terms = plan->problem->terms.count;
     size_t slots = plan->problem->demands->slot_count;
-    size_t *level_of = hn_need(terms, sizeof *level_of);
-    unsigned char *marks = hn_need(terms + slots, 1);
+    size_t *level_of = hn_need_block(&counts->blocks, terms, sizeof *level_of);
+    unsigned char *marks = hn_need_block(&counts->blocks, terms + slots, 1);
     for (size_t i = 0; i < terms; i++)
         level_of[i] = SIZE_MAX;
     for (size_t i = 0; i < plan->level_count; i++)
@@ -82,8 +82,6 @@ static void list_all_used(struct hn_space_counts *counts)
             level_of[plan->levels[i].exports.items[j].result] = i;
     for (size_t i = 0; i < plan->level_count; i++)
         list_used(counts, i, level_of, marks, marks + terms);
-    free(level_of);
-    free(marks);
 }
 
 static size_t key_size(const struct hn_space_count_level *level)
@@ -197,12 +195,9 @@ static double count_below(struct hn_space_counts *counts, struct hn_space_search
 
 static void finish_counts(struct hn_space_counts *counts)
 {
-    for (size_t i = 0; counts->levels != NULL && i < counts->plan->level_count; i++) {
+    for (size_t i = 0; counts->levels != NULL && i < counts->plan->level_count; i++)
         free(counts->levels[i].keys);
-        free(counts->levels[i].terms);
-        free(counts->levels[i].slots);
-    }
-    free(counts->levels);
+    hn_blocks_finish(&counts->blocks);
     *counts = (struct hn_space_counts){0};
 }
 
@@ -211,7 +206,8 @@ static enum hn_walk init_counts(struct hn_space_counts *counts, struct hn_space_
                                 uint64_t most_steps)
 {
     *counts = (struct hn_space_counts){.plan = search->plan};
-    counts->levels = hn_need(search->plan->level_count, sizeof *counts->levels);
+    counts->levels =
+        hn_need_block(&counts->blocks, search->plan->level_count, sizeof *counts->levels);
     list_all_used(counts);
     counts->total = count_below(counts, search, 0, search->steps + most_steps);
     if (counts->total >= 0)
@@ -286,7 +282,6 @@ void hn_space_open_destroy(struct hn_space_open *open)
 {
     if (open == NULL)
         return;
-    free(open->checks);
     free(open->some);
     finish_counts(&open->counts);
     hn_space_plan_finish(&open->declared);
@@ -377,8 +372,7 @@ void hn_space_open_complete(struct hn_space_open *open, const struct hn_space_pa
 {
     struct hn_space_problem *problem = (struct hn_space_problem *)open->solver.plan.problem;
     hn_space_plan_init(&open->declared, problem, part, part->parameters, &open->solver.table);
-    open->checks = hn_need(part->check_count, sizeof *open->checks);
-    memcpy(open->checks, part->checks, part->check_count * sizeof *open->checks);
+    open->checks = part->checks;
     open->check_count = part->check_count;
     hn_space_search_finish(&open->solver.search);
     hn_space_search_init(&open->solver.search, &open->solver.plan);

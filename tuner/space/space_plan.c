@@ -5,11 +5,6 @@
 #include "base/hash.h"
 #include "tuner/space/space_internal.h"
 
-static void *take(struct hn_blocks *blocks, size_t count, size_t size)
-{
-    return hn_needed(hn_blocks_take(blocks, count * size + 1));
-}
-
 /* Collects the terms that a term is computed from. The terms do not grow meanwhile. */
 struct gatherer {
     const struct hn_terms *terms;
@@ -18,18 +13,12 @@ struct gatherer {
     size_t count;
 };
 
-static void init_gatherer(struct gatherer *gatherer, const struct hn_terms *terms)
+static void init_gatherer(struct gatherer *gatherer, const struct hn_terms *terms,
+                          struct hn_blocks *blocks)
 {
     *gatherer = (struct gatherer){.terms = terms,
-                                  .seen = hn_need(terms->count, 1),
-                                  .found = hn_need(terms->count, sizeof(int))};
-}
-
-static void finish_gatherer(struct gatherer *gatherer)
-{
-    free(gatherer->seen);
-    free(gatherer->found);
-    *gatherer = (struct gatherer){0};
+                                  .seen = hn_need_block(blocks, terms->count, 1),
+                                  .found = hn_need_block(blocks, terms->count, sizeof(int))};
 }
 
 static void visit(struct gatherer *gatherer, int term)
@@ -70,7 +59,7 @@ static void take_program(const struct gatherer *gatherer, size_t slot, bool depe
                          struct hn_blocks *blocks, struct hn_space_program *program)
 {
     const struct hn_terms *terms = gatherer->terms;
-    struct hn_instruction *items = take(blocks, gatherer->count, sizeof *items);
+    struct hn_instruction *items = hn_need_block(blocks, gatherer->count, sizeof *items);
     size_t count = 0;
     for (size_t i = 0; i < gatherer->count; i++) {
         int term = gatherer->found[i];
@@ -201,7 +190,7 @@ static void make_level(struct maker *maker, size_t depth, size_t parameter)
     plan->mask_words += level->words;
     plan->combinations *= (double)domain->count;
     maker->bound[parameter / 64] |= (uint64_t)1 << (parameter % 64);
-    level->steps = take(&plan->blocks, maker->part->check_count, sizeof *level->steps);
+    level->steps = hn_need_block(&plan->blocks, maker->part->check_count, sizeof *level->steps);
     for (size_t i = 0; i < maker->part->check_count; i++)
         add_check(maker, level, i);
     choose_kinds(maker, level);
@@ -212,7 +201,7 @@ static void make_keys(struct maker *maker, const struct hn_space_level *level,
 {
     struct hn_space_plan *plan = maker->plan;
     const uint64_t *slots = step_slots(maker, step);
-    struct hn_space_step_key *keys = take(&plan->blocks, plan->level_count, sizeof *keys);
+    struct hn_space_step_key *keys = hn_need_block(&plan->blocks, plan->level_count, sizeof *keys);
     size_t stride = 1;
     for (size_t i = 0; i < maker->part->parameter_count; i++) {
         size_t parameter = maker->part->parameters[i];
@@ -273,15 +262,15 @@ static void make_exports(struct maker *maker)
 {
     struct hn_space_plan *plan = maker->plan;
     const struct gatherer *exported = &maker->exported;
-    struct hn_instruction **items = take(&plan->blocks, plan->level_count, sizeof *items);
-    size_t *levels = take(&plan->blocks, exported->count, sizeof *levels);
+    struct hn_instruction **items = hn_need_block(&plan->blocks, plan->level_count, sizeof *items);
+    size_t *levels = hn_need_block(&plan->blocks, exported->count, sizeof *levels);
     for (size_t i = 0; i < exported->count; i++) {
         levels[i] = level_of_term(maker, &maker->terms->items[exported->found[i]]);
         plan->levels[levels[i]].exports.count++;
     }
     for (size_t i = 0; i < plan->level_count; i++) {
         struct hn_space_program *exports = &plan->levels[i].exports;
-        exports->items = items[i] = take(&plan->blocks, exports->count, sizeof **items);
+        exports->items = items[i] = hn_need_block(&plan->blocks, exports->count, sizeof **items);
     }
     for (size_t i = 0; i < exported->count; i++)
         *items[levels[i]]++ = hn_terms_instruction(maker->terms, exported->found[i]);
@@ -294,7 +283,7 @@ static void make_parts(struct maker *maker, const struct hn_space_table *table)
     for (size_t i = 0; i < plan->level_count; i++) {
         struct hn_space_level *level = &plan->levels[i];
         const struct hn_space_field *field = hn_space_table_field(table, level->parameter);
-        uint64_t *parts = take(&plan->blocks, level->count, sizeof *parts);
+        uint64_t *parts = hn_need_block(&plan->blocks, level->count, sizeof *parts);
         for (size_t j = 0; j < level->count; j++)
             parts[j] = (uint64_t)hn_space_problem_index(maker->problem, level->parameter, j)
                        << field->shift;
@@ -309,30 +298,28 @@ void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *pro
 {
     *plan = (struct hn_space_plan){
         .problem = problem, .level_count = part->parameter_count, .combinations = 1};
-    struct maker maker = {.plan = plan,
-                          .problem = problem,
-                          .terms = &problem->terms,
-                          .part = part,
-                          .bound = hn_need(problem->terms.slot_words, sizeof *maker.bound),
-                          .level_of = hn_need(problem->terms.slot_count, sizeof *maker.level_of)};
-    plan->levels = take(&plan->blocks, plan->level_count, sizeof *plan->levels);
+    struct hn_blocks *blocks = &plan->blocks;
+    struct maker maker = {
+        .plan = plan,
+        .problem = problem,
+        .terms = &problem->terms,
+        .part = part,
+        .bound = hn_need_block(blocks, problem->terms.slot_words, sizeof *maker.bound),
+        .level_of = hn_need_block(blocks, problem->terms.slot_count, sizeof *maker.level_of)};
+    plan->levels = hn_need_block(blocks, plan->level_count, sizeof *plan->levels);
     for (size_t i = 0; i < plan->level_count; i++)
         maker.level_of[order[i]] = i;
     for (size_t i = 0; i < plan->level_count; i++)
         make_level(&maker, i, order[i]);
     hn_needed(maker.terms->out_of_memory ? NULL : plan);
-    init_gatherer(&maker.gatherer, maker.terms);
-    init_gatherer(&maker.exported, maker.terms);
+    init_gatherer(&maker.gatherer, maker.terms, blocks);
+    init_gatherer(&maker.exported, maker.terms, blocks);
     for (size_t i = 0; i < plan->level_count; i++)
         for (size_t j = 0; j < plan->levels[i].step_count; j++)
             make_step(&maker, &plan->levels[i], &plan->levels[i].steps[j]);
     sort(&maker.exported);
     make_exports(&maker);
     make_parts(&maker, table);
-    free(maker.bound);
-    free(maker.level_of);
-    finish_gatherer(&maker.gatherer);
-    finish_gatherer(&maker.exported);
 }
 
 void hn_space_plan_finish(struct hn_space_plan *plan)
@@ -517,24 +504,18 @@ void hn_space_order(struct hn_space_problem *problem, const struct hn_space_part
     if (combinations <= few_combinations)
         return;
     size_t slots = problem->demands->slot_count;
+    struct hn_blocks *blocks = &problem->blocks;
     struct guess guess = {.problem = problem,
                           .part = part,
-                          .share = hn_need(part->check_count, sizeof *guess.share),
-                          .rank = hn_need(slots, sizeof *guess.rank),
-                          .trial = hn_need(slots, sizeof *guess.trial),
-                          .factor = hn_need(slots, sizeof *guess.factor),
-                          .positions = hn_need(slots, sizeof *guess.positions),
-                          .current = hn_need(slots, sizeof *guess.current),
-                          .cells = hn_need(problem->terms.count, sizeof *guess.cells)};
+                          .share = hn_need_block(blocks, part->check_count, sizeof *guess.share),
+                          .rank = hn_need_block(blocks, slots, sizeof *guess.rank),
+                          .trial = hn_need_block(blocks, slots, sizeof *guess.trial),
+                          .factor = hn_need_block(blocks, slots, sizeof *guess.factor),
+                          .positions = hn_need_block(blocks, slots, sizeof *guess.positions),
+                          .current = hn_need_block(blocks, slots, sizeof *guess.current),
+                          .cells =
+                              hn_need_block(blocks, problem->terms.count, sizeof *guess.cells)};
     memcpy(guess.current, problem->current, slots * sizeof *guess.current);
-    init_gatherer(&guess.gatherer, &problem->terms);
+    init_gatherer(&guess.gatherer, &problem->terms, blocks);
     choose(&guess, order);
-    finish_gatherer(&guess.gatherer);
-    free(guess.share);
-    free(guess.rank);
-    free(guess.trial);
-    free(guess.factor);
-    free(guess.positions);
-    free(guess.current);
-    free(guess.cells);
 }

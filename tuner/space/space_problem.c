@@ -84,29 +84,22 @@ static void allocate(struct hn_space_problem *problem)
     size_t slots = demands->slot_count, conjuncts = demands->conjuncts.count, values = 0;
     for (size_t i = 0; i < slots; i++)
         values += demands->space->parameters[i].count;
-    problem->domains = hn_need(slots, sizeof *problem->domains);
-    problem->values = hn_need(values, sizeof *problem->values);
-    problem->indices = hn_need(values, sizeof *problem->indices);
-    problem->current = hn_need(slots, sizeof *problem->current);
-    problem->restricted_by = hn_need(slots, sizeof *problem->restricted_by);
-    problem->may_fail = hn_need(conjuncts, sizeof *problem->may_fail);
-    problem->folded = hn_need(conjuncts, sizeof *problem->folded);
-    problem->checks = hn_need(conjuncts, sizeof *problem->checks);
-    problem->slots = hn_need(conjuncts * demands->slot_words, sizeof *problem->slots);
+    struct hn_blocks *blocks = &problem->blocks;
+    problem->domains = hn_need_block(blocks, slots, sizeof *problem->domains);
+    problem->values = hn_need_block(blocks, values, sizeof *problem->values);
+    problem->indices = hn_need_block(blocks, values, sizeof *problem->indices);
+    problem->current = hn_need_block(blocks, slots, sizeof *problem->current);
+    problem->restricted_by = hn_need_block(blocks, slots, sizeof *problem->restricted_by);
+    problem->may_fail = hn_need_block(blocks, conjuncts, sizeof *problem->may_fail);
+    problem->folded = hn_need_block(blocks, conjuncts, sizeof *problem->folded);
+    problem->checks = hn_need_block(blocks, conjuncts, sizeof *problem->checks);
+    problem->slots = hn_need_block(blocks, conjuncts * demands->slot_words, sizeof *problem->slots);
 }
 
 void hn_space_problem_finish(struct hn_space_problem *problem)
 {
-    free(problem->domains);
-    free(problem->values);
-    free(problem->indices);
-    free(problem->current);
-    free(problem->restricted_by);
-    free(problem->may_fail);
-    free(problem->folded);
-    free(problem->checks);
-    free(problem->slots);
     hn_terms_finish(&problem->terms);
+    hn_blocks_finish(&problem->blocks);
     *problem = (struct hn_space_problem){0};
 }
 
@@ -333,37 +326,28 @@ static void list_parts(struct hn_space_parts *parts, const struct hn_space_probl
     }
 }
 
-void hn_space_parts_init(struct hn_space_parts *parts, const struct hn_space_problem *problem)
+void hn_space_parts_init(struct hn_space_parts *parts, struct hn_space_problem *problem)
 {
     size_t count = problem->demands->space->parameter_count;
-    *parts =
-        (struct hn_space_parts){.items = hn_need(count, sizeof *parts->items),
-                                .parameters = hn_need(count, sizeof *parts->parameters),
-                                .checks = hn_need(problem->check_count, sizeof *parts->checks)};
-    size_t *root = hn_need(count, sizeof *root);
+    struct hn_blocks *blocks = &problem->blocks;
+    size_t *root = hn_need_block(blocks, count, sizeof *root);
+    *parts = (struct hn_space_parts){
+        .items = hn_need_block(blocks, count, sizeof *parts->items),
+        .parameters = hn_need_block(blocks, count, sizeof *parts->parameters),
+        .checks = hn_need_block(blocks, problem->check_count, sizeof *parts->checks)};
     connect(problem, root);
     list_parts(parts, problem, root);
-    free(root);
-}
-
-void hn_space_parts_finish(struct hn_space_parts *parts)
-{
-    free(parts->items);
-    free(parts->parameters);
-    free(parts->checks);
-    *parts = (struct hn_space_parts){0};
 }
 
 void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_problem *problem,
                           const struct hn_space_part *part)
 {
-    size_t *order = hn_need(part->parameter_count, sizeof *order);
+    size_t *order = hn_need_block(&problem->blocks, part->parameter_count, sizeof *order);
     hn_space_table_init(&solver->table, problem->demands->space, part->parameters,
                         part->parameter_count);
     hn_space_order(problem, part, order);
     hn_space_plan_init(&solver->plan, problem, part, order, &solver->table);
     hn_space_search_init(&solver->search, &solver->plan);
-    free(order);
 }
 
 void hn_space_solver_finish(struct hn_space_solver *solver)

@@ -16,26 +16,22 @@ void hn_space_search_init(struct hn_space_search *search, const struct hn_space_
     const struct hn_space_problem *problem = plan->problem;
     size_t slots = problem->demands->slot_count;
     *search = (struct hn_space_search){.plan = plan};
-    search->positions = hn_need(slots, sizeof *search->positions);
-    search->current = hn_need(slots, sizeof *search->current);
-    search->cells = hn_need(problem->terms.count, sizeof *search->cells);
-    search->bits = hn_need(plan->bit_words, sizeof *search->bits);
-    search->known = hn_need(plan->known_bytes, 1);
-    search->masks = hn_need(plan->mask_words, sizeof *search->masks);
-    search->keys = hn_need((plan->level_count + 1) * plan->key_words, sizeof *search->keys);
+    struct hn_blocks *blocks = &search->blocks;
+    search->positions = hn_need_block(blocks, slots, sizeof *search->positions);
+    search->current = hn_need_block(blocks, slots, sizeof *search->current);
+    search->cells = hn_need_block(blocks, problem->terms.count, sizeof *search->cells);
+    search->bits = hn_need_block(blocks, plan->bit_words, sizeof *search->bits);
+    search->known = hn_need_block(blocks, plan->known_bytes, 1);
+    search->masks = hn_need_block(blocks, plan->mask_words, sizeof *search->masks);
+    search->keys =
+        hn_need_block(blocks, (plan->level_count + 1) * plan->key_words, sizeof *search->keys);
     memcpy(search->current, problem->current, slots * sizeof *search->current);
     hn_terms_set_constants(&problem->terms, search->cells);
 }
 
 void hn_space_search_finish(struct hn_space_search *search)
 {
-    free(search->positions);
-    free(search->current);
-    free(search->cells);
-    free(search->bits);
-    free(search->known);
-    free(search->masks);
-    free(search->keys);
+    hn_blocks_finish(&search->blocks);
     free(search->points);
     *search = (struct hn_space_search){0};
 }

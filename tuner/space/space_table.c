@@ -58,18 +58,6 @@ void hn_space_table_finish(struct hn_space_table *table)
     memset(table, 0, sizeof *table);
 }
 
-/* Room for `count` keys, which put_key then fills in ascending order. */
-static void reserve(struct hn_space_table *table, uint64_t count)
-{
-    table->rows = hn_need_more(NULL, count * table->bytes + READ_BEYOND, 1);
-    table->count = count;
-}
-
-static void put_key(struct hn_space_table *table, uint64_t row, const uint64_t *key)
-{
-    memcpy(table->rows + row * table->bytes, key, table->bytes);
-}
-
 static void read_row(const struct hn_space_table *table, uint64_t row, uint64_t *key)
 {
     memcpy(key, table->rows + row * table->bytes, 8 * table->words);
@@ -281,12 +269,6 @@ static void make_blocks(struct hn_space *space)
     }
 }
 
-/* False when the product is beyond 64 bits. */
-static bool multiply(uint64_t *product, uint64_t factor)
-{
-    return !__builtin_mul_overflow(*product, factor, product);
-}
-
 /* The block's table; false when its points take too much. */
 static bool init_block(struct hn_space *space, struct hn_space_block *block)
 {
@@ -301,7 +283,8 @@ static bool init_block(struct hn_space *space, struct hn_space_block *block)
     hn_space_table_init(&block->table, space, parameters, count);
     if (block->count > most_bytes / (block->table.bytes + 1))
         return false;
-    reserve(&block->table, block->count);
+    block->table.rows = hn_need_more(NULL, block->count * block->table.bytes + READ_BEYOND, 1);
+    block->table.count = block->count;
     return true;
 }
 
@@ -321,8 +304,9 @@ static bool count_points(struct hn_space *space)
     for (size_t i = 0; i < space->block_count; i++) {
         struct hn_space_block *block = &space->blocks[i];
         for (size_t j = 0; j < block->group_count && numbered; j++)
-            numbered = multiply(&block->count, space->groups[block->first_group + j].table.count);
-        numbered = numbered && multiply(&space->size, block->count);
+            numbered = !__builtin_mul_overflow(
+                block->count, space->groups[block->first_group + j].table.count, &block->count);
+        numbered = numbered && !__builtin_mul_overflow(space->size, block->count, &space->size);
     }
     return numbered && space->size <= space->limits.points;
 }
@@ -391,7 +375,7 @@ static void fill(struct filling *filling, size_t depth)
     if (depth == table->field_count) {
         uint64_t key[table->words];
         hn_space_table_key(table, filling->choice, key);
-        put_key(table, filling->row++, key);
+        memcpy(table->rows + filling->row++ * table->bytes, key, table->bytes);
         return;
     }
     size_t parameter = table->fields[depth].parameter;
