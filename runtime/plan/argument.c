@@ -50,8 +50,7 @@ void hn_evaluate_word(const struct hn_value *values, const struct hn_expression 
 struct element_info {
     const char *name;
     size_t size;
-    const char *c_name;
-    const char *vector;
+    const char *c_name, *vector;
 };
 
 static const struct element_info elements[HN_ELEMENT_COUNT] = {
@@ -126,9 +125,7 @@ void hn_element_range(enum hn_element element, int64_t *low, int64_t *high)
 
 /* A binary format of 16 or 8 bits: sign, exponent, fraction. */
 struct narrow_format {
-    int fraction_bits;
-    int bias;
-    int sign;
+    int fraction_bits, bias, sign;
     int most; /* the bits of the largest number, or of infinity where there is one */
     int nan;
 };
@@ -144,8 +141,8 @@ static struct narrow_format format_of(enum hn_element element)
 /* As narrow() of support_element.cuh. */
 static int encode_narrow(double real, struct narrow_format format)
 {
-    int sign = signbit(real) ? format.sign : 0;
     int exponent = 0;
+    int sign = signbit(real) ? format.sign : 0;
     if (isnan(real))
         return sign | format.nan;
     if (isinf(real) || real == 0.0)

@@ -184,52 +184,49 @@ static enum hn_status fail_file(const char *path, const char *reason, struct hn_
 }
 
 /* Reads the header behind the magic; its length has two bytes in version 1, four from there on. */
-static enum hn_status read_npy(const char *path, enum hn_element element, struct hn_data_file *file,
-                               uint64_t *count, struct hn_error *err)
+static void read_npy(const char *path, enum hn_element element, struct hn_data_file *file,
+                     uint64_t *count, struct hn_error *err)
 {
     unsigned char start[6] = {0};
     struct hn_error reason = {.message = ""};
     size_t length_bytes = 2;
     if (fread(start, 1, 2, file->stream) == 2 && start[0] > 1)
         length_bytes = 4;
-    if (fread(start + 2, 1, length_bytes, file->stream) != length_bytes)
-        return fail_file(path, "the header is cut off", err);
+    bool whole = fread(start + 2, 1, length_bytes, file->stream) == length_bytes;
     uint32_t length = (uint32_t)start[2] | (uint32_t)start[3] << 8 | (uint32_t)start[4] << 16 |
                       (uint32_t)start[5] << 24;
+    char *header = length > NPY_HEADER_MOST ? NULL : calloc(length + 1, 1);
     if (length > NPY_HEADER_MOST)
-        return fail_file(path, "the header is longer than 64 KiB", err);
-    char *header = calloc(length + 1, 1);
-    if (header == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = HN_OK;
-    if (fread(header, 1, length, file->stream) != length)
-        status = fail_file(path, "the header is cut off", err);
+        fail_file(path, "the header is longer than 64 KiB", err);
+    else if (header == NULL)
+        hn_fail_memory(err);
+    else if (!whole || fread(header, 1, length, file->stream) != length)
+        fail_file(path, "the header is cut off", err);
     else if (hn_npy_check(header, element, count, &reason) != HN_OK)
-        status = fail_file(path, reason.message, err);
+        fail_file(path, reason.message, err);
     free(header);
-    return status;
 }
 
-static enum hn_status check_size(const char *path, const struct hn_data_file *file,
-                                 enum hn_element element, uint64_t found, uint64_t count,
-                                 struct hn_error *err)
+static void check_size(const char *path, const struct hn_data_file *file, enum hn_element element,
+                       uint64_t found, uint64_t count, struct hn_error *err)
 {
     struct stat about;
     long start = ftell(file->stream);
     uint64_t expected = count * hn_element_size(element);
-    if (fstat(fileno(file->stream), &about) != 0 || start < 0)
-        return fail_file(path, strerror(errno), err);
-    if (found != count)
-        return hn_fail(err, HN_ECONFIG,
-                       "data file %s: found an array of %" PRIu64 " elements, expected %" PRIu64,
-                       path, found, count);
+    if (fstat(fileno(file->stream), &about) != 0 || start < 0) {
+        fail_file(path, strerror(errno), err);
+        return;
+    }
     uint64_t bytes = (uint64_t)about.st_size - (uint64_t)start;
-    if (bytes != expected)
-        return hn_fail(err, HN_ECONFIG,
-                       "data file %s: found %" PRIu64 " bytes of data, expected %" PRIu64
-                       " (%" PRIu64 " elements of %s)",
-                       path, bytes, expected, count, hn_element_name(element));
-    return HN_OK;
+    if (found != count)
+        hn_fail(err, HN_ECONFIG,
+                "data file %s: found an array of %" PRIu64 " elements, expected %" PRIu64, path,
+                found, count);
+    else if (bytes != expected)
+        hn_fail(err, HN_ECONFIG,
+                "data file %s: found %" PRIu64 " bytes of data, expected %" PRIu64 " (%" PRIu64
+                " elements of %s)",
+                path, bytes, expected, count, hn_element_name(element));
 }
 
 enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint64_t count,
@@ -237,22 +234,22 @@ enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint
 {
     char magic[NPY_MAGIC_BYTES];
     uint64_t found = count;
-    enum hn_status status = HN_OK;
     const char *reason = NULL;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     file->stream = hn_file_stream(path, &reason);
     if (file->stream == NULL)
         return fail_file(path, reason, err);
-    bool npy = fread(magic, 1, sizeof magic, file->stream) == sizeof magic &&
-               memcmp(magic, npy_magic, sizeof magic) == 0;
-    if (npy)
-        status = read_npy(path, element, file, &found, err);
+    if (fread(magic, 1, sizeof magic, file->stream) == sizeof magic &&
+        memcmp(magic, npy_magic, sizeof magic) == 0)
+        read_npy(path, element, file, &found, err);
     else
         rewind(file->stream);
-    if (status == HN_OK)
-        status = check_size(path, file, element, found, count, err);
-    if (status != HN_OK)
+    if (!hn_failed(err))
+        check_size(path, file, element, found, count, err);
+    if (hn_failed(err))
         hn_data_file_close(file);
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_data_file_read(struct hn_data_file *file, void *bytes, size_t size,
@@ -336,13 +333,14 @@ enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
                                  const struct hn_value *values, char **path, struct hn_error *err)
 {
     struct hn_text text;
+    struct hn_error own;
     const char *slash = strrchr(file, '/');
     const char *at = slash == NULL ? file : slash;
-    enum hn_status status = HN_OK;
+    err = hn_error_begin(err, &own);
     *path = NULL;
     hn_text_init(&text);
     hn_text_append_bytes(&text, file, (size_t)(at - file));
-    while (status == HN_OK && *at != '\0') {
+    while (!hn_failed(err) && *at != '\0') {
         size_t before = strcspn(at, "{");
         hn_text_append_bytes(&text, at, before);
         at += before;
@@ -350,22 +348,21 @@ enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
             break;
         size_t length = strcspn(at + 1, "}");
         const struct hn_value *value = find_problem_value(plan, at + 1, length, values);
-        if (at[1 + length] == '\0' || value == NULL) {
-            status = hn_fail(err, HN_ECONFIG,
-                             "data file %s: found '%.*s', expected the name of a problem value in "
-                             "{}",
-                             file, (int)(length < 60 ? length + 2 : 60), at);
-            break;
-        }
-        hn_value_append(&text, value);
+        if (at[1 + length] == '\0' || value == NULL)
+            hn_fail(err, HN_ECONFIG,
+                    "data file %s: found '%.*s', expected the name of a problem value in {}", file,
+                    (int)(length < 60 ? length + 2 : 60), at);
+        else
+            hn_value_append(&text, value);
         at += length + 2;
     }
-    if (status == HN_OK) {
+    if (!hn_failed(err)) {
         *path = hn_text_take(&text);
-        status = *path == NULL ? hn_fail_memory(err) : HN_OK;
+        if (*path == NULL)
+            hn_fail_memory(err);
     }
     hn_text_finish(&text);
-    return status;
+    return err->status;
 }
 
 static void add_file(const struct hn_plan *plan, char **name, const struct hn_value *values,

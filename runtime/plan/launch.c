@@ -36,6 +36,15 @@ enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan,
 #define REFUSE(record, ...)                                                                        \
     (hn_record_fail((record), HN_OUTCOME_INVALID_LAUNCH, __VA_ARGS__), false)
 
+/* A launch of a kind that came with a later compute capability. */
+static bool refuse_kind(const char *kind, const char *from, const struct hn_device *device,
+                        struct hn_record *record)
+{
+    int capability = device->identity.capability;
+    return REFUSE(record, "%s; %.80s has none (compute capability %d.%d, from %s on)", kind,
+                  device->identity.name, capability / 10, capability % 10, from);
+}
+
 static bool check_bytes(const char *before, int64_t bytes, const char *behind, int limit,
                         const struct hn_device *device, struct hn_record *record)
 {
@@ -53,9 +62,7 @@ static bool check_window(const struct hn_l2_window *window, const struct hn_devi
     if (window->bytes == 0 && window->set_aside == 0)
         return true;
     if (device->max_access_window_bytes == 0)
-        return REFUSE(record, "an L2 window; %s has none (compute capability %d.%d, from 8.0 on)",
-                      device->identity.name, device->identity.capability / 10,
-                      device->identity.capability % 10);
+        return refuse_kind("an L2 window", "8.0", device, record);
     if (window->set_aside > 0 && device->identity.mig_profile[0] != '\0')
         return REFUSE(record,
                       "a set-aside of %lld bytes of L2 cache; %s MIG %s takes none: MIG mode "
@@ -562,10 +569,7 @@ static bool check_cluster(const struct hn_launch_step *step, const struct hn_dev
     if (!hn_launch_step_has_clusters(step))
         return true;
     if (!device->cluster_launch)
-        return REFUSE(record,
-                      "a launch in clusters; %s has none (compute capability %d.%d, from 9.0 on)",
-                      device->identity.name, device->identity.capability / 10,
-                      device->identity.capability % 10);
+        return refuse_kind("a launch in clusters", "9.0", device, record);
     if (!check_dimensions("cluster", cluster, limits, device, record))
         return false;
     int64_t blocks = cluster[0] * cluster[1] * cluster[2];
@@ -590,10 +594,7 @@ static bool check_programmatic(const struct hn_launch_step *step, bool first,
     if (first)
         return REFUSE(record, "the first step is programmatic; there is none before it");
     return device->identity.capability >= 90 ||
-           REFUSE(record,
-                  "a programmatic launch; %s has none (compute capability %d.%d, from 9.0 on)",
-                  device->identity.name, device->identity.capability / 10,
-                  device->identity.capability % 10);
+           refuse_kind("a programmatic launch", "9.0", device, record);
 }
 
 static bool check_step(const struct hn_launch_step *step, bool first,
@@ -610,17 +611,12 @@ static bool check_step(const struct hn_launch_step *step, bool first,
            check_window(&step->window, device, record);
 }
 
-/* Checks what each chunk launches. */
-static bool check_chunks(const struct hn_launch *launch, const struct hn_device *device,
-                         struct hn_record *record)
+static bool check_steps(const struct hn_launch_step *steps, size_t count,
+                        const struct hn_device *device, struct hn_record *record)
 {
-    const struct hn_flow *flow = launch->flow;
-    if (flow->why[0] != '\0')
-        return REFUSE(record, "%s", flow->why);
-    for (size_t c = 0; c < flow->chunk_count; c++)
-        for (size_t s = 0; s < launch->step_count; s++)
-            if (!check_step(&flow->chunks[c].steps[s], s == 0, device, record))
-                return false;
+    for (size_t i = 0; i < count; i++)
+        if (!check_step(&steps[i], i == 0, device, record))
+            return false;
     return true;
 }
 
@@ -631,14 +627,12 @@ static bool check_tensors(const struct hn_launch *launch, const struct hn_device
 {
     for (size_t i = 0; i < launch->tensor_count; i++) {
         char why[HN_TENSOR_WHY];
-        if (device->identity.capability < 90)
-            snprintf(why, sizeof why,
-                     "tensor map '%.60s'; %.80s has none (compute capability %d.%d, from 9.0 on)",
-                     launch->tensors[i].name, device->identity.name,
-                     device->identity.capability / 10, device->identity.capability % 10);
-        else if (hn_tensor_check(&launch->tensors[i], why))
-            continue;
-        return REFUSE(record, "%s", why);
+        if (device->identity.capability < 90) {
+            snprintf(why, sizeof why, "tensor map '%.60s'", launch->tensors[i].name);
+            return refuse_kind(why, "9.0", device, record);
+        }
+        if (!hn_tensor_check(&launch->tensors[i], why))
+            return REFUSE(record, "%s", why);
     }
     return true;
 }
@@ -650,10 +644,13 @@ bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *dev
         return REFUSE(record, "no step is launched: no 'if' holds");
     if (!check_tensors(launch, device, record))
         return false;
-    if (launch->flow != NULL)
-        return check_chunks(launch, device, record);
-    for (size_t i = 0; i < launch->step_count; i++)
-        if (!check_step(&launch->steps[i], i == 0, device, record))
+    const struct hn_flow *flow = launch->flow;
+    if (flow == NULL)
+        return check_steps(launch->steps, launch->step_count, device, record);
+    if (flow->why[0] != '\0')
+        return REFUSE(record, "%s", flow->why);
+    for (size_t c = 0; c < flow->chunk_count; c++)
+        if (!check_steps(flow->chunks[c].steps, launch->step_count, device, record))
             return false;
     return true;
 }

@@ -698,8 +698,7 @@ struct hn_hash hn_plan_hash(const struct hn_plan *plan)
 {
     static const char *const parts[] = {"arguments", "steps",   "pipeline", "freeze",
                                         "freeze_if", "compare", "reference"};
-    json_t *all = hn_plan_to_json(plan);
-    json_t *json = json_object();
+    json_t *all = hn_plan_to_json(plan), *json = json_object();
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (json_object_get(all, parts[i]) != NULL)
             json_object_set(json, parts[i], json_object_get(all, parts[i]));

@@ -69,7 +69,7 @@ static void use_family(const struct hn_family *family)
         struct hn_error err = {0};
         if (!fuzz_fine(hn_family_draw(family, 1, &at, &problem, &err), &err))
             return;
-        fuzz_require(hn_family_check(family, &problem, &err) == HN_OK, err.message);
+        fuzz_require(hn_family_has(family, &problem), "what is drawn is of the family");
         hn_bindings_finish(&problem);
     }
 }

@@ -14,7 +14,7 @@
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 
-static void fail_default(struct hn_config_reader *reader, size_t problem,
+static void fail_default(struct hn_reader *reader, size_t problem,
                          const struct hn_config_constraint *broken)
 {
     struct hn_text text;
@@ -28,7 +28,7 @@ static void fail_default(struct hn_config_reader *reader, size_t problem,
 }
 
 /* Complete defaults are tested against the constraints, for which no space has to be built. */
-static void take_defaults(struct hn_config_reader *reader)
+static void take_defaults(struct hn_reader *reader)
 {
     for (size_t i = 0; i < reader->config->problem_count; i++) {
         const struct hn_config_constraint *broken =
@@ -40,49 +40,31 @@ static void take_defaults(struct hn_config_reader *reader)
         hn_bindings_copy(&reader->config->plan->defaults, &reader->config->defaults, reader->err);
 }
 
-static bool has_choices(const struct hn_bindings *point, const struct hn_bindings *choices)
-{
-    for (size_t i = 0; i < choices->count; i++) {
-        const struct hn_value *value = hn_bindings_get(point, choices->names[i]);
-        if (value == NULL || !hn_value_equal(value, &choices->values[i]))
-            return false;
-    }
-    return true;
-}
-
-static void find_default(struct hn_config_reader *reader, size_t problem, struct hn_bindings *point)
+/* Partial defaults are completed by the first valid point that has them. */
+static void complete_defaults(struct hn_reader *reader)
 {
     const struct hn_config *config = reader->config;
-    struct hn_space *space = NULL;
-    if (hn_config_space(config, problem, &space, reader->err) != HN_OK)
-        return;
-    hn_config_default_point(config, space, point);
-    hn_space_destroy(space);
-    if (!has_choices(point, &config->defaults))
-        hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
-                       "no valid point has these defaults");
-}
-
-/* Partial defaults are completed by the first valid point that has them. */
-static void complete_defaults(struct hn_config_reader *reader)
-{
-    size_t count = reader->config->defaults.count > 0 ? reader->config->problem_count : 1;
-    for (size_t i = 0; i < count && !hn_failed(reader->err); i++) {
+    size_t count = config->defaults.count > 0 ? config->problem_count : 1;
+    for (size_t i = 0; i < count; i++) {
         struct hn_bindings point;
-        hn_bindings_init(&point);
-        find_default(reader, i, i == 0 ? &reader->config->plan->defaults : &point);
-        hn_bindings_finish(&point);
+        struct hn_space *space = NULL;
+        if (hn_config_space(config, i, &space, reader->err) != HN_OK)
+            return;
+        if (!hn_config_default_point(config, space, &point))
+            hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
+                           "no valid point has these defaults");
+        hn_space_destroy(space);
+        if (i == 0)
+            reader->plan->defaults = point;
+        else
+            hn_bindings_finish(&point);
+        if (hn_failed(reader->err))
+            return;
     }
-}
-
-/* The default point with what another says of it. */
-static struct hn_bindings complete(const struct hn_config *config, const struct hn_bindings *part)
-{
-    return hn_need_bindings(&config->plan->defaults, part);
 }
 
 /* It says nothing of points, and is right for each problem that it is for. */
-static void check_other_default(struct hn_config_reader *reader, struct hn_default *other)
+static void check_other_default(struct hn_reader *reader, struct hn_default *other)
 {
     const struct hn_config *config = reader->config;
     const struct hn_plan *plan = config->plan;
@@ -94,7 +76,7 @@ static void check_other_default(struct hn_config_reader *reader, struct hn_defau
                        "'%s' is a parameter; expected an expression of problem values, since it "
                        "says which problems the point is for",
                        parameter);
-    struct hn_bindings whole = complete(config, &other->point);
+    struct hn_bindings whole = hn_need_bindings(&plan->defaults, &other->point);
     hn_bindings_finish(&other->point);
     other->point = whole;
     for (size_t i = 0; i < config->problem_count; i++) {
@@ -110,36 +92,29 @@ static void check_other_default(struct hn_config_reader *reader, struct hn_defau
 }
 
 /* An entry that no problem can have is a mistake; one that only some have is left to those. */
-static void check_ladder_entry(struct hn_config_reader *reader, const struct hn_yaml *node,
-                               const struct hn_bindings *entry)
-{
-    const struct hn_config *config = reader->config;
-    const struct hn_config_constraint *broken = NULL;
-    if (hn_failed(reader->err))
-        return;
-    struct hn_bindings point = complete(config, entry);
-    for (size_t i = 0; i < config->problem_count && (i == 0 || broken != NULL); i++)
-        broken = hn_config_find_broken(config, i, &point, reader->err);
-    if (broken != NULL)
-        hn_config_fail(reader, node,
-                       "the ladder entry, completed from the default point, is not valid: "
-                       "constraint '%s' (%s) does not hold",
-                       broken->text, broken->where);
-    hn_bindings_finish(&point);
-}
-
-static void check_ladder(struct hn_config_reader *reader)
+static void check_ladder(struct hn_reader *reader)
 {
     const struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "ladder");
     node = node == NULL ? NULL : node->child;
-    for (size_t i = 0; i < config->ladder_count; i++, node = node->next)
-        check_ladder_entry(reader, node, &config->ladder[i]);
+    for (size_t i = 0; i < config->ladder_count && !hn_failed(reader->err); i++) {
+        const struct hn_config_constraint *broken = NULL;
+        struct hn_bindings point = hn_need_bindings(&config->plan->defaults, &config->ladder[i]);
+        for (size_t p = 0; p < config->problem_count && (p == 0 || broken != NULL); p++)
+            broken = hn_config_find_broken(config, p, &point, reader->err);
+        if (broken != NULL)
+            hn_config_fail(reader, node,
+                           "the ladder entry, completed from the default point, is not valid: "
+                           "constraint '%s' (%s) does not hold",
+                           broken->text, broken->where);
+        hn_bindings_finish(&point);
+        node = node->next;
+    }
 }
 
 /* The default point of one problem, at which everything is evaluated once. */
 struct trial {
-    struct hn_config_reader *reader;
+    struct hn_reader *reader;
     struct hn_value *values;
     char *where; /* "M=4096,TILE_WIDTH=16", for messages */
 };
@@ -251,32 +226,25 @@ static void try_step(struct trial *trial, struct hn_step *step)
         try_tensor(trial, &trial->reader->config->plan->arguments[step->arguments[i]]);
 }
 
-/* The fill, or what else there is, of an argument or symbol of that name. */
-static const struct hn_yaml *fill_node(const struct hn_config_reader *reader, const char *name)
-{
-    static const char *const lists[] = {"arguments", "symbols"};
-    for (int i = 0; i < 2; i++) {
-        const struct hn_yaml *list = hn_yaml_get(reader->root, lists[i]);
-        for (const struct hn_yaml *item = list == NULL ? NULL : list->child; item != NULL;
-             item = item->next) {
-            const struct hn_yaml *fill = hn_yaml_get(item, "fill");
-            if (strcmp(hn_yaml_get(item, "name")->text, name) == 0)
-                return fill == NULL ? item : fill;
-        }
-    }
-    return reader->root;
-}
-
 /* That a fill makes sense for these values of the plan's names. */
-static void check_fill(struct hn_config_reader *reader, const struct hn_argument *argument,
+static void check_fill(struct hn_reader *reader, const struct hn_argument *argument,
                        const struct hn_value *values, const char *where)
 {
-    const struct hn_yaml *node = fill_node(reader, argument->name);
+    size_t index = (size_t)(argument - reader->plan->arguments), place = index;
+    const struct hn_yaml *list = hn_yaml_get(reader->root, "arguments");
+    if (place >= list->count) {
+        place -= list->count;
+        list = hn_yaml_get(reader->root, "symbols");
+    }
+    const struct hn_yaml *item = list->child;
+    for (; place > 0; place--)
+        item = item->next;
+    const struct hn_yaml *node = hn_yaml_get(item, "fill");
+    node = node != NULL ? node : item;
     const struct hn_fill *fill = &argument->fill;
     struct hn_recipe recipe;
     struct hn_error reason = {0};
-    enum hn_status status = hn_recipe_make(
-        reader->plan, (size_t)(argument - reader->plan->arguments), values, &recipe, &reason);
+    enum hn_status status = hn_recipe_make(reader->plan, index, values, &recipe, &reason);
     bool evaluated =
         status != HN_ECONFIG && (fill->expressions[0] != NULL || fill->expressions[1] != NULL);
     if (status != HN_OK)
@@ -288,7 +256,7 @@ static void check_fill(struct hn_config_reader *reader, const struct hn_argument
 
 static void try_buffer(const struct trial *trial, const struct hn_argument *argument)
 {
-    struct hn_config_reader *reader = trial->reader;
+    struct hn_reader *reader = trial->reader;
     struct hn_error reason = {0};
     uint64_t align;
     try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)hn_argument_bytes(argument));
@@ -334,6 +302,81 @@ static void try_plan(struct trial *trial)
     hn_expressions_walk(&hn_compare_structure, &plan->compare, try_field, trial);
 }
 
+/* Where a field is nothing but a parameter, all of its values are known. */
+static void check_words(struct hn_reader *reader, enum hn_pipeline_field field,
+                        const char *const *known, size_t count)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_expression *expression = plan->pipeline->fields[field];
+    for (size_t i = 0; expression != NULL && i < plan->word_list_count; i++) {
+        const struct hn_word_list *list = &plan->word_lists[i];
+        if (strcmp(list->name, hn_expression_text(expression)) != 0)
+            continue;
+        for (size_t w = 0; w < list->count; w++)
+            if (!hn_text_is_among(list->words[w], known, count))
+                hn_config_fail_unknown(reader, hn_config_place(reader, expression),
+                                       hn_pipeline_keys[field], list->words[w], known, count);
+    }
+}
+
+/* A chunk sees a part of what is cut, of which a window or a tensor map would have to be another
+ * one each. */
+static void check_whole(struct hn_reader *reader, const struct hn_yaml *node)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const struct hn_window_plan *window = &plan->steps[i].geometry.window;
+        if (window->parts[HN_WINDOW_BYTES] != NULL &&
+            (plan->pipeline->parts[window->argument] & HN_PART_CUT) != 0)
+            hn_config_fail(reader, node,
+                           "'%s' is cut into chunks and has an l2_window; expected one over a "
+                           "buffer that is whole",
+                           plan->arguments[window->argument].name);
+    }
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == HN_ROLE_TENSOR_MAP &&
+            (plan->pipeline->parts[hn_plan_source(plan, i)] & HN_PART_CUT) != 0)
+            hn_config_fail(reader, node,
+                           "'%s' is cut into chunks and has the tensor map '%s'; expected one over "
+                           "a buffer that is whole",
+                           plan->arguments[i].from, plan->arguments[i].name);
+}
+
+static void check_pipeline(struct hn_reader *reader)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
+    if (plan->pipeline == NULL || hn_failed(reader->err))
+        return;
+    check_words(reader, HN_PIPELINE_ORDER, hn_order_names, HN_ORDER_COUNT);
+    check_words(reader, HN_PIPELINE_HOST_MEMORY, hn_host_memory_names, HN_HOST_MEMORY_COUNT);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const char *parameter = hn_plan_parameter_used(plan, plan->arguments[i].count);
+        if ((plan->pipeline->parts[i] & HN_PARTS_ON_HOST) != 0 && parameter != NULL)
+            hn_config_fail(reader, node,
+                           "the size of '%s' uses the parameter '%s'; what is copied has the same "
+                           "size at all points",
+                           plan->arguments[i].name, parameter);
+    }
+    check_whole(reader, node);
+}
+
+static void try_pipeline(struct hn_reader *reader, size_t problem, const char *where)
+{
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
+    struct hn_error reason = {0};
+    struct hn_launch launch;
+    if (reader->config->plan->pipeline == NULL || hn_failed(reader->err))
+        return;
+    bool made = hn_launch_make(reader->config->plan, &reader->config->problems[problem],
+                               &reader->config->plan->defaults, &launch, &reason) == HN_OK;
+    const char *why = made ? launch.flow->why : reason.message;
+    if (!made || why[0] != '\0')
+        hn_config_fail(reader, node, "%s (at the default point: %s)", why, where);
+    if (made)
+        hn_launch_finish(&launch);
+}
+
 /* "M=4096,TILE_WIDTH=16": a problem and the default point. The caller frees it. */
 static char *describe_default(const struct hn_config *config, size_t problem)
 {
@@ -345,7 +388,7 @@ static char *describe_default(const struct hn_config *config, size_t problem)
     return hn_needed(hn_text_take(&text));
 }
 
-static void try_problem(struct hn_config_reader *reader, size_t problem)
+static void try_problem(struct hn_reader *reader, size_t problem)
 {
     const struct hn_config *config = reader->config;
     struct trial trial = {.reader = reader};
@@ -360,7 +403,7 @@ static void try_problem(struct hn_config_reader *reader, size_t problem)
     else
         hn_config_fail(reader, hn_yaml_get(reader->root, "arguments"),
                        "%s (at the default point: %s)", reason.message, trial.where);
-    hn_config_try_pipeline(reader, problem, trial.where);
+    try_pipeline(reader, problem, trial.where);
     free(trial.values);
     free(trial.where);
 }
@@ -369,7 +412,7 @@ static void try_problem(struct hn_config_reader *reader, size_t problem)
 static void check_reference_use(void *context, struct hn_expression *expression,
                                 const struct hn_field *field, size_t item)
 {
-    struct hn_config_reader *reader = context;
+    struct hn_reader *reader = context;
     const struct hn_plan *plan = reader->config->plan;
     (void)field;
     (void)item;
@@ -384,7 +427,7 @@ static void check_reference_use(void *context, struct hn_expression *expression,
     }
 }
 
-static void check_reference(struct hn_config_reader *reader)
+static void check_reference(struct hn_reader *reader)
 {
     struct hn_step *step = &reader->plan->reference.step;
     hn_expressions_walk(&hn_step_structure, step, check_reference_use, reader);
@@ -393,7 +436,7 @@ static void check_reference(struct hn_config_reader *reader)
 }
 
 /* One program is compiled for a point, and may serve all problems. */
-static void check_freeze(struct hn_config_reader *reader)
+static void check_freeze(struct hn_reader *reader)
 {
     const struct hn_plan *plan = reader->config->plan;
     const char *name = !hn_failed(reader->err) ? hn_plan_problem_used(plan, plan->freeze_if) : NULL;
@@ -405,7 +448,7 @@ static void check_freeze(struct hn_config_reader *reader)
 }
 
 /* The energy of launches is measured of many, one behind the other. */
-static void check_energy(struct hn_config_reader *reader)
+static void check_energy(struct hn_reader *reader)
 {
     const struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *place = hn_yaml_get(reader->root, "objective");
@@ -427,7 +470,7 @@ static void check_energy(struct hn_config_reader *reader)
 
 /* Checks what only holds or fails once all is read: names in expressions, the default point,
  * launches at it. */
-static void check_all(struct hn_config_reader *reader)
+static void check_all(struct hn_reader *reader)
 {
     bool has_template = reader->config->plan->template_path != NULL;
     const struct hn_expression *failed = NULL;
@@ -439,13 +482,13 @@ static void check_all(struct hn_config_reader *reader)
     check_freeze(reader);
     if (reader->config->defaults.count == reader->config->parameter_count)
         take_defaults(reader);
-    else if (has_template)
+    else if (has_template && !hn_failed(reader->err))
         complete_defaults(reader);
     if (!has_template || hn_failed(reader->err))
         return;
     for (size_t i = 0; i < reader->config->plan->other_default_count; i++)
         check_other_default(reader, &reader->config->plan->other_defaults[i]);
-    hn_config_check_pipeline(reader);
+    check_pipeline(reader);
     check_energy(reader);
     check_reference(reader);
     check_ladder(reader);
@@ -457,7 +500,7 @@ static void check_all(struct hn_config_reader *reader)
  * device that it names are no problem values, and where the device is not known those of an H200
  * do. */
 
-static void take_limits(struct hn_config_reader *reader)
+static void take_limits(struct hn_reader *reader)
 {
     struct hn_config *config = reader->config;
     for (size_t i = 0; i < HN_DEVICE_LIMITS && !hn_failed(reader->err); i++) {
@@ -472,7 +515,7 @@ static void take_limits(struct hn_config_reader *reader)
 }
 
 /* That it is above 0 at the default point of a problem, where there is one. */
-static void try_prior(struct hn_config_reader *reader, size_t problem)
+static void try_prior(struct hn_reader *reader, size_t problem)
 {
     const struct hn_config *config = reader->config;
     const struct hn_plan *plan = config->plan;
@@ -498,7 +541,7 @@ static void try_prior(struct hn_config_reader *reader, size_t problem)
     free(trial.values);
 }
 
-static void read_prior(struct hn_config_reader *reader)
+static void read_prior(struct hn_reader *reader)
 {
     struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "prior");
@@ -604,7 +647,7 @@ static char *folder_of(const char *path)
 }
 
 /* Before unknown keys: a newer format has others. */
-static void read_format(struct hn_config_reader *reader)
+static void read_format(struct hn_reader *reader)
 {
     const struct hn_yaml *node = hn_yaml_get(reader->root, "hone");
     if (node == NULL)
@@ -618,7 +661,7 @@ static void read_format(struct hn_config_reader *reader)
 }
 
 /* A config of a space alone has no template, and nothing that would need one. */
-static void check_without_template(struct hn_config_reader *reader)
+static void check_without_template(struct hn_reader *reader)
 {
     static const char *const needing[] = {"entry",   "arguments", "symbols",   "launch",
                                           "compile", "reference", "compare",   "metrics",
@@ -633,7 +676,7 @@ static void check_without_template(struct hn_config_reader *reader)
     reader->config->plan->objective = hn_need_copy("time");
 }
 
-static void read_root(struct hn_config_reader *reader)
+static void read_root(struct hn_reader *reader)
 {
     static const char keys[] =
         "hone kernel template entry problem family freeze parameters defaults let constraints "
@@ -658,7 +701,7 @@ static void read_root(struct hn_config_reader *reader)
 static void set_place(void *context, struct hn_expression *expression, const struct hn_field *field,
                       size_t item)
 {
-    struct hn_config_reader *reader = context;
+    struct hn_reader *reader = context;
     const struct hn_yaml *node = hn_config_place(reader, expression);
     char place[PATH_MAX + 32];
     (void)field;
@@ -671,7 +714,7 @@ static void set_place(void *context, struct hn_expression *expression, const str
 
 /* Adds to the plan what those need to know who have no config: which points are valid, and where
  * the config is. */
-static void complete_plan(struct hn_config_reader *reader)
+static void complete_plan(struct hn_reader *reader)
 {
     const struct hn_config *config = reader->config;
     struct hn_plan *plan = config->plan;
@@ -702,12 +745,12 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
     err = err == NULL ? &ignored : err;
     if (hn_yaml_load(path, &root, err) != HN_OK)
         return err->status;
-    struct hn_config_reader reader = {.path = path,
-                                      .root = root,
-                                      .folder = hn_needed(folder_of(path)),
-                                      .config = create(path),
-                                      .use = use,
-                                      .err = err};
+    struct hn_reader reader = {.path = path,
+                               .root = root,
+                               .folder = hn_needed(folder_of(path)),
+                               .config = create(path),
+                               .use = use,
+                               .err = err};
     reader.plan = reader.config->plan;
     read_root(&reader);
     if (!hn_failed(err))
@@ -716,7 +759,7 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
         *config = reader.config;
     else
         hn_config_destroy(reader.config);
-    hn_config_finish_lets(&reader);
+    hn_blocks_finish(&reader.blocks);
     free(reader.places);
     free(reader.folder);
     hn_yaml_destroy(root);

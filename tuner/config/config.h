@@ -51,9 +51,6 @@ struct hn_family {
 /* Whether each value of the family is among the problem's and allowed, and `where` holds, which a condition without a
  * value does not. Other values of the problem, as limits of a device, are not looked at. */
 bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem);
-/* The same, saying what is wrong: HN_ECONFIG. */
-enum hn_status hn_family_check(const struct hn_family *family, const struct hn_bindings *problem, struct hn_error *err);
-
 /* The first problem at or behind place *at of a sequence that `where` lets through, as bindings of their own; *at moves
  * behind it. A sequence spreads evenly from its start on (Roberts' R sequence, moved by what the seed says), is the same on
  * every machine, and may repeat itself where there is little to choose from. HN_ECONFIG: none was found. */
@@ -160,8 +157,8 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem, s
 enum hn_status hn_config_begin_space(const struct hn_config *config, size_t problem, struct hn_space **space,
                                      struct hn_error *err);
 /* The default point: the first valid point in declared order that has the `defaults`; the first of all where -p or -s
- * left none that has them. */
-void hn_config_default_point(const struct hn_config *config, const struct hn_space *space, struct hn_bindings *point);
+ * left none that has them, which false says. */
+bool hn_config_default_point(const struct hn_config *config, const struct hn_space *space, struct hn_bindings *point);
 /* A partial point (ladder entry, run -s) completed from the default point. HN_ECONFIG when it is not valid in space
  * (names the constraint). */
 enum hn_status hn_config_complete(const struct hn_config *config, const struct hn_space *space,

@@ -62,7 +62,7 @@ static bool is_declared(const struct hn_template *template, const char *name)
     return false;
 }
 
-void hn_config_read_types(struct hn_config_reader *reader)
+void hn_config_read_types(struct hn_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     struct hn_template template;
@@ -90,7 +90,7 @@ void hn_config_read_types(struct hn_config_reader *reader)
 }
 
 /* Whether the type of an argument is the word of a problem value; notes that it is. */
-static bool read_type_name(struct hn_config_reader *reader, const struct hn_yaml *node,
+static bool read_type_name(struct hn_reader *reader, const struct hn_yaml *node,
                            struct hn_argument *argument)
 {
     struct hn_config *config = reader->config;
@@ -206,8 +206,8 @@ static const char expected_fill[] =
     "spread), csr_columns(rows, columns) or transposed(input, rows)";
 
 /* A number that is written out is one; all else is an expression. */
-static void read_number(struct hn_config_reader *reader, const struct hn_yaml *node,
-                        const char *text, struct hn_fill *fill, int index)
+static void read_number(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
+                        struct hn_fill *fill, int index)
 {
     char *end = NULL;
     text += strspn(text, " ");
@@ -253,7 +253,7 @@ static void set_default_fill(struct hn_argument *argument)
 
 /* "name(a, b)". A number that the kind does not take stays what it is by default, as hashes have
  * it. */
-static void read_fill(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_fill(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_fill *fill = &((struct hn_argument *)owner)->fill;
     char name[16];
@@ -292,7 +292,7 @@ static void read_fill(struct hn_config_reader *reader, const struct hn_yaml *nod
     free(copy);
 }
 
-static void read_file(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_file(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_fill *fill = &((struct hn_argument *)owner)->fill;
     fill->kind = HN_FILL_FILE;
@@ -301,7 +301,7 @@ static void read_file(struct hn_config_reader *reader, const struct hn_yaml *nod
 
 /* Keys that the plan's JSON has not got, or in another form. */
 
-static void read_type(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_type(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_argument *argument = owner;
     const char *names[HN_ELEMENT_COUNT];
@@ -324,7 +324,7 @@ static void read_type(struct hn_config_reader *reader, const struct hn_yaml *nod
 }
 
 /* A symbol stays one: its role says whether kernels write to it, and that counters hold zeros. */
-static void read_role(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_role(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     static const char *const of_symbols[] = {"input", "inout", "counter"};
     enum { BUFFERS = HN_ROLE_METRIC - HN_ROLE_INPUT + 1 };
@@ -342,7 +342,7 @@ static void read_role(struct hn_config_reader *reader, const struct hn_yaml *nod
 }
 
 /* "device", or an expression. */
-static void read_pitch(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_pitch(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_shape *shape = &((struct hn_argument *)owner)->shape;
     shape->device = node->kind == HN_YAML_SCALAR && strcmp(node->text, "device") == 0;
@@ -350,8 +350,7 @@ static void read_pitch(struct hn_config_reader *reader, const struct hn_yaml *no
         hn_config_read_expression(reader, node, &shape->pitch);
 }
 
-static void read_dimension_count(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                 void *owner)
+static void read_dimension_count(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     static const char *const counts[] = {"1", "2"};
     struct hn_texture *texture = owner;
@@ -359,7 +358,7 @@ static void read_dimension_count(struct hn_config_reader *reader, const struct h
 }
 
 /* One for both dimensions, or a list of two. */
-static void read_address(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_address(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_texture *texture = owner;
     bool list = node->kind == HN_YAML_SEQUENCE && node->count == 2;
@@ -379,12 +378,12 @@ static const struct hn_config_mapping texture_mapping = {&hn_texture_structure, 
                                                          &tensor_map_mapping};
 
 /* The buffer; the settings of its texture or tensor map stand beside it. */
-static void read_viewed(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_viewed(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     hn_config_read_word(reader, node, "the name of a buffer", &((struct hn_argument *)owner)->from);
 }
 
-static void set_default(struct hn_config_reader *reader, enum hn_element element,
+static void set_default(struct hn_reader *reader, enum hn_element element,
                         struct hn_compare *compare)
 {
     if (!hn_failed(reader->err))
@@ -397,8 +396,7 @@ static bool has_bounds(const struct hn_compare *compare)
 }
 
 /* "10", an expression of the problem and the parameters, or a share: "0.1%". */
-static void read_mismatches(struct hn_config_reader *reader, const struct hn_yaml *node,
-                            void *owner)
+static void read_mismatches(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     static const char expected[] =
         "a number of elements, or a share of them from 0% to less than 100%, as 0.1%";
@@ -422,7 +420,7 @@ static const struct hn_config_form compare_forms[] = {
     {"mismatches", read_mismatches}, {"mismatch_share", NULL}, {NULL, NULL}};
 
 /* A mode, or a mapping of it and its bounds; no node: what counts without one. */
-static void read_comparison(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_comparison(struct hn_reader *reader, const struct hn_yaml *node,
                             struct hn_compare *compare)
 {
     static const struct hn_config_mapping mapping = {&hn_compare_structure, compare_forms, NULL};
@@ -442,8 +440,7 @@ static void read_comparison(struct hn_config_reader *reader, const struct hn_yam
 }
 
 /* `compare` of an argument, a form. */
-static void read_own_compare(struct hn_config_reader *reader, const struct hn_yaml *node,
-                             void *owner)
+static void read_own_compare(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_argument *argument = owner;
     argument->compare = hn_need(1, sizeof *argument->compare);
@@ -453,7 +450,7 @@ static void read_own_compare(struct hn_config_reader *reader, const struct hn_ya
 }
 
 /* Where the config gives no bounds, what halves can not keep to is not asked of them. */
-static void set_defaults(struct hn_config_reader *reader)
+static void set_defaults(struct hn_reader *reader)
 {
     set_default(reader, HN_FLOAT32, &reader->plan->compare);
     for (size_t i = 0; i < reader->plan->argument_count && !hn_failed(reader->err); i++) {
@@ -472,7 +469,7 @@ static void set_defaults(struct hn_config_reader *reader)
     }
 }
 
-void hn_config_read_compare(struct hn_config_reader *reader)
+void hn_config_read_compare(struct hn_reader *reader)
 {
     struct hn_compare *compare = &reader->config->plan->compare;
     read_comparison(reader, hn_yaml_get(reader->root, "compare"), compare);
@@ -523,7 +520,7 @@ static const struct hn_field_rule buffer_rules[] = {
     {.key = NULL},
 };
 
-static void refuse(struct hn_config_reader *reader, const struct hn_yaml *node, const char *key,
+static void refuse(struct hn_reader *reader, const struct hn_yaml *node, const char *key,
                    const char *because)
 {
     hn_config_fail(reader, hn_yaml_get(node, key)->key, "'%s' %s, so it can not have a '%s'",
@@ -531,7 +528,7 @@ static void refuse(struct hn_config_reader *reader, const struct hn_yaml *node, 
 }
 
 /* A fill may be one of two keys, or left out. */
-static void complete_fill(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void complete_fill(struct hn_reader *reader, const struct hn_yaml *node,
                           struct hn_argument *argument)
 {
     bool fill = hn_yaml_get(node, "fill") != NULL, file = hn_yaml_get(node, "file") != NULL;
@@ -544,7 +541,7 @@ static void complete_fill(struct hn_config_reader *reader, const struct hn_yaml 
 }
 
 /* A name, which messages use, and what the argument is: NULL for a buffer. */
-static const struct source *begin(struct hn_config_reader *reader, const struct hn_yaml *node)
+static const struct source *begin(struct hn_reader *reader, const struct hn_yaml *node)
 {
     const struct hn_yaml *name = hn_config_need(reader, node, "name");
     if (!hn_config_expect_kind(reader, name, HN_YAML_SCALAR, "a name"))
@@ -568,7 +565,7 @@ static const struct source *begin(struct hn_config_reader *reader, const struct 
 }
 
 /* That no argument before the last one has its name. */
-static void check_unique(struct hn_config_reader *reader, const struct hn_yaml *item)
+static void check_unique(struct hn_reader *reader, const struct hn_yaml *item)
 {
     const struct hn_argument *last = &reader->plan->arguments[reader->plan->argument_count - 1];
     if (!hn_failed(reader->err) && hn_plan_find_argument(reader->plan, last->name) != last)
@@ -578,7 +575,7 @@ static void check_unique(struct hn_config_reader *reader, const struct hn_yaml *
 }
 
 /* No vector is passed by value, or held by a symbol as one element. */
-static void check_scalar(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void check_scalar(struct hn_reader *reader, const struct hn_yaml *node,
                          const struct hn_argument *argument)
 {
     if (argument->value != NULL && argument->lanes > 1)
@@ -587,7 +584,7 @@ static void check_scalar(struct hn_config_reader *reader, const struct hn_yaml *
 }
 
 /* Reads how a buffer is seen, with the keys of that. */
-static void read_view(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_view(struct hn_reader *reader, const struct hn_yaml *node,
                       struct hn_argument *argument)
 {
     if (argument->role == HN_ROLE_TEXTURE) {
@@ -602,7 +599,7 @@ static void read_view(struct hn_config_reader *reader, const struct hn_yaml *nod
         hn_config_fail(reader, node, "tensor map '%s': %s", hn_yaml_get(node, "name")->text, why);
 }
 
-static void read_argument(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_argument(struct hn_reader *reader, const struct hn_yaml *node,
                           struct hn_argument *argument)
 {
     hn_config_check_mapping(reader, node, &argument_mapping);
@@ -638,7 +635,7 @@ static void read_argument(struct hn_config_reader *reader, const struct hn_yaml 
                        argument->name);
 }
 
-static void check_length(struct hn_config_reader *reader, const struct hn_yaml *item,
+static void check_length(struct hn_reader *reader, const struct hn_yaml *item,
                          const struct hn_argument *argument)
 {
     if (argument->length != NULL)
@@ -648,7 +645,7 @@ static void check_length(struct hn_config_reader *reader, const struct hn_yaml *
 }
 
 /* Finds the argument that `from`, `texture` or `tensor_map` names, whose type it has. */
-static void find_source(struct hn_config_reader *reader, const struct hn_yaml *item,
+static void find_source(struct hn_reader *reader, const struct hn_yaml *item,
                         struct hn_argument *argument)
 {
     if (hn_failed(reader->err) || argument->from == NULL)
@@ -672,7 +669,7 @@ static void find_source(struct hn_config_reader *reader, const struct hn_yaml *i
 }
 
 /* The kernel is judged by what it writes. */
-static void check_results(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void check_results(struct hn_reader *reader, const struct hn_yaml *node)
 {
     for (size_t i = 0; i < reader->plan->argument_count; i++)
         if (hn_argument_is_compared(&reader->plan->arguments[i]))
@@ -681,9 +678,8 @@ static void check_results(struct hn_config_reader *reader, const struct hn_yaml 
                    "no argument has role output or inout, so nothing could be verified");
 }
 
-size_t hn_config_find_among(struct hn_config_reader *reader, const struct hn_yaml *node,
-                            const char *what, bool (*fits)(const struct hn_argument *argument),
-                            const char *why_not)
+size_t hn_config_find_among(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
+                            bool (*fits)(const struct hn_argument *argument), const char *why_not)
 {
     const struct hn_plan *plan = reader->config->plan;
     char expected[64];
@@ -695,17 +691,16 @@ size_t hn_config_find_among(struct hn_config_reader *reader, const struct hn_yam
         return (size_t)(found - plan->arguments);
     if (found != NULL)
         hn_config_fail(reader, node, "'%s' is %s", node->text, why_not);
-    const char **names = hn_need(plan->argument_count, sizeof *names);
+    const char *names[reader->plan->argument_count + 1];
     size_t count = 0;
     for (size_t i = 0; i < plan->argument_count; i++)
         if (fits(&plan->arguments[i]))
             names[count++] = plan->arguments[i].name;
     hn_config_fail_unknown(reader, node, what, node->text, names, count);
-    free(names);
     return 0;
 }
 
-size_t hn_config_find_argument(struct hn_config_reader *reader, const struct hn_yaml *node)
+size_t hn_config_find_argument(struct hn_reader *reader, const struct hn_yaml *node)
 {
     return hn_config_find_among(reader, node, "argument", hn_argument_is_passed,
                                 "a symbol, which kernels find by its name; expected arguments");
@@ -720,7 +715,7 @@ static const struct hn_config_form symbol_forms[] = {{"type", read_type},
                                                      {NULL, NULL}};
 static const struct hn_config_mapping symbol_mapping = {&hn_argument_structure, symbol_forms, NULL};
 
-static void read_symbol(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_symbol(struct hn_reader *reader, const struct hn_yaml *node,
                         struct hn_argument *symbol)
 {
     static const char *const fills[] = {"fill", "file"};
@@ -746,7 +741,7 @@ static void read_symbol(struct hn_config_reader *reader, const struct hn_yaml *n
 }
 
 /* Symbols stand behind the arguments. */
-void hn_config_read_arguments(struct hn_config_reader *reader)
+void hn_config_read_arguments(struct hn_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     struct hn_error reason = {0};

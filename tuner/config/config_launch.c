@@ -11,9 +11,8 @@
  */
 
 /* A list of words out of those that are known. */
-static void read_words(struct hn_config_reader *reader, const struct hn_yaml *node,
-                       const char *what, char *const *known, size_t known_count, char ***words,
-                       size_t *count)
+static void read_words(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
+                       char *const *known, size_t known_count, char ***words, size_t *count)
 {
     const char *const *names = (const char *const *)known;
     char expected[64];
@@ -30,7 +29,7 @@ static void read_words(struct hn_config_reader *reader, const struct hn_yaml *no
 }
 
 /* [M, N], or {values: [M, N], if: FROZEN}. */
-static void read_freeze(struct hn_config_reader *reader)
+static void read_freeze(struct hn_reader *reader)
 {
     const struct hn_yaml *node = hn_yaml_get(reader->root, "freeze"), *values = node;
     if (node != NULL && node->kind == HN_YAML_MAPPING) {
@@ -45,7 +44,7 @@ static void read_freeze(struct hn_config_reader *reader)
 static const char expected_entry[] =
     "the name of an extern \"C\" kernel, or a C++ name expression such as \"f<TILE>\"";
 
-static void read_entry(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_entry(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     hn_config_read_text(reader, node, expected_entry, &((struct hn_step *)owner)->entry);
 }
@@ -54,7 +53,7 @@ static const struct hn_config_form step_forms[] = {{"entry", read_entry}, {NULL,
 static const struct hn_config_mapping step_mapping = {&hn_step_structure, step_forms, NULL};
 
 /* A step without an entry of its own takes the config's. */
-static void complete_entry(struct hn_config_reader *reader, struct hn_step *step)
+static void complete_entry(struct hn_reader *reader, struct hn_step *step)
 {
     const struct hn_yaml *entry = hn_yaml_get(reader->root, "entry");
     if (step->entry == NULL && entry == NULL)
@@ -64,7 +63,7 @@ static void complete_entry(struct hn_config_reader *reader, struct hn_step *step
 }
 
 /* A step that lists no arguments takes all of the plan's, but the reference no tensor maps. */
-static void complete_arguments(struct hn_config_reader *reader, struct hn_step *step, bool maps)
+static void complete_arguments(struct hn_reader *reader, struct hn_step *step, bool maps)
 {
     if (step->arguments != NULL)
         return;
@@ -75,8 +74,7 @@ static void complete_arguments(struct hn_config_reader *reader, struct hn_step *
             step->arguments[step->argument_count++] = i;
 }
 
-static void read_step(struct hn_config_reader *reader, const struct hn_yaml *node,
-                      struct hn_step *step)
+static void read_step(struct hn_reader *reader, const struct hn_yaml *node, struct hn_step *step)
 {
     const struct hn_yaml *window = hn_yaml_get(node, "l2_window");
     hn_config_check_mapping(reader, node, &step_mapping);
@@ -95,15 +93,14 @@ static bool is_in_memory(const struct hn_argument *argument)
     return argument->count != NULL && hn_argument_is_passed(argument);
 }
 
-static size_t find_buffer(struct hn_config_reader *reader, const struct hn_yaml *node)
+static size_t find_buffer(struct hn_reader *reader, const struct hn_yaml *node)
 {
     return hn_config_find_among(reader, node, "buffer", is_in_memory,
                                 "no buffer, so it can not be in a pipeline");
 }
 
 /* The table would take any argument. */
-static void read_copy_arguments(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                void *owner)
+static void read_copy_arguments(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_copy_step *copy = owner;
     const struct hn_yaml *item = hn_config_list(reader, node, "a list of arguments' names");
@@ -119,7 +116,7 @@ static const struct hn_config_form copy_forms[] = {
     {"before", NULL}, {"arguments", read_copy_arguments}, {NULL, NULL}};
 static const struct hn_config_mapping copy_mapping = {&hn_copy_structure, copy_forms, NULL};
 
-static void read_copy(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void read_copy(struct hn_reader *reader, const struct hn_yaml *node)
 {
     hn_config_check_mapping(reader, node, &copy_mapping);
     hn_config_need(reader, node, "arguments");
@@ -136,7 +133,7 @@ static void read_copy(struct hn_config_reader *reader, const struct hn_yaml *nod
     hn_config_read_mapping(reader, node, &copy_mapping, copy);
 }
 
-static void read_launch(struct hn_config_reader *reader)
+static void read_launch(struct hn_reader *reader)
 {
     enum { STEPS_MOST = 64 };
     const struct hn_yaml *node = hn_config_need(reader, reader->root, "launch");
@@ -163,8 +160,7 @@ static void read_launch(struct hn_config_reader *reader)
 static const struct part {
     const char *key;
     enum hn_role role; /* that it has, or inout; HN_ROLE_COUNT: any */
-    unsigned char sets;
-    unsigned char clears;
+    unsigned char sets, clears;
 } parts[] = {
     {"upload", HN_ROLE_INPUT, HN_PART_UPLOAD | HN_PART_CUT, 0},
     {"download", HN_ROLE_OUTPUT, HN_PART_DOWNLOAD | HN_PART_CUT, 0},
@@ -192,7 +188,7 @@ static const struct part_rule {
     {"whole", 0, HN_PART_PADDED, "is padded, and so cut"},
 };
 
-static void check_part(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void check_part(struct hn_reader *reader, const struct hn_yaml *node,
                        const struct part *part, enum hn_role role, unsigned char has)
 {
     for (size_t i = 0; i < sizeof part_rules / sizeof *part_rules; i++) {
@@ -206,7 +202,7 @@ static void check_part(struct hn_config_reader *reader, const struct hn_yaml *no
                        hn_role_names[role], hn_role_names[part->role], part->key);
 }
 
-static void read_part(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_part(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_pipeline *pipeline = owner;
     const struct part *part = parts;
@@ -230,7 +226,7 @@ static const struct hn_config_mapping pipeline_mapping = {&hn_pipeline_structure
                                                           NULL};
 
 /* Expressions know a chunk by these. */
-static void check_names(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void check_names(struct hn_reader *reader, const struct hn_yaml *node)
 {
     for (size_t i = 0; i < HN_CHUNK_NAMES; i++)
         if (hn_plan_has_name(reader->plan, hn_chunk_names[i]))
@@ -240,7 +236,7 @@ static void check_names(struct hn_config_reader *reader, const struct hn_yaml *n
                            hn_chunk_names[i]);
 }
 
-static void read_pipeline(struct hn_config_reader *reader)
+static void read_pipeline(struct hn_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
@@ -260,82 +256,7 @@ static void read_pipeline(struct hn_config_reader *reader)
     hn_config_fail(reader, node, "the pipeline neither uploads nor downloads anything");
 }
 
-/* Where a field is nothing but a parameter, all of its values are known. */
-static void check_words(struct hn_config_reader *reader, enum hn_pipeline_field field,
-                        const char *const *known, size_t count)
-{
-    const struct hn_plan *plan = reader->config->plan;
-    const struct hn_expression *expression = plan->pipeline->fields[field];
-    for (size_t i = 0; expression != NULL && i < plan->word_list_count; i++) {
-        const struct hn_word_list *list = &plan->word_lists[i];
-        if (strcmp(list->name, hn_expression_text(expression)) != 0)
-            continue;
-        for (size_t w = 0; w < list->count; w++)
-            if (!hn_text_is_among(list->words[w], known, count))
-                hn_config_fail_unknown(reader, hn_config_place(reader, expression),
-                                       hn_pipeline_keys[field], list->words[w], known, count);
-    }
-}
-
-/* A chunk sees a part of what is cut, of which a window or a tensor map would have to be another
- * one each. */
-static void check_whole(struct hn_config_reader *reader, const struct hn_yaml *node)
-{
-    const struct hn_plan *plan = reader->config->plan;
-    for (size_t i = 0; i < plan->step_count; i++) {
-        const struct hn_window_plan *window = &plan->steps[i].geometry.window;
-        if (window->parts[HN_WINDOW_BYTES] != NULL &&
-            (plan->pipeline->parts[window->argument] & HN_PART_CUT) != 0)
-            hn_config_fail(reader, node,
-                           "'%s' is cut into chunks and has an l2_window; expected one over a "
-                           "buffer that is whole",
-                           plan->arguments[window->argument].name);
-    }
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (plan->arguments[i].role == HN_ROLE_TENSOR_MAP &&
-            (plan->pipeline->parts[hn_plan_source(plan, i)] & HN_PART_CUT) != 0)
-            hn_config_fail(reader, node,
-                           "'%s' is cut into chunks and has the tensor map '%s'; expected one over "
-                           "a buffer that is whole",
-                           plan->arguments[i].from, plan->arguments[i].name);
-}
-
-void hn_config_check_pipeline(struct hn_config_reader *reader)
-{
-    const struct hn_plan *plan = reader->config->plan;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
-    if (plan->pipeline == NULL || hn_failed(reader->err))
-        return;
-    check_words(reader, HN_PIPELINE_ORDER, hn_order_names, HN_ORDER_COUNT);
-    check_words(reader, HN_PIPELINE_HOST_MEMORY, hn_host_memory_names, HN_HOST_MEMORY_COUNT);
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        const char *parameter = hn_plan_parameter_used(plan, plan->arguments[i].count);
-        if ((plan->pipeline->parts[i] & HN_PARTS_ON_HOST) != 0 && parameter != NULL)
-            hn_config_fail(reader, node,
-                           "the size of '%s' uses the parameter '%s'; what is copied has the same "
-                           "size at all points",
-                           plan->arguments[i].name, parameter);
-    }
-    check_whole(reader, node);
-}
-
-void hn_config_try_pipeline(struct hn_config_reader *reader, size_t problem, const char *where)
-{
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
-    struct hn_error reason = {0};
-    struct hn_launch launch;
-    if (reader->config->plan->pipeline == NULL || hn_failed(reader->err))
-        return;
-    bool made = hn_launch_make(reader->config->plan, &reader->config->problems[problem],
-                               &reader->config->plan->defaults, &launch, &reason) == HN_OK;
-    const char *why = made ? launch.flow->why : reason.message;
-    if (!made || why[0] != '\0')
-        hn_config_fail(reader, node, "%s (at the default point: %s)", why, where);
-    if (made)
-        hn_launch_finish(&launch);
-}
-
-static void read_option(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_option(struct hn_reader *reader, const struct hn_yaml *node,
                         struct hn_option *option)
 {
     struct hn_error reason = {0};
@@ -357,7 +278,7 @@ static void read_option(struct hn_config_reader *reader, const struct hn_yaml *n
         hn_config_remember(reader, option->holes[i], text);
 }
 
-static void read_compile(struct hn_config_reader *reader)
+static void read_compile(struct hn_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "compile");
@@ -390,13 +311,13 @@ static const struct hn_config_form reference_step_forms[] = {
 static const struct hn_config_mapping reference_step_mapping = {&hn_step_structure,
                                                                 reference_step_forms, NULL};
 
-static void read_template(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_template(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     hn_config_read_path(reader, node, "the path of a .cu file",
                         &((struct hn_reference *)owner)->template_path);
 }
 
-static void read_depends(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+static void read_depends(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_reference *reference = owner;
     read_words(reader, node, "parameter", reader->plan->parameters, reader->plan->parameter_count,
@@ -410,7 +331,7 @@ static const struct hn_config_mapping reference_mapping = {&hn_reference_structu
                                                            &reference_step_mapping};
 
 /* {y: expected.npy}: a file for each argument that is compared. */
-static void read_files(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void read_files(struct hn_reader *reader, const struct hn_yaml *node)
 {
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *item =
@@ -435,7 +356,7 @@ static void read_files(struct hn_config_reader *reader, const struct hn_yaml *no
                            plan->arguments[i].name);
 }
 
-static void read_reference(struct hn_config_reader *reader)
+static void read_reference(struct hn_reader *reader)
 {
     const struct hn_plan *plan = reader->config->plan;
     struct hn_reference *reference = &reader->config->plan->reference;
@@ -471,7 +392,7 @@ static void read_reference(struct hn_config_reader *reader)
     }
 }
 
-static void read_metric(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_metric(struct hn_reader *reader, const struct hn_yaml *node,
                         struct hn_metric *metric)
 {
     const struct hn_plan *plan = reader->config->plan;
@@ -491,7 +412,7 @@ static void read_metric(struct hn_config_reader *reader, const struct hn_yaml *n
 static const char *const measured[] = {"time", "energy", "energy_delay"};
 enum { MEASURED_COUNT = sizeof measured / sizeof *measured };
 
-static void read_objective(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void read_objective(struct hn_reader *reader, const struct hn_yaml *node)
 {
     struct hn_plan *plan = reader->config->plan;
     size_t count = plan->metric_count + MEASURED_COUNT;
@@ -505,7 +426,7 @@ static void read_objective(struct hn_config_reader *reader, const struct hn_yaml
     free(known);
 }
 
-static void read_direction(struct hn_config_reader *reader, const struct hn_yaml *objective)
+static void read_direction(struct hn_reader *reader, const struct hn_yaml *objective)
 {
     static const char *const directions[] = {"minimize", "maximize"};
     const struct hn_yaml *node = hn_yaml_get(reader->root, "direction");
@@ -520,7 +441,7 @@ static void read_direction(struct hn_config_reader *reader, const struct hn_yaml
         hn_config_fail(reader, node, "%s can only be minimized", reader->plan->objective);
 }
 
-static void read_metrics(struct hn_config_reader *reader)
+static void read_metrics(struct hn_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "metrics");
@@ -537,7 +458,7 @@ static void read_metrics(struct hn_config_reader *reader)
 }
 
 /* All but the space, whose template is at the node. */
-void hn_config_read_kernel(struct hn_config_reader *reader, const struct hn_yaml *template)
+void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *template)
 {
     hn_config_read_path(reader, template, "the path of a .cu file",
                         &reader->config->plan->template_path);

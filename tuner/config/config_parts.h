@@ -19,11 +19,11 @@ struct hn_config_place {
 
 /* A name for an expression, and its text in brackets, with the names before it written out. */
 struct hn_config_let {
-    char *name;
+    const char *name;
     char *text;
 };
 
-struct hn_config_reader {
+struct hn_reader {
     const char *path; /* as given, for messages */
     char *folder;     /* absolute, of the config file */
     const struct hn_yaml *root;
@@ -35,83 +35,84 @@ struct hn_config_reader {
     struct hn_device device; /* once it was asked for */
     struct hn_config_let *lets;
     size_t let_count;
+    struct hn_blocks blocks; /* of the lets */
     struct hn_error *err;
 };
 
 /* HN_ECONFIG: "path:line:column: " and the message; a child of a mapping is blamed at its value. */
-void hn_config_fail(struct hn_config_reader *reader, const struct hn_yaml *node, const char *format, ...)
+void hn_config_fail(struct hn_reader *reader, const struct hn_yaml *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* "found 'abc', expected a list", for a node of another kind or content. */
-void hn_config_fail_found(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected);
+void hn_config_fail_found(struct hn_reader *reader, const struct hn_yaml *node, const char *expected);
 /* "unknown <what> 'abc'; nearest is 'abd'", or a list of what is known. */
-void hn_config_fail_unknown(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+void hn_config_fail_unknown(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                             const char *found, const char *const *known, size_t count);
 /* The failure of a call that knew nothing of the node, whose message `reason` is; where it has none, nothing. The second
  * says what was read, too: "in '<text>': <reason>". */
-void hn_config_take(struct hn_config_reader *reader, const struct hn_yaml *node, const struct hn_error *reason);
-void hn_config_take_in(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node, const struct hn_error *reason);
+void hn_config_take_in(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                        const struct hn_error *reason);
 /* "path:line:column" of a node; the caller frees it. */
-char *hn_config_where(const struct hn_config_reader *reader, const struct hn_yaml *node);
+char *hn_config_where(const struct hn_reader *reader, const struct hn_yaml *node);
 
 /* These return whether all is well so far. */
-bool hn_config_expect(struct hn_config_reader *reader, bool holds, const struct hn_yaml *node, const char *expected);
-bool hn_config_expect_kind(struct hn_config_reader *reader, const struct hn_yaml *node, enum hn_yaml_kind kind,
+bool hn_config_expect(struct hn_reader *reader, bool holds, const struct hn_yaml *node, const char *expected);
+bool hn_config_expect_kind(struct hn_reader *reader, const struct hn_yaml *node, enum hn_yaml_kind kind,
                            const char *expected);
 
 /* The child under key, which has to be there; NULL: the reader has failed. */
-const struct hn_yaml *hn_config_need(struct hn_config_reader *reader, const struct hn_yaml *mapping, const char *key);
+const struct hn_yaml *hn_config_need(struct hn_reader *reader, const struct hn_yaml *mapping, const char *key);
 /* The first child of what has to be a list or a mapping; NULL where there is none, or where the reader has failed. */
-const struct hn_yaml *hn_config_list(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected);
-const struct hn_yaml *hn_config_pairs(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected);
+const struct hn_yaml *hn_config_list(struct hn_reader *reader, const struct hn_yaml *node, const char *expected);
+const struct hn_yaml *hn_config_pairs(struct hn_reader *reader, const struct hn_yaml *node, const char *expected);
 /* How many children a node has, which may be NULL. */
 size_t hn_config_count(const struct hn_yaml *node);
 /* That node is a mapping with no other keys than these, which blanks separate. */
-void hn_config_check_keys(struct hn_config_reader *reader, const struct hn_yaml *node, const char *keys);
+void hn_config_check_keys(struct hn_reader *reader, const struct hn_yaml *node, const char *keys);
 /* That no comma inside [] or {} cut a call in two: advice to quote it. */
-bool hn_config_check_cut(struct hn_config_reader *reader, const struct hn_yaml *node);
+bool hn_config_check_cut(struct hn_reader *reader, const struct hn_yaml *node);
 
 /* The first rule that a mapping breaks, by what was read of it; NULL: none, or the reader has failed. */
-const struct hn_field_rule *hn_config_broken_rule(const struct hn_config_reader *reader, const struct hn_yaml *node,
+const struct hn_field_rule *hn_config_broken_rule(const struct hn_reader *reader, const struct hn_yaml *node,
                                             const struct hn_field_rule *rules, const void *owner);
 
 /* Each of these copies into *to, which the caller frees. */
-void hn_config_read_text(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
-void hn_config_read_word(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
+void hn_config_read_text(struct hn_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
+void hn_config_read_word(struct hn_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
 /* A path relative to the config file; absolute, and without links where the file is there. */
-void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
-void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_expression **to);
+void hn_config_read_path(struct hn_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
+void hn_config_read_expression(struct hn_reader *reader, const struct hn_yaml *node, struct hn_expression **to);
 /* The place of a word in a list of them, which `what` says the name of; 0 without one. */
-int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                           const char *const *choices, size_t count);
 /* true or false; without a node false. */
-bool hn_config_read_flag(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what);
+bool hn_config_read_flag(struct hn_reader *reader, const struct hn_yaml *node, const char *what);
 /* A whole number from `least` to `most`, or an expression of constants that gives one: 2 ** 20. */
-int64_t hn_config_read_whole(struct hn_config_reader *reader, const struct hn_yaml *node, int64_t least, int64_t most,
+int64_t hn_config_read_whole(struct hn_reader *reader, const struct hn_yaml *node, int64_t least, int64_t most,
                              const char *expected);
 
 /* A whole number from 1 to `most`; without a node *to stays as it is. */
-void hn_config_read_count(struct hn_config_reader *reader, const struct hn_yaml *node, int most, const char *expected,
+void hn_config_read_count(struct hn_reader *reader, const struct hn_yaml *node, int most, const char *expected,
                           unsigned *to);
 
 /* Whether the name is a token of an expression. */
 bool hn_config_mentions(const char *text, const char *name);
 /* The text with what `let` names written out; with holes only what stands in braces. The caller frees it. */
-char *hn_config_expand(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text, bool holes);
+char *hn_config_expand(struct hn_reader *reader, const struct hn_yaml *node, const char *text, bool holes);
 /* An expression, with what `let` names written out, which hn_config_place() finds the node of. */
-void hn_config_parse(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                      struct hn_expression **to);
-void hn_config_bind(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+void hn_config_bind(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                     struct hn_expression *expression, const struct hn_scope *scope);
-void hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
+void hn_config_remember(struct hn_reader *reader, const struct hn_expression *expression,
                         const struct hn_yaml *node);
 /* The node that an expression was read from; the whole config when it was not read. */
-const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader, const struct hn_expression *expression);
+const struct hn_yaml *hn_config_place(const struct hn_reader *reader, const struct hn_expression *expression);
 
 /* A key that YAML writes in another way than the plan's JSON, or that only one of them has. */
 struct hn_config_form {
     const char *key;
-    void (*read)(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner); /* NULL: only JSON has it */
+    void (*read)(struct hn_reader *reader, const struct hn_yaml *node, void *owner); /* NULL: only JSON has it */
 };
 
 /* The keys that a mapping may have: the members of a struct by their table (runtime/plan/plan_fields.c), but for keys of another
@@ -124,20 +125,20 @@ struct hn_config_mapping {
 
 /* Whether a key is one of the table's. */
 bool hn_config_has_field(const struct hn_structure *structure, const char *key);
-void hn_config_check_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_check_mapping(struct hn_reader *reader, const struct hn_yaml *node,
                              const struct hn_config_mapping *mapping);
 /* Reads the keys that are there, in the order of the table, then those that only YAML has. */
-void hn_config_read_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node,
                             const struct hn_config_mapping *mapping, void *owner);
 
 /* One value; a word is borrowed from the node. An integer 0 after a failure. */
-struct hn_value hn_config_read_value(struct hn_config_reader *reader, const struct hn_yaml *node);
+struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_yaml *node);
 /* The same as a list of one, whose word is a copy. */
-void hn_config_read_one_value(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_value **values,
+void hn_config_read_one_value(struct hn_reader *reader, const struct hn_yaml *node, struct hn_value **values,
                               size_t *count);
 /* A list of values, {range: [low, high], step: s} or {powers_of_two: [low, high]}: at least one, none twice, of one
  * kind. The words are copies. */
-void hn_config_read_values(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_value **values,
+void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node, struct hn_value **values,
                            size_t *count);
 void hn_config_free_values(struct hn_value *values, size_t count);
 /* "word", "boolean" or "number". */
@@ -147,48 +148,41 @@ const struct hn_value *hn_config_find_value(const struct hn_value *values, size_
 void hn_config_append_values(struct hn_text *text, const struct hn_value *values, size_t count);
 
 /* The space: problems, parameters, names, constraints, points; then all else, whose template is at the node. */
-void hn_config_read_space(struct hn_config_reader *reader);
-void hn_config_read_kernel(struct hn_config_reader *reader, const struct hn_yaml *template);
+void hn_config_read_space(struct hn_reader *reader);
+void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *template);
 /* Parts of them. */
-void hn_config_read_family(struct hn_config_reader *reader);
-void hn_config_finish_lets(struct hn_config_reader *reader);
-void hn_config_read_computed(struct hn_config_reader *reader); /* values of parameters that problems say */
-void hn_config_read_points(struct hn_config_reader *reader); /* defaults and ladder */
-void hn_config_read_arguments(struct hn_config_reader *reader);
-void hn_config_read_compare(struct hn_config_reader *reader);
+void hn_config_read_family(struct hn_reader *reader);
+void hn_config_read_computed(struct hn_reader *reader); /* values of parameters that problems say */
+void hn_config_read_arguments(struct hn_reader *reader);
+void hn_config_read_compare(struct hn_reader *reader);
 /* Takes what the template says of names and words, once the entries are read. */
-void hn_config_read_types(struct hn_config_reader *reader);
+void hn_config_read_types(struct hn_reader *reader);
 /* A limit of the device that the reader reads for; that of an H200 where it is not known, and why, or for who wants nothing that
  * depends on the device. */
-int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, struct hn_error *reason);
+int64_t hn_config_find_limit(struct hn_reader *reader, size_t limit, struct hn_error *reason);
 
 /* Whether the grammar of expressions keeps a word for itself. */
 bool hn_config_is_reserved(const char *word);
 /* That a key is a word that expressions and results leave free. */
-void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key);
+void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key);
 /* Names that expressions of the config may use: names of the plan, `more` behind them, and all words. */
 struct hn_scope hn_config_scope(const struct hn_plan *plan, char *const *more, size_t more_count);
 void hn_config_finish_scope(struct hn_scope *scope);
 /* A condition in this scope: what stands at the node, or `text` that follows from it. */
-void hn_config_read_condition(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+void hn_config_read_condition(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                               const struct hn_scope *scope, struct hn_config_constraint *condition);
 /* Whether the values of a parameter have expressions among them. */
-bool hn_config_is_computed(const struct hn_config_reader *reader, const struct hn_yaml *node);
+bool hn_config_is_computed(const struct hn_reader *reader, const struct hn_yaml *node);
 /* Computes them, for the problems that there are now. HN_ECONFIG. */
 void hn_config_compute(struct hn_config *config, struct hn_error *err);
 void hn_config_finish_recipe(struct hn_config_recipe *recipe);
 struct hn_config_parameter *hn_config_find_parameter(const struct hn_config *config, const char *name);
 
 /* The place of the argument of kernels that the node names. */
-size_t hn_config_find_argument(struct hn_config_reader *reader, const struct hn_yaml *node);
+size_t hn_config_find_argument(struct hn_reader *reader, const struct hn_yaml *node);
 /* The same of arguments that `fits` takes; `why_not` says of one of that name that it does not. */
-size_t hn_config_find_among(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+size_t hn_config_find_among(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                             bool (*fits)(const struct hn_argument *argument), const char *why_not);
-/* Once expressions are bound: that its words are known and what is copied is of one size. */
-void hn_config_check_pipeline(struct hn_config_reader *reader);
-/* That the default point makes chunks of a problem. */
-void hn_config_try_pipeline(struct hn_config_reader *reader, size_t problem, const char *where);
-
 /* The first constraint that a point does not satisfy for a problem, or NULL. HN_ECONFIG when a constraint has no value there. */
 const struct hn_config_constraint *hn_config_find_broken(const struct hn_config *config, size_t problem,
                                                          const struct hn_bindings *point, struct hn_error *err);

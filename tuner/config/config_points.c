@@ -8,101 +8,6 @@
 #include "tuner/config/config.h"
 #include "tuner/config/config_parts.h"
 
-static void read_choice(struct hn_config_reader *reader, const struct hn_yaml *node,
-                        struct hn_bindings *point)
-{
-    const struct hn_config *config = reader->config;
-    const struct hn_config_parameter *parameter = hn_config_find_parameter(config, node->key->text);
-    if (parameter == NULL) {
-        hn_config_fail_unknown(reader, node->key, "parameter", node->key->text,
-                               (const char *const *)config->plan->parameters,
-                               config->plan->parameter_count);
-        return;
-    }
-    struct hn_value value = hn_config_read_value(reader, node);
-    if (hn_failed(reader->err))
-        return;
-    const struct hn_value *listed =
-        hn_config_find_value(parameter->values, parameter->count, &value);
-    if (listed != NULL) {
-        hn_bindings_set(point, parameter->name, listed, reader->err);
-        return;
-    }
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_config_append_values(&text, parameter->values, parameter->count);
-    hn_config_fail(reader, node, "found '%s', expected a value of '%s': %s", node->text,
-                   parameter->name, text.data == NULL ? "" : text.data);
-    hn_text_finish(&text);
-}
-
-/* A point, maybe partial, without `beside`, which says something of it. */
-static void read_point(struct hn_config_reader *reader, const struct hn_yaml *node,
-                       const struct hn_yaml *beside, struct hn_bindings *point)
-{
-    const struct hn_yaml *child =
-        hn_config_pairs(reader, node, "a mapping of parameters to values");
-    for (; child != NULL && !hn_failed(reader->err); child = child->next)
-        if (child != beside)
-            read_choice(reader, child, point);
-}
-
-/* A point, or a list of points with conditions, of which the last has none. */
-static void read_defaults(struct hn_config_reader *reader, const struct hn_yaml *node)
-{
-    struct hn_plan *plan = reader->config->plan;
-    if (node == NULL || node->kind != HN_YAML_SEQUENCE) {
-        read_point(reader, node, NULL, &reader->config->defaults);
-        return;
-    }
-    plan->other_defaults = hn_need(node->count, sizeof *plan->other_defaults);
-    const struct hn_yaml *item = node->child;
-    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
-        const struct hn_yaml *condition = hn_yaml_get(item, "if");
-        struct hn_bindings *point = &reader->config->defaults;
-        if (item->next != NULL) {
-            struct hn_default *other = &plan->other_defaults[plan->other_default_count++];
-            point = &other->point;
-            hn_bindings_init(point);
-            hn_config_read_expression(reader, condition, &other->condition);
-        }
-        if (item->next != NULL && condition == NULL)
-            hn_config_fail(reader, item,
-                           "expected 'if' here: of several default points only the last is for all "
-                           "problems of which no condition holds");
-        if (item->next == NULL && condition != NULL)
-            hn_config_fail(reader, condition->key,
-                           "the last of several default points is for all other problems; put one "
-                           "without 'if' behind it");
-        read_point(reader, item, condition, point);
-    }
-}
-
-static void read_ladder(struct hn_config_reader *reader, const struct hn_yaml *node,
-                        struct hn_bindings **ladder, size_t *count)
-{
-    const struct hn_yaml *item = hn_config_list(reader, node, "a list of points");
-    *ladder = hn_need(hn_config_count(node), sizeof **ladder);
-    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
-        struct hn_bindings *point = &(*ladder)[(*count)++];
-        hn_bindings_init(point);
-        read_point(reader, item, NULL, point);
-    }
-}
-
-void hn_config_read_points(struct hn_config_reader *reader)
-{
-    struct hn_family *family = reader->config->family;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
-    read_defaults(reader, hn_yaml_get(reader->root, "defaults"));
-    if (family != NULL) {
-        read_point(reader, hn_yaml_get(node, "defaults"), NULL, &family->defaults);
-        read_ladder(reader, hn_yaml_get(node, "ladder"), &family->ladder, &family->ladder_count);
-    }
-    read_ladder(reader, hn_yaml_get(reader->root, "ladder"), &reader->config->ladder,
-                &reader->config->ladder_count);
-}
-
 const struct hn_config_constraint *hn_config_find_broken(const struct hn_config *config,
                                                          size_t problem,
                                                          const struct hn_bindings *point,
@@ -149,23 +54,21 @@ static bool find_default(const struct hn_config *config, const struct hn_space *
                          uint16_t *choice)
 {
     size_t count = hn_space_parameter_count(space);
-    int *wanted = hn_need(count, sizeof *wanted);
+    int wanted[count + 1];
     for (size_t i = 0; i < count; i++)
         wanted[i] = choose(space, i, &config->defaults);
-    bool found = hn_space_first(space, wanted, choice);
-    free(wanted);
-    return found;
+    return hn_space_first(space, wanted, choice);
 }
 
-void hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
+bool hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
                              struct hn_bindings *point)
 {
-    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
-    /* -p and -s may leave no valid point with the defaults of the file. */
-    if (!find_default(config, space, choice))
+    uint16_t choice[hn_space_parameter_count(space) + 1];
+    bool found = find_default(config, space, choice);
+    if (!found)
         hn_space_first(space, NULL, choice);
     hn_space_bindings(space, choice, point);
-    free(choice);
+    return found;
 }
 
 static enum hn_status fail_invalid(const struct hn_config *config, const struct hn_bindings *point,
@@ -194,14 +97,13 @@ enum hn_status hn_config_complete(const struct hn_config *config, const struct h
                                   const struct hn_bindings *partial, struct hn_bindings *point,
                                   struct hn_error *err)
 {
-    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    uint16_t choice[hn_space_parameter_count(space) + 1];
     hn_config_default_point(config, space, point);
     enum hn_status status = hn_bindings_merge(point, partial, err);
     if (status == HN_OK)
         status = hn_space_choice(space, point, choice, err);
     if (status == HN_OK && !hn_space_contains(space, choice))
         status = fail_invalid(config, point, err);
-    free(choice);
     return status;
 }
 
@@ -373,7 +275,7 @@ static enum hn_status make_space(const struct hn_config *config, size_t problem,
 {
     struct hn_error own;
     struct hn_space *made = hn_space_create();
-    uint16_t *choice = hn_need(config->parameter_count, sizeof *choice);
+    uint16_t choice[config->parameter_count + 1];
     err = hn_error_begin(err, &own);
     fill_space(config, problem, made, err);
     if (!waits)
@@ -385,7 +287,6 @@ static enum hn_status make_space(const struct hn_config *config, size_t problem,
     else if (!hn_failed(err) && hn_space_begin(made, err) == HN_OK &&
              (hn_space_is_built(made) || !find_default(config, made, choice)))
         hn_space_wait(made, err); /* tells at once that it is empty, or where that is unknown */
-    free(choice);
     if (!hn_failed(err))
         *space = made;
     else

@@ -13,8 +13,7 @@ enum {
     KEYS_MOST = 64
 }; /* characters of a text that a message shows; keys of a mapping */
 
-void hn_config_fail(struct hn_config_reader *reader, const struct hn_yaml *node, const char *format,
-                    ...)
+void hn_config_fail(struct hn_reader *reader, const struct hn_yaml *node, const char *format, ...)
 {
     char message[3072];
     va_list arguments;
@@ -45,7 +44,7 @@ static const char *dots_behind(const char *text)
     return strlen(text) > SHOWN ? "..." : "";
 }
 
-void hn_config_fail_found(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_fail_found(struct hn_reader *reader, const struct hn_yaml *node,
                           const char *expected)
 {
     if (hn_failed(reader->err))
@@ -71,9 +70,8 @@ static char *join(const char *const *names, size_t count)
     return hn_needed(hn_text_take(&list));
 }
 
-void hn_config_fail_unknown(struct hn_config_reader *reader, const struct hn_yaml *node,
-                            const char *what, const char *found, const char *const *known,
-                            size_t count)
+void hn_config_fail_unknown(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
+                            const char *found, const char *const *known, size_t count)
 {
     const char *nearest = hn_text_nearest(found, known, count);
     char *list = join(known, count);
@@ -86,22 +84,22 @@ void hn_config_fail_unknown(struct hn_config_reader *reader, const struct hn_yam
     free(list);
 }
 
-void hn_config_take(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node,
                     const struct hn_error *reason)
 {
     if (hn_failed(reason))
         hn_config_fail(reader, node, "%s", reason->message);
 }
 
-void hn_config_take_in(struct hn_config_reader *reader, const struct hn_yaml *node,
-                       const char *text, const struct hn_error *reason)
+void hn_config_take_in(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
+                       const struct hn_error *reason)
 {
     if (hn_failed(reason))
         hn_config_fail(reader, node, "in '%.*s%s': %s", SHOWN, text, dots_behind(text),
                        reason->message);
 }
 
-char *hn_config_where(const struct hn_config_reader *reader, const struct hn_yaml *node)
+char *hn_config_where(const struct hn_reader *reader, const struct hn_yaml *node)
 {
     char *where = NULL;
     if (asprintf(&where, "%s:%d:%d", reader->path, node->line, node->column) < 0)
@@ -109,7 +107,7 @@ char *hn_config_where(const struct hn_config_reader *reader, const struct hn_yam
     return where;
 }
 
-bool hn_config_expect(struct hn_config_reader *reader, bool holds, const struct hn_yaml *node,
+bool hn_config_expect(struct hn_reader *reader, bool holds, const struct hn_yaml *node,
                       const char *expected)
 {
     if (!holds)
@@ -117,13 +115,13 @@ bool hn_config_expect(struct hn_config_reader *reader, bool holds, const struct 
     return !hn_failed(reader->err);
 }
 
-bool hn_config_expect_kind(struct hn_config_reader *reader, const struct hn_yaml *node,
+bool hn_config_expect_kind(struct hn_reader *reader, const struct hn_yaml *node,
                            enum hn_yaml_kind kind, const char *expected)
 {
     return hn_config_expect(reader, node == NULL || node->kind == kind, node, expected);
 }
 
-const struct hn_yaml *hn_config_need(struct hn_config_reader *reader, const struct hn_yaml *mapping,
+const struct hn_yaml *hn_config_need(struct hn_reader *reader, const struct hn_yaml *mapping,
                                      const char *key)
 {
     const struct hn_yaml *child = hn_yaml_get(mapping, key);
@@ -132,7 +130,7 @@ const struct hn_yaml *hn_config_need(struct hn_config_reader *reader, const stru
     return hn_failed(reader->err) ? NULL : child;
 }
 
-const struct hn_yaml *hn_config_list(struct hn_config_reader *reader, const struct hn_yaml *node,
+const struct hn_yaml *hn_config_list(struct hn_reader *reader, const struct hn_yaml *node,
                                      const char *expected)
 {
     return hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, expected) && node != NULL
@@ -140,7 +138,7 @@ const struct hn_yaml *hn_config_list(struct hn_config_reader *reader, const stru
                : NULL;
 }
 
-const struct hn_yaml *hn_config_pairs(struct hn_config_reader *reader, const struct hn_yaml *node,
+const struct hn_yaml *hn_config_pairs(struct hn_reader *reader, const struct hn_yaml *node,
                                       const char *expected)
 {
     return hn_config_expect_kind(reader, node, HN_YAML_MAPPING, expected) && node != NULL
@@ -153,7 +151,7 @@ size_t hn_config_count(const struct hn_yaml *node)
     return node == NULL ? 0 : node->count;
 }
 
-static void check_keys(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void check_keys(struct hn_reader *reader, const struct hn_yaml *node,
                        const char *const *keys, size_t count)
 {
     const struct hn_yaml *before = NULL;
@@ -165,8 +163,7 @@ static void check_keys(struct hn_config_reader *reader, const struct hn_yaml *no
             hn_config_fail_unknown(reader, child->key, "key", child->key->text, keys, count);
 }
 
-void hn_config_check_keys(struct hn_config_reader *reader, const struct hn_yaml *node,
-                          const char *keys)
+void hn_config_check_keys(struct hn_reader *reader, const struct hn_yaml *node, const char *keys)
 {
     const char *list[KEYS_MOST];
     size_t count = 0;
@@ -179,7 +176,7 @@ void hn_config_check_keys(struct hn_config_reader *reader, const struct hn_yaml 
     free(copy);
 }
 
-bool hn_config_check_cut(struct hn_config_reader *reader, const struct hn_yaml *node)
+bool hn_config_check_cut(struct hn_reader *reader, const struct hn_yaml *node)
 {
     int open = 0;
     if (node->kind == HN_YAML_SCALAR && !node->quoted && node->flow)
@@ -193,7 +190,7 @@ bool hn_config_check_cut(struct hn_config_reader *reader, const struct hn_yaml *
     return !hn_failed(reader->err);
 }
 
-const struct hn_field_rule *hn_config_broken_rule(const struct hn_config_reader *reader,
+const struct hn_field_rule *hn_config_broken_rule(const struct hn_reader *reader,
                                                   const struct hn_yaml *node,
                                                   const struct hn_field_rule *rule,
                                                   const void *owner)
@@ -206,15 +203,15 @@ const struct hn_field_rule *hn_config_broken_rule(const struct hn_config_reader 
     return rule->key == NULL ? NULL : rule;
 }
 
-void hn_config_read_text(struct hn_config_reader *reader, const struct hn_yaml *node,
-                         const char *expected, char **to)
+void hn_config_read_text(struct hn_reader *reader, const struct hn_yaml *node, const char *expected,
+                         char **to)
 {
     if (node != NULL && hn_config_expect(reader, has_text(node), node, expected))
         *to = hn_need_copy(node->text);
 }
 
-void hn_config_read_word(struct hn_config_reader *reader, const struct hn_yaml *node,
-                         const char *expected, char **to)
+void hn_config_read_word(struct hn_reader *reader, const struct hn_yaml *node, const char *expected,
+                         char **to)
 {
     if (node != NULL &&
         hn_config_expect(reader, node->kind == HN_YAML_SCALAR && hn_text_is_word(node->text), node,
@@ -222,8 +219,8 @@ void hn_config_read_word(struct hn_config_reader *reader, const struct hn_yaml *
         hn_config_read_text(reader, node, expected, to);
 }
 
-void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *node,
-                         const char *expected, char **to)
+void hn_config_read_path(struct hn_reader *reader, const struct hn_yaml *node, const char *expected,
+                         char **to)
 {
     char *written = NULL, *path = NULL;
     hn_config_read_text(reader, node, expected, &written);
@@ -239,8 +236,8 @@ void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *
     *to = real != NULL ? real : path;
 }
 
-int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml *node,
-                          const char *what, const char *const *choices, size_t count)
+int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
+                          const char *const *choices, size_t count)
 {
     if (hn_failed(reader->err) || node == NULL)
         return 0;
@@ -253,8 +250,7 @@ int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml 
         hn_config_fail_unknown(reader, node, what, node->text, choices, count);
         return 0;
     }
-    char expected[1024];
-    char *list = join(choices, count);
+    char expected[1024], *list = join(choices, count);
     if (count == 2)
         snprintf(expected, sizeof expected, "%s or %s", choices[0], choices[1]);
     else
@@ -264,14 +260,13 @@ int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml 
     return 0;
 }
 
-bool hn_config_read_flag(struct hn_config_reader *reader, const struct hn_yaml *node,
-                         const char *what)
+bool hn_config_read_flag(struct hn_reader *reader, const struct hn_yaml *node, const char *what)
 {
     static const char *const truths[] = {"false", "true"};
     return hn_config_read_choice(reader, node, what, truths, 2) == 1;
 }
 
-void hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
+void hn_config_remember(struct hn_reader *reader, const struct hn_expression *expression,
                         const struct hn_yaml *node)
 {
     reader->places = hn_need_room(reader->places, &reader->place_room, reader->place_count,
@@ -279,7 +274,7 @@ void hn_config_remember(struct hn_config_reader *reader, const struct hn_express
     reader->places[reader->place_count++] = (struct hn_config_place){expression, node};
 }
 
-const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader,
+const struct hn_yaml *hn_config_place(const struct hn_reader *reader,
                                       const struct hn_expression *expression)
 {
     for (size_t i = 0; i < reader->place_count; i++)
@@ -288,7 +283,7 @@ const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader,
     return reader->root;
 }
 
-void hn_config_parse(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                      struct hn_expression **to)
 {
     struct hn_error reason = {0};
@@ -301,7 +296,7 @@ void hn_config_parse(struct hn_config_reader *reader, const struct hn_yaml *node
     free(expanded);
 }
 
-void hn_config_bind(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+void hn_config_bind(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                     struct hn_expression *expression, const struct hn_scope *scope)
 {
     struct hn_error reason = {0};
@@ -311,7 +306,7 @@ void hn_config_bind(struct hn_config_reader *reader, const struct hn_yaml *node,
     hn_config_take_in(reader, node, text, &reason);
 }
 
-void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_read_expression(struct hn_reader *reader, const struct hn_yaml *node,
                                struct hn_expression **to)
 {
     if (node != NULL && hn_config_expect(reader, has_text(node), node, "an expression") &&
@@ -320,8 +315,8 @@ void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_
 }
 
 /* One, or a list of at most so many. Returns how many. */
-static size_t read_expressions(struct hn_config_reader *reader, const struct hn_yaml *node,
-                               size_t most, const char *of, struct hn_expression **to)
+static size_t read_expressions(struct hn_reader *reader, const struct hn_yaml *node, size_t most,
+                               const char *of, struct hn_expression **to)
 {
     bool list = node->kind == HN_YAML_SEQUENCE;
     size_t count = list ? node->count : 1;
@@ -338,8 +333,8 @@ static size_t read_expressions(struct hn_config_reader *reader, const struct hn_
     return count;
 }
 
-int64_t hn_config_read_whole(struct hn_config_reader *reader, const struct hn_yaml *node,
-                             int64_t least, int64_t most, const char *expected)
+int64_t hn_config_read_whole(struct hn_reader *reader, const struct hn_yaml *node, int64_t least,
+                             int64_t most, const char *expected)
 {
     static const struct hn_scope nothing = {NULL, 0, NULL, 0};
     struct hn_expression *expression = NULL;
@@ -355,7 +350,7 @@ int64_t hn_config_read_whole(struct hn_config_reader *reader, const struct hn_ya
                : least;
 }
 
-void hn_config_read_count(struct hn_config_reader *reader, const struct hn_yaml *node, int most,
+void hn_config_read_count(struct hn_reader *reader, const struct hn_yaml *node, int most,
                           const char *expected, unsigned *to)
 {
     if (node != NULL)
@@ -379,7 +374,7 @@ bool hn_config_has_field(const struct hn_structure *structure, const char *key)
     return false;
 }
 
-void hn_config_check_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_check_mapping(struct hn_reader *reader, const struct hn_yaml *node,
                              const struct hn_config_mapping *mapping)
 {
     const char *keys[KEYS_MOST];
@@ -409,7 +404,7 @@ static bool is_needed(const struct hn_field *field)
 }
 
 /* Arguments by their names; a list of anything else has a form of its own. */
-static void read_arguments(struct hn_config_reader *reader, const struct hn_field *field,
+static void read_arguments(struct hn_reader *reader, const struct hn_field *field,
                            const struct hn_yaml *node, void *owner)
 {
     const struct hn_yaml *item = hn_config_list(reader, node, "a list of arguments' names");
@@ -419,7 +414,7 @@ static void read_arguments(struct hn_config_reader *reader, const struct hn_fiel
         indices[(*count)++] = hn_config_find_argument(reader, item);
 }
 
-static void read_field(struct hn_config_reader *reader, const struct hn_field *field,
+static void read_field(struct hn_reader *reader, const struct hn_field *field,
                        const struct hn_yaml *node, void *owner)
 {
     void *member = hn_field_member(field, owner);
@@ -468,7 +463,7 @@ static void read_field(struct hn_config_reader *reader, const struct hn_field *f
     }
 }
 
-void hn_config_read_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node,
                             const struct hn_config_mapping *mapping, void *owner)
 {
     const struct hn_structure *structure = mapping->structure;

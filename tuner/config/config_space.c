@@ -12,7 +12,7 @@
 enum { PROBLEMS_MOST = 10000 };
 
 /* A key that expressions or results do not use for something else. */
-void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key)
+void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key)
 {
     hn_config_expect(reader, hn_text_is_word(key->text), key, "a name ([A-Za-z_][A-Za-z0-9_]*)");
     if (hn_config_is_reserved(key->text) || strcmp(key->text, "time_us") == 0 ||
@@ -21,7 +21,7 @@ void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml 
 }
 
 /* Names with their values: lists, or scalars where they may be. */
-static void read_lists(struct hn_config_reader *reader, const struct hn_yaml *mapping, bool scalars,
+static void read_lists(struct hn_reader *reader, const struct hn_yaml *mapping, bool scalars,
                        struct hn_config_parameter **lists, size_t *count)
 {
     *lists = hn_need(mapping->count, sizeof **lists);
@@ -39,7 +39,7 @@ static void read_lists(struct hn_config_reader *reader, const struct hn_yaml *ma
     }
 }
 
-static void read_parameters(struct hn_config_reader *reader)
+static void read_parameters(struct hn_reader *reader)
 {
     const struct hn_yaml *node = hn_config_need(reader, reader->root, "parameters");
     if (!hn_config_expect_kind(reader, node, HN_YAML_MAPPING,
@@ -67,13 +67,13 @@ static struct hn_bindings *add_problem(struct hn_config *config)
 }
 
 /* Begins the problems, of which there will be so many, with an empty one. */
-static struct hn_bindings *start_problems(struct hn_config_reader *reader, size_t count)
+static struct hn_bindings *start_problems(struct hn_reader *reader, size_t count)
 {
     reader->config->problems = hn_need(count, sizeof *reader->config->problems);
     return add_problem(reader->config);
 }
 
-static void check_problem_count(struct hn_config_reader *reader, size_t count)
+static void check_problem_count(struct hn_reader *reader, size_t count)
 {
     if (count > PROBLEMS_MOST)
         hn_config_fail(reader, hn_yaml_get(reader->root, "problem"),
@@ -81,8 +81,7 @@ static void check_problem_count(struct hn_config_reader *reader, size_t count)
 }
 
 /* Each problem once for each value of a list; the values vary fastest. */
-static void multiply_problems(struct hn_config_reader *reader,
-                              const struct hn_config_parameter *list)
+static void multiply_problems(struct hn_reader *reader, const struct hn_config_parameter *list)
 {
     size_t total = reader->config->problem_count * list->count;
     if (hn_failed(reader->err))
@@ -100,7 +99,7 @@ static void multiply_problems(struct hn_config_reader *reader,
 }
 
 /* All combinations of the lists; the last one varies fastest. */
-static void read_one_mapping(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void read_one_mapping(struct hn_reader *reader, const struct hn_yaml *node)
 {
     struct hn_config_parameter *lists = NULL;
     size_t count = 0;
@@ -116,7 +115,7 @@ static void read_one_mapping(struct hn_config_reader *reader, const struct hn_ya
 }
 
 /* A problem in a list has the names of the first, each with a value of the same kind. */
-static void read_problem_value(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_problem_value(struct hn_reader *reader, const struct hn_yaml *node,
                                struct hn_bindings *problem)
 {
     const struct hn_bindings *first = &reader->config->problems[0];
@@ -133,7 +132,7 @@ static void read_problem_value(struct hn_config_reader *reader, const struct hn_
         hn_bindings_set(problem, node->key->text, &value, reader->err);
 }
 
-static void read_problem_list(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void read_problem_list(struct hn_reader *reader, const struct hn_yaml *node)
 {
     if (node->count == 0)
         hn_config_fail(reader, node, "found an empty list, expected at least one problem");
@@ -156,7 +155,7 @@ static void read_problem_list(struct hn_config_reader *reader, const struct hn_y
 
 /* The names of problem values as they stand in the first problem, or in the family where there is
  * no problem. */
-static void name_problem_values(struct hn_config_reader *reader, const struct hn_yaml *first)
+static void name_problem_values(struct hn_reader *reader, const struct hn_yaml *first)
 {
     const struct hn_family *family = first == NULL ? reader->config->family : NULL;
     size_t most = HN_DEVICE_LIMITS + hn_config_count(first) +
@@ -172,7 +171,7 @@ static void name_problem_values(struct hn_config_reader *reader, const struct hn
 }
 
 /* That problems and family have the same values. */
-static void match_family(struct hn_config_reader *reader)
+static void match_family(struct hn_reader *reader)
 {
     const struct hn_value number = hn_integer(0);
     const struct hn_family *family = reader->config->family;
@@ -202,7 +201,7 @@ static void match_family(struct hn_config_reader *reader)
                            problem->names[i]);
 }
 
-static void read_problem(struct hn_config_reader *reader)
+static void read_problem(struct hn_reader *reader)
 {
     struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "problem");
@@ -226,7 +225,7 @@ static void read_problem(struct hn_config_reader *reader)
 /* Types of arguments. A result of one type is none of another, so that such a type is part of the
  * problem: each is tuned on its own, with inputs and a reference of its own. */
 
-static bool is_type_of_argument(const struct hn_config_reader *reader, const char *name)
+static bool is_type_of_argument(const struct hn_reader *reader, const char *name)
 {
     static const char *const lists[] = {"arguments", "symbols"};
     for (int i = 0; i < 2; i++) {
@@ -242,7 +241,7 @@ static bool is_type_of_argument(const struct hn_config_reader *reader, const cha
 }
 
 /* Makes parameters that are the type of an argument problem values. */
-static void move_types(struct hn_config_reader *reader)
+static void move_types(struct hn_reader *reader)
 {
     struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "parameters");
@@ -278,7 +277,7 @@ static void move_types(struct hn_config_reader *reader)
                        "make a problem of its own; expected at least one");
 }
 
-static void collect_names(struct hn_config_reader *reader)
+static void collect_names(struct hn_reader *reader)
 {
     const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
     size_t count = reader->config->parameter_count;
@@ -298,7 +297,7 @@ static void collect_names(struct hn_config_reader *reader)
 }
 
 /* The words of each name that has some. */
-static void list_words(struct hn_config_reader *reader)
+static void list_words(struct hn_reader *reader)
 {
     const struct hn_config *config = reader->config;
     const struct hn_family *family = config->family;
@@ -345,7 +344,7 @@ static const struct hn_yaml *find_scalar(const struct hn_yaml *node, const char 
 }
 
 /* The list of this name's words is under parameters, or somewhere under problem. */
-static const struct hn_yaml *place_of_word(const struct hn_config_reader *reader, const char *name,
+static const struct hn_yaml *place_of_word(const struct hn_reader *reader, const char *name,
                                            const char *word)
 {
     const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
@@ -357,7 +356,7 @@ static const struct hn_yaml *place_of_word(const struct hn_config_reader *reader
     return node == NULL ? parameters : node;
 }
 
-static void check_words(struct hn_config_reader *reader)
+static void check_words(struct hn_reader *reader)
 {
     for (size_t i = 0; i < reader->plan->word_list_count; i++) {
         const struct hn_word_list *list = &reader->plan->word_lists[i];
@@ -396,7 +395,7 @@ void hn_config_finish_scope(struct hn_scope *scope)
     free((void *)scope->words);
 }
 
-void hn_config_read_condition(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_read_condition(struct hn_reader *reader, const struct hn_yaml *node,
                               const char *text, const struct hn_scope *scope,
                               struct hn_config_constraint *condition)
 {
@@ -409,7 +408,7 @@ void hn_config_read_condition(struct hn_config_reader *reader, const struct hn_y
     hn_config_bind(reader, node, condition->text, condition->expression, scope);
 }
 
-static void read_conditions(struct hn_config_reader *reader, const struct hn_yaml *item,
+static void read_conditions(struct hn_reader *reader, const struct hn_yaml *item,
                             const struct hn_scope *scope, bool promising)
 {
     struct hn_config *config = reader->config;
@@ -420,7 +419,7 @@ static void read_conditions(struct hn_config_reader *reader, const struct hn_yam
     }
 }
 
-static void read_constraints(struct hn_config_reader *reader)
+static void read_constraints(struct hn_reader *reader)
 {
     static const char expected[] = "a list of expressions";
     const struct hn_yaml *constraints = hn_yaml_get(reader->root, "constraints");
@@ -447,7 +446,7 @@ static void read_constraints(struct hn_config_reader *reader)
  */
 enum { EXPANDED_MOST = 16384 };
 
-static const char *find_let(const struct hn_config_reader *reader, const char *name, size_t length)
+static const char *find_let(const struct hn_reader *reader, const char *name, size_t length)
 {
     for (size_t i = 0; i < reader->let_count; i++)
         if (strncmp(reader->lets[i].name, name, length) == 0 &&
@@ -479,17 +478,8 @@ bool hn_config_mentions(const char *text, const char *name)
     return false;
 }
 
-void hn_config_finish_lets(struct hn_config_reader *reader)
-{
-    for (size_t i = 0; i < reader->let_count; i++) {
-        free(reader->lets[i].name);
-        free(reader->lets[i].text);
-    }
-    free(reader->lets);
-}
-
-char *hn_config_expand(struct hn_config_reader *reader, const struct hn_yaml *node,
-                       const char *text, bool holes)
+char *hn_config_expand(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
+                       bool holes)
 {
     struct hn_text expanded;
     bool inside = !holes;
@@ -515,7 +505,7 @@ char *hn_config_expand(struct hn_config_reader *reader, const struct hn_yaml *no
 }
 
 /* A name that is nothing else yet. */
-static void check_free(struct hn_config_reader *reader, const struct hn_yaml *key,
+static void check_free(struct hn_reader *reader, const struct hn_yaml *key,
                        const struct hn_scope *scope)
 {
     hn_config_check_name(reader, key);
@@ -526,31 +516,31 @@ static void check_free(struct hn_config_reader *reader, const struct hn_yaml *ke
 }
 
 /* Bound here, so that what is wrong is said here, and where nothing uses it. */
-static void read_one_let(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_one_let(struct hn_reader *reader, const struct hn_yaml *node,
                          const struct hn_scope *scope)
 {
     struct hn_expression *expression = NULL;
-    struct hn_text text;
     check_free(reader, node->key, scope);
     hn_config_read_expression(reader, node, &expression);
     hn_config_bind(reader, node, node->text, expression, scope);
-    hn_text_init(&text);
     if (!hn_failed(reader->err)) {
-        hn_text_printf(&text, "(%s)", hn_expression_text(expression));
-        reader->lets[reader->let_count++] =
-            (struct hn_config_let){hn_need_copy(node->key->text), hn_needed(hn_text_take(&text))};
+        const char *text = hn_expression_text(expression);
+        struct hn_config_let *let = &reader->lets[reader->let_count++];
+        let->name = node->key->text;
+        let->text = hn_need_block(&reader->blocks, strlen(text) + 3, 1);
+        sprintf(let->text, "(%s)", text);
     }
     hn_expression_destroy(expression);
 }
 
-static void read_let(struct hn_config_reader *reader)
+static void read_let(struct hn_reader *reader)
 {
     const struct hn_yaml *node = hn_yaml_get(reader->root, "let");
     const struct hn_yaml *child =
         hn_config_pairs(reader, node, "a mapping of names to expressions");
     if (child == NULL)
         return;
-    reader->lets = hn_need(node->count, sizeof *reader->lets);
+    reader->lets = hn_need_block(&reader->blocks, node->count, sizeof *reader->lets);
     /* Names that one of a grid may have, too. */
     char *const more[] = {(char *)hn_clusters_name};
     struct hn_scope scope = hn_config_scope(reader->config->plan, more, 1);
@@ -559,14 +549,109 @@ static void read_let(struct hn_config_reader *reader)
     hn_config_finish_scope(&scope);
 }
 
+static void read_choice(struct hn_reader *reader, const struct hn_yaml *node,
+                        struct hn_bindings *point)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_config_parameter *parameter = hn_config_find_parameter(config, node->key->text);
+    if (parameter == NULL) {
+        hn_config_fail_unknown(reader, node->key, "parameter", node->key->text,
+                               (const char *const *)config->plan->parameters,
+                               config->plan->parameter_count);
+        return;
+    }
+    struct hn_value value = hn_config_read_value(reader, node);
+    if (hn_failed(reader->err))
+        return;
+    const struct hn_value *listed =
+        hn_config_find_value(parameter->values, parameter->count, &value);
+    if (listed != NULL) {
+        hn_bindings_set(point, parameter->name, listed, reader->err);
+        return;
+    }
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_config_append_values(&text, parameter->values, parameter->count);
+    hn_config_fail(reader, node, "found '%s', expected a value of '%s': %s", node->text,
+                   parameter->name, text.data == NULL ? "" : text.data);
+    hn_text_finish(&text);
+}
+
+/* A point, maybe partial, without `beside`, which says something of it. */
+static void read_point(struct hn_reader *reader, const struct hn_yaml *node,
+                       const struct hn_yaml *beside, struct hn_bindings *point)
+{
+    const struct hn_yaml *child =
+        hn_config_pairs(reader, node, "a mapping of parameters to values");
+    for (; child != NULL && !hn_failed(reader->err); child = child->next)
+        if (child != beside)
+            read_choice(reader, child, point);
+}
+
+/* A point, or a list of points with conditions, of which the last has none. */
+static void read_defaults(struct hn_reader *reader, const struct hn_yaml *node)
+{
+    struct hn_plan *plan = reader->config->plan;
+    if (node == NULL || node->kind != HN_YAML_SEQUENCE) {
+        read_point(reader, node, NULL, &reader->config->defaults);
+        return;
+    }
+    plan->other_defaults = hn_need(node->count, sizeof *plan->other_defaults);
+    const struct hn_yaml *item = node->child;
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
+        const struct hn_yaml *condition = hn_yaml_get(item, "if");
+        struct hn_bindings *point = &reader->config->defaults;
+        if (item->next != NULL) {
+            struct hn_default *other = &plan->other_defaults[plan->other_default_count++];
+            point = &other->point;
+            hn_bindings_init(point);
+            hn_config_read_expression(reader, condition, &other->condition);
+        }
+        if (item->next != NULL && condition == NULL)
+            hn_config_fail(reader, item,
+                           "expected 'if' here: of several default points only the last is for all "
+                           "problems of which no condition holds");
+        if (item->next == NULL && condition != NULL)
+            hn_config_fail(reader, condition->key,
+                           "the last of several default points is for all other problems; put one "
+                           "without 'if' behind it");
+        read_point(reader, item, condition, point);
+    }
+}
+
+static void read_ladder(struct hn_reader *reader, const struct hn_yaml *node,
+                        struct hn_bindings **ladder, size_t *count)
+{
+    const struct hn_yaml *item = hn_config_list(reader, node, "a list of points");
+    *ladder = hn_need(hn_config_count(node), sizeof **ladder);
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
+        struct hn_bindings *point = &(*ladder)[(*count)++];
+        hn_bindings_init(point);
+        read_point(reader, item, NULL, point);
+    }
+}
+
+/* Defaults and ladder. */
+static void read_points(struct hn_reader *reader)
+{
+    struct hn_family *family = reader->config->family;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
+    read_defaults(reader, hn_yaml_get(reader->root, "defaults"));
+    if (family != NULL) {
+        read_point(reader, hn_yaml_get(node, "defaults"), NULL, &family->defaults);
+        read_ladder(reader, hn_yaml_get(node, "ladder"), &family->ladder, &family->ladder_count);
+    }
+    read_ladder(reader, hn_yaml_get(reader->root, "ladder"), &reader->config->ladder,
+                &reader->config->ladder_count);
+}
+
 /* A config that names a limit of the device has it as one more problem value: results are of that
  * value, too, and whoever reads them need not know where it came from. */
 
 /* For who wants nothing that depends on the device: those of an H200. */
 static const int64_t nominal[HN_DEVICE_LIMITS] = {132, 1024, 232448, 52428800};
 
-static const struct hn_yaml *find_use_in_config(const struct hn_config_reader *reader,
-                                                const char *name)
+static const struct hn_yaml *find_use_in_config(const struct hn_reader *reader, const char *name)
 {
     static const char *const keys[] = {"parameters", "let",     "constraints", "promising",
                                        "arguments",  "launch",  "pipeline",    "compile",
@@ -581,7 +666,7 @@ static const struct hn_yaml *find_use_in_config(const struct hn_config_reader *r
     return found;
 }
 
-int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, struct hn_error *reason)
+int64_t hn_config_find_limit(struct hn_reader *reader, size_t limit, struct hn_error *reason)
 {
     const struct hn_config_for *use = reader->use;
     if (use == NULL)
@@ -600,7 +685,7 @@ int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, stru
     return nominal[limit];
 }
 
-static int64_t find_limit(struct hn_config_reader *reader, const struct hn_yaml *node, size_t limit)
+static int64_t find_limit(struct hn_reader *reader, const struct hn_yaml *node, size_t limit)
 {
     const char *name = hn_device_limit_names[limit];
     struct hn_error reason = {0};
@@ -615,7 +700,7 @@ static int64_t find_limit(struct hn_config_reader *reader, const struct hn_yaml 
 }
 
 /* limits that it names, as problem values */
-static void read_device(struct hn_config_reader *reader)
+static void read_device(struct hn_reader *reader)
 {
     for (size_t i = 0; i < HN_DEVICE_LIMITS && !hn_failed(reader->err); i++) {
         const char *name = hn_device_limit_names[i];
@@ -629,7 +714,7 @@ static void read_device(struct hn_config_reader *reader)
     }
 }
 
-void hn_config_read_space(struct hn_config_reader *reader)
+void hn_config_read_space(struct hn_reader *reader)
 {
     hn_config_read_word(reader, hn_config_need(reader, reader->root, "kernel"),
                         "a name ([A-Za-z_][A-Za-z0-9_]*)", &reader->config->plan->kernel);
@@ -644,7 +729,7 @@ void hn_config_read_space(struct hn_config_reader *reader)
     read_let(reader);
     read_constraints(reader);
     hn_config_read_computed(reader);
-    hn_config_read_points(reader);
+    read_points(reader);
     _Static_assert(HN_LOOK_AHEAD_MOST == 4096, "as the message says");
     hn_config_read_count(reader, hn_yaml_get(reader->root, "look_ahead"), HN_LOOK_AHEAD_MOST,
                          "a whole number from 1 to 4096", &reader->config->look_ahead);

@@ -13,18 +13,7 @@ bool hn_config_is_reserved(const char *word)
     return hn_text_is_among(word, reserved, sizeof reserved / sizeof *reserved);
 }
 
-static struct hn_value read_quoted(struct hn_config_reader *reader, const struct hn_yaml *node)
-{
-    struct hn_value plain = {.type = HN_INTEGER};
-    bool word = hn_text_is_word(node->text) && !hn_config_is_reserved(node->text) &&
-                hn_value_parse(node->text, &plain, NULL) == HN_OK && plain.type == HN_WORD;
-    hn_config_expect(reader, word, node,
-                     "a word ([A-Za-z_][A-Za-z0-9_]*), which quotes mean here; "
-                     "numbers and booleans are not quoted");
-    return word ? hn_word(node->text) : hn_integer(0);
-}
-
-struct hn_value hn_config_read_value(struct hn_config_reader *reader, const struct hn_yaml *node)
+struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_yaml *node)
 {
     static const char expected[] = "an integer, a real, a boolean or a word";
     struct hn_value value = hn_integer(0);
@@ -32,13 +21,17 @@ struct hn_value hn_config_read_value(struct hn_config_reader *reader, const stru
     if (!hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] != '\0', node,
                           expected))
         return hn_integer(0);
-    if (node->quoted)
-        return read_quoted(reader, node);
     bool read = hn_value_parse(node->text, &value, &reason) == HN_OK;
+    bool word = read && value.type == HN_WORD && !hn_config_is_reserved(value.word);
+    if (node->quoted) {
+        hn_config_expect(reader, word && hn_text_is_word(node->text), node,
+                         "a word ([A-Za-z_][A-Za-z0-9_]*), which quotes mean here; "
+                         "numbers and booleans are not quoted");
+        return word ? value : hn_integer(0);
+    }
     if (!read && reason.message[0] != '\0')
         hn_config_fail(reader, node, "%s", reason.message);
-    hn_config_expect(reader, read && (value.type != HN_WORD || !hn_config_is_reserved(value.word)),
-                     node, expected);
+    hn_config_expect(reader, word || (read && value.type != HN_WORD), node, expected);
     hn_config_expect(reader, value.type != HN_REAL || isfinite(value.real), node,
                      "a finite number");
     return hn_failed(reader->err) ? hn_integer(0) : value;
@@ -51,7 +44,7 @@ static struct hn_value own(struct hn_value value)
     return value;
 }
 
-void hn_config_read_one_value(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_read_one_value(struct hn_reader *reader, const struct hn_yaml *node,
                               struct hn_value **values, size_t *count)
 {
     *values = hn_need(1, sizeof **values);
@@ -106,7 +99,7 @@ static int compare_pointed(const void *a, const void *b)
 }
 
 /* In a list, or in a range whose step is lost in rounding. */
-static void check_repeats(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void check_repeats(struct hn_reader *reader, const struct hn_yaml *node,
                           const struct hn_value *values, size_t count)
 {
     const struct hn_value **sorted = hn_need(count, sizeof *sorted);
@@ -130,7 +123,7 @@ static void check_repeats(struct hn_config_reader *reader, const struct hn_yaml 
     free(sorted);
 }
 
-static void read_list(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_list(struct hn_reader *reader, const struct hn_yaml *node,
                       struct hn_value **values, size_t *count)
 {
     if (node->count == 0)
@@ -154,15 +147,15 @@ static void read_list(struct hn_config_reader *reader, const struct hn_yaml *nod
     check_repeats(reader, node, *values, *count);
 }
 
-static struct hn_value read_number(struct hn_config_reader *reader, const struct hn_yaml *node)
+static struct hn_value read_number(struct hn_reader *reader, const struct hn_yaml *node)
 {
     struct hn_value value = hn_config_read_value(reader, node);
     hn_config_expect(reader, value.type == HN_INTEGER || value.type == HN_REAL, node, "a number");
     return hn_failed(reader->err) ? hn_integer(0) : value;
 }
 
-static void read_bounds(struct hn_config_reader *reader, const struct hn_yaml *node,
-                        struct hn_value *low, struct hn_value *high)
+static void read_bounds(struct hn_reader *reader, const struct hn_yaml *node, struct hn_value *low,
+                        struct hn_value *high)
 {
     if (!hn_config_expect(reader, node->kind == HN_YAML_SEQUENCE && node->count == 2, node,
                           "[low, high]"))
@@ -195,7 +188,7 @@ static double count_steps(const struct hn_value *low, const struct hn_value *hig
     return floor(steps * (1 + 1e-12) + 1e-12);
 }
 
-static void read_range(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_range(struct hn_reader *reader, const struct hn_yaml *node,
                        struct hn_value **values, size_t *count)
 {
     struct hn_value low = hn_integer(0), high = hn_integer(0), step = hn_integer(1);
@@ -225,7 +218,7 @@ static bool is_power(int64_t number)
     return number > 0 && (number & (number - 1)) == 0;
 }
 
-static void read_powers(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_powers(struct hn_reader *reader, const struct hn_yaml *node,
                         struct hn_value **values, size_t *count)
 {
     const struct hn_yaml *bounds = hn_yaml_get(node, "powers_of_two");
@@ -243,7 +236,7 @@ static void read_powers(struct hn_config_reader *reader, const struct hn_yaml *n
         (*values)[(*count)++] = hn_integer((int64_t)power);
 }
 
-void hn_config_read_values(struct hn_config_reader *reader, const struct hn_yaml *node,
+void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node,
                            struct hn_value **values, size_t *count)
 {
     if (node->kind == HN_YAML_SEQUENCE)
@@ -264,14 +257,14 @@ void hn_config_read_values(struct hn_config_reader *reader, const struct hn_yaml
 
 enum { LOW, HIGH, STEP };
 
-static bool is_let(const struct hn_config_reader *reader, const char *name)
+static bool is_let(const struct hn_reader *reader, const char *name)
 {
     const struct hn_yaml *lets = hn_yaml_get(reader->root, "let");
     return lets != NULL && hn_yaml_get(lets, name) != NULL;
 }
 
 /* A name of something, or what reads as no value but as an expression. */
-static bool is_expression(const struct hn_config_reader *reader, const struct hn_yaml *node)
+static bool is_expression(const struct hn_reader *reader, const struct hn_yaml *node)
 {
     struct hn_expression *expression = NULL;
     struct hn_value value = {.type = HN_WORD};
@@ -296,7 +289,7 @@ static const struct hn_yaml *find_bounds(const struct hn_yaml *node, const struc
                                          : hn_yaml_get(node, "powers_of_two");
 }
 
-bool hn_config_is_computed(const struct hn_config_reader *reader, const struct hn_yaml *node)
+bool hn_config_is_computed(const struct hn_reader *reader, const struct hn_yaml *node)
 {
     const struct hn_yaml *step, *list = find_bounds(node, &step);
     bool computed = step != NULL && is_expression(reader, step);
@@ -306,7 +299,7 @@ bool hn_config_is_computed(const struct hn_config_reader *reader, const struct h
     return computed;
 }
 
-static void read_computed(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_computed(struct hn_reader *reader, const struct hn_yaml *node,
                           const struct hn_scope *scope, struct hn_config_recipe *recipe)
 {
     struct hn_expression **item = &recipe->items[recipe->count++];
@@ -319,7 +312,7 @@ static void read_computed(struct hn_config_reader *reader, const struct hn_yaml 
     hn_config_bind(reader, node, node->text, *item, scope);
 }
 
-static void read_items(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_items(struct hn_reader *reader, const struct hn_yaml *node,
                        const struct hn_scope *scope, struct hn_config_recipe *recipe)
 {
     const struct hn_yaml *step, *list = find_bounds(node, &step);
@@ -339,7 +332,7 @@ static void read_items(struct hn_config_reader *reader, const struct hn_yaml *no
 }
 
 /* "P in (a, b)" of a list, "low <= P <= high" of the others, and of a range that P is a step. */
-static void add_constraint(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void add_constraint(struct hn_reader *reader, const struct hn_yaml *node,
                            const struct hn_config_parameter *parameter)
 {
     const struct hn_config_recipe *recipe = parameter->recipe;
@@ -366,7 +359,7 @@ static void add_constraint(struct hn_config_reader *reader, const struct hn_yaml
     hn_text_finish(&text);
 }
 
-void hn_config_read_computed(struct hn_config_reader *reader)
+void hn_config_read_computed(struct hn_reader *reader)
 {
     struct hn_config *config = reader->config;
     const struct hn_yaml *child = hn_yaml_get(reader->root, "parameters");

@@ -53,11 +53,12 @@ static void fail_value(const struct hn_family_value *value, const struct hn_valu
     hn_text_finish(&text);
 }
 
-enum hn_status hn_family_check(const struct hn_family *family, const struct hn_bindings *problem,
-                               struct hn_error *err)
+/* Each value of the family is among the problem's and allowed, and its conditions hold. */
+static enum hn_status check(const struct hn_family *family, const struct hn_bindings *problem,
+                            struct hn_error *err)
 {
     struct hn_error own, reason = {0};
-    struct hn_value *values = hn_need(family->value_count, sizeof *values);
+    struct hn_value values[family->value_count + 1];
     err = hn_error_begin(err, &own);
     for (size_t i = 0; i < family->value_count && !hn_failed(err); i++) {
         const struct hn_family_value *value = &family->values[i];
@@ -75,13 +76,12 @@ enum hn_status hn_family_check(const struct hn_family *family, const struct hn_b
     if (broken != NULL)
         hn_fail(err, HN_ECONFIG, "the family's '%s' (%s) does not hold%s%s", broken->text,
                 broken->where, reason.message[0] == '\0' ? "" : ": ", reason.message);
-    free(values);
     return err->status;
 }
 
 bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem)
 {
-    return hn_family_check(family, problem, NULL) == HN_OK;
+    return check(family, problem, NULL) == HN_OK;
 }
 
 /* Steps of multiple_of, so that each allowed value of a range has its share. */
@@ -177,11 +177,10 @@ enum hn_status hn_family_draw(const struct hn_family *family, uint64_t seed, uin
                               struct hn_bindings *problem, struct hn_error *err)
 {
     struct hn_error own;
-    struct hn_value *values = hn_need(family->value_count, sizeof *values);
+    struct hn_value values[family->value_count + 1];
     err = hn_error_begin(err, &own);
     draw(family, seed, at, values, err);
     give(family, values, problem, err);
-    free(values);
     return err->status;
 }
 
@@ -212,19 +211,18 @@ enum hn_status hn_family_middle(const struct hn_family *family, struct hn_bindin
     err = err == NULL ? &ignored : err;
     if (family->size_count > 0)
         return hn_bindings_copy(problem, &family->sizes[0], err);
-    struct hn_value *values = hn_need(family->value_count, sizeof *values);
+    struct hn_value values[family->value_count + 1];
     hn_error_init(err);
     if (!find_middle(family, values))
         draw(family, 0, &at, values, err);
     give(family, values, problem, err);
-    free(values);
     return err->status;
 }
 
 /* `family`: values by their names, and beside them what is asked of them all. */
 
 /* To the multiples that lie between the bounds. */
-static void tighten(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void tighten(struct hn_reader *reader, const struct hn_yaml *node,
                     struct hn_family_value *value)
 {
     int64_t step = value->multiple_of;
@@ -237,7 +235,7 @@ static void tighten(struct hn_config_reader *reader, const struct hn_yaml *node,
                        (long long)step);
 }
 
-static void read_range(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_range(struct hn_reader *reader, const struct hn_yaml *node,
                        struct hn_family_value *value)
 {
     static const char *const scales[] = {"log", "linear"};
@@ -269,7 +267,7 @@ static void read_range(struct hn_config_reader *reader, const struct hn_yaml *no
         tighten(reader, bounds, value);
 }
 
-static void read_family_value(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_family_value(struct hn_reader *reader, const struct hn_yaml *node,
                               struct hn_family_value *value)
 {
     hn_config_check_name(reader, node->key);
@@ -306,7 +304,7 @@ static struct hn_scope make_scope(const struct hn_family *family)
     return scope;
 }
 
-static void read_where(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_where(struct hn_reader *reader, const struct hn_yaml *node,
                        struct hn_family *family)
 {
     const struct hn_yaml *item = hn_config_list(reader, node, "a list of expressions");
@@ -319,7 +317,7 @@ static void read_where(struct hn_config_reader *reader, const struct hn_yaml *no
 }
 
 /* 0.03, or 3%. */
-static void read_loss(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_loss(struct hn_reader *reader, const struct hn_yaml *node,
                       struct hn_family *family)
 {
     static const char expected[] = "a share of the best time, as 3% or 0.03";
@@ -395,13 +393,12 @@ static void add_size(struct size_list *list, const struct hn_bindings *given, st
         if (found != NULL)
             hn_bindings_set(&size, value->name, found, err);
     }
-    if (!hn_failed(err) && hn_family_check(family, &size, err) == HN_OK)
+    if (!hn_failed(err) && check(family, &size, err) == HN_OK)
         keep_size(list, &size, times, err);
     hn_bindings_finish(&size);
 }
 
-static void read_size(struct hn_config_reader *reader, const struct hn_yaml *node,
-                      struct size_list *list)
+static void read_size(struct hn_reader *reader, const struct hn_yaml *node, struct size_list *list)
 {
     struct hn_bindings given;
     struct hn_error reason = {0};
@@ -462,7 +459,7 @@ static void add_line(struct size_list *list, char *line, const char *header, str
 }
 
 /* A first line without '=' is the header of a table. */
-static void read_lines(struct hn_config_reader *reader, const struct hn_yaml *node, char *line,
+static void read_lines(struct hn_reader *reader, const struct hn_yaml *node, char *line,
                        struct size_list *list)
 {
     const char *header = NULL;
@@ -486,8 +483,7 @@ static void read_lines(struct hn_config_reader *reader, const struct hn_yaml *no
     }
 }
 
-static void read_file(struct hn_config_reader *reader, const struct hn_yaml *node,
-                      struct size_list *list)
+static void read_file(struct hn_reader *reader, const struct hn_yaml *node, struct size_list *list)
 {
     struct hn_error reason = {0};
     char *path = NULL, *text = NULL;
@@ -503,7 +499,7 @@ static void read_file(struct hn_config_reader *reader, const struct hn_yaml *nod
     free(path);
 }
 
-static void read_sizes(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_sizes(struct hn_reader *reader, const struct hn_yaml *node,
                        struct hn_family *family)
 {
     struct size_list list = {.family = family};
@@ -520,7 +516,7 @@ static void read_sizes(struct hn_config_reader *reader, const struct hn_yaml *no
     hn_keys_finish(&list.seen);
 }
 
-void hn_config_read_family(struct hn_config_reader *reader)
+void hn_config_read_family(struct hn_reader *reader)
 {
     static const char *const goals[] = {"mean", "worst"};
     static const char *const own_keys[] = {"where",  "sizes",          "goal", "defaults",

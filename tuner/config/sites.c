@@ -147,7 +147,7 @@ static void read_host_file(const char *path, struct hn_sites *sites, struct hn_e
 }
 
 /* A count, or how many of those that are there. */
-static void read_amount(struct hn_config_reader *reader, const struct hn_yaml *node, bool is_count,
+static void read_amount(struct hn_reader *reader, const struct hn_yaml *node, bool is_count,
                         int *number)
 {
     const char *expected = is_count ? "a number from 1" : "all or a number from 0";
@@ -157,8 +157,8 @@ static void read_amount(struct hn_config_reader *reader, const struct hn_yaml *n
     hn_config_expect(reader, valid && (!is_count || *number >= 1), node, expected);
 }
 
-static void read_line(struct hn_config_reader *reader, const struct hn_yaml *node,
-                      const char *expected, const char **line)
+static void read_line(struct hn_reader *reader, const struct hn_yaml *node, const char *expected,
+                      const char **line)
 {
     if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected) ||
         !hn_config_expect(reader, strchr(node->text, '\n') == NULL, node, expected))
@@ -166,14 +166,11 @@ static void read_line(struct hn_config_reader *reader, const struct hn_yaml *nod
     *line = node->text;
 }
 
-static void read_entry(struct hn_config_reader *reader, const struct hn_yaml *entry,
+static void read_entry(struct hn_reader *reader, const struct hn_yaml *entry,
                        struct hn_sites *sites)
 {
-    const char *run = "";
-    const char *hone = NULL;
-    int count = 1;
-    int gpus = ALL;
-    int compile = ALL;
+    const char *run = "", *hone = NULL;
+    int count = 1, gpus = ALL, compile = ALL;
     if (!hn_config_expect_kind(reader, entry, HN_YAML_MAPPING, "a host, as {run: ssh gpu7}"))
         return;
     hn_config_check_keys(reader, entry, "run hone count gpus compile");
@@ -191,7 +188,7 @@ static void read_file(const char *path, struct hn_sites *sites, struct hn_error 
     struct hn_yaml *root = NULL;
     if (hn_yaml_load(path, &root, err) != HN_OK)
         return;
-    struct hn_config_reader reader = {.path = path, .root = root, .err = err};
+    struct hn_reader reader = {.path = path, .root = root, .err = err};
     if (hn_config_expect_kind(&reader, root, HN_YAML_MAPPING, "workers: and a list of hosts"))
         hn_config_check_keys(&reader, root, "workers");
     const struct hn_yaml *list = hn_config_need(&reader, root, "workers");

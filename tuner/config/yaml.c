@@ -19,24 +19,23 @@ enum {
 };
 
 struct anchor {
-    char *name;
+    const char *name;
     const struct hn_yaml *node;
     struct anchor *next;
 };
 
 struct loader {
-    const char *path;
-    const char *text;
+    const char *path, *text;
     yaml_parser_t parser;
-    struct anchor *anchors; /* newest first, so that a name given again means the newer node */
+    struct anchor *anchors;  /* newest first, so that a name given again means the newer node */
+    struct hn_blocks blocks; /* of the anchors */
     size_t alias_nodes;
     struct hn_error *err;
 };
 
 /* A collection that is being filled. */
 struct collection {
-    struct hn_yaml *node;
-    struct hn_yaml **end;
+    struct hn_yaml *node, **end;
     bool flow;
     int depth;
 };
@@ -142,19 +141,10 @@ static struct hn_yaml *expand_alias(struct loader *loader, const yaml_event_t *e
 
 static void remember_anchor(struct loader *loader, const char *name, const struct hn_yaml *node)
 {
-    struct anchor *anchor = hn_need(1, sizeof *anchor);
-    *anchor = (struct anchor){hn_need_copy(name), node, loader->anchors};
+    struct anchor *anchor = hn_need_block(&loader->blocks, 1, sizeof *anchor);
+    char *copy = hn_need_block(&loader->blocks, strlen(name), 1);
+    *anchor = (struct anchor){strcpy(copy, name), node, loader->anchors};
     loader->anchors = anchor;
-}
-
-static void forget_anchors(struct loader *loader)
-{
-    while (loader->anchors != NULL) {
-        struct anchor *anchor = loader->anchors;
-        loader->anchors = anchor->next;
-        free(anchor->name);
-        free(anchor);
-    }
 }
 
 static void parse_scalar(struct loader *loader, const yaml_event_t *event, struct hn_yaml *node)
@@ -294,7 +284,7 @@ enum hn_status hn_yaml_load(const char *path, struct hn_yaml **root, struct hn_e
     struct hn_yaml *tree = parse_stream(&loader);
     if (tree == NULL && !hn_failed(err))
         hn_fail(err, HN_ECONFIG, "%s:1:1: the file is empty", path);
-    forget_anchors(&loader);
+    hn_blocks_finish(&loader.blocks);
     yaml_parser_delete(&loader.parser);
     free(data);
     if (!hn_failed(err))

@@ -11,7 +11,7 @@
 
 /* The inside of a space, for space*.c only. */
 
-/* space_table.c: points over some parameters, sorted, each packed into a key of a few bytes. */
+/* space.c: points over some parameters, sorted, each packed into a key of a few bytes. */
 
 /* Where a parameter's index is in a key: the first parameter in the highest bits of the first word. */
 struct hn_space_field {
@@ -59,14 +59,6 @@ void hn_space_table_unpack(const struct hn_space_table *table, const uint64_t *k
 
 /* Takes `count` keys, one after another, in any order; frees them. */
 void hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t count);
-
-void hn_space_table_get(const struct hn_space_table *table, uint64_t row, uint16_t *choice);
-/* The row of a key, or UINT64_MAX. */
-uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key);
-/* Sets the bits of the indices of a parameter with which the key, the rest as it is, has a row. */
-void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key, size_t parameter, uint64_t *valid);
-/* The first row whose parameters' indices are those in wanted, each where it is not below 0; NULL: any. UINT64_MAX: none. */
-uint64_t hn_space_table_first(const struct hn_space_table *table, const int *wanted);
 
 struct hn_space_parameter {
     char *name;
@@ -139,10 +131,7 @@ struct hn_space {
 
 /* Orders the groups, which have their points, and numbers those. */
 void hn_space_number(struct hn_space *space);
-/* The points of a block, numbered. */
-const struct hn_space_table *hn_space_block_table(const struct hn_space *space, size_t block);
-
-/* space_problem.c: what the constraints of a space demand. Slots of constraints: parameters in declared order, then
+/* space_build.c: what the constraints of a space demand. Slots of constraints: parameters in declared order, then
  * constants. */
 
 /* The meaning of names in expressions, in that order. The list of names is the caller's, all else the space's. */
@@ -156,10 +145,6 @@ struct hn_space_demands {
     size_t slot_words; /* of a set of slots */
     uint64_t *slots;   /* slot_words for each conjunct: what it depends on */
 };
-
-/* Binds the constraints. HN_ECONFIG for an unknown name. */
-enum hn_status hn_space_demands_init(struct hn_space_demands *demands, struct hn_space *space, struct hn_error *err);
-void hn_space_demands_finish(struct hn_space_demands *demands);
 
 /* A conjunct that is left after what could be known was folded into the domains. */
 struct hn_space_check {
@@ -189,10 +174,6 @@ struct hn_space_problem {
     bool empty; /* no point is left */
     struct hn_blocks blocks; /* of all that is here but the terms, of its parts, and of what is planned for them */
 };
-
-void hn_space_problem_init(struct hn_space_problem *problem, const struct hn_space_demands *demands, size_t limit,
-                           size_t failing);
-void hn_space_problem_finish(struct hn_space_problem *problem);
 
 /* The declared index of the value at a position of a parameter's domain. */
 static inline uint16_t hn_space_problem_index(const struct hn_space_problem *problem, size_t parameter, size_t position)
@@ -292,9 +273,6 @@ void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *pro
                         const size_t *order, const struct hn_space_table *table);
 void hn_space_plan_finish(struct hn_space_plan *plan);
 
-/* An order in which few combinations have to be tried; order has room for the part's parameters. */
-void hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part, size_t *order);
-
 /* space_search.c: going through a plan, one thread's state. */
 struct hn_space_search {
     const struct hn_space_plan *plan;
@@ -315,13 +293,6 @@ struct hn_space_search {
 void hn_space_search_init(struct hn_space_search *search, const struct hn_space_plan *plan);
 void hn_space_search_finish(struct hn_space_search *search);
 
-/* The candidates of a level, in its mask, while the levels above are bound: false when there are none. At the last level
- * all of them are points. */
-bool hn_space_candidates(struct hn_space_search *search, size_t level);
-/* How many there are. */
-size_t hn_space_count_candidates(const struct hn_space_search *search, size_t level);
-void hn_space_bind(struct hn_space_search *search, size_t level, size_t position);
-
 /* How a walk ended. */
 enum hn_walk { HN_WALK_DONE, HN_WALK_ENOUGH, HN_WALK_TOO_LONG };
 struct hn_walk_limits {
@@ -333,16 +304,13 @@ enum hn_walk hn_space_walk(struct hn_space_search *search, size_t level, const s
 /* From the first level on; steps count from now. A long walk is done by all cores, with the same outcome. */
 enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_walk_limits *limits);
 
-/* space_problem.c: a problem in parts that are independent of each other. Parameters with one value are in none. */
+/* space_build.c: a problem in parts that are independent of each other. Parameters with one value are in none. */
 struct hn_space_parts {
     struct hn_space_part *items; /* by their first parameter */
     size_t count;
     size_t *parameters;
     size_t *checks;
 };
-
-/* They live as long as the problem. */
-void hn_space_parts_init(struct hn_space_parts *parts, struct hn_space_problem *problem);
 
 /* A part with what is needed to look for its points. */
 struct hn_space_solver {
@@ -355,7 +323,7 @@ void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_proble
                           const struct hn_space_part *part);
 void hn_space_solver_finish(struct hn_space_solver *solver);
 
-/* space_open.c: how many points lie below each state of a plan. The levels from one on depend on little of
+/* space_search.c: how many points lie below each state of a plan. The levels from one on depend on little of
  * what is bound above: the values that their steps use. Where few combinations of these occur, all points are counted,
  * and drawn, without being looked at one by one (as paths through a decision diagram). */
 struct hn_space_count_level {
@@ -376,7 +344,7 @@ struct hn_space_counts {
     struct hn_blocks blocks;
 };
 
-/* space_open.c: a group with more combinations than can be kept: asks the checks instead. Safe from several threads. */
+/* space_search.c: a group with more combinations than can be kept: asks the checks instead. Safe from several threads. */
 struct hn_space_open {
     struct hn_space_solver solver;
     struct hn_space_plan declared; /* binds the parameters in declared order */

@@ -34,8 +34,7 @@ static void visit(struct gatherer *gatherer, int term)
 
 static int compare_terms(const void *a, const void *b)
 {
-    int x = *(const int *)a;
-    int y = *(const int *)b;
+    int x = *(const int *)a, y = *(const int *)b;
     return (x > y) - (x < y);
 }
 
@@ -425,8 +424,7 @@ static double work_of(struct guess *guess, const size_t *order)
     }
     for (size_t i = 0; i < guess->part->check_count; i++)
         guess->factor[completed_at(guess, i)] *= guess->share[i];
-    double nodes = 1;
-    double work = 0;
+    double nodes = 1, work = 0;
     for (size_t i = 0; i < count; i++) {
         double values = values_of(guess, order[i]);
         work += nodes * (4 + 0.25 * values);
@@ -494,8 +492,9 @@ static void choose(struct guess *guess, size_t *order)
         memcpy(order, guess->trial, count * sizeof *order);
 }
 
-void hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part,
-                    size_t *order)
+/* An order in which few combinations have to be tried; order has room for the part's parameters. */
+static void order_part(struct hn_space_problem *problem, const struct hn_space_part *part,
+                       size_t *order)
 {
     double combinations = 1;
     memcpy(order, part->parameters, part->parameter_count * sizeof *order);
@@ -518,4 +517,22 @@ void hn_space_order(struct hn_space_problem *problem, const struct hn_space_part
     memcpy(guess.current, problem->current, slots * sizeof *guess.current);
     init_gatherer(&guess.gatherer, &problem->terms, blocks);
     choose(&guess, order);
+}
+
+void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_problem *problem,
+                          const struct hn_space_part *part)
+{
+    size_t *order = hn_need_block(&problem->blocks, part->parameter_count, sizeof *order);
+    hn_space_table_init(&solver->table, problem->demands->space, part->parameters,
+                        part->parameter_count);
+    order_part(problem, part, order);
+    hn_space_plan_init(&solver->plan, problem, part, order, &solver->table);
+    hn_space_search_init(&solver->search, &solver->plan);
+}
+
+void hn_space_solver_finish(struct hn_space_solver *solver)
+{
+    hn_space_search_finish(&solver->search);
+    hn_space_plan_finish(&solver->plan);
+    hn_space_table_finish(&solver->table);
 }
