@@ -67,22 +67,25 @@ void hn_text_append(struct hn_text *text, const char *string)
     hn_text_append_bytes(text, string, strlen(string));
 }
 
+void hn_text_vprintf(struct hn_text *text, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int size = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    text->failed = text->failed || size < 0;
+    if (size < 0 || !reserve(text, (size_t)size))
+        return;
+    vsnprintf(text->data + text->length, (size_t)size + 1, format, arguments);
+    text->length += (size_t)size;
+}
+
 void hn_text_printf(struct hn_text *text, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int size = vsnprintf(NULL, 0, format, arguments);
+    hn_text_vprintf(text, format, arguments);
     va_end(arguments);
-    if (size < 0) {
-        text->failed = true;
-        return;
-    }
-    if (!reserve(text, (size_t)size))
-        return;
-    va_start(arguments, format);
-    vsnprintf(text->data + text->length, (size_t)size + 1, format, arguments);
-    va_end(arguments);
-    text->length += (size_t)size;
 }
 
 char *hn_text_take(struct hn_text *text)

@@ -3,6 +3,7 @@
 #define HONE_BASE_TEXT_H
 
 #include <locale.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,6 +25,7 @@ void hn_text_append_bytes(struct hn_text *text, const void *bytes, size_t size);
 /* As a word of a shell's command line: in quotes where that needs any. */
 void hn_text_append_word(struct hn_text *text, const char *word);
 void hn_text_printf(struct hn_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void hn_text_vprintf(struct hn_text *text, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
 
 /* Hands the string over to the caller (free it), "" when nothing was appended; NULL when an append failed. */
 char *hn_text_take(struct hn_text *text);

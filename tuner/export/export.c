@@ -118,11 +118,12 @@ static void take_plan(struct hn_export *export, struct hn_store *store,
 {
     if (hn_failed(err))
         return;
-    if (request->config != NULL)
+    if (request->config != NULL) {
         take_config(export, request->config, err);
-    else
-        find_plan(store, request, export, err);
-    if (request->config == NULL && store != NULL)
+        return;
+    }
+    find_plan(store, request, export, err);
+    if (store != NULL)
         hn_config_mark_changed(store, &export->all);
 }
 
@@ -200,6 +201,7 @@ bool hn_export_is_compatible(const struct hn_export *export, const struct hn_tun
 
 static void drop_incompatible(struct hn_export *export, struct hn_error *err)
 {
+    const struct hn_tuned *first = hn_failed(err) ? NULL : export->results[0];
     size_t kept = 0;
     for (size_t i = 0; i < export->result_count && !hn_failed(err); i++) {
         bool fits = hn_export_is_compatible(export, export->results[i], err);
@@ -213,9 +215,9 @@ static void drop_incompatible(struct hn_export *export, struct hn_error *err)
     if (kept > 0)
         return;
     struct hn_text found = {0};
-    hn_bindings_append(&found, &export->results[0]->identity.problem);
+    hn_bindings_append(&found, &first->identity.problem);
     hn_text_append(&found, ": ");
-    hn_bindings_append(&found, &export->results[0]->best.point);
+    hn_bindings_append(&found, &first->best.point);
     hn_fail(err, HN_ENOTFOUND,
             "nothing of '%s' was tuned with the parameters and problem values of its config; found "
             "%s",
@@ -240,12 +242,12 @@ static bool same_words(const struct hn_bindings *a, const struct hn_bindings *b)
 /* Whether some word of the problem could be the type of an argument. */
 static bool has_types(const struct hn_plan *plan)
 {
-    for (size_t k = 0; k < plan->problem_count; k++) {
+    bool has = false;
+    for (size_t k = 0; k < plan->problem_count && !has; k++) {
         const struct hn_word_list *list = hn_plan_find_words(plan, plan->problem[k]);
-        if (list != NULL && list->types)
-            return true;
+        has = list != NULL && list->types;
     }
-    return false;
+    return has;
 }
 
 /* Configurations of a family's rule are no results: another of the same words tells. */
@@ -362,7 +364,7 @@ void hn_export_append_types(const struct hn_export *export, const struct hn_argu
         const struct hn_argument *own = argument_of(export, i, argument);
         char type[32];
         size_t before = 0;
-        while (before < i && !same_type(argument_of(export, before, argument), own))
+        while (!same_type(argument_of(export, before, argument), own))
             before++;
         hn_type_format_c(own->element, own->lanes, type, sizeof type);
         if (before == i)
@@ -400,16 +402,11 @@ static void nothing_cached(struct hn_store *store, const char *kernel, struct hn
         return;
     for (size_t i = 0; i < all.count; i++)
         if (i == 0 || strcmp(all.items[i].identity.kernel, all.items[i - 1].identity.kernel) != 0)
-            hn_text_printf(&names, "%s%s", names.length > 0 ? ", " : "",
-                           all.items[i].identity.kernel);
-    if (names.length > 0)
-        hn_fail(err, HN_ENOTFOUND, "nothing tuned is cached for '%s'; the cache holds %s", kernel,
-                names.data);
-    else
-        hn_fail(
-            err, HN_ENOTFOUND,
-            "nothing tuned is cached for '%s': the cache is empty; run 'hone tune CONFIG' first",
-            kernel);
+            hn_text_printf(&names, "%s%s", i > 0 ? ", " : "", all.items[i].identity.kernel);
+    hn_fail(err, HN_ENOTFOUND, "nothing tuned is cached for '%s'%s%s", kernel,
+            names.length > 0 ? "; the cache holds "
+                             : ": the cache is empty; run 'hone tune CONFIG' first",
+            names.length > 0 ? names.data : "");
     hn_text_finish(&names);
     hn_tuned_list_free(&all);
 }
@@ -598,12 +595,10 @@ static size_t list_devices(const struct hn_export *export, struct hn_text *text)
     for (size_t i = 0; i < export->result_count; i++) {
         const char *name = export->results[i]->identity.device.name;
         size_t before = 0;
-        while (before < i && strcmp(export->results[before]->identity.device.name, name) != 0)
+        while (strcmp(export->results[before]->identity.device.name, name) != 0)
             before++;
-        if (before < i)
-            continue;
-        hn_text_printf(text, "%s%s", devices > 0 ? ", " : "", name);
-        devices++;
+        if (before == i)
+            hn_text_printf(text, "%s%s", devices++ > 0 ? ", " : "", name);
     }
     return devices;
 }
@@ -662,16 +657,16 @@ static size_t choose(const struct hn_export *export, const struct hn_export_requ
 static void order(struct hn_export *export, size_t chosen)
 {
     const struct hn_tuned **results = export->results, *first = results[chosen];
-    size_t end = 1;
-    memmove(&results[1], &results[0], chosen * sizeof *results);
-    results[0] = first;
-    for (size_t i = 1; i < export->result_count; i++) {
-        const struct hn_tuned *result = results[i];
-        if (!hn_device_identity_equal(&result->identity.device, &first->identity.device))
-            continue;
-        memmove(&results[end + 1], &results[end], (i - end) * sizeof *results);
-        results[end++] = result;
-    }
+    const struct hn_tuned **ordered = hn_need(export->result_count, sizeof *ordered);
+    size_t count = 0;
+    ordered[count++] = first;
+    for (int others = 0; others < 2; others++)
+        for (size_t i = 0; i < export->result_count; i++)
+            if (i != chosen && others != hn_device_identity_equal(&results[i]->identity.device,
+                                                                  &first->identity.device))
+                ordered[count++] = results[i];
+    free(results);
+    export->results = ordered;
 }
 
 /* Everything that makes the code of a result: its point, the problem values that the template sees
@@ -704,12 +699,11 @@ static size_t number_one(struct hn_export *export, char **keys, const struct hn_
                          struct hn_error *err)
 {
     char *key = export->plan == NULL ? NULL : make_key(export, tuned, err);
-    for (size_t i = 0; key != NULL && i < export->count; i++) {
-        if (strcmp(keys[i], key) != 0)
-            continue;
-        free(key);
-        return i;
-    }
+    for (size_t i = 0; key != NULL && i < export->count; i++)
+        if (strcmp(keys[i], key) == 0) {
+            free(key);
+            return i;
+        }
     keys[export->count] = key;
     export->configs[export->count] = tuned;
     return export->count++;
@@ -781,18 +775,17 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
                               struct hn_export *export, struct hn_error *err)
 {
-    struct hn_error reason;
     open_results(store, request, false, export, err);
     if (err->status != HN_ENOTFOUND || !request->defaults)
         return err->status;
-    reason = *err;
+    struct hn_error reason = *err;
     hn_export_finish(export);
     open_results(NULL, request, true, export, err);
-    if (hn_failed(err))
-        return err->status;
-    *err = reason;
-    err->status = HN_OK;
-    return HN_OK;
+    if (!hn_failed(err)) {
+        *err = reason;
+        err->status = HN_OK;
+    }
+    return err->status;
 }
 
 void hn_export_finish(struct hn_export *export)

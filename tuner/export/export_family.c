@@ -395,66 +395,28 @@ static void append_integer(struct hn_text *text, int64_t integer)
         hn_text_printf(text, "%" PRId64, integer);
 }
 
-static char *end_text(double end, bool real)
-{
-    struct hn_text text = {0};
-    const struct hn_value value = hn_real(end);
-    if (real)
-        hn_value_append(&text, &value);
-    else
-        append_integer(&text, (int64_t)end);
-    return hn_needed(hn_text_take(&text));
-}
-
 static const char *type_of(const struct hn_export_rule *out, size_t place)
 {
     return out->slots[place].real ? "double" : "int64_t";
 }
 
-/* "    const int64_t own_M = problem.M >= 1 ? problem.M <= 4096 ? problem.M : 4096 : 1;" */
-static void write_number(const struct hn_export_rule *out, size_t place)
-{
-    struct hn_text *text = out->writer->text;
-    const struct hn_rule_value *value = &out->rule->values[place];
-    bool real = out->slots[place].real;
-    const char *cast = real ? "(double)" : "";
-    if (value->word_count > 0) {
-        hn_text_printf(text, "    const int64_t own_%s = problem.%s;\n", value->name, value->name);
-        return;
-    }
-    char *low = end_text(value->low, real), *high = end_text(value->high, real);
-    hn_text_printf(text, "    const %s own_%s = %sproblem.%s >= %s ? %sproblem.%s <= %s ? ",
-                   type_of(out, place), value->name, cast, value->name, low, cast, value->name,
-                   high);
-    hn_text_printf(text, "%sproblem.%s : %s : %s;\n", cast, value->name, high, low);
-    free(low);
-    free(high);
-}
-
 /* "(problem.ORDER == HONE_MATMUL_ROW || …)", or that a number stayed what it was. */
-static void append_inside(const struct hn_export_rule *out, size_t place, struct hn_text *condition)
-{
-    const struct hn_rule_value *value = &out->rule->values[place];
-    if (value->word_count == 0)
-        hn_text_printf(condition, "own_%s == %sproblem.%s", value->name,
-                       out->slots[place].real ? "(double)" : "", value->name);
-    for (size_t i = 0; i < value->word_count; i++) {
-        hn_text_printf(condition, "%sproblem.%s == ", i == 0 ? "(" : " || ", value->name);
-        hn_export_append_value(out->writer->export, value->name, &value->words[i], condition);
-    }
-    hn_text_append(condition, value->word_count > 0 ? ")" : "");
-}
-
 static void write_inside(struct hn_export_writer *writer)
 {
     const struct hn_export_rule *out = writer->rule;
-    struct hn_text *text = writer->text;
     for (size_t i = 0; i < out->rule->value_count; i++) {
+        const struct hn_rule_value *value = &out->rule->values[i];
         struct hn_text condition = {0};
-        append_inside(out, i, &condition);
-        hn_export_append_wrapped(text, "\n                       ", "%s%s", i > 0 ? " && " : "",
-                                 condition.failed ? "" : condition.data);
-        text->failed = text->failed || condition.failed;
+        hn_text_append(&condition, i > 0 ? " && " : "");
+        if (value->word_count == 0)
+            hn_text_printf(&condition, "own_%s == %sproblem.%s", value->name,
+                           out->slots[i].real ? "(double)" : "", value->name);
+        for (size_t k = 0; k < value->word_count; k++) {
+            hn_text_printf(&condition, "%sproblem.%s == ", k == 0 ? "(" : " || ", value->name);
+            hn_export_append_value(writer->export, value->name, &value->words[k], &condition);
+        }
+        hn_text_append(&condition, value->word_count > 0 ? ")" : "");
+        hn_export_append_wrapped(writer->text, "\n                       ", "%s", condition.data);
         hn_text_finish(&condition);
     }
 }
@@ -569,10 +531,36 @@ static void write_tree(struct hn_export_writer *writer)
     write_node(out, 0, 4);
 }
 
+static char *end_text(double end, bool real)
+{
+    struct hn_text text = {0};
+    const struct hn_value value = hn_real(end);
+    if (real)
+        hn_value_append(&text, &value);
+    else
+        append_integer(&text, (int64_t)end);
+    return hn_needed(hn_text_take(&text));
+}
+
+/* "    const int64_t own_M = problem.M >= 1 ? problem.M <= 4096 ? problem.M : 4096 : 1;" */
 static void write_numbers(struct hn_export_writer *writer)
 {
-    for (size_t i = 0; i < writer->rule->rule->value_count; i++)
-        write_number(writer->rule, i);
+    for (size_t i = 0; i < writer->rule->rule->value_count; i++) {
+        const struct hn_rule_value *value = &writer->rule->rule->values[i];
+        const char *name = value->name;
+        bool real = writer->rule->slots[i].real;
+        char *low = end_text(value->low, real), *high = end_text(value->high, real);
+        const char *cast = real ? "(double)" : "", *type = type_of(writer->rule, i);
+        if (value->word_count > 0)
+            hn_text_printf(writer->text, "    const int64_t own_%s = problem.%s;\n", name, name);
+        else
+            hn_text_printf(writer->text,
+                           "    const %s own_%s = %sproblem.%s >= %s ? %sproblem.%s <= %s ? "
+                           "%sproblem.%s : %s : %s;\n",
+                           type, name, cast, name, low, cast, name, high, cast, name, high, low);
+        free(low);
+        free(high);
+    }
 }
 
 static void write_parameters(struct hn_export_writer *writer)

@@ -20,7 +20,7 @@ void hn_export_code_finish(struct hn_export_code *code)
     free(code->slots);
     free(code->values);
     for (int of = 0; of < HN_EXPORT_MACROS; of++)
-        free(code->macros[of]);
+        json_decref(code->macros[of]);
 }
 
 /* "problem.M" and the like. */
@@ -227,22 +227,21 @@ static char *make_body(const struct cases *cases, enum dependence on, size_t num
 
 void hn_export_append_wrapped(struct hn_text *text, const char *line_break, const char *format, ...)
 {
-    va_list arguments;
-    char *piece = NULL;
+    struct hn_text piece = {0};
     size_t column = 0;
+    va_list arguments;
     va_start(arguments, format);
-    int size = vasprintf(&piece, format, arguments);
+    hn_text_vprintf(&piece, format, arguments);
     va_end(arguments);
-    hn_needed(size < 0 ? NULL : piece);
     while (column < text->length && text->data[text->length - column - 1] != '\n')
         column++;
-    if (column + (size_t)size > LINE_MOST) {
+    if (column + piece.length > LINE_MOST) {
         while (line_break[0] == '\n' && text->length > 0 && text->data[text->length - 1] == ' ')
             text->data[--text->length] = '\0';
         hn_text_append(text, line_break);
     }
-    hn_text_append(text, piece);
-    free(piece);
+    hn_text_append(text, piece.data == NULL ? "" : piece.data);
+    hn_text_finish(&piece);
 }
 
 /* "    case 0: case 3:", then the body, on the same line where it is short. */
@@ -320,155 +319,80 @@ static void write_cases(struct hn_export_writer *writer, size_t steps, list_case
 /* The functions of a problem: sizes of arguments, launches of steps, and whether a configuration
  * can be used. As hn_plan_allows and hn_launch_check, in C. */
 
-/* A statement of a case: "s.grid = …;", "size.A_size = …;". */
-struct statement {
-    const char *member, *suffix;
-    enum { PITCH, BYTES, SCALAR, RUNS, EXTENTS, NUMBER, WHOLE, TRUTH, RATIO, HIT, MISS } kind;
-    size_t argument; /* of pitch, bytes and scalars */
-    struct hn_expression *const *expressions;
-};
-
-static void append_extents(const struct hn_export_code *code,
-                           struct hn_expression *const *expressions, struct hn_text *text)
+/* "s.grid = hone_size(…);"; what is not given stays as it was initialised. */
+static void set_extents(const struct hn_export_code *code, const char *member,
+                        struct hn_expression *const *expressions, struct hn_text *lines)
 {
-    for (size_t i = 0; i < 3; i++) {
-        hn_text_append(text, i == 0 ? "hone_size(" : ", ");
-        append_number(code, expressions[i], "1", text);
+    for (size_t i = 0; i < 3 && expressions[0] != NULL; i++) {
+        if (i == 0)
+            hn_text_printf(lines, "s.%s = hone_size(", member);
+        hn_text_append(lines, i > 0 ? ", " : "");
+        append_number(code, expressions[i], "1", lines);
     }
-    hn_text_append(text, ")");
+    hn_text_append(lines, expressions[0] != NULL ? ");\n" : "\n");
 }
 
-static void append_pitch(const struct hn_export_code *code, const struct hn_argument *argument,
-                         struct hn_text *text)
+static void set_number(const struct hn_export_code *code, const char *start,
+                       const struct hn_expression *expression, struct hn_text *lines)
 {
-    const struct hn_shape *shape = &argument->shape;
-    if (shape->pitch != NULL) {
-        append_expression(code, shape->pitch, NULL, text);
-        return;
+    if (expression != NULL) {
+        hn_text_append(lines, start);
+        append_number(code, expression, "", lines);
     }
-    hn_text_append(text, shape->device ? "(" : "");
-    append_expression(code, shape->width, NULL, text);
-    hn_text_printf(text, " * %zu", hn_argument_bytes(argument));
-    if (shape->device)
-        hn_text_printf(text, " + %d) / %d * %d", HN_DEVICE_PITCH - 1, HN_DEVICE_PITCH,
-                       HN_DEVICE_PITCH);
+    hn_text_append(lines, expression != NULL ? ";\n" : "\n");
 }
 
-static void append_bytes(const struct hn_export_code *code, const struct hn_argument *argument,
-                         struct hn_text *text)
+static void set_truth(const struct hn_export_code *code, const char *member,
+                      const struct hn_expression *expression, struct hn_text *lines)
 {
-    bool rows = argument->shape.width != NULL;
-    hn_text_append(text, "(size_t)(");
-    if (rows)
-        hn_text_printf(text, "size.%s_pitch * ", argument->name);
-    append_expression(code, rows ? argument->shape.height : argument->count, NULL, text);
-    if (!rows)
-        hn_text_printf(text, " * %zu", hn_argument_bytes(argument));
-    hn_text_append(text, ")");
-}
-
-static void append_scalar(const struct hn_export_code *code, const struct hn_argument *argument,
-                          struct hn_text *text)
-{
-    char type[32];
-    bool real = false;
-    hn_type_format_c(argument->element, 1, type, sizeof type);
-    hn_text_printf(text, "(%s)", type);
-    append_expression(code, argument->value, hn_element_is_real(argument->element) ? &real : NULL,
-                      text);
+    if (expression != NULL) {
+        char *condition = hn_export_condition(code, expression);
+        hn_text_printf(lines, "s.%s = %s;", member, condition);
+        free(condition);
+    }
+    hn_text_append(lines, "\n");
 }
 
 /* A property of the accesses is that of the tuned problem, since C has no words. */
-static void append_access(const struct hn_export_code *code, const struct hn_step *step, bool hit,
-                          struct hn_text *text)
+static void set_window(const struct hn_export_code *code, const struct hn_window_plan *plan,
+                       struct hn_text *lines)
 {
     struct hn_l2_window window = {0};
-    hn_l2_window_evaluate(&step->geometry.window, code->values, &window, code->writer->err);
-    hn_text_printf(text, "%d", (int)(hit ? window.hit : window.miss));
-}
-
-static void append_value(const struct hn_export_code *code, const struct statement *statement,
-                         const struct hn_step *step, struct hn_text *text)
-{
     bool real = false;
-    const struct hn_argument *argument = &code->plan->arguments[statement->argument];
-    switch (statement->kind) {
-    case PITCH:
-        append_pitch(code, argument, text);
-        break;
-    case BYTES:
-        append_bytes(code, argument, text);
-        break;
-    case SCALAR:
-        append_scalar(code, argument, text);
-        break;
-    case EXTENTS:
-        append_extents(code, statement->expressions, text);
-        break;
-    case RUNS:
-    case TRUTH: {
-        char *condition = hn_export_condition(code, *statement->expressions);
-        hn_text_append(text, condition);
-        free(condition);
-        break;
+    set_number(code, "s.window_bytes = (size_t)", plan->parts[HN_WINDOW_BYTES], lines);
+    set_number(code, "s.set_aside_bytes = (size_t)", plan->parts[HN_WINDOW_SET_ASIDE], lines);
+    if (plan->parts[HN_WINDOW_HIT_RATIO] != NULL) {
+        hn_text_append(lines, "s.window_hit_ratio = (double)");
+        append_expression(code, plan->parts[HN_WINDOW_HIT_RATIO], &real, lines);
+        hn_text_append(lines, ";");
     }
-    case RATIO:
-        hn_text_append(text, "(double)");
-        append_expression(code, *statement->expressions, &real, text);
-        break;
-    case HIT:
-    case MISS:
-        append_access(code, step, statement->kind == HIT, text);
-        break;
-    default:
-        hn_text_append(text, statement->kind == WHOLE ? "(size_t)" : "");
-        append_number(code, *statement->expressions, "", text);
-    }
-}
-
-/* What is not given stays as it was initialised. */
-static void set_case(const struct hn_export_code *code, const struct statement *statements,
-                     size_t count, size_t step, struct hn_text *lines)
-{
-    for (size_t i = 0; i < count && !hn_failed(code->writer->err); i++) {
-        const struct statement *own = &statements[i];
-        size_t began = lines->length;
-        if (own->kind <= RUNS || own->expressions[0] != NULL) {
-            hn_text_printf(lines, "%s.%s%s = ", own->kind >= RUNS ? "s" : "size", own->member,
-                           own->suffix);
-            append_value(code, own, &code->plan->steps[step], lines);
-            hn_text_append(lines, ";");
-        }
-        hn_text_append(lines, "\n");
-        if (strcmp(lines->data + began, "s.runs = 0;\n") == 0) {
-            /* As it was initialised; its sizes need not have values. */
-            lines->data[lines->length = began] = '\0';
-            return;
-        }
-    }
+    hn_text_append(lines, "\n");
+    if (plan->parts[HN_WINDOW_BYTES] == NULL || hn_failed(code->writer->err))
+        return;
+    hn_l2_window_evaluate(plan, code->values, &window, code->writer->err);
+    hn_text_printf(lines, "s.window_hit = %d;\ns.window_miss = %d;\n", (int)window.hit,
+                   (int)window.miss);
 }
 
 static void list_step(const struct hn_export_code *code, size_t number, struct hn_text *lines)
 {
-    const struct hn_step *step = &code->writer->plan->steps[number];
-    const struct hn_geometry *geometry = &step->geometry;
-    struct hn_expression *const *window = geometry->window.parts;
-    const struct statement statements[] = {
-        {"runs", "", RUNS, 0, &step->condition},
-        {"grid", "", EXTENTS, 0, geometry->grid},
-        {"block", "", EXTENTS, 0, geometry->block},
-        {"cluster", "", EXTENTS, 0, geometry->cluster},
-        {"shared_bytes", "", WHOLE, 0, &geometry->shared_bytes},
-        {"carveout", "", NUMBER, 0, &geometry->carveout},
-        {"cooperative", "", TRUTH, 0, &geometry->cooperative},
-        {"programmatic", "", TRUTH, 0, &geometry->programmatic},
-        {"window_bytes", "", WHOLE, 0, &window[HN_WINDOW_BYTES]},
-        {"set_aside_bytes", "", WHOLE, 0, &window[HN_WINDOW_SET_ASIDE]},
-        {"window_hit_ratio", "", RATIO, 0, &window[HN_WINDOW_HIT_RATIO]},
-        {"window_hit", "", HIT, 0, &window[HN_WINDOW_BYTES]},
-        {"window_miss", "", MISS, 0, &window[HN_WINDOW_BYTES]},
-    };
-    set_case(code, statements, sizeof statements / sizeof *statements, number, lines);
+    const struct hn_step *step = &code->plan->steps[number];
+    const struct hn_geometry *geometry = &code->writer->plan->steps[number].geometry;
+    char *runs = hn_export_condition(code, code->writer->plan->steps[number].condition);
+    bool may_run = strcmp(runs, "0") != 0;
+    if (may_run)
+        hn_text_printf(lines, "s.runs = %s;\n", runs);
+    free(runs);
+    if (!may_run) /* its sizes need not have values */
+        return;
+    set_extents(code, "grid", geometry->grid, lines);
+    set_extents(code, "block", geometry->block, lines);
+    set_extents(code, "cluster", geometry->cluster, lines);
+    set_number(code, "s.shared_bytes = (size_t)", geometry->shared_bytes, lines);
+    set_number(code, "s.carveout = ", geometry->carveout, lines);
+    set_truth(code, "cooperative", geometry->cooperative, lines);
+    set_truth(code, "programmatic", geometry->programmatic, lines);
+    set_window(code, &step->geometry.window, lines);
 }
 
 static void write_steps(struct hn_export_writer *writer)
@@ -502,53 +426,70 @@ bool hn_export_is_given(const struct hn_argument *argument)
            hn_expression_slots(argument->value) == 0;
 }
 
-/* The members of hone_…_sizes: pitches, which the others use, then bytes and scalars. */
-struct sizes {
-    struct statement *items;
-    size_t pitches, count;
-};
-
-static struct sizes list_sizes(const struct hn_plan *plan)
+static bool has_size(const struct hn_plan *plan, size_t i)
 {
-    struct sizes sizes = {hn_need(2 * plan->argument_count, sizeof *sizes.items), 0, 0};
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (plan->arguments[i].shape.width != NULL)
-            sizes.items[sizes.count++] =
-                (struct statement){plan->arguments[i].name, "_pitch", PITCH, i, NULL};
-    sizes.pitches = sizes.count;
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        const struct hn_argument *argument = &plan->arguments[i];
-        if (!hn_export_is_taken(plan, i))
-            continue;
-        if (argument->count != NULL)
-            sizes.items[sizes.count++] =
-                (struct statement){argument->name, "_size", BYTES, i, NULL};
-        else if (!hn_export_is_given(argument))
-            sizes.items[sizes.count++] =
-                (struct statement){argument->name, "_value", SCALAR, i, NULL};
-    }
-    return sizes;
+    return hn_export_is_taken(plan, i) &&
+           (plan->arguments[i].count != NULL || !hn_export_is_given(&plan->arguments[i]));
 }
 
 size_t hn_export_count_sizes(const struct hn_plan *plan)
 {
-    struct sizes sizes = list_sizes(plan);
-    free(sizes.items);
-    return sizes.count;
+    size_t count = 0;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        count += (size_t)has_size(plan, i) + (plan->arguments[i].shape.width != NULL);
+    return count;
 }
 
+/* From row to row, in bytes; what the others use. */
 static void list_pitches(const struct hn_export_code *code, size_t step, struct hn_text *lines)
 {
-    struct sizes sizes = list_sizes(code->writer->plan);
-    set_case(code, sizes.items, sizes.pitches, step, lines);
-    free(sizes.items);
+    (void)step;
+    for (size_t i = 0; i < code->plan->argument_count; i++) {
+        const struct hn_argument *argument = &code->plan->arguments[i];
+        const struct hn_shape *shape = &argument->shape;
+        if (shape->width == NULL)
+            continue;
+        hn_text_printf(lines, "size.%s_pitch = ", argument->name);
+        if (shape->pitch != NULL) {
+            append_expression(code, shape->pitch, NULL, lines);
+        } else {
+            hn_text_append(lines, shape->device ? "(" : "");
+            append_expression(code, shape->width, NULL, lines);
+            hn_text_printf(lines, " * %zu", hn_argument_bytes(argument));
+            if (shape->device)
+                hn_text_printf(lines, " + %d) / %d * %d", HN_DEVICE_PITCH - 1, HN_DEVICE_PITCH,
+                               HN_DEVICE_PITCH);
+        }
+        hn_text_append(lines, ";\n");
+    }
 }
 
+/* Bytes of buffers, and scalars. */
 static void list_others(const struct hn_export_code *code, size_t step, struct hn_text *lines)
 {
-    struct sizes sizes = list_sizes(code->writer->plan);
-    set_case(code, sizes.items + sizes.pitches, sizes.count - sizes.pitches, step, lines);
-    free(sizes.items);
+    (void)step;
+    for (size_t i = 0; i < code->plan->argument_count; i++) {
+        const struct hn_argument *argument = &code->plan->arguments[i];
+        bool rows = argument->shape.width != NULL, real = false;
+        char type[32];
+        if (!has_size(code->writer->plan, i))
+            continue;
+        if (argument->count == NULL) {
+            hn_type_format_c(argument->element, 1, type, sizeof type);
+            hn_text_printf(lines, "size.%s_value = (%s)", argument->name, type);
+            append_expression(code, argument->value,
+                              hn_element_is_real(argument->element) ? &real : NULL, lines);
+        } else {
+            hn_text_printf(lines, "size.%s_size = (size_t)(", argument->name);
+            if (rows)
+                hn_text_printf(lines, "size.%s_pitch * ", argument->name);
+            append_expression(code, rows ? argument->shape.height : argument->count, NULL, lines);
+            if (!rows)
+                hn_text_printf(lines, " * %zu", hn_argument_bytes(argument));
+            hn_text_append(lines, ")");
+        }
+        hn_text_append(lines, ";\n");
+    }
 }
 
 static void write_sizes(struct hn_export_writer *writer)
@@ -573,19 +514,23 @@ static void append_member(const char *type, const char *name, const char *suffix
 static void write_sizes_members(struct hn_export_writer *writer)
 {
     char last[32] = "", type[32];
-    struct sizes sizes = list_sizes(writer->plan);
-    for (size_t i = 0; i < sizes.count; i++) {
-        const struct statement *own = &sizes.items[i];
-        const struct hn_argument *argument = &writer->plan->arguments[own->argument];
-        snprintf(type, sizeof type, "%s", own->kind == PITCH ? "int64_t" : "size_t");
-        if (own->kind == SCALAR) {
+    const struct hn_plan *plan = writer->plan;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].shape.width != NULL)
+            append_member("int64_t", plan->arguments[i].name, "_pitch", last, sizeof last,
+                          writer->text);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        bool is_scalar = argument->count == NULL;
+        if (!has_size(plan, i))
+            continue;
+        if (is_scalar)
             hn_export_need_one_type(writer->export, argument, writer->err);
-            hn_type_format_c(argument->element, 1, type, sizeof type);
-        }
-        append_member(type, own->member, own->suffix, last, sizeof last, writer->text);
+        hn_type_format_c(argument->element, 1, type, sizeof type);
+        append_member(is_scalar ? type : "size_t", argument->name, is_scalar ? "_value" : "_size",
+                      last, sizeof last, writer->text);
     }
     hn_text_append(writer->text, ";\n");
-    free(sizes.items);
 }
 
 static void write_problem_members(struct hn_export_writer *writer)

@@ -76,7 +76,7 @@ struct hn_export_writer {
     struct hn_error *err;
 };
 
-/* Texts of #defines. */
+/* Definitions of macros, values by names. */
 enum hn_export_macros {
     HN_EXPORT_PRELUDE, /* that a configuration was compiled with */
     HN_EXPORT_OTHERS,  /* that the header has besides: words of problem values, and where and for what it was tuned */
@@ -88,7 +88,7 @@ struct hn_export_code {
     struct hn_export_writer *writer;
     size_t config;
     const struct hn_plan *plan; /* its own */
-    char *macros[HN_EXPORT_MACROS];
+    json_t *macros[HN_EXPORT_MACROS];
     struct hn_value *values; /* of its own problem and point; NULL where the plan is a pipeline, which C does not launch */
     struct hn_c_slot *slots; /* names, then the pitches of arguments, then the clusters that run at once */
     struct hn_value clusters;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/schema.h"
 #include "cache/store/lookup.h"
 #include "runtime/compile/source.h"
 #include "tuner/export/export_parts.h"
@@ -10,52 +11,22 @@
 /* The header's macros are the prelude that the template was tuned with, line by line, each name
  * prefixed: so both can not differ. */
 
-/* A line "#define NAME value" of a prelude; pointers into it. */
-struct definition {
-    const char *name;
-    size_t name_length;
-    const char *value;
-    size_t value_length;
-};
-
-/* Moves *line past the next definition; false at the end. */
-static bool next_definition(const char **line, struct definition *definition)
+/* The lines "#define NAME value" of a text, by name. */
+static json_t *take_definitions(struct hn_text *text)
 {
     static const char start[] = "#define ";
-    while (**line != '\0') {
-        const char *here = *line;
-        size_t length = strcspn(here, "\n");
-        *line = here + length + (here[length] == '\n');
-        if (strncmp(here, start, strlen(start)) != 0)
+    json_t *names = json_object();
+    char *lines = hn_needed(hn_text_take(text)), *rest = lines;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        if (strncmp(line, start, strlen(start)) != 0)
             continue;
-        definition->name = here + strlen(start);
-        definition->name_length = strcspn(definition->name, " \n");
-        definition->value = definition->name + definition->name_length;
-        definition->value += *definition->value == ' ';
-        definition->value_length = (size_t)(here + length - definition->value);
-        return true;
+        char *name = line + strlen(start), *value = name + strcspn(name, " ");
+        if (*value == ' ')
+            *value++ = '\0';
+        json_object_set_new(names, name, hn_string_to_json(value));
     }
-    return false;
-}
-
-static bool has_definition(const char *prelude, const struct definition *wanted)
-{
-    struct definition own;
-    while (next_definition(&prelude, &own))
-        if (own.name_length == wanted->name_length && own.value_length == wanted->value_length &&
-            memcmp(own.name, wanted->name, own.name_length) == 0 &&
-            memcmp(own.value, wanted->value, own.value_length) == 0)
-            return true;
-    return false;
-}
-
-static bool has_name(const char *prelude, const char *name, size_t length)
-{
-    struct definition own;
-    while (next_definition(&prelude, &own))
-        if (own.name_length == length && memcmp(own.name, name, length) == 0)
-            return true;
-    return false;
+    free(lines);
+    return names;
 }
 
 /* '?' is escaped because "??/" would be a trigraph. */
@@ -119,7 +90,7 @@ static void append_tuned(const struct hn_export *export, const struct hn_tuned *
 
 /* The words of problem values are needed by hone_…_select even where the template does not see
  * them. */
-static void append_problem_words(const struct hn_plan *plan, const char *prelude,
+static void append_problem_words(const struct hn_plan *plan, const json_t *prelude,
                                  struct hn_text *text)
 {
     for (size_t i = 0; i < plan->problem_count; i++) {
@@ -127,7 +98,7 @@ static void append_problem_words(const struct hn_plan *plan, const char *prelude
         for (size_t word = 0; list != NULL && word < list->count; word++) {
             struct hn_text name = {0};
             hn_text_printf(&name, "%s_%s", list->name, list->words[word]);
-            if (!has_name(prelude, name.data, name.length))
+            if (json_object_get(prelude, name.data) == NULL)
                 hn_text_printf(text, "#define %s %zu\n", name.data, word + 1);
             hn_text_finish(&name);
         }
@@ -145,30 +116,29 @@ void hn_export_make_macros(struct hn_export_code *code)
         return;
     if (hn_source_append_prelude(export->plan, problem, point, &prelude, err) == HN_OK)
         hn_source_append_hidden(export->plan, problem, point, &others, err);
-    char **macros = code->macros;
-    macros[HN_EXPORT_PRELUDE] = hn_needed(hn_text_take(&prelude));
-    append_problem_words(export->plan, macros[HN_EXPORT_PRELUDE], &others);
+    code->macros[HN_EXPORT_PRELUDE] = take_definitions(&prelude);
+    append_problem_words(export->plan, code->macros[HN_EXPORT_PRELUDE], &others);
     append_tuned(export, tuned, &others);
-    macros[HN_EXPORT_OTHERS] = hn_needed(hn_text_take(&others));
+    code->macros[HN_EXPORT_OTHERS] = take_definitions(&others);
 }
 
 /* The prefixed definitions of a configuration that all share, or those that they do not. A word's
  * number stands for itself; a word is named. */
 static void write_definitions(const struct hn_export_writer *writer, size_t config, bool shared)
 {
-    for (int of = 0; of < HN_EXPORT_MACROS; of++) {
-        const char *line = writer->codes[config].macros[of];
-        struct definition own;
-        while (next_definition(&line, &own)) {
+    const char *name;
+    json_t *value;
+    for (int of = 0; of < HN_EXPORT_MACROS; of++)
+        json_object_foreach(writer->codes[config].macros[of], name, value)
+        {
             size_t having = 0;
             while (having < writer->export->count &&
-                   has_definition(writer->codes[having].macros[of], &own))
+                   json_equal(json_object_get(writer->codes[having].macros[of], name), value))
                 having++;
             if ((having == writer->export->count) == shared)
-                hn_text_printf(writer->text, "#define %s_%.*s %.*s\n", writer->export->upper,
-                               (int)own.name_length, own.name, (int)own.value_length, own.value);
+                hn_text_printf(writer->text, "#define %s_%s %s\n", writer->export->upper, name,
+                               json_string_value(value));
         }
-    }
 }
 
 /* A parameter named CONFIG would give HONE_MATMUL_CONFIG a second meaning. */
@@ -177,9 +147,10 @@ static void check_names(const struct hn_export_writer *writer)
     static const char *const own[] = {"APPLY",        "UNAPPLY",      "CONFIG",       "CONFIGS",
                                       "CONFIG_COUNT", "TUNED_H",      "RESULT_COUNT", "STEP_COUNT",
                                       "DEFAULT",      "TUNED_PROBLEM"};
+    json_t *const *macros = writer->codes[0].macros;
     for (size_t i = 0; i < sizeof own / sizeof own[0] && !hn_failed(writer->err); i++)
-        if (has_name(writer->codes[0].macros[HN_EXPORT_PRELUDE], own[i], strlen(own[i])) ||
-            has_name(writer->codes[0].macros[HN_EXPORT_OTHERS], own[i], strlen(own[i])))
+        if (json_object_get(macros[HN_EXPORT_PRELUDE], own[i]) != NULL ||
+            json_object_get(macros[HN_EXPORT_OTHERS], own[i]) != NULL)
             hn_fail(writer->err, HN_ECONFIG,
                     "the name '%s' can not be exported: %s_%s has a meaning of its own in the "
                     "header; rename it in the config and the template",
@@ -230,7 +201,7 @@ static int find_freezing(const struct hn_export *export, bool frozen)
 
 /* The prelude of a configuration at whose point the values of `freeze` are constants, which has the
  * names of all, or of one at which they are not; of the first, where all are alike. */
-static const char *find_prelude(const struct hn_export_writer *writer, bool frozen)
+static json_t *find_prelude(const struct hn_export_writer *writer, bool frozen)
 {
     int found = find_freezing(writer->export, frozen);
     return writer->codes[found < 0 ? 0 : found].macros[HN_EXPORT_PRELUDE];
@@ -291,13 +262,14 @@ static void write_tuned_problem(struct hn_export_writer *writer)
 
 json_t *hn_export_applied_to_json(const struct hn_export_writer *writer)
 {
-    const char *thawed = find_prelude(writer, false), *line = find_prelude(writer, true);
-    json_t *names = json_array();
-    struct definition own;
-    while (next_definition(&line, &own))
-        json_array_append_new(names,
-                              json_pack("{ss# sb}", "name", own.name, (int)own.name_length,
-                                        "in_all", has_name(thawed, own.name, own.name_length)));
+    const json_t *thawed = find_prelude(writer, false);
+    json_t *names = json_array(), *value;
+    const char *name;
+    json_object_foreach(find_prelude(writer, true), name, value)
+    {
+        json_array_append_new(names, json_pack("{ss sb}", "name", name, "in_all",
+                                               json_object_get(thawed, name) != NULL));
+    }
     return names;
 }
 
