@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench_fixture.h"
+#include "cache/record/record_json.h"
 #include "tests/unit/unit.h"
 #include "tuner/report/roof.h"
 
@@ -42,15 +43,21 @@ static struct hn_record evaluate(const struct cut *cut, const char *memory, cons
              cut->chunks, fault, cut->granule, memory, order, cut->pieces, cut->stages_on,
              cut->streams);
     struct hn_record record = bench_fixture_evaluate(&smooth, point, &request);
-    const struct hn_staging staging = hn_staging_of(&record.observed);
+    json_t *shown = hn_record_to_json(&record), *staging = json_object_get(shown, "staging");
+    hn_staging_add_json(shown);
     printf("%s: %s%s%s\n", point, hn_outcome_name(record.outcome),
            record.message == NULL ? "" : ": ", record.message == NULL ? "" : record.message);
     if (measure)
         printf("  %.2f us, host %.2f us; kernels %.2f, up %.2f, down %.2f, sequential %.2f, limit "
                "%.2f us; registering %.2f ms\n",
-               record.timing.median_us, record.timing.host_us, staging.kernels_us,
-               staging.upload_us, staging.download_us, staging.sequential_us, staging.limit_us,
-               staging.register_ms);
+               record.timing.median_us, record.timing.host_us,
+               json_number_value(json_object_get(staging, "kernels_us")),
+               json_number_value(json_object_get(staging, "upload_us")),
+               json_number_value(json_object_get(staging, "download_us")),
+               json_number_value(json_object_get(staging, "sequential_us")),
+               json_number_value(json_object_get(staging, "limit_us")),
+               json_number_value(json_object_get(staging, "register_ms")));
+    json_decref(shown);
     return record;
 }
 

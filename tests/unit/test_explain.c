@@ -82,6 +82,14 @@ static const struct hn_evidence *find_evidence(struct fixture *fixture)
     return &fixture->evidence;
 }
 
+static const struct hn_effect *effect_of(const struct hn_effects *effects, size_t parameter)
+{
+    size_t p = 0;
+    while (effects->mains[p].parameter != parameter)
+        p++;
+    return &effects->mains[p];
+}
+
 static const struct hn_effects *find(struct fixture *fixture)
 {
     hn_effects_find(find_evidence(fixture), 1, &fixture->effects);
@@ -97,14 +105,14 @@ TEST(test_exact_shares_of_a_sum)
     double c = 0.01 * 2 / 9;
     assert_true(effects->known && effects->exact);
     assert_int_equal(effects->points, 48);
-    assert_near(hn_effects_of(effects, 0)->share, a / (a + b + c), 1e-9);
-    assert_near(hn_effects_of(effects, 1)->share, b / (a + b + c), 1e-9);
-    assert_near(hn_effects_of(effects, 2)->share, c / (a + b + c), 1e-9);
+    assert_near(effect_of(effects, 0)->share, a / (a + b + c), 1e-9);
+    assert_near(effect_of(effects, 1)->share, b / (a + b + c), 1e-9);
+    assert_near(effect_of(effects, 2)->share, c / (a + b + c), 1e-9);
     for (size_t i = 0; i < effects->pair_count; i++)
         assert_near(effects->pairs[i].share, 0, 1e-9);
     assert_int_equal(effects->mains[0].parameter, 0);
-    assert_int_equal(hn_effects_of(effects, 0)->alone, 3);
-    assert_near(hn_effects_of(effects, 0)->worst_alone, exp(1.2), 1e-9);
+    assert_int_equal(effect_of(effects, 0)->alone, 3);
+    assert_near(effect_of(effects, 0)->worst_alone, exp(1.2), 1e-9);
 }
 
 /* One cell of 16 is 1 higher: its interaction has variance 1/16 - 2 * (1/64 - 1/256) - 1/256. */

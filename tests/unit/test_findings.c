@@ -51,18 +51,44 @@ static void make(struct hn_record *record, const struct counted *changes)
     add(record, changes);
 }
 
+static const json_t *findings_of(const struct hn_record *record, const struct hn_roofs *roofs,
+                                 double clock_mhz)
+{
+    return keep(hn_findings(record, roofs, clock_mhz), json_decref);
+}
+
+static double number(const json_t *findings, const char *key)
+{
+    return json_number_value(json_object_get(findings, key));
+}
+
+static size_t count_of(const json_t *findings)
+{
+    return json_array_size(json_object_get(findings, "findings"));
+}
+
+static const json_t *item(const json_t *findings, size_t i)
+{
+    return json_array_get(json_object_get(findings, "findings"), i);
+}
+
+static const char *word(const json_t *json, const char *key)
+{
+    return json_string_value(json_object_get(json, key));
+}
+
 /* What is named first, of the good copy but for these counters; "" for nothing. */
 static const char *first(const struct counted *changes)
 {
     struct hn_record record ENDED_BY(hn_record_finish);
-    struct hn_findings findings;
     make(&record, changes);
-    hn_findings_make(&record, NULL, 0, &findings);
-    for (size_t i = 1; i < findings.count; i++)
-        assert_true(findings.items[i - 1].share >= findings.items[i].share);
-    for (size_t i = 0; i < findings.count; i++)
-        assert_true(findings.items[i].counted[0] != '\0' && findings.items[i].remedy != NULL);
-    return findings.count > 0 ? findings.items[0].kind : "";
+    const json_t *findings = findings_of(&record, NULL, 0);
+    for (size_t i = 1; i < count_of(findings); i++)
+        assert_true(number(item(findings, i - 1), "share") >= number(item(findings, i), "share"));
+    for (size_t i = 0; i < count_of(findings); i++)
+        assert_true(word(item(findings, i), "counted")[0] != '\0' &&
+                    word(item(findings, i), "remedy") != NULL);
+    return count_of(findings) > 0 ? word(item(findings, 0), "kind") : "";
 }
 
 #define CHANGED(...) ((const struct counted[]){__VA_ARGS__, {NULL, 0}})
@@ -76,19 +102,18 @@ TEST(nothing_is_found_where_nothing_is_wrong)
 TEST(nothing_costs_more_than_memory_leaves)
 {
     struct hn_record record ENDED_BY(hn_record_finish);
-    struct hn_findings findings;
     const struct hn_roofs roofs = {.copy_gb_per_s = 4660};
     struct hn_value bytes = hn_real(134217728);
     make(&record, CHANGED({"load_sectors", 16777216}, {"stall_long_scoreboard", 90}));
     record.timing.median_us = 32;
     for (int needed = 0; needed < 3; needed++) {
-        hn_findings_make(&record, &roofs, 0, &findings);
-        assert_true(findings.count > 0);
-        assert_string_equal(findings.items[0].kind, "uncoalesced");
+        const json_t *findings = findings_of(&record, &roofs, 0);
+        assert_true(count_of(findings) > 0);
+        assert_string_equal(word(item(findings, 0), "kind"), "uncoalesced");
         /* Not known, all of what was moved, half of it. */
         const double most[] = {0.71, 0.101, 0.551}, least[] = {0.69, 0.099, 0.549};
-        assert_true(findings.items[0].share < most[needed]);
-        assert_true(findings.items[0].share > least[needed]);
+        assert_true(number(item(findings, 0), "share") < most[needed]);
+        assert_true(number(item(findings, 0), "share") > least[needed]);
         assert_ok(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL));
         bytes = hn_real(67108864);
     }
@@ -144,24 +169,20 @@ TEST(rates_are_by_the_measured_time_and_the_roof)
 {
     const struct hn_roofs roofs = {.copy_gb_per_s = 4000};
     struct hn_record record ENDED_BY(hn_record_finish);
-    struct hn_findings findings;
     struct hn_value bytes = hn_real(1e8);
-    char bound[128];
     make(&record, CHANGED({"dram_read_bytes", 1.5e8}, {"dram_written_bytes", 0.5e8}));
     assert_ok(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL));
     record.timing.median_us = 62.5;
-    hn_findings_make(&record, &roofs, 0, &findings);
-    assert_true(fabs(findings.dram_gb_per_s - 3200) < 1e-6);
-    assert_true(fabs(findings.effective_gb_per_s - 1600) < 1e-6);
-    assert_true(fabs(findings.dram_share - 0.8) < 1e-9);
-    hn_findings_bound(&findings, bound, sizeof bound);
-    assert_string_equal(bound, "DRAM, 80% of what a copy gives");
-    assert_string_equal(findings.items[0].kind, "traffic");
+    const json_t *findings = findings_of(&record, &roofs, 0);
+    assert_true(fabs(number(findings, "dram_gb_per_s") - 3200) < 1e-6);
+    assert_true(fabs(number(findings, "effective_gb_per_s") - 1600) < 1e-6);
+    assert_true(fabs(number(findings, "dram_share") - 0.8) < 1e-9);
+    assert_string_equal(word(findings, "bound"), "DRAM, 80% of what a copy gives");
+    assert_string_equal(word(item(findings, 0), "kind"), "traffic");
     /* Without a roof: of what the memory can do, over the time that an SM was active. */
-    hn_findings_make(&record, NULL, 0, &findings);
-    assert_true(fabs(findings.dram_share - 0.225 * 80000 / 60000) < 1e-9);
-    hn_findings_bound(&findings, bound, sizeof bound);
-    assert_string_equal(bound, "latency, no unit is busier than 30% (DRAM)");
+    findings = findings_of(&record, NULL, 0);
+    assert_true(fabs(number(findings, "dram_share") - 0.225 * 80000 / 60000) < 1e-9);
+    assert_string_equal(word(findings, "bound"), "latency, no unit is busier than 30% (DRAM)");
 }
 
 /* As an H100 counts the default copy of 64 Mi numbers and the planted chain of loads, without a
@@ -191,17 +212,16 @@ static void expect_loads(bool chained, double late, double clock_mhz, double med
                          double dram_share)
 {
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
-    struct hn_findings findings;
     record.timing.median_us = median_us;
     for (size_t i = 0; i < sizeof laps / sizeof *laps; i++) {
         double value = chained ? laps[i].chained : laps[i].copied;
         bool waits = strcmp(laps[i].name, "cycles") == 0;
         add(&record, CHANGED({laps[i].name, waits ? late * value : value}));
     }
-    hn_findings_make(&record, NULL, clock_mhz, &findings);
-    assert_true(fabs(findings.dram_share - dram_share) < 0.01);
-    assert_true(findings.count > 0);
-    assert_string_equal(findings.items[0].kind, "loads");
+    const json_t *findings = findings_of(&record, NULL, clock_mhz);
+    assert_true(fabs(number(findings, "dram_share") - dram_share) < 0.01);
+    assert_true(count_of(findings) > 0);
+    assert_string_equal(word(item(findings, 0), "kind"), "loads");
 }
 
 /* The lap that counts cycles may wait for other programs, and says nothing of the laps that count
@@ -220,19 +240,14 @@ TEST(a_lap_that_waited_changes_nothing)
 TEST(idle_multiprocessors_add_what_the_busiest_unit_leaves)
 {
     struct hn_record record ENDED_BY(hn_record_finish);
-    struct hn_findings findings;
     make(&record, CHANGED({"active_cycles", 30000}, {"dram_percent", 67.5}));
-    hn_findings_make(&record, NULL, 0, &findings);
-    assert_string_equal(findings.items[0].kind, "idle");
-    assert_true(fabs(findings.items[0].share - 0.1) < 1e-9);
+    const json_t *findings = findings_of(&record, NULL, 0);
+    assert_string_equal(word(item(findings, 0), "kind"), "idle");
+    assert_true(fabs(number(item(findings, 0), "share") - 0.1) < 1e-9);
 }
 
 TEST(what_was_not_counted_says_nothing)
 {
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
-    struct hn_findings findings;
-    hn_findings_make(&record, NULL, 0, &findings);
-    assert_false(findings.known);
-    assert_int_equal(findings.count, 0);
-    assert_null(hn_findings_to_json(&findings));
+    assert_null(hn_findings(&record, NULL, 0));
 }

@@ -531,7 +531,7 @@ static void replay_family(struct hn_given *given, struct hn_error *err)
     hn_interrupt_install();
     if (!hn_failed(err) && hn_family_replay(&family, &found, err) == HN_OK)
         judge_family(given, &found, err);
-    hn_family_replay_finish(&found);
+    hn_tuned_list_free(&found.rules);
 }
 
 static void run(struct hn_given *given, struct hn_error *err)

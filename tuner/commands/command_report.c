@@ -217,7 +217,6 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     struct input input = {.given = given, .options = given->options};
     struct hn_text page = {0};
-    hn_report_init(&input.report);
     gather(&input, err);
     apply_configs(&input, err);
     apply_roofs(&input, err);

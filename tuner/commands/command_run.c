@@ -328,12 +328,9 @@ static json_t *result_to_json(const struct result *result)
     const struct hn_timing *timing = &record->timing;
     const char *no_counters = result->once->no_counters;
     double max_mhz = (double)result->once->device.clock_khz / 1e3;
-    struct hn_findings findings;
     json_t *record_json = hn_needed(hn_record_to_json(record));
-    hn_staging_add_json(record, record_json);
-    hn_findings_make(record, NULL, max_mhz, &findings);
-    if (findings.known)
-        json_object_set_new(record_json, "counted", hn_findings_to_json(&findings));
+    hn_staging_add_json(record_json);
+    json_object_set_new(record_json, "counted", hn_findings(record, NULL, max_mhz));
     /* A message may hold any bytes, and is text there. */
     json_t *message = json_object_get(record_json, "message");
     json_t *verified = json_deep_copy(json_object_get(record_json, "verdict"));

@@ -140,7 +140,7 @@ static void tune_family(struct hn_tune *tune, struct hn_error *err)
     family.events = tune->events;
     if (hn_family_tune(&family, &outcome, err) == HN_OK)
         hn_show(given, family_to_json(&outcome, given->config->plan->kernel), family_views);
-    hn_family_outcome_finish(&outcome);
+    hn_rule_finish(&outcome.rule);
 }
 
 /* A capture says which config it is of, unless another is given. */

@@ -400,17 +400,12 @@ void hn_forest_destroy(struct hn_forest *forest)
     free(forest);
 }
 
-double hn_forest_predict(const struct hn_forest *forest, const uint16_t *choice)
+static double predict_all(const struct hn_forest *forest, const uint16_t *choice)
 {
     double sum = 0;
     for (size_t t = 0; t < TREES; t++)
         sum += predict(&forest->trees[t], choice);
     return sum / TREES;
-}
-
-double hn_forest_explained(const struct hn_forest *forest)
-{
-    return forest->explained;
 }
 
 double hn_forest_value(const struct hn_forest *forest, size_t point)
@@ -592,7 +587,7 @@ static void add_point(struct hn_effects *effects, struct sample *sample,
     if (known != SIZE_MAX && known >= evidence->count)
         return;
     if (known == SIZE_MAX) {
-        *value = hn_forest_predict(forest, choice);
+        *value = predict_all(forest, choice);
         remember_promising(effects, evidence, choice, *value);
     } else {
         *value = forest != NULL ? hn_forest_value(forest, known) : evidence->values[known];
@@ -711,7 +706,7 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
     if (!effects->exact)
         forest = hn_forest_grow(evidence, seed);
     fill_sample(effects, evidence, forest, seed, &sample);
-    effects->explained = forest != NULL ? hn_forest_explained(forest) : 1;
+    effects->explained = forest != NULL ? forest->explained : 1;
     effects->known = sample.squares > 0;
     if (effects->known)
         find_shares(effects, evidence, &sample);
@@ -730,14 +725,6 @@ void hn_effects_finish(struct hn_effects *effects)
     free(effects->pairs);
     free(effects->promising);
     *effects = (struct hn_effects){0};
-}
-
-const struct hn_effect *hn_effects_of(const struct hn_effects *effects, size_t parameter)
-{
-    for (size_t p = 0; p < effects->parameter_count; p++)
-        if (effects->mains[p].parameter == parameter)
-            return &effects->mains[p];
-    return NULL;
 }
 
 double hn_effects_most(const struct hn_effects *effects, size_t parameter)

@@ -29,38 +29,6 @@ static bool place(struct hn_evidence *evidence, const struct hn_record *record)
            hn_space_contains(evidence->space, choice);
 }
 
-static void take_timed(struct hn_evidence *evidence)
-{
-    for (size_t i = 0; i < evidence->records->count; i++) {
-        const struct hn_record *record = &evidence->records->items[i];
-        if (!is_timed(record))
-            continue;
-        if (!place(evidence, record)) {
-            evidence->foreign++;
-            continue;
-        }
-        bool bounded = record->outcome == HN_OUTCOME_SLOWER;
-        evidence->values[evidence->count] = record->objective;
-        evidence->lower_bounds[evidence->count] = bounded;
-        evidence->numbers[evidence->count++] = (uint32_t)i;
-        evidence->bounded += bounded;
-    }
-}
-
-static void take_failed(struct hn_evidence *evidence)
-{
-    for (size_t i = 0; i < evidence->records->count; i++) {
-        const struct hn_record *record = &evidence->records->items[i];
-        /* What a session was not asked for says nothing of a point. */
-        if (is_timed(record) || hn_outcome_is_open(record->outcome))
-            continue;
-        if (place(evidence, record))
-            evidence->numbers[evidence->count + evidence->failed++] = (uint32_t)i;
-        else
-            evidence->foreign++;
-    }
-}
-
 /* A metric that is maximised is kept negated. */
 static void take_logarithms(struct hn_evidence *evidence)
 {
@@ -84,10 +52,9 @@ static int compare_choices(const struct hn_evidence *evidence, size_t point, con
 
 static int compare_points(const void *a, const void *b, void *context)
 {
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    int order = compare_choices(context, *x, hn_evidence_choice(context, *y));
-    return order != 0 ? order : (*x > *y) - (*x < *y);
+    size_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int order = compare_choices(context, x, hn_evidence_choice(context, y));
+    return order != 0 ? order : (x > y) - (x < y);
 }
 
 static void sort(struct hn_evidence *evidence)
@@ -112,8 +79,7 @@ static void find_best(struct hn_evidence *evidence)
 static void begin(const struct hn_space *space, const struct hn_records *records,
                   struct hn_evidence *evidence)
 {
-    size_t room = records->count + 1;
-    size_t parameters = hn_space_parameter_count(space);
+    size_t room = records->count + 1, parameters = hn_space_parameter_count(space);
     *evidence = (struct hn_evidence){
         .space = space,
         .records = records,
@@ -127,6 +93,14 @@ static void begin(const struct hn_space *space, const struct hn_records *records
     };
 }
 
+static void add_value(struct hn_evidence *evidence, size_t record, double value, bool bounded)
+{
+    evidence->values[evidence->count] = value;
+    evidence->lower_bounds[evidence->count] = bounded;
+    evidence->numbers[evidence->count++] = (uint32_t)record;
+    evidence->bounded += bounded;
+}
+
 void hn_evidence_of_compiling(const struct hn_space *space, const struct hn_records *records,
                               struct hn_evidence *evidence)
 {
@@ -137,8 +111,7 @@ void hn_evidence_of_compiling(const struct hn_space *space, const struct hn_reco
             continue;
         if (evidence->best == SIZE_MAX || ms < evidence->values[evidence->best])
             evidence->best = evidence->count;
-        evidence->values[evidence->count] = ms;
-        evidence->numbers[evidence->count++] = (uint32_t)i;
+        add_value(evidence, i, ms, false);
     }
     sort(evidence);
     take_logarithms(evidence);
@@ -148,8 +121,21 @@ void hn_evidence_make(const struct hn_space *space, const struct hn_records *rec
                       struct hn_evidence *evidence)
 {
     begin(space, records, evidence);
-    take_timed(evidence);
-    take_failed(evidence);
+    /* The timed ones come first. */
+    for (size_t i = 0; i < 2 * records->count; i++) {
+        size_t number = i % records->count;
+        const struct hn_record *record = &records->items[number];
+        bool timed = is_timed(record);
+        /* What a session was not asked for says nothing of a point. */
+        if (timed != (i < records->count) || (!timed && hn_outcome_is_open(record->outcome)))
+            continue;
+        if (!place(evidence, record))
+            evidence->foreign++;
+        else if (timed)
+            add_value(evidence, number, record->objective, record->outcome == HN_OUTCOME_SLOWER);
+        else
+            evidence->numbers[evidence->count + evidence->failed++] = (uint32_t)number;
+    }
     sort(evidence);
     take_logarithms(evidence);
     find_best(evidence);
@@ -182,8 +168,7 @@ double hn_evidence_ratio(const struct hn_evidence *evidence, double value, doubl
 
 size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice)
 {
-    size_t low = 0;
-    size_t high = evidence->count + evidence->failed;
+    size_t low = 0, count = evidence->count + evidence->failed, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (compare_choices(evidence, evidence->sorted[middle], choice) < 0)
@@ -191,10 +176,8 @@ size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choi
         else
             high = middle;
     }
-    if (low < evidence->count + evidence->failed &&
-        compare_choices(evidence, evidence->sorted[low], choice) == 0)
-        return evidence->sorted[low];
-    return SIZE_MAX;
+    bool found = low < count && compare_choices(evidence, evidence->sorted[low], choice) == 0;
+    return found ? evidence->sorted[low] : SIZE_MAX;
 }
 
 static const size_t least_points = 20;
@@ -223,8 +206,7 @@ double hn_common_chance(size_t hits, size_t drawn, size_t marked, size_t all)
 static int compare_values(const void *a, const void *b, void *context)
 {
     const struct hn_evidence *evidence = context;
-    size_t i = *(const size_t *)a;
-    size_t j = *(const size_t *)b;
+    size_t i = *(const size_t *)a, j = *(const size_t *)b;
     if (evidence->values[i] != evidence->values[j])
         return evidence->values[i] < evidence->values[j] ? -1 : 1;
     return (i > j) - (i < j);
@@ -301,33 +283,4 @@ void hn_common_finish(struct hn_common *common)
 {
     free(common->values);
     *common = (struct hn_common){0};
-}
-
-static void count_points(const struct hn_evidence *evidence, unsigned refused, int warning,
-                         struct hn_warned *warned)
-{
-    for (size_t i = 0; i < evidence->records->count; i++) {
-        const struct hn_record *record = &evidence->records->items[i];
-        if ((record->resources.warnings >> warning & 1) == 0)
-            continue;
-        warned->of[warning].points++;
-        warned->of[warning].refused +=
-            (refused >> warning & 1) != 0 && record->outcome == HN_OUTCOME_SKIPPED;
-    }
-}
-
-void hn_warned_find(const struct hn_evidence *evidence, unsigned refused, struct hn_warned *warned)
-{
-    *warned = (struct hn_warned){0};
-    for (int warning = 0; warning < HN_WARNING_COUNT; warning++) {
-        double best = INFINITY;
-        count_points(evidence, refused, warning, warned);
-        for (size_t i = 0; i < evidence->count; i++)
-            if ((hn_evidence_record(evidence, i)->resources.warnings >> warning & 1) != 0 &&
-                !evidence->lower_bounds[i])
-                best = fmin(best, evidence->values[i]);
-        if (isfinite(best) && evidence->best != SIZE_MAX)
-            warned->of[warning].ratio =
-                hn_evidence_ratio(evidence, best, evidence->values[evidence->best]);
-    }
 }

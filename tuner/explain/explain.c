@@ -162,9 +162,10 @@ static void find_edges(struct hn_explanation *explanation, bool device_known)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
     struct lookup lookup = {evidence, hn_need(evidence->parameters, sizeof *lookup.choice)};
-    hn_edges_find(explanation->input->task, device_known ? &explanation->device : NULL,
-                  hn_evidence_record(evidence, evidence->best), look_up, &lookup,
-                  explanation->input->compiler, &explanation->edges);
+    explanation->edges =
+        hn_edges_find(explanation->input->task, device_known ? &explanation->device : NULL,
+                      hn_evidence_record(evidence, evidence->best), look_up, &lookup,
+                      explanation->input->compiler);
     free(lookup.choice);
 }
 
@@ -280,68 +281,35 @@ static json_t *common_to_json(const struct hn_explanation *explanation)
         common->best > 0 ? hn_render_number(common->ratio) : json_null(), "values", values);
 }
 
-static json_t *launch_to_json(const struct hn_bounds *bounds)
+/* What the device's compiler warned of: points with a record, those of them that were skipped
+ * because the config refuses it, and how many times worse than the best the best with a time is. */
+static json_t *warnings_to_json(const struct hn_evidence *evidence, unsigned refused)
 {
-    if (!bounds->launch_known)
-        return json_null();
-    return json_pack("{sI sI sI sf ss sI}", "blocks", (json_int_t)bounds->blocks, "threads",
-                     (json_int_t)bounds->threads, "shared_bytes", (json_int_t)bounds->shared_bytes,
-                     "occupancy", bounds->occupancy, "limiter", hn_limiter_name(bounds->limiter),
-                     "resident_blocks", (json_int_t)bounds->resident);
-}
-
-static json_t *count(const struct hn_resources *resources, int value)
-{
-    return resources->known ? json_integer(value) : json_null();
-}
-
-/* A pipeline's parts tell more than its metrics, where there are any. */
-static void add_staging(const struct hn_explanation *explanation, json_t *bounds)
-{
-    const struct hn_evidence *evidence = &explanation->evidence;
-    if (evidence->best == SIZE_MAX || explanation->input->task->plan->pipeline == NULL ||
-        (explanation->bounds.bytes == 0 && explanation->bounds.flops == 0))
-        return;
-    const struct hn_record *best = hn_evidence_record(evidence, evidence->best);
-    json_t *json = hn_needed(hn_record_to_json(best));
-    hn_staging_add_json(best, json);
-    json_t *staging = json_object_get(json, "staging");
-    json_object_set_new(bounds, "staging", staging != NULL ? json_incref(staging) : json_true());
-    json_object_set_new(
-        bounds, "timing",
-        json_pack("{sf sf}", "median_us", best->timing.median_us, "host_us", best->timing.host_us));
-    json_decref(json);
-}
-
-static json_t *bounds_to_json(const struct hn_explanation *explanation)
-{
-    const struct hn_bounds *bounds = &explanation->bounds;
-    const struct hn_resources *resources = &bounds->resources;
-    json_t *json = json_pack(
-        "{so so* sf sf sf sf sf sf sf sf sf so so so so}", "bound",
-        bounds->bound != NULL ? json_string(bounds->bound) : json_null(), "counted",
-        hn_findings_to_json(&explanation->findings), "bytes", bounds->bytes, "flops", bounds->flops,
-        "gb_per_s", bounds->gb_per_s, "gflops", bounds->gflops, "flops_rate", bounds->flops_rate,
-        "bytes_share", bounds->bytes_share, "flops_share", bounds->flops_share, "launch_share",
-        bounds->launch_share, "share", bounds->share, "launch", launch_to_json(bounds), "registers",
-        count(resources, resources->registers), "spill_store_bytes",
-        count(resources, resources->spill_store_bytes), "spill_load_bytes",
-        count(resources, resources->spill_load_bytes));
-    add_staging(explanation, json);
-    return json;
-}
-
-static json_t *warned_to_json(const struct hn_warned *warned)
-{
+    const struct hn_records *records = evidence->records;
     json_t *json = json_object();
-    for (int i = 0; i < HN_WARNING_COUNT; i++)
-        if (warned->of[i].points > 0)
-            json_object_set_new(
-                json, hn_warning_names[i],
-                json_pack("{sI sI so ss}", "points", (json_int_t)warned->of[i].points, "refused",
-                          (json_int_t)warned->of[i].refused, "ratio",
-                          warned->of[i].ratio > 0 ? json_real(warned->of[i].ratio) : json_null(),
-                          "meaning", hn_warning_meanings[i]));
+    for (int warning = 0; warning < HN_WARNING_COUNT; warning++) {
+        double least = INFINITY;
+        size_t points = 0, skipped = 0;
+        for (size_t i = 0; i < records->count; i++) {
+            bool has = (records->items[i].resources.warnings >> warning & 1) != 0;
+            points += has;
+            skipped += has && (refused >> warning & 1) != 0 &&
+                       records->items[i].outcome == HN_OUTCOME_SKIPPED;
+        }
+        for (size_t i = 0; i < evidence->count; i++)
+            if ((hn_evidence_record(evidence, i)->resources.warnings >> warning & 1) != 0 &&
+                !evidence->lower_bounds[i])
+                least = fmin(least, evidence->values[i]);
+        double ratio = isfinite(least) && evidence->best != SIZE_MAX
+                           ? hn_evidence_ratio(evidence, least, evidence->values[evidence->best])
+                           : 0;
+        if (points > 0)
+            json_object_set_new(json, hn_warning_names[warning],
+                                json_pack("{sI sI so ss}", "points", (json_int_t)points, "refused",
+                                          (json_int_t)skipped, "ratio",
+                                          ratio > 0 ? json_real(ratio) : json_null(), "meaning",
+                                          hn_warning_meanings[warning]));
+    }
     return json;
 }
 
@@ -370,8 +338,8 @@ static json_t *to_json(const struct hn_explanation *explanation)
     double valid_count = hn_space_valid(evidence->space, &exact);
     json_t *effects = effects_to_json(evidence, &explanation->effects);
     (void)json_object_set_new(effects, "of", json_string(of));
-    return hn_needed(json_pack(
-        "{ss so ss so sb sb so s{so sb ss} s{sI sI sI sI} sb sb so so so so so so so so so so}",
+    json_t *json = hn_needed(json_pack(
+        "{ss so ss so sb sb so s{so sb ss} s{sI sI sI sI} sb sb so so so so so so so so so}",
         "kernel", identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
         identity->regime, "device", hn_string_to_json(identity->device.name), "simulated",
         input->simulated, "stale", input->stale, "origin", hn_origin_to_json(&input->origin),
@@ -381,10 +349,13 @@ static json_t *to_json(const struct hn_explanation *explanation)
         "foreign", (json_int_t)evidence->foreign, "logarithmic", evidence->logarithmic, "pipeline",
         input->task->plan->pipeline != NULL, "best", best_to_json(explanation), "effects", effects,
         "compiling", compiling_to_json(explanation), "common", common_to_json(explanation),
-        "bounds", bounds_to_json(explanation), "roofs",
+        "bounds", hn_explain_bounds(explanation), "roofs",
         input->roofs != NULL ? hn_roofs_to_json(input->roofs) : json_null(), "measure",
-        hn_string_to_json(input->measure), "warnings", warned_to_json(&explanation->warned),
-        "edges", hn_edges_to_json(&explanation->edges), "next", hn_explain_advise(explanation)));
+        hn_string_to_json(input->measure), "warnings",
+        warnings_to_json(evidence, input->task->plan->refused), "edges",
+        explanation->edges != NULL ? explanation->edges : json_array()));
+    json_object_set_new(json, "next", hn_explain_advise(explanation, json));
+    return json;
 }
 
 json_t *hn_explain(const struct hn_explain_input *input)
@@ -394,23 +365,17 @@ json_t *hn_explain(const struct hn_explain_input *input)
     const struct hn_task *task = input->task;
     bool known = describe_device(task, &explanation.device);
     hn_evidence_make(task->space, input->records, evidence);
-    hn_warned_find(evidence, task->plan->refused, &explanation.warned);
     hn_effects_find(evidence, seed, &explanation.effects);
     hn_evidence_of_compiling(task->space, input->records, &explanation.compiling);
     hn_effects_find(&explanation.compiling, seed, &explanation.compile_effects);
     hn_common_find(evidence, &explanation.common);
-    if (evidence->best != SIZE_MAX) {
-        const struct hn_record *best = hn_evidence_record(evidence, evidence->best);
-        hn_bounds_find(task, &explanation.device, input->roofs, best, &explanation.bounds);
-        hn_findings_make(best, input->roofs, 0, &explanation.findings);
+    if (evidence->best != SIZE_MAX)
         find_edges(&explanation, known);
-    }
     json_t *document = to_json(&explanation);
     hn_evidence_finish(evidence);
     hn_effects_finish(&explanation.effects);
     hn_evidence_finish(&explanation.compiling);
     hn_effects_finish(&explanation.compile_effects);
     hn_common_finish(&explanation.common);
-    hn_edges_finish(&explanation.edges);
     return document;
 }

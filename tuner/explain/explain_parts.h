@@ -6,6 +6,7 @@
 #include "runtime/device/device.h"
 #include "tuner/explain/explain.h"
 #include "tuner/report/findings.h"
+#include "tuner/report/roof.h"
 #include "tuner/space/space.h"
 
 /* What a tuning measured, as numbers: the points of the space that have a time, with the logarithm of what is compared.
@@ -64,18 +65,6 @@ void hn_common_finish(struct hn_common *common);
 /* The chance of `hits` or more marked ones among `drawn`, of `all` of which `marked` are. */
 double hn_common_chance(size_t hits, size_t drawn, size_t marked, size_t all);
 
-/* What the device's compiler warned of, and what points with it take. */
-struct hn_warned {
-    struct {
-        size_t points;  /* with a record */
-        size_t refused; /* of them, skipped because the config refuses it */
-        double ratio;   /* how many times worse than the best the best with it is; 0: none of them has a time */
-    } of[HN_WARNING_COUNT];
-};
-
-/* refused: what the plan refuses. */
-void hn_warned_find(const struct hn_evidence *evidence, unsigned refused, struct hn_warned *warned);
-
 /* Which parameters matter: a functional analysis of variance over the valid points (Hutter, Hoos and Leyton-Brown, "An
  * Efficient Approach for Assessing Hyperparameter Importance", 2014), which here are the points themselves and not the box
  * around them, so that nothing is said of what constraints rule out. Exact where every valid point was measured; else a
@@ -118,8 +107,6 @@ enum { HN_EFFECTS_LEAST = 10 };
 
 void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct hn_effects *effects);
 void hn_effects_finish(struct hn_effects *effects);
-/* That of a parameter. */
-const struct hn_effect *hn_effects_of(const struct hn_effects *effects, size_t parameter);
 /* What a parameter decides at most, alone or with one other. */
 double hn_effects_most(const struct hn_effects *effects, size_t parameter);
 
@@ -132,53 +119,8 @@ struct hn_forest;
 struct hn_forest *hn_forest_grow(const struct hn_evidence *evidence, uint64_t seed);
 void hn_forest_destroy(struct hn_forest *forest);
 
-double hn_forest_predict(const struct hn_forest *forest, const uint16_t *choice);
-/* The share of the variance of the points measured in full that is explained by the trees that did not see them. */
-double hn_forest_explained(const struct hn_forest *forest);
 /* What stands for the value of a timed point: itself, or for a lower bound what was put in its place. */
 double hn_forest_value(const struct hn_forest *forest, size_t point);
-
-/* What bounds a point: its place under the device's roofs, and what holds its occupancy. */
-
-enum hn_limiter {
-    HN_LIMITER_NONE,      /* all warps fit */
-    HN_LIMITER_REGISTERS,
-    HN_LIMITER_SHARED,
-    HN_LIMITER_BOTH,      /* either of the two would do */
-    HN_LIMITER_BLOCK,     /* the number of blocks an SM takes, or that blocks do not fill it evenly */
-};
-
-struct hn_bounds {
-    /* Of a launch, by the metrics named so; 0: not said. */
-    double bytes;
-    double flops;
-    double gb_per_s;
-    double gflops;
-    double flops_rate; /* the roof of what computes them, in GFLOP/s; 0: not known */
-    /* The time that its roof alone would take over the time it took; 0: not known. */
-    double bytes_share;
-    double flops_share;
-    double launch_share;
-    const char *bound; /* as hn_roof names it; NULL: no roof is known */
-    double share;      /* the largest of the three */
-
-    bool launch_known;
-    int64_t threads;   /* of a block of the step with the most threads */
-    int64_t blocks;    /* of its grid */
-    int64_t shared_bytes; /* static and dynamic, of a block */
-    double occupancy;
-    enum hn_limiter limiter;
-    int64_t resident;  /* blocks that the device holds at once; 0: not known */
-    struct hn_resources resources;
-};
-
-/* Below this share of the nearest roof, the roofs do not explain the time. */
-#define HN_FAR_FROM_ROOF 0.6
-
-/* roofs may be NULL. */
-void hn_bounds_find(const struct hn_task *task, const struct hn_device *device, const struct hn_roofs *roofs,
-                    const struct hn_record *record, struct hn_bounds *bounds);
-const char *hn_limiter_name(enum hn_limiter limiter);
 
 /* All that is found out of one tuning, before it is said. Private to this room. */
 struct hn_explanation {
@@ -189,13 +131,12 @@ struct hn_explanation {
     struct hn_evidence compiling; /* what compiling took, */
     struct hn_effects compile_effects; /* and what it goes with */
     struct hn_common common;
-    struct hn_bounds bounds; /* of the best */
-    struct hn_findings findings; /* what its counters say, if they were read */
-    struct hn_warned warned;
-    struct hn_edges edges;
+    json_t *edges; /* of the best; NULL: there is none */
 };
 
+/* What bounds the best: its place under the device's roofs, what holds its occupancy, and what its counters say. */
+json_t *hn_explain_bounds(const struct hn_explanation *explanation);
 /* What to try next, each with what speaks for it: [{"kind", "text"}, ...]. */
-json_t *hn_explain_advise(const struct hn_explanation *explanation);
+json_t *hn_explain_advise(const struct hn_explanation *explanation, const json_t *document);
 
 #endif

@@ -34,7 +34,7 @@ struct hn_family_options {
 };
 
 struct hn_family_outcome {
-    struct hn_rule rule;
+    struct hn_rule rule; /* the caller's */
     struct hn_rule_loss untuned; /* what the default point loses at the sizes that were not used */
     size_t sizes, tuned, cells; /* looked at; of them searched; times of a configuration at a size */
     double elapsed_s;
@@ -45,7 +45,6 @@ struct hn_family_outcome {
  * HN_EINTERRUPTED: a signal came; what was measured is kept, and the same command goes on from there. */
 enum hn_status hn_family_tune(const struct hn_family_options *options, struct hn_family_outcome *outcome,
                               struct hn_error *err);
-void hn_family_outcome_finish(struct hn_family_outcome *outcome);
 
 /* The loss of a rule at sizes that it has not seen. */
 struct hn_held_out_loss {
@@ -60,7 +59,7 @@ void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *l
 /* The loss that a rule of the cache promises, measured again at sizes that nobody has measured yet. */
 
 struct hn_family_replay {
-    struct hn_tuned_list rules; /* that of the cache's rules which was held against searches is `rule` */
+    struct hn_tuned_list rules; /* the caller's; that of the cache's rules which was held against searches is `rule` */
     const struct hn_tuned *rule;
     struct hn_version version; /* what it would be learnt with now */
     struct hn_device_identity device;
@@ -72,6 +71,5 @@ struct hn_family_replay {
  * was learnt on this device. */
 enum hn_status hn_family_replay(const struct hn_family_options *options, struct hn_family_replay *replay,
                                 struct hn_error *err);
-void hn_family_replay_finish(struct hn_family_replay *replay);
 
 #endif

@@ -71,16 +71,13 @@ __attribute__((format(printf, 2, 3))) static void say(const struct hn_measuring 
                                                       const char *format, ...)
 {
     struct hn_text line = {0};
-    char *what = NULL;
     va_list arguments;
     va_start(arguments, format);
-    int length = vasprintf(&what, format, arguments);
+    hn_text_printf(&line, "%4.0f s  ", elapsed_s(measuring));
+    hn_text_vprintf(&line, format, arguments);
     va_end(arguments);
-    hn_needed(length < 0 ? NULL : what);
-    hn_text_printf(&line, "%4.0f s  %s", elapsed_s(measuring), what);
     measuring->options->say(measuring->options->context, line.data);
     hn_text_finish(&line);
-    free(what);
 }
 
 static bool usable(int configuration, void *context)
@@ -259,7 +256,7 @@ static void look_up(struct hn_measuring *measuring, struct hn_family_replay *rep
     struct hn_bindings middle;
     if (hn_failed(err) || hn_family_middle(measuring->config->family, &middle, err) != HN_OK)
         return;
-    struct hn_bindings whole = hn_measuring_complete(measuring, &middle);
+    struct hn_bindings whole = hn_need_bindings(&measuring->config->problems[0], &middle);
     if (hn_measuring_task(measuring, &whole, &task, err) == HN_OK) {
         find_rule(replay, measuring->options->store, &task, err);
         hn_task_finish(&task);
@@ -307,11 +304,6 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
         hn_fail(err, HN_EINTERRUPTED, "interrupted; what was measured is kept");
     hn_measuring_finish(&measuring);
     return err->status;
-}
-
-void hn_family_replay_finish(struct hn_family_replay *replay)
-{
-    hn_tuned_list_free(&replay->rules);
 }
 
 enum {
@@ -384,7 +376,8 @@ static void add_named(struct tuning *tuning, struct hn_error *err)
         return;
     }
     for (size_t i = 0; i < family->size_count; i++) {
-        struct hn_bindings whole = hn_measuring_complete(&tuning->measuring, &family->sizes[i]);
+        struct hn_bindings whole =
+            hn_need_bindings(&tuning->measuring.config->problems[0], &family->sizes[i]);
         hn_matrix_add_size(tuning->measuring.matrix, &whole, family->weights[i]);
         hn_bindings_finish(&whole);
     }
@@ -682,9 +675,4 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
     hn_learnt_finish(&tuning.learnt);
     hn_measuring_finish(&tuning.measuring);
     return err->status;
-}
-
-void hn_family_outcome_finish(struct hn_family_outcome *outcome)
-{
-    hn_rule_finish(&outcome->rule);
 }

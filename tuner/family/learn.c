@@ -590,12 +590,12 @@ static bool can_ask(const struct hn_rule *rule, const char *text)
 /* Adds a question, unless it is there or can not be asked. */
 __attribute__((format(printf, 2, 3))) static void add(struct hn_rule *rule, const char *format, ...)
 {
-    char *text = NULL;
+    struct hn_text question = {0};
     va_list arguments;
     va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
+    hn_text_vprintf(&question, format, arguments);
     va_end(arguments);
-    hn_needed(length < 0 ? NULL : text);
+    char *text = hn_needed(hn_text_take(&question));
     bool is_new = rule->feature_count < HN_RULE_FEATURES_MOST;
     for (size_t i = 0; is_new && i < rule->feature_count; i++)
         is_new = strcmp(rule->features[i].text, text) != 0;

@@ -84,8 +84,6 @@ struct hn_places {
     bool *usable;    /* [point][place]: constraints and limits of the device allow it */
 };
 
-/* Features of one point at a problem. */
-size_t hn_places_features(const struct hn_family *family);
 /* Which of them are logarithms of sizes, the first `most`; how many. */
 size_t hn_places_sizes(const struct hn_family *family, size_t *features, size_t most);
 /* Which of them are categories. `categories` has room for all. */

@@ -124,7 +124,7 @@ static bool varies(const struct hn_family_value *value)
     return is_size(value) || value->count > 1;
 }
 
-size_t hn_places_features(const struct hn_family *family)
+static size_t count_features(const struct hn_family *family)
 {
     size_t count = HN_PLACES_OF_LAUNCH;
     for (size_t i = 0; i < family->value_count; i++)
@@ -163,7 +163,7 @@ void hn_places_categories(const struct hn_family *family, bool *categories)
 void hn_places_init(struct hn_places *places, const struct hn_family *family, size_t points,
                     size_t capacity)
 {
-    size_t features = hn_places_features(family);
+    size_t features = count_features(family);
     *places = (struct hn_places){
         .capacity = capacity,
         .features = features,

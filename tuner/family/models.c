@@ -519,7 +519,7 @@ struct hn_models *hn_models_make(const struct hn_family *family, const struct hn
                                  const struct hn_models *like)
 {
     struct hn_models *models = hn_need(1, sizeof *models);
-    models->features = hn_places_features(family);
+    models->features = sizes->features;
     models->points = sizes->points;
     models->categories = hn_need(models->features, sizeof *models->categories);
     models->lowest = hn_need(models->features, sizeof *models->lowest);

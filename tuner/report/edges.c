@@ -11,6 +11,16 @@
 
 static const double least_difference = 1.02;
 
+struct edge {
+    const char *parameter;
+    bool highest; /* else the least */
+    struct hn_value value;
+    struct hn_value behind; /* the next one inwards */
+    double ratio;         /* of its time to the best's; at least that where it was stopped early */
+    struct hn_value next; /* what would follow */
+    bool compiles;        /* it was tried; else nobody knows whether the kernel can have it */
+};
+
 struct view {
     const struct hn_task *task;
     const struct hn_device *device;
@@ -48,21 +58,19 @@ void hn_edge_time_of(const struct hn_record *record, struct hn_edge_time *time)
     };
 }
 
-/* The best point with another value of a parameter. */
-static enum hn_status change(const struct view *view, const char *name,
-                             const struct hn_value *value, struct hn_bindings *point,
-                             struct hn_error *err)
+static struct hn_bindings change(const struct view *view, const char *name,
+                                 const struct hn_value *value)
 {
-    enum hn_status status = hn_bindings_copy(point, &view->best->point, err);
-    return status == HN_OK ? hn_bindings_set(point, name, value, err) : status;
+    struct hn_bindings point = hn_need_bindings(&view->best->point, NULL);
+    (void)hn_bindings_set(&point, name, value, NULL);
+    return point;
 }
 
 static bool look_up(const struct view *view, const char *name, const struct hn_value *value,
                     struct hn_edge_time *time)
 {
-    struct hn_bindings point;
-    bool found = change(view, name, value, &point, NULL) == HN_OK &&
-                 view->lookup(view->context, &point, time);
+    struct hn_bindings point = change(view, name, value);
+    bool found = view->lookup(view->context, &point, time);
     hn_bindings_finish(&point);
     return found;
 }
@@ -70,19 +78,18 @@ static bool look_up(const struct view *view, const char *name, const struct hn_v
 /* Constraints and the device's limits, as far as they are known before compiling. */
 static bool is_possible(const struct view *view, const char *name, const struct hn_value *value)
 {
-    struct hn_bindings point;
+    struct hn_bindings point = change(view, name, value);
     struct hn_launch launch;
     struct hn_record record;
-    bool possible = false;
+    bool allows = false;
     const struct hn_plan *plan = view->task->plan;
     hn_record_init(&record);
-    if (change(view, name, value, &point, NULL) == HN_OK &&
-        hn_plan_allows(plan, view->task->problem, &point, &possible, NULL) == HN_OK && possible) {
-        possible = hn_launch_make(plan, view->task->problem, &point, &launch, NULL) == HN_OK;
-        if (possible) {
-            possible = view->device == NULL || hn_launch_check(&launch, view->device, &record);
-            hn_launch_finish(&launch);
-        }
+    bool possible = hn_plan_allows(plan, view->task->problem, &point, &allows, NULL) == HN_OK &&
+                    allows &&
+                    hn_launch_make(plan, view->task->problem, &point, &launch, NULL) == HN_OK;
+    if (possible) {
+        possible = view->device == NULL || hn_launch_check(&launch, view->device, &record);
+        hn_launch_finish(&launch);
     }
     hn_record_finish(&record);
     hn_bindings_finish(&point);
@@ -90,14 +97,13 @@ static bool is_possible(const struct view *view, const char *name, const struct 
 }
 
 /* The point with the value is compiled, where that can be done. */
-static bool does_compile(const struct view *view, struct hn_edge *edge)
+static bool does_compile(const struct view *view, struct edge *edge)
 {
-    struct hn_bindings point;
-    enum hn_compiles compiles = HN_COMPILES_UNKNOWN;
     if (view->compiler == NULL || view->compiler->compile == NULL)
         return true;
-    if (change(view, edge->parameter, &edge->next, &point, NULL) == HN_OK)
-        compiles = view->compiler->compile(view->compiler->context, view->task, &point);
+    struct hn_bindings point = change(view, edge->parameter, &edge->next);
+    enum hn_compiles compiles =
+        view->compiler->compile(view->compiler->context, view->task, &point);
     hn_bindings_finish(&point);
     edge->compiles = compiles == HN_COMPILES;
     return compiles != HN_COMPILES_NOT;
@@ -108,20 +114,17 @@ static bool does_compile(const struct view *view, struct hn_edge *edge)
 static bool gets_worse(const struct view *view, const char *name, const struct hn_value *behind,
                        const struct hn_value *third, double *ratio)
 {
-    struct hn_edge_time best;
-    struct hn_edge_time next;
-    struct hn_edge_time far;
+    struct hn_edge_time best, next, far;
     hn_edge_time_of(view->best, &best);
     if (!look_up(view, name, behind, &next))
         return false;
     *ratio = next.median_us / best.median_us;
-    if (next.low_us <= best.high_us || !(*ratio > least_difference))
-        return false;
-    return !look_up(view, name, third, &far) || far.high_us >= next.low_us;
+    return next.low_us > best.high_us && *ratio > least_difference &&
+           (!look_up(view, name, third, &far) || far.high_us >= next.low_us);
 }
 
 static bool judge(const struct view *view, size_t parameter, const uint16_t *order, bool highest,
-                  struct hn_edge *edge)
+                  struct edge *edge)
 {
     const struct hn_space *space = view->task->space;
     const char *name = hn_space_parameter_name(space, parameter);
@@ -132,80 +135,68 @@ static bool judge(const struct view *view, size_t parameter, const uint16_t *ord
     const struct hn_value *now = hn_bindings_get(&view->best->point, name);
     if (now == NULL || !hn_value_equal(now, values[0]))
         return false;
-    *edge = (struct hn_edge){
+    *edge = (struct edge){
         .parameter = name, .highest = highest, .value = *values[0], .behind = *values[1]};
     return hn_edge_continue(values[0], values[1], values[2], &edge->next) &&
            gets_worse(view, name, values[1], values[2], &edge->ratio) &&
            is_possible(view, name, &edge->next) && does_compile(view, edge);
 }
 
-static void add_edges(const struct view *view, size_t parameter, struct hn_edges *edges)
+/* At one of its ends. */
+static bool find_edge(const struct view *view, size_t parameter, struct edge *edge)
 {
     const struct hn_space *space = view->task->space;
     size_t count = hn_space_value_count(space, parameter);
     if (count < 3 || !hn_space_is_numeric(space, parameter))
-        return;
+        return false;
     uint16_t *order = hn_need(count, sizeof *order);
     hn_space_order_values(space, parameter, order);
-    edges->count += judge(view, parameter, order, true, &edges->items[edges->count]) ||
-                    judge(view, parameter, order, false, &edges->items[edges->count]);
+    bool found =
+        judge(view, parameter, order, true, edge) || judge(view, parameter, order, false, edge);
     free(order);
+    return found;
 }
 
 static int compare_edges(const void *a, const void *b)
 {
-    const struct hn_edge *x = a;
-    const struct hn_edge *y = b;
+    const struct edge *x = a, *y = b;
     return (x->ratio < y->ratio) - (x->ratio > y->ratio);
 }
 
-void hn_edges_find(const struct hn_task *task, const struct hn_device *device,
-                   const struct hn_record *best, hn_edge_lookup *lookup, void *context,
-                   const struct hn_edge_compiler *compiler, struct hn_edges *edges)
+static json_t *edge_to_json(const struct edge *edge)
 {
-    const struct view view = {task, device, best, lookup, context, compiler};
-    size_t parameters = hn_space_parameter_count(task->space);
-    *edges = (struct hn_edges){.items = hn_need(parameters, sizeof *edges->items)};
-    if (strcmp(task->plan->objective, "time") != 0)
-        return;
-    for (size_t p = 0; p < parameters; p++)
-        add_edges(&view, p, edges);
-    qsort(edges->items, edges->count, sizeof *edges->items, compare_edges);
-}
-
-void hn_edges_finish(struct hn_edges *edges)
-{
-    free(edges->items);
-    *edges = (struct hn_edges){0};
-}
-
-json_t *hn_edges_to_json(const struct hn_edges *edges)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < edges->count; i++) {
-        const struct hn_edge *edge = &edges->items[i];
-        struct hn_text text = {0};
-        hn_edge_append(&text, edge);
-        json_array_append_new(array, json_pack("{ss so so sf so sb ss*}", "name", edge->parameter,
-                                               "value", hn_value_to_json(&edge->value), "behind",
-                                               hn_value_to_json(&edge->behind), "ratio",
-                                               edge->ratio, "next", hn_value_to_json(&edge->next),
-                                               "compiles", edge->compiles, "text", text.data));
-        hn_text_finish(&text);
-    }
-    return array;
-}
-
-void hn_edge_append(struct hn_text *text, const struct hn_edge *edge)
-{
-    hn_text_printf(text, "%s=", edge->parameter);
-    hn_value_append(text, &edge->value);
-    hn_text_printf(text, " is the %s of its values, and ", edge->highest ? "greatest" : "least");
-    hn_value_append(text, &edge->behind);
-    hn_text_printf(text, " takes %.*f%% longer: ", edge->ratio < 1.1 ? 1 : 0,
+    struct hn_text text = {0};
+    hn_text_printf(&text, "%s=", edge->parameter);
+    hn_value_append(&text, &edge->value);
+    hn_text_printf(&text, " is the %s of its values, and ", edge->highest ? "greatest" : "least");
+    hn_value_append(&text, &edge->behind);
+    hn_text_printf(&text, " takes %.*f%% longer: ", edge->ratio < 1.1 ? 1 : 0,
                    (edge->ratio - 1) * 100);
-    hn_text_append(text,
+    hn_text_append(&text,
                    edge->compiles ? "try " : "try what lies beyond, if the kernel takes more");
     if (edge->compiles)
-        hn_value_append(text, &edge->next);
+        hn_value_append(&text, &edge->next);
+    json_t *json = json_pack(
+        "{ss so so sf so sb ss*}", "name", edge->parameter, "value", hn_value_to_json(&edge->value),
+        "behind", hn_value_to_json(&edge->behind), "ratio", edge->ratio, "next",
+        hn_value_to_json(&edge->next), "compiles", edge->compiles, "text", text.data);
+    hn_text_finish(&text);
+    return json;
+}
+
+json_t *hn_edges_find(const struct hn_task *task, const struct hn_device *device,
+                      const struct hn_record *best, hn_edge_lookup *lookup, void *context,
+                      const struct hn_edge_compiler *compiler)
+{
+    const struct view view = {task, device, best, lookup, context, compiler};
+    size_t parameters = hn_space_parameter_count(task->space), count = 0;
+    struct edge *edges = hn_need(parameters, sizeof *edges);
+    json_t *array = json_array();
+    for (size_t p = 0; p < parameters && strcmp(task->plan->objective, "time") == 0; p++)
+        count += find_edge(&view, p, &edges[count]);
+    qsort(edges, count, sizeof *edges, compare_edges);
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, edge_to_json(&edges[i]));
+    free(edges);
+    return array;
 }

@@ -7,21 +7,6 @@
 #include "runtime/device/device.h"
 #include "tuner/session/task.h"
 
-/* Where the best point has the least or the greatest value of a numeric parameter, and the values behind it get worse the
- * further they are from there: the space ends where it should go on. Only for parameters of three values and more, where
- * the next value behind, all else equal, was measured and is worse beyond the intervals and by more than 2%, and where the
- * value that would follow is allowed by the constraints, can be launched, and, where there is a compiler to ask, compiles: an
- * instruction may have no such size. */
-struct hn_edge {
-    const char *parameter;
-    bool highest;               /* else the least */
-    struct hn_value value;
-    struct hn_value behind;     /* the next one inwards */
-    double ratio;               /* of its time to the best's; at least that where it was stopped early */
-    struct hn_value next;       /* what would follow */
-    bool compiles;              /* it was tried; else nobody knows whether the kernel can have it */
-};
-
 /* Whether a point compiles, for whoever can find out. */
 enum hn_compiles { HN_COMPILES_UNKNOWN, HN_COMPILES, HN_COMPILES_NOT };
 typedef enum hn_compiles hn_edge_compile(void *context, const struct hn_task *task, const struct hn_bindings *point);
@@ -40,22 +25,16 @@ struct hn_edge_time {
 /* False where the point was not measured. */
 typedef bool hn_edge_lookup(void *context, const struct hn_bindings *point, struct hn_edge_time *time);
 
-struct hn_edges {
-    struct hn_edge *items;
-    size_t count;
-};
-
-/* Nothing where the objective is not time. device and compiler may be NULL: limits are not known, nothing is compiled. The values borrow from the task. Free with hn_edges_finish. */
-void hn_edges_find(const struct hn_task *task, const struct hn_device *device, const struct hn_record *best,
-                   hn_edge_lookup *lookup, void *context, const struct hn_edge_compiler *compiler, struct hn_edges *edges);
-void hn_edges_finish(struct hn_edges *edges);
-
-/* [{"name", "value", "behind", "ratio", "next"}, ...]; NULL when out of memory. */
-json_t *hn_edges_to_json(const struct hn_edges *edges);
-/* "ITEMS=8 is the greatest of its values, and 4 takes 12% longer: try 16"; where that was not compiled
- * it is not named. */
-void hn_edge_append(struct hn_text *text, const struct hn_edge *edge);
-
+/* Where the best point has the least or the greatest value of a numeric parameter, and the values behind it get worse the
+ * further they are from there: the space ends where it should go on. Only for parameters of three values and more, where
+ * the next value behind, all else equal, was measured and is worse beyond the intervals and by more than 2%, and where the
+ * value that would follow is allowed by the constraints, can be launched, and, where there is a compiler to ask, compiles: an
+ * instruction may have no such size.
+ *
+ * [{"name", "value", "behind", "ratio", "next", "compiles", "text"}, ...], those first that lose most; nothing where the
+ * objective is not time. device and compiler may be NULL: limits are not known, nothing is compiled. */
+json_t *hn_edges_find(const struct hn_task *task, const struct hn_device *device, const struct hn_record *best,
+                      hn_edge_lookup *lookup, void *context, const struct hn_edge_compiler *compiler);
 /* The value that continues a row of numbers beyond its first (or last) one, as a product where the last three are a
  * geometric row, else as a sum. False where that changes sign, is no integer, or the row begins at 0 or 1. */
 bool hn_edge_continue(const struct hn_value *edge, const struct hn_value *behind, const struct hn_value *third,

@@ -8,7 +8,21 @@
 
 #include "tuner/report/render.h"
 
-const char *const hn_unit_names[HN_UNIT_COUNT] = {
+/* The units that can bound a launch. */
+enum hn_unit {
+    HN_UNIT_DRAM,
+    HN_UNIT_L2,
+    HN_UNIT_L1,
+    HN_UNIT_ISSUE,
+    HN_UNIT_FMA,
+    HN_UNIT_ALU,
+    HN_UNIT_FP64,
+    HN_UNIT_SPECIAL,
+    HN_UNIT_TENSOR,
+    HN_UNIT_COUNT,
+};
+
+static const char *const unit_names[HN_UNIT_COUNT] = {
     [HN_UNIT_DRAM] = "DRAM",
     [HN_UNIT_L2] = "L2",
     [HN_UNIT_L1] = "L1 and shared memory",
@@ -20,6 +34,8 @@ const char *const hn_unit_names[HN_UNIT_COUNT] = {
     [HN_UNIT_TENSOR] = "tensor cores",
 };
 
+/* From this on a unit bounds a launch; below, waiting does. */
+static const double bounding = 0.6;
 /* What costs less than this is not worth a word. */
 static const double least_share = 0.05;
 /* From here on more warps do not help where loads do. */
@@ -62,10 +78,33 @@ static double dram_bytes_of(const struct counted *counters)
            counter_of(counters, HN_COUNTER_DRAM_WRITTEN);
 }
 
+struct finding {
+    const char *kind; /* one word, for programs: "uncoalesced", "conflicts", … */
+    double
+        share; /* of the time, by estimate, that it may cost at most; findings are sorted by it */
+    char text[200];    /* what is found */
+    char counted[256]; /* by which counters */
+    const char *remedy;
+};
+
+enum { FINDINGS_MOST = 16 };
+
+struct findings {
+    double dram_gb_per_s; /* what crossed the memory's bus in that time */
+    double dram_share;    /* of what a copy gives (the roof), or where there is no roof of what the
+                             memory can do at best */
+    bool by_roof;
+    double effective_gb_per_s;  /* by the metric `bytes`; 0: there is none */
+    double busy[HN_UNIT_COUNT]; /* 0 to 1, over the whole launch */
+    enum hn_unit busiest;
+    struct finding items[FINDINGS_MOST];
+    size_t count;
+};
+
 /* A launch as its counters tell it, while findings are made of them. */
 struct view {
     const struct counted *counters;
-    struct hn_findings *findings;
+    struct findings *findings;
     double most;    /* that anything can cost: what the problem has to move takes the rest */
     double atomics; /* how busy the slice of L2 is that has most atomics */
     double idle;    /* of the time that SMs have work, what the busiest unit leaves: only of that
@@ -116,30 +155,26 @@ static double active_of(const struct counted *counters)
 }
 
 /* A finding with its text; the caller says what was counted. NULL where it costs too little. */
-static struct hn_finding *find(const struct view *view, const char *kind, double share,
-                               const char *remedy, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-
-static struct hn_finding *find(const struct view *view, const char *kind, double share,
-                               const char *remedy, const char *format, ...)
+__attribute__((format(printf, 5, 6))) static struct finding *find(const struct view *view,
+                                                                  const char *kind, double share,
+                                                                  const char *remedy,
+                                                                  const char *format, ...)
 {
-    struct hn_findings *findings = view->findings;
+    struct findings *findings = view->findings;
     share = fmin(share, view->most);
-    if (!(share >= least_share) || findings->count == HN_FINDINGS_MOST)
+    if (!(share >= least_share) || findings->count == FINDINGS_MOST)
         return NULL;
-    struct hn_finding *finding = &findings->items[findings->count++];
+    struct finding *finding = &findings->items[findings->count++];
     va_list arguments;
-    *finding = (struct hn_finding){.kind = kind, .share = share, .remedy = remedy};
+    *finding = (struct finding){.kind = kind, .share = share, .remedy = remedy};
     va_start(arguments, format);
     (void)vsnprintf(finding->text, sizeof finding->text, format, arguments);
     va_end(arguments);
     return finding;
 }
 
-static void tell(struct hn_finding *finding, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void tell(struct hn_finding *finding, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void tell(struct finding *finding, const char *format,
+                                                       ...)
 {
     va_list arguments;
     if (finding == NULL)
@@ -339,7 +374,7 @@ static void find_divergence(const struct view *view)
 
 static void find_traffic(const struct view *view)
 {
-    const struct hn_findings *findings = view->findings;
+    const struct findings *findings = view->findings;
     double ratio =
         findings->dram_gb_per_s > 0 ? findings->effective_gb_per_s / findings->dram_gb_per_s : 0;
     /* Behind what may be its cause. */
@@ -360,13 +395,12 @@ static double metric(const struct hn_record *record, const char *name)
 }
 
 static void find_rates(const struct hn_record *record, const struct hn_roofs *roofs,
-                       const struct counted *counters, double stretch, struct hn_findings *findings)
+                       const struct counted *counters, double stretch, struct findings *findings)
 {
     double time_us = record->timing.median_us > 0
                          ? record->timing.median_us
                          : counter_of(counters, HN_COUNTER_TIME) / 1e3 / stretch;
     double per_us = time_us > 0 ? 1e-3 / time_us : 0;
-    findings->time_us = time_us;
     findings->dram_gb_per_s = dram_bytes_of(counters) * per_us;
     findings->effective_gb_per_s = metric(record, "bytes") * per_us;
     findings->by_roof = roofs != NULL && roofs->copy_gb_per_s > 0 && findings->dram_gb_per_s > 0;
@@ -375,7 +409,7 @@ static void find_rates(const struct hn_record *record, const struct hn_roofs *ro
                                : counter_of(counters, HN_COUNTER_DRAM_PERCENT) / 100 * stretch;
 }
 
-static void find_units(const struct counted *counters, double stretch, struct hn_findings *findings)
+static void find_units(const struct counted *counters, double stretch, struct findings *findings)
 {
     static const enum hn_counter percents[HN_UNIT_COUNT] = {
         [HN_UNIT_DRAM] = HN_COUNTER_DRAM_PERCENT,
@@ -401,7 +435,7 @@ static void find_units(const struct counted *counters, double stretch, struct hn
 }
 
 /* By the metric `bytes`, where memory did move them, and not a cache. */
-static double most_of(const struct hn_findings *findings)
+static double most_of(const struct findings *findings)
 {
     const double moved = 0.9;
     double needed = findings->effective_gb_per_s;
@@ -413,29 +447,69 @@ static double most_of(const struct hn_findings *findings)
 
 static int compare_shares(const void *a, const void *b)
 {
-    double first = ((const struct hn_finding *)a)->share;
-    double second = ((const struct hn_finding *)b)->share;
+    double first = ((const struct finding *)a)->share;
+    double second = ((const struct finding *)b)->share;
     return (first < second) - (first > second);
 }
 
-void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roofs,
-                      double clock_mhz, struct hn_findings *findings)
+/* "DRAM, 98% of what a copy gives", or "latency, no unit is busier than 34% (L2)". */
+static void describe_bound(const struct findings *findings, char *text, size_t size)
+{
+    double share = findings->busy[findings->busiest];
+    const char *name = unit_names[findings->busiest];
+    if (share < bounding)
+        snprintf(text, size, "latency, no unit is busier than %d%% (%s)", hn_format_percent(share),
+                 name);
+    else if (findings->busiest == HN_UNIT_DRAM)
+        snprintf(text, size, "DRAM, %d%% of what %s", hn_format_percent(findings->dram_share),
+                 findings->by_roof ? "a copy gives" : "the memory can do at best");
+    else
+        snprintf(text, size, "%s, %d%% busy", name, hn_format_percent(share));
+}
+
+/* L1 is what threads and L1 exchange. */
+static json_t *to_json(const struct view *view)
+{
+    const struct findings *findings = view->findings;
+    const struct counted *counters = view->counters;
+    char bound[128];
+    json_t *busy = json_object(), *items = json_array();
+    describe_bound(findings, bound, sizeof bound);
+    for (int unit = 0; unit < HN_UNIT_COUNT; unit++)
+        json_object_set_new(busy, unit_names[unit], json_real(findings->busy[unit]));
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct finding *finding = &findings->items[i];
+        json_array_append_new(items, json_pack("{ss sf ss ss ss}", "kind", finding->kind, "share",
+                                               finding->share, "text", finding->text, "counted",
+                                               finding->counted, "remedy", finding->remedy));
+    }
+    return json_pack(
+        "{ss sf sf sf sb s{sf sf sf} sf sf sf sf sf so so}", "bound", bound, "effective_gb_per_s",
+        findings->effective_gb_per_s, "dram_gb_per_s", findings->dram_gb_per_s, "dram_share",
+        findings->dram_share, "by_roof", findings->by_roof, "levels", "DRAM",
+        dram_bytes_of(counters), "L2", HN_SECTOR_BYTES * count(view, HN_COUNTER_L2_SECTORS), "L1",
+        HN_SECTOR_BYTES * view->sectors, "read_bytes", count(view, HN_COUNTER_DRAM_READ),
+        "written_bytes", count(view, HN_COUNTER_DRAM_WRITTEN), "l2_hits",
+        ratio_of(counters, HN_COUNTER_L2_SM_HITS, HN_COUNTER_L2_SM_SECTORS), "l1_hits",
+        ratio_of(counters, HN_COUNTER_LOAD_HITS, HN_COUNTER_LOAD_SECTORS), "occupancy",
+        count(view, HN_COUNTER_OCCUPANCY_PERCENT) / 100, "busy", busy, "findings", items);
+}
+
+json_t *hn_findings(const struct hn_record *record, const struct hn_roofs *roofs, double clock_mhz)
 {
     struct counted counters;
-    struct view view = {.counters = &counters, .findings = findings};
-    *findings = (struct hn_findings){.known = false};
+    struct findings findings = {.count = 0};
+    struct view view = {.counters = &counters, .findings = &findings};
     read_counters(&record->observed, &counters);
     if (!counters.known)
-        return;
-    findings->known = true;
+        return NULL;
     double stretch = stretch_of(record, &counters, clock_mhz);
-    find_rates(record, roofs, &counters, stretch, findings);
-    find_units(&counters, stretch, findings);
-    view.most = most_of(findings);
+    find_rates(record, roofs, &counters, stretch, &findings);
+    find_units(&counters, stretch, &findings);
+    view.most = most_of(&findings);
     if (atomic_requests(&view) > 0)
         view.atomics = fmin(count(&view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100 * stretch, 1);
-    view.idle =
-        fmax(0, active_of(&counters) - fmax(findings->busy[findings->busiest], view.atomics));
+    view.idle = fmax(0, active_of(&counters) - fmax(findings.busy[findings.busiest], view.atomics));
     view.memory =
         fmin(stall(&view, HN_COUNTER_STALL_LONG_SCOREBOARD) +
                  stall(&view, HN_COUNTER_STALL_LG_THROTTLE) + stall(&view, HN_COUNTER_STALL_DRAIN),
@@ -455,51 +529,6 @@ void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roo
     find_waiting(&view);
     find_stalls(&view);
     find_traffic(&view);
-    findings->dram_bytes = dram_bytes_of(&counters);
-    findings->l2_bytes = HN_SECTOR_BYTES * count(&view, HN_COUNTER_L2_SECTORS);
-    findings->l1_bytes = HN_SECTOR_BYTES * view.sectors;
-    findings->read_bytes = count(&view, HN_COUNTER_DRAM_READ);
-    findings->written_bytes = count(&view, HN_COUNTER_DRAM_WRITTEN);
-    findings->l2_hits = ratio_of(&counters, HN_COUNTER_L2_SM_HITS, HN_COUNTER_L2_SM_SECTORS);
-    findings->l1_hits = ratio_of(&counters, HN_COUNTER_LOAD_HITS, HN_COUNTER_LOAD_SECTORS);
-    findings->occupancy = count(&view, HN_COUNTER_OCCUPANCY_PERCENT) / 100;
-    qsort(findings->items, findings->count, sizeof *findings->items, compare_shares);
-}
-
-void hn_findings_bound(const struct hn_findings *findings, char *text, size_t size)
-{
-    double share = findings->busy[findings->busiest];
-    const char *name = hn_unit_names[findings->busiest];
-    if (share < HN_UNIT_BUSY)
-        snprintf(text, size, "latency, no unit is busier than %d%% (%s)", hn_format_percent(share),
-                 name);
-    else if (findings->busiest == HN_UNIT_DRAM)
-        snprintf(text, size, "DRAM, %d%% of what %s", hn_format_percent(findings->dram_share),
-                 findings->by_roof ? "a copy gives" : "the memory can do at best");
-    else
-        snprintf(text, size, "%s, %d%% busy", name, hn_format_percent(share));
-}
-
-json_t *hn_findings_to_json(const struct hn_findings *findings)
-{
-    char bound[128];
-    if (!findings->known)
-        return NULL;
-    json_t *busy = json_object(), *items = json_array();
-    hn_findings_bound(findings, bound, sizeof bound);
-    for (int unit = 0; unit < HN_UNIT_COUNT; unit++)
-        json_object_set_new(busy, hn_unit_names[unit], json_real(findings->busy[unit]));
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct hn_finding *finding = &findings->items[i];
-        json_array_append_new(items, json_pack("{ss sf ss ss ss}", "kind", finding->kind, "share",
-                                               finding->share, "text", finding->text, "counted",
-                                               finding->counted, "remedy", finding->remedy));
-    }
-    return json_pack(
-        "{ss sf sf sf sb s{sf sf sf} sf sf sf sf sf so so}", "bound", bound, "effective_gb_per_s",
-        findings->effective_gb_per_s, "dram_gb_per_s", findings->dram_gb_per_s, "dram_share",
-        findings->dram_share, "by_roof", findings->by_roof, "levels", "DRAM", findings->dram_bytes,
-        "L2", findings->l2_bytes, "L1", findings->l1_bytes, "read_bytes", findings->read_bytes,
-        "written_bytes", findings->written_bytes, "l2_hits", findings->l2_hits, "l1_hits",
-        findings->l1_hits, "occupancy", findings->occupancy, "busy", busy, "findings", items);
+    qsort(findings.items, findings.count, sizeof *findings.items, compare_shares);
+    return to_json(&view);
 }

@@ -18,9 +18,31 @@
 #include "tuner/report/render.h"
 #include "tuner/report/roof.h"
 
-void hn_report_init(struct hn_report *report)
+/* A string whatever bytes it holds. */
+static json_t *string_to_json(const char *string)
 {
-    *report = (struct hn_report){.count = 0};
+    return string == NULL ? json_null() : hn_string_to_json(string);
+}
+
+/* Values of a point or a problem as texts, which round nothing. */
+static json_t *bindings_to_json(const struct hn_bindings *bindings)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < bindings->count; i++) {
+        struct hn_text text = {0};
+        hn_value_append(&text, &bindings->values[i]);
+        json_object_set_new(object, bindings->names[i], string_to_json(text.data));
+        hn_text_finish(&text);
+    }
+    return object;
+}
+
+static json_t *place_to_json(const struct hn_report_tuning *tuning, size_t record)
+{
+    for (size_t i = 0; record != SIZE_MAX && i < tuning->records.count; i++)
+        if (tuning->order[i] == record)
+            return json_integer((json_int_t)i);
+    return json_null();
 }
 
 static void finish_tuning(struct hn_report_tuning *tuning)
@@ -29,16 +51,10 @@ static void finish_tuning(struct hn_report_tuning *tuning)
     hn_records_free(&tuning->records);
     for (size_t i = 0; i < tuning->parameter_count; i++)
         free(tuning->parameters[i]);
-    for (size_t i = 0; i < tuning->ladder_count; i++)
-        hn_bindings_finish(&tuning->ladder[i].set);
     free(tuning->parameters);
-    free(tuning->ladder);
     free(tuning->order);
     free(tuning->source);
-    free(tuning->command);
-    free(tuning->config);
-    free(tuning->family);
-    free(tuning->merit);
+    json_decref(tuning->shown);
 }
 
 void hn_report_drop_last(struct hn_report *report)
@@ -51,7 +67,7 @@ void hn_report_finish(struct hn_report *report)
     for (size_t i = 0; i < report->count; i++)
         finish_tuning(&report->tunings[i]);
     free(report->tunings);
-    hn_report_init(report);
+    *report = (struct hn_report){.count = 0};
 }
 
 /* An empty tuning behind the others. */
@@ -59,7 +75,11 @@ static struct hn_report_tuning *append(struct hn_report *report)
 {
     report->tunings = hn_need_more(report->tunings, report->count + 1, sizeof *report->tunings);
     struct hn_report_tuning *tuning = &report->tunings[report->count++];
-    *tuning = (struct hn_report_tuning){.best = SIZE_MAX};
+    *tuning = (struct hn_report_tuning){
+        .best = SIZE_MAX,
+        .shown = hn_needed(json_pack("{sn sn sn sn sb sb so}", "command_line", "config", "merit",
+                                     "family", "simulated", 0, "stale", 0, "ladder", json_array())),
+    };
     hn_identity_init(&tuning->identity);
     return tuning;
 }
@@ -96,8 +116,6 @@ static void order_records(struct hn_report_tuning *tuning)
     qsort_r(tuning->order, count, sizeof *tuning->order, compare_made, tuning->records.items);
 }
 
-/* A string whatever bytes it holds. */
-
 static size_t find_best(const struct hn_records *records)
 {
     const struct hn_record *best = NULL;
@@ -129,10 +147,12 @@ static void name_parameters(struct hn_report_tuning *tuning)
 }
 
 /* Puts the parameters into the plan's order, where they are the same. */
-static void order_parameters(struct hn_report_tuning *tuning, const struct hn_plan *plan)
+static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *plan, const char *path)
 {
     size_t sorted = 0;
     char **names = tuning->parameters;
+    json_object_set_new(tuning->shown, "merit", string_to_json(hn_format_merit_name(plan)));
+    json_object_set_new(tuning->shown, "config", string_to_json(path));
     for (size_t i = 0; i < plan->parameter_count; i++) {
         size_t j = sorted;
         while (j < tuning->parameter_count && strcmp(names[j], plan->parameters[i]) != 0)
@@ -145,41 +165,22 @@ static void order_parameters(struct hn_report_tuning *tuning, const struct hn_pl
     }
 }
 
-static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *plan, const char *path)
-{
-    free(tuning->merit);
-    free(tuning->config);
-    tuning->merit = hn_need_copy(hn_format_merit_name(plan));
-    tuning->config = hn_need_copy(path);
-    order_parameters(tuning, plan);
-}
-
-static void add_step(struct hn_report_tuning *tuning, const struct hn_bindings *defaults,
-                     const struct hn_bindings *set, struct hn_error *err)
-{
-    struct hn_bindings point;
-    struct hn_report_step *step = &tuning->ladder[tuning->ladder_count];
-    if (hn_failed(err))
-        return;
-    if (hn_bindings_copy(&point, defaults, err) == HN_OK &&
-        hn_bindings_merge(&point, set, err) == HN_OK &&
-        hn_bindings_copy(&step->set, set, err) == HN_OK) {
-        step->record = find_record(&tuning->records, &point);
-        tuning->ladder_count++;
-    }
-    hn_bindings_finish(&point);
-}
-
 void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config,
                             struct hn_error *err)
 {
+    json_t *ladder = json_object_get(tuning->shown, "ladder");
+    bool has_ladder = json_array_size(ladder) > 0;
     take_plan(tuning, config->plan, config->path);
-    tuning->stale |= hn_config_has_changed(config, &tuning->identity, &tuning->version);
-    if (tuning->ladder != NULL)
-        return;
-    tuning->ladder = hn_need(config->ladder_count, sizeof *tuning->ladder);
-    for (size_t i = 0; i < config->ladder_count; i++)
-        add_step(tuning, &config->plan->defaults, &config->ladder[i], err);
+    if (hn_config_has_changed(config, &tuning->identity, &tuning->version))
+        json_object_set_new(tuning->shown, "stale", json_true());
+    for (size_t i = 0; i < config->ladder_count && !has_ladder; i++) {
+        struct hn_bindings point = hn_need_bindings(&config->plan->defaults, &config->ladder[i]);
+        json_array_append_new(
+            ladder, json_pack("{s:o, s:o}", "set", bindings_to_json(&config->ladder[i]), "record",
+                              place_to_json(tuning, find_record(&tuning->records, &point))));
+        hn_bindings_finish(&point);
+    }
+    (void)err;
 }
 
 /* From the plan that the cache keeps; imported results have none. The ladder stands in the config
@@ -216,7 +217,7 @@ static void describe_family(struct hn_report_tuning *tuning, struct hn_store *st
     const struct hn_identity *own = &tuning->identity;
     if (hn_failed(err) || hn_store_get_rules(store, own->kernel, &rules, err) != HN_OK)
         return;
-    for (size_t i = 0; tuning->family == NULL && i < rules.count; i++) {
+    for (size_t i = 0; i < rules.count; i++) {
         const struct hn_tuned *stored = &rules.items[i];
         struct hn_text text = {0};
         if (!hn_device_identity_equal(&stored->identity.device, &own->device) ||
@@ -228,7 +229,9 @@ static void describe_family(struct hn_report_tuning *tuning, struct hn_store *st
         hn_rule_append_values(&text, stored->rule);
         hn_text_append(&text, "; ");
         hn_rule_append_loss(&text, stored->rule);
-        tuning->family = hn_needed(hn_text_take(&text));
+        json_object_set_new(tuning->shown, "family", string_to_json(text.data));
+        hn_text_finish(&text);
+        break;
     }
     hn_tuned_list_free(&rules);
 }
@@ -236,13 +239,12 @@ static void describe_family(struct hn_report_tuning *tuning, struct hn_store *st
 void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path,
                          const struct hn_tuned *tuned, struct hn_error *err)
 {
+    char *command = NULL;
+    struct hn_text source = {0};
     if (hn_failed(err))
         return;
     struct hn_report_tuning *tuning = append(report);
     tuning->version = tuned->version;
-    tuning->simulated = tuned->simulated;
-    tuning->stale = tuned->stale;
-    struct hn_text source = {0};
     hn_text_append(&source, path);
     if (hn_origin_is_foreign(&tuned->origin)) {
         hn_text_append(&source, ", ");
@@ -252,8 +254,12 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
     if (hn_identity_copy(&tuning->identity, &tuned->identity, err) != HN_OK ||
         hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &tuning->records,
                       err) != HN_OK ||
-        hn_store_get_command(store, tuned->session_id, &tuning->command, err) != HN_OK)
+        hn_store_get_command(store, tuned->session_id, &command, err) != HN_OK)
         return;
+    json_object_update_new(tuning->shown,
+                           json_pack("{sb sb so}", "simulated", tuned->simulated, "stale",
+                                     tuned->stale, "command_line", string_to_json(command)));
+    free(command);
     describe_family(tuning, store, err);
     name_parameters(tuning);
     order_records(tuning);
@@ -267,17 +273,19 @@ void hn_report_add_recording(struct hn_report *report, const char *path, struct 
     if (hn_failed(err) || hn_recording_load(path, &recording, err) != HN_OK)
         return;
     struct hn_report_tuning *tuning = append(report);
+    bool stale = recording.from_hone && recording.version.protocol != HN_MEASURING_PROTOCOL;
     tuning->recorded = true;
     tuning->identity = recording.identity;
     tuning->version = recording.version;
     tuning->records = recording.records;
     tuning->parameters = recording.parameters;
     tuning->parameter_count = recording.parameter_count;
-    tuning->command = recording.command;
-    tuning->stale = recording.from_hone && recording.version.protocol != HN_MEASURING_PROTOCOL;
+    json_object_update_new(tuning->shown, json_pack("{sb so}", "stale", stale, "command_line",
+                                                    string_to_json(recording.command)));
     hn_records_recall_shared(recording.plan.json, &tuning->identity.problem, &tuning->records);
     hn_stored_plan_free(&recording.plan);
     free(recording.date);
+    free(recording.command);
     tuning->best = find_best(&tuning->records);
     tuning->source = hn_need_copy(path);
     order_records(tuning);
@@ -286,24 +294,6 @@ void hn_report_add_recording(struct hn_report *report, const char *path, struct 
 /* Of how many of the best the samples are kept, and how many of each; and how much room messages
  * have, so that ten thousand records stay below the size that a browser opens at once. */
 enum { SAMPLED_RECORDS = 12, SAMPLES = 200, MESSAGE_BYTES = 600, MESSAGES_BYTES = 200 * 1024 };
-
-static json_t *string_to_json(const char *string)
-{
-    return string == NULL ? json_null() : hn_string_to_json(string);
-}
-
-/* Values of a point or a problem as texts, which round nothing. */
-static json_t *bindings_to_json(const struct hn_bindings *bindings)
-{
-    json_t *object = json_object();
-    for (size_t i = 0; i < bindings->count; i++) {
-        struct hn_text text = {0};
-        hn_value_append(&text, &bindings->values[i]);
-        json_object_set_new(object, bindings->names[i], string_to_json(text.data));
-        hn_text_finish(&text);
-    }
-    return object;
-}
 
 static const struct hn_record *record_at(const struct hn_report_tuning *tuning, size_t place)
 {
@@ -439,82 +429,49 @@ static json_t *outcomes_to_json(void)
     return meanings;
 }
 
-/* The time stamp as a whole number, which is not rounded as other figures are. */
-static json_t *roofs_to_json(const struct hn_report_tuning *tuning)
+/* Of the best, how its pipeline is set against its parts, and what the GPU counted; and the roofs,
+ * whose time stamp is a whole number, which is not rounded as other figures are. */
+static void add_best(const struct hn_report_tuning *tuning, json_t *json)
 {
-    if (!tuning->has_roofs)
-        return json_null();
-    json_t *json = hn_roofs_to_json(&tuning->roofs);
-    if (json != NULL)
-        json_object_set_new(json, "measured", json_integer((json_int_t)tuning->roofs.measured));
-    return json;
-}
-
-static json_t *place_to_json(const struct hn_report_tuning *tuning, size_t record)
-{
-    for (size_t i = 0; record != SIZE_MAX && i < tuning->records.count; i++)
-        if (tuning->order[i] == record)
-            return json_integer((json_int_t)i);
-    return json_null();
-}
-
-static json_t *ladder_to_json(const struct hn_report_tuning *tuning)
-{
-    json_t *ladder = json_array();
-    for (size_t i = 0; i < tuning->ladder_count; i++) {
-        const struct hn_report_step *step = &tuning->ladder[i];
-        json_array_append_new(ladder, json_pack("{s:o, s:o}", "set", bindings_to_json(&step->set),
-                                                "record", place_to_json(tuning, step->record)));
+    json_t *roofs = tuning->has_roofs ? hn_needed(hn_roofs_to_json(&tuning->roofs)) : json_null();
+    json_t *staging = json_null(), *counted = NULL;
+    if (tuning->has_roofs)
+        json_object_set_new(roofs, "measured", json_integer((json_int_t)tuning->roofs.measured));
+    if (tuning->best != SIZE_MAX) {
+        const struct hn_record *best = &tuning->records.items[tuning->best];
+        json_t *record = hn_needed(hn_record_to_json(best));
+        counted = hn_findings(best, tuning->has_roofs ? &tuning->roofs : NULL, 0);
+        hn_staging_add_json(record);
+        if (json_object_get(record, "staging") != NULL)
+            staging = json_incref(json_object_get(record, "staging"));
+        if (best->timing.host_us > 0)
+            json_object_set_new(staging, "host_us", json_real(best->timing.host_us));
+        json_decref(record);
     }
-    return ladder;
-}
-
-/* Of the best, how its pipeline is set against its parts. */
-static json_t *staging_to_json(const struct hn_report_tuning *tuning)
-{
-    if (tuning->best == SIZE_MAX ||
-        !hn_observed_any(&tuning->records.items[tuning->best].observed, "staging"))
-        return json_null();
-    const struct hn_record *best = &tuning->records.items[tuning->best];
-    json_t *json = hn_record_to_json(best);
-    hn_staging_add_json(best, json);
-    json_t *staging = json_incref(json_object_get(json, "staging"));
-    json_decref(json);
-    if (best->timing.host_us > 0 && staging != NULL)
-        json_object_set_new(staging, "host_us", json_real(best->timing.host_us));
-    return staging;
-}
-
-/* Of the best, what the GPU counted. */
-static json_t *counted_to_json(const struct hn_report_tuning *tuning)
-{
-    struct hn_findings findings;
-    if (tuning->best == SIZE_MAX)
-        return json_null();
-    hn_findings_make(&tuning->records.items[tuning->best],
-                     tuning->has_roofs ? &tuning->roofs : NULL, 0, &findings);
-    return findings.known ? hn_findings_to_json(&findings) : json_null();
+    json_object_set_new(json, "roofs", roofs);
+    json_object_set_new(json, "staging", staging);
+    json_object_set_new(json, "counted", counted != NULL ? counted : json_null());
 }
 
 static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
 {
     json_t *json = hn_needed(hn_fields_to_json(&hn_identity_structure, &tuning->identity));
     json_object_set_new(json, "problem", bindings_to_json(&tuning->identity.problem));
+    const json_t *shown = tuning->shown;
     json_object_update_new(
-        json, hn_needed(json_pack(
-                  "{so so so so so sb sb sb sb sI}", "version",
-                  hn_fields_to_json(&hn_version_structure, &tuning->version), "source",
-                  string_to_json(tuning->source), "command_line", string_to_json(tuning->command),
-                  "config", string_to_json(tuning->config), "merit", string_to_json(tuning->merit),
-                  "simulated", tuning->simulated, "stale", tuning->stale, "kernel_tuner",
-                  tuning->version.protocol == HN_KERNEL_TUNER_PROTOCOL, "recorded",
-                  tuning->recorded, "count", (json_int_t)tuning->records.count)));
-    json_object_set_new(json, "best", place_to_json(tuning, tuning->best));
-    json_object_set_new(json, "family", string_to_json(tuning->family));
-    json_object_set_new(json, "roofs", roofs_to_json(tuning));
-    json_object_set_new(json, "staging", staging_to_json(tuning));
-    json_object_set_new(json, "counted", counted_to_json(tuning));
-    json_object_set_new(json, "ladder", ladder_to_json(tuning));
+        json,
+        hn_needed(json_pack(
+            "{so so sO sO sO sO sO sb sb sI so sO}", "version",
+            hn_fields_to_json(&hn_version_structure, &tuning->version), "source",
+            string_to_json(tuning->source), "command_line", json_object_get(shown, "command_line"),
+            "config", json_object_get(shown, "config"), "merit", json_object_get(shown, "merit"),
+            "simulated", json_object_get(shown, "simulated"), "stale",
+            json_object_get(shown, "stale"), "kernel_tuner",
+            tuning->version.protocol == HN_KERNEL_TUNER_PROTOCOL, "recorded", tuning->recorded,
+            "count", (json_int_t)tuning->records.count, "best", place_to_json(tuning, tuning->best),
+            "family", json_object_get(shown, "family"))));
+    add_best(tuning, json);
+    json_object_set(json, "ladder", json_object_get(shown, "ladder"));
     add_records(tuning, json);
     return json;
 }

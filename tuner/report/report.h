@@ -11,12 +11,6 @@
 /* What `hone report` shows: tunings with all their records, from a cache or from recordings, as one HTML file that
  * needs nothing else. docs/cli.md describes the page. */
 
-/* A step of the config's ladder. */
-struct hn_report_step {
-    struct hn_bindings set; /* as written */
-    size_t record;          /* what was measured at it; SIZE_MAX: nothing */
-};
-
 struct hn_report_tuning {
     struct hn_identity identity;
     struct hn_version version;
@@ -24,28 +18,21 @@ struct hn_report_tuning {
     size_t *order;     /* the records in the order in which they were made */
     char **parameters; /* in declared order, as far as that is known */
     size_t parameter_count;
-    size_t best; /* of the records; SIZE_MAX: none is valid */
-    bool simulated;
-    bool stale;
-    bool recorded; /* the source is a recording, not a cache */
-    char *source;  /* the file that it comes from */
-    char *command; /* that measured it, or NULL */
-    char *config;  /* path for command lines, or NULL */
-    char *family;  /* what the rule of its family is for and what it loses, or NULL */
-    char *merit;   /* the metric that is the figure of merit, or NULL */
-    struct hn_report_step *ladder;
-    size_t ladder_count;
+    size_t best;    /* of the records; SIZE_MAX: none is valid */
+    bool recorded;  /* the source is a recording, not a cache */
+    char *source;   /* the file that it comes from */
+    json_t *shown;  /* what else the page says of it, as far as it is known */
     bool has_roofs;
     struct hn_roofs roofs;
 };
 
+/* All zero before. */
 struct hn_report {
     struct hn_report_tuning *tunings;
     size_t count;
     const char *cache; /* for command lines; borrowed; NULL: the default */
 };
 
-void hn_report_init(struct hn_report *report);
 void hn_report_finish(struct hn_report *report);
 
 /* A tuning of the cache with what its plan says, or of a recording, behind the others. These are sticky (base/error.h). */

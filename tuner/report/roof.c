@@ -106,78 +106,47 @@ bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *d
     return true;
 }
 
-static void take_larger(struct hn_roof *roof, const char *name, double share)
-{
-    if (share > roof->share)
-        *roof = (struct hn_roof){name, share};
-}
-
 void hn_roof_nearest(const struct hn_roof_shares *shares, struct hn_roof *roof)
 {
-    *roof = (struct hn_roof){NULL, 0.0};
-    take_larger(roof, "launch", shares->launch_share);
-    take_larger(roof, shares->cached ? "L2" : "copy", shares->bytes_share);
-    take_larger(roof, shares->flops_name, shares->flops_share);
+    const struct hn_roof roofs[] = {
+        {"launch", shares->launch_share, shares->beyond},
+        {shares->cached ? "L2" : "copy", shares->bytes_share, shares->beyond},
+        {shares->flops_name, shares->flops_share, shares->beyond}};
+    *roof = (struct hn_roof){.name = NULL};
+    for (size_t i = 0; i < sizeof roofs / sizeof *roofs; i++)
+        if (roofs[i].share > roof->share)
+            *roof = roofs[i];
 }
 
 bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend,
                 const struct hn_record *record, struct hn_roof *roof)
 {
     struct hn_roof_shares shares;
-    *roof = (struct hn_roof){NULL, 0.0};
+    *roof = (struct hn_roof){.name = NULL};
     if (!hn_roof_shares_find(roofs, &backend->device, backend->task->regime, record, &shares))
         return false;
     hn_roof_nearest(&shares, roof);
     return roof->share > 0.0;
 }
 
-const char *hn_roof_beyond(const struct hn_roofs *roofs, const struct hn_backend *backend,
-                           const struct hn_record *record)
+void hn_staging_add_json(json_t *record)
 {
-    struct hn_roof_shares shares;
-    return hn_roof_shares_find(roofs, &backend->device, backend->task->regime, record, &shares)
-               ? shares.beyond
-               : NULL;
-}
-
-static double limit_us(const struct hn_staging *staging, double transfers_us)
-{
-    if (staging->copy_engines <= 0)
-        return staging->kernels_us + transfers_us;
-    if (staging->copy_engines == 1)
-        return fmax(staging->kernels_us, transfers_us);
-    return fmax(staging->kernels_us, fmax(staging->upload_us, staging->download_us));
-}
-
-struct hn_staging hn_staging_of(const struct hn_bindings *observed)
-{
-    struct hn_staging staging = {
-        .chunks = hn_observed(observed, "staging.chunks"),
-        .streams = hn_observed(observed, "staging.streams"),
-        .register_ms = hn_observed(observed, "staging.register_ms"),
-        .copy_engines = hn_observed(observed, "staging.copy_engines"),
-        .kernels_us = hn_observed(observed, "staging.kernels_us"),
-        .upload_us = hn_observed(observed, "staging.upload_us"),
-        .download_us = hn_observed(observed, "staging.download_us"),
-        .sequential_us = hn_observed(observed, "staging.sequential_us"),
-    };
-    double transfers_us = staging.upload_us + staging.download_us;
-    staging.measured = staging.chunks > 0 && staging.sequential_us > 0;
-    staging.overlapping = staging.streams > 1 ? staging.chunks : 1;
-    staging.compute_bound_us = staging.kernels_us + transfers_us / staging.overlapping;
-    staging.transfer_bound_us = transfers_us + staging.kernels_us / staging.overlapping;
-    staging.limit_us = limit_us(&staging, transfers_us);
-    return staging;
-}
-
-void hn_staging_add_json(const struct hn_record *record, json_t *json)
-{
-    const struct hn_staging staging = hn_staging_of(&record->observed);
-    json_t *object = json_object_get(json, "staging");
-    if (object == NULL || !staging.measured)
+    static const char *const keys[] = {"chunks",    "streams",     "copy_engines", "kernels_us",
+                                       "upload_us", "download_us", "sequential_us"};
+    enum { CHUNKS, STREAMS, ENGINES, KERNELS, UPLOAD, DOWNLOAD, SEQUENTIAL, COUNT };
+    json_t *staging = json_object_get(record, "staging");
+    double of[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        of[i] = json_number_value(json_object_get(staging, keys[i]));
+    if (!(of[CHUNKS] > 0 && of[SEQUENTIAL] > 0))
         return;
-    json_object_update_new(object, json_pack("{sf sf sf sf}", "overlapping", staging.overlapping,
-                                             "compute_bound_us", staging.compute_bound_us,
-                                             "transfer_bound_us", staging.transfer_bound_us,
-                                             "limit_us", staging.limit_us));
+    double transfers_us = of[UPLOAD] + of[DOWNLOAD];
+    double overlapping = of[STREAMS] > 1 ? of[CHUNKS] : 1;
+    double limit_us = of[ENGINES] <= 0   ? of[KERNELS] + transfers_us
+                      : of[ENGINES] == 1 ? fmax(of[KERNELS], transfers_us)
+                                         : fmax(of[KERNELS], fmax(of[UPLOAD], of[DOWNLOAD]));
+    json_object_update_new(
+        staging, json_pack("{sf sf sf sf}", "overlapping", overlapping, "compute_bound_us",
+                           of[KERNELS] + transfers_us / overlapping, "transfer_bound_us",
+                           transfers_us + of[KERNELS] / overlapping, "limit_us", limit_us));
 }

@@ -13,6 +13,7 @@
 struct hn_roof {
     const char *name; /* what bounds it: copy, L2, FP32, launch, or the type of the tensor cores' numbers: BF16 */
     double share;     /* of the bound that was reached */
+    const char *beyond; /* as in hn_roof_shares */
 };
 
 /* The time that each roof alone would take over the time it took; 0: not known. */
@@ -38,8 +39,6 @@ enum hn_tensor_pipe hn_roof_pipe(const struct hn_plan *plan);
 /* False when the record has no time or no such metric, or no roofs are given (NULL): then only bytes and flops are set. */
 bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *device, enum hn_regime regime,
                          const struct hn_record *record, struct hn_roof_shares *shares);
-/* The metric that can not be true of a record of the backend; NULL as above. */
-const char *hn_roof_beyond(const struct hn_roofs *roofs, const struct hn_backend *backend, const struct hn_record *record);
 /* The nearest of them; name NULL: none is known. */
 void hn_roof_nearest(const struct hn_roof_shares *shares, struct hn_roof *roof);
 /* The same for a record of the backend. False as above. */
@@ -52,34 +51,15 @@ bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend, 
     "copy {" at "copy_gb_per_s:.0f} GB/s, L2 {" at "l2_gb_per_s:.0f} GB/s, FP32 {" at "fp32_gflops/1e3:.3g} TFLOP/s, " \
     "launch {" at "launch_us:.3g} us, measured {" at "measured:date} with driver {" at "driver}"
 
-/* A record's "staging": how a pipeline was cut (chunks, streams, register_ms: what registering its host memory took, once),
- * and what its parts take on their own in one chunk and one stream, which is only measured of the best.
+/* Adds to a record's JSON, under staging, estimates of a pipeline and its limit, where its parts were measured on their own in one
+ * chunk and one stream, which is only done of the best. Staging says how it was cut (chunks, streams; register_ms: what registering
+ * its host memory took, once) and what kernels, upload and download take.
  *
- * With tE the kernels' time, tT that of the transfers both ways, and n chunks that overlap, the CUDA C++ Best Practices
- * Guide ("Asynchronous and Overlapping Transfers with Computation") estimates tE + tT/n where the kernels take longer, and
- * tT + tE/n where the transfers do. */
-struct hn_staging {
-    double chunks; /* 0: no pipeline */
-    double streams;
-    double register_ms;
-    double copy_engines; /* of the device */
-    double kernels_us;
-    double upload_us;
-    double download_us;
-    double sequential_us; /* all of it; 0: the parts were not measured */
-    bool measured;
-    double overlapping; /* chunks that can overlap: 1 in one stream */
-    double compute_bound_us;
-    double transfer_bound_us;
-    /* No schedule is faster: the longest of upload, download and kernels, each going on without a break. With one copy
-     * engine both ways share it; without any nothing overlaps. */
-    double limit_us;
-};
-struct hn_staging hn_staging_of(const struct hn_bindings *observed);
-
-/* Adds to a record's JSON, under staging, the estimates and the limit, where its parts were measured. */
-void hn_staging_add_json(const struct hn_record *record, json_t *json);
-
+ * With tE the kernels' time, tT that of the transfers both ways, and n chunks that overlap (1 in one stream), the CUDA C++ Best
+ * Practices Guide ("Asynchronous and Overlapping Transfers with Computation") estimates tE + tT/n where the kernels take longer, and
+ * tT + tE/n where the transfers do. No schedule is faster than the limit: the longest of upload, download and kernels, each going on
+ * without a break. With one copy engine both ways share it; without any nothing overlaps. */
+void hn_staging_add_json(json_t *record);
 /* Views of such a record: what a plan with a pipeline took by the host's clock, and set against its parts; nothing of other plans. */
 #define HN_STAGING_VIEWS(record, indent)                                                                             \
     {.at = record,                                                                                                   \

@@ -139,20 +139,16 @@ static const char *reservation_of(const struct hn_plan *plan, const struct hn_re
 static json_t *record_to_json(const struct summary *summary, const struct hn_record *record)
 {
     struct hn_roof roof;
-    struct hn_findings findings;
     json_t *json = hn_needed(hn_record_to_json(record));
     double merit = hn_format_merit_value(summary->plan, record);
     if (isfinite(merit))
         json_object_set_new(json, "merit", json_real(merit));
-    hn_staging_add_json(record, json);
-    hn_findings_make(record, summary->roofs, 0, &findings);
-    if (findings.known)
-        json_object_set_new(json, "counted", hn_findings_to_json(&findings));
+    hn_staging_add_json(json);
+    json_object_set_new(json, "counted", hn_findings(record, summary->roofs, 0));
     if (summary->roofs != NULL && hn_roof_of(summary->roofs, summary->backend, record, &roof))
         json_object_set_new(json, "roof",
                             json_pack("{ss sf ss*}", "name", roof.name, "share", roof.share,
-                                      "beyond",
-                                      hn_roof_beyond(summary->roofs, summary->backend, record)));
+                                      "beyond", roof.beyond));
     return json;
 }
 
@@ -246,13 +242,11 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_ed
  * widened. Reads no more than the records beside the best. */
 static json_t *edges_to_json(const struct summary *summary)
 {
-    struct hn_edges edges = {0};
-    if (summary->state->best != NULL)
-        hn_edges_find(summary->backend->task, &summary->backend->device, summary->state->best,
-                      look_up, (void *)(uintptr_t)summary->session, NULL, &edges);
-    json_t *json = hn_edges_to_json(&edges);
-    hn_edges_finish(&edges);
-    return json;
+    return summary->state->best == NULL
+               ? json_array()
+               : hn_edges_find(summary->backend->task, &summary->backend->device,
+                               summary->state->best, look_up, (void *)(uintptr_t)summary->session,
+                               NULL);
 }
 
 /* A wait for the compiler that is shorter, or a smaller part of the time, is not worth a line; of a

@@ -104,7 +104,7 @@ static const char no_colour[] = "\033[0m";
 
 struct column {
     char *heading;
-    bool right, breaks, lifts, hides;
+    char marks[8];
 };
 
 struct hn_table {
@@ -133,37 +133,29 @@ void hn_table_destroy(struct hn_table *table)
     free(table);
 }
 
-/* The marks in front of a heading; returns what is behind them. */
-static const char *take_marks(struct column *column, const char *heading)
+static bool has_mark(const struct column *column, char mark)
 {
-    for (; *heading == '>' || *heading == '~' || *heading == '=' || *heading == '?'; heading++) {
-        column->right = column->right || *heading == '>';
-        column->breaks = column->breaks || *heading == '~';
-        column->lifts = column->lifts || *heading == '=';
-        column->hides = column->hides || *heading == '?';
-    }
-    return heading;
+    return strchr(column->marks, mark) != NULL;
 }
 
 void hn_table_column(struct hn_table *table, const char *marks, const char *heading)
 {
-    struct column column = {0};
-    (void)take_marks(&column, marks);
-    column.heading = hn_need_copy(take_marks(&column, heading));
+    size_t own = strspn(heading, ">~=?");
+    struct column column = {.heading = hn_need_copy(heading + own)};
+    snprintf(column.marks, sizeof column.marks, "%s%.*s", marks, (int)own, heading);
     table->columns = hn_need_more(table->columns, table->column_count + 1, sizeof *table->columns);
     table->columns[table->column_count++] = column;
 }
 
 void hn_table_cell(struct hn_table *table, const char *format, ...)
 {
-    char *cell = NULL;
+    struct hn_text cell = {0};
     va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&cell, format, arguments) < 0)
-        cell = hn_needed(NULL);
+    hn_text_vprintf(&cell, format, arguments);
     va_end(arguments);
     table->cells = hn_need_room(table->cells, &table->capacity, table->count, sizeof *table->cells);
-    table->cells[table->count++] = cell;
+    table->cells[table->count++] = hn_needed(hn_text_take(&cell));
 }
 
 void hn_table_highlight(struct hn_table *table, size_t tied)
@@ -207,7 +199,7 @@ static bool is_shared(const struct layout *layout, size_t column)
     if (layout->rows == 0)
         return false;
     const char *first = cell_at(layout, 0, column);
-    if (!own->lifts && !(own->hides && first[0] == '\0'))
+    if (!has_mark(own, '=') && !(has_mark(own, '?') && first[0] == '\0'))
         return false;
     for (size_t row = 1; row < layout->rows; row++)
         if (strcmp(cell_at(layout, row, column), first) != 0)
@@ -218,13 +210,13 @@ static bool is_shared(const struct layout *layout, size_t column)
 /* Whether a column of values is one of numbers. */
 static bool is_numeric(const struct layout *layout, size_t column)
 {
-    for (size_t row = 0; row < layout->rows; row++) {
+    bool numeric = true;
+    for (size_t row = 0; row < layout->rows && numeric; row++) {
         const char *cell = cell_at(layout, row, column);
         cell += *cell == '-';
-        if (*cell != '\0' && *cell != '.' && (*cell < '0' || *cell > '9'))
-            return false;
+        numeric = *cell == '\0' || *cell == '.' || hn_is_digit(*cell);
     }
-    return true;
+    return numeric;
 }
 
 /* The widest line of a cell, where lines are broken at `width`. */
@@ -267,7 +259,8 @@ static void shrink_columns(const struct layout *layout)
         size_t widest = SIZE_MAX;
         for (size_t i = 0; i < layout->shown_count; i++) {
             size_t column = layout->shown[i];
-            if (layout->table->columns[column].breaks && layout->widths[column] > NARROWEST &&
+            if (has_mark(&layout->table->columns[column], '~') &&
+                layout->widths[column] > NARROWEST &&
                 (widest == SIZE_MAX || layout->widths[column] > layout->widths[widest]))
                 widest = column;
         }
@@ -399,7 +392,8 @@ static void choose_columns(struct layout *layout)
             continue;
         layout->shown[layout->shown_count++] = column;
         layout->widths[column] = column_width(layout, column, SIZE_MAX);
-        layout->right[column] = c->right || (c->lifts && is_numeric(layout, column));
+        layout->right[column] =
+            has_mark(c, '>') || (has_mark(c, '=') && is_numeric(layout, column));
     }
 }
 
