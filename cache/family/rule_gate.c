@@ -232,7 +232,7 @@ static void finish_name(void *member)
 
 static const struct hn_field_own name_value = {read_name, build_name, finish_name};
 static const struct hn_field name_fields[] = {
-    {.key = "", .needed = true, .kind = HN_FIELD_OWN, .of = &name_value}};
+    {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &name_value}};
 static const struct hn_structure name_list = {sizeof(struct hn_value), name_fields, 1, NULL, NULL};
 
 static bool is_number(const void *value)
@@ -241,20 +241,12 @@ static bool is_number(const void *value)
 }
 
 static const struct hn_field value_fields[] = {
-    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_rule_value, name)},
+    {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_rule_value, name)},
     {.key = "words",
      .most = HN_RULE_WORDS_MOST,
      HN_LIST(hn_rule_value, words, word_count, name_list)},
-    {.key = "low",
-     .needed = true,
-     .when = is_number,
-     .kind = HN_FIELD_REAL,
-     HN_AT(hn_rule_value, low)},
-    {.key = "high",
-     .needed = true,
-     .when = is_number,
-     .kind = HN_FIELD_REAL,
-     HN_AT(hn_rule_value, high)},
+    {HN_NEEDED("low"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, low)},
+    {HN_NEEDED("high"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, high)},
 };
 static const struct hn_structure value_structure = HN_STRUCTURE(hn_rule_value, value_fields, NULL);
 
@@ -284,7 +276,7 @@ static void finish_feature(void *member)
 
 static const struct hn_field_own feature_text = {read_feature, build_feature, finish_feature};
 static const struct hn_field feature_fields[] = {
-    {.key = "", .needed = true, .kind = HN_FIELD_OWN, .of = &feature_text}};
+    {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &feature_text}};
 static const struct hn_structure feature_list = {sizeof(struct hn_rule_feature), feature_fields, 1,
                                                  NULL, NULL};
 
@@ -333,13 +325,10 @@ static bool is_inner(const void *node)
 }
 
 #define OF_NODE(member, condition)                                                                 \
-    .key = #member, .needed = true, .when = (condition), HN_AT(hn_rule_node, member)
+    HN_NEEDED(#member), .when = (condition), HN_AT(hn_rule_node, member)
 
 static const struct hn_field node_fields[] = {
-    {.key = "feature",
-     .needed = true,
-     .told = is_inner,
-     HN_OWN(hn_rule_node, feature, feature_of_node)},
+    {HN_NEEDED("feature"), .told = is_inner, HN_OWN(hn_rule_node, feature, feature_of_node)},
     {.kind = HN_FIELD_OWN, .of = &threshold, OF_NODE(threshold, is_inner)},
     {.kind = HN_FIELD_COUNT, OF_NODE(left, is_inner)},
     {.kind = HN_FIELD_COUNT, OF_NODE(right, is_inner)},
@@ -349,16 +338,16 @@ static const struct hn_field node_fields[] = {
 static const struct hn_structure node_structure = HN_STRUCTURE(hn_rule_node, node_fields, NULL);
 
 static const struct hn_field point_fields[] = {
-    {.key = "", .needed = true, .kind = HN_FIELD_OWN, .of = &hn_bindings_field}};
+    {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &hn_bindings_field}};
 static const struct hn_structure point_list = {sizeof(struct hn_bindings), point_fields, 1, NULL,
                                                NULL};
-static const struct hn_field place_fields[] = {{.key = "", .needed = true, .kind = HN_FIELD_COUNT}};
+static const struct hn_field place_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_COUNT}};
 static const struct hn_structure place_list = {sizeof(int), place_fields, 1, NULL, NULL};
 
 static const struct hn_field loss_fields[] = {
-    {.key = "mean", .needed = true, .kind = HN_FIELD_REAL, HN_AT(hn_rule_loss, mean)},
-    {.key = "worst", .needed = true, .kind = HN_FIELD_REAL, HN_AT(hn_rule_loss, worst)},
-    {.key = "sizes", .needed = true, .kind = HN_FIELD_INDEX, HN_AT(hn_rule_loss, sizes)},
+    {HN_NEEDED("mean"), .kind = HN_FIELD_REAL, HN_AT(hn_rule_loss, mean)},
+    {HN_NEEDED("worst"), .kind = HN_FIELD_REAL, HN_AT(hn_rule_loss, worst)},
+    {HN_NEEDED("sizes"), .kind = HN_FIELD_INDEX, HN_AT(hn_rule_loss, sizes)},
 };
 static const struct hn_structure loss_structure = HN_STRUCTURE(hn_rule_loss, loss_fields, NULL);
 
@@ -370,29 +359,19 @@ static void check_rule(struct hn_json_reader *reader, void *owner)
 }
 
 static const struct hn_field rule_fields[] = {
-    {.key = "goal", .needed = true, HN_NAMED_FLAG(hn_rule, worst, goals)},
-    {.key = "values",
-     .needed = true,
-     .most = HN_RULE_VALUES_MOST,
+    {HN_NEEDED("goal"), HN_NAMED_FLAG(hn_rule, worst, goals)},
+    {HN_NEEDED("values"), .most = HN_RULE_VALUES_MOST,
      HN_LIST(hn_rule, values, value_count, value_structure)},
-    {.key = "features",
-     .needed = true,
-     .most = HN_RULE_FEATURES_MOST,
+    {HN_NEEDED("features"), .most = HN_RULE_FEATURES_MOST,
      HN_LIST(hn_rule, features, feature_count, feature_list)},
-    {.key = "nodes",
-     .needed = true,
-     .most = HN_RULE_NODES_MOST,
+    {HN_NEEDED("nodes"), .most = HN_RULE_NODES_MOST,
      HN_LIST(hn_rule, nodes, node_count, node_structure)},
-    {.key = "configurations",
-     .needed = true,
-     .most = HN_RULE_CONFIGURATIONS_MOST,
+    {HN_NEEDED("configurations"), .most = HN_RULE_CONFIGURATIONS_MOST,
      HN_LIST(hn_rule, configurations, configuration_count, point_list)},
-    {.key = "fallback",
-     .needed = true,
-     .most = HN_RULE_CONFIGURATIONS_MOST,
+    {HN_NEEDED("fallback"), .most = HN_RULE_CONFIGURATIONS_MOST,
      HN_LIST(hn_rule, fallback, fallback_count, place_list)},
-    {.key = "predicted", .needed = true, HN_STRUCT(hn_rule, predicted, loss_structure)},
-    {.key = "measured", .needed = true, HN_STRUCT(hn_rule, measured, loss_structure)},
+    {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, loss_structure)},
+    {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, loss_structure)},
 };
 const struct hn_structure hn_rule_structure = HN_STRUCTURE(hn_rule, rule_fields, check_rule);
 

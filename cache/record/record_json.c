@@ -234,10 +234,10 @@ enum { NUMBER_MOST = 1000000 };
 
 /* Of versions and devices, which have all of their parts. */
 #define CHARS(type, member)                                                                        \
-    .key = #member, .needed = true, .kind = HN_FIELD_CHARS,                                        \
-    .most = sizeof((struct type *)NULL)->member - 1, HN_AT(type, member)
+    HN_NEEDED(#member), .kind = HN_FIELD_CHARS, .most = sizeof((struct type *)NULL)->member - 1,   \
+                        HN_AT(type, member)
 #define NUMBER(type, member)                                                                       \
-    .key = #member, .needed = true, .kind = HN_FIELD_COUNT, .most = NUMBER_MOST, HN_AT(type, member)
+    HN_NEEDED(#member), .kind = HN_FIELD_COUNT, .most = NUMBER_MOST, HN_AT(type, member)
 
 static void check_resources(struct hn_json_reader *reader, void *owner)
 {
@@ -260,7 +260,7 @@ const struct hn_structure hn_resources_structure =
     HN_STRUCTURE(hn_resources, resources_fields, check_resources);
 
 static const struct hn_field verdict_fields[] = {
-    {.key = "kind", .needed = true, HN_CHOICE(hn_verdict, kind, hn_verification_names)},
+    {HN_NEEDED("kind"), HN_CHOICE(hn_verdict, kind, hn_verification_names)},
     {ALWAYS(hn_verdict, max_error, HN_FIELD_REAL)},
     {ALWAYS(hn_verdict, tolerance, HN_FIELD_REAL)},
     {ALWAYS(hn_verdict, max_reference, HN_FIELD_REAL)},
@@ -271,7 +271,7 @@ static const struct hn_field verdict_fields[] = {
 };
 static const struct hn_structure verdict_structure = HN_STRUCTURE(hn_verdict, verdict_fields, NULL);
 
-static const struct hn_field sample_fields[] = {{.key = "", .needed = true, .kind = HN_FIELD_REAL}};
+static const struct hn_field sample_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_REAL}};
 static const struct hn_structure sample_list = {sizeof(double), sample_fields, 1, NULL, NULL};
 
 static const struct hn_field timing_fields[] = {
@@ -323,8 +323,8 @@ static void check_record(struct hn_json_reader *reader, void *owner)
 }
 
 static const struct hn_field record_fields[] = {
-    {.key = "point", .needed = true, HN_OWN(hn_record, point, hn_bindings_field)},
-    {.key = "outcome", .needed = true, HN_CHOICE(hn_record, outcome, hn_outcome_names)},
+    {HN_NEEDED("point"), HN_OWN(hn_record, point, hn_bindings_field)},
+    {HN_NEEDED("outcome"), HN_CHOICE(hn_record, outcome, hn_outcome_names)},
     {ALWAYS(hn_record, code_hash, HN_FIELD_HASH)},
     {.key = "verdict", .always = true, HN_STRUCT(hn_record, verdict, verdict_structure)},
     {.key = "costs", .always = true, HN_STRUCT(hn_record, costs, costs_structure)},
@@ -361,15 +361,14 @@ static const struct hn_field device_fields[] = {
 const struct hn_structure hn_device_identity_structure =
     HN_STRUCTURE(hn_device_identity, device_fields, NULL);
 
-#define TEXT(type, member)                                                                         \
-    .key = #member, .needed = true, .kind = HN_FIELD_STRING, HN_AT(type, member)
+#define TEXT(type, member) HN_NEEDED(#member), .kind = HN_FIELD_STRING, HN_AT(type, member)
 static const struct hn_field identity_fields[] = {
     {TEXT(hn_identity, kernel)},
     {TEXT(hn_identity, signature)},
-    {.key = "problem", .needed = true, HN_OWN(hn_identity, problem, hn_bindings_field)},
+    {HN_NEEDED("problem"), HN_OWN(hn_identity, problem, hn_bindings_field)},
     {TEXT(hn_identity, regime)},
     {TEXT(hn_identity, objective)},
-    {.key = "device", .needed = true, HN_STRUCT(hn_identity, device, hn_device_identity_structure)},
+    {HN_NEEDED("device"), HN_STRUCT(hn_identity, device, hn_device_identity_structure)},
 };
 const struct hn_structure hn_identity_structure = HN_STRUCTURE(hn_identity, identity_fields, NULL);
 

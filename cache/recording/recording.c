@@ -58,18 +58,17 @@ static void check_head(struct hn_json_reader *reader, void *owner)
                 "it has a rule of a family and a problem, expected one of them");
 }
 
-#define NEEDED(name) .key = name, .needed = true
 #define STRING(member) .kind = HN_FIELD_STRING, HN_AT(hn_recording, member)
 
 /* The "hone" object at the top. */
 static const struct hn_field head_fields[] = {
-    {NEEDED("format"), .kind = HN_FIELD_OWN, .of = &format},
-    {NEEDED("signature"), STRING(identity.signature)},
-    {NEEDED("problem"), HN_OWN(hn_recording, identity.problem, hn_bindings_field)},
-    {NEEDED("regime"), STRING(identity.regime)},
-    {NEEDED("objective"), STRING(identity.objective)},
-    {NEEDED("device"), HN_STRUCT(hn_recording, identity.device, hn_device_identity_structure)},
-    {NEEDED("version"), HN_STRUCT(hn_recording, version, hn_version_structure)},
+    {HN_NEEDED("format"), .kind = HN_FIELD_OWN, .of = &format},
+    {HN_NEEDED("signature"), STRING(identity.signature)},
+    {HN_NEEDED("problem"), HN_OWN(hn_recording, identity.problem, hn_bindings_field)},
+    {HN_NEEDED("regime"), STRING(identity.regime)},
+    {HN_NEEDED("objective"), STRING(identity.objective)},
+    {HN_NEEDED("device"), HN_STRUCT(hn_recording, identity.device, hn_device_identity_structure)},
+    {HN_NEEDED("version"), HN_STRUCT(hn_recording, version, hn_version_structure)},
     {.key = "source", HN_STRUCT(hn_recording, plan, hn_stored_plan_structure), .told = has_plan},
     {.key = "rule", .kind = HN_FIELD_POINTER, .of = &hn_rule_structure, HN_AT(hn_recording, rule)},
     {.key = "learnt", .kind = HN_FIELD_REAL, HN_AT(hn_recording, learnt), .told = has_rule},
@@ -79,13 +78,13 @@ static const struct hn_field head_fields[] = {
 static const struct hn_structure head_structure =
     HN_STRUCTURE(hn_recording, head_fields, check_head);
 
-static const struct hn_field parameter_fields[] = {{NEEDED(""), .kind = HN_FIELD_WORD}};
+static const struct hn_field parameter_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_WORD}};
 static const struct hn_structure parameter_list = {sizeof(char *), parameter_fields, 1, NULL, NULL};
 
 /* What is around it, as Kernel Tuner has it too. */
 static const struct hn_field root_fields[] = {
-    {NEEDED("kernel_name"), STRING(identity.kernel)},
-    {NEEDED("tune_params_keys"),
+    {HN_NEEDED("kernel_name"), STRING(identity.kernel)},
+    {HN_NEEDED("tune_params_keys"),
      HN_LIST(hn_recording, parameters, parameter_count, parameter_list)},
     {.key = "hone", .kind = HN_FIELD_STRUCT, .of = &head_structure},
 };

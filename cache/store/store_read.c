@@ -59,8 +59,7 @@ static void check_file(struct hn_json_reader *reader, void *owner)
     hn_gate_line("the name of a template", file->name, HN_NAME_MOST, reader->err);
 }
 
-#define STRING(type, member)                                                                       \
-    .key = #member, .needed = true, .kind = HN_FIELD_STRING, HN_AT(type, member)
+#define STRING(type, member) HN_NEEDED(#member), .kind = HN_FIELD_STRING, HN_AT(type, member)
 
 static const struct hn_field file_fields[] = {
     {STRING(hn_stored_file, name)},
@@ -71,8 +70,8 @@ static const struct hn_structure file_structure =
 
 static const struct hn_field_own plan_text = {read_plan, build_plan, finish_plan};
 static const struct hn_field plan_fields[] = {
-    {.key = "plan", .needed = true, HN_OWN(hn_stored_plan, json, plan_text)},
-    {.key = "files", .needed = true, HN_LIST(hn_stored_plan, files, file_count, file_structure)},
+    {HN_NEEDED("plan"), HN_OWN(hn_stored_plan, json, plan_text)},
+    {HN_NEEDED("files"), HN_LIST(hn_stored_plan, files, file_count, file_structure)},
 };
 const struct hn_structure hn_stored_plan_structure =
     HN_STRUCTURE(hn_stored_plan, plan_fields, NULL);
@@ -130,7 +129,7 @@ static void gate_head(const struct hn_store_head *head, struct hn_error *err)
     hn_gate_line("the origin of a session", head->origin, HN_NAME_MOST, err);
 }
 
-#define COPY(name, member) .key = (name), .needed = true, HN_AT(hn_store_head, member)
+#define COPY(name, member) HN_NEEDED(name), HN_AT(hn_store_head, member)
 #define CHARS(name, member)                                                                        \
     COPY(name, member), .kind = HN_FIELD_CHARS,                                                    \
                         .most = sizeof((struct hn_store_head *)NULL)->member - 1

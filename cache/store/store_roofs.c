@@ -18,8 +18,7 @@ const char *const hn_tensor_pipe_names[HN_PIPE_COUNT] = {
 #undef X
 };
 
-#define NUMBER(type, member)                                                                       \
-    .key = #member, .needed = true, .kind = HN_FIELD_AMOUNT, HN_AT(type, member)
+#define NUMBER(type, member) HN_NEEDED(#member), .kind = HN_FIELD_AMOUNT, HN_AT(type, member)
 
 static const struct hn_field pipe_fields[] = {
     {NUMBER(hn_tensor_roof, gflops)},
@@ -57,11 +56,8 @@ static const struct hn_field roofs_fields[] = {
     {NUMBER(hn_roofs, fp32_gflops)},
     {NUMBER(hn_roofs, launch_us)},
     {NUMBER(hn_roofs, measured)},
-    {.key = "driver",
-     .needed = true,
-     .kind = HN_FIELD_CHARS,
-     .most = sizeof((struct hn_roofs *)NULL)->driver - 1,
-     HN_AT(hn_roofs, driver)},
+    {HN_NEEDED("driver"), .kind = HN_FIELD_CHARS,
+     .most = sizeof((struct hn_roofs *)NULL)->driver - 1, HN_AT(hn_roofs, driver)},
     {.key = "tensor", HN_STRUCT(hn_roofs, tensor, tensor_structure)},
 };
 static const struct hn_structure roofs_structure =
