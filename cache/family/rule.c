@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/expression/expression_terms.h"
+#include "base/memory.h"
+#include "cache/record/record_json.h"
 
 bool hn_rule_value_is_whole(const struct hn_rule_value *value)
 {
@@ -239,4 +241,401 @@ void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule)
                    "mean, %.1f%% at worst",
                    is_measured ? "at" : "predicted for", loss->sizes, 100 * loss->mean,
                    100 * loss->worst);
+}
+
+/* What a rule is checked for, whoever made it, and its JSON. */
+
+/* Beyond this a double does not tell integers apart. */
+static const double WHOLE_MOST = 0x1p53;
+
+/* Corners of a feature of more values than this: only the all-low and the all-high ones. */
+enum { CORNER_VALUES_MOST = 10 };
+
+static void check_value(const struct hn_rule *rule, size_t place, struct hn_error *err)
+{
+    const struct hn_rule_value *value = &rule->values[place];
+    bool are_words = true;
+    for (size_t i = 0; i < value->word_count && i < HN_RULE_WORDS_MOST; i++)
+        are_words =
+            are_words && value->words[i].type == HN_WORD && hn_text_is_word(value->words[i].word);
+    if (value->name == NULL || !hn_text_is_word(value->name))
+        hn_fail(err, HN_ECONFIG, "rule: value %zu has no name that is a word", place);
+    else if (place > 0 && strcmp(rule->values[place - 1].name, value->name) >= 0)
+        hn_fail(err, HN_ECONFIG, "rule: value '%s' stands behind '%s', expected them by name",
+                value->name, rule->values[place - 1].name);
+    else if (value->word_count > HN_RULE_WORDS_MOST)
+        hn_fail(err, HN_ECONFIG, "rule: value '%s' has %zu words, expected at most %d", value->name,
+                value->word_count, HN_RULE_WORDS_MOST);
+    else if (!are_words)
+        hn_fail(err, HN_ECONFIG, "rule: value '%s' has something among its words that is none",
+                value->name);
+    else if (value->word_count == 0 &&
+             !(value->low <= value->high && fabs(value->low) <= WHOLE_MOST &&
+               fabs(value->high) <= WHOLE_MOST))
+        hn_fail(err, HN_ECONFIG,
+                "rule: value '%s' is from %g to %g, expected low and high within 2^53", value->name,
+                value->low, value->high);
+}
+
+static void check_counts(const struct hn_rule *rule, struct hn_error *err)
+{
+    const struct {
+        const char *what;
+        size_t count, least, most;
+    } counts[] = {
+        {"values", rule->value_count, 1, HN_RULE_VALUES_MOST},
+        {"features", rule->feature_count, 0, HN_RULE_FEATURES_MOST},
+        {"nodes", rule->node_count, 1, HN_RULE_NODES_MOST},
+        {"configurations", rule->configuration_count, 1, HN_RULE_CONFIGURATIONS_MOST},
+        {"configurations in its fallback", rule->fallback_count, rule->configuration_count,
+         rule->configuration_count},
+    };
+    for (size_t i = 0; !hn_failed(err) && i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].count < counts[i].least || counts[i].count > counts[i].most)
+            hn_fail(err, HN_ECONFIG, "rule: it has %zu %s, expected %zu to %zu", counts[i].count,
+                    counts[i].what, counts[i].least, counts[i].most);
+}
+
+static bool is_below(int64_t index, size_t count)
+{
+    return index >= 0 && (uint64_t)index < count;
+}
+
+/* Counts the parents of a child. */
+static void take_child(const struct hn_rule *rule, size_t parent, int32_t child,
+                       unsigned char *parents, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    if (child <= (int64_t)parent || !is_below(child, rule->node_count))
+        hn_fail(err, HN_ECONFIG,
+                "rule: node %zu has child %d, expected one behind it, of %zu nodes", parent,
+                (int)child, rule->node_count);
+    else if (parents[child]++ > 0)
+        hn_fail(err, HN_ECONFIG, "rule: node %d has two parents, expected a tree", (int)child);
+}
+
+static void check_tree(const struct hn_rule *rule, struct hn_error *err)
+{
+    unsigned char parents[HN_RULE_NODES_MOST] = {0};
+    for (size_t i = 0; !hn_failed(err) && i < rule->node_count; i++) {
+        const struct hn_rule_node *node = &rule->nodes[i];
+        if (i > 0 && parents[i] == 0) {
+            hn_fail(err, HN_ECONFIG, "rule: node %zu has no parent, expected a tree", i);
+        } else if (node->feature < 0) {
+            if (!is_below(node->configuration, rule->configuration_count))
+                hn_fail(err, HN_ECONFIG,
+                        "rule: node %zu names configuration %d, expected one of %zu", i,
+                        (int)node->configuration, rule->configuration_count);
+        } else if (!is_below(node->feature, rule->feature_count)) {
+            hn_fail(err, HN_ECONFIG, "rule: node %zu names feature %d, expected one of %zu", i,
+                    node->feature, rule->feature_count);
+        } else {
+            take_child(rule, i, node->left, parents, err);
+            take_child(rule, i, node->right, parents, err);
+        }
+    }
+}
+
+static void check_fallback(const struct hn_rule *rule, struct hn_error *err)
+{
+    bool found[HN_RULE_CONFIGURATIONS_MOST] = {false};
+    for (size_t i = 0; !hn_failed(err) && i < rule->fallback_count; i++) {
+        int configuration = rule->fallback[i];
+        if (!is_below(configuration, rule->configuration_count) || found[configuration])
+            hn_fail(err, HN_ECONFIG,
+                    "rule: its fallback names configuration %d, expected each of %zu once",
+                    configuration, rule->configuration_count);
+        else
+            found[configuration] = true;
+    }
+}
+
+static bool is_share(double share)
+{
+    return isfinite(share) && share >= -1;
+}
+
+static void check_loss(const char *what, const struct hn_rule_loss *loss, struct hn_error *err)
+{
+    if (!hn_failed(err) && !(is_share(loss->mean) && is_share(loss->worst)))
+        hn_fail(err, HN_ECONFIG,
+                "rule: the %s loss is %g in the mean, %g at worst, expected shares above -1", what,
+                loss->mean, loss->worst);
+}
+
+/* Products and quotients of sizes are largest and smallest at the corners, so that what has a value
+ * there has one between them. A corner is of each value its low end or its high one, by its bits;
+ * words have one. */
+static void check_corners(const struct hn_rule *rule, const struct hn_rule_feature *feature,
+                          struct hn_error *err)
+{
+    struct hn_value values[HN_RULE_VALUES_MOST];
+    size_t used[HN_RULE_VALUES_MOST], used_count = 0;
+    for (size_t i = 0; i < rule->value_count; i++)
+        if (hn_expression_uses(feature->expression, i))
+            used[used_count++] = i;
+    size_t corners = (size_t)1 << used_count;
+    size_t step = used_count > CORNER_VALUES_MOST ? corners - 1 : 1;
+    for (size_t corner = 0; !hn_failed(err) && corner < corners; corner += step) {
+        int64_t ignored;
+        struct hn_error reason;
+        for (size_t i = 0; i < used_count; i++)
+            values[used[i]] = hn_rule_value_end(&rule->values[used[i]], (corner >> i & 1) != 0);
+        if (hn_expression_integer(feature->expression, values, &ignored, &reason) != HN_OK)
+            hn_fail(err, HN_ECONFIG, "rule: feature '%.200s' has no value: %.1000s", feature->text,
+                    reason.message);
+    }
+}
+
+static void complete_feature(const struct hn_rule *rule, const struct hn_scope *scope,
+                             struct hn_rule_feature *feature, struct hn_error *err)
+{
+    struct hn_error reason = {0};
+    enum hn_status status = HN_OK;
+    if (feature->text == NULL) {
+        hn_fail(err, HN_ECONFIG, "rule: a feature has no text");
+        return;
+    }
+    if (feature->expression == NULL)
+        status = hn_expression_parse(feature->text, &feature->expression, &reason);
+    if (status == HN_OK)
+        status = hn_expression_bind(feature->expression, scope, &reason);
+    if (status == HN_ECONFIG)
+        hn_fail(err, status, "rule: feature '%.200s': %.1000s", feature->text, reason.message);
+    else if (status != HN_OK)
+        hn_fail_memory(err);
+    else
+        check_corners(rule, feature, err);
+}
+
+static void complete_features(struct hn_rule *rule, struct hn_error *err)
+{
+    const char *names[HN_RULE_VALUES_MOST];
+    size_t word_count = 0;
+    const char **words = hn_allocate(rule->value_count * HN_RULE_WORDS_MOST, sizeof *words, err);
+    if (words == NULL)
+        return;
+    for (size_t i = 0; i < rule->value_count; i++) {
+        names[i] = rule->values[i].name;
+        for (size_t j = 0; j < rule->values[i].word_count; j++)
+            words[word_count++] = rule->values[i].words[j].word;
+    }
+    const struct hn_scope scope = {names, rule->value_count, words, word_count};
+    for (size_t i = 0; !hn_failed(err) && i < rule->feature_count; i++)
+        complete_feature(rule, &scope, &rule->features[i], err);
+    free(words);
+}
+
+enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err)
+{
+    struct hn_error own;
+    err = err == NULL ? &own : err;
+    hn_error_init(err);
+    check_counts(rule, err);
+    for (size_t i = 0; !hn_failed(err) && i < rule->value_count; i++)
+        check_value(rule, i, err);
+    complete_features(rule, err);
+    if (!hn_failed(err))
+        check_tree(rule, err);
+    check_fallback(rule, err);
+    check_loss("predicted", &rule->predicted, err);
+    check_loss("measured", &rule->measured, err);
+    return err->status;
+}
+
+/* Far more than any feature takes, small enough to refuse nonsense. */
+enum { FEATURE_BYTES_MOST = 1024 };
+
+static void read_name(struct hn_json_reader *reader, const struct hn_field *field,
+                      const json_t *json, void *member)
+{
+    char *word = NULL;
+    hn_json_word(reader, json, "words", &word);
+    (void)field;
+    *(struct hn_value *)member = hn_word(word);
+}
+
+static void build_name(struct hn_builder *object, const struct hn_field *field, const void *member)
+{
+    hn_build_set(object, field->key, hn_value_to_json(member));
+}
+
+static void finish_name(void *member)
+{
+    free((char *)((struct hn_value *)member)->word);
+}
+
+static const struct hn_field_own name_value = {read_name, build_name, finish_name};
+static const struct hn_field name_fields[] = {
+    {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &name_value}};
+static const struct hn_structure name_list = {sizeof(struct hn_value), name_fields, 1, NULL, NULL};
+
+static bool is_number(const void *value)
+{
+    return ((const struct hn_rule_value *)value)->word_count == 0;
+}
+
+static const struct hn_field value_fields[] = {
+    {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_rule_value, name)},
+    {.key = "words",
+     .most = HN_RULE_WORDS_MOST,
+     HN_LIST(hn_rule_value, words, word_count, name_list)},
+    {HN_NEEDED("low"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, low)},
+    {HN_NEEDED("high"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, high)},
+};
+static const struct hn_structure value_structure = HN_STRUCTURE(hn_rule_value, value_fields, NULL);
+
+static void read_feature(struct hn_json_reader *reader, const struct hn_field *field,
+                         const json_t *json, void *member)
+{
+    struct hn_rule_feature *feature = member;
+    (void)field;
+    if (hn_json_expect(reader, json_string_length(json) <= FEATURE_BYTES_MOST, "features",
+                       "a list of short expressions"))
+        hn_json_text(reader, json, "features", &feature->text);
+}
+
+static void build_feature(struct hn_builder *object, const struct hn_field *field,
+                          const void *member)
+{
+    const struct hn_rule_feature *feature = member;
+    hn_build_set(object, field->key, json_string(feature->text));
+}
+
+static void finish_feature(void *member)
+{
+    struct hn_rule_feature *feature = member;
+    hn_expression_destroy(feature->expression);
+    free(feature->text);
+}
+
+static const struct hn_field_own feature_text = {read_feature, build_feature, finish_feature};
+static const struct hn_field feature_fields[] = {
+    {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &feature_text}};
+static const struct hn_structure feature_list = {sizeof(struct hn_rule_feature), feature_fields, 1,
+                                                 NULL, NULL};
+
+/* Without one it is a leaf. */
+static void read_feature_of_node(struct hn_json_reader *reader, const struct hn_field *field,
+                                 const json_t *json, void *member)
+{
+    int *feature = member;
+    *feature = -1;
+    if (json != NULL)
+        hn_json_count(reader, json, field->key, 0, HN_RULE_FEATURES_MOST, feature);
+}
+
+static void build_feature_of_node(struct hn_builder *object, const struct hn_field *field,
+                                  const void *member)
+{
+    hn_build_set(object, field->key, json_integer(*(const int *)member));
+}
+
+static const struct hn_field_own feature_of_node = {read_feature_of_node, build_feature_of_node,
+                                                    NULL};
+
+static void read_threshold(struct hn_json_reader *reader, const struct hn_field *field,
+                           const json_t *json, void *member)
+{
+    if (hn_json_expect(reader, json_is_integer(json), field->key, "an integer"))
+        *(int64_t *)member = json_integer_value(json);
+}
+
+static void build_threshold(struct hn_builder *object, const struct hn_field *field,
+                            const void *member)
+{
+    hn_build_set(object, field->key, json_integer(*(const int64_t *)member));
+}
+
+static const struct hn_field_own threshold = {read_threshold, build_threshold, NULL};
+
+static bool is_leaf(const void *node)
+{
+    return ((const struct hn_rule_node *)node)->feature < 0;
+}
+
+static bool is_inner(const void *node)
+{
+    return !is_leaf(node);
+}
+
+#define OF_NODE(member, condition)                                                                 \
+    HN_NEEDED(#member), .when = (condition), HN_AT(hn_rule_node, member)
+
+static const struct hn_field node_fields[] = {
+    {HN_NEEDED("feature"), .told = is_inner, HN_OWN(hn_rule_node, feature, feature_of_node)},
+    {.kind = HN_FIELD_OWN, .of = &threshold, OF_NODE(threshold, is_inner)},
+    {.kind = HN_FIELD_COUNT, OF_NODE(left, is_inner)},
+    {.kind = HN_FIELD_COUNT, OF_NODE(right, is_inner)},
+    {.kind = HN_FIELD_COUNT, OF_NODE(configuration, is_leaf)},
+    {.kind = HN_FIELD_FLAG, OF_NODE(sure, is_leaf)},
+};
+static const struct hn_structure node_structure = HN_STRUCTURE(hn_rule_node, node_fields, NULL);
+
+static const struct hn_field point_fields[] = {
+    {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &hn_bindings_field}};
+static const struct hn_structure point_list = {sizeof(struct hn_bindings), point_fields, 1, NULL,
+                                               NULL};
+static const struct hn_field place_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_COUNT}};
+static const struct hn_structure place_list = {sizeof(int), place_fields, 1, NULL, NULL};
+
+static const struct hn_field loss_fields[] = {
+    {HN_NEEDED("mean"), .kind = HN_FIELD_REAL, HN_AT(hn_rule_loss, mean)},
+    {HN_NEEDED("worst"), .kind = HN_FIELD_REAL, HN_AT(hn_rule_loss, worst)},
+    {HN_NEEDED("sizes"), .kind = HN_FIELD_INDEX, HN_AT(hn_rule_loss, sizes)},
+};
+static const struct hn_structure loss_structure = HN_STRUCTURE(hn_rule_loss, loss_fields, NULL);
+
+static const char *const goals[] = {"mean", "worst"};
+
+static void check_rule(struct hn_json_reader *reader, void *owner)
+{
+    (void)hn_rule_complete(owner, reader->err);
+}
+
+static const struct hn_field rule_fields[] = {
+    {HN_NEEDED("goal"), HN_NAMED_FLAG(hn_rule, worst, goals)},
+    {HN_NEEDED("values"), .most = HN_RULE_VALUES_MOST,
+     HN_LIST(hn_rule, values, value_count, value_structure)},
+    {HN_NEEDED("features"), .most = HN_RULE_FEATURES_MOST,
+     HN_LIST(hn_rule, features, feature_count, feature_list)},
+    {HN_NEEDED("nodes"), .most = HN_RULE_NODES_MOST,
+     HN_LIST(hn_rule, nodes, node_count, node_structure)},
+    {HN_NEEDED("configurations"), .most = HN_RULE_CONFIGURATIONS_MOST,
+     HN_LIST(hn_rule, configurations, configuration_count, point_list)},
+    {HN_NEEDED("fallback"), .most = HN_RULE_CONFIGURATIONS_MOST,
+     HN_LIST(hn_rule, fallback, fallback_count, place_list)},
+    {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, loss_structure)},
+    {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, loss_structure)},
+};
+const struct hn_structure hn_rule_structure = HN_STRUCTURE(hn_rule, rule_fields, check_rule);
+
+void hn_rule_init(struct hn_rule *rule)
+{
+    *rule = (struct hn_rule){.values = NULL};
+}
+
+void hn_rule_finish(struct hn_rule *rule)
+{
+    hn_fields_finish(&hn_rule_structure, rule);
+    hn_rule_init(rule);
+}
+
+json_t *hn_rule_loss_to_json(const struct hn_rule_loss *loss)
+{
+    return hn_fields_to_json(&loss_structure, loss);
+}
+
+json_t *hn_rule_to_json(const struct hn_rule *rule)
+{
+    return hn_fields_to_json(&hn_rule_structure, rule);
+}
+
+enum hn_status hn_rule_from_json(const json_t *json, struct hn_rule *rule, struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    hn_fields_read("rule", &hn_rule_structure, json, rule, err);
+    return err->status;
 }
