@@ -407,6 +407,7 @@ void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
                  struct hn_gpu_result *result, struct hn_error *err)
 {
     bool again = !hn_failed(err);
+    *result = (struct hn_gpu_result){.end = HN_GPU_NOTHING};
     while (again) {
         struct hn_card *lead = live->workers->lead;
         ask(lead, message, hn_message_type(message), NULL, timeout_s, err);
