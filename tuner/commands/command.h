@@ -12,9 +12,7 @@
 
 struct hn_capture;
 struct hn_device;
-struct hn_driver;
 struct hn_family_options;
-struct hn_roofs;
 struct hn_server;
 struct hn_task;
 struct hn_view;
@@ -196,9 +194,6 @@ void hn_single_point(const struct hn_options *options, const struct hn_task *tas
 
 /* This machine's GPU of that name (NULL: the first). Begins afresh. */
 enum hn_status hn_find_gpu(const char *selector, struct hn_device *device, struct hn_error *err);
-/* Measures in this very process what the device can do at best, in turn with tuners that work on it. HN_ERUN. */
-void hn_device_measure_roofs(const struct hn_driver *driver, const struct hn_device *device, struct hn_roofs *roofs,
-                             struct hn_error *err);
 
 /* A cache: a file, or the copy of a PostgreSQL server, which is brought up to date before. Records written to a copy
  * are sent while it is open, and the last of it when the store is closed. Says on stderr what the user should know,

@@ -15,6 +15,7 @@
 #include "tuner/session/task.h"
 #include "tuner/workers/workers.h"
 
+/* One problem's points after those of another; point i has number i in the queue. */
 struct compile {
     struct hn_given *given;
     const struct hn_options *options;
@@ -23,11 +24,6 @@ struct compile {
     struct hn_compile_pool *pool;
     uint64_t good;
     uint64_t done;
-};
-
-/* One problem's points; point i has number i in the queue. */
-struct batch {
-    struct compile *compile;
     struct hn_task task;
     struct hn_bindings *points;
     struct hn_image *images;
@@ -56,10 +52,10 @@ static void find_device(struct compile *compile, struct hn_error *err)
     hn_architecture_name(given, compile->given->config->plan->arch_specific, compile->architecture);
 }
 
-static void choose_points(struct batch *batch, struct hn_error *err)
+static void choose_points(struct compile *compile, struct hn_error *err)
 {
-    const struct hn_space *space = batch->task.space;
-    const struct hn_options *options = batch->compile->options;
+    const struct hn_space *space = compile->task.space;
+    const struct hn_options *options = compile->options;
     char count[HN_SPACE_COUNT_TEXT];
     if (options->all && !hn_space_enumerated(space)) {
         hn_fail(err, HN_ECONFIG,
@@ -67,86 +63,69 @@ static void choose_points(struct batch *batch, struct hn_error *err)
                 hn_space_count_text(space, count));
         return;
     }
-    batch->count = options->all ? hn_space_size(space) : 1;
-    batch->points = hn_need(batch->count, sizeof *batch->points);
-    batch->images = hn_need(batch->count, sizeof *batch->images);
+    compile->count = options->all ? hn_space_size(space) : 1;
+    compile->points = hn_need(compile->count, sizeof *compile->points);
+    compile->images = hn_need(compile->count, sizeof *compile->images);
     uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
-    for (uint64_t i = 0; !hn_failed(err) && i < batch->count; i++) {
-        hn_bindings_init(&batch->points[i]);
-        hn_image_init(&batch->images[i]);
+    for (uint64_t i = 0; !hn_failed(err) && i < compile->count; i++) {
+        hn_bindings_init(&compile->points[i]);
+        hn_image_init(&compile->images[i]);
         if (options->all) {
             hn_space_point(space, i, choice);
-            hn_space_bindings(space, choice, &batch->points[i]);
+            hn_space_bindings(space, choice, &compile->points[i]);
         } else {
-            hn_single_point(options, &batch->task, &batch->points[i], err);
+            hn_single_point(options, &compile->task, &compile->points[i], err);
         }
     }
     free(choice);
 }
 
-static void finish_batch(struct batch *batch)
+static void submit_some(struct compile *compile, struct hn_error *err)
 {
-    for (uint64_t i = 0; i < batch->count && batch->points != NULL; i++) {
-        hn_bindings_finish(&batch->points[i]);
-        hn_image_finish(&batch->images[i]);
-    }
-    free(batch->points);
-    free(batch->images);
-    hn_task_finish(&batch->task);
-}
-
-static void submit_some(struct batch *batch, struct hn_error *err)
-{
-    struct hn_compile_pool *pool = batch->compile->pool;
+    struct hn_compile_pool *pool = compile->pool;
     size_t limit = (size_t)hn_compile_pool_load(pool, NULL).jobs * 2;
-    while (!hn_failed(err) && batch->submitted < batch->count && pool->pending < limit) {
+    while (!hn_failed(err) && compile->submitted < compile->count && pool->pending < limit) {
         struct hn_source source;
-        uint64_t i = batch->submitted++;
-        if (hn_task_source(&batch->task, &batch->points[i], &source, err) == HN_OK) {
-            hn_compile_pool_submit(pool, i, &source, batch->compile->architecture, err);
+        uint64_t i = compile->submitted++;
+        if (hn_task_source(&compile->task, &compile->points[i], &source, err) == HN_OK) {
+            hn_compile_pool_submit(pool, i, &source, compile->architecture, err);
             hn_source_finish(&source);
         } else if (err->status == HN_EVALUE) {
-            batch->images[i].outcome = HN_OUTCOME_INVALID_LAUNCH;
-            batch->images[i].message = hn_need_copy(err->message);
-            batch->compile->done++;
-            batch->finished++;
+            compile->images[i].outcome = HN_OUTCOME_INVALID_LAUNCH;
+            compile->images[i].message = hn_need_copy(err->message);
+            compile->done++;
+            compile->finished++;
             hn_error_init(err);
         }
     }
 }
 
-static void take_one(struct batch *batch, uint64_t i, struct hn_error *err)
+static void compile_points(struct compile *compile, struct hn_error *err)
 {
-    struct hn_image *image = &batch->images[i];
-    char key[33];
-    batch->compile->done++;
-    if (image->outcome == HN_OUTCOME_OK)
-        hn_task_complete_image(&batch->task, &batch->compile->device, &batch->points[i], image, key,
-                               err);
-    batch->compile->good += !hn_failed(err) && image->outcome == HN_OUTCOME_OK;
-    /* Only what it says of the point is wanted: thousands of cubins would fill the memory. */
-    free(image->cubin);
-    image->cubin = NULL;
-    batch->finished++;
-}
-
-static void compile_batch(struct batch *batch, struct hn_error *err)
-{
-    struct hn_compile_pool *pool = batch->compile->pool;
-    bool shows = !batch->compile->options->quiet && isatty(STDERR_FILENO);
+    struct hn_compile_pool *pool = compile->pool;
+    bool shows = !compile->options->quiet && isatty(STDERR_FILENO);
     double started_ms = hn_now_ms();
-    while (!hn_failed(err) && batch->finished < batch->count) {
+    while (!hn_failed(err) && compile->finished < compile->count) {
         uint64_t i;
         struct hn_image image;
-        submit_some(batch, err);
+        char key[33];
+        submit_some(compile, err);
         if (!hn_compile_pool_wait(pool, NULL, &i, &image, err))
             continue;
-        batch->images[i] = image;
-        take_one(batch, i, err);
+        compile->done++;
+        compile->finished++;
+        if (image.outcome == HN_OUTCOME_OK)
+            hn_task_complete_image(&compile->task, &compile->device, &compile->points[i], &image,
+                                   key, err);
+        compile->good += !hn_failed(err) && image.outcome == HN_OUTCOME_OK;
+        /* Only what it says of the point is wanted: thousands of cubins would fill the memory. */
+        free(image.cubin);
+        image.cubin = NULL;
+        compile->images[i] = image;
         if (shows)
             dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s",
-                    (unsigned long long)batch->finished, (unsigned long long)batch->count,
-                    (double)batch->finished * 1e3 / (hn_now_ms() - started_ms + 1));
+                    (unsigned long long)compile->finished, (unsigned long long)compile->count,
+                    (double)compile->finished * 1e3 / (hn_now_ms() - started_ms + 1));
     }
     if (shows)
         dprintf(STDERR_FILENO, "\r\033[K");
@@ -176,44 +155,45 @@ static const struct hn_view views[] = {
 };
 
 /* Resources are as records have them, and with the dynamic part of shared memory always. */
-static json_t *point_to_json(const struct batch *batch, uint64_t i)
+static json_t *point_to_json(const struct compile *compile, uint64_t i)
 {
-    const struct hn_image *image = &batch->images[i];
-    json_t *row = json_pack(
-        "{ss so so ss ss so* sf}", "kernel", batch->task.plan->kernel, "problem",
-        hn_bindings_to_json(batch->task.problem), "point", hn_bindings_to_json(&batch->points[i]),
-        "architecture", batch->compile->architecture, "outcome", hn_outcome_name(image->outcome),
-        "message", image->message != NULL ? hn_string_to_json(image->message) : NULL, "compile_ms",
-        image->compile_ms);
+    const struct hn_image *image = &compile->images[i];
+    json_t *row =
+        json_pack("{ss so so ss ss so* sf}", "kernel", compile->task.plan->kernel, "problem",
+                  hn_bindings_to_json(compile->task.problem), "point",
+                  hn_bindings_to_json(&compile->points[i]), "architecture", compile->architecture,
+                  "outcome", hn_outcome_name(image->outcome), "message",
+                  image->message != NULL ? hn_string_to_json(image->message) : NULL, "compile_ms",
+                  image->compile_ms);
     if (image->resources.known) {
         json_t *resources = hn_fields_to_json(&hn_resources_structure, &image->resources);
         json_object_set_new(resources, "dynamic_shared_bytes",
                             json_integer(image->resources.dynamic_shared_bytes));
         json_object_set_new(row, "resources", resources);
     }
-    if (batch->compile->options->log && image->log != NULL)
+    if (compile->options->log && image->log != NULL)
         json_object_set_new(row, "log", hn_string_to_json(image->log));
     return hn_needed(row);
 }
 
 /* --json has the points of all problems in one list. */
-static void report(const struct batch *batch)
+static void report(const struct compile *compile)
 {
-    const struct hn_options *options = batch->compile->options;
-    const struct hn_plan *plan = batch->task.plan;
+    const struct hn_options *options = compile->options;
+    const struct hn_plan *plan = compile->task.plan;
     json_t *points = json_array(), *outcomes = json_object(), *failure = NULL;
-    for (uint64_t i = 0; i < batch->count; i++) {
-        json_t *point = point_to_json(batch, i);
-        const char *outcome = hn_outcome_name(batch->images[i].outcome);
+    for (uint64_t i = 0; i < compile->count; i++) {
+        json_t *point = point_to_json(compile, i);
+        const char *outcome = hn_outcome_name(compile->images[i].outcome);
         json_int_t count = json_integer_value(json_object_get(outcomes, outcome));
         json_object_set_new(outcomes, outcome, json_integer(count + 1));
         failure = failure != NULL ? failure : json_object_get(point, "message");
         json_array_append_new(points, point);
     }
-    json_array_extend(batch->compile->given->results, points);
+    json_array_extend(compile->given->results, points);
     json_t *document = json_pack(
         "{ss so ss so sb sO? sb so so}", "kernel", plan->kernel, "problem",
-        hn_bindings_to_json(batch->task.problem), "architecture", batch->compile->architecture,
+        hn_bindings_to_json(compile->task.problem), "architecture", compile->architecture,
         "parameters", hn_render_names(plan->parameters, plan->parameter_count), "all", options->all,
         "failure", failure, "logs", options->log, "outcomes", outcomes, "points", points);
     if (!options->json)
@@ -221,15 +201,14 @@ static void report(const struct batch *batch)
     json_decref(document);
 }
 
-static void write_source(const struct batch *batch, uint64_t i, struct hn_error *err)
+static void write_source(struct compile *compile, uint64_t i, struct hn_error *err)
 {
-    struct compile *compile = batch->compile;
     struct hn_source source;
     char path[PATH_MAX];
-    if (hn_task_source(&batch->task, &batch->points[i], &source, err) != HN_OK)
+    if (hn_task_source(&compile->task, &compile->points[i], &source, err) != HN_OK)
         return;
     snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->options->sources,
-             batch->task.plan->kernel, (unsigned long long)compile->good++);
+             compile->task.plan->kernel, (unsigned long long)compile->good++);
     json_t *request = hn_message_of_source(&source, compile->architecture);
     if (request == NULL)
         hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->path);
@@ -241,21 +220,29 @@ static void write_source(const struct batch *batch, uint64_t i, struct hn_error 
 
 static void compile_problem(struct compile *compile, size_t problem, struct hn_error *err)
 {
-    struct batch batch = {.compile = compile};
     const char *folder = compile->options->sources;
-    if (hn_task_make(compile->given->config, problem, HN_COLD, HN_TASK_COMPILES, &batch.task,
+    if (hn_task_make(compile->given->config, problem, HN_COLD, HN_TASK_COMPILES, &compile->task,
                      err) != HN_OK)
         return;
-    choose_points(&batch, err);
+    compile->count = compile->submitted = compile->finished = 0;
+    choose_points(compile, err);
     if (!hn_failed(err) && folder != NULL && mkdir(folder, 0777) != 0 && errno != EEXIST)
         hn_fail(err, HN_ERUN, "%s can not be made: %s", folder, strerror(errno));
-    for (uint64_t i = 0; !hn_failed(err) && folder != NULL && i < batch.count; i++)
-        write_source(&batch, i, err);
+    for (uint64_t i = 0; !hn_failed(err) && folder != NULL && i < compile->count; i++)
+        write_source(compile, i, err);
     if (!hn_failed(err) && folder == NULL)
-        compile_batch(&batch, err);
+        compile_points(compile, err);
     if (!hn_failed(err) && folder == NULL)
-        report(&batch);
-    finish_batch(&batch);
+        report(compile);
+    for (uint64_t i = 0; i < compile->count; i++) {
+        hn_bindings_finish(&compile->points[i]);
+        hn_image_finish(&compile->images[i]);
+    }
+    free(compile->points);
+    free(compile->images);
+    compile->points = NULL;
+    compile->images = NULL;
+    hn_task_finish(&compile->task);
 }
 
 /* HN_ENOTFOUND: nothing was good; HN_ERUN: something was not, with --strict. */

@@ -85,8 +85,9 @@ static void add_nvrtc(json_t *document)
     hn_nvrtc_close(&nvrtc);
 }
 
-void hn_device_measure_roofs(const struct hn_driver *driver, const struct hn_device *device,
-                             struct hn_roofs *roofs, struct hn_error *err)
+/* In this very process, in turn with tuners that work on the device. */
+static void measure_roofs(const struct hn_driver *driver, const struct hn_device *device,
+                          struct hn_roofs *roofs, struct hn_error *err)
 {
     char number[16];
     char architecture[HN_ARCHITECTURE_SIZE];
@@ -156,7 +157,7 @@ static void add_device(struct hn_given *given, const struct hn_driver *driver, i
     if (hn_driver_device(driver, ordinal, &device, err) != HN_OK)
         return;
     if (known) {
-        hn_device_measure_roofs(driver, &device, &roofs, err);
+        measure_roofs(driver, &device, &roofs, err);
         if (!hn_failed(err))
             hn_store_put_roofs(given->store, &device.identity, &roofs, err);
     } else if (given->store != NULL) {
@@ -204,22 +205,17 @@ static bool open_card(struct hn_card *card)
     return true;
 }
 
-static bool hosts_are_settled(const struct hn_workers *workers)
-{
-    for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++) {
-        struct hn_host_view view;
-        hn_host_look(hn_hosts_at(workers->hosts, i), &view);
-        if (view.state == HN_HOST_STARTING)
-            return false;
-    }
-    return true;
-}
-
+/* Opens all cards of hosts that come up. */
 static void open_cards(struct hn_workers *workers, struct hn_error *err)
 {
     while (!hn_failed(err)) {
+        bool done = true;
         hn_workers_find_cards(workers);
-        bool done = hosts_are_settled(workers);
+        for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++) {
+            struct hn_host_view view;
+            hn_host_look(hn_hosts_at(workers->hosts, i), &view);
+            done = done && view.state != HN_HOST_STARTING;
+        }
         for (size_t i = 0; i < workers->card_count; i++)
             done = open_card(workers->cards[i]) && done;
         if (done)

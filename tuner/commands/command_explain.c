@@ -14,39 +14,42 @@
 #include "tuner/workers/compile_pool.h"
 #include "tuner/workers/workers.h"
 
-/* Compiles points of which nobody knows yet whether they can be: a hn_edge_compiler. The first one
- * starts the workers. */
-struct try_compile {
-    struct hn_compile_pool *pool; /* NULL: none was asked for yet */
-    bool failed;                  /* there is no compiler here */
+struct explain {
+    struct hn_given *given; /* its store: NULL: there is none, with a recording */
+    const struct hn_options *options;
+    struct hn_compile_pool *pool; /* NULL: no point was tried yet */
+    bool tried_in_vain;           /* there is no compiler here */
+    size_t found;
+    size_t explained; /* of them, with a point measured in full */
 };
 
 static const double timeout_s = 20;
 
-/* A hn_edge_compile, for the architecture of the task's device. */
+/* A hn_edge_compile, for the architecture of the task's device: compiles a point of which nobody
+ * knows yet whether it can be. The first one starts the workers. */
 static enum hn_compiles try_to_compile(void *context, const struct hn_task *task,
                                        const struct hn_bindings *point)
 {
-    struct try_compile *trial = context;
+    struct explain *explain = context;
     struct hn_source source;
     struct hn_image image;
     struct hn_error err;
     char architecture[32];
     uint64_t number;
-    if (trial->failed || task->identity.device.capability <= 0)
+    if (explain->tried_in_vain || task->identity.device.capability <= 0)
         return HN_COMPILES_UNKNOWN;
-    if (trial->pool == NULL)
-        trial->pool = hn_compile_pool_create(1, timeout_s, HN_COMPILE_START_S);
+    if (explain->pool == NULL)
+        explain->pool = hn_compile_pool_create(1, timeout_s, HN_COMPILE_START_S);
     hn_error_init(&err);
     hn_image_init(&image);
     snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
     if (hn_task_source(task, point, &source, &err) == HN_OK) {
-        hn_compile_pool_submit(trial->pool, 0, &source, architecture, &err);
+        hn_compile_pool_submit(explain->pool, 0, &source, architecture, &err);
         hn_source_finish(&source);
     }
-    hn_compile_pool_wait(trial->pool, NULL, &number, &image, &err);
-    trial->failed = hn_failed(&err);
-    enum hn_compiles compiles = trial->failed                    ? HN_COMPILES_UNKNOWN
+    hn_compile_pool_wait(explain->pool, NULL, &number, &image, &err);
+    explain->tried_in_vain = hn_failed(&err);
+    enum hn_compiles compiles = explain->tried_in_vain           ? HN_COMPILES_UNKNOWN
                                 : image.outcome == HN_OUTCOME_OK ? HN_COMPILES
                                                                  : HN_COMPILES_NOT;
     hn_image_finish(&image);
@@ -88,55 +91,34 @@ static bool is_here(const struct hn_tuned *tuned, const struct hn_task *task,
            strcmp(identity->device.mig_profile, device->mig_profile) == 0;
 }
 
-/* The newest tuning of the problem on this device. */
-static void count_problem(struct hn_task *task, struct hn_workers *workers, struct hn_store *store,
-                          struct hn_error *err)
+/* Reads what this machine's GPU counts of the best point of the problem's newest tuning on it,
+ * where that is not known, and keeps it in the cache, as `hone tune --counters` of that point alone
+ * does. Why there are no counters is told on stderr. */
+static void count_problem(struct hn_given *given, struct hn_task *task, struct hn_error *err)
 {
+    const struct hn_workers_options options = {
+        .jobs = 2, .useful = 2, .compile_timeout_s = 300, .run_timeout_s = 60};
     struct hn_tuned_list list;
     const struct hn_tuned *newest = NULL;
-    const struct hn_device_identity *device = &workers->lead->device.identity;
-    if (hn_store_list(store, task->identity.kernel, &list, err) != HN_OK)
+    if (given->workers == NULL) {
+        hn_interrupt_install();
+        hn_start_workers(given, &options, err);
+        if (!hn_failed(err))
+            hn_workers_open(given->workers, err);
+    }
+    if (hn_failed(err) || hn_store_list(given->store, task->identity.kernel, &list, err) != HN_OK)
         return;
+    const struct hn_device_identity *device = &given->workers->lead->device.identity;
     for (size_t i = 0; i < list.count; i++)
         if (is_here(&list.items[i], task, device) && list.items[i].best.outcome == HN_OUTCOME_OK &&
             (newest == NULL || list.items[i].best.time > newest->best.time))
             newest = &list.items[i];
     if (newest != NULL && !hn_observed_any(&newest->best.observed, "counters"))
-        count_point(task, workers, store, &newest->best.point, err);
+        count_point(task, given->workers, given->store, &newest->best.point, err);
     hn_tuned_list_free(&list);
-}
-
-/* Reads what this machine's GPU counts of the best point of each problem, where that is not known,
- * and keeps it in the cache, as `hone tune --counters` of that point alone does. A problem that was
- * not tuned on this GPU is left as it is. Why there are no counters is told on stderr. */
-static void count_all(struct hn_given *given, struct hn_error *err)
-{
-    const struct hn_workers_options options = {
-        .jobs = 2, .useful = 2, .compile_timeout_s = 300, .run_timeout_s = 60};
-    const struct hn_config *config = given->config;
-    hn_interrupt_install();
-    hn_start_workers(given, &options, err);
-    if (!hn_failed(err))
-        hn_workers_open(given->workers, err);
-    for (size_t i = 0; !hn_failed(err) && i < config->problem_count && hn_interrupted() == 0; i++) {
-        struct hn_task task;
-        if (hn_task_make(config, i, (enum hn_regime)given->options->regime, HN_TASK_MEASURES, &task,
-                         err) == HN_OK) {
-            count_problem(&task, given->workers, given->store, err);
-            hn_task_finish(&task);
-        }
-    }
     if (!hn_failed(err))
         hn_interrupt_check(err);
 }
-
-struct explain {
-    struct hn_given *given; /* its store: NULL: there is none, with a recording */
-    const struct hn_options *options;
-    struct try_compile trial;
-    size_t found;
-    size_t explained; /* of them, with a point measured in full */
-};
 
 /* tuned: whether it was simulated or is stale, and where it comes from. */
 static void show(struct explain *explain, const struct hn_task *task,
@@ -147,7 +129,7 @@ static void show(struct explain *explain, const struct hn_task *task,
     struct hn_error ignored;
     bool known = given->store != NULL && hn_store_get_roofs(given->store, &task->identity.device,
                                                             NULL, &roofs, &ignored) == HN_OK;
-    const struct hn_edge_compiler compiler = {try_to_compile, &explain->trial};
+    const struct hn_edge_compiler compiler = {try_to_compile, explain};
     struct hn_options options = *explain->options;
     options.problem = *task->problem;
     options.restrictions.count = 0;
@@ -243,16 +225,16 @@ static void run(struct hn_given *given, struct hn_error *err)
     struct explain explain = {.given = given, .options = options};
     char lines[2][HN_FOLLOW_UP_SIZE];
     open_cache(given, err);
-    if (!hn_failed(err) && options->counters)
-        count_all(given, err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++) {
         struct hn_task task;
         if (hn_task_make(config, i, (enum hn_regime)options->regime, HN_TASK_MEASURES, &task,
                          err) != HN_OK)
             break;
-        if (options->simulate != NULL)
+        if (options->counters)
+            count_problem(given, &task, err);
+        if (!hn_failed(err) && options->simulate != NULL)
             show_recording(&explain, &task, err);
-        else
+        else if (!hn_failed(err))
             show_cached(&explain, &task, err);
         hn_task_finish(&task);
     }
@@ -266,7 +248,7 @@ static void run(struct hn_given *given, struct hn_error *err)
     hn_show_results(given, err);
     if (!hn_failed(err) && explain.explained == 0)
         hn_fail(err, HN_ENOTFOUND, "no point of the space was measured in full");
-    hn_compile_pool_destroy(explain.trial.pool);
+    hn_compile_pool_destroy(explain.pool);
 }
 
 const struct hn_command hn_command_explain = {

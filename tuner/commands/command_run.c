@@ -25,8 +25,8 @@ struct once {
     struct hn_driver driver;
     struct hn_device device;
     char architecture[16];
-    int lock; /* of the GPU, beside tuners that work on it; -1: none */
-    bool wrong;
+    int lock;              /* of the GPU, beside tuners that work on it; -1: none */
+    const json_t *wrong;   /* the first result that is not valid; NULL: there is none */
     char no_counters[512]; /* why there are none of the point that is printed; "": there are, or
                               nobody asked */
 };
@@ -221,6 +221,8 @@ static void evaluate(struct result *result, struct hn_error *err)
     struct hn_source source;
     struct hn_launch launch;
     char key[33];
+    if (hn_failed(err))
+        return;
     hn_launch_make_checked(task->plan, &once->device, task->problem, &record->point, &launch,
                            record, err);
     hn_launch_finish(&launch);
@@ -358,20 +360,6 @@ static json_t *result_to_json(const struct result *result)
     return json;
 }
 
-/* The first problem whose point is not valid, else the first. */
-static const json_t *find_telling(const json_t *problems)
-{
-    size_t index;
-    const json_t *problem;
-    json_array_foreach(problems, index, problem)
-    {
-        const char *outcome = json_string_value(json_object_get(problem, "outcome"));
-        if (strcmp(outcome, hn_outcome_name(HN_OUTCOME_OK)) != 0)
-            return problem;
-    }
-    return json_array_get(problems, 0);
-}
-
 /* The document of --json, for a program that judges kernels by it: docs/formats.md describes it. */
 static json_t *make_document(const struct once *once)
 {
@@ -379,7 +367,7 @@ static json_t *make_document(const struct once *once)
     char compiler[16] = "";
     const struct hn_config *config = once->given->config;
     const json_t *results = once->given->results;
-    const json_t *telling = find_telling(results);
+    const json_t *telling = once->wrong != NULL ? once->wrong : json_array_get(results, 0);
     const struct hn_device_identity *identity = &once->device.identity;
     hn_compiler_version(config->plan->compiler, &once->nvrtc, compiler, NULL);
     return json_pack("{si ss ss sO sO s{ss ss si si ss} s{ss ss ss si} sO}", "format", FORMAT,
@@ -390,21 +378,6 @@ static json_t *make_document(const struct once *once)
                      identity->sm_count, "mig_profile", identity->mig_profile, "versions", "hone",
                      HONE_VERSION, "driver", once->device.driver, "nvrtc", compiler, "protocol",
                      HN_MEASURING_PROTOCOL, "problems", results);
-}
-
-static void run_on_bench(struct result *result, struct hn_health_watch *watch, struct hn_error *err)
-{
-    struct once *once = result->once;
-    hn_single_point(once->options, &result->task, &result->record.point, err);
-    set_reference(result, err);
-    hn_health_look(watch, &result->health);
-    if (!hn_failed(err))
-        evaluate(result, err);
-    hn_health_look(watch, &result->health);
-    if (hn_failed(err))
-        return;
-    hn_show(once->given, result_to_json(result), views);
-    once->wrong = once->wrong || result->record.outcome != HN_OUTCOME_OK;
 }
 
 static void run_problem(struct once *once, size_t problem, struct hn_error *err)
@@ -430,8 +403,17 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
                         &result.bench, err);
         hn_turn_end(once->lock);
     }
-    if (!hn_failed(err))
-        run_on_bench(&result, options.watch, err);
+    hn_single_point(once->options, task, &result.record.point, err);
+    set_reference(&result, err);
+    hn_health_look(options.watch, &result.health);
+    evaluate(&result, err);
+    hn_health_look(options.watch, &result.health);
+    if (!hn_failed(err)) {
+        json_t *json = result_to_json(&result);
+        hn_show(once->given, json, views);
+        if (result.record.outcome != HN_OUTCOME_OK && once->wrong == NULL)
+            once->wrong = json;
+    }
     hn_bench_destroy(result.bench);
     hn_health_watch_destroy(options.watch);
     hn_record_finish(&result.record);
@@ -457,7 +439,7 @@ static void run_all(struct once *once, struct hn_error *err)
         hn_output_json(document, err);
         json_decref(document);
     }
-    if (!hn_failed(err) && once->wrong)
+    if (!hn_failed(err) && once->wrong != NULL)
         hn_fail(err, HN_ENOTFOUND, "the variant is not valid; its outcome stands above");
 }
 

@@ -3,14 +3,360 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "cache/record/record_json.h"
+#include "cache/store/store_roofs.h"
+#include "runtime/bench/roofs.h"
 #include "tuner/commands/tune.h"
 #include "tuner/config/capture.h"
 #include "tuner/family/family.h"
-#include "tuner/report/render.h"
-#include "tuner/workers/workers.h"
+#include "tuner/report/roof.h"
+#include "tuner/report/summary.h"
+#include "tuner/server/server.h"
+
+/* Whose turn a problem is, where several tuners share the cache of a server; where they do not it
+ * is always one's own. */
+enum turn {
+    TURN_NOW,
+    TURN_LATER, /* another is at it */
+    TURN_AGAIN, /* another was at it, and this was waited for: ask anew, as time has passed */
+    TURN_OVER,  /* another finished it since this command began, and that is taken */
+};
+
+/* Between questions whether another is ready. */
+enum { ASK_MS = 500, STEP_MS = 50 };
+
+static void wait_a_while(struct hn_error *err)
+{
+    for (int ms = 0; !hn_failed(err) && ms < ASK_MS; ms += STEP_MS) {
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
+        hn_interrupt_check(err);
+    }
+}
+
+/* Claims the problem of a task whose device is known, and fetches what others found of the kernel.
+ * Where there is a budget, what another finished meanwhile is taken as it is, and not gone on with.
+ */
+static enum turn claim_problem(struct hn_tune_search *search, const struct hn_task *task,
+                               struct hn_error *err)
+{
+    const struct hn_identity *identity = &task->identity;
+    const struct hn_server_wish wish = {identity, &task->version,
+                                        search->tune->options->budget_s <= 0};
+    enum hn_claim_state state = HN_CLAIM_TAKEN;
+    bool waited = false;
+    if (hn_failed(err) || search->tune->server == NULL)
+        return TURN_NOW;
+    for (bool asked = false; !hn_failed(err) && state == HN_CLAIM_TAKEN; asked = true) {
+        if (asked && !search->waits)
+            return TURN_LATER;
+        if (asked)
+            wait_a_while(err);
+        waited = asked;
+        if (!hn_failed(err))
+            state = hn_server_claim(search->tune->server, &wish, &search->claim, &search->holder);
+        if (hn_failed(err) || state != HN_CLAIM_TAKEN || asked || search->tune->options->quiet)
+            continue;
+        char *problem = hn_cache_problem_text(&identity->problem);
+        hn_progress_board_hold(&search->tune->board);
+        fprintf(stderr, "%s (%s) is being tuned on %s, for %.0f s so far: %s\n", identity->kernel,
+                problem, search->holder.machine, search->holder.for_s,
+                search->waits ? "waiting" : "the next problem first");
+        hn_progress_board_release(&search->tune->board);
+        free(problem);
+    }
+    if (!hn_failed(err))
+        hn_cache_refresh(search->tune->server, search->store, identity->kernel, err);
+    return state == HN_CLAIM_DONE ? TURN_OVER : waited ? TURN_AGAIN : TURN_NOW;
+}
+
+/* finished: nothing is left to do. */
+static void release_problem(const struct hn_tune_search *search, const struct hn_task *task,
+                            bool finished)
+{
+    if (search->claim == NULL || hn_server_release(search->tune->server, search->claim, finished))
+        return;
+    char *problem = hn_cache_problem_text(&task->identity.problem);
+    hn_progress_board_hold(&search->tune->board);
+    fprintf(stderr,
+            "hone: warning: the claim to tune %s (%s) was lost, with the connection to the cache's "
+            "server or because this tuner stood still: another has begun it, too; what both found "
+            "counts\n",
+            task->identity.kernel, problem);
+    hn_progress_board_release(&search->tune->board);
+    free(problem);
+}
+
+/* After TURN_OVER: the best that the other found. */
+static const struct hn_view taken_views[] = {
+    {.line =
+         "{kernel} ([{problem}|-]) on {device} was tuned on {tuned_by} meanwhile, "
+         "[best {tuned.best.timing.median_us:.4g} us: {tuned.best.point}|without a valid variant]"},
+    {NULL},
+};
+
+static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_task *task,
+                                       const struct hn_session_options *session,
+                                       struct hn_error *err)
+{
+    struct hn_points_ahead ahead;
+    struct hn_backend *backend = NULL;
+    if (search->tune->options->simulate != NULL) {
+        hn_backend_simulated(task, search->tune->options->simulate, &backend, err);
+        return backend;
+    }
+    if (hn_points_ahead_make(&ahead, task, search->store, session, 4 * (size_t)search->tune->jobs,
+                             err) != HN_OK)
+        return NULL;
+    const struct hn_live_options live = {
+        .seed = search->tune->options->seed,
+        .end_ms = session->budget_s > 0 ? session->started_ms + session->budget_s * 1e3 : 0,
+        .any_order = !search->tune->strategy->needs_feedback,
+        .ahead = ahead.points,
+        .ahead_count = ahead.count,
+        .ahead_is_all = ahead.complete,
+        .measures = ahead.fresh,
+    };
+    hn_backend_live(task, search->workers, &live, &backend, err);
+    hn_points_ahead_finish(&ahead);
+    return backend;
+}
+
+/* An older Hone did not measure tensor cores. */
+static bool lacks_pipe(const struct hn_backend *backend, const struct hn_roofs *roofs)
+{
+    enum hn_tensor_pipe pipe = hn_roof_pipe(backend->task->plan);
+    return pipe < HN_PIPE_COUNT && !(roofs->tensor.pipes[pipe].gflops > 0) &&
+           hn_roofs_have_pipe(backend->device.identity.capability, pipe);
+}
+
+/* From the cache, or measured now where the GPU is at work anyway: once for a device and its
+ * driver. Without them the report has a column less. */
+static bool find_roofs(struct hn_tune_search *search, const struct hn_session *session,
+                       struct hn_backend *backend, struct hn_roofs *roofs)
+{
+    const struct hn_device_identity *device = &backend->task->identity.device;
+    const struct hn_session_state *state = hn_session_state(session);
+    const char *driver = search->workers != NULL ? backend->device.driver : NULL;
+    struct hn_error ignored;
+    if (!hn_roof_is_known(backend->task->plan))
+        return false;
+    bool known = hn_store_get_roofs(search->store, device, driver, roofs, &ignored) == HN_OK;
+    if (known && (search->workers == NULL || !lacks_pipe(backend, roofs)))
+        return true;
+    if (search->workers == NULL || state->finished == state->reused || hn_interrupted() != 0 ||
+        hn_backend_live_roofs(backend, roofs, &ignored) != HN_OK)
+        return known;
+    hn_store_put_roofs(search->store, device, roofs, &ignored);
+    return true;
+}
+
+/* Takes the document over. */
+static void show_result(struct hn_tune_search *search, json_t *document,
+                        const struct hn_view *views)
+{
+    if (search->tune->options->json) {
+        search->json = document;
+        return;
+    }
+    hn_progress_board_hold(&search->tune->board);
+    if (search->tune->follows)
+        putchar('\n');
+    search->tune->follows = true;
+    hn_render(document, views, stdout);
+    fflush(stdout);
+    hn_progress_board_release(&search->tune->board);
+    json_decref(document);
+}
+
+static void report(struct hn_tune_search *search, const struct hn_session *session,
+                   struct hn_backend *backend, bool finished, struct hn_error *err)
+{
+    struct hn_roofs measured;
+    bool known = finished && find_roofs(search, session, backend, &measured);
+    const struct hn_session_state *state = hn_session_state(session);
+    search->found = state->best != NULL;
+    search->cut = state->best == NULL && state->cut > 0;
+    json_t *summary =
+        hn_summary(session, backend, known ? &measured : NULL, search->tune->options->json, err);
+    if (summary != NULL)
+        show_result(search, summary, hn_summary_views);
+}
+
+static void print_start(const struct hn_tune_search *search, const struct hn_task *task,
+                        const struct hn_session_state *state)
+{
+    const char *warning = search->workers != NULL ? search->workers->lead->warning : "";
+    hn_progress_board_hold(&search->tune->board);
+    if (warning[0] != '\0')
+        fprintf(stderr, "hone: warning: %s\n", warning);
+    fprintf(stderr, "tuning %s%s%s on %s%s", task->identity.kernel,
+            search->label[0] != '\0' ? " " : "", search->label, task->identity.device.name,
+            search->place);
+    if (state->points != UINT64_MAX)
+        fprintf(stderr, ": %llu point%s", (unsigned long long)state->points,
+                hn_plural(state->points));
+    if (state->sources > 0)
+        fprintf(stderr, "; %u earlier tuning%s of it lead%s the search", state->sources,
+                state->sources > 1 ? "s" : "", state->sources > 1 ? "" : "s");
+    fputc('\n', stderr);
+    hn_progress_board_release(&search->tune->board);
+}
+
+/* The progress of a search, whose beginning is told once its points are known. */
+struct watch {
+    const struct hn_tune_search *search;
+    const struct hn_task *task;
+    struct hn_progress progress;
+    bool told;
+};
+
+static void show(void *watcher, const struct hn_session_state *state)
+{
+    struct watch *watch = watcher;
+    if (!watch->told && !watch->search->tune->options->quiet && state->planned)
+        print_start(watch->search, watch->task, state);
+    watch->told = watch->told || state->planned;
+    hn_progress_show(&watch->progress, state);
+}
+
+/* Searches, and reports also what was cut short. */
+static void run_session(struct hn_tune_search *search, struct hn_backend *backend,
+                        const struct hn_session_options *settings, struct hn_error *err)
+{
+    const struct hn_options *options = search->tune->options;
+    const struct hn_task *task = backend->task;
+    struct watch watch = {.search = search, .task = task};
+    struct hn_session *session = NULL;
+    struct hn_roofs roofs;
+    struct hn_error ignored;
+    char label[512];
+    if (hn_session_create(backend, search->store, settings, &session, err) != HN_OK)
+        return;
+    bool known =
+        hn_roof_is_known(task->plan) &&
+        hn_store_get_roofs(search->store, &task->identity.device, NULL, &roofs, &ignored) == HN_OK;
+    const struct hn_progress_view view = {
+        .backend = backend,
+        .roofs = known ? &roofs : NULL,
+        .budget_count = options->budget_count,
+        .budget_s = options->budget_s,
+        .stop_chance = search->tune->strategy->chance != NULL ? options->stop_chance : 0,
+    };
+    const char *device = search->names_device ? backend->device.identity.name : "";
+    snprintf(label, sizeof label, "%s%s%s", search->label,
+             search->label[0] != '\0' && device[0] != '\0' ? " on " : "", device);
+    hn_progress_begin(&watch.progress, &search->tune->board, &view, label);
+    bool finished = hn_session_run(session, show, &watch, err) == HN_OK;
+    hn_progress_end(&watch.progress);
+    hn_error_init(&ignored);
+    report(search, session, backend, finished, finished ? err : &ignored);
+    hn_session_destroy(session);
+}
+
+static void report_taken(struct hn_tune_search *search, const struct hn_task *task,
+                         struct hn_error *err)
+{
+    const struct hn_identity *identity = &task->identity;
+    struct hn_tuned_list list;
+    if (hn_store_list_problem(search->store, identity->kernel, &identity->problem, &list, err) !=
+        HN_OK)
+        return;
+    const struct hn_tuned *tuned = NULL;
+    for (size_t i = 0; i < list.count && tuned == NULL; i++)
+        if (!list.items[i].simulated && hn_identity_equal(&list.items[i].identity, identity) &&
+            hn_version_equal(&list.items[i].version, &task->version))
+            tuned = &list.items[i];
+    search->found = tuned != NULL;
+    json_t *json = json_pack("{s:s, s:o, s:o, s:s, s:o}", "kernel", identity->kernel, "problem",
+                             hn_bindings_to_json(&identity->problem), "device",
+                             hn_string_to_json(identity->device.name), "tuned_by",
+                             hn_string_to_json(search->holder.machine), "tuned",
+                             tuned != NULL ? hn_cache_tuned_to_json(tuned) : json_null());
+    show_result(search, hn_needed(json), taken_views);
+    hn_tuned_list_free(&list);
+}
+
+/* With a backend of its own, since that knows when the time is up. */
+static enum turn tune_in_turn(struct hn_tune_search *search, struct hn_task *task,
+                              struct hn_error *err)
+{
+    const struct hn_options *options = search->tune->options;
+    const struct hn_session_options settings = {
+        .strategy = search->tune->strategy,
+        .look_ahead = (unsigned)options->look_ahead,
+        .seed = options->seed,
+        .budget_s = options->budget_s,
+        .budget_count = options->budget_count,
+        .stop_chance = options->stop_chance,
+        .full = options->full,
+        .counters = options->counters,
+        .retry_failed = options->retry_failed,
+        .energy_s = options->energy_s,
+        .race_within = options->energy_s > 0 ? HN_WEIGHED_WITHIN : 0,
+        .events = search->tune->events,
+        .command = options->command,
+        .started_ms = search->started_ms,
+    };
+    struct hn_backend *backend = make_backend(search, task, &settings, err);
+    enum turn turn = claim_problem(search, task, err);
+    if (!hn_failed(err) && turn == TURN_NOW)
+        run_session(search, backend, &settings, err);
+    else if (!hn_failed(err) && turn == TURN_OVER)
+        report_taken(search, task, err);
+    if (turn == TURN_NOW)
+        release_problem(search, task, !hn_failed(err) && hn_interrupted() == 0);
+    hn_backend_destroy(backend);
+    return turn;
+}
+
+void hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
+{
+    struct hn_task task;
+    enum turn turn = TURN_AGAIN;
+    const struct hn_tune *tune = search->tune;
+    const struct hn_config *config = tune->given->config;
+    const enum hn_regime regime = (enum hn_regime)tune->options->regime;
+    if (hn_failed(err))
+        return;
+    bool at_once = tune->options->simulate != NULL || !tune->strategy->needs_feedback;
+    if (hn_task_make(config, search->problem, regime, at_once ? HN_TASK_MEASURES : HN_TASK_SEARCHES,
+                     &task, err) != HN_OK)
+        return;
+    while (!hn_failed(err) && turn == TURN_AGAIN) {
+        turn = tune_in_turn(search, &task, err);
+        search->started_ms = hn_now_ms();
+    }
+    search->later = turn == TURN_LATER;
+    hn_task_finish(&task);
+    fflush(stdout);
+}
+
+/* Said whatever else was: what this and earlier runs have found is elsewhere now. */
+void hn_tune_report_loss(struct hn_tune *tune, struct hn_store *store, struct hn_error *err)
+{
+    const char *rescued;
+    struct hn_error ignored;
+    hn_store_commit(store, hn_failed(err) ? &ignored : err);
+    const char *lost = hn_store_lost(store, &rescued);
+    if (lost == NULL)
+        return;
+    hn_progress_board_hold(&tune->board);
+    fprintf(stderr,
+            "hone: warning: cache '%s' was deleted, moved or replaced during the run; all that was "
+            "in it, and all of this run, is in '%s' now: `mv %s %s` takes it back\n",
+            lost, rescued, rescued, lost);
+    hn_progress_board_release(&tune->board);
+}
+
+void hn_tune_interrupted(struct hn_error *err)
+{
+    hn_fail(err, HN_EINTERRUPTED,
+            "interrupted; what was finished is kept, and the same command goes on from there");
+}
 
 static void find_strategy(struct hn_tune *tune, struct hn_error *err)
 {

@@ -6,6 +6,7 @@
 
 #include "tuner/commands/command.h"
 #include "tuner/report/progress.h"
+#include "tuner/server/server.h"
 #include "tuner/workers/workers.h"
 
 /* `hone tune`, which given holds all that is open for it: workers unless it is a simulation. */
@@ -35,6 +36,8 @@ struct hn_tune_search {
     char place[160];   /* " (GPU 1 of host gpu7)" behind the device's name; "": none */
     bool names_device; /* in its line of progress */
     bool waits;        /* while another is at the problem */
+    struct hn_server_claim *claim; /* on the problem, where several tuners share the cache of a server */
+    struct hn_claim_holder holder; /* the other */
 
     json_t *json; /* with --json: the caller's; NULL: there is none */
     bool found;   /* a valid variant */

@@ -2,6 +2,8 @@
 #include "tuner/commands/tune.h"
 
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,10 +90,14 @@ static void *run_search(void *pointer)
 
 /* --- cards ------------------------------------------------------------------------------------ */
 
-static void refuse(struct spread *spread, size_t i, const char *reason)
+__attribute__((format(printf, 3, 4))) static void refuse(struct spread *spread, size_t i,
+                                                         const char *format, ...)
 {
-    snprintf(spread->refusal, sizeof spread->refusal, "%.899s", reason);
-    hn_card_refuse(spread->workers->cards[i], reason);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(spread->refusal, sizeof spread->refusal, format, arguments);
+    va_end(arguments);
+    hn_card_refuse(spread->workers->cards[i], spread->refusal);
     spread->workers->cards[i]->away = true;
     spread->places[i].state = CARD_OUT;
 }
@@ -100,23 +106,6 @@ static bool is_lost(const struct hn_card *card, struct hn_host_view *view)
 {
     hn_host_look(card->host, view);
     return view->state == HN_HOST_OUT;
-}
-
-static void open_card(struct spread *spread, size_t i)
-{
-    struct hn_card *card = spread->workers->cards[i];
-    struct hn_host_view view;
-    char reason[sizeof spread->refusal];
-    if (is_lost(card, &view)) {
-        snprintf(reason, sizeof reason, "the GPU's host %s is left out: %s", view.name,
-                 view.reason);
-        refuse(spread, i, reason);
-    } else if (hn_card_is_reachable(card) && hn_card_is_none(card)) {
-        snprintf(reason, sizeof reason, "host %s has no GPU", view.name);
-        refuse(spread, i, reason);
-    } else if (hn_card_is_reachable(card)) {
-        spread->places[i].state = CARD_OPENING;
-    }
 }
 
 /* The same card as another, by another name; NULL: it is none. */
@@ -131,24 +120,33 @@ static const struct hn_card *find_twin(const struct spread *spread, const struct
     return NULL;
 }
 
-static void take_opened(struct spread *spread, size_t i)
+static void open_card(struct spread *spread, size_t i)
 {
     struct hn_card *card = spread->workers->cards[i];
+    struct place *place = &spread->places[i];
+    struct hn_host_view view;
     struct hn_error err;
-    char reason[200];
+    if (place->state == CARD_NEW && is_lost(card, &view)) {
+        refuse(spread, i, "the GPU's host %s is left out: %s", view.name, view.reason);
+        return;
+    }
+    if (place->state == CARD_NEW && !hn_card_is_reachable(card))
+        return;
+    if (place->state == CARD_NEW && hn_card_is_none(card)) {
+        refuse(spread, i, "host %s has no GPU", view.name);
+        return;
+    }
+    place->state = CARD_OPENING;
     hn_error_init(&err);
     if (!hn_card_open(card, &err) && !hn_failed(&err))
         return;
     const struct hn_card *twin = hn_failed(&err) ? NULL : find_twin(spread, card);
-    spread->places[i] = (struct place){.state = CARD_IDLE, .known_ms = hn_now_ms()};
+    *place = (struct place){.state = CARD_IDLE, .known_ms = hn_now_ms()};
     card->away = true;
     if (hn_failed(&err))
-        refuse(spread, i, err.message);
-    if (twin == NULL)
-        return;
-    snprintf(reason, sizeof reason, "it is named twice: it is a card of host %.63s too",
-             twin->host_name);
-    refuse(spread, i, reason);
+        refuse(spread, i, "%s", err.message);
+    else if (twin != NULL)
+        refuse(spread, i, "it is named twice: it is a card of host %s too", twin->host_name);
 }
 
 static void move_cards(struct spread *spread, struct hn_error *err)
@@ -163,10 +161,8 @@ static void move_cards(struct spread *spread, struct hn_error *err)
         hn_compile_pool_process(workers->pool, err);
     for (size_t i = 0; !hn_failed(err) && i < workers->card_count; i++) {
         struct place *place = &spread->places[i];
-        if (place->state == CARD_NEW)
+        if (place->state == CARD_NEW || place->state == CARD_OPENING)
             open_card(spread, i);
-        if (place->state == CARD_OPENING)
-            take_opened(spread, i);
         else if (place->state == CARD_IDLE && is_lost(workers->cards[i], &view))
             place->state = CARD_OUT;
     }
@@ -315,47 +311,44 @@ static void end_searches(struct spread *spread)
     }
 }
 
-/* The config names a limit of the device, which is the first model's. */
-static const char *find_other_limit(const struct spread *spread, const struct hn_card *card,
-                                    char text[400])
+/* Whether the card is refused, because the config names a limit of the device, which is the first
+ * model's. */
+static bool has_other_limit(struct spread *spread, size_t at)
 {
+    const struct hn_card *card = spread->workers->cards[at];
     for (size_t i = 0; spread->model_count > 0 && i < HN_DEVICE_LIMITS; i++) {
         const char *name = hn_device_limit_names[i];
         const struct hn_value *value = hn_bindings_get(&spread->config->problems[0], name);
         int64_t limit = hn_device_limit(&card->device, i);
         if (value == NULL || value->type != HN_INTEGER || limit == 0 || limit == value->integer)
             continue;
-        snprintf(text, 400,
-                 "the config names '%s', which is %lld for this tune and %lld there (%.80s): tune "
-                 "it on its own",
-                 name, (long long)value->integer, (long long)limit, card->device.identity.name);
-        return text;
+        refuse(spread, at,
+               "the config names '%s', which is %lld for this tune and %lld there (%s): tune it on "
+               "its own",
+               name, (long long)value->integer, (long long)limit, card->device.identity.name);
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 /* The model of a card; NULL: the card is refused. */
 static struct model *find_model(struct spread *spread, size_t at)
 {
     const struct hn_card *card = spread->workers->cards[at];
-    const char *reason = NULL;
-    char text[400];
-    for (size_t i = 0; reason == NULL && i < spread->model_count; i++) {
+    for (size_t i = 0; i < spread->model_count; i++) {
         const struct hn_device *first = &spread->models[i].first->device;
         if (!hn_device_identity_equal(&first->identity, &card->device.identity))
             continue;
         if (strcmp(first->driver, card->device.driver) == 0)
             return &spread->models[i];
-        snprintf(text, sizeof text, "its driver is %.31s, and the first card's is %.31s",
-                 card->device.driver, first->driver);
-        reason = text;
+        refuse(spread, at, "its driver is %s, and the first card's is %s", card->device.driver,
+               first->driver);
+        return NULL;
     }
-    if (reason == NULL)
-        reason = find_other_limit(spread, card, text);
-    if (reason == NULL && spread->model_count == MODELS_MOST)
-        reason = "there are too many models of GPU for one tune";
-    if (reason != NULL) {
-        refuse(spread, at, reason);
+    if (has_other_limit(spread, at))
+        return NULL;
+    if (spread->model_count == MODELS_MOST) {
+        refuse(spread, at, "there are too many models of GPU for one tune");
         return NULL;
     }
     size_t n = spread->model_count++;
