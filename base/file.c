@@ -18,18 +18,11 @@
 /* NULL for a plain file. */
 static const char *wrong_kind(mode_t mode)
 {
-    switch (mode & S_IFMT) {
-    case S_IFREG:
-        return NULL;
-    case S_IFDIR:
-        return strerror(EISDIR);
-    case S_IFIFO:
-        return "it is a pipe, expected a plain file";
-    case S_IFSOCK:
-        return "it is a socket, expected a plain file";
-    default:
-        return "it is a device, expected a plain file";
-    }
+    return S_ISREG(mode)    ? NULL
+           : S_ISDIR(mode)  ? strerror(EISDIR)
+           : S_ISFIFO(mode) ? "it is a pipe, expected a plain file"
+           : S_ISSOCK(mode) ? "it is a socket, expected a plain file"
+                            : "it is a device, expected a plain file";
 }
 
 int hn_file_open(const char *path, const char **reason)
@@ -59,14 +52,12 @@ int hn_file_open(const char *path, const char **reason)
 FILE *hn_file_stream(const char *path, const char **reason)
 {
     int fd = hn_file_open(path, reason);
-    if (fd < 0)
-        return NULL;
-    FILE *stream = fdopen(fd, "rb");
-    if (stream != NULL)
-        return stream;
-    *reason = strerror(errno);
-    close(fd);
-    return NULL;
+    FILE *stream = fd >= 0 ? fdopen(fd, "rb") : NULL;
+    if (fd >= 0 && stream == NULL) {
+        *reason = strerror(errno);
+        close(fd);
+    }
+    return stream;
 }
 
 bool hn_file_hash(const char *path, struct hn_hash *hash, const char **reason)

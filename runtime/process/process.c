@@ -321,7 +321,10 @@ void hn_machine_offer_to_end(void)
     close(file);
 }
 
-void hn_machine_limit_memory(void)
+/* Limits this process to 4 GiB of data, or half of the machine's memory: a template that
+ * instantiates itself without end takes gigabytes a minute. Beyond it NVRTC says "out of memory".
+ */
+static void limit_memory(void)
 {
 /* The sanitizer's shadow counts as data. */
 #ifndef __SANITIZE_ADDRESS__
@@ -411,7 +414,7 @@ void hn_worker_compile(struct hn_channel *channel)
         hn_worker_fail(channel, status, &err);
         return;
     }
-    hn_machine_limit_memory();
+    limit_memory();
     hn_message_init(&ready, "ready");
     json_object_set_new(ready.json, "nvrtc", json_sprintf("%d.%d", nvrtc.major, nvrtc.minor));
     bool alive = hn_channel_send(channel, &ready, &err) == HN_OK;

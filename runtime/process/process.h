@@ -96,8 +96,5 @@ int hn_machine_jobs(void);
 
 /* For a worker. Where memory runs out, the kernel is to end it and not hone or another's process. */
 void hn_machine_offer_to_end(void);
-/* Limits this process to 4 GiB of data, or half of the machine's memory: a template that instantiates itself without
- * end takes gigabytes a minute. Beyond it NVRTC says "out of memory". */
-void hn_machine_limit_memory(void);
 
 #endif
