@@ -59,8 +59,7 @@ void hn_gate_clean(char *text)
 
 char *hn_gate_escape(const char *text)
 {
-    struct hn_text shown;
-    hn_text_init(&shown);
+    struct hn_text shown = {0};
     for (const char *c = text; *c != '\0'; c++) {
         if (*c == '\n' || *c == '\t' || !is_control((const unsigned char *)c)) {
             hn_text_append_bytes(&shown, c, 1);

@@ -145,8 +145,7 @@ void hn_origin_append(struct hn_text *text, const struct hn_origin *origin)
 
 char *hn_origin_text(const struct hn_origin *origin)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_origin_append(&text, origin);
     return hn_text_take(&text);
 }

@@ -30,10 +30,9 @@ static const struct {
 
 const char *hn_store_network_name(unsigned long type)
 {
-    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         if (networks[i].type == type)
             return networks[i].name;
-    }
     return NULL;
 }
 

@@ -160,8 +160,7 @@ static void append_need(struct hn_text *table, const char *name, const char *wha
 static void fail_to_fit(const struct hn_arena *arena, uint64_t needed, uint64_t available,
                         struct hn_error *err)
 {
-    struct hn_text table;
-    hn_text_init(&table);
+    struct hn_text table = {0};
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         const struct hn_argument *argument = &arena->plan->arguments[i];
         uint64_t bytes = arena->buffers[i].bytes;

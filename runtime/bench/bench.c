@@ -100,8 +100,7 @@ static void destroy_reference(struct hn_reference_run *reference)
 static char *make_key(const struct hn_plan *plan, const struct hn_bindings *point,
                       struct hn_error *err)
 {
-    struct hn_bindings depends;
-    hn_bindings_init(&depends);
+    struct hn_bindings depends = {0};
     for (size_t i = 0; i < plan->reference.depends_count && !hn_failed(err); i++) {
         const char *name = plan->reference.depends[i];
         const struct hn_value *value = hn_bindings_get(point, name);

@@ -542,8 +542,7 @@ static void report_first(const struct check *check, const struct bag *found,
     const uint64_t *vector = &found->words[i * lanes];
     if (compare_vectors(vector, &expected->words[i * lanes], &lanes) > 0)
         vector = &expected->words[i * lanes];
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     format_vector(found->argument, vector, &text);
     hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
                    "%s%s holds '%s' %" PRIu64 " times among its %" PRIu64

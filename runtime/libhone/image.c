@@ -210,13 +210,12 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
     const struct hn_bindings *problem = choice->asked->problem;
     struct hn_store *store = choice->asked->cache->store;
     char *entries = NULL;
-    struct hn_bindings values;
+    struct hn_bindings values = {0};
     bool taken;
     if (choice->tuned == NULL || store == NULL ||
         choice->tuned->identity.device.capability != choice->asked->device->identity.capability)
         return false;
     struct hn_identity task = choice->tuned->identity;
-    hn_bindings_init(&values);
     if (choice->configuration == NULL) {
         taken = hn_bindings_equal(&task.problem, problem) ||
                 hn_lib_program_is_same(choice, problem, &task.problem);

@@ -184,8 +184,7 @@ static enum hn_status refuse(const char *text, const char *part, const struct op
 {
     const char *rest;
     const struct option *known = find(list, part, &rest);
-    struct hn_text names;
-    hn_text_init(&names);
+    struct hn_text names = {0};
     append_names(&names, list);
     const char *why = known == NULL ? "is not one of those that do no more than change the code "
                                       "that is made (others write files or name some)"

@@ -20,8 +20,7 @@
 
 char *hn_cache_problem_text(const struct hn_bindings *problem)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_bindings_append(&text, problem);
     if (problem->count == 0)
         hn_text_append(&text, "-");

@@ -94,7 +94,7 @@ struct hn_config *hn_options_config(const struct hn_options *options, const char
 void hn_single_point(const struct hn_options *options, const struct hn_task *task,
                      struct hn_bindings *point, struct hn_error *err)
 {
-    struct hn_bindings partial;
+    struct hn_bindings partial = {0};
     const struct hn_bindings *own = hn_plan_default(task->plan, task->problem);
     if (hn_failed(err))
         return;
@@ -103,10 +103,8 @@ void hn_single_point(const struct hn_options *options, const struct hn_task *tas
         hn_bindings_copy(point, own, err);
         return;
     }
-    hn_bindings_init(&partial);
     for (size_t i = 0; !hn_failed(err) && i < options->restrictions.count; i++) {
-        struct hn_bindings given;
-        hn_bindings_init(&given);
+        struct hn_bindings given = {0};
         if (hn_bindings_parse(options->restrictions.items[i], &given, err) == HN_OK)
             hn_bindings_merge(&partial, &given, err);
         hn_bindings_finish(&given);

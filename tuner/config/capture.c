@@ -99,12 +99,11 @@ static void set_scalars(const struct hn_capture *capture, struct hn_plan *plan,
 {
     const struct hn_bindings *scalars = &capture->head.scalars;
     for (size_t i = 0; i < scalars->count && !hn_failed(err); i++) {
-        struct hn_text text;
+        struct hn_text text = {0};
         struct hn_argument *argument =
             find_argument(capture, plan, scalars->names[i], is_scalar, err);
         if (argument == NULL)
             return;
-        hn_text_init(&text);
         hn_value_append(&text, &scalars->values[i]);
         hn_expression_destroy(argument->value);
         argument->value = NULL;

@@ -13,11 +13,10 @@ enum { INCLUDE_DEPTH = 32 };
 
 static const char *find_file(const struct hn_stored_plan *stored, const char *name, size_t length)
 {
-    for (size_t i = 0; i < stored->file_count; i++) {
+    for (size_t i = 0; i < stored->file_count; i++)
         if (strlen(stored->files[i].name) == length &&
             memcmp(stored->files[i].name, name, length) == 0)
             return stored->files[i].text;
-    }
     return NULL;
 }
 

@@ -115,8 +115,7 @@ static void admit_ladder(struct hn_session *session, struct hn_error *err)
     const struct hn_space *space = session->task->space;
     bool full = session->options.first_count == 0;
     for (size_t i = 0; i < config->ladder_count && !hn_failed(err); i++) {
-        struct hn_bindings point;
-        hn_bindings_init(&point);
+        struct hn_bindings point = {0};
         /* A restriction (-s) or another problem may leave a step out of the space: it is not
          * measured then. */
         if (hn_config_complete(config, space, &config->ladder[i], &point, NULL) == HN_OK &&
@@ -553,8 +552,7 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
     ahead->fresh = true;
     ahead->points = hn_need(limit, sizeof *ahead->points);
     for (size_t i = 0; i < config->ladder_count && ahead->count < limit && !hn_failed(err); i++) {
-        struct hn_bindings point;
-        hn_bindings_init(&point);
+        struct hn_bindings point = {0};
         if (hn_config_complete(config, task->space, &config->ladder[i], &point, NULL) == HN_OK)
             add_ahead(ahead, &point, err);
         hn_bindings_finish(&point);

@@ -89,8 +89,7 @@ static enum hn_status search_folder(const struct hn_task *task, const char *path
     }
     free(entries);
     if (status == HN_OK && !found) {
-        struct hn_text text;
-        hn_text_init(&text);
+        struct hn_text text = {0};
         hn_bindings_append(&text, task->problem);
         status = hn_fail(err, HN_ERUN, "%s holds no recording of %s for %s (%s)", path,
                          task->identity.kernel, text.data != NULL ? text.data : "this problem",
@@ -110,8 +109,7 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
     if (status != HN_OK || fits(task, recording))
         return status;
     struct hn_text was = {0};
-    struct hn_text is;
-    hn_text_init(&is);
+    struct hn_text is = {0};
     hn_bindings_append(&was, &recording->identity.problem);
     hn_bindings_append(&is, task->problem);
     status = hn_fail(err, HN_ECONFIG, "%s records %s (%s, %s); asked for is %s (%s, %s)", path,

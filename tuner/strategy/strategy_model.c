@@ -106,11 +106,10 @@ static void finish_candidates(struct candidates *candidates)
 
 static bool has(const struct candidates *candidates, const uint16_t *point, uint64_t own)
 {
-    for (size_t i = 0; i < candidates->count; i++) {
+    for (size_t i = 0; i < candidates->count; i++)
         if (candidates->hashes[i] == own && memcmp(candidates->points + i * candidates->width,
                                                    point, candidates->width * sizeof *point) == 0)
             return true;
-    }
     return false;
 }
 
@@ -221,10 +220,9 @@ HN_WIDE static void regress(const struct candidates *candidates, const double *w
  * targets. */
 static void predict(struct candidates *candidates, const double *whitened_targets)
 {
-    for (; candidates->rows < candidates->gaussian->count; candidates->rows++) {
+    for (; candidates->rows < candidates->gaussian->count; candidates->rows++)
         if (candidates->ready > 0)
             whiten_row(candidates, candidates->rows);
-    }
     for (size_t from = candidates->ready; from < candidates->count; from += TILE) {
         size_t left = candidates->count - from;
         whiten_tile(candidates, from, left < TILE ? left : TILE);
@@ -668,10 +666,9 @@ static void expand(struct hn_strategy *strategy, uint32_t point)
     struct hn_trail *trail = &strategy->trail;
     size_t count = hn_space_neighbours(trail->space, hn_trail_point(trail, point), HN_HAMMING,
                                        trail->neighbours);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (count <= SHARE || hn_random_below(&trail->random, count) < SHARE)
             add_candidate(strategy, trail->neighbours + i * trail->width);
-    }
     for (int i = 0; i < SECONDS; i++)
         add_second(strategy, hn_trail_point(trail, point));
 }

@@ -102,10 +102,9 @@ static double collect(struct hn_surrogate *surrogate, size_t all)
     hn_sort(known, count);
     double best = known[0];
     double worst = known[count - 1];
-    for (size_t i = 0; i < all; i++) {
+    for (size_t i = 0; i < all; i++)
         if (!isnan(surrogate->targets[i]))
             surrogate->targets[i] = raw_target(surrogate->targets[i], best, worst);
-    }
     double least = raw_target(best, best, worst);
     double quantile = raw_target(known[(size_t)(cap_quantile * (double)count)], best, worst);
     double most = raw_target(worst, best, worst);

@@ -105,10 +105,9 @@ bool hn_move_sample(struct hn_trail *trail, uint16_t *choice)
 /* By how many steps a neighbour differs in its one parameter. */
 static int distance(const uint16_t *a, const uint16_t *b, size_t width)
 {
-    for (size_t i = 0; i < width; i++) {
+    for (size_t i = 0; i < width; i++)
         if (a[i] != b[i])
             return abs(a[i] - b[i]);
-    }
     return 0;
 }
 
@@ -146,10 +145,9 @@ void hn_move_repair(struct hn_trail *trail, const uint16_t *anchor, uint16_t *ch
     size_t width = trail->width;
     size_t different[width];
     size_t count = 0;
-    for (size_t i = 0; i < width; i++) {
+    for (size_t i = 0; i < width; i++)
         if (choice[i] != anchor[i])
             different[count++] = i;
-    }
     while (count > 0 && !hn_space_contains(trail->space, choice)) {
         size_t pick = (size_t)hn_random_below(&trail->random, count);
         choice[different[pick]] = anchor[different[pick]];
