@@ -12,8 +12,8 @@
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/compile_internal.h"
 #include "runtime/compile/cubin.h"
-#include "runtime/compile/host_headers.h"
 #include "runtime/compile/image.h"
+#include "runtime/compile/template.h"
 #include "runtime/plan/option_list.h"
 
 static void check(const struct hn_nvrtc *nvrtc, const char *what, nvrtcResult result,

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
-#include "runtime/compile/host_headers.h"
+#include "runtime/compile/template.h"
 
 /* Static shared memory of a block, on every architecture. */
 enum { STATIC_SHARED_LIMIT = 48 * 1024 };
@@ -111,22 +111,15 @@ char *hn_compile_log_error(const char *log)
                          : strdup("the compiler gave no reason");
 }
 
-static bool needs_host(const char *error)
-{
-    static const char missing[] = "cannot open source file \"";
-    const char *header = strstr(error, missing);
-    if (header != NULL) {
-        header += strlen(missing);
-        return hn_is_header_of_host(header, strcspn(header, "\""));
-    }
-    return strstr(error, "not allowed in JIT mode") != NULL;
-}
-
 char *hn_compile_log_nvrtc_error(const char *log)
 {
+    static const char missing[] = "cannot open source file \"";
     char *error = hn_compile_log_error(log);
     char *message = NULL;
-    if (error == NULL || !needs_host(error))
+    const char *header = error != NULL ? strstr(error, missing) : NULL;
+    header = header != NULL ? header + strlen(missing) : NULL;
+    if (error == NULL || (header != NULL ? !hn_is_header_of_host(header, strcspn(header, "\""))
+                                         : strstr(error, "not allowed in JIT mode") == NULL))
         return error;
     char *advice = strstr(error, ". Consider using -default-device");
     if (advice != NULL)

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
-#include "runtime/compile/host_headers.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/option_list.h"
 

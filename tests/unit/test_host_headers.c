@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/host_headers.h"
+#include "runtime/compile/template.h"
 
 #include "base/file.h"
 #include "base/text.h"

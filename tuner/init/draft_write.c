@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
-#include "runtime/compile/host_headers.h"
+#include "runtime/compile/template.h"
 #include "tuner/init/draft.h"
 
 /* Whether NVRTC has the header, itself or of the toolkit, or might have it. */
