@@ -48,7 +48,7 @@ static void choose_architectures(const struct hn_export *export, const char *lis
     }
     while (list != NULL && *list != '\0') {
         size_t length = strcspn(list, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(length < 31 ? length : 31), list);
+        snprintf(name, sizeof name, "%.*s", (int)length, list);
         add_architecture(architectures, name, err);
         list += length + (list[length] == ',');
     }
@@ -97,41 +97,21 @@ static struct hn_template make_template(const struct hn_export *export, struct h
     return template;
 }
 
-static void submit(struct hn_compile_pool *pool, const struct hn_export *export,
-                   const struct hn_template *template, const struct hn_export_images *images,
-                   size_t number, struct hn_error *err)
-{
-    const struct hn_export_image *item = &images->items[number];
-    const struct hn_tuned *tuned = export->configs[item->config];
-    struct hn_source source;
-    if (hn_failed(err) || hn_source_make(export->plan, template, &tuned->identity.problem,
-                                         &tuned->best.point, &source, err) != HN_OK)
-        return;
-    hn_compile_pool_submit(pool, number, &source, item->architecture, err);
-    hn_source_finish(&source);
-}
-
-static void check_compiled(const struct hn_export *export, const struct hn_export_image *item,
-                           struct hn_error *err)
-{
-    if (hn_failed(err) || item->image.outcome == HN_OUTCOME_OK)
-        return;
-    char *point = hn_needed(hn_bindings_text(&export->configs[item->config]->best.point));
-    hn_fail(err, HN_ERUN, "'%s' does not compile for %s at %s: %s", export->kernel,
-            item->architecture, point,
-            item->image.message == NULL ? hn_outcome_name(item->image.outcome)
-                                        : item->image.message);
-    free(point);
-}
-
 static void wait_for(struct hn_compile_pool *pool, const struct hn_export *export,
                      struct hn_export_images *images, struct hn_error *err)
 {
     uint64_t number;
     struct hn_image image;
     while (hn_compile_pool_wait(pool, NULL, &number, &image, err)) {
-        images->items[number].image = image;
-        check_compiled(export, &images->items[number], err);
+        struct hn_export_image *item = &images->items[number];
+        item->image = image;
+        if (image.outcome == HN_OUTCOME_OK)
+            continue;
+        char *point = hn_needed(hn_bindings_text(&export->configs[item->config]->best.point));
+        hn_fail(err, HN_ERUN, "'%s' does not compile for %s at %s: %s", export->kernel,
+                item->architecture, point,
+                image.message == NULL ? hn_outcome_name(image.outcome) : image.message);
+        free(point);
     }
 }
 
@@ -149,9 +129,17 @@ static void compile(const struct hn_export *export, struct hn_export_images *ima
     struct hn_template template = make_template(export, err);
     struct hn_compile_pool *pool = hn_compile_pool_create(
         how->jobs > 0 ? how->jobs : hn_machine_jobs(), how->timeout_s, HN_COMPILE_START_S);
-    for (size_t i = 0; i < images->count; i++)
-        if (images->items[i].missing)
-            submit(pool, export, &template, images, i, err);
+    for (size_t i = 0; i < images->count; i++) {
+        const struct hn_export_image *item = &images->items[i];
+        const struct hn_tuned *tuned = export->configs[item->config];
+        struct hn_source source;
+        if (!item->missing || hn_failed(err) ||
+            hn_source_make(export->plan, &template, &tuned->identity.problem, &tuned->best.point,
+                           &source, err) != HN_OK)
+            continue;
+        hn_compile_pool_submit(pool, i, &source, item->architecture, err);
+        hn_source_finish(&source);
+    }
     wait_for(pool, export, images, err);
     hn_compile_pool_destroy(pool);
     free(template.includes);

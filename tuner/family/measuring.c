@@ -37,18 +37,13 @@ void hn_measuring_finish(struct hn_measuring *measuring)
     *measuring = (struct hn_measuring){.cell_count = 0};
 }
 
-struct hn_bindings hn_measuring_complete(const struct hn_measuring *measuring,
-                                         const struct hn_bindings *problem)
-{
-    return hn_need_bindings(&measuring->config->problems[0], problem);
-}
-
 struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed,
                                      uint64_t *at, struct hn_error *err)
 {
     struct hn_bindings problem;
     hn_family_next(measuring->config->family, seed, at, &problem, err);
-    struct hn_bindings whole = hn_measuring_complete(measuring, &problem);
+    /* With what the config has beside the family's values. */
+    struct hn_bindings whole = hn_need_bindings(&measuring->config->problems[0], &problem);
     hn_bindings_finish(&problem);
     return whole;
 }
@@ -82,18 +77,6 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
     return status;
 }
 
-/* A session is to measure these points, or to search. */
-struct errand {
-    const struct hn_bindings *problem;
-    const struct hn_bindings *points; /* NULL: a search */
-    size_t point_count;
-    const struct hn_bindings *first; /* of a search: measured before anything else */
-    size_t first_count;
-    double budget_s; /* 0: none */
-    double races;    /* those within this share of the best too */
-    bool hasty;      /* what can not be the best is stopped early */
-};
-
 /* A session that has run, for whoever reads what it found. */
 struct visit {
     struct hn_task task;
@@ -114,63 +97,44 @@ static void end_visit(struct visit *visit)
     hn_task_finish(&visit->task);
 }
 
-static void run_session(struct hn_measuring *measuring, const struct hn_strategy_kind *strategy,
-                        const struct errand *errand, struct visit *visit, struct hn_error *err)
+/* A session of a problem that measures these points, or where none are asked for searches. False:
+ * it failed, or nothing is valid for the problem, so that there is nothing to read; else end the
+ * visit. */
+static bool run(struct hn_measuring *measuring, struct hn_config *config,
+                const struct hn_bindings *problem, const struct hn_session_options *asked,
+                struct visit *visit, struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
-    const struct hn_live_options live = {
-        .seed = options->seed,
-        .any_order = !strategy->needs_feedback,
-        .stays_warm = true,
-    };
-    if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) != HN_OK)
-        return;
-    snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
-    /* Driver and compiler are up. */
-    const struct hn_session_options session_options = {
-        .strategy = strategy,
-        .look_ahead = options->look_ahead,
-        .seed = options->seed,
-        .budget_s = errand->budget_s,
-        .events = options->events,
-        .command = options->command,
-        .started_ms = hn_now_ms(),
-        .points = errand->points,
-        .point_count = errand->point_count,
-        .first = errand->first,
-        .first_count = errand->first_count,
-        .race_within = errand->races,
-        .hasty = errand->hasty,
-        .brief = true,
-    };
-    if (hn_session_create(visit->backend, options->store, &session_options, &visit->session, err) ==
-        HN_OK)
-        hn_session_run(visit->session, watch_nothing, NULL, err);
-    if (!hn_failed(err) && hn_interrupted() != 0)
-        hn_fail(err, HN_EINTERRUPTED, "interrupted");
-}
-
-/* False: it failed, or nothing is valid for the problem, so that there is nothing to read; else end
- * the visit. */
-static bool run(struct hn_measuring *measuring, struct hn_config *config,
-                const struct errand *errand, struct visit *visit, struct hn_error *err)
-{
-    /* Where the points are told there is nothing to choose, and no other problem to learn from. */
-    const struct hn_strategy_kind *strategy =
-        errand->points != NULL ? hn_strategy_find("exhaustive") : measuring->options->strategy;
+    struct hn_session_options own = *asked;
     struct hn_error reason;
     *visit = (struct visit){.session = NULL};
-    if (hn_failed(err) || hn_config_take_problem(config, errand->problem, err) != HN_OK)
+    /* Where the points are told there is nothing to choose, and no other problem to learn from. */
+    own.strategy = asked->points != NULL ? hn_strategy_find("exhaustive") : options->strategy;
+    if (hn_failed(err) || hn_config_take_problem(config, problem, err) != HN_OK)
         return false;
-    enum hn_status status = hn_task_make(
-        config, 0, measuring->options->regime,
-        strategy->needs_feedback ? HN_TASK_SEARCHES : HN_TASK_MEASURES, &visit->task, &reason);
-    if (status != HN_OK) {
-        if (status != HN_ENOTFOUND)
+    if (hn_task_make(config, 0, options->regime,
+                     own.strategy->needs_feedback ? HN_TASK_SEARCHES : HN_TASK_MEASURES,
+                     &visit->task, &reason) != HN_OK) {
+        if (reason.status != HN_ENOTFOUND)
             *err = reason;
         return false;
     }
-    run_session(measuring, strategy, errand, visit, err);
+    const struct hn_live_options live = {
+        .seed = options->seed, .any_order = !own.strategy->needs_feedback, .stays_warm = true};
+    if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) == HN_OK) {
+        snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
+        own.look_ahead = options->look_ahead;
+        own.seed = options->seed;
+        own.events = options->events;
+        own.command = options->command;
+        own.started_ms = hn_now_ms(); /* driver and compiler are up */
+        own.brief = true;
+        hn_session_create(visit->backend, options->store, &own, &visit->session, err);
+    }
+    if (!hn_failed(err))
+        hn_session_run(visit->session, watch_nothing, NULL, err);
+    if (!hn_failed(err) && hn_interrupted() != 0)
+        hn_fail(err, HN_EINTERRUPTED, "interrupted");
     if (hn_failed(err))
         end_visit(visit);
     return !hn_failed(err);
@@ -265,13 +229,12 @@ void hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budge
     struct hn_matrix *matrix = measuring->matrix;
     struct visit visit;
     struct hn_bindings known[HN_MATRIX_POINTS]; /* cells that are filled anyway */
-    const struct errand errand = {.problem = &matrix->sizes[size].problem,
-                                  .first = known,
-                                  .first_count = borrow_points(matrix, known),
-                                  .budget_s = budget_s,
-                                  .hasty = true};
+    const struct hn_session_options asked = {.first = known,
+                                             .first_count = borrow_points(matrix, known),
+                                             .budget_s = budget_s,
+                                             .hasty = true};
     matrix->sizes[size].searched = true;
-    if (!run(measuring, measuring->config, &errand, &visit, err))
+    if (!run(measuring, measuring->config, &matrix->sizes[size].problem, &asked, &visit, err))
         return;
     read_search(matrix, size, visit.session, err);
     read_cells(measuring, size, visit.session, err);
@@ -291,13 +254,12 @@ void hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budge
     if (wanted_count == 0 || hn_failed(err))
         return;
     narrow(measuring, err);
-    const struct errand errand = {.problem = &matrix->sizes[size].problem,
-                                  .points = wanted,
-                                  .point_count = wanted_count,
-                                  .budget_s = budget_s,
-                                  .races = racing_loss,
-                                  .hasty = true};
-    if (!run(measuring, measuring->cells, &errand, &visit, err))
+    const struct hn_session_options asked = {.points = wanted,
+                                             .point_count = wanted_count,
+                                             .budget_s = budget_s,
+                                             .race_within = racing_loss,
+                                             .hasty = true};
+    if (!run(measuring, measuring->cells, &matrix->sizes[size].problem, &asked, &visit, err))
         return;
     read_cells(measuring, size, visit.session, err);
     end_visit(&visit);
@@ -329,12 +291,12 @@ static void search(struct hn_measuring *measuring, struct hn_config *whole,
     struct visit visit;
     struct hn_bindings known[HN_MATRIX_POINTS];
     size_t count = borrow_points(measuring->matrix, known);
-    const struct errand errand = {.problem = problem,
-                                  .first = count > 0 ? known : rule->configurations,
-                                  .first_count = count > 0 ? count : rule->configuration_count,
-                                  .budget_s = budget_s,
-                                  .hasty = true};
-    if (!run(measuring, whole, &errand, &visit, err))
+    const struct hn_session_options asked = {.first = count > 0 ? known : rule->configurations,
+                                             .first_count =
+                                                 count > 0 ? count : rule->configuration_count,
+                                             .budget_s = budget_s,
+                                             .hasty = true};
+    if (!run(measuring, whole, problem, &asked, &visit, err))
         return;
     const struct hn_record *best = hn_session_state(visit.session)->best;
     if (best != NULL) {
@@ -351,10 +313,9 @@ static void race(struct hn_measuring *measuring, struct hn_config *whole,
                  struct hn_error *err)
 {
     const struct hn_bindings *points[3];
-    const struct errand errand = {.problem = problem,
-                                  .points = comparison->points,
-                                  .point_count = comparison->count,
-                                  .races = racing_sides_loss};
+    const struct hn_session_options asked = {.points = comparison->points,
+                                             .point_count = comparison->count,
+                                             .race_within = racing_sides_loss};
     struct visit visit;
     double occupancy;
     for (size_t i = 0; i < comparison->count; i++)
@@ -362,19 +323,11 @@ static void race(struct hn_measuring *measuring, struct hn_config *whole,
     if (hn_failed(err))
         return;
     hn_config_keep_points(whole, points, comparison->count);
-    if (!run(measuring, whole, &errand, &visit, err))
+    if (!run(measuring, whole, problem, &asked, &visit, err))
         return;
     for (size_t i = 0; i < comparison->count; i++)
         comparison->times_us[i] = read_time(visit.session, &comparison->points[i], &occupancy, err);
     end_visit(&visit);
-}
-
-static double least(const struct comparison *comparison)
-{
-    double least_us = NAN;
-    for (size_t i = 0; i < comparison->count; i++)
-        least_us = fmin(least_us, comparison->times_us[i]);
-    return least_us;
 }
 
 void hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
@@ -384,6 +337,7 @@ void hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindin
     struct hn_config *whole = NULL;
     const struct hn_family_options *options = measuring->options;
     struct comparison comparison = {.times_us = {NAN, NAN, NAN}};
+    const double *times_us = comparison.times_us;
     if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
         return;
     size_t own = add_side(&comparison, &rule->configurations[chosen]);
@@ -392,9 +346,9 @@ void hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindin
     race(measuring, whole, problem, &comparison, err);
     hn_bindings_finish(&comparison.best);
     hn_config_destroy(whole);
-    *compared = (struct hn_compared){.chosen_us = comparison.times_us[own],
-                                     .default_us = comparison.times_us[untuned],
-                                     .best_us = least(&comparison)};
+    *compared = (struct hn_compared){.chosen_us = times_us[own],
+                                     .default_us = times_us[untuned],
+                                     .best_us = fmin(fmin(times_us[0], times_us[1]), times_us[2])};
 }
 
 enum { IMAGES_TICKET = 1000000 };

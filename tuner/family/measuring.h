@@ -23,8 +23,6 @@ struct hn_measuring {
 void hn_measuring_init(struct hn_measuring *measuring, const struct hn_family_options *options, struct hn_error *err);
 void hn_measuring_finish(struct hn_measuring *measuring);
 
-/* The whole problem: with what the config has beside the family's values. */
-struct hn_bindings hn_measuring_complete(const struct hn_measuring *measuring, const struct hn_bindings *problem);
 /* The next problem of the sequence of a seed (hn_family_next), whole. */
 struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed, uint64_t *at,
                                      struct hn_error *err);
