@@ -603,10 +603,9 @@ static void strip_folder(json_t *object, const char *key)
 static json_t *problem_size(const struct hn_bindings *problem)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < problem->count; i++) {
+    for (size_t i = 0; i < problem->count; i++)
         if (problem->values[i].type == HN_INTEGER)
             (void)json_array_append_new(array, json_integer(problem->values[i].integer));
-    }
     return array;
 }
 
@@ -625,10 +624,9 @@ static json_t *parameter_values(const struct hn_recording *recording, const char
         for (size_t i = 0; i < records->count; i++)
             values[i] = *hn_bindings_get(&records->items[i].point, name);
         qsort(values, records->count, sizeof *values, compare_values);
-        for (size_t i = 0; i < records->count; i++) {
+        for (size_t i = 0; i < records->count; i++)
             if (i == 0 || !hn_value_equal(&values[i - 1], &values[i]))
                 (void)json_array_append_new(array, hn_value_to_json(&values[i]));
-        }
     }
     free(values);
     return array;
@@ -686,11 +684,10 @@ static enum hn_status check_points(const struct hn_recording *recording, struct 
 {
     for (size_t i = 0; i < recording->records.count; i++) {
         const struct hn_bindings *point = &recording->records.items[i].point;
-        for (size_t k = 0; k < recording->parameter_count; k++) {
+        for (size_t k = 0; k < recording->parameter_count; k++)
             if (hn_bindings_get(point, recording->parameters[k]) == NULL)
                 return hn_fail(err, HN_ECONFIG, "point %zu of the recording has no value for '%s'",
                                i, recording->parameters[k]);
-        }
         if (point->count != recording->parameter_count)
             return hn_fail(err, HN_ECONFIG,
                            "point %zu of the recording has %zu parameters, expected %zu", i,
@@ -705,8 +702,7 @@ enum hn_status hn_recording_save(const char *path, const struct hn_recording *re
     enum hn_status status = check_points(recording, err);
     if (status != HN_OK)
         return status;
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     append_head(&text, recording);
     for (size_t i = 0; i < recording->records.count; i++) {
         hn_text_append(&text, i == 0 ? "" : ",");
@@ -780,14 +776,13 @@ static json_t *metadata(const struct hn_recording *recording)
 enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording *recording,
                                     struct hn_error *err)
 {
-    struct hn_text text;
+    struct hn_text text = {0};
     struct hn_builder results = hn_build_array();
     for (size_t i = 0; i < recording->records.count; i++)
         if (!hn_outcome_is_open(recording->records.items[i].outcome))
             hn_build_append(&results, result(recording, &recording->records.items[i]));
     json_t *json = json_pack("{s:s, s:o, s:o}", "schema_version", SCHEMA_VERSION, "metadata",
                              metadata(recording), "results", hn_build_finish(&results));
-    hn_text_init(&text);
     append_json(&text, json);
     hn_text_append(&text, "\n");
     enum hn_status status =

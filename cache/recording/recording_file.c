@@ -102,12 +102,11 @@ enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, st
  * that Kernel Tuner writes last. NULL when that is no JSON either. */
 static json_t *parse_open_end(const char *text, size_t length)
 {
-    struct hn_text closed;
+    struct hn_text closed = {0};
     while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL)
         length--;
     if (length > 0 && text[length - 1] == ',')
         length--;
-    hn_text_init(&closed);
     hn_text_append_bytes(&closed, text, length);
     hn_text_append(&closed, "}}");
     json_t *root = closed.failed ? NULL : json_loadb(closed.data, closed.length, 0, NULL);
@@ -274,10 +273,9 @@ static void append(struct hn_recording *recording, const char *path, struct hn_t
                    struct hn_error *err)
 {
     struct hn_record *best = NULL;
-    for (size_t i = 0; i < recording->records.count; i++) {
+    for (size_t i = 0; i < recording->records.count; i++)
         if (hn_record_beats(&recording->records.items[i], best))
             best = &recording->records.items[i];
-    }
     struct hn_tuned *tuned =
         best == NULL && recording->rule == NULL ? NULL : hn_tuned_list_add(list, err);
     if (tuned == NULL)

@@ -140,8 +140,7 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
 /* file:<path>?immutable=1 with the path escaped as URIs demand. */
 static char *immutable_uri(const char *path)
 {
-    struct hn_text uri;
-    hn_text_init(&uri);
+    struct hn_text uri = {0};
     hn_text_append(&uri, "file:");
     for (const char *c = path; *c != '\0'; c++) {
         if (strchr("%?#", *c) != NULL)

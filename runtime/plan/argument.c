@@ -39,8 +39,7 @@ void hn_evaluate_word(const struct hn_value *values, const struct hn_expression 
     *to = value.type == HN_WORD ? (int)hn_text_place(value.word, names, (size_t)count) : count;
     if (*to < count)
         return;
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_value_append(&text, &value);
     hn_fail(err, HN_EVALUE, "'%.60s' is %s, expected %s", hn_expression_text(expression),
             text.data == NULL ? "" : text.data, expected);
@@ -368,8 +367,7 @@ const char *const hn_compare_mode_names[HN_COMPARE_MODE_COUNT] = {
 
 enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_text_printf(&text, "(%s) * (%s)", hn_expression_text(argument->shape.width),
                    hn_expression_text(argument->shape.height));
     enum hn_status status =

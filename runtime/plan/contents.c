@@ -277,11 +277,10 @@ enum hn_status hn_npy_create(const char *path, enum hn_element element, const ui
                              size_t dimensions, FILE **stream, struct hn_error *err)
 {
     enum { START = NPY_MAGIC_BYTES + 4, ALIGNMENT = 64 };
-    struct hn_text header;
+    struct hn_text header = {0};
     size_t size = hn_element_size(element);
     bool has_type = element != HN_BFLOAT16 && element != HN_FLOAT8_E4M3;
     char kind = has_type ? hn_element_name(element)[0] : 'u';
-    hn_text_init(&header);
     hn_text_printf(&header, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (",
                    size == 1 ? '|' : '<', kind, size);
     for (size_t i = 0; i < dimensions; i++)
@@ -332,13 +331,12 @@ static const struct hn_value *find_problem_value(const struct hn_plan *plan, con
 enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
                                  const struct hn_value *values, char **path, struct hn_error *err)
 {
-    struct hn_text text;
+    struct hn_text text = {0};
     struct hn_error own;
     const char *slash = strrchr(file, '/');
     const char *at = slash == NULL ? file : slash;
     err = hn_error_begin(err, &own);
     *path = NULL;
-    hn_text_init(&text);
     hn_text_append_bytes(&text, file, (size_t)(at - file));
     while (!hn_failed(err) && *at != '\0') {
         size_t before = strcspn(at, "{");

@@ -65,8 +65,7 @@ void hn_plan_destroy(struct hn_plan *plan)
 
 char *hn_plan_signature(const struct hn_plan *plan)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         char type[HN_TYPE_SIZE];

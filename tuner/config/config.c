@@ -17,8 +17,7 @@
 static void fail_default(struct hn_reader *reader, size_t problem,
                          const struct hn_config_constraint *broken)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_bindings_append(&text, &reader->config->problems[problem]);
     hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
                    "the default point is not valid%s%s: constraint '%s' (%s) does not hold",
@@ -380,8 +379,7 @@ static void try_pipeline(struct hn_reader *reader, size_t problem, const char *w
 /* "M=4096,TILE_WIDTH=16": a problem and the default point. The caller frees it. */
 static char *describe_default(const struct hn_config *config, size_t problem)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_bindings_append(&text, &config->problems[problem]);
     hn_text_append(&text, text.length > 0 ? "," : "");
     hn_bindings_append(&text, &config->plan->defaults);

@@ -205,11 +205,10 @@ static char *launch_text(const struct hn_plan *plan)
 char *hn_config_find_unused(const struct hn_config *config)
 {
     struct hn_template template;
-    struct hn_text names;
+    struct hn_text names = {0};
     if (config->plan->template_path == NULL ||
         hn_template_load(config->plan->template_path, &template, NULL) != HN_OK)
         return NULL;
-    hn_text_init(&names);
     hn_text_append(&names, "");
     char *launch = launch_text(config->plan);
     bool hidden = may_hide_names(config->plan, &template);

@@ -75,14 +75,13 @@ static enum hn_status fail_invalid(const struct hn_config *config, const struct 
                                    struct hn_error *err)
 {
     const struct hn_config_constraint *broken = NULL;
-    struct hn_text text;
+    struct hn_text text = {0};
     struct hn_error own;
     err = hn_error_begin(err, &own);
     for (size_t i = 0; i < config->problem_count && broken == NULL; i++)
         broken = hn_config_find_broken(config, i, point, err);
     if (hn_failed(err))
         return err->status;
-    hn_text_init(&text);
     hn_bindings_append(&text, point);
     if (broken != NULL)
         hn_fail(err, HN_ECONFIG, "point %s is not valid: constraint '%s' (%s) does not hold",
@@ -178,8 +177,7 @@ static void thaw(struct hn_config *config, struct hn_config_parameter *parameter
     bool *keep = hn_need(parameter->count, sizeof *keep);
     size_t first = parameter->count;
     for (size_t v = parameter->count; v-- > 0 && !hn_failed(err);) {
-        struct hn_bindings point;
-        hn_bindings_init(&point);
+        struct hn_bindings point = {0};
         hn_bindings_set(&point, parameter->name, &parameter->values[v], err);
         keep[v] = !hn_plan_freezes(config->plan, &point);
         first = keep[v] ? v : first;
@@ -312,8 +310,7 @@ static void fail_name(const char *option, const char *name, const char *what, ch
                       size_t count, struct hn_error *err)
 {
     const char *nearest = hn_text_nearest(name, (const char *const *)known, count);
-    struct hn_text list;
-    hn_text_init(&list);
+    struct hn_text list = {0};
     for (size_t i = 0; i < count; i++)
         hn_text_printf(&list, "%s%s", i == 0 ? "" : ", ", known[i]);
     if (count == 0)
@@ -399,8 +396,7 @@ enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_
 static void fail_value(const struct hn_config_parameter *parameter, const char *text,
                        struct hn_error *err)
 {
-    struct hn_text values;
-    hn_text_init(&values);
+    struct hn_text values = {0};
     hn_config_append_values(&values, parameter->values, parameter->count);
     hn_fail(err, HN_EUSAGE, "-s %s: found '%s', expected one of %s", parameter->name, text,
             values.data == NULL ? "none" : values.data);

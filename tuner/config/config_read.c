@@ -62,8 +62,7 @@ void hn_config_fail_found(struct hn_reader *reader, const struct hn_yaml *node,
 /* "a, b, c". The caller frees it. */
 static char *join(const char *const *names, size_t count)
 {
-    struct hn_text list;
-    hn_text_init(&list);
+    struct hn_text list = {0};
     hn_text_append(&list, "");
     for (size_t i = 0; i < count; i++)
         hn_text_printf(&list, "%s%s", i == 0 ? "" : ", ", names[i]);

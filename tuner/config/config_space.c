@@ -481,9 +481,8 @@ bool hn_config_mentions(const char *text, const char *name)
 char *hn_config_expand(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                        bool holes)
 {
-    struct hn_text expanded;
+    struct hn_text expanded = {0};
     bool inside = !holes;
-    hn_text_init(&expanded);
     hn_text_append(&expanded, "");
     for (const char *at = text; *at != '\0' && expanded.length <= EXPANDED_MOST;) {
         size_t length = inside ? token_length(at) : 1;
@@ -569,8 +568,7 @@ static void read_choice(struct hn_reader *reader, const struct hn_yaml *node,
         hn_bindings_set(point, parameter->name, listed, reader->err);
         return;
     }
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_config_append_values(&text, parameter->values, parameter->count);
     hn_config_fail(reader, node, "found '%s', expected a value of '%s': %s", node->text,
                    parameter->name, text.data == NULL ? "" : text.data);

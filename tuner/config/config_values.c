@@ -337,8 +337,7 @@ static void add_constraint(struct hn_reader *reader, const struct hn_yaml *node,
 {
     const struct hn_config_recipe *recipe = parameter->recipe;
     const char *name = parameter->name;
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     if (recipe->kind == HN_CONFIG_LIST) {
         hn_text_printf(&text, "%s in [", name);
         for (size_t i = 0; i < recipe->count; i++)

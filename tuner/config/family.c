@@ -37,8 +37,7 @@ find_broken(const struct hn_family *family, const struct hn_value *values, struc
 static void fail_value(const struct hn_family_value *value, const struct hn_value *given,
                        struct hn_error *err)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_text_printf(&text, "found %s=", value->name);
     hn_value_append(&text, given);
     if (value->kind == HN_FAMILY_RANGE)
@@ -400,9 +399,8 @@ static void add_size(struct size_list *list, const struct hn_bindings *given, st
 
 static void read_size(struct hn_reader *reader, const struct hn_yaml *node, struct size_list *list)
 {
-    struct hn_bindings given;
+    struct hn_bindings given = {0};
     struct hn_error reason = {0};
-    hn_bindings_init(&given);
     const struct hn_yaml *child = hn_config_pairs(reader, node, "a mapping of names to values");
     for (; child != NULL && !hn_failed(reader->err); child = child->next) {
         struct hn_value value = hn_config_read_value(reader, child);

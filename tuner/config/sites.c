@@ -92,8 +92,7 @@ static void read_slurm(struct hn_sites *sites, struct hn_error *err)
                 "--workers slurm: there is no SLURM_JOB_ID with SLURM_JOB_NUM_NODES in the "
                 "environment; start hone by salloc or sbatch, or name the hosts in a file");
     for (int i = 0; i < nodes && !hn_failed(err); i++) {
-        struct hn_text run;
-        hn_text_init(&run);
+        struct hn_text run = {0};
         hn_text_printf(&run, "srun --overlap --nodes=1 --ntasks=1 --relative=%d --unbuffered", i);
         if (gpus > 0)
             hn_text_printf(&run, " --gpus-per-node=%d", gpus);
