@@ -203,13 +203,25 @@ static void append_items(struct hn_text *text, const json_t *items, size_t most,
 static const char *const value_formats[] = {"regime", "origin", "timing", "spread", "few",
                                             "places", "words",  "busy",   "counts", "meanings"};
 
+static void append_regime(struct hn_text *text, const char *regime)
+{
+    static const char *const words[][2] = {{HN_REGIME_UNKNOWN, "L2 state not recorded"},
+                                           {"stream", "back to back in a stream"},
+                                           {"graph", "replayed as a graph"},
+                                           {"graph10", "in graphs of ten"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(regime, words[i][0]) == 0) {
+            hn_text_append(text, words[i][1]);
+            return;
+        }
+    hn_text_printf(text, "%s L2", regime);
+}
+
 static void append_named(struct hn_text *text, const json_t *value, const char *format)
 {
     enum { FEW = 12 };
-    char regime[HN_FORMAT_SIZE];
     if (strcmp(format, "regime") == 0) {
-        hn_format_regime(json_string_value(value), regime);
-        hn_text_append(text, regime);
+        append_regime(text, json_string_value(value));
     } else if (strcmp(format, "origin") == 0) {
         append_origin(text, value);
     } else if (strcmp(format, "timing") == 0 || strcmp(format, "spread") == 0) {
@@ -566,18 +578,6 @@ void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE])
         snprintf(text, HN_FORMAT_SIZE, "%.*f%%", spread < 0.01 ? 2 : 1, spread * 100);
     else
         snprintf(text, HN_FORMAT_SIZE, "?");
-}
-
-void hn_format_regime(const char *regime, char text[HN_FORMAT_SIZE])
-{
-    static const char *const words[][2] = {{HN_REGIME_UNKNOWN, "L2 state not recorded"},
-                                           {"stream", "back to back in a stream"},
-                                           {"graph", "replayed as a graph"},
-                                           {"graph10", "in graphs of ten"}};
-    snprintf(text, HN_FORMAT_SIZE, "%s L2", regime);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(regime, words[i][0]) == 0)
-            snprintf(text, HN_FORMAT_SIZE, "%s", words[i][1]);
 }
 
 int hn_format_percent(double share)

@@ -81,8 +81,6 @@ enum { HN_FORMAT_SIZE = 64 };
 void hn_format_time(double us, char text[HN_FORMAT_SIZE]);
 /* "42 s", "3 min 20 s", "1 h 05 min". */
 void hn_format_duration(double seconds, char text[HN_FORMAT_SIZE]);
-/* "cold L2"; "L2 state not recorded". */
-void hn_format_regime(const char *regime, char text[HN_FORMAT_SIZE]);
 /* Half the interval over the median: "0.3%"; "?" when there is none. */
 void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE]);
 /* A share as a whole number of percent, halves up as in the page of the report: 0.125 is 13. */

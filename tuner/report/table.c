@@ -67,7 +67,9 @@ size_t hn_terminal_width(const char *text, size_t length)
     return width;
 }
 
-size_t hn_terminal_take_line(const char *text, size_t columns)
+/* How many bytes of the text have room in a line of so many characters: up to a blank or behind a
+ * comma, one word at least. */
+static size_t take_line(const char *text, size_t columns)
 {
     size_t length = strlen(text);
     size_t taken = 0;
@@ -89,7 +91,7 @@ size_t hn_terminal_take_line(const char *text, size_t columns)
 void hn_terminal_print(FILE *file, size_t indent, size_t columns, const char *text)
 {
     for (size_t blanks = indent; *text != '\0'; blanks = indent + 2) {
-        size_t length = hn_terminal_take_line(text, columns > blanks ? columns - blanks : 1);
+        size_t length = take_line(text, columns > blanks ? columns - blanks : 1);
         fprintf(file, "%*s%.*s\n", (int)blanks, "", (int)length, text);
         text += length;
         text += strspn(text, " ");
@@ -224,7 +226,7 @@ static size_t widest_line(const char *text, size_t width)
 {
     size_t widest = 0;
     while (*text != '\0') {
-        size_t length = hn_terminal_take_line(text, width);
+        size_t length = take_line(text, width);
         size_t line = hn_terminal_width(text, length);
         widest = line > widest ? line : widest;
         text += length;
@@ -298,7 +300,7 @@ static bool print_line(const struct layout *layout, const size_t *columns, size_
     bool more = false;
     for (size_t i = 0; i < count; i++) {
         size_t width = layout->widths[columns[i]];
-        size_t length = hn_terminal_take_line(rest[i], width);
+        size_t length = take_line(rest[i], width);
         size_t room = width - hn_terminal_width(rest[i], length);
         bool right = layout->right[columns[i]] != 0;
         blanks += i > 0 ? GAP : 0;

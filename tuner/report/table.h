@@ -41,8 +41,6 @@ size_t hn_terminal_columns(FILE *file);
 
 /* Characters of so many bytes of UTF-8. */
 size_t hn_terminal_width(const char *text, size_t bytes);
-/* How many bytes of the text have room in a line of `columns` characters: up to a blank or behind a comma, one word at least. */
-size_t hn_terminal_take_line(const char *text, size_t columns);
 /* A paragraph: lines behind the first begin two blanks further in. No word is broken. */
 void hn_terminal_print(FILE *file, size_t indent, size_t columns, const char *text);
 
