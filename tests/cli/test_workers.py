@@ -273,7 +273,7 @@ class Liars(hosts.Workers):
                           HONE_DOUBLE_COUNT="2", HONE_DOUBLE_WAIT_US="1000")
 
     def test_who_lies_is_left_out(self):
-        points = self.cheap_config(6, 8, n=300000)
+        points = self.cheap_config(6, 8, n=100000)
         running = {(lie, leads): self.begin_beside(lie, leads) for lie in self.LIES for leads in (True, False)}
         for (lie, leads), process in running.items():
             with self.subTest(lie=lie, leads=leads):
@@ -295,7 +295,7 @@ class Liars(hosts.Workers):
 class Faults(hosts.Workers):
     def setUp(self):
         super().setUp()
-        self.points = self.cheap_config(6, 8, n=300000)
+        self.points = self.cheap_config(6, 8, n=100000)
 
     def test_no_host(self):
         """Each is tried three times, and left out with its reason."""
