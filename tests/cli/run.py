@@ -16,6 +16,7 @@ def end_with(reason):
 
 if double.ON_GPU and not double.has_device():
     end_with("there is no GPU here")
+del sys.modules["double"], sys.modules["hone"]  # a file may mean another: the Python package is called hone, too
 del sys.argv[0]
 sys.path.insert(0, sys.argv[0].rpartition("/")[0] or ".")
 spec = importlib.util.spec_from_file_location("__main__", sys.argv[0])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The programs of examples/ that use exported headers, built and run on a GPU. What they print is shown."""
 
+import ctypes
 import pathlib
 import re
 import shutil
@@ -28,6 +29,7 @@ class Case(hone.Case):
             self.skipTest("there are no CUDA headers")
         self.include = pathlib.Path(found.group(1))
         self.capability = "sm_" + "".join(re.search(r"compute capability +(\d+)\.(\d)", text).groups())
+        ctypes.CDLL("libcuda.so.1")  # where it lies is in the list of what is loaded
         self.driver = next(path for path in (line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line))
 
     def run_one(self, *command):
