@@ -8,17 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hn_text_init(struct hn_text *text)
-{
-    *text = (struct hn_text){0};
-}
-
 void hn_text_finish(struct hn_text *text)
 {
     if (text == NULL)
         return;
     free(text->data);
-    hn_text_init(text);
+    *text = (struct hn_text){0};
 }
 
 /* Room for `extra` more bytes and the NUL. */
@@ -96,7 +91,7 @@ char *hn_text_take(struct hn_text *text)
         free(data);
         data = NULL;
     }
-    hn_text_init(text);
+    *text = (struct hn_text){0};
     return data;
 }
 

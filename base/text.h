@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 /* A growing string. Appending never fails on the spot: a failed allocation sets `failed` and later appends do
- * nothing, so a builder checks once at its end. data is NULL until something was appended. */
+ * nothing, so a builder checks once at its end. data is NULL until something was appended. Start with all zero. */
 struct hn_text {
     char *data;
     size_t length;
@@ -18,7 +18,6 @@ struct hn_text {
     bool failed;
 };
 
-void hn_text_init(struct hn_text *text);
 void hn_text_finish(struct hn_text *text);
 void hn_text_append(struct hn_text *text, const char *string);
 void hn_text_append_bytes(struct hn_text *text, const void *bytes, size_t size);

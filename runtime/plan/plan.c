@@ -160,13 +160,12 @@ enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, str
 
 enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *err)
 {
-    struct hn_text filled; /* with a number in the place of each hole, as its values are */
+    struct hn_text filled = {0}; /* with a number in the place of each hole, as its values are */
     struct hn_error own;
     err = hn_error_begin(err, &own);
     option->holes = calloc(strlen(option->text) + 1, sizeof(struct hn_expression *));
     if (option->holes == NULL)
         return hn_fail_memory(err);
-    hn_text_init(&filled);
     for (const char *at = option->text; *at != '\0' && !hn_failed(err);) {
         size_t before = strcspn(at, "{}");
         hn_text_append_bytes(&filled, at, before);

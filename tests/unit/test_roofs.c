@@ -206,7 +206,7 @@ TEST(roofs_have_a_text)
     assert_string_equal(text.data, "copy 4000 GB/s, L2 8000 GB/s, FP32 61.2 TFLOP/s, launch 2 us, "
                                    "measured 2026-11-21 with driver 580.82");
     hn_text_finish(&text);
-    hn_text_init(&text);
+    text = (struct hn_text){0};
     roofs.tensor.pipes[HN_PIPE_BF16] = (struct hn_tensor_roof){712345, 1612.3};
     roofs.tensor.pipes[HN_PIPE_TF32] = (struct hn_tensor_roof){356e3, 0};
     roofs.tensor.power_limit_w = 700;

@@ -32,7 +32,7 @@ static void start_probe(uint64_t proposals)
 {
     hn_text_finish(&probe.log);
     memset(&probe, 0, sizeof probe);
-    hn_text_init(&probe.log);
+    probe.log = (struct hn_text){0};
     probe.proposals = proposals;
     probe.exact = true;
 }

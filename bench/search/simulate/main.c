@@ -159,8 +159,7 @@ static enum hn_status fail_unknown(const char *name, struct hn_error *err)
 {
     const char *names[64];
     size_t count = 0;
-    struct hn_text list;
-    hn_text_init(&list);
+    struct hn_text list = {0};
     for (; hn_strategy_kinds[count] != NULL && count < 64; count++) {
         names[count] = hn_strategy_kinds[count]->name;
         hn_text_printf(&list, "%s%s", count > 0 ? ", " : "", names[count]);

@@ -51,8 +51,7 @@ static void append_trace(struct hn_text *text, const struct hn_batch *batch, siz
 enum hn_status hn_batch_write_traces(const struct hn_batch *batch, const char *path,
                                      struct hn_error *err)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     for (size_t strategy = 0; strategy < batch->strategy_count; strategy++)
         for (size_t space = 0; space < batch->space_count; space++)
             for (size_t run = 0; run < batch->run_count; run++)
