@@ -838,21 +838,20 @@ static struct term_part add(struct hn_terms *terms, const struct hn_expression *
     return part;
 }
 
-struct hn_condition hn_terms_add_condition(struct hn_terms *terms,
-                                           const struct hn_expression *condition)
+struct hn_said hn_terms_add_condition(struct hn_terms *terms, const struct hn_expression *condition)
 {
     struct term_part part = add(terms, condition, true);
     if (part.value < 0 || part.fails < 0)
-        return (struct hn_condition){-1, -1};
+        return (struct hn_said){-1, -1};
     int holds = both(terms, part.value, negation(terms, part.fails));
-    return (struct hn_condition){holds, holds < 0 ? -1 : part.fails};
+    return (struct hn_said){holds, holds < 0 ? -1 : part.fails};
 }
 
-struct hn_number hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression)
+struct hn_said hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression)
 {
     struct term_part part = add(terms, expression, false);
     bool known = part.value >= 0 && part.fails >= 0 && part.type == TYPE_INTEGER;
-    return known ? (struct hn_number){part.value, part.fails} : (struct hn_number){-1, -1};
+    return known ? (struct hn_said){part.value, part.fails} : (struct hn_said){-1, -1};
 }
 
 void hn_program_init(struct hn_program *program, const struct hn_domain *domains, size_t slot_count)
@@ -899,7 +898,7 @@ int hn_program_number(struct hn_program *program, const struct hn_expression *ex
 {
     if (program->failed)
         return -1;
-    struct hn_number number = hn_terms_add_number(&program->terms, expression);
+    struct hn_said number = hn_terms_add_number(&program->terms, expression);
     program->failed = number.value < 0;
     if (!program->failed)
         hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_NOT, number.fails, -1, -1));
@@ -910,7 +909,7 @@ int hn_program_number_or_0(struct hn_program *program, const struct hn_expressio
 {
     if (program->failed)
         return -1;
-    struct hn_number number = hn_terms_add_number(&program->terms, expression);
+    struct hn_said number = hn_terms_add_number(&program->terms, expression);
     return hn_terms_make(&program->terms, HN_OP_SELECT, number.fails,
                          hn_terms_constant(&program->terms, 0), number.value);
 }

@@ -90,19 +90,16 @@ enum hn_status hn_terms_init(struct hn_terms *terms, const struct hn_domain *dom
                              struct hn_error *err);
 void hn_terms_finish(struct hn_terms *terms);
 
-/* holds: 1 where the condition holds; fails: 1 where it has no value. Both -1 where terms can not say (or memory is out,
- * which terms then tells): the evaluator has to. */
-struct hn_condition {
-    int holds;
-    int fails;
-};
-struct hn_condition hn_terms_add_condition(struct hn_terms *terms, const struct hn_expression *condition);
-/* The value of an expression that is an integer: any number where it fails, which is 1 then. */
-struct hn_number {
+/* Of an expression; fails is 1 where it has no value. Both are -1 where terms can not say (or memory is out, which terms then
+ * tells): the evaluator has to. */
+struct hn_said {
     int value;
     int fails;
 };
-struct hn_number hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression);
+/* Its value is 1 where the condition holds. */
+struct hn_said hn_terms_add_condition(struct hn_terms *terms, const struct hn_expression *condition);
+/* Its value is an integer: any number where it fails. */
+struct hn_said hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression);
 
 /* The operation as a term, simplified; -1 where an operand is, where it might overflow, and when memory is out. */
 int hn_terms_make(struct hn_terms *terms, int operation, int a, int b, int c);

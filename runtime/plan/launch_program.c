@@ -61,7 +61,7 @@ static bool is_fixed(struct maker *maker, const struct hn_step *step)
     struct hn_terms *terms = &maker->made->program.terms;
     const struct hn_geometry *geometry = &step->geometry;
     int launched = step->condition == NULL ? hn_terms_constant(terms, 1)
-                                           : hn_terms_add_condition(terms, step->condition).holds;
+                                           : hn_terms_add_condition(terms, step->condition).value;
     if (hn_terms_is(terms, launched, 0))
         return true;
     bool fixed = hn_terms_is(terms, launched, 1) && is_known(maker, geometry->shared_bytes) &&
@@ -151,7 +151,7 @@ static bool write(struct maker *maker, const struct hn_launch *launch)
     made->limits = made->program.valid;
     for (size_t i = 0; fixed && i < plan->constraint_count; i++) {
         made->constraints[i] =
-            hn_terms_add_condition(&made->program.terms, plan->constraints[i]).holds;
+            hn_terms_add_condition(&made->program.terms, plan->constraints[i]).value;
         hn_program_demand(&made->program, made->constraints[i]);
     }
     return fixed && hn_program_compile(&made->program, maker->results, maker->result_count);

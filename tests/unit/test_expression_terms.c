@@ -17,7 +17,7 @@ struct fixture {
     struct hn_conjuncts conjuncts;
     struct hn_terms terms;
     const struct hn_conjunct *conjunct; /* the one at hand */
-    struct hn_condition condition;
+    struct hn_said condition;
     uint16_t positions[SLOTS];
 };
 
@@ -94,7 +94,7 @@ static void check_values(struct fixture *fixture)
 {
     do {
         enum hn_truth truth = truth_of(fixture);
-        if (value_of(fixture, fixture->condition.holds) != (truth == HN_TRUE))
+        if (value_of(fixture, fixture->condition.value) != (truth == HN_TRUE))
             fail_conjunct(fixture, "the term has another value");
         if (value_of(fixture, fixture->condition.fails) != (truth == HN_NO_VALUE))
             fail_conjunct(fixture, "the term fails elsewhere");
@@ -107,7 +107,7 @@ static void check_possible(struct fixture *fixture)
     uint64_t bound = 0;
     for (size_t i = 0; i < fixture->parameter_count; i++)
         bound |= (uint64_t)(random_below(3) > 0) << i;
-    int possible = hn_terms_possible(&fixture->terms, fixture->condition.holds, &bound);
+    int possible = hn_terms_possible(&fixture->terms, fixture->condition.value, &bound);
     assert_true(possible >= 0);
     assert_true((fixture->terms.items[possible].slots[0] & ~bound) == 0);
     do {
@@ -120,15 +120,15 @@ static void check_direction(struct fixture *fixture)
 {
     for (size_t i = 0; i < fixture->parameter_count; i++) {
         enum hn_direction direction =
-            hn_terms_direction(&fixture->terms, fixture->condition.holds, i);
+            hn_terms_direction(&fixture->terms, fixture->condition.value, i);
         if (direction == HN_UNKNOWN)
             continue;
         do {
             if (fixture->positions[i] == 0)
                 continue;
-            int64_t value = value_of(fixture, fixture->condition.holds);
+            int64_t value = value_of(fixture, fixture->condition.value);
             fixture->positions[i]--;
-            int64_t before = value_of(fixture, fixture->condition.holds);
+            int64_t before = value_of(fixture, fixture->condition.value);
             fixture->positions[i]++;
             if ((value > before && (direction & HN_RISES) == 0) ||
                 (value < before && (direction & HN_FALLS) == 0))
@@ -143,7 +143,7 @@ static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *co
     fixture->conjunct = conjunct;
     fixture->condition = hn_terms_add_condition(&fixture->terms, conjunct->expression);
     assert_false(fixture->terms.out_of_memory);
-    if (fixture->condition.holds < 0)
+    if (fixture->condition.value < 0)
         return false;
     check_values(fixture);
     check_possible(fixture);

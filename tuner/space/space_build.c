@@ -245,12 +245,12 @@ static void add_check(struct hn_space_problem *problem, size_t conjunct)
 {
     struct hn_terms *terms = &problem->terms;
     bool failing = conjunct == problem->failing;
-    struct hn_condition condition =
+    struct hn_said condition =
         hn_terms_add_condition(terms, problem->demands->conjuncts.items[conjunct].expression);
     hn_needed(terms->out_of_memory ? NULL : terms);
     struct hn_space_check check = {.conjunct = conjunct,
                                    .failing = failing,
-                                   .term = failing ? condition.fails : condition.holds};
+                                   .term = failing ? condition.fails : condition.value};
     problem->may_fail[conjunct] =
         !hn_terms_is(terms, condition.fails, 0) || relied_on(problem, conjunct) > conjunct + 1;
     problem->empty = problem->empty || hn_terms_is(terms, check.term, 0);
