@@ -30,16 +30,13 @@ static const double process_ms = 400;
 /* The counters of so many of the best are read. */
 static const size_t counted_finalists = 5;
 
-/* Times of a race lie at most this far from those of the search, beside what the clock tells apart.
- */
+/* Times of a race and of the search differ by at most this, beside the clock's resolution. */
 static const double race_shift = 0.1;
 
 static const struct hn_result *result_at(const struct hn_session *session, size_t number)
 {
     return &session->tickets.items[number].result;
 }
-
-/* --- finalists -------------------------------------------------------------------------------- */
 
 /* Where energy is the objective all are weighed, for some seconds each. */
 static size_t limit_of(const struct hn_session *session)
@@ -122,22 +119,17 @@ static size_t pick_finalists(struct hn_session *session, size_t *numbers, struct
 {
     struct hn_record best;
     size_t found = hn_failed(err) ? 0 : pick_best(session, numbers);
-    size_t count = 0;
+    size_t count = 1;
     if (found == 0)
         return 0;
-    if (hn_session_record(session, numbers[0], &best, err) == HN_OK) {
-        double merit = merit_of(session, numbers[0]);
-        count = 1;
-        while (count < found && (overlaps(session, numbers[count], merit, &best.timing) ||
-                                 is_within(session, numbers[count], merit)))
-            count++;
-        count = invite_winner(session, numbers, count);
-    }
+    hn_session_record(session, numbers[0], &best, err);
+    double merit = merit_of(session, numbers[0]);
+    while (count < found && (overlaps(session, numbers[count], merit, &best.timing) ||
+                             is_within(session, numbers[count], merit)))
+        count++;
     hn_record_finish(&best);
-    return count;
+    return invite_winner(session, numbers, count);
 }
-
-/* --- whether the last finals hold ------------------------------------------------------------- */
 
 /* Whether the last race could have had more racers. */
 static bool has_room(const struct hn_session *session)
@@ -163,9 +155,7 @@ static size_t find_raced(struct hn_session *session, double *time, struct hn_err
     size_t best = SIZE_MAX;
     *time = 0;
     for (size_t i = 0; i < session->tickets.count && !hn_failed(err); i++) {
-        const struct hn_result *result = result_at(session, i);
-        if (session->tickets.items[i].state != HN_TICKET_FINISHED ||
-            result->outcome != HN_OUTCOME_OK || !result->final)
+        if (!hn_ticket_is_ok(&session->tickets.items[i]) || !result_at(session, i)->final)
             continue;
         *time = fmax(*time, read_time(session, i, err));
         if (best == SIZE_MAX || merit_of(session, i) < merit_of(session, best))
@@ -175,8 +165,7 @@ static size_t find_raced(struct hn_session *session, double *time, struct hn_err
 }
 
 /* Whether a point was measured after the race, or is so much better than the best of it that it
- * belongs into one. A race shifts times a little, so that one that it left out may be better now.
- */
+ * belongs into one. A race shifts times a little, so that one it left out may be better now. */
 static bool challenges(struct hn_session *session, size_t number, size_t raced, double race_time,
                        struct hn_error *err)
 {
@@ -228,8 +217,6 @@ static struct hn_record *record_of(const struct finals *finals, size_t i)
 {
     return &flight_of(finals, i)->record;
 }
-
-/* --- the field -------------------------------------------------------------------------------- */
 
 static void gather(struct finals *finals, struct hn_error *err)
 {
@@ -310,8 +297,6 @@ static void ensure_images(struct finals *finals, struct hn_error *err)
     }
 }
 
-/* --- who falls -------------------------------------------------------------------------------- */
-
 /* The fallen point stopped this one early without reason: it is compiled and measured in full. */
 static void measure_again(struct hn_session *session, size_t number, struct hn_error *err)
 {
@@ -325,7 +310,6 @@ static void measure_again(struct hn_session *session, size_t number, struct hn_e
     struct hn_bindings point = flight->record.point;
     hn_bindings_init(&flight->record.point);
     hn_record_finish(&flight->record);
-    hn_record_init(&flight->record);
     flight->record.point = point;
     flight->compiling_since_ms = hn_now_ms();
     ticket->cached = false;
@@ -436,8 +420,6 @@ static void observe(struct finals *finals, size_t i, const char *group, char *wh
     hn_record_finish(&seen);
 }
 
-/* --- the second seed -------------------------------------------------------------------------- */
-
 /* Verifies all finalists on a second seed, which nobody could prepare for; those that fail leave
  * the field. Where the time is short the race gets half of what is left, and who was not verified
  * by then leaves it too, the best being the first that are. */
@@ -474,8 +456,6 @@ static void verify_again(struct finals *finals, struct hn_error *err)
     }
     finals->count = left;
 }
-
-/* --- the race --------------------------------------------------------------------------------- */
 
 static struct hn_interval race_interval(const struct hn_record *raced)
 {
@@ -595,8 +575,6 @@ static void race(struct finals *finals, struct hn_error *err)
         hn_record_finish(&racers[i].record);
 }
 
-/* --- counters --------------------------------------------------------------------------------- */
-
 /* Why they can not be read is told once. */
 static void read_counters(struct finals *finals, struct hn_error *err)
 {
@@ -627,8 +605,6 @@ static void read_counters_again(struct finals *finals, struct hn_error *err)
     ensure_images(finals, err);
     read_counters(finals, err);
 }
-
-/* --- energy ----------------------------------------------------------------------------------- */
 
 /* A window of one; false where there was none. */
 static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
@@ -685,26 +661,18 @@ static void weigh(struct finals *finals, bool decides, struct hn_error *err)
     }
 }
 
-static void weigh_deciding(struct finals *finals, struct hn_error *err)
-{
-    if (finals->raced && hn_session_weighs(finals->session))
-        weigh(finals, true, err);
-}
-
-static void weigh_beside(struct finals *finals, struct hn_error *err)
-{
-    if (!hn_session_weighs(finals->session))
-        weigh(finals, false, err);
-}
-
-/* --- copies and parts ------------------------------------------------------------------------- */
-
-/* A plan says how much the best moves by a metric named bytes. */
-static void measure_copy(struct finals *finals, struct hn_error *err)
+/* The parts of the best pipeline alone, or a copy of as much as the best kernel moves: a plan says
+ * how much that is by a metric named bytes. */
+static void measure_beside(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    if (finals->count == 0 || hn_session_is_over(session) || session->task->plan->pipeline != NULL)
+    if (hn_failed(err) || finals->count == 0 || hn_session_is_over(session))
         return;
+    if (session->task->plan->pipeline != NULL) {
+        hn_session_show(session, "measuring the parts of the best pipeline alone");
+        observe(finals, 0, "staging", NULL, err);
+        return;
+    }
     const struct hn_value *bytes = hn_bindings_get(&record_of(finals, 0)->metrics, "bytes");
     double moved = bytes != NULL ? hn_value_number(bytes) : 0;
     struct hn_run run = {.kind = HN_RUN_COPY, .bytes = moved / 2};
@@ -713,17 +681,6 @@ static void measure_copy(struct finals *finals, struct hn_error *err)
     session->backend->kind->run(session->backend, &run, err);
     session->state.copy_gb_per_s = run.gb_per_s;
 }
-
-static void measure_parts(struct finals *finals, struct hn_error *err)
-{
-    struct hn_session *session = finals->session;
-    if (finals->count == 0 || hn_session_is_over(session) || session->task->plan->pipeline == NULL)
-        return;
-    hn_session_show(session, "measuring the parts of the best pipeline alone");
-    observe(finals, 0, "staging", NULL, err);
-}
-
-/* --- the winner ------------------------------------------------------------------------------- */
 
 /* The best again in processes that begin anew: none can tell of itself how much they differ. A tune
  * without time for one, or where none comes up, does without; one that fails is the verdict. */
@@ -788,8 +745,7 @@ static void find_winner(struct finals *finals, struct hn_error *err)
     while (!hn_failed(err) && fell && finals->count > 0 && !hn_session_is_over(finals->session)) {
         checked = check_best(finals, err);
         fell = checked != HN_OUTCOME_OK && checked != HN_OUTCOME_SKIPPED;
-        if (!hn_failed(err))
-            drop_fallen(finals);
+        drop_fallen(finals);
     }
     for (size_t i = 0; !hn_failed(err) && finals->raced && i < finals->count; i++) {
         record_of(finals, i)->final = checked == HN_OUTCOME_OK;
@@ -815,24 +771,6 @@ static void keep_images(struct finals *finals, struct hn_error *err)
     }
 }
 
-/* --- the phases ------------------------------------------------------------------------------- */
-
-/* For those that are left on the second seed, in this order. */
-static const struct {
-    const char *shows;
-    bool always; /* also once a finalist fell */
-    void (*run)(struct finals *finals, struct hn_error *err);
-} phases[] = {
-    {"racing the finalists", false, race},
-    {NULL, false, weigh_deciding},
-    {NULL, true, find_winner},
-    {NULL, false, keep_images},
-    {NULL, false, measure_copy},
-    {NULL, false, measure_parts},
-    {NULL, false, read_counters},
-    {NULL, false, weigh_beside},
-};
-
 static void hold(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
@@ -845,27 +783,32 @@ static void hold(struct finals *finals, struct hn_error *err)
     ensure_images(finals, err);
     if (!one_seed && !hn_session_is_over(session))
         verify_again(finals, err);
-    if (finals->again || finals->count == 0 || hn_session_is_over(session))
+    if (hn_failed(err) || finals->again || finals->count == 0 || hn_session_is_over(session))
         return;
-    for (size_t i = 0; i < sizeof phases / sizeof phases[0] && !hn_failed(err); i++) {
-        if (finals->again && !phases[i].always)
-            continue;
-        if (phases[i].shows != NULL)
-            hn_session_show(session, phases[i].shows);
-        phases[i].run(finals, err);
-    }
+    hn_session_show(session, "racing the finalists");
+    race(finals, err);
+    bool weighs = hn_session_weighs(session);
+    if (!finals->again && finals->raced && weighs)
+        weigh(finals, true, err);
+    find_winner(finals, err);
+    if (finals->again)
+        return;
+    keep_images(finals, err);
+    measure_beside(finals, err);
+    read_counters(finals, err);
+    if (!weighs)
+        weigh(finals, false, err);
 }
 
 /* Whether the finals that were held before tell all that is asked for. */
 static bool is_settled(struct hn_session *session, struct hn_error *err)
 {
-    const struct hn_record *best;
     if (!is_unchallenged(session, err))
         return false;
     if (session->options.energy_s <= 0)
         return true;
     hn_session_find_best(session, err);
-    best = session->state.best;
+    const struct hn_record *best = session->state.best;
     return best == NULL || hn_observed_any(&best->observed, "energy");
 }
 

@@ -30,8 +30,7 @@ static double value_distance(const struct hn_value *a, const struct hn_value *b)
     static const double unlike = 8;
     if (a->type == HN_WORD || b->type == HN_WORD)
         return hn_value_equal(a, b) ? 0 : unlike;
-    double x = hn_value_number(a);
-    double y = hn_value_number(b);
+    double x = hn_value_number(a), y = hn_value_number(b);
     if (x <= 0 || y <= 0)
         return x < y || x > y ? unlike : 0;
     return fmin(fabs(log2(x / y)), 64);
@@ -54,8 +53,7 @@ static double problem_distance(const struct hn_bindings *a, const struct hn_bind
 
 static double distance(const struct hn_task *task, const struct hn_tuned *tuned)
 {
-    const struct hn_identity *own = &task->identity;
-    const struct hn_identity *other = &tuned->identity;
+    const struct hn_identity *own = &task->identity, *other = &tuned->identity;
     if (strcmp(own->objective, other->objective) != 0)
         return never;
     if (hn_identity_equal(own, other))
@@ -75,8 +73,7 @@ static double distance(const struct hn_task *task, const struct hn_tuned *tuned)
 
 static int by_distance(const void *a, const void *b)
 {
-    const struct source *x = a;
-    const struct source *y = b;
+    const struct source *x = a, *y = b;
     if (x->distance < y->distance || x->distance > y->distance)
         return x->distance < y->distance ? -1 : 1;
     return (x->tuned > y->tuned) - (x->tuned < y->tuned);

@@ -33,8 +33,6 @@ static struct hn_live *live_of(const struct hn_backend *backend)
     return (struct hn_live *)(uintptr_t)backend;
 }
 
-/* --- compilations ----------------------------------------------------------------------------- */
-
 /* How heavy the compilation of a point may be, 0 where the order is to be kept. */
 static double weight_of(const struct hn_live *live, const struct hn_bindings *point)
 {
@@ -152,7 +150,6 @@ static void start_own(struct hn_live *live, struct hn_error *err)
     if (hn_failed(err) || live->own_started)
         return;
     live->own_started = true;
-    hn_bindings_init(&depends);
     hn_config_default_point(task->config, task->space, &point);
     hn_task_depends(task, &point, &depends, err);
     start_support(live, err);
@@ -166,8 +163,7 @@ static void start_own(struct hn_live *live, struct hn_error *err)
 }
 
 /* The device is known only once the driver is up, a tenth of a second and more into a tune. Its
- * architecture can be guessed long before: what will be wanted first is compiled for it meanwhile.
- */
+ * architecture can be guessed long before: what will be wanted first is compiled for that. */
 static void start_ahead(struct hn_live *live, struct hn_error *err)
 {
     const struct hn_task *task = live->base.task;
@@ -207,8 +203,6 @@ static void process_compilations(struct hn_live *live, struct hn_error *err)
         live->pool->prefers_heavy = live->options.any_order;
     hn_compile_pool_process(live->pool, err);
 }
-
-/* --- the loop --------------------------------------------------------------------------------- */
 
 static void start_something(struct hn_backend *backend, const struct hn_start *start,
                             struct hn_error *err)
@@ -297,8 +291,6 @@ static void stop(struct hn_backend *backend)
     hn_workers_unlock(live->workers);
 }
 
-/* --- the bench -------------------------------------------------------------------------------- */
-
 /* "point" and "image" of a message. */
 static void add_variant(struct hn_message *message, const struct hn_bindings *point,
                         const struct hn_image *image, struct hn_error *err)
@@ -381,8 +373,6 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
     hn_bindings_finish(&depends);
 }
 
-/* --- variants --------------------------------------------------------------------------------- */
-
 void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_image *image,
                              const struct hn_bench_request *request, struct hn_message *message,
                              struct hn_error *err)
@@ -447,9 +437,7 @@ static double warm_up(struct hn_live *live, const struct hn_bindings *point,
 
 static double copy_rate(struct hn_live *live, double bytes, struct hn_error *err)
 {
-    double gb_per_s = 0;
-    if (hn_failed(err))
-        return 0;
+    double gb_per_s;
     do {
         struct hn_message message;
         hn_message_init(&message, "copy_bandwidth");
@@ -466,8 +454,7 @@ static void measure(struct hn_live *live, struct hn_run *run, struct hn_error *e
     struct hn_record *record = &variant->record;
     hn_live_ensure_reference(live, variant->point, err);
     if (!hn_failed(err) && run->anew) {
-        /* A process that ends and one that starts are waited for: neither is Hone's own overhead.
-         */
+        /* The wait for one process to end and one to start is not Hone's own overhead. */
         hn_meter_begin(&live->workers->working, hn_now_ms());
         hn_card_drop(live->workers->lead);
         warm_up(live, variant->point, variant->image, false, err);
@@ -509,8 +496,6 @@ static double prepare(struct hn_live *live, struct hn_error *err)
     hn_compile_pool_forget(live->pool, HN_RANK_GUESSED, false);
     return noise;
 }
-
-/* --- the race, and all that is run ------------------------------------------------------------ */
 
 static void make_race(const struct hn_run *run, double budget_ms, struct hn_message *message)
 {
@@ -606,8 +591,6 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     hn_workers_unlock(live->workers);
 }
 
-/* --- roofs ------------------------------------------------------------------------------------ */
-
 enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs *roofs,
                                      struct hn_error *err)
 {
@@ -643,8 +626,6 @@ enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs
     hn_workers_unlock(live->workers);
     return err->status;
 }
-
-/* --- how it does ------------------------------------------------------------------------------ */
 
 static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state)
 {
@@ -700,8 +681,6 @@ static void usage(const struct hn_backend *backend, struct hn_usage *usage)
     usage->working_s -= live->before.working_s;
     hn_workers_unlock(live->workers);
 }
-
-/* --- opening and closing ---------------------------------------------------------------------- */
 
 static void close_live(struct hn_backend *backend)
 {

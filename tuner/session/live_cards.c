@@ -38,8 +38,6 @@ void hn_live_cards_finish(struct hn_live *live)
     free(live->events);
 }
 
-/* --- evaluations ------------------------------------------------------------------------------ */
-
 /* The message stays: somebody else may have to do it, or this card once more. */
 static void ask(struct hn_card *card, const struct hn_message *message, const char *type,
                 const struct hn_bench_request *request, double timeout_s, struct hn_error *err)
@@ -75,7 +73,6 @@ static struct hn_card_job take_job(struct hn_card_job *job)
 {
     struct hn_card_job taken = *job;
     *job = (struct hn_card_job){.ticket = 0};
-    hn_bindings_init(&job->point);
     return taken;
 }
 
@@ -108,7 +105,6 @@ static void begin_evaluation(struct hn_live *live, struct hn_card *card, struct 
 void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct hn_error *err)
 {
     struct hn_card_job job = {.ticket = start->ticket, .request = *start->request};
-    hn_bindings_init(&job.point);
     hn_live_ensure_reference(live, start->point, err);
     /* Finals are measured on one card. */
     struct hn_card *card = start->request->measure ? hn_live_card_idle(live) : live->workers->lead;
@@ -188,15 +184,14 @@ static void keep_anchor(struct hn_live *live, struct hn_card_job *job,
 /* Where the trial came to no end, it was the check that failed. */
 static void end_trial(struct hn_live *live, struct hn_card_job *job, struct hn_record *record)
 {
-    struct hn_record verdict = *record;
-    if (verdict.outcome == HN_OUTCOME_RUN_TIMEOUT || verdict.outcome == HN_OUTCOME_WORKER_CRASH) {
-        verdict.outcome = HN_OUTCOME_OK;
-        verdict.suspicion = HN_SUSPICION_CHECK_FAILED;
+    if (record->outcome == HN_OUTCOME_RUN_TIMEOUT || record->outcome == HN_OUTCOME_WORKER_CRASH) {
+        record->outcome = HN_OUTCOME_OK;
+        record->suspicion = HN_SUSPICION_CHECK_FAILED;
     }
-    live->trials[verdict.suspicion]++;
-    *record = verdict;
+    live->trials[record->suspicion]++;
     if (job->suspect.suspicion == HN_SUSPICION_NONE)
         return;
+    struct hn_record verdict = *record;
     *record = job->suspect;
     job->suspect = (struct hn_record){.outcome = HN_OUTCOME_OK};
     record->suspicion = verdict.suspicion;
@@ -241,8 +236,6 @@ static void take_evaluated(struct hn_live *live, struct hn_card *card, struct hn
     card->evaluating = false;
 }
 
-/* --- who leads -------------------------------------------------------------------------------- */
-
 static void give_back(struct hn_live *live, struct hn_card *card)
 {
     if (card->evaluating)
@@ -259,8 +252,7 @@ static bool is_lost(const struct hn_card *card)
 static const char *find_mismatch(const struct hn_live *live, const struct hn_card *card,
                                  char text[400])
 {
-    const struct hn_device *device = &card->device;
-    const struct hn_device *lead = &live->base.device;
+    const struct hn_device *device = &card->device, *lead = &live->base.device;
     if (!hn_device_identity_equal(&device->identity, &lead->identity)) {
         snprintf(text, 400,
                  "it is another model (%.80s, and the first card is %.80s): tune it on "
@@ -365,8 +357,6 @@ bool hn_live_succeed(struct hn_live *live, struct hn_error *err)
     return false;
 }
 
-/* --- what cards are given --------------------------------------------------------------------- */
-
 void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char *replaces,
                     struct hn_error *err)
 {
@@ -420,8 +410,6 @@ void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
     }
     hn_message_finish(message);
 }
-
-/* --- the others ------------------------------------------------------------------------------- */
 
 static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
@@ -477,13 +465,13 @@ static void measure_anchors(struct hn_live *live, struct hn_card *card, struct h
         settle_ratio(live, card);
 }
 
+/* reason: why the card can not be used. */
 static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gpu_result *result,
-                        struct hn_error *err)
+                        struct hn_error *reason, struct hn_error *err)
 {
     const struct hn_live_anchor *anchor;
     struct hn_record record;
-    struct hn_error reason, ignored;
-    hn_error_init(&reason);
+    struct hn_error ignored;
     hn_error_init(&ignored);
     switch (card->state) {
     case HN_CARD_VERIFYING:
@@ -503,21 +491,18 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
         measure_anchors(live, card, err);
         break;
     case HN_CARD_READY:
-        take_evaluated(live, card, result, &reason);
+        take_evaluated(live, card, result, reason);
         break;
     default:
         break;
     }
     hn_message_finish(&result->message);
-    if (hn_failed(&reason))
-        give_up(live, card, reason.message);
 }
 
-static void begin(struct hn_live *live, struct hn_card *card, struct hn_error *err)
+static void begin(struct hn_live *live, struct hn_card *card, struct hn_error *reason,
+                  struct hn_error *err)
 {
     struct hn_gpu_result result;
-    struct hn_error reason;
-    hn_error_init(&reason);
     if (card->state == HN_CARD_NEW && !hn_card_is_reachable(card))
         return;
     card->refusal[0] = '\0';
@@ -526,14 +511,12 @@ static void begin(struct hn_live *live, struct hn_card *card, struct hn_error *e
         card->state = HN_CARD_OUT;
     } else if (!card->known) {
         /* The driver takes its time to come up, in which the lead is set up. */
-        card->state = hn_card_open(card, &reason) ? HN_CARD_NEW : HN_CARD_OPENING;
+        card->state = hn_card_open(card, reason) ? HN_CARD_NEW : HN_CARD_OPENING;
     } else if (live->prepared) {
         follow(live, card, err);
     } else {
-        hn_card_process(card, &result, &reason);
+        hn_card_process(card, &result, reason);
     }
-    if (hn_failed(&reason))
-        give_up(live, card, reason.message);
 }
 
 static void move_card(struct hn_live *live, struct hn_card *card, struct hn_error *err)
@@ -544,23 +527,21 @@ static void move_card(struct hn_live *live, struct hn_card *card, struct hn_erro
     if (card->state == HN_CARD_OUT)
         return;
     if (card->state == HN_CARD_NEW || card->state == HN_CARD_OPENING) {
-        begin(live, card, err);
-        return;
-    }
-    if (card->state == HN_CARD_ANCHORING && !card->requested) {
+        begin(live, card, &reason, err);
+    } else if (card->state == HN_CARD_ANCHORING && !card->requested) {
         measure_anchors(live, card, err);
-        return;
+    } else {
+        hn_card_process(card, &result, &reason);
+        if (result.end != HN_GPU_NOTHING && !hn_failed(&reason)) {
+            take_result(live, card, &result, &reason, err);
+        } else if (!hn_failed(&reason) && card->evaluating && !hn_card_is_reachable(card)) {
+            /* Its host is gone, for a while or for good. */
+            hn_card_drop(card);
+            give_back(live, card);
+        }
     }
-    hn_card_process(card, &result, &reason);
-    if (hn_failed(&reason)) {
+    if (hn_failed(&reason))
         give_up(live, card, reason.message);
-    } else if (result.end != HN_GPU_NOTHING) {
-        take_result(live, card, &result, err);
-    } else if (card->evaluating && !hn_card_is_reachable(card)) {
-        /* Its host is gone, for a while or for good. */
-        hn_card_drop(card);
-        give_back(live, card);
-    }
 }
 
 void hn_live_lead_move(struct hn_live *live, struct hn_error *err)

@@ -12,9 +12,6 @@
 #include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"
 
-/* --- what is kept of them ----------------------------------------------------------------------
- */
-
 /* Images of variants this close to the best are kept for the final race. */
 static const double close_within = 1.05;
 
@@ -77,8 +74,6 @@ static bool is_better(const struct hn_session *session, size_t a, size_t b)
         return raced;
     return hn_session_compare(&a, &b, (void *)session) < 0;
 }
-
-/* --- what the cache holds --------------------------------------------------------------------- */
 
 static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *record,
                                   struct hn_error *err)
@@ -154,8 +149,7 @@ static const struct hn_cached_entry *entry_of(const struct hn_cached *cached, ui
  * early, is a point of this space with a time of its own. */
 static bool has_footing(const struct hn_cached *cached, const struct hn_result *result)
 {
-    const struct hn_cached_entry *original =
-        result->against != HN_NO_KEY ? entry_of(cached, result->against) : NULL;
+    const struct hn_cached_entry *original = entry_of(cached, result->against);
     return original != NULL && original->result.outcome == HN_OUTCOME_OK;
 }
 
@@ -163,32 +157,28 @@ const struct hn_cached_entry *hn_session_find_cached(const struct hn_session *se
                                                      uint32_t point)
 {
     const struct hn_cached_entry *entry = entry_of(&session->cached, point);
-    bool serves = entry != NULL;
     if (entry == NULL)
         return NULL;
+    bool serves = !session->options.retry_failed;
     switch ((enum hn_outcome)entry->result.outcome) {
     case HN_OUTCOME_OK:
-        break;
+        return entry;
     case HN_OUTCOME_DUPLICATE:
-        serves = has_footing(&session->cached, &entry->result);
-        break;
     case HN_OUTCOME_SLOWER:
-        serves = !session->options.full && has_footing(&session->cached, &entry->result);
+        serves = has_footing(&session->cached, &entry->result) &&
+                 (entry->result.outcome == HN_OUTCOME_DUPLICATE || !session->options.full);
         break;
     case HN_OUTCOME_COMPILE_STOPPED:
-        serves = false; /* it may be worth more now */
-        break;
+        return NULL; /* it may be worth more now */
     case HN_OUTCOME_SKIPPED:
         /* Declined by a strategy: another that measures everything does not take its word. */
-        serves = session->options.strategy->compiled != NULL && !session->options.retry_failed;
+        serves = serves && session->options.strategy->compiled != NULL;
         break;
     default:
-        serves = !session->options.retry_failed;
+        break;
     }
     return serves ? entry : NULL;
 }
-
-/* --- what the session holds ------------------------------------------------------------------- */
 
 void hn_session_point(const struct hn_session *session, uint32_t point,
                       struct hn_bindings *bindings)
@@ -317,9 +307,6 @@ void hn_session_forget_races(struct hn_session *session)
     }
 }
 
-/* --- what comes back ---------------------------------------------------------------------------
- */
-
 /* A compilation that takes longer than this no longer holds up the look-up of machine code behind
  * it. */
 static const double patience_ms = 3000;
@@ -347,8 +334,7 @@ void hn_session_keep(struct hn_session *session, size_t number, struct hn_error 
     hn_session_tell_record(session, record, err);
 }
 
-/* A duplicate has its original's fate: its time when that was measured, its failure when it failed.
- */
+/* A duplicate has its original's fate: the time that was measured, or the failure. */
 static void copy_fate(struct hn_record *record, const struct hn_record *original,
                       struct hn_error *err)
 {
@@ -474,8 +460,7 @@ void hn_session_register_ticket(struct hn_session *session, size_t number, struc
         return;
     const struct hn_ticket *original = &session->tickets.items[first];
     bool finished = original->state == HN_TICKET_FINISHED;
-    /* An early stop is no time to share with a step of the ladder, which is to be measured in full.
-     */
+    /* An early stop is no time for a step of the ladder, which is to be measured in full. */
     if (ticket->full && finished && original->result.outcome == HN_OUTCOME_SLOWER)
         return;
     if (!finished) {
@@ -566,8 +551,6 @@ void hn_session_take_event(struct hn_session *session, struct hn_backend_event *
         take_evaluated(session, event, err);
 }
 
-/* --- the order of all ------------------------------------------------------------------------- */
-
 static int compare_tickets(const void *a, const void *b, void *pointer)
 {
     const struct hn_session *session = pointer;
@@ -587,8 +570,7 @@ static int compare_tickets(const void *a, const void *b, void *pointer)
  * overlap. */
 static bool is_tied(const struct hn_record *a, const struct hn_record *b, double noise)
 {
-    const struct hn_timing *x = &a->timing;
-    const struct hn_timing *y = &b->timing;
+    const struct hn_timing *x = &a->timing, *y = &b->timing;
     size_t rounds = x->sample_count;
     double resolution = fmax(x->resolution_us, noise * x->median_us);
     if (!a->final || !b->final || rounds != y->sample_count || rounds == 0)
@@ -605,13 +587,12 @@ static void count_tied(const struct hn_session *session, struct hn_ranking *rank
                        struct hn_error *err)
 {
     struct hn_record best;
-    bool tied = true;
     if (ranking->count == 0 ||
         session->tickets.items[ranking->tickets[0]].result.outcome != HN_OUTCOME_OK)
         return;
-    hn_session_record(session, ranking->tickets[0], &best, err);
+    bool tied = hn_session_record(session, ranking->tickets[0], &best, err) == HN_OK;
     ranking->tied = 1;
-    while (!hn_failed(err) && ranking->tied < ranking->count &&
+    while (tied && ranking->tied < ranking->count &&
            session->tickets.items[ranking->tickets[ranking->tied]].result.outcome ==
                HN_OUTCOME_OK) {
         struct hn_record next;
@@ -620,9 +601,7 @@ static void count_tied(const struct hn_session *session, struct hn_ranking *rank
                (hn_session_weighs(session) ? hn_front_is_tied(&best, &next)
                                            : is_tied(&best, &next, session->state.noise));
         hn_record_finish(&next);
-        if (!tied)
-            break;
-        ranking->tied++;
+        ranking->tied += tied;
     }
     hn_record_finish(&best);
 }

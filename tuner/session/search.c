@@ -19,8 +19,6 @@ static const size_t waiting_limit = 256;
 static const uint64_t doubt_first = 50;
 static const uint64_t doubt_interval = 8;
 
-/* --- proposals become tickets ----------------------------------------------------------------- */
-
 /* patience_ms: how long that is worth. */
 static void start_compiling(struct hn_session *session, size_t number, double patience_ms,
                             struct hn_error *err)
@@ -107,8 +105,7 @@ static void admit_points(struct hn_session *session, const struct hn_bindings *p
             admit(session, full, INFINITY, err);
 }
 
-/* Beside points that are known to be good it is a seed like others, not looked at for its own sake.
- */
+/* Beside points that are known to be good it is a seed like others, and may be stopped early. */
 static void admit_ladder(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_config *config = session->task->config;
@@ -158,8 +155,6 @@ void hn_session_admit_given(struct hn_session *session, struct hn_error *err)
     }
     session->given_count = session->tickets.count;
 }
-
-/* --- the strategy is made --------------------------------------------------------------------- */
 
 unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options)
 {
@@ -258,13 +253,6 @@ void hn_session_begin_search(struct hn_session *session, struct hn_error *err)
     create_strategy(session, err);
 }
 
-/* --- the strategy is told --------------------------------------------------------------------- */
-
-static struct hn_ticket *strategy_ticket(struct hn_session *session, uint64_t t)
-{
-    return &session->tickets.items[session->given_count + t];
-}
-
 static uint64_t strategy_count(const struct hn_session *session)
 {
     return session->tickets.count - session->given_count;
@@ -291,12 +279,13 @@ static void look_up(const struct hn_session *session, size_t number, struct told
 
 static void tell_compiled(struct hn_session *session, uint64_t t)
 {
-    struct hn_ticket *ticket = strategy_ticket(session, t);
+    size_t number = session->given_count + t;
+    struct hn_ticket *ticket = &session->tickets.items[number];
     const struct hn_strategy_kind *kind = session->options.strategy;
     struct told told;
     if (kind->compiled == NULL)
         return;
-    look_up(session, session->given_count + t, &told);
+    look_up(session, number, &told);
     struct hn_observation known = {.outcome = (enum hn_outcome)ticket->result.outcome, .cost = NAN};
     if (told.record != NULL) {
         known.outcome = told.record->outcome;
@@ -345,7 +334,7 @@ static void conclude(struct hn_session *session, uint64_t t)
 {
     const struct hn_strategy_kind *kind = session->options.strategy;
     size_t number = session->given_count + t;
-    struct hn_ticket *ticket = strategy_ticket(session, t);
+    struct hn_ticket *ticket = &session->tickets.items[number];
     const struct hn_result *result = &ticket->result;
     bool measured = result->outcome == HN_OUTCOME_OK || result->outcome == HN_OUTCOME_SLOWER ||
                     result->outcome == HN_OUTCOME_DUPLICATE;
@@ -387,7 +376,8 @@ static bool tell_next(struct hn_session *session, struct hn_error *err)
         hn_schedule_tell(schedule, event, t, 0);
         return true;
     }
-    enum hn_ticket_state state = (enum hn_ticket_state)strategy_ticket(session, t)->state;
+    size_t number = session->given_count + t;
+    enum hn_ticket_state state = (enum hn_ticket_state)session->tickets.items[number].state;
     if (event == HN_SCHEDULE_COMPILED) {
         size_t *given = &session->next_given;
         while (*given < session->given_count &&
@@ -395,7 +385,6 @@ static bool tell_next(struct hn_session *session, struct hn_error *err)
             ++*given;
         if (*given < session->given_count || state == HN_TICKET_COMPILING)
             return false;
-        size_t number = session->given_count + t;
         hn_session_register_ticket(session, number, err);
         if (hn_failed(err))
             return false;
@@ -431,8 +420,6 @@ void hn_session_tell(struct hn_session *session, struct hn_error *err)
         told = tell_next(session, err);
     }
 }
-
-/* --- the strategy proposes -------------------------------------------------------------------- */
 
 static bool budget_is_used(const struct hn_session *session)
 {
@@ -490,8 +477,6 @@ void hn_session_propose(struct hn_session *session, struct hn_error *err)
     }
     session->backend->all_asked = session->exhausted;
 }
-
-/* --- what will be proposed first -------------------------------------------------------------- */
 
 /* A point that is proposed again is there already. */
 static void add_ahead(struct hn_points_ahead *ahead, const struct hn_bindings *point,

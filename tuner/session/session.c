@@ -39,9 +39,6 @@ static const double extension_ms = 1500;
 /* Whoever waits looks at the clock at least this often. */
 static const double extension_ahead_ms = 200;
 
-/* --- a line of --events each -------------------------------------------------------------------
- */
-
 /* Says what all events have, and `more`, which is taken over. */
 static void tell(const struct hn_session *session, const char *name, json_t *more,
                  struct hn_error *err)
@@ -140,8 +137,6 @@ static void tell_end(struct hn_session *session, struct hn_error *err)
              err);
 }
 
-/* --- the beginning ---------------------------------------------------------------------------- */
-
 bool hn_session_weighs(const struct hn_session *session)
 {
     enum hn_front_by by;
@@ -152,10 +147,9 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
                                  const struct hn_session_options *options, struct hn_session **out,
                                  struct hn_error *err)
 {
-    struct hn_error ignored;
     struct hn_task *task = backend->task;
     struct hn_session *session = hn_need(1, sizeof *session);
-    err = hn_error_begin(err, &ignored);
+    hn_error_init(err);
     session->backend = backend;
     session->task = task;
     session->store = store;
@@ -209,8 +203,6 @@ const struct hn_session_state *hn_session_state(const struct hn_session *session
 {
     return &session->state;
 }
-
-/* --- the clock -------------------------------------------------------------------------------- */
 
 static double finals_ms(const struct hn_session *session)
 {
@@ -279,8 +271,6 @@ static void mind_clock(struct hn_session *session)
     if (session->extended)
         session->backend->end_ms += extension_ms;
 }
-
-/* --- what it waits for ------------------------------------------------------------------------ */
 
 void hn_session_show(struct hn_session *session, const char *phase)
 {
@@ -415,8 +405,6 @@ static void step_and_take(struct hn_session *session, struct hn_error *err)
     hn_session_take_event(session, &event, err);
 }
 
-/* --- the loop --------------------------------------------------------------------------------- */
-
 /* The ticket that `number` can be held against, SIZE_MAX: none. Where a strategy hears of it, the
  * best of the tickets told before it, so that the sequence is the same whatever the number of
  * cores, and of a given one, of those long before it; otherwise of all so far. */
@@ -529,8 +517,6 @@ static void end_search(struct hn_session *session, struct hn_error *err)
 
 static void search(struct hn_session *session, struct hn_error *err)
 {
-    if (hn_failed(err))
-        return;
     hn_session_show(session, "searching");
     while (!hn_failed(err)) {
         mind_clock(session);
@@ -559,8 +545,8 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
 {
     const struct hn_strategy_kind *strategy = session->options.strategy;
     struct hn_session_state *state = &session->state;
-    struct hn_error committed, told, ignored;
-    err = hn_error_begin(err, &ignored);
+    struct hn_error committed, told;
+    hn_error_init(err);
     hn_error_init(&committed);
     hn_error_init(&told);
     session->watch = watch;

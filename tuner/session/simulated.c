@@ -12,8 +12,6 @@
 #include "tuner/session/backend.h"
 #include "tuner/session/ticket.h"
 
-/* --- of any backend --------------------------------------------------------------------------- */
-
 void hn_backend_destroy(struct hn_backend *backend)
 {
     if (backend != NULL)
@@ -52,8 +50,6 @@ enum hn_status hn_backend_compile(struct hn_backend *backend, const struct hn_bi
         *image = event.image;
     return err->status;
 }
-
-/* --- recordings ------------------------------------------------------------------------------- */
 
 static bool fits(const struct hn_task *task, const struct hn_recording *recording)
 {
@@ -108,8 +104,7 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
     enum hn_status status = hn_recording_load(path, recording, err);
     if (status != HN_OK || fits(task, recording))
         return status;
-    struct hn_text was = {0};
-    struct hn_text is = {0};
+    struct hn_text was = {0}, is = {0};
     hn_bindings_append(&was, &recording->identity.problem);
     hn_bindings_append(&is, task->problem);
     status = hn_fail(err, HN_ECONFIG, "%s records %s (%s, %s); asked for is %s (%s, %s)", path,
@@ -121,8 +116,6 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
     hn_recording_finish(recording);
     return status;
 }
-
-/* --- measurements from one -------------------------------------------------------------------- */
 
 struct job {
     uint64_t ticket;
@@ -146,14 +139,9 @@ struct simulated {
 /* A space counts as recorded when at least this part of it is. */
 static const double coverage_limit = 0.95;
 
-static struct simulated *simulated_of(struct hn_backend *backend)
-{
-    return (struct simulated *)backend;
-}
-
 static void close_simulated(struct hn_backend *backend)
 {
-    struct simulated *simulated = simulated_of(backend);
+    struct simulated *simulated = (struct simulated *)backend;
     free(simulated->jobs);
     hn_recording_finish(&simulated->recording);
     hn_keys_finish(&simulated->points);
@@ -198,7 +186,7 @@ static void evaluate(const struct hn_record *recorded, struct hn_record *record,
 
 static void start(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err)
 {
-    struct simulated *simulated = simulated_of(backend);
+    struct simulated *simulated = (struct simulated *)backend;
     uint32_t number = HN_NO_KEY;
     if (hn_failed(err))
         return;
@@ -216,7 +204,7 @@ static void start(struct hn_backend *backend, const struct hn_start *start, stru
 static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,
                  struct hn_error *err)
 {
-    struct simulated *simulated = simulated_of(backend);
+    struct simulated *simulated = (struct simulated *)backend;
     (void)timeout_ms;
     *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
     if (simulated->job_next == simulated->job_count)

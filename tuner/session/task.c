@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/task.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,8 +167,6 @@ enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindi
     return HN_OK;
 }
 
-/* --- what an image is with its launch -------------------------------------------------------- */
-
 /* The least of the steps, which launch one kernel: the last carve-out that one of them asks for is
  * that of all. */
 static double occupancy_of(const struct hn_launch *launch, const struct hn_device *device,
@@ -180,11 +179,8 @@ static double occupancy_of(const struct hn_launch *launch, const struct hn_devic
             carveout = launch->steps[i].carveout;
     for (size_t i = 0; i < launch->step_count; i++) {
         const struct hn_launch_step *step = &launch->steps[i];
-        double occupancy =
-            hn_occupancy(device, resources, step->block[0] * step->block[1] * step->block[2],
-                         step->shared_bytes, carveout);
-        if (occupancy < least)
-            least = occupancy;
+        int64_t threads = step->block[0] * step->block[1] * step->block[2];
+        least = fmin(least, hn_occupancy(device, resources, threads, step->shared_bytes, carveout));
     }
     return least;
 }
@@ -252,8 +248,7 @@ static const struct hn_kernel *find_declared(const struct hn_source_text *source
     return found;
 }
 
-/* The cubin does not tell all of a parameter: the kind of a number, and const. NULL: all is well.
- */
+/* The cubin does not tell the kind of a number, and const. NULL: all is well. */
 static const char *find_mismatch(const struct hn_argument *argument,
                                  const struct hn_kernel_argument *declared, bool only_step)
 {

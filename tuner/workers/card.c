@@ -36,7 +36,6 @@ void hn_card_job_finish(struct hn_card_job *job)
     hn_message_finish(&job->message);
     hn_record_finish(&job->suspect);
     *job = (struct hn_card_job){.ticket = 0};
-    hn_bindings_init(&job->point);
 }
 
 void hn_card_begin(struct hn_card *card)

@@ -58,8 +58,6 @@ struct hn_compile_workers {
     struct hn_error failure; /* why it came to an end, for the others */
 };
 
-/* --- the workers ----------------------------------------------------------------------------- */
-
 static bool is_usable(const struct hn_compile_worker *worker)
 {
     const struct hn_compile_host *host = worker->host;
@@ -91,7 +89,6 @@ static void fail_job(struct hn_compile_workers *workers, struct hn_compile_worke
 {
     struct hn_image *image = &worker->job->image;
     hn_image_finish(image);
-    hn_image_init(image);
     image->outcome = outcome;
     image->message = hn_need_copy(message);
     finish_job(workers, worker);
@@ -165,12 +162,10 @@ static void take_image(struct hn_compile_workers *workers, struct hn_compile_wor
                                  &parameters, err);
         hn_parameters_finish(&parameters);
     }
-    if (!hn_failed(err)) {
+    if (!hn_failed(err))
         finish_job(workers, worker);
-    } else {
+    else
         hn_image_finish(&job->image);
-        hn_image_init(&job->image);
-    }
     worker->compiled++;
 }
 
@@ -333,8 +328,6 @@ static void start_workers(struct hn_compile_workers *workers, uint64_t wanted, s
     }
 }
 
-/* --- who asks -------------------------------------------------------------------------------- */
-
 static struct hn_compile_pool *make_pool(struct hn_compile_workers *workers, double timeout_ms,
                                          int wakeup, int wake)
 {
@@ -467,7 +460,7 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
 void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bool kills)
 {
     struct hn_compile_workers *workers = pool->workers;
-    hn_compile_queue_forget(pool, first);
+    hn_compile_queue_forget(pool, first, NULL);
     for (int i = 0; kills && i < workers->count; i++) {
         struct hn_compile_worker *worker = &workers->items[i];
         if (worker->job == NULL || worker->job->wants != NULL)
@@ -540,12 +533,10 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
         bool starts = worker->process.pid != 0 && !worker->ready;
         if (job == NULL && !starts)
             continue;
-        double limit = starts                                      ? workers->start_limit_ms
-                       : hn_job_patience_ms(job) < job->timeout_ms ? hn_job_patience_ms(job)
-                                                                   : job->timeout_ms;
-        double left = worker->started_ms + limit - hn_now_ms();
-        if (least < 0 || left < least)
-            least = left > 0 ? left : 0;
+        double limit_ms =
+            starts ? workers->start_limit_ms : fmin(hn_job_patience_ms(job), job->timeout_ms);
+        double left = fmax(worker->started_ms + limit_ms - hn_now_ms(), 0);
+        least = least < 0 ? left : fmin(least, left);
     }
     return least < 0 ? -1 : (int)least + 1;
 }

@@ -145,9 +145,9 @@ void hn_compile_queue_remove_client(struct hn_compile_pool *client);
  * What is kept, or was guessed and is done, is finished at once. */
 void hn_compile_queue_ask(const struct hn_want *want, const struct hn_hash *key, struct hn_message *request, double timeout_ms,
                           bool kept);
-/* Drops the client's wants of this rank and those that come behind it. Jobs that wait for nobody are gone, and those that
+/* Drops the client's wants of this rank and those that come behind it, all or those of one id. Jobs that wait for nobody are gone, and those that
  * are being compiled come to nothing. */
-void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first);
+void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first, const uint64_t *id);
 
 /* Takes out the job that is to be begun next: by rank, then whose turn it is, then the oldest or the heaviest, which passes over
  * the oldest `limit` times in a row at most, since those behind that may wait for it. NULL: none waits. */

@@ -67,12 +67,11 @@ static void remove_job(struct hn_compile_queue *queue, struct hn_job *job)
     while (*link != job)
         link = &(*link)->same;
     *link = job->same;
-    for (link = &queue->waiting; *link != NULL; link = &(*link)->next) {
-        if (*link != job)
-            continue;
+    link = &queue->waiting;
+    while (*link != NULL && *link != job)
+        link = &(*link)->next;
+    if (*link != NULL)
         *link = job->next;
-        break;
-    }
     free_job(job);
 }
 
@@ -96,7 +95,7 @@ static void unlink_client(const struct hn_compile_pool *client)
 
 void hn_compile_queue_remove_client(struct hn_compile_pool *client)
 {
-    hn_compile_queue_forget(client, HN_RANK_SETUP);
+    hn_compile_queue_forget(client, HN_RANK_SETUP, NULL);
     unlink_client(client);
     for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++)
         for (struct hn_job *job = client->queue->buckets[i]; job != NULL; job = job->same)
@@ -185,7 +184,7 @@ static size_t drop_wants(struct hn_want **link, const struct hn_compile_pool *cl
     return asked;
 }
 
-static void forget(struct hn_compile_pool *client, enum hn_rank first, const uint64_t *id)
+void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first, const uint64_t *id)
 {
     struct hn_compile_queue *queue = client->queue;
     client->pending -= drop_wants(&client->finished, client, first, id);
@@ -203,14 +202,9 @@ static void forget(struct hn_compile_pool *client, enum hn_rank first, const uin
     }
 }
 
-void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first)
-{
-    forget(client, first, NULL);
-}
-
 void hn_compile_pool_drop(struct hn_compile_pool *client, uint64_t id)
 {
-    forget(client, HN_RANK_SETUP, &id);
+    hn_compile_queue_forget(client, HN_RANK_SETUP, &id);
 }
 
 bool hn_compile_pool_take(struct hn_compile_pool *client, const uint64_t *wanted, uint64_t *id,
@@ -335,7 +329,6 @@ void hn_compile_queue_end(struct hn_compile_queue *queue, struct hn_job *job)
         remove_job(queue, job);
     } else if (*find_asked(job) != NULL) {
         hn_image_finish(&job->image);
-        hn_image_init(&job->image);
         job->attempts = 0;
         job->paid = false;
         hn_compile_queue_retry(queue, job);

@@ -108,15 +108,11 @@ static void lacks(const char *reason, struct hn_error *err)
 /* Where it is on this host: under its own path, or as it came over the link. NULL: nowhere. */
 static char *find_file(const char *path, const char *hash, struct hn_error *err)
 {
-    const char *folder = getenv(HN_NODE_FILES);
-    const char *reason = NULL;
-    const char *ignored = NULL;
+    const char *folder = getenv(HN_NODE_FILES), *reason = NULL, *ignored = NULL;
     struct hn_text sent = {0};
-    hn_text_printf(&sent, "%s/%s", folder != NULL ? folder : "", hash);
-    if (hn_file_is(path, hash, &reason)) {
-        hn_text_finish(&sent);
+    if (hn_file_is(path, hash, &reason))
         return hn_need_copy(path);
-    }
+    hn_text_printf(&sent, "%s/%s", folder != NULL ? folder : "", hash);
     char *found = hn_needed(hn_text_take(&sent));
     if (hn_file_is(found, hash, &ignored))
         return found;
@@ -134,8 +130,7 @@ static void find_data(struct gpu *gpu, const json_t *wanted, struct hn_error *er
         return;
     hn_plan_list_files(gpu->plan, &gpu->problem, &files, err);
     for (size_t i = 0; i < files.count && !hn_failed(err); i++) {
-        const char *path;
-        const char *hash;
+        const char *path, *hash;
         char *found = NULL;
         if (json_unpack(json_array_get(wanted, i), "{s:s, s:s}", "path", &path, "hash", &hash) != 0)
             lacks("their list is not that of the plan", err);
@@ -373,8 +368,7 @@ static void report_health(struct gpu *gpu, struct hn_message *reply)
     gpu->health = (struct hn_health){0};
 }
 
-/* False when this process is of no more use: hone is gone, the run failed, or the device faulted.
- */
+/* False when this process is of no more use: hone is gone, the run failed or the device faulted. */
 static bool answer(struct gpu *gpu, const struct hn_message *request)
 {
     struct hn_message reply;
@@ -403,7 +397,6 @@ void hn_worker_gpu(struct hn_channel *channel)
     struct hn_message request;
     struct hn_error err = {0};
     bool alive = true;
-    hn_bindings_init(&gpu.problem);
     while (alive && hn_channel_receive(channel, true, &request, &err) == HN_RECEIVED_MESSAGE) {
         alive = answer(&gpu, &request);
         hn_message_finish(&request);
