@@ -218,8 +218,7 @@ void hn_host_workers_lose(struct hn_host *host)
 static size_t poll_workers(struct hn_host *host, struct pollfd *fds)
 {
     size_t count = 0;
-    bool takes =
-        hn_bytes_size(&host->link.output) < HN_QUEUED_MOST && !(find_next_file(host) != NULL);
+    bool takes = hn_bytes_size(&host->link.output) < HN_QUEUED_MOST && find_next_file(host) == NULL;
     short readable = takes ? POLLIN : 0;
     for (struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next) {
         short writable = hn_bytes_size(&worker->pending) > 0 ? POLLOUT : 0;
@@ -319,24 +318,21 @@ static void lose_polluted(struct hn_host *host)
     lose(host, false, reason);
 }
 
-/* The shell there is ready for the program. False once the host was lost. */
-static bool send_program(struct hn_host *host)
+/* The shell there is ready for the program. */
+static void send_program(struct hn_host *host)
 {
     static const char ready[] = HN_INSTALL_READY;
     struct hn_error err;
     const struct hn_bytes *input = &host->link.input;
     if (!host->installs || host->sent || hn_bytes_size(input) == 0 ||
         memmem(input->data + input->start, hn_bytes_size(input), ready, sizeof ready - 1) == NULL)
-        return true;
+        return;
     host->sent = true;
-    if (hn_install_send(&host->link.output, &err) == HN_OK)
-        return true;
-    lose(host, true, err.message);
-    return false;
+    if (hn_install_send(&host->link.output, &err) != HN_OK)
+        lose(host, true, err.message);
 }
 
-/* False once the host was lost. */
-static bool take_greeting(struct hn_host *host)
+static void take_greeting(struct hn_host *host)
 {
     size_t noise = 0;
     size_t length = 0;
@@ -344,42 +340,31 @@ static bool take_greeting(struct hn_host *host)
     struct hn_bytes *input = &host->link.input;
     enum hn_status status = hn_greeting_find(input->data + input->start, hn_bytes_size(input),
                                              &host->greeting, &noise, &length, &err);
-    if (status == HN_ENOTFOUND && hn_bytes_size(input) > most_noise) {
+    if (status == HN_ENOTFOUND && hn_bytes_size(input) > most_noise)
         lose_polluted(host);
-        return false;
-    }
-    if (status == HN_ENOTFOUND)
-        return true;
-    if (status != HN_OK) {
+    else if (status != HN_ENOTFOUND && status != HN_OK)
         lose(host, true, err.message);
-        return false;
-    }
+    if (status != HN_OK)
+        return;
     input->start += noise + length;
     host->state = HN_HOST_UP;
     host->since_ms = hn_now_ms();
     hn_event_signal(host->hosts->wakeup);
-    return true;
 }
 
-static bool take_frames(struct hn_host *host)
+static void take_frames(struct hn_host *host)
 {
-    for (;;) {
-        struct hn_link_frame frame;
-        switch (hn_link_next(&host->link, &frame)) {
-        case HN_LINK_NOTHING:
-            return true;
-        case HN_LINK_BROKEN:
-            lose_polluted(host);
-            return false;
-        case HN_LINK_FRAME:
-            break;
-        }
+    struct hn_link_frame frame;
+    enum hn_link_next next;
+    while ((next = hn_link_next(&host->link, &frame)) == HN_LINK_FRAME) {
         struct hn_host_file *file = find_next_file(host);
         if (frame.kind != HN_LINK_HAS)
             hn_host_worker_take(host, &frame);
         else if (file != NULL && file->state == FILE_OFFERED)
             file->state = frame.size == 1 && frame.data[0] != 0 ? FILE_THERE : FILE_WANTED;
     }
+    if (next == HN_LINK_BROKEN)
+        lose_polluted(host);
 }
 
 static void enforce_limits(struct hn_host *host, double now_ms)
@@ -400,36 +385,33 @@ static void enforce_limits(struct hn_host *host, double now_ms)
     lose(host, false, reason);
 }
 
+/* It may be lost by that: then its launcher is gone. */
 static void listen_to(struct hn_host *host)
 {
-    if (!may_read(host->polled_in))
-        return;
+    bool more = may_read(host->polled_in);
     /* As much as a large image, then the others have their turn. */
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; more && i < 64; i++) {
         size_t before = hn_bytes_size(&host->link.input);
         if (!hn_link_read(&host->link)) {
             lose_closed(host);
             return;
         }
-        bool all = hn_bytes_size(&host->link.input) - before < HN_LINK_CHUNK;
-        if (host->state != HN_HOST_UP && (!send_program(host) || !take_greeting(host)))
-            return;
-        if (host->state == HN_HOST_UP && !take_frames(host))
-            return;
-        if (all)
-            return;
+        more = hn_bytes_size(&host->link.input) - before >= HN_LINK_CHUNK;
+        if (host->state != HN_HOST_UP)
+            send_program(host);
+        if (host->state != HN_HOST_UP && host->launcher.pid != 0)
+            take_greeting(host);
+        if (host->state == HN_HOST_UP)
+            take_frames(host);
+        more = more && host->launcher.pid != 0;
     }
 }
 
 static void move_host(struct hn_host *host, double now_ms)
 {
-    if (host->state == HN_HOST_OUT) {
-        hn_host_workers_move(host);
-        return;
-    }
     if (host->launcher.pid == 0) {
         hn_host_workers_move(host);
-        if (now_ms >= host->retry_ms)
+        if (host->state != HN_HOST_OUT && now_ms >= host->retry_ms)
             launch(host, now_ms);
         return;
     }

@@ -166,27 +166,14 @@ void hn_link_finish(struct hn_link *link)
     *link = (struct hn_link){.in = -1, .out = -1};
 }
 
-static void put_u32(unsigned char *at, uint32_t number)
-{
-    for (int i = 0; i < 4; i++)
-        at[i] = (unsigned char)(number >> (8 * i));
-}
-
-static uint32_t get_u32(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "heads of frames are sent as they are");
 
 static void put_frames(struct hn_link *link, enum hn_link_kind kind, uint32_t worker,
                        const char *at, size_t size)
 {
     do {
-        unsigned char head[HN_LINK_HEAD];
         size_t part = size < HN_LINK_CHUNK ? size : HN_LINK_CHUNK;
-        put_u32(head, (uint32_t)part);
-        put_u32(head + 4, worker);
-        put_u32(head + 8, (uint32_t)kind);
+        const uint32_t head[] = {(uint32_t)part, worker, (uint32_t)kind};
         hn_bytes_append(&link->output, head, sizeof head);
         hn_bytes_append(&link->output, at, part);
         at = part > 0 ? at + part : at;
@@ -328,16 +315,16 @@ enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame
     struct hn_bytes *input = &link->input;
     if (hn_bytes_size(input) < HN_LINK_HEAD)
         return HN_LINK_NOTHING;
-    const char *head = input->data + input->start;
-    size_t size = get_u32(head);
-    uint32_t kind = get_u32(head + 8);
+    uint32_t head[HN_LINK_HEAD / 4];
+    memcpy(head, input->data + input->start, sizeof head);
+    const uint32_t size = head[0], kind = head[2];
     if (size > HN_LINK_CHUNK || kind >= HN_LINK_KINDS)
         return HN_LINK_BROKEN;
     if (hn_bytes_size(input) < HN_LINK_HEAD + size)
         return HN_LINK_NOTHING;
     *frame = (struct hn_link_frame){.kind = (enum hn_link_kind)kind,
-                                    .worker = get_u32(head + 4),
-                                    .data = head + HN_LINK_HEAD,
+                                    .worker = head[1],
+                                    .data = input->data + input->start + HN_LINK_HEAD,
                                     .size = size};
     input->start += HN_LINK_HEAD + size;
     bool fine =

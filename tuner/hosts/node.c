@@ -307,18 +307,6 @@ static bool take_offer(struct files *files, struct hn_link *link, const struct h
     return true;
 }
 
-static bool write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, data, size);
-        if (n <= 0)
-            return false;
-        data += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 /* A file that does not become what was named is removed. */
 static void take_part(struct files *files, const struct hn_link_frame *frame)
 {
@@ -326,7 +314,7 @@ static void take_part(struct files *files, const struct hn_link_frame *frame)
     const char *reason;
     if (files->fd < 0)
         return;
-    bool kept = write_all(files->fd, frame->data, frame->size);
+    bool kept = hn_file_write_all(files->fd, frame->data, frame->size);
     if (kept && frame->size > 0)
         return;
     path_of(files, own, sizeof own);
@@ -527,10 +515,9 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
     signal(SIGPIPE, SIG_IGN);
     hn_link_init(&node.link, in, out);
     node.files.made = hn_scratch_make(&node.files.folder, NULL) == HN_OK;
+    unsetenv(HN_NODE_FILES);
     if (node.files.made)
         setenv(HN_NODE_FILES, node.files.folder.path, 1);
-    else
-        unsetenv(HN_NODE_FILES);
     node.fds = hn_need(2, sizeof *node.fds);
     greet(&node, gpus);
     bool connected = hn_link_write(&node.link);

@@ -50,28 +50,22 @@ void hn_space_make_hasty(struct hn_space *space)
         space->limits = hasty_limits;
 }
 
-/* What names can stand for, with copies of its words, which constraints can use. */
-static struct hn_space_parameter copy_values(struct hn_space *space, const char *name,
-                                             const struct hn_value *values, size_t count)
-{
-    struct hn_space_parameter made = {hn_need_copy(name), hn_need(count, sizeof *values), count};
-    assert(count > 0 && count <= UINT16_MAX);
-    for (size_t i = 0; i < count; i++) {
-        made.values[i] = values[i];
-        if (values[i].type != HN_WORD)
-            continue;
-        hn_space_add_word(space, values[i].word);
-        made.values[i].word = space->words[space->word_count - 1];
-    }
-    return made;
-}
-
+/* With copies of the words among the values, which constraints can use. */
 static void add_slot(struct hn_space *space, const char *name, const struct hn_value *values,
                      size_t count)
 {
+    assert(count > 0 && count <= UINT16_MAX);
     space->parameters =
         hn_need_more(space->parameters, space->slot_count + 1, sizeof *space->parameters);
-    space->parameters[space->slot_count++] = copy_values(space, name, values, count);
+    struct hn_space_parameter *made = &space->parameters[space->slot_count++];
+    *made = (struct hn_space_parameter){hn_need_copy(name), hn_need(count, sizeof *values), count};
+    for (size_t i = 0; i < count; i++) {
+        made->values[i] = values[i];
+        if (values[i].type != HN_WORD)
+            continue;
+        hn_space_add_word(space, values[i].word);
+        made->values[i].word = space->words[space->word_count - 1];
+    }
 }
 
 void hn_space_add_parameter(struct hn_space *space, const char *name, const struct hn_value *values,
@@ -339,16 +333,6 @@ static uint64_t find_first_row(const struct hn_space_table *table, const int *wa
             return row;
     }
     return UINT64_MAX;
-}
-
-static uint64_t find_key(const struct hn_space_table *table, const uint64_t *key)
-{
-    uint64_t found[table->words];
-    uint64_t row = lower_row(table, 0, table->count, key);
-    if (row == table->count)
-        return UINT64_MAX;
-    read_row(table, row, found);
-    return compare_keys(found, key, table->words) == 0 ? row : UINT64_MAX;
 }
 
 /* Whether the fields before this one are the same. */
@@ -647,9 +631,13 @@ static bool has_fixed(const struct hn_space *space, const uint16_t *choice)
 
 static uint64_t find_row(const struct hn_space_table *table, const uint16_t *choice)
 {
-    uint64_t key[table->words];
+    uint64_t key[table->words], found[table->words];
     hn_space_table_key(table, choice, key);
-    return find_key(table, key);
+    uint64_t row = lower_row(table, 0, table->count, key);
+    if (row == table->count)
+        return UINT64_MAX;
+    read_row(table, row, found);
+    return compare_keys(found, key, table->words) == 0 ? row : UINT64_MAX;
 }
 
 /* Whether the indices in choice of a group's parameters are within their values. */
@@ -723,22 +711,18 @@ static bool first_of_group(const struct hn_space_group *group, const int *wanted
     return row != UINT64_MAX;
 }
 
-/* Takes the point that is wanted of a space that is being built, where nothing is left open. */
-static bool take_wanted(const struct hn_space *space, const int *wanted, uint16_t *choice)
+bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice)
 {
-    for (size_t i = 0; i < space->parameter_count; i++) {
+    bool found = true;
+    /* While it is built, the point that is wanted is the only candidate, where it leaves nothing
+     * open. */
+    for (size_t i = 0; space->building != NULL && i < space->parameter_count; i++) {
         if (wanted == NULL || wanted[i] < 0)
             return false;
         choice[i] = (uint16_t)wanted[i];
     }
-    return hn_space_admits(space, choice);
-}
-
-bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice)
-{
-    bool found = true;
     if (space->building != NULL)
-        return take_wanted(space, wanted, choice);
+        return hn_space_admits(space, choice);
     if (space->size == 0)
         return false;
     memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
@@ -868,50 +852,22 @@ static void append(struct vicinity *vicinity, size_t parameter, size_t index)
     to[parameter] = (uint16_t)index;
 }
 
-/* The highest index below `end` whose bit is set; SIZE_MAX when there is none. */
-static size_t last_below(const uint64_t *valid, size_t end)
-{
-    for (size_t word = (end + 63) / 64; word-- > 0;) {
-        uint64_t bits = valid[word];
-        if (64 * word + 64 > end)
-            bits &= end % 64 == 0 ? UINT64_MAX : ((uint64_t)1 << (end % 64)) - 1;
-        if (bits != 0)
-            return 64 * word + 63 - (size_t)__builtin_clzll(bits);
-    }
-    return SIZE_MAX;
-}
-
-/* The lowest index from `first` on whose bit is set. */
-static size_t first_from(const uint64_t *valid, size_t words, size_t first)
-{
-    for (size_t word = first / 64; word < words; word++) {
-        uint64_t bits = valid[word];
-        if (word == first / 64)
-            bits &= UINT64_MAX << (first % 64);
-        if (bits != 0)
-            return 64 * word + (size_t)__builtin_ctzll(bits);
-    }
-    return SIZE_MAX;
-}
-
 static void append_values(struct vicinity *vicinity, size_t parameter, const uint64_t *valid)
 {
-    size_t own = vicinity->choice[parameter];
-    size_t values = vicinity->space->parameters[parameter].count;
-    size_t words = (values + 63) / 64;
-    if (vicinity->kind == HN_ADJACENT) {
-        size_t below = last_below(valid, own < values ? own : values);
-        size_t above = first_from(valid, words, own + 1);
-        if (below != SIZE_MAX)
-            append(vicinity, parameter, below);
-        if (above != SIZE_MAX)
-            append(vicinity, parameter, above);
-        return;
-    }
-    for (size_t index = first_from(valid, words, 0); index != SIZE_MAX;
-         index = first_from(valid, words, index + 1))
-        if (index != own)
+    size_t own = vicinity->choice[parameter], below = SIZE_MAX;
+    size_t words = (vicinity->space->parameters[parameter].count + 63) / 64;
+    bool adjacent = vicinity->kind == HN_ADJACENT;
+    size_t index = hn_first_bit(valid, words, 0);
+    for (; index < own; index = hn_first_bit(valid, words, index + 1)) {
+        below = index;
+        if (!adjacent)
             append(vicinity, parameter, index);
+    }
+    if (adjacent && below != SIZE_MAX)
+        append(vicinity, parameter, below);
+    index = hn_first_bit(valid, words, own + 1);
+    for (; index != SIZE_MAX; index = adjacent ? SIZE_MAX : hn_first_bit(valid, words, index + 1))
+        append(vicinity, parameter, index);
 }
 
 /* The indices of a parameter with which the group's others, as they are, are valid. */

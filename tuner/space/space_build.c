@@ -20,48 +20,29 @@ void hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope)
                                space->word_count};
 }
 
-static enum hn_status bind_constraints(struct hn_space *space, struct hn_error *err)
+static void demands_init(struct hn_space_demands *demands, struct hn_space *space,
+                         struct hn_error *err)
 {
     struct hn_scope scope;
-    enum hn_status status = HN_OK;
+    *demands = (struct hn_space_demands){.space = space, .slot_count = space->slot_count};
+    demands->slot_words = demands->slot_count / 64 + 1;
     hn_space_scope_init(space, &scope);
-    for (size_t i = 0; i < space->constraint_count && status == HN_OK; i++) {
+    for (size_t i = 0; i < space->constraint_count && !hn_failed(err); i++) {
         const struct hn_space_constraint *constraint = &space->constraints[i];
         struct hn_error reason;
-        status = hn_expression_bind(constraint->expression, &scope, &reason);
+        enum hn_status status = hn_expression_bind(constraint->expression, &scope, &reason);
         if (status != HN_OK)
             hn_fail(err, status, "%sconstraint '%s': %s", constraint->where,
                     hn_expression_text(constraint->expression), reason.message);
+        else if (hn_conjuncts_add(&demands->conjuncts, constraint->expression, i, NULL) != HN_OK)
+            hn_needed(NULL);
     }
     free((void *)scope.names);
-    return status;
-}
-
-static enum hn_status demands_init(struct hn_space_demands *demands, struct hn_space *space,
-                                   struct hn_error *err)
-{
-    *demands = (struct hn_space_demands){.space = space, .slot_count = space->slot_count};
-    demands->slot_words = demands->slot_count / 64 + 1;
-    enum hn_status status = bind_constraints(space, err);
-    if (status != HN_OK)
-        return status;
-    for (size_t i = 0; i < space->constraint_count; i++)
-        if (hn_conjuncts_add(&demands->conjuncts, space->constraints[i].expression, i, NULL) !=
-            HN_OK)
-            hn_needed(NULL);
     demands->slots =
         hn_need(demands->conjuncts.count * demands->slot_words, sizeof *demands->slots);
     for (size_t i = 0; i < demands->conjuncts.count; i++)
         hn_expression_mark_slots(demands->conjuncts.items[i].expression,
                                  demands->slots + i * demands->slot_words);
-    return HN_OK;
-}
-
-static void demands_finish(struct hn_space_demands *demands)
-{
-    hn_conjuncts_finish(&demands->conjuncts);
-    free(demands->slots);
-    *demands = (struct hn_space_demands){0};
 }
 
 void hn_space_set_values(const struct hn_space *space, const uint16_t *choice,
@@ -118,18 +99,10 @@ static const uint64_t *slots_of(const struct hn_space_problem *problem, size_t c
 /* The next slot of the set from `slot` on; SIZE_MAX after the last. */
 static size_t next_slot(const struct hn_space_problem *problem, const uint64_t *slots, size_t slot)
 {
-    for (; slot < problem->demands->slot_count; slot++) {
-        uint64_t bits = slots[slot / 64] >> (slot % 64);
-        if (bits == 0)
-            slot |= 63;
-        else
-            return slot + (size_t)__builtin_ctzll(bits);
-    }
-    return SIZE_MAX;
+    return hn_first_bit(slots, problem->demands->slot_words, slot);
 }
 
-/* The conjunct's only slot with several values; SIZE_MAX for none, SIZE_MAX - 1 for more than one.
- */
+/* The conjunct's only slot with several values; SIZE_MAX: none, SIZE_MAX - 1: more than one. */
 static size_t open_slot(const struct hn_space_problem *problem, size_t conjunct)
 {
     const uint64_t *slots = slots_of(problem, conjunct);
@@ -223,8 +196,7 @@ static void fold(struct hn_space_problem *problem)
     }
 }
 
-/* Marks the slots that the check depends on: those of its term, or all that are written and open.
- */
+/* Marks the slots that the check depends on: those of its term, or all written and open ones. */
 static void mark_slots(struct hn_space_problem *problem, struct hn_space_check *check)
 {
     size_t words = problem->demands->slot_words;
@@ -440,12 +412,6 @@ static void step(const struct hn_space *space, uint16_t *choice)
     }
 }
 
-static void draw(const struct hn_space *space, struct hn_random *random, uint16_t *choice)
-{
-    for (size_t i = 0; i < space->parameter_count; i++)
-        choice[i] = (uint16_t)hn_random_below(random, space->parameters[i].count);
-}
-
 /* How many of the combinations, all or a sample, each constraint is the first to reject. */
 static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *choice,
                              struct hn_value *values, size_t *rejected)
@@ -455,8 +421,8 @@ static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *c
     struct hn_random random = hn_random_seeded(1);
     size_t tried = 0;
     for (; tried < MOST_TRIED && (double)tried < cartesian; tried++) {
-        if (cartesian > MOST_TRIED)
-            draw(space, &random, choice);
+        for (size_t i = 0; cartesian > MOST_TRIED && i < space->parameter_count; i++)
+            choice[i] = (uint16_t)hn_random_below(&random, space->parameters[i].count);
         hn_space_set_values(space, choice, values);
         rejected[first_broken(space, values)]++;
         step(space, choice);
@@ -497,7 +463,8 @@ static void destroy_basis(struct hn_space_basis *basis)
     if (basis == NULL)
         return;
     problem_finish(&basis->problem);
-    demands_finish(&basis->demands);
+    hn_conjuncts_finish(&basis->demands.conjuncts);
+    free(basis->demands.slots);
     free(basis);
 }
 
@@ -585,7 +552,8 @@ static bool are_too_many(struct hn_space_open *open, const struct hn_space_limit
     double estimate = hn_space_open_estimate(open, most->few_steps / 10);
     if (estimate > 0 && estimate < points / clearly_fewer)
         return false;
-    if (hn_space_open_count(open, most->few_steps) == HN_WALK_DONE)
+    hn_space_open_count(open, most->few_steps);
+    if (open->counted)
         return open->valid > points;
     return hn_space_open_estimate(open, most_probed) > most->clearly_more * points;
 }
@@ -598,7 +566,9 @@ static void leave_open(struct hn_space_open *open, const struct hn_space_limits 
         fail_steps(&open->solver, err);
         return;
     }
-    if (!open->counted && hn_space_open_count(open, most->many_steps) != HN_WALK_DONE)
+    if (!open->counted)
+        hn_space_open_count(open, most->many_steps);
+    if (!open->counted)
         open->valid = hn_space_open_estimate(open, most_probed);
     hn_space_open_complete(open, part);
 }
@@ -648,21 +618,14 @@ static void solve_parts(struct hn_space *space, struct hn_space_problem *problem
         hn_space_number(space);
 }
 
-static bool has_open(const struct hn_space *space)
-{
-    for (size_t i = 0; i < space->group_count; i++)
-        if (space->groups[i].open != NULL)
-            return true;
-    return false;
-}
-
 /* Clears the space and binds its constraints. NULL: it has failed. */
 static struct hn_space_basis *make_basis(struct hn_space *space, struct hn_error *err)
 {
     struct hn_space_basis *basis = hn_need(1, sizeof *basis);
     hn_error_init(err);
     clear(space);
-    if (demands_init(&basis->demands, space, err) == HN_OK)
+    demands_init(&basis->demands, space, err);
+    if (!hn_failed(err))
         return basis;
     destroy_basis(basis);
     return NULL;
@@ -683,13 +646,13 @@ static void solve(struct hn_space *space, struct hn_space_basis *basis, struct h
 /* The space owns the basis, where it still needs it. */
 static void take_basis(struct hn_space *space, struct hn_space_basis *basis, enum hn_status solved)
 {
-    if (solved == HN_OK && has_open(space)) {
-        space->basis = basis;
-        return;
-    }
     if (solved != HN_OK)
         clear(space);
-    destroy_basis(basis);
+    for (size_t i = 0; i < space->group_count; i++)
+        if (space->groups[i].open != NULL)
+            space->basis = basis;
+    if (space->basis == NULL)
+        destroy_basis(basis);
 }
 
 enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err)

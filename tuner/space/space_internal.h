@@ -204,6 +204,17 @@ static inline bool hn_has_slot(const uint64_t *slots, size_t slot)
     return slots[slot / 64] >> (slot % 64) & 1;
 }
 
+/* The lowest bit from `first` on that is set; SIZE_MAX: none is. */
+static inline size_t hn_first_bit(const uint64_t *words, size_t word_count, size_t first)
+{
+    for (size_t i = first / 64; i < word_count; i++) {
+        uint64_t bits = i == first / 64 ? words[i] & UINT64_MAX << first % 64 : words[i];
+        if (bits != 0)
+            return 64 * i + (size_t)__builtin_ctzll(bits);
+    }
+    return SIZE_MAX;
+}
+
 /* space_plan.c: how the valid points over some parameters are looked for. Parameters are bound one after another,
  * one a level; a level's steps take away those of its values with which a check can not pass any more. All that a step needs
  * of the levels above is computed there, when their parameter is bound. */
@@ -340,7 +351,6 @@ struct hn_space_counts {
     const struct hn_space_plan *plan;
     struct hn_space_count_level *levels;
     size_t bytes;
-    double total; /* exact up to 2^53 */
     struct hn_blocks blocks;
 };
 
@@ -352,13 +362,13 @@ struct hn_space_open {
     size_t check_count;
     struct hn_space_counts counts;
     bool counted;         /* else valid is an estimate, and draws are only about uniform */
-    double valid;
+    double valid;         /* exact up to 2^53 where it was counted */
     uint16_t *some;       /* a valid choice, of the group's parameters */
     pthread_mutex_t lock; /* of the solver's search, which draws */
 };
 
-/* Counts the part's points where that takes few steps. HN_WALK_TOO_LONG else. */
-enum hn_walk hn_space_open_count(struct hn_space_open *open, uint64_t most_steps);
+/* Counts the part's points, where that takes no more steps and 256 MiB: then it is `counted`. */
+void hn_space_open_count(struct hn_space_open *open, uint64_t most_steps);
 /* Estimates how many there are (Knuth, "Estimating the efficiency of backtrack programs", 1975). */
 double hn_space_open_estimate(struct hn_space_open *open, uint64_t most_steps);
 

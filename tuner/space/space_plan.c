@@ -391,20 +391,10 @@ static double sample_share(struct guess *guess, const struct hn_space_check *che
     return passed / (SAMPLES + 1);
 }
 
-static double values_of(const struct guess *guess, size_t parameter)
-{
-    return (double)guess->problem->domains[parameter].count;
-}
-
-static const uint64_t *slots_of(const struct guess *guess, size_t check)
-{
-    return guess->problem->checks[guess->part->checks[check]].slots;
-}
-
 /* The last level at which one of the check's parameters is bound. */
 static size_t completed_at(const struct guess *guess, size_t check)
 {
-    const uint64_t *slots = slots_of(guess, check);
+    const uint64_t *slots = guess->problem->checks[guess->part->checks[check]].slots;
     size_t last = 0;
     for (size_t i = 0; i < guess->problem->terms.slot_words; i++)
         for (uint64_t bits = slots[i]; bits != 0; bits &= bits - 1) {
@@ -426,7 +416,7 @@ static double work_of(struct guess *guess, const size_t *order)
         guess->factor[completed_at(guess, i)] *= guess->share[i];
     double nodes = 1, work = 0;
     for (size_t i = 0; i < count; i++) {
-        double values = values_of(guess, order[i]);
+        double values = (double)guess->problem->domains[order[i]].count;
         work += nodes * (4 + 0.25 * values);
         nodes *= values * guess->factor[i];
     }

@@ -274,8 +274,7 @@ enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
 
 /* A walk begins on the calling thread; what is left after so many steps, some hundredths of a
  * second, is done by all cores. A task is a combination of the values of the first few levels; the
- * points of the tasks are put together in the order of these, so that threads make no difference.
- */
+ * points of the tasks are put together in their order, so that threads make no difference. */
 enum { STEPS_ALONE = 1500000, LEAST_TASKS = 256 };
 
 struct found {
@@ -359,24 +358,18 @@ static void take_points(struct hn_space_search *search, struct found *found)
     search->point_count = search->capacity = 0;
 }
 
-static void do_tasks(struct work *work, struct hn_space_search *search)
-{
-    for (bool goes_on = true; goes_on;) {
-        uint64_t task = atomic_fetch_add(&work->next, 1);
-        if (task >= work->task_count)
-            return;
-        goes_on = do_task(work, search, task);
-        take_points(search, &work->found[task]);
-    }
-}
-
 static void run_worker(void *context, size_t number)
 {
     struct work *work = context;
     struct hn_space_search search;
+    uint64_t task;
     (void)number;
     hn_space_search_init(&search, work->plan);
-    do_tasks(work, &search);
+    for (bool goes_on = true;
+         goes_on && (task = atomic_fetch_add(&work->next, 1)) < work->task_count;) {
+        goes_on = do_task(work, &search, task);
+        take_points(&search, &work->found[task]);
+    }
     hn_space_search_finish(&search);
 }
 
@@ -398,17 +391,6 @@ static void join_points(struct work *work, struct found *first, struct hn_space_
     }
 }
 
-static enum hn_walk walk_parallel(struct work *work, struct hn_space_search *search)
-{
-    struct found first;
-    work->found = hn_need(work->task_count, sizeof *work->found);
-    take_points(search, &first);
-    hn_parallel_do(hn_parallel_cores(), 0, run_worker, work);
-    join_points(work, &first, search);
-    free(work->found);
-    return (enum hn_walk)atomic_load(&work->ended);
-}
-
 enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_walk_limits *limits)
 {
     const struct hn_space_plan *plan = search->plan;
@@ -416,11 +398,16 @@ enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_w
     while (work.task_count < LEAST_TASKS && work.split + 1 < plan->level_count)
         work.task_count *= plan->levels[work.split++].count;
     const uint64_t begun = search->steps;
-    while (work.next < work.task_count) {
-        if (search->steps - begun > STEPS_ALONE && hn_parallel_cores() > 1)
-            return walk_parallel(&work, search);
-        if (!do_task(&work, search, work.next++))
-            break;
+    bool many = false;
+    while (work.next < work.task_count && !many && do_task(&work, search, work.next++))
+        many = search->steps - begun > STEPS_ALONE && hn_parallel_cores() > 1;
+    if (many && work.next < work.task_count) {
+        struct found first;
+        work.found = hn_need(work.task_count, sizeof *work.found);
+        take_points(search, &first);
+        hn_parallel_do(hn_parallel_cores(), 0, run_worker, &work);
+        join_points(&work, &first, search);
+        free(work.found);
     }
     return (enum hn_walk)atomic_load(&work.ended);
 }
@@ -621,21 +608,6 @@ static void finish_counts(struct hn_space_counts *counts)
     *counts = (struct hn_space_counts){0};
 }
 
-/* HN_WALK_TOO_LONG: that takes more than so many steps, or 256 MiB; then counts holds nothing. */
-static enum hn_walk init_counts(struct hn_space_counts *counts, struct hn_space_search *search,
-                                uint64_t most_steps)
-{
-    *counts = (struct hn_space_counts){.plan = search->plan};
-    counts->levels =
-        hn_need_block(&counts->blocks, search->plan->level_count, sizeof *counts->levels);
-    list_all_used(counts);
-    counts->total = count_below(counts, search, 0, search->steps + most_steps);
-    if (counts->total >= 0)
-        return HN_WALK_DONE;
-    finish_counts(counts);
-    return HN_WALK_TOO_LONG;
-}
-
 /* How many points are below a level, in the state that is bound: counting met it too. */
 static double known_below(const struct hn_space_counts *counts,
                           const struct hn_space_search *search, size_t depth)
@@ -657,17 +629,15 @@ static void bind_containing(const struct hn_space_counts *counts, struct hn_spac
     const uint64_t *mask = search->masks + level->mask_at;
     bool is_last = depth + 1 == search->plan->level_count;
     size_t last = SIZE_MAX;
-    for (size_t i = 0; i < level->words; i++)
-        for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
-            size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
-            bind(search, depth, position);
-            double below = is_last ? 1 : known_below(counts, search, depth + 1);
-            if (below > 0)
-                last = position;
-            if (number < below)
-                return;
-            number -= below;
-        }
+    for (size_t at = hn_first_bit(mask, level->words, 0); at != SIZE_MAX;
+         at = hn_first_bit(mask, level->words, at + 1)) {
+        bind(search, depth, at);
+        double below = is_last ? 1 : known_below(counts, search, depth + 1);
+        last = below > 0 ? at : last;
+        if (number < below)
+            return;
+        number -= below;
+    }
     bind(search, depth, last); /* rounding */
 }
 
@@ -750,13 +720,20 @@ double hn_space_open_estimate(struct hn_space_open *open, uint64_t most_steps)
     return sum / probes;
 }
 
-enum hn_walk hn_space_open_count(struct hn_space_open *open, uint64_t most_steps)
+void hn_space_open_count(struct hn_space_open *open, uint64_t most_steps)
 {
-    enum hn_walk walk = init_counts(&open->counts, &open->solver.search, most_steps);
-    open->counted = walk == HN_WALK_DONE;
+    struct hn_space_counts *counts = &open->counts;
+    struct hn_space_search *search = &open->solver.search;
+    *counts = (struct hn_space_counts){.plan = search->plan};
+    counts->levels =
+        hn_need_block(&counts->blocks, search->plan->level_count, sizeof *counts->levels);
+    list_all_used(counts);
+    double total = count_below(counts, search, 0, search->steps + most_steps);
+    open->counted = total >= 0;
     if (open->counted)
-        open->valid = open->counts.total;
-    return walk;
+        open->valid = total;
+    else
+        finish_counts(counts);
 }
 
 /* Indices of what is bound. */
@@ -934,17 +911,16 @@ static bool find_first(struct hn_space_search *search, size_t depth, const int *
         return false;
     const struct hn_space_level *level = &search->plan->levels[depth];
     const uint64_t *mask = search->masks + level->mask_at;
-    for (size_t i = 0; i < level->words; i++)
-        for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
-            size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
-            int index = hn_space_problem_index(search->plan->problem, level->parameter, position);
-            if (wanted != NULL && wanted[level->parameter] >= 0 &&
-                wanted[level->parameter] != index)
-                continue;
-            bind(search, depth, position);
-            if (find_first(search, depth + 1, wanted))
-                return true;
-        }
+    int value = wanted != NULL ? wanted[level->parameter] : -1;
+    for (size_t at = hn_first_bit(mask, level->words, 0); at != SIZE_MAX;
+         at = hn_first_bit(mask, level->words, at + 1)) {
+        if (value >= 0 &&
+            value != hn_space_problem_index(search->plan->problem, level->parameter, at))
+            continue;
+        bind(search, depth, at);
+        if (find_first(search, depth + 1, wanted))
+            return true;
+    }
     return false;
 }
 
