@@ -8,23 +8,19 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording.h"
 #include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
-#include "tuner/report/render.h"
 
 /* Copies of tunings: into the cache from recordings and other caches, and out of it into
  * recordings; and how those of two caches differ. */
 
 struct imported {
     char *shown; /* the path, without a password */
-    int64_t records;
-    int64_t images;
-    int64_t rules; /* of families */
-    bool known;    /* all of it was there already */
+    struct hn_store_merged merged;
+    bool known; /* all of it was there already */
     bool kernel_tuner;
     bool completed; /* took plan and template of the config */
 };
@@ -139,8 +135,8 @@ static void add_recording(const struct hn_given *given, const char *path,
         hn_store_put_plan(given->store, kernel, &recording->version, plan, err);
     hn_stored_plan_free(&there);
     imported->known = !added;
-    imported->rules = added && recording->rule != NULL;
-    imported->records = added ? (int64_t)recording->records.count : 0;
+    imported->merged.rules = added && recording->rule != NULL;
+    imported->merged.records = added ? (int64_t)recording->records.count : 0;
 }
 
 /* Whether the recording was tuned with the config; where not, says what differs. */
@@ -226,18 +222,14 @@ static void import_recording(const struct hn_given *given, const char *path,
 static void import_cache(const struct hn_given *given, const char *path, struct imported *imported,
                          struct hn_error *err)
 {
-    struct hn_store_merged merged = {.sessions = 0};
     const struct hn_options *options = given->options;
     const struct hn_cache_place place = {
         .path = path, .images = options->images, .quiet = options->quiet};
     struct hn_store *from = hn_cache_open_place(&place, HN_STORE_READ, NULL, err);
     if (from == NULL)
         return;
-    (void)hn_store_merge(given->store, from, options->images, &merged, err);
-    imported->known = merged.sessions == 0;
-    imported->records = merged.records;
-    imported->images = merged.images;
-    imported->rules = merged.rules;
+    (void)hn_store_merge(given->store, from, options->images, &imported->merged, err);
+    imported->known = imported->merged.sessions == 0;
     hn_store_close(from);
 }
 
@@ -260,24 +252,25 @@ static void import_file(const struct hn_given *given, const char *path, struct i
 
 static void print_imported(const struct hn_given *given, const struct imported *imported)
 {
+    const struct hn_store_merged *merged = &imported->merged;
     const char *taken = imported->completed ? "; plan and template taken from the config" : "";
     if (given->options->json || given->options->quiet)
         return;
     if (imported->known)
         printf("%s: all of it was there already%s\n", imported->shown, taken);
     else if (imported->kernel_tuner)
-        printf("%s: %lld records of Kernel Tuner\n", imported->shown, (long long)imported->records);
+        printf("%s: %lld records of Kernel Tuner\n", imported->shown, (long long)merged->records);
     else
-        printf("%s: %lld records, %lld images%s%s\n", imported->shown, (long long)imported->records,
-               (long long)imported->images,
-               imported->rules > 0 ? ", with the rules of families" : "", taken);
+        printf("%s: %lld records, %lld images%s%s\n", imported->shown, (long long)merged->records,
+               (long long)merged->images, merged->rules > 0 ? ", with the rules of families" : "",
+               taken);
 }
 
 static json_t *imported_to_json(const struct imported *imported)
 {
     return hn_needed(json_pack("{ss sI sI sb}", "file", imported->shown, "records",
-                               (json_int_t)imported->records, "images",
-                               (json_int_t)imported->images, "known", imported->known));
+                               (json_int_t)imported->merged.records, "images",
+                               (json_int_t)imported->merged.images, "known", imported->known));
 }
 
 static json_t *import_one(const struct hn_given *given, const char *path, struct hn_error *err)

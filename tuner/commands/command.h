@@ -6,16 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "cache/record/record.h"
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
+#include "tuner/report/render.h"
 
 struct hn_capture;
 struct hn_device;
 struct hn_family_options;
 struct hn_server;
 struct hn_task;
-struct hn_view;
 struct hn_workers_options;
 
 /* A bit a command, and a part of `hone cache`. */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "cache/record/record.h"
 #include "cache/record/record_json.h"
@@ -12,7 +11,6 @@
 #include "runtime/device/health.h"
 #include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
-#include "tuner/report/render.h"
 #include "tuner/report/report.h"
 
 /* The contents of a cache, as tables and as documents: all tunings, or those of a kernel with their
@@ -101,13 +99,11 @@ void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn
     hn_cache_filter(given, false, list);
     if (hn_failed(err) || list->count > 0)
         return;
-    if (count > 0) {
+    if (count > 0)
         hn_fail(err, HN_ENOTFOUND, "none of the tunings%s%s%s fits; `%s` shows them",
                 kernel == NULL ? "" : " of '", kernel == NULL ? "" : kernel,
                 kernel == NULL ? "" : "'", hn_follow_up(given->options, "cache list", NULL, line));
-        return;
-    }
-    if (hn_store_list(given->store, NULL, &all, err) != HN_OK)
+    if (count > 0 || hn_store_list(given->store, NULL, &all, err) != HN_OK)
         return;
     for (size_t i = 0; i < all.count; i++) {
         const char *name = all.items[i].identity.kernel;
@@ -246,11 +242,9 @@ struct view {
 
 static int compare_records(const void *a, const void *b)
 {
-    const struct hn_record *x = a;
-    const struct hn_record *y = b;
+    const struct hn_record *x = a, *y = b;
     bool x_ok = x->outcome == HN_OUTCOME_OK;
-    bool y_ok = y->outcome == HN_OUTCOME_OK;
-    if (x_ok != y_ok)
+    if (x_ok != (y->outcome == HN_OUTCOME_OK))
         return x_ok ? -1 : 1;
     if (x->final != y->final)
         return x->final ? -1 : 1;

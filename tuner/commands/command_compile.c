@@ -6,12 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/run.h"
 #include "cache/record/record_json.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
-#include "tuner/report/render.h"
 #include "tuner/session/task.h"
 #include "tuner/workers/workers.h"
 
@@ -22,14 +20,11 @@ struct compile {
     struct hn_device device;
     char architecture[HN_ARCHITECTURE_SIZE];
     struct hn_compile_pool *pool;
-    uint64_t good;
-    uint64_t done;
+    uint64_t good, done;
     struct hn_task task;
     struct hn_bindings *points;
     struct hn_image *images;
-    uint64_t count;
-    uint64_t submitted;
-    uint64_t finished;
+    uint64_t count, submitted, finished;
 };
 
 /* --arch, else the architecture of the GPU that is there, as messages and results call it: with the
@@ -57,12 +52,12 @@ static void choose_points(struct compile *compile, struct hn_error *err)
     const struct hn_space *space = compile->task.space;
     const struct hn_options *options = compile->options;
     char count[HN_SPACE_COUNT_TEXT];
-    if (options->all && !hn_space_enumerated(space)) {
+    if (options->all && !hn_space_enumerated(space))
         hn_fail(err, HN_ECONFIG,
                 "%s points are valid, too many to compile --all: restrict parameters with -s",
                 hn_space_count_text(space, count));
+    if (hn_failed(err))
         return;
-    }
     compile->count = options->all ? hn_space_size(space) : 1;
     compile->points = hn_need(compile->count, sizeof *compile->points);
     compile->images = hn_need(compile->count, sizeof *compile->images);

@@ -2,16 +2,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/run.h"
-#include "base/schema.h"
 #include "base/text.h"
 #include "cache/store/store_roofs.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/nvrtc.h"
 #include "tuner/commands/command.h"
-#include "tuner/report/render.h"
 #include "tuner/report/roof.h"
 #include "tuner/workers/turn.h"
 #include "tuner/workers/workers.h"

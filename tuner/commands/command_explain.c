@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/run.h"
 #include "tuner/commands/command.h"
 #include "tuner/explain/explain.h"

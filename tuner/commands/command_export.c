@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
-#include "base/schema.h"
 #include "cache/record/record_json.h"
 #include "runtime/device/device.h"
 #include "tuner/commands/command.h"
 #include "tuner/export/export.h"
-#include "tuner/report/render.h"
 
 static enum hn_export_kind kind_of(const struct hn_options *options)
 {

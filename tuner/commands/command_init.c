@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/memory.h"
 #include "tuner/commands/command.h"
 #include "tuner/import/import.h"
 #include "tuner/init/draft.h"

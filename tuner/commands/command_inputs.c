@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/support.h"
 #include "runtime/plan/contents.h"

@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/run.h"
 #include "cache/record/record_json.h"
 #include "tuner/commands/command.h"
 #include "tuner/family/family.h"
-#include "tuner/report/render.h"
 #include "tuner/session/backend.h"
 #include "tuner/session/session.h"
 #include "tuner/workers/workers.h"
@@ -18,7 +16,6 @@ enum { OTHER_PROCESSES = 6 };
 
 struct replay {
     struct hn_given *given;
-    const struct hn_options *options;
     struct hn_tuned_list tuned;
     bool failed;
 };
@@ -35,17 +32,15 @@ static bool same_work(const struct hn_identity *a, const struct hn_identity *b)
 static const struct hn_tuned *find_tuned(const struct replay *replay, const struct hn_task *task)
 {
     const struct hn_tuned *found = NULL;
-    int found_grade = -1;
+    int best = -1;
     for (size_t i = 0; i < replay->tuned.count; i++) {
         const struct hn_tuned *tuned = &replay->tuned.items[i];
-        if (!same_work(&tuned->identity, &task->identity))
-            continue;
         bool same = hn_identity_equal(&tuned->identity, &task->identity);
         int grade = (same ? 2 : 0) + (tuned->simulated ? 0 : 1);
-        if (grade > found_grade) {
-            found = tuned;
-            found_grade = grade;
-        }
+        if (grade <= best || !same_work(&tuned->identity, &task->identity))
+            continue;
+        found = tuned;
+        best = grade;
     }
     return found;
 }
@@ -123,7 +118,7 @@ static enum hn_replay_verdict judge(const struct replay *replay, const struct hn
     if (!same_device || tuned->simulated)
         return HN_REPLAY_VERIFIED_ONLY;
     return hn_replay_judge_time(&tuned->best.timing, &record->timing,
-                                replay->options->max_slowdown);
+                                replay->given->options->max_slowdown);
 }
 
 /* No process is believed alone that the kernel is slower. */
@@ -229,16 +224,16 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
 
 static void replay_problem(struct replay *replay, size_t problem, struct hn_error *err)
 {
-    const struct hn_options *options = replay->options;
     struct hn_given *given = replay->given;
+    const struct hn_options *options = given->options;
     struct hn_task task;
     struct hn_backend *backend = NULL;
-    const struct hn_live_options live = {.seed = options->seed};
     char line[HN_FOLLOW_UP_SIZE];
     if (hn_task_make(given->config, problem, (enum hn_regime)options->regime, HN_TASK_MEASURES,
                      &task, err) != HN_OK)
         return;
-    hn_backend_live(&task, given->workers, &live, &backend, err);
+    hn_backend_live(&task, given->workers, &(struct hn_live_options){.seed = options->seed},
+                    &backend, err);
     const struct hn_tuned *tuned = hn_failed(err) ? NULL : find_tuned(replay, &task);
     if (tuned != NULL) {
         replay_on(replay, backend, tuned, err);
@@ -256,7 +251,7 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
 static void replay_config(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    struct replay replay = {.given = given, .options = options};
+    struct replay replay = {.given = given};
     /* The point, the default point, the reference and the support kernels. */
     const struct hn_workers_options workers = hn_workers_of(options, 4);
     given->config = hn_options_config(options, given->path, err);

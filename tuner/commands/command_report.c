@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "runtime/bench/roofs.h"
 #include "tuner/commands/command.h"
 #include "tuner/report/report.h"

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/arena.h"
 #include "runtime/bench/observe/observers.h"
@@ -12,7 +11,6 @@
 #include "runtime/compile/compile.h"
 #include "tuner/commands/command.h"
 #include "tuner/report/findings.h"
-#include "tuner/report/render.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
 #include "tuner/workers/turn.h"

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "base/memory.h"
 #include "base/run.h"
 #include "cache/record/record_json.h"
 #include "runtime/compile/compile.h"
 #include "runtime/plan/launch.h"
 #include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
-#include "tuner/report/render.h"
 #include "tuner/session/task.h"
 
 /* The request, the same for each problem. */

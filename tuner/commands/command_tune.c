@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/memory.h"
 #include "base/run.h"
 #include "cache/record/record_json.h"
 #include "cache/store/store_roofs.h"

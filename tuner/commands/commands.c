@@ -143,8 +143,7 @@ static void print_help(FILE *file)
         file);
     list(commands, 20, file);
     fputs("\n`hone COMMAND --help` or `hone help COMMAND` describes a command; `hone --version` "
-          "tells "
-          "the version.\n",
+          "tells the version.\n",
           file);
 }
 

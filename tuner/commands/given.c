@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "runtime/device/driver.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "tuner/session/session.h"
 
@@ -205,8 +204,7 @@ static const struct row {
      "Tune on the data that a program captured (HONE_CAPTURE), and verify against its output"},
     {"reference", 0, "NAME=FILE", &texts, AT(expected), OWN, HN_TUNE,
      "The expected contents of a result, as a NumPy array, instead of the config's reference; may "
-     "be "
-     "repeated"},
+     "be repeated"},
     {"family", 0, NULL, &flag, AT(family), OWN, HN_TUNE,
      "Tune the config's family: learn which configurations serve which sizes, tuned or not"},
     {"family", 0, NULL, &flag, AT(family), OWN, HN_REPLAY,

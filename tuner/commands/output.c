@@ -11,8 +11,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/memory.h"
-#include "tuner/report/render.h"
 
 static const char not_written[] = "can not write to standard output";
 

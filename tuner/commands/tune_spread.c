@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/run.h"
 #include "runtime/device/device.h"
 #include "tuner/workers/workers.h"

@@ -10,12 +10,7 @@
 
 static const struct hn_space_limits limits = {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-    .points = 20000,
-    .steps = 100000,
-    .enough_points = 1000,
-    .few_steps = 10000,
-    .many_steps = 50000,
-    .clearly_more = 20,
+    20000, 100000, 1000, 10000, 50000, 20,
 #else
     .points = 100000000,
     .steps = 1000000000,
