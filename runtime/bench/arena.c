@@ -241,9 +241,8 @@ static void allocate_blocks(struct hn_arena *arena, struct hn_error *err)
 
 static void write_zones(struct hn_arena *arena, struct hn_error *err)
 {
-    void *parameters[] = {&arena->zone_table};
     hn_support_launch(arena->support, HN_SUPPORT_WRITE_ZONES, (unsigned int)arena->zone_count,
-                      parameters, err);
+                      (void *[]){&arena->zone_table}, err);
 }
 
 void hn_arena_write_zones(struct hn_arena *arena, bool all, struct hn_error *err)
@@ -494,12 +493,11 @@ static void fill_padding(struct hn_arena *arena, CUdeviceptr data, const struct 
 static void fill_at(struct hn_arena *arena, size_t i, CUdeviceptr data, uint64_t seed,
                     struct hn_error *err)
 {
-    const struct hn_argument *argument = &arena->plan->arguments[i];
     const struct hn_buffer *buffer = &arena->buffers[i];
     struct hn_elements elements = hn_arena_elements(arena, i, data);
     fill_padding(arena, data, buffer, err);
     if (buffer->recipe.fill.kind == HN_FILL_FILE)
-        load_file(arena, buffer->file, argument->element, data, buffer, err);
+        load_file(arena, buffer->file, elements.type, data, buffer, err);
     else
         hn_support_fill(arena->support, elements, &buffer->recipe, seed, err);
 }

@@ -31,12 +31,9 @@ struct hn_buffer {
     unsigned char *host;  /* of a value with contents: HN_MAX_VALUE_BYTES, those first */
 };
 
-
-
 /* Which arguments lie before and behind a guard zone; SIZE_MAX: none. */
 struct hn_zone_owner {
-    size_t before;
-    size_t behind;
+    size_t before, behind;
 };
 
 struct hn_arena {
@@ -60,8 +57,7 @@ struct hn_arena {
     CUdeviceptr zone_table;
     struct hn_zone *zones; /* of the block, then of the dynamic buffers */
     struct hn_zone_owner *owners;
-    size_t static_zones;
-    size_t zone_count;
+    size_t static_zones, zone_count;
 
     CUdeviceptr dynamic_block;
     uint64_t dynamic_bytes;

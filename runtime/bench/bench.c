@@ -341,15 +341,6 @@ void hn_bench_repair_references(struct hn_bench *bench, struct hn_error *err)
             compute(bench, bench->references[i], false, err);
 }
 
-static void drop_references(struct hn_bench *bench)
-{
-    for (size_t i = 0; i < bench->reference_count; i++)
-        destroy_reference(bench->references[i]);
-    free(bench->references);
-    bench->references = NULL;
-    bench->reference_count = 0;
-}
-
 /* The bench. */
 
 enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_device *device,
@@ -359,14 +350,14 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
                                struct hn_error *err)
 {
     static const struct hn_observer *const nobody[] = {NULL};
+    static const struct hn_bindings nothing;
+    static const struct hn_image none = {.outcome = HN_OUTCOME_COMPILE_ERROR};
     hn_error_init(err);
     *bench = NULL;
     if (check_regime(plan, options->regime, err) != HN_OK)
         return err->status;
     struct hn_bench *made = hn_need(1, sizeof *made);
     struct hn_value *values = NULL;
-    struct hn_bindings nothing;
-    struct hn_image none;
     *made =
         (struct hn_bench){.plan = plan, .problem = problem, .device = device, .options = *options};
     if (made->options.observers == NULL)
@@ -381,8 +372,6 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
         hn_arena_fill(&made->arena, options->seed, err);
         if (plan->reference.kind == HN_REFERENCE_NONE)
             hn_outputs_init(&made->own_outputs, &made->arena, err);
-        hn_bindings_init(&nothing);
-        hn_image_init(&none);
         if (plan->reference.kind == HN_REFERENCE_FILES)
             put_reference(made, &nothing, &none, err);
     }
@@ -403,7 +392,9 @@ void hn_bench_destroy(struct hn_bench *bench)
     for (size_t i = 0; observers[i] != NULL; i++)
         if (bench->observing[i] != NULL && observers[i]->close != NULL)
             observers[i]->close(bench->observing[i]);
-    drop_references(bench);
+    for (size_t i = 0; i < bench->reference_count; i++)
+        destroy_reference(bench->references[i]);
+    free(bench->references);
     hn_outputs_finish(&bench->own_outputs);
     hn_sampler_finish(&bench->sampler);
     hn_stage_finish(&bench->stage);
@@ -602,18 +593,6 @@ static void verify(struct hn_bench *bench, struct hn_variant *variant, struct hn
     record->verdict.seeds += hn_goes_on(variant, err);
 }
 
-static void note_metric_arguments(const struct hn_plan *plan, const struct hn_variant *variant,
-                                  struct hn_error *err)
-{
-    const double *mean = variant->metric_values;
-    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
-        if (plan->arguments[i].role != HN_ROLE_METRIC)
-            continue;
-        struct hn_value value = hn_real(*mean++);
-        hn_bindings_set(&variant->record->metrics, plan->arguments[i].name, &value, err);
-    }
-}
-
 /* Looks at samples of a measurement, and compares what they wrote. */
 struct judge {
     struct hn_bench *bench;
@@ -666,8 +645,15 @@ static void measure(struct hn_bench *bench, struct hn_variant *variant, struct h
             "stopped after %zu sample%s: not under %.4g us, and %.4g us is there to beat",
             record->timing.sample_count, record->timing.sample_count == 1 ? "" : "s",
             record->timing.low_us, request->censor_us);
-    if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
-        note_metric_arguments(bench->plan, variant, err);
+    bool noted = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER;
+    const double *mean = variant->metric_values;
+    for (size_t i = 0; noted && i < bench->plan->argument_count && !hn_failed(err); i++) {
+        const struct hn_argument *argument = &bench->plan->arguments[i];
+        if (argument->role != HN_ROLE_METRIC)
+            continue;
+        const struct hn_value value = hn_real(*mean++);
+        hn_bindings_set(&record->metrics, argument->name, &value, err);
+    }
     record->costs.measure_ms += hn_now_ms() - started_ms;
 }
 
@@ -788,8 +774,7 @@ static void warm(struct hn_work *work, bool was_busy, struct hn_error *err)
 static void measure_noise(struct hn_work *work, double *noise, struct hn_error *err)
 {
     const struct hn_bench_request request = {.full = true};
-    double low = INFINITY;
-    double high = 0.0;
+    double low = INFINITY, high = 0.0;
     for (int i = 0; i < MEASUREMENTS && !hn_failed(err); i++) {
         struct hn_timing timing = {0};
         struct hn_measured measured;

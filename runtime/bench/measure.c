@@ -22,8 +22,7 @@ static const double SAMPLE_US = 50.0;
  * settle after a wait and is disturbed now and then: only a long row of launches has a program's
  * mean. */
 struct row {
-    double sample_us;
-    double most;
+    double sample_us, most;
     size_t ahead;
 };
 static const struct row GRAPHS = {400.0, 200.0, HN_GRAPH_CHAIN};
@@ -352,13 +351,11 @@ struct measurement {
     const struct hn_work *work;
     struct hn_stopping_rule rule;
     struct hn_measured *measured;
-    double max_clock_mhz;
-    double started_ms;
+    double max_clock_mhz, started_ms;
     struct hn_sample taken[MAX_TAKEN];
     double kept[MAX_TAKEN];      /* sorted by the interval */
     double others_us[MAX_TAKEN]; /* that were not compared */
-    size_t taken_count;
-    size_t kept_count;
+    size_t taken_count, kept_count;
     bool trusted;
     struct hn_interval interval;
     double censor_clock_mhz;
@@ -534,9 +531,8 @@ static struct hn_stopping_rule rule_for(const struct hn_work *work,
                                         const struct hn_bench_request *request,
                                         const struct hn_sample *first)
 {
-    double resolution_us = work->sampler->resolution_us / (double)work->batch;
-    struct hn_stopping_rule rule =
-        hn_stopping_rule_for(first->time_us, request->target, resolution_us);
+    struct hn_stopping_rule rule = hn_stopping_rule_for(
+        first->time_us, request->target, work->sampler->resolution_us / (double)work->batch);
     if (work->sampler->regime == HN_STREAM) {
         rule.target = request->target > 0.0 ? request->target : STREAM_TARGET;
         rule.budget_ms = STREAM_BUDGET_MS;
@@ -592,8 +588,7 @@ void hn_measure(struct hn_work *work, const struct hn_bench_request *request,
  * samples come in. Long kernels vary by a percent or two and each launch is dear: less will do. */
 static const struct {
     size_t samples;
-    double factor;
-    double long_factor;
+    double factor, long_factor;
 } slower_steps[] = {{6, 1.02, 1.01}, {4, 1.05, 1.015}, {2, 1.1, 1.03}, {1, 1.5, 1.1}};
 static const double LONG_KERNEL_US = 1e3;
 /* What a first launch may take longer on the device: it finds none of its code in the caches. */

@@ -15,8 +15,7 @@ struct hn_stopping_rule {
     double censor_us;     /* what there is to beat; 0: nothing */
     bool full;            /* never stop for being slower */
     bool clean;           /* the host is in none of the samples so far, even if there is but one */
-    size_t min_samples;
-    size_t max_samples;
+    size_t min_samples, max_samples;
     double budget_ms;
 };
 
@@ -90,8 +89,7 @@ struct hn_sampler {
 /* One launch's time, and the SM clock just before; 0 when not known. clean: all was queued before it began, so that
  * nothing that kept the host busy is in the time: loading code, making room for local memory, losing its core. */
 struct hn_sample {
-    double time_us;
-    double clock_mhz;
+    double time_us, clock_mhz;
     double host_us; /* by the host's clock, until it has seen the end; only where it is issued, else 0 */
     bool clean;
     bool compared; /* outputs were poisoned before it, as before every sample that is compared */

@@ -7,8 +7,7 @@
 /* What is asked of a bench. The structures say how it travels to the process that has the GPU. */
 enum { HN_MOST_REPEATS = 500, HN_OBSERVE_SIZE = 64 };
 struct hn_bench_request {
-    bool verify;
-    bool measure;
+    bool verify, measure;
     bool full;        /* no early stop */
     char observe[HN_OBSERVE_SIZE]; /* who else looks at it: "energy=2.5,counters", observers and amounts */
     enum hn_suspicion trial; /* holds the trial that decides, beside a control (trial.h); in a process of its own */

@@ -66,8 +66,7 @@ static double queue(struct roofer *roofer, int work, unsigned int blocks)
     uint64_t count = (cached < roofer->half ? cached : roofer->half) / 16;
     uint64_t words = roofer->half / 16;
     int rounds = work == KERNEL_L2 ? 256 : 1024;
-    float a = 0.999f;
-    float b = 0.001f;
+    float a = 0.999f, b = 0.001f;
     switch (work) {
     case KERNEL_FP32:
         launch(roofer, work, roofer->blocks, (void *[]){&from, &rounds, &a, &b});
@@ -110,8 +109,7 @@ static double time_once(struct roofer *roofer, int work, unsigned int blocks, do
 /* How much is done in a microsecond. The first run does not count. */
 static double measure_rate(struct roofer *roofer, int work, unsigned int blocks)
 {
-    double times_us[RUNS];
-    double amount = 0.0;
+    double times_us[RUNS], amount = 0.0;
     time_once(roofer, work, blocks, &amount);
     for (int i = 0; i < RUNS; i++)
         times_us[i] = time_once(roofer, work, blocks, &amount);
@@ -213,8 +211,7 @@ enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_imag
 
 struct copy {
     struct hn_context *context;
-    CUdeviceptr from;
-    CUdeviceptr to;
+    CUdeviceptr from, to;
     size_t bytes;
 };
 

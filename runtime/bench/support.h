@@ -38,8 +38,7 @@ struct hn_support {
 
 /* The structs of support.cu, as its kernels write them. */
 struct hn_zone {
-    uint64_t start;
-    uint64_t bytes;
+    uint64_t start, bytes;
 };
 struct hn_damage {
     uint64_t first; /* UINT64_MAX: none */
@@ -54,12 +53,10 @@ struct hn_difference {
     uint64_t unwritten; /* of these, as they were poisoned */
 };
 struct hn_bags {
-    uint64_t found[2];
-    uint64_t expected[2];
+    uint64_t found[2], expected[2];
 };
 struct hn_stamp {
-    uint64_t cycles;
-    uint64_t nanoseconds;
+    uint64_t cycles, nanoseconds;
 };
 
 /* Loads an image and finds so many kernels of it. `what` it is, for messages: "support kernels". NULL after a failure; all
@@ -87,14 +84,10 @@ struct hn_elements {
 /* A recipe with its seed, as hone_fill takes it. */
 struct hn_filling {
     double numbers[2];
-    uint64_t seed;
-    uint64_t count;
-    uint64_t turned;
+    uint64_t seed, count, turned;
     double rows_numbers[2];
-    uint64_t rows;
-    uint64_t rows_seed;
-    int kind;
-    int integer;
+    uint64_t rows, rows_seed;
+    int kind, integer;
 };
 struct hn_filling hn_filling_of(const struct hn_recipe *recipe, enum hn_element element, uint64_t seed);
 /* Element i depends on recipe, seed and i only. The recipe is not one of a file. */

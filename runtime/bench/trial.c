@@ -16,8 +16,7 @@ static const double CHECKED_GAIN[HN_TRIAL_LEGS] = {0.0, 0.05, 0.5};
 
 struct finding {
     struct hn_interval saved_us; /* beside leg 0 */
-    double spared_us;
-    double limit_us;
+    double spared_us, limit_us;
 };
 
 static double median_of(const struct hn_trial *trial, int side, int leg)
@@ -69,8 +68,7 @@ static void take_round(struct hn_trial *trial, hn_trial_take *take, void *subjec
     }
     for (int i = 0; i < count && !hn_failed(err); i++) {
         int side = order[i] / trial->legs, leg = order[i] % trial->legs;
-        double *time_us = &trial->times_us[side][leg][trial->rounds];
-        take(subject, side, leg, trial->rounds, time_us, err);
+        take(subject, side, leg, trial->rounds, &trial->times_us[side][leg][trial->rounds], err);
     }
 }
 

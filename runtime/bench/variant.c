@@ -79,7 +79,7 @@ static void find_functions(struct hn_variant *variant, struct hn_error *err)
 
 static void *take(struct hn_variant *variant, size_t count, size_t size)
 {
-    return hn_needed(hn_blocks_take(&variant->memory, (count + 1) * size));
+    return hn_need_block(&variant->memory, count + 1, size);
 }
 
 static void allocate(struct hn_variant *variant)
@@ -477,8 +477,7 @@ static CUresult replay(struct hn_variant *variant, size_t launches)
 
 CUresult hn_variant_deploy(struct hn_variant *variant, enum hn_regime regime, size_t count)
 {
-    bool chained = regime == HN_GRAPH10 && count % HN_GRAPH_CHAIN == 0;
-    size_t chain = chained ? HN_GRAPH_CHAIN : 1;
+    size_t chain = regime == HN_GRAPH10 && count % HN_GRAPH_CHAIN == 0 ? HN_GRAPH_CHAIN : 1;
     CUresult result = regime == HN_STREAM ? locate_all(variant, 0) : CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i += chain)
         result = regime == HN_STREAM ? queue_launch(variant) : replay(variant, chain);
@@ -488,8 +487,7 @@ CUresult hn_variant_deploy(struct hn_variant *variant, enum hn_regime regime, si
 void hn_variant_describe(struct hn_variant *variant)
 {
     const struct hn_launch_step *step = &variant->launch.steps[0];
-    char more[160] = "";
-    char flow[128] = "";
+    char more[160] = "", flow[128] = "";
     if (hn_launch_step_has_clusters(step))
         snprintf(more, sizeof more, ", cluster (%lld, %lld, %lld)", (long long)step->cluster[0],
                  (long long)step->cluster[1], (long long)step->cluster[2]);

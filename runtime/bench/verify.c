@@ -198,8 +198,7 @@ void hn_verify_launch(struct hn_variant *variant, uint64_t poison, struct hn_err
     if (hn_failed(err))
         return;
     hn_variant_describe(variant);
-    CUresult result = hn_variant_launch(variant, 0);
-    hn_refuse(variant, result, HN_OUTCOME_LAUNCH_ERROR, variant->what, err);
+    hn_refuse(variant, hn_variant_launch(variant, 0), HN_OUTCOME_LAUNCH_ERROR, variant->what, err);
     if (!hn_goes_on(variant, err))
         return;
     hn_context_synchronize(variant->arena->context, variant->what, err);
@@ -397,8 +396,7 @@ struct tally {
     double tolerance;
     uint64_t compared;
     uint64_t differing; /* where errors were counted */
-    uint64_t unwritten;
-    uint64_t allowed;
+    uint64_t unwritten, allowed;
 };
 
 /* How many there are, where that says more than the first of them. */

@@ -401,12 +401,9 @@ static void forget_rules(struct hn_lib_known *known)
 
 void hn_lib_catalogue_free(struct hone_cache *cache)
 {
-    for (struct hn_lib_known *next, *known = cache->known; known != NULL; known = next) {
-        next = known->next;
+    for (struct hn_lib_known *known = cache->known; known != NULL; known = known->next) {
         forget_results(known);
         forget_rules(known);
-        free(known->kernel);
-        free(known);
     }
     for (struct hn_lib_plan *next, *plan = cache->plans; plan != NULL; plan = next) {
         next = plan->next;
@@ -423,12 +420,13 @@ static struct hn_lib_known *find_known(struct hone_cache *cache, const char *ker
         known = known->next;
     if (known != NULL || hn_failed(err))
         return hn_failed(err) ? NULL : known;
-    known = calloc(1, sizeof *known);
-    if (known == NULL || (known->kernel = strdup(kernel)) == NULL) {
-        free(known);
+    size_t bytes = strlen(kernel) + 1;
+    known = hn_blocks_take(&cache->memory, sizeof *known + bytes);
+    if (known == NULL) {
         hn_fail_memory(err);
         return NULL;
     }
+    known->kernel = memcpy(known + 1, kernel, bytes);
     known->next = cache->known;
     cache->known = known;
     return known;

@@ -21,26 +21,23 @@ static const struct hn_device *find_device(struct hone_cache *cache, CUcontext c
                                            struct hn_error *err)
 {
     CUdevice handle = 0;
+    struct hn_device device;
     struct hn_lib_device *known = cache->devices;
     while (known != NULL && known->context != context)
         known = known->next;
     if (known != NULL || hn_failed(err))
         return known == NULL ? NULL : &known->device;
     hn_lib_cuda(cache, cache->driver.p_cuCtxGetDevice(&handle), "cuCtxGetDevice", err);
+    if (!hn_failed(err) && hn_driver_device(&cache->driver, handle, &device, err) != HN_OK)
+        hn_lib_restate(err, HONE_CUDA);
     if (hn_failed(err))
         return NULL;
-    struct hn_lib_device *made = calloc(1, sizeof *made);
+    struct hn_lib_device *made = hn_blocks_take(&cache->memory, sizeof *made);
     if (made == NULL) {
         hn_fail_memory(err);
         return NULL;
     }
-    made->context = context;
-    if (hn_driver_device(&cache->driver, handle, &made->device, err) != HN_OK) {
-        hn_lib_restate(err, HONE_CUDA);
-        free(made);
-        return NULL;
-    }
-    made->next = cache->devices;
+    *made = (struct hn_lib_device){cache->devices, context, device};
     cache->devices = made;
     return &made->device;
 }
@@ -266,8 +263,7 @@ static void choose(struct search *search, struct hn_lib_choice *choice, struct h
     struct hn_lookup_rank rank;
     enum hone_miss on_miss = search->asked.options->on_miss;
     const struct hn_tuned *tuned = find_tuned(search, true, &rank);
-    bool is_of_other = tuned == NULL || rank.grade < HN_GRADE_PROBLEM;
-    if (is_of_other && choose_by_rule(search, choice))
+    if ((tuned == NULL || rank.grade < HN_GRADE_PROBLEM) && choose_by_rule(search, choice))
         return;
     if (tuned != NULL && (rank.grade == HN_GRADE_EXACT || takes_nearest(search))) {
         choose_tuned(search, tuned, rank.grade, choice, err);

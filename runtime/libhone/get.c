@@ -35,13 +35,12 @@ struct hn_lib_memo {
     struct hone_options options;
     struct hone_kernel *handle;
     size_t problem_count;
-    struct hone_value problem[]; /* in the caller's order; all strings stand behind it */
+    struct hone_value problem[]; /* in the caller's order */
 };
 
 /* Half full at most. When it gets fuller another one takes its place; who still reads the former
  * one finds all that was in it, and asks with the lock for what is not. */
 struct hn_lib_memos {
-    struct hn_lib_memos *former; /* only kept to be freed */
     size_t mask, count;
     _Atomic(struct hn_lib_memo *) slots[];
 };
@@ -135,10 +134,10 @@ static struct hn_lib_memos *make_room(struct hone_cache *cache)
     if (former != NULL && 2 * (former->count + 1) <= former->mask)
         return former;
     size_t slots = former == NULL ? FIRST_SLOTS : 2 * (former->mask + 1);
-    struct hn_lib_memos *made = calloc(1, sizeof *made + slots * sizeof made->slots[0]);
+    struct hn_lib_memos *made =
+        hn_blocks_take(&cache->memory, sizeof *made + slots * sizeof made->slots[0]);
     if (made == NULL)
         return NULL;
-    made->former = former;
     made->mask = slots - 1;
     for (size_t i = 0; former != NULL && i <= former->mask; i++) {
         struct hn_lib_memo *memo = atomic_load_explicit(&former->slots[i], memory_order_relaxed);
@@ -149,54 +148,35 @@ static struct hn_lib_memos *make_room(struct hone_cache *cache)
     return made;
 }
 
-static size_t text_bytes(const char *text)
+/* Makes the text the cache's own; false when out of memory. */
+static bool keep(struct hone_cache *cache, const char **text)
 {
-    return text == NULL ? 0 : strlen(text) + 1;
+    size_t bytes = *text == NULL ? 0 : strlen(*text) + 1;
+    char *kept = bytes == 0 ? NULL : hn_blocks_take(&cache->memory, bytes);
+    if (kept != NULL)
+        *text = memcpy(kept, *text, bytes);
+    return bytes == 0 || kept != NULL;
 }
 
-/* Copies a text to *to, behind which it moves that. */
-static const char *put_text(char **to, const char *text)
+static struct hn_lib_memo *copy(struct hone_cache *cache, uint64_t hash,
+                                const struct request *request, struct hone_kernel *handle)
 {
-    char *put = *to;
-    if (text == NULL)
-        return NULL;
-    memcpy(put, text, text_bytes(text));
-    *to += text_bytes(text);
-    return put;
-}
-
-static struct hn_lib_memo *copy(uint64_t hash, const struct request *request,
-                                struct hone_kernel *handle)
-{
-    const struct hone_options *options = request->options;
     size_t count = request->problem_count;
-    size_t bytes =
-        text_bytes(request->kernel) + text_bytes(options->regime) + text_bytes(options->objective);
-    for (size_t i = 0; i < count; i++) {
-        const struct hone_value *value = &request->problem[i];
-        bytes += text_bytes(value->name);
-        bytes += value->kind == HONE_WORD ? text_bytes(value->as.word) : 0;
-    }
-    struct hn_lib_memo *memo = malloc(sizeof *memo + count * sizeof memo->problem[0] + bytes);
+    struct hn_lib_memo *memo =
+        hn_blocks_take(&cache->memory, sizeof *memo + count * sizeof memo->problem[0]);
     if (memo == NULL)
         return NULL;
-    char *texts = (char *)&memo->problem[count];
-    *memo = (struct hn_lib_memo){.hash = hash,
-                                 .context = request->context,
-                                 .kernel = put_text(&texts, request->kernel),
-                                 .options = *options,
-                                 .handle = handle,
-                                 .problem_count = count};
-    memo->options.regime = put_text(&texts, options->regime);
-    memo->options.objective = put_text(&texts, options->objective);
-    for (size_t i = 0; i < count; i++) {
+    *memo = (struct hn_lib_memo){hash, request->context, request->kernel, *request->options, handle,
+                                 count};
+    bool kept = keep(cache, &memo->kernel) && keep(cache, &memo->options.regime) &&
+                keep(cache, &memo->options.objective);
+    for (size_t i = 0; i < count && kept; i++) {
         struct hone_value *value = &memo->problem[i];
         *value = request->problem[i];
-        value->name = put_text(&texts, value->name);
-        if (value->kind == HONE_WORD)
-            value->as.word = put_text(&texts, value->as.word);
+        kept =
+            keep(cache, &value->name) && (value->kind != HONE_WORD || keep(cache, &value->as.word));
     }
-    return memo;
+    return kept ? memo : NULL;
 }
 
 /* Whose kernels run in the application: what lies where nobody but the user (or root) can write.
@@ -414,35 +394,24 @@ enum hone_status hone_open(const char *path, struct hone_cache **cache, struct h
     return hn_lib_tell(&why, err);
 }
 
-#define FREE_LIST(type, head, finish)                                                              \
-    while ((head) != NULL) {                                                                       \
-        type *next = (head)->next;                                                                 \
-        finish(head);                                                                              \
-        (head) = next;                                                                             \
-    }
-
 void hone_close(struct hone_cache *cache)
 {
     if (cache == NULL)
         return;
-    struct hn_lib_memos *memos = atomic_load(&cache->memos);
-    for (size_t i = 0; memos != NULL && i <= memos->mask; i++)
-        free(atomic_load(&memos->slots[i]));
-    for (struct hn_lib_memos *former; memos != NULL; memos = former) {
-        former = memos->former;
-        free(memos);
+    for (struct hone_kernel *next, *kernel = cache->kernels; kernel != NULL; kernel = next) {
+        next = kernel->next;
+        hn_lib_kernel_destroy(kernel);
     }
-    FREE_LIST(struct hone_kernel, cache->kernels, hn_lib_kernel_destroy)
     hn_lib_slabs_free(cache);
     hn_lib_catalogue_free(cache);
-    FREE_LIST(struct hn_lib_device, cache->devices, free)
-    FREE_LIST(struct hn_lib_compiled, cache->compiled, free)
     if (atomic_load(&cache->has_driver))
         hn_driver_close(&cache->driver);
     hn_store_close(cache->store);
     pthread_cond_destroy(&cache->tuned);
     pthread_mutex_destroy(&cache->info_lock);
     pthread_mutex_destroy(&cache->lock);
+    hn_blocks_finish(&cache->infos);
+    hn_blocks_finish(&cache->memory);
     free(cache->capture_folder);
     free(cache->path);
     free(cache);
@@ -569,7 +538,7 @@ static struct hone_kernel *get(struct hone_cache *cache, const struct request *r
         made->next = cache->kernels;
         cache->kernels = made;
         struct hn_lib_memos *memos = is_separate ? NULL : make_room(cache);
-        struct hn_lib_memo *memo = memos == NULL ? NULL : copy(hash, request, handle);
+        struct hn_lib_memo *memo = memos == NULL ? NULL : copy(cache, hash, request, handle);
         if (memo != NULL)
             add(memos, memo);
         else if (!is_separate)

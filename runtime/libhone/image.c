@@ -274,14 +274,14 @@ static void remember(struct hone_cache *cache, const struct hn_hash *program,
 {
     char *entries = hn_image_entry_lines(image);
     size_t length = entries == NULL ? 0 : strlen(entries) + 1;
-    struct hn_lib_compiled *made = malloc(sizeof *made + image->size + length);
-    if (made != NULL && entries != NULL) {
+    struct hn_lib_compiled *made =
+        entries == NULL ? NULL
+                        : hn_blocks_take(&cache->memory, sizeof *made + image->size + length);
+    if (made != NULL) {
         *made = (struct hn_lib_compiled){cache->compiled, *program, NULL, image->size};
         memcpy(made->cubin, image->cubin, image->size);
         made->entries = memcpy((char *)made->cubin + image->size, entries, length);
         cache->compiled = made;
-    } else {
-        free(made);
     }
     free(entries);
 }
@@ -452,24 +452,17 @@ void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct
     snprintf(budget, sizeof budget, "%.3fs", seconds);
     char *command = find_command(options);
     char *problem = hn_bindings_text(asked->problem);
-    const char *words[16] = {command,
-                             "tune",
-                             config,
-                             "--cache",
-                             asked->cache->path,
-                             "--device",
-                             asked->device->uuid,
-                             "--budget",
-                             budget,
-                             "--quiet"};
-    size_t count = 10;
-    if (asked->problem->count > 0) {
-        words[count++] = "-p";
-        words[count++] = problem;
-    }
-    if (options->regime != NULL) {
-        words[count++] = "--regime";
-        words[count++] = options->regime;
+    const char *const given[][2] = {{"--cache", asked->cache->path},
+                                    {"--device", asked->device->uuid},
+                                    {"--budget", budget},
+                                    {"-p", asked->problem->count > 0 ? problem : NULL},
+                                    {"--regime", options->regime}};
+    const char *words[16] = {command, "tune", config, "--quiet"};
+    size_t count = 4;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        words[count] = given[i][1] == NULL ? NULL : given[i][0];
+        words[count + 1] = given[i][1];
+        count += given[i][1] == NULL ? 0 : 2;
     }
     if (command == NULL || problem == NULL)
         hn_fail_memory(err);

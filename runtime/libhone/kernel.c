@@ -263,30 +263,22 @@ enum hone_status hone_set_symbols(struct hone_kernel *kernel, CUstream stream,
     return hn_lib_tell(&why, err);
 }
 
-/* Strings of an info, one behind the other: they are told where they stand once all are there. */
-struct strings {
-    struct hn_text text;
-    size_t at[12];
-    const char **members[12];
-    size_t count;
-};
-
-/* The next string is a member's. */
-static void put(struct strings *strings, const char **member, const char *string)
+/* Copies the string for a member; NULL: memory was out. False without memory for it. */
+static bool put(struct hone_cache *cache, const char **member, const char *string)
 {
-    if (strings->count > 0)
-        hn_text_append_bytes(&strings->text, "", 1);
-    strings->members[strings->count] = member;
-    strings->at[strings->count++] = strings->text.length;
-    hn_text_append(&strings->text, string);
+    size_t bytes = string == NULL ? 0 : strlen(string) + 1;
+    char *own = string == NULL ? NULL : hn_blocks_take(&cache->infos, bytes);
+    if (own != NULL)
+        *member = memcpy(own, string, bytes);
+    return own != NULL;
 }
 
-/* Frees the string; NULL: memory was out. */
-static void put_made(struct strings *strings, const char **member, char *string)
+/* Frees the string. */
+static bool put_made(struct hone_cache *cache, const char **member, char *string)
 {
-    put(strings, member, string == NULL ? "" : string);
-    strings->text.failed = strings->text.failed || string == NULL;
+    bool put_it = put(cache, member, string);
     free(string);
+    return put_it;
 }
 
 /* All that is not known is empty. */
@@ -304,33 +296,32 @@ static const struct hone_info nothing = {.problem = "",
                                          .origin = "",
                                          .kernel = ""};
 
-static void describe_source(const struct hone_kernel *kernel, const struct hn_tuned *tuned,
-                            struct hone_info *info, struct strings *strings)
+static bool describe_source(const struct hone_kernel *kernel, const struct hn_tuned *tuned,
+                            struct hone_info *info)
 {
-    struct hn_text *text = &strings->text;
-    put(strings, &info->device, tuned->identity.device.name);
-    put(strings, &info->regime, tuned->identity.regime);
-    put(strings, &info->objective, tuned->identity.objective);
-    put(strings, &info->driver, tuned->version.driver);
-    put(strings, &info->nvrtc, tuned->version.nvrtc);
-    put_made(strings, &info->origin, hn_origin_text(&tuned->origin));
-    put(strings, &info->stale_because, "");
-    size_t start = text->length;
+    struct hone_cache *cache = kernel->cache;
+    struct hn_text why = {0};
     if (strcmp(tuned->version.driver, kernel->device->driver) != 0)
-        hn_text_printf(text, "driver %s -> %s", tuned->version.driver, kernel->device->driver);
+        hn_text_printf(&why, "driver %s -> %s", tuned->version.driver, kernel->device->driver);
     if (tuned->stale)
-        hn_text_printf(text, "%sa later session had another version",
-                       text->length > start ? ", " : "");
+        hn_text_printf(&why, "%sa later session had another version", why.length > 0 ? ", " : "");
     if (kernel->plan->changed)
-        hn_text_printf(text, "%sthe template is another now", text->length > start ? ", " : "");
-    info->stale = text->length > start;
+        hn_text_printf(&why, "%sthe template is another now", why.length > 0 ? ", " : "");
+    info->stale = why.length > 0;
     info->simulated = tuned->simulated;
     info->imported = hn_origin_is_foreign(&tuned->origin);
     info->recorded = tuned->best.time;
+    bool made = put_made(cache, &info->stale_because, hn_text_take(&why));
+    return made && put(cache, &info->device, tuned->identity.device.name) &&
+           put(cache, &info->regime, tuned->identity.regime) &&
+           put(cache, &info->objective, tuned->identity.objective) &&
+           put(cache, &info->driver, tuned->version.driver) &&
+           put(cache, &info->nvrtc, tuned->version.nvrtc) &&
+           put_made(cache, &info->origin, hn_origin_text(&tuned->origin));
 }
 
-/* What callers are told of a kernel. Without memory for strings they are empty; false. kernel->name
- * becomes the info's own where no rule has it. */
+/* What callers are told of a kernel, with the lock of infos held. Without memory for all of it
+ * false; then strings are empty. */
 static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, enum hn_grade grade)
 {
     static const enum hone_grade grades[] = {
@@ -340,20 +331,18 @@ static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
         [HN_GRADE_PROBLEM] = HONE_GRADE_PROBLEM,
         [HN_GRADE_EXACT] = HONE_GRADE_EXACT,
     };
-    struct strings strings = {.count = 0};
-    kernel->about = calloc(1, sizeof *kernel->about);
-    if (kernel->about == NULL)
+    struct hone_cache *cache = kernel->cache;
+    struct hone_info *info = kernel->about = hn_blocks_take(&cache->infos, sizeof *info);
+    if (info == NULL)
         return false;
-    struct hone_info *info = &kernel->about->info;
     *info = nothing;
     info->kernel = kernel->name;
     info->compiled = kernel->compiled;
     info->grade = grades[grade];
-    put(&strings, &info->kernel, kernel->name);
-    put_made(&strings, &info->problem, hn_bindings_text(&kernel->problem));
-    put_made(&strings, &info->point, hn_bindings_text(&kernel->point));
-    if (tuned != NULL)
-        describe_source(kernel, tuned, info, &strings);
+    bool made = put(cache, &info->kernel, kernel->name) &&
+                put_made(cache, &info->problem, hn_bindings_text(&kernel->problem)) &&
+                put_made(cache, &info->point, hn_bindings_text(&kernel->point)) &&
+                (tuned == NULL || describe_source(kernel, tuned, info));
     if (kernel->rule != NULL) {
         const struct hn_rule *rule = kernel->rule->stored->rule;
         info->grade = HONE_GRADE_FAMILY;
@@ -369,15 +358,13 @@ static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
         info->median_us = timing->median_us;
         info->low_us = timing->low_us;
         info->high_us = timing->high_us;
-        put_made(&strings, &info->tuned_problem, hn_bindings_text(&tuned->identity.problem));
-        put_made(&strings, &info->record,
-                 json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
+        made = made &&
+               put_made(cache, &info->tuned_problem, hn_bindings_text(&tuned->identity.problem)) &&
+               put_made(cache, &info->record,
+                        json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
         json_decref(json);
     }
-    kernel->about->strings = hn_text_take(&strings.text);
-    for (size_t i = 0; i < strings.count && kernel->about->strings != NULL; i++)
-        *strings.members[i] = kernel->about->strings + strings.at[i];
-    return kernel->about->strings != NULL;
+    return made;
 }
 
 /* What it adds to a kernel is for all who ask: to them it has always been there. */
@@ -388,7 +375,7 @@ const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
     if (kernel == NULL)
         return NULL;
     if (atomic_load_explicit(&own->has_info, memory_order_acquire))
-        return &kernel->about->info;
+        return kernel->about;
     pthread_mutex_lock(&own->cache->info_lock);
     if (!atomic_load(&own->has_info)) {
         hn_c_locale_enter(&locale);
@@ -397,7 +384,7 @@ const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
         atomic_store_explicit(&own->has_info, own->about != NULL, memory_order_release);
     }
     pthread_mutex_unlock(&own->cache->info_lock);
-    return own->about == NULL ? &nothing : &own->about->info;
+    return own->about == NULL ? &nothing : own->about;
 }
 
 bool hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside)
@@ -430,9 +417,6 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
             hn_lib_leave(kernel->cache, outside);
     }
     hn_lib_maps_free(kernel);
-    if (kernel->about != NULL)
-        free(kernel->about->strings);
-    free(kernel->about);
     if (!kernel->is_piece) {
         hn_launch_finish(&kernel->launch);
         hn_bindings_finish(&kernel->problem);
@@ -608,10 +592,12 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
     /* Of what a rule chose it is made when it is asked for: programs ask for many sizes, and about
      * few. */
     if (!hn_failed(err) && choice->rule == NULL) {
+        pthread_mutex_lock(&made->cache->info_lock);
         if (!make_info(made, choice->tuned, choice->grade))
             hn_fail_memory(err);
         else
-            made->name = made->about->info.kernel;
+            made->name = made->about->kernel;
+        pthread_mutex_unlock(&made->cache->info_lock);
         atomic_store(&made->has_info, !hn_failed(err));
     }
     if (!hn_failed(err) && made->launch.tensor_count > 0 &&

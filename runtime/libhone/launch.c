@@ -79,9 +79,9 @@ static struct hn_lib_stream *get_stream(struct hone_kernel *kernel, CUstream str
 void hn_lib_streams_free(struct hone_kernel *kernel, bool on_device)
 {
     const struct hn_driver *driver = &kernel->cache->driver;
-    struct hn_lib_stream *own = atomic_load(&kernel->streams);
-    while (own != NULL) {
-        struct hn_lib_stream *next = own->next;
+    for (struct hn_lib_stream *next, *own = atomic_load(&kernel->streams); own != NULL;
+         own = next) {
+        next = own->next;
         CUdeviceptr workspace = atomic_load(&own->workspace);
         if (on_device && workspace != 0 && !own->is_piece)
             driver->p_cuMemFree(workspace);
@@ -90,7 +90,6 @@ void hn_lib_streams_free(struct hone_kernel *kernel, bool on_device)
                 driver->p_cuGraphExecDestroy(own->graphs[i].exec);
         free(own->graphs[0].values);
         free(own);
-        own = next;
     }
 }
 
@@ -555,8 +554,7 @@ void hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *
 void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launch,
                    struct hn_error *err)
 {
-    uint64_t values[HN_LIB_MAX_ARGUMENTS];
-    uint64_t owned;
+    uint64_t values[HN_LIB_MAX_ARGUMENTS], owned;
     if (!resolve(kernel, launch->arguments, launch->count, values, &owned, err))
         return;
     if (kernel->symbols_to_set > 0 &&
@@ -610,8 +608,7 @@ enum hone_status hone_launch(struct hone_kernel *kernel, CUstream stream,
                              const struct hone_argument *arguments, size_t count,
                              struct hone_error *err)
 {
-    uint64_t values[HN_LIB_MAX_ARGUMENTS];
-    uint64_t owned = 0;
+    uint64_t values[HN_LIB_MAX_ARGUMENTS], owned = 0;
     if (kernel == NULL || (arguments == NULL && count > 0) || kernel->symbols_to_set > 0 ||
         kernel->is_watched || kernel->as_graph ||
         !resolve(kernel, arguments, count, values, &owned, NULL))

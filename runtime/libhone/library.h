@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/memory.h"
 #include "cache/family/rule.h"
 #include "cache/store/store.h"
 #include "cache/store/lookup.h"
@@ -69,11 +70,13 @@ struct hn_lib_slab {
 
 struct hone_cache {
     char *path;
+    struct hn_blocks memory; /* of what is only let go of with the cache; taken with the lock held */
     unsigned forks; /* how often this process had come about by a fork when it was opened */
     bool is_folder;
     struct hn_store *store; /* NULL for a folder */
     pthread_mutex_t lock;
-    pthread_mutex_t info_lock; /* held by who makes what callers are told of a kernel */
+    pthread_mutex_t info_lock; /* held by who makes what callers are told of a kernel; behind `lock` */
+    struct hn_blocks infos;
     bool tuning; /* a thread is, without the lock; `tuned` tells the end */
     pthread_cond_t tuned;
     atomic_bool has_driver;
@@ -180,11 +183,6 @@ struct hn_lib_symbol {
     bool zeroed; /* before every launch; else hone_set_symbols sets it */
 };
 
-struct hn_lib_about {
-    struct hone_info info;
-    char *strings; /* of info, one behind the other */
-};
-
 struct hone_kernel {
     struct hone_kernel *next; /* of the cache */
     struct hone_cache *cache;
@@ -202,8 +200,7 @@ struct hone_kernel {
     unsigned int (*grids)[3]; /* of each step */
     size_t step_count;
     struct hn_lib_symbol *symbols;
-    size_t symbol_count;
-    size_t symbols_to_set;
+    size_t symbol_count, symbols_to_set;
     atomic_bool symbols_are_set;
     bool has_zeroed; /* arguments or symbols */
     bool is_watched; /* its launches are captured or raced */
@@ -216,7 +213,7 @@ struct hone_kernel {
     atomic_long captured; /* launches */
     const char *name; /* as asked for */
     bool compiled;    /* NVRTC was called for it */
-    struct hn_lib_about *about; /* what callers are told, made when they ask where a rule chose it; NULL: not yet */
+    struct hone_info *about; /* what callers are told, made when they ask where a rule chose it; NULL: not yet */
     const struct hn_lib_rule *rule;                   /* that chose it; NULL: none did */
     const struct hn_lib_configuration *configuration; /* of that rule */
     bool sure;                                        /* what the rule says of it */
@@ -282,8 +279,7 @@ struct hn_lib_module {
     bool has_pattern;               /* it was tried to make one */
     struct hn_lib_function {
         CUfunction function; /* NULL: not found yet */
-        int64_t shared_bytes;
-        int64_t carveout;
+        int64_t shared_bytes, carveout;
         bool has_large_clusters;
     } *functions; /* of each step */
 };

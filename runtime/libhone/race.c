@@ -364,8 +364,7 @@ static void look(struct hn_lib_race *race, struct hone_cache *cache)
     for (size_t i = 0; i < PAIRS; i++)
         if (race->pairs[i].used)
             take_sample(race, &race->pairs[i], &cache->driver);
-    size_t best = find_best(race);
-    atomic_store(&race->leader, best);
+    atomic_store(&race->leader, find_best(race));
     for (size_t i = 0; i < race->count; i++)
         known = known && (race->racers[i].out || race->racers[i].count == SAMPLES);
     if (!known)

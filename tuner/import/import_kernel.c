@@ -458,8 +458,7 @@ static const char *const block_names[] = {"block_size_x", "block_size_y", "block
 static char *size_of(struct hn_import *import, const char *key, int axis)
 {
     const json_t *sizes = json_object_get(import->kernel, key);
-    const json_t *given = json_object_get(sizes, axes[axis]);
-    char *size = hn_import_number_text(given);
+    char *size = hn_import_number_text(json_object_get(sizes, axes[axis]));
     struct hn_error reason;
     if (size != NULL && hn_import_holds(import, size, true, &reason))
         return size;

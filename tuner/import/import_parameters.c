@@ -558,8 +558,7 @@ static void write_defaults(struct hn_import *import)
 static void write_condition(struct hn_import *import, const char *condition)
 {
     struct hn_error reason = {0};
-    bool holds = hn_import_holds(import, condition, true, &reason);
-    if (!holds) {
+    if (!hn_import_holds(import, condition, true, &reason)) {
         hn_import_append_comment(import, "  # TODO: ", condition, "");
         hn_import_append_comment(import, "  (", reason.message, ")\n");
         return;

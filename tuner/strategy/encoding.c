@@ -71,9 +71,7 @@ static void add_twos(struct hn_encoding *encoding, size_t parameter)
 {
     size_t count = hn_space_value_count(encoding->space, parameter);
     double *values = hn_need(count, sizeof *values);
-    bool powers = true;
-    bool differ = false;
-    bool whole = true;
+    bool powers = true, differ = false, whole = true;
     for (size_t i = 0; i < count && whole; i++) {
         const struct hn_value *value = hn_space_value(encoding->space, parameter, i);
         whole = count_twos(value, &values[i]);

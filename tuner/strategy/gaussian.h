@@ -19,8 +19,7 @@ struct hn_gaussian_scales {
 struct hn_gaussian {
     size_t features;
     double *most;    /* of a squared difference, by feature: 1 for categories, whose values are whole numbers, else INFINITY */
-    size_t capacity;
-    size_t count;
+    size_t capacity, count;
     double *inputs;  /* count vectors of `features` */
     double *columns; /* the same by feature: feature f of input i at [f * capacity + i] */
     double *factor;  /* packed rows of the lower Cholesky factor of the inputs' covariance with noise */

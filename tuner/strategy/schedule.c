@@ -132,8 +132,7 @@ static const struct hn_schedule_ticket *find_finished(const struct hn_schedule *
 
 enum hn_schedule_event hn_schedule_next(struct hn_schedule *schedule, uint64_t *number)
 {
-    double known_ms;
-    double unknown_ms;
+    double known_ms, unknown_ms;
     const struct hn_schedule_ticket *compiled = find_compiled(schedule, &known_ms, &unknown_ms);
     const struct hn_schedule_ticket *finished = find_finished(schedule);
     /* The one that makes room is first of two at once. */

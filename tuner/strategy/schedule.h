@@ -26,8 +26,7 @@ struct hn_schedule_ticket {
 
 struct hn_schedule {
     unsigned look_ahead;
-    double now_ms;
-    double gpu_free_ms;
+    double now_ms, gpu_free_ms;
     struct hn_schedule_ticket *tickets; /* proposed and not finished, by number */
     size_t count;
     size_t compiling; /* of them */

@@ -42,9 +42,7 @@ struct hn_strategy {
     size_t patience;     /* as many of them end the population: about as the best has neighbours */
     bool founding;
     uint32_t founders[MEMBERS]; /* the best of the next population, best first */
-    size_t founder_count;
-    size_t founders_proposed;
-    size_t founders_told;
+    size_t founder_count, founders_proposed, founders_told;
     uint16_t *seeds; /* points that are founders first */
     size_t seed_count;
     size_t free;   /* parameters with more than one value */

@@ -64,8 +64,7 @@ struct candidates {
     const struct hn_encoding *encoding; /* borrowed, as the process */
     const struct hn_gaussian *gaussian;
     size_t width; /* of a point */
-    size_t capacity;
-    size_t count;
+    size_t capacity, count;
     uint16_t *points;
     uint64_t *hashes;  /* of the points */
     double *features;  /* [feature][candidate] */
@@ -138,8 +137,7 @@ static void cover(const struct candidates *candidates, size_t candidate, size_t 
                   double (*tile)[TILE])
 {
     const struct hn_gaussian *gaussian = candidates->gaussian;
-    double own[gaussian->features + 1];
-    double covariances[candidates->rows + 1];
+    double own[gaussian->features + 1], covariances[candidates->rows + 1];
     for (size_t f = 0; f < gaussian->features; f++)
         own[f] = candidates->features[f * candidates->capacity + candidate];
     hn_gaussian_covariances(gaussian, own, gaussian->columns, gaussian->capacity, candidates->rows,
@@ -423,8 +421,7 @@ static bool compiler_is_scarce(const struct hn_strategy *strategy)
 /* The standard deviation of `known` values that are not NAN, of what is no noise in them. */
 static double spread_of(const double *targets, size_t count, size_t known)
 {
-    double sum = 0;
-    double squares = 0;
+    double sum = 0, squares = 0;
     for (size_t i = 0; i < count; i++) {
         double value = isnan(targets[i]) ? 0 : fmax(targets[i] - log(LEAST_MS), 0);
         sum += value;
@@ -461,9 +458,7 @@ static void predict_prices(struct hn_strategy *strategy)
 {
     const struct candidates *candidates = &strategy->candidates;
     struct prices *prices = &strategy->prices;
-    double targets[HN_SURROGATE_MOST];
-    double whitened[HN_SURROGATE_MOST];
-    double mean;
+    double targets[HN_SURROGATE_MOST], whitened[HN_SURROGATE_MOST], mean;
     size_t known = compiler_is_scarce(strategy) ? collect_times(strategy, targets, &mean) : 0;
     prices->differ = known >= known_least;
     if (known == 0) {
@@ -496,8 +491,7 @@ static void fit_screen(struct hn_strategy *strategy, const uint32_t *points, siz
     size_t features = screen->gaussian.features;
     double *inputs = hn_need(count * features + count, sizeof *inputs);
     double *targets = inputs + count * features;
-    double sum = 0;
-    double squares = 0;
+    double sum = 0, squares = 0;
     screen->best = INFINITY;
     for (size_t i = 0; i < count; i++) {
         encode_point(strategy, points[i], inputs + i * features);
@@ -526,8 +520,7 @@ static double miss(const struct hn_strategy *strategy, uint32_t point)
 {
     const struct screen *screen = strategy->screen;
     const struct hn_gaussian *gaussian = &screen->gaussian;
-    double features[gaussian->features];
-    double row[SCREEN_MOST];
+    double features[gaussian->features], row[SCREEN_MOST];
     encode_point(strategy, point, features);
     double mean = 0;
     double variance = exp(gaussian->scales.signal) + exp(gaussian->scales.noise);
@@ -601,8 +594,7 @@ static bool spread(struct hn_strategy *strategy, uint16_t *choice)
 {
     const struct hn_encoding *encoding = &strategy->surrogate.encoding;
     uint16_t drawn[strategy->trail.width + 1];
-    double own[encoding->count + 1];
-    double other[encoding->count + 1];
+    double own[encoding->count + 1], other[encoding->count + 1];
     double farthest = -1;
     for (int i = 0; i < SPREAD_DRAWS && hn_move_sample(&strategy->trail, drawn); i++) {
         hn_encoding_apply(encoding, drawn, own);
@@ -629,8 +621,7 @@ static void add_candidate(struct hn_strategy *strategy, const uint16_t *choice)
 static void add_second(struct hn_strategy *strategy, const uint16_t *from)
 {
     struct hn_trail *trail = &strategy->trail;
-    uint16_t first[trail->width + 1];
-    uint16_t second[trail->width + 1];
+    uint16_t first[trail->width + 1], second[trail->width + 1];
     if (hn_move_step(trail, from, HN_HAMMING, first) &&
         hn_move_step(trail, first, HN_HAMMING, second))
         add_candidate(strategy, second);
@@ -736,26 +727,17 @@ static double improvement(const struct hn_strategy *strategy, size_t candidate)
     return lead * 0.5 * erfc(-z * M_SQRT1_2) + deviation * density;
 }
 
-/* advantage: of its gain for its price over that of others. */
-static void set_patience(struct hn_strategy *strategy, size_t candidate, double advantage)
-{
-    const struct prices *prices = &strategy->prices;
-    double deviation = prices->spread * deviation_of(&strategy->candidates, candidate);
-    double patience_ms =
-        patience_factor * advantage * prices->of[candidate] * exp(patience_deviations * deviation);
-    strategy->patience_ms = fmax(patience_ms, patience_least_ms);
-}
-
 /* The candidate of most expected improvement for its price, times the chance that it does not fail.
  */
 static size_t choose(struct hn_strategy *strategy)
 {
     const struct candidates *candidates = &strategy->candidates;
+    const struct prices *prices = &strategy->prices;
     size_t shortlist[SHORTLIST] = {0};
     double gains[SHORTLIST];
     size_t count = 0;
     for (size_t c = 0; c < candidates->count; c++) {
-        double gain = improvement(strategy, c) / strategy->prices.of[c];
+        double gain = improvement(strategy, c) / prices->of[c];
         if (count == SHORTLIST && gain <= gains[SHORTLIST - 1])
             continue;
         size_t place = count < SHORTLIST ? count++ : SHORTLIST - 1;
@@ -777,8 +759,13 @@ static size_t choose(struct hn_strategy *strategy)
             best = shortlist[i];
         }
     }
-    if (strategy->prices.differ && count > ELSEWHERE)
-        set_patience(strategy, best, most / gains[ELSEWHERE]);
+    if (prices->differ && count > ELSEWHERE) {
+        double advantage = most / gains[ELSEWHERE]; /* of its gain for its price over others' */
+        double deviation = prices->spread * deviation_of(candidates, best);
+        double patience_ms =
+            patience_factor * advantage * prices->of[best] * exp(patience_deviations * deviation);
+        strategy->patience_ms = fmax(patience_ms, patience_least_ms);
+    }
     return best;
 }
 

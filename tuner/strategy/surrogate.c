@@ -117,8 +117,7 @@ static double collect(struct hn_surrogate *surrogate, size_t all)
 static void make_targets(struct hn_surrogate *surrogate, size_t all)
 {
     double cap = collect(surrogate, all);
-    double sum = 0;
-    double squares = 0;
+    double sum = 0, squares = 0;
     size_t known = 0;
     for (size_t i = 0; i < all; i++) {
         double *target = &surrogate->targets[i];
@@ -191,11 +190,8 @@ static bool begin(struct hn_surrogate *surrogate)
 bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began)
 {
     size_t count = surrogate->trail->count;
-    *began = !surrogate->fitted || count >= surrogate->next_fit;
-    if (!*began) {
-        size_t added = count - surrogate->seen;
-        *began = surrogate->gaussian.count + added > HN_SURROGATE_MOST;
-    }
+    *began = !surrogate->fitted || count >= surrogate->next_fit ||
+             surrogate->gaussian.count + count - surrogate->seen > HN_SURROGATE_MOST;
     if (*began && !begin(surrogate))
         return false;
     for (size_t i = surrogate->seen; i < count && !*began; i++)
@@ -215,14 +211,11 @@ double hn_surrogate_feasibility(const struct hn_surrogate *surrogate, const doub
                                 size_t stride)
 {
     /* as if a tenth of a fifth of a point next to it had failed */
-    static const double prior_failed = 0.02;
-    static const double prior_all = 0.2;
+    static const double prior_failed = 0.02, prior_all = 0.2;
     const struct hn_gaussian *gaussian = &surrogate->gaussian;
     double signal = exp(gaussian->scales.signal);
-    double failed = prior_failed;
-    double all = prior_all;
-    double own[gaussian->features + 1];
-    double covariances[HN_SURROGATE_MOST];
+    double failed = prior_failed, all = prior_all;
+    double own[gaussian->features + 1], covariances[HN_SURROGATE_MOST];
     for (size_t f = 0; f < gaussian->features; f++)
         own[f] = features[f * stride];
     hn_gaussian_covariances(gaussian, own, gaussian->columns, gaussian->capacity, gaussian->count,

@@ -143,8 +143,7 @@ void hn_move_repair(struct hn_trail *trail, const uint16_t *anchor, uint16_t *ch
     if (hn_space_contains(trail->space, choice) || repair_one(trail, choice))
         return;
     size_t width = trail->width;
-    size_t different[width];
-    size_t count = 0;
+    size_t different[width], count = 0;
     for (size_t i = 0; i < width; i++)
         if (choice[i] != anchor[i])
             different[count++] = i;

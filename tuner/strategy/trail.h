@@ -24,8 +24,7 @@ struct hn_trail {
 };
 
 struct hn_trail_ticket {
-    uint32_t point;
-    uint32_t tag;
+    uint32_t point, tag;
 };
 
 /* No point: what hn_trail_find and hn_trail_tell say of what was never proposed. */

@@ -14,10 +14,8 @@ enum { MOST = 1024 };
 
 struct clocks {
     struct hn_bench *bench;
-    double mhz[MOST];
-    double degrees[MOST];
-    size_t clock_count;
-    size_t degree_count;
+    double mhz[MOST], degrees[MOST];
+    size_t clock_count, degree_count;
 };
 
 static void *open_clocks(struct hn_bench *bench)

@@ -26,16 +26,14 @@
 static const long pause_ns = 1000000;
 
 struct reading {
-    double at_ms;
-    double joules;
+    double at_ms, joules;
 };
 
 struct meter {
     struct hn_health_watch *watch;
     pthread_t thread;
     pthread_mutex_t lock; /* of all below */
-    bool running;
-    bool stopped;
+    bool running, stopped;
     size_t steps;
     struct reading first;
     struct reading last;
@@ -118,9 +116,7 @@ static const double BLOCK_US = 5000.0;
 static const double MOST_A_BLOCK = 1000.0;
 
 struct window {
-    double power_w;
-    double launch_us;
-    double seconds;
+    double power_w, launch_us, seconds;
     int temperature_c;
 };
 
