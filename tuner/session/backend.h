@@ -112,7 +112,7 @@ struct hn_backend_kind {
     /* HN_EVENT_NONE after timeout_ms, or when a signal came. */
     void (*next)(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event, struct hn_error *err);
     void (*run)(struct hn_backend *backend, struct hn_run *run, struct hn_error *err);
-    /* Forgets all compilations and kills those under way; what the GPU is at goes on. */
+    /* Forgets all compilations and kills those under way; what the GPU is at goes on. NULL: they take no time. */
     void (*stop)(struct hn_backend *backend);
     /* Fills in an image's occupancy, dynamic shared memory and the key of its code with its launch ("": unknown). */
     void (*complete)(struct hn_backend *backend, const struct hn_bindings *point, struct hn_image *image, char key[33],

@@ -21,8 +21,8 @@ static const int race_min_rounds = 6;
 /* A race takes a tenth of what the search took, within these. */
 static const double race_least_ms = 300;
 static const double race_most_ms = 1500;
-/* And so much of what is left of the time: before its rounds it lines up, behind them outputs are
- * compared. */
+/* And so much of what is left of the time: it lines up before its rounds and compares outputs
+ * behind. */
 static const double within_end = 0.6;
 
 /* So often, at least, does what is to be done meanwhile get its turn. */

@@ -15,8 +15,7 @@
 
 /* After so many points of the lead no more anchors are waited for. */
 enum { ANCHORS_WITHIN = 8 };
-/* A card that takes longer or shorter than this by the lead's times is another, whatever it is
- * called. */
+/* A card that takes longer or shorter than this by the lead's times is another one. */
 static const double most_ratio = 1.5;
 /* Limits in time, and hosts that come and go, are looked at so often. */
 static const double look_ms = 20;
@@ -248,32 +247,27 @@ static bool is_lost(const struct hn_card *card)
     return card->host != NULL && (card->refusal[0] != '\0' || hn_card_is_left_out(card));
 }
 
-/* Why a device can not measure beside the lead's; NULL: it can. */
-static const char *find_mismatch(const struct hn_live *live, const struct hn_card *card,
-                                 char text[400])
+/* Whether a device can measure beside the lead's; reason: why not. */
+static enum hn_status check_match(const struct hn_live *live, const struct hn_card *card,
+                                  struct hn_error *reason)
 {
     const struct hn_device *device = &card->device, *lead = &live->base.device;
-    if (!hn_device_identity_equal(&device->identity, &lead->identity)) {
-        snprintf(text, 400,
-                 "it is another model (%.80s, and the first card is %.80s): tune it on "
-                 "its own, by a --workers that names such cards alone",
-                 device->identity.name, lead->identity.name);
-        return text;
-    }
-    if (strcmp(device->driver, lead->driver) != 0) {
-        snprintf(text, 400, "its driver is %.31s, and the first card's is %.31s", device->driver,
-                 lead->driver);
-        return text;
-    }
+    if (!hn_device_identity_equal(&device->identity, &lead->identity))
+        return hn_fail(reason, HN_ERUN,
+                       "it is another model (%.80s, and the first card is %.80s): tune it on "
+                       "its own, by a --workers that names such cards alone",
+                       device->identity.name, lead->identity.name);
+    if (strcmp(device->driver, lead->driver) != 0)
+        return hn_fail(reason, HN_ERUN, "its driver is %.31s, and the first card's is %.31s",
+                       device->driver, lead->driver);
     for (size_t i = 0; i < live->workers->card_count; i++) {
         const struct hn_card *other = live->workers->cards[i];
-        if (other == card || !other->known || other->state == HN_CARD_OUT ||
-            strcmp(other->device.uuid, device->uuid) != 0)
-            continue;
-        snprintf(text, 400, "it is named twice: it is a card of host %.63s too", other->host_name);
-        return text;
+        if (other != card && other->known && other->state != HN_CARD_OUT &&
+            strcmp(other->device.uuid, device->uuid) == 0)
+            return hn_fail(reason, HN_ERUN, "it is named twice: it is a card of host %.63s too",
+                           other->host_name);
     }
-    return NULL;
+    return HN_OK;
 }
 
 /* It is of no use for this problem; others take what it was at. */
@@ -289,15 +283,15 @@ static void give_up(struct hn_live *live, struct hn_card *card, const char *reas
  * open and of its model. */
 static struct hn_card *find_successor(struct hn_live *live)
 {
-    char mismatch[400];
+    struct hn_error mismatch;
     struct hn_card *found = NULL;
     for (size_t i = 0; i < live->workers->card_count; i++) {
         struct hn_card *card = live->workers->cards[i];
         bool open = card->state == HN_CARD_NEW && card->known && !live->prepared;
         if (card == live->workers->lead || (card->state != HN_CARD_READY && !open) || is_lost(card))
             continue;
-        if (open && find_mismatch(live, card, mismatch) != NULL) {
-            give_up(live, card, mismatch);
+        if (open && check_match(live, card, &mismatch) != HN_OK) {
+            give_up(live, card, mismatch.message);
             continue;
         }
         if (hn_card_is_reachable(card))
@@ -411,14 +405,13 @@ void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
     hn_message_finish(message);
 }
 
-static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *err)
+/* reason, here and below: why the card can not be used. */
+static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *reason,
+                   struct hn_error *err)
 {
-    char mismatch[400];
     const struct hn_bench_request request = {.verify = true};
-    if (find_mismatch(live, card, mismatch) != NULL) {
-        give_up(live, card, mismatch);
+    if (check_match(live, card, reason) != HN_OK)
         return;
-    }
     hn_card_keep_as(card, live->workers->lead);
     card->state = live->warm.json != NULL ? HN_CARD_VERIFYING : HN_CARD_ANCHORING;
     if (live->warm.json != NULL)
@@ -426,25 +419,21 @@ static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *
 }
 
 /* All anchors are measured that there will be. */
-static void settle_ratio(struct hn_live *live, struct hn_card *card)
+static void settle_ratio(struct hn_live *live, struct hn_card *card, struct hn_error *reason)
 {
     double sorted[HN_ANCHORS];
-    char reason[200];
     size_t count = card->ratio_count;
     memcpy(sorted, card->ratios, sizeof sorted);
     double ratio = count > 0 ? hn_median(sorted, count) : 1;
-    if (count == 0 && live->anchor_count > 0) {
-        give_up(live, card, "it measured none of the points that the first card did");
+    if (count == 0 && live->anchor_count > 0)
+        hn_fail(reason, HN_ERUN, "it measured none of the points that the first card did");
+    else if (ratio > most_ratio || ratio < 1 / most_ratio)
+        hn_fail(reason, HN_ERUN,
+                "it takes %.2f times as long as the first card, which is no card of the same kind "
+                "or a busy one",
+                ratio);
+    if (hn_failed(reason))
         return;
-    }
-    if (ratio > most_ratio || ratio < 1 / most_ratio) {
-        snprintf(reason, sizeof reason,
-                 "it takes %.2f times as long as the first card, which is no card of the same kind "
-                 "or a busy one",
-                 ratio);
-        give_up(live, card, reason);
-        return;
-    }
     double spread = count == 1 ? lone_spread : 0;
     for (size_t i = 0; i < count; i++)
         spread = fmax(spread, fabs(card->ratios[i] / ratio - 1));
@@ -453,7 +442,8 @@ static void settle_ratio(struct hn_live *live, struct hn_card *card)
     live->base.spread = fmax(live->base.spread, spread);
 }
 
-static void measure_anchors(struct hn_live *live, struct hn_card *card, struct hn_error *err)
+static void measure_anchors(struct hn_live *live, struct hn_card *card, struct hn_error *reason,
+                            struct hn_error *err)
 {
     const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
     bool all = live->anchor_count == HN_ANCHORS ||
@@ -462,10 +452,9 @@ static void measure_anchors(struct hn_live *live, struct hn_card *card, struct h
     if (card->anchor < live->anchor_count)
         ask(card, &live->anchors[card->anchor].message, "evaluate", &request, 0, err);
     else if (all)
-        settle_ratio(live, card);
+        settle_ratio(live, card, reason);
 }
 
-/* reason: why the card can not be used. */
 static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gpu_result *result,
                         struct hn_error *reason, struct hn_error *err)
 {
@@ -480,7 +469,7 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
         break;
     case HN_CARD_WARMING:
         card->state = HN_CARD_ANCHORING;
-        measure_anchors(live, card, err);
+        measure_anchors(live, card, reason, err);
         break;
     case HN_CARD_ANCHORING:
         anchor = &live->anchors[card->anchor++];
@@ -488,7 +477,7 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
         if (!hn_failed(&ignored) && record.outcome == HN_OUTCOME_OK && record.timing.median_us > 0)
             card->ratios[card->ratio_count++] = record.timing.median_us / anchor->median_us;
         hn_record_finish(&record);
-        measure_anchors(live, card, err);
+        measure_anchors(live, card, reason, err);
         break;
     case HN_CARD_READY:
         take_evaluated(live, card, result, reason);
@@ -513,7 +502,7 @@ static void begin(struct hn_live *live, struct hn_card *card, struct hn_error *r
         /* The driver takes its time to come up, in which the lead is set up. */
         card->state = hn_card_open(card, reason) ? HN_CARD_NEW : HN_CARD_OPENING;
     } else if (live->prepared) {
-        follow(live, card, err);
+        follow(live, card, reason, err);
     } else {
         hn_card_process(card, &result, reason);
     }
@@ -529,7 +518,7 @@ static void move_card(struct hn_live *live, struct hn_card *card, struct hn_erro
     if (card->state == HN_CARD_NEW || card->state == HN_CARD_OPENING) {
         begin(live, card, &reason, err);
     } else if (card->state == HN_CARD_ANCHORING && !card->requested) {
-        measure_anchors(live, card, err);
+        measure_anchors(live, card, &reason, err);
     } else {
         hn_card_process(card, &result, &reason);
         if (result.end != HN_GPU_NOTHING && !hn_failed(&reason)) {

@@ -128,8 +128,7 @@ void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
                                          .earliest = INFINITY,
                                          .lead = HN_NO_KEY,
                                          .lead_objective = INFINITY};
-    /* Kernel Tuner does not say with which driver and compiler: another file of it is another
-     * measurement. */
+    /* Kernel Tuner names no driver and compiler: another file of it is another measurement. */
     if (session->store == NULL || task->version.protocol == HN_KERNEL_TUNER_PROTOCOL)
         return;
     err->status = hn_store_visit(session->store, &task->identity, &task->version, simulated,
@@ -145,27 +144,21 @@ static const struct hn_cached_entry *entry_of(const struct hn_cached *cached, ui
                                                                     : NULL;
 }
 
-/* Whether what a cached record is held against, the point that it duplicates or that stopped it
- * early, is a point of this space with a time of its own. */
-static bool has_footing(const struct hn_cached *cached, const struct hn_result *result)
-{
-    const struct hn_cached_entry *original = entry_of(cached, result->against);
-    return original != NULL && original->result.outcome == HN_OUTCOME_OK;
-}
-
 const struct hn_cached_entry *hn_session_find_cached(const struct hn_session *session,
                                                      uint32_t point)
 {
     const struct hn_cached_entry *entry = entry_of(&session->cached, point);
     if (entry == NULL)
         return NULL;
+    const struct hn_cached_entry *original = entry_of(&session->cached, entry->result.against);
     bool serves = !session->options.retry_failed;
     switch ((enum hn_outcome)entry->result.outcome) {
     case HN_OUTCOME_OK:
         return entry;
     case HN_OUTCOME_DUPLICATE:
     case HN_OUTCOME_SLOWER:
-        serves = has_footing(&session->cached, &entry->result) &&
+        /* The point that it duplicates or that stopped it early needs a time of its own here. */
+        serves = original != NULL && original->result.outcome == HN_OUTCOME_OK &&
                  (entry->result.outcome == HN_OUTCOME_DUPLICATE || !session->options.full);
         break;
     case HN_OUTCOME_COMPILE_STOPPED:
@@ -307,8 +300,7 @@ void hn_session_forget_races(struct hn_session *session)
     }
 }
 
-/* A compilation that takes longer than this no longer holds up the look-up of machine code behind
- * it. */
+/* A compilation that takes longer than this does not hold up the look-up of code behind it. */
 static const double patience_ms = 3000;
 
 double hn_session_epoch_s(void)
@@ -412,8 +404,7 @@ static void finish_one(struct hn_session *session, size_t number, struct hn_erro
     count_ticket(session, ticket);
     if (!hn_ticket_is_ok(ticket))
         return;
-    /* During the search the best is by time alone, so that the progress line tells of each
-     * improvement. */
+    /* During the search the best is by time alone, and the progress line tells each improvement. */
     if (session->best == SIZE_MAX ||
         ticket->result.objective < tickets[session->best].result.objective)
         set_best(session, number, err);

@@ -113,8 +113,7 @@ static void admit_ladder(struct hn_session *session, struct hn_error *err)
     bool full = session->options.first_count == 0;
     for (size_t i = 0; i < config->ladder_count && !hn_failed(err); i++) {
         struct hn_bindings point = {0};
-        /* A restriction (-s) or another problem may leave a step out of the space: it is not
-         * measured then. */
+        /* A step that a restriction (-s) or another problem leaves out is not measured. */
         if (hn_config_complete(config, space, &config->ladder[i], &point, NULL) == HN_OK &&
             hn_space_choice(space, &point, session->choice, err) == HN_OK)
             admit(session, full, INFINITY, err);

@@ -501,7 +501,8 @@ static void end_search(struct hn_session *session, struct hn_error *err)
     session->exhausted = true;
     if (session->extended)
         session->backend->end_ms = fmin(session->backend->end_ms, hn_now_ms());
-    session->backend->kind->stop(session->backend);
+    if (session->backend->kind->stop != NULL)
+        session->backend->kind->stop(session->backend);
     wait_for_gpu(session, err);
     session->last_call = true;
     /* Behind the search there is time to measure what is compiled already. */

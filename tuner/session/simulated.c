@@ -228,11 +228,6 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     (void)err;
 }
 
-static void stop(struct hn_backend *backend)
-{
-    (void)backend;
-}
-
 /* A recording holds the occupancy and the key itself. */
 static void complete(struct hn_backend *backend, const struct hn_bindings *point,
                      struct hn_image *image, char key[33], struct hn_error *err)
@@ -255,7 +250,6 @@ static const struct hn_backend_kind simulated_kind = {
     .start = start,
     .next = next,
     .run = run,
-    .stop = stop,
     .complete = complete,
     .look = look,
 };

@@ -154,14 +154,12 @@ enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindi
     for (size_t i = 0; i < reference->depends_count; i++) {
         const char *name = reference->depends[i];
         const struct hn_value *value = hn_bindings_get(point, name);
-        enum hn_status status = value != NULL ? hn_bindings_set(depends, name, value, err)
-                                              : hn_fail(err, HN_ECONFIG,
-                                                        "the reference depends on '%s', which the "
-                                                        "point does not have",
-                                                        name);
-        if (status != HN_OK) {
+        if (value == NULL)
+            hn_fail(err, HN_ECONFIG, "the reference depends on '%s', which the point does not have",
+                    name);
+        if (value == NULL || hn_bindings_set(depends, name, value, err) != HN_OK) {
             hn_bindings_finish(depends);
-            return status;
+            return err->status;
         }
     }
     return HN_OK;
@@ -224,8 +222,7 @@ static void check_fit(const struct hn_launch *launch, const struct hn_device *de
     }
 }
 
-/* The kernel of a step as the template's text declares it; NULL: not there, or more than one
- * reading. */
+/* The kernel of a step as the template's text declares it; NULL: none, or more than one. */
 static const struct hn_kernel *find_declared(const struct hn_source_text *source,
                                              const struct hn_kernels *kernels,
                                              const struct hn_step *step)

@@ -219,8 +219,7 @@ static void send_current(struct hn_card *card, struct hn_gpu_result *result, str
     end_request(card, result, HN_GPU_CRASH);
 }
 
-/* Sends what is next: a setup message that this worker has not had, or the request. Starts a worker
- * when there is none. */
+/* Sends a setup message that this worker has not had, or the request. Starts a missing worker. */
 static void send_next(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
 {
     if (hn_failed(err) || result->end != HN_GPU_NOTHING || card->waiting || !has_work(card))
@@ -352,17 +351,14 @@ static void listen_to(struct hn_card *card, struct hn_gpu_result *result, struct
     while (!hn_failed(err) && card->process.pid != 0 && result->end == HN_GPU_NOTHING) {
         struct hn_message message;
         struct hn_error lost;
-        switch (hn_channel_receive(&card->process.channel, false, &message, &lost)) {
-        case HN_RECEIVED_NOTHING:
-            return;
-        case HN_RECEIVED_CLOSED:
+        enum hn_received received =
+            hn_channel_receive(&card->process.channel, false, &message, &lost);
+        if (received == HN_RECEIVED_CLOSED)
             take_death(card, result, err);
+        if (received != HN_RECEIVED_MESSAGE)
             return;
-        case HN_RECEIVED_MESSAGE:
-            take_message(card, &message, result, err);
-            hn_message_finish(&message);
-            break;
-        }
+        take_message(card, &message, result, err);
+        hn_message_finish(&message);
     }
 }
 

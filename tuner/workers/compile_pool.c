@@ -44,8 +44,7 @@ struct hn_compile_worker {
     double started_ms; /* its job; of one that is not ready, itself */
 };
 
-/* The workers, the hosts where they run, and their queue: of one pool, or of several that share
- * them. */
+/* The workers, the hosts where they run, and their queue: of one pool or of several. */
 struct hn_compile_workers {
     struct hn_compile_queue queue;
     int count;
@@ -199,17 +198,14 @@ static void listen_to(struct hn_compile_workers *workers, struct hn_compile_work
     while (!hn_failed(err)) {
         struct hn_message message;
         struct hn_error lost;
-        switch (hn_channel_receive(&worker->process.channel, false, &message, &lost)) {
-        case HN_RECEIVED_NOTHING:
-            return;
-        case HN_RECEIVED_CLOSED:
+        enum hn_received received =
+            hn_channel_receive(&worker->process.channel, false, &message, &lost);
+        if (received == HN_RECEIVED_CLOSED)
             replace_worker(workers, worker, err);
+        if (received != HN_RECEIVED_MESSAGE)
             return;
-        case HN_RECEIVED_MESSAGE:
-            take_message(workers, worker, &message, err);
-            hn_message_finish(&message);
-            break;
-        }
+        take_message(workers, worker, &message, err);
+        hn_message_finish(&message);
     }
 }
 

@@ -16,14 +16,6 @@ static struct hn_job **bucket_of(struct hn_compile_queue *queue, const struct hn
     return &queue->buckets[hn_hash_number(key->hex, sizeof key->hex) % HN_QUEUE_BUCKETS];
 }
 
-static struct hn_job *find(struct hn_compile_queue *queue, const struct hn_hash *key)
-{
-    struct hn_job *job = *bucket_of(queue, key);
-    while (job != NULL && strcmp(job->key.hex, key->hex) != 0)
-        job = job->same;
-    return job;
-}
-
 static void free_want(struct hn_want *want)
 {
     hn_image_finish(&want->image);
@@ -128,12 +120,13 @@ void hn_compile_queue_ask(const struct hn_want *asked, const struct hn_hash *key
                           struct hn_message *request, double timeout_ms, bool kept)
 {
     struct hn_compile_queue *queue = asked->client->queue;
-    struct hn_job *job = find(queue, key);
+    struct hn_job **bucket = bucket_of(queue, key), *job = *bucket;
+    while (job != NULL && strcmp(job->key.hex, key->hex) != 0)
+        job = job->same;
     struct hn_want *want = hn_need(1, sizeof *want);
     *want = *asked;
     hn_image_init(&want->image);
     if (job == NULL) {
-        struct hn_job **bucket = bucket_of(queue, key);
         struct hn_job **link = &queue->waiting;
         job = hn_need(1, sizeof *job);
         *job = (struct hn_job){.key = *key, .request = *request, .same = *bucket};

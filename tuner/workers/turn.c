@@ -17,8 +17,8 @@ enum { ANNOUNCED_AFTER_MS = 1000, STEP_MS = 10 };
 /* The note of a holder: always as many bytes, so that nothing is left of the one before. */
 enum { NOTE_BYTES = 48 };
 
-/* Linux refuses O_CREAT on another user's file in a folder such as /tmp (fs.protected_regular), so
- * that it comes second. */
+/* Linux refuses O_CREAT on another user's file in a folder like /tmp (fs.protected_regular): it
+ * comes second. */
 static int open_file(const char *path)
 {
     const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -55,19 +55,17 @@ int hn_turn_open(const char *uuid, char warning[512])
              folder != NULL && folder[0] != '\0' ? folder : "/tmp", uuid);
     int lock = open_file(path);
     const char *fault = find_fault(lock);
-    if (warning != NULL)
-        warning[0] = '\0';
+    char own[512];
+    char *text = warning != NULL ? warning : own;
+    text[0] = '\0';
     if (fault == NULL)
         return lock;
-    char text[512];
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof own,
              "the GPU's lock '%s' can not be used: %s; tuners that run at once disturb each "
              "other's times: remove it, or set "
              "HONE_LOCKS to a folder that they all can write",
              path, fault);
-    if (warning != NULL)
-        memcpy(warning, text, sizeof text);
-    else
+    if (warning == NULL)
         fprintf(stderr, "hone: warning: %s\n", text);
     if (lock >= 0)
         close(lock);

@@ -121,8 +121,7 @@ static char *find_file(const char *path, const char *hash, struct hn_error *err)
     return NULL;
 }
 
-/* Measuring with other data, or against other results, is another problem. NULL: hone
- * runs here. */
+/* Measuring with other data, or against other results, is another problem. NULL: hone runs here. */
 static void find_data(struct gpu *gpu, const json_t *wanted, struct hn_error *err)
 {
     struct hn_plan_files files;
@@ -261,12 +260,11 @@ static void measure_roofs(struct gpu *gpu, struct hn_error *err)
         json_object_set_new(gpu->reply, "roofs", hn_roofs_to_json(&roofs));
 }
 
-/* The "point" and "image" of an object in the message, both the caller's to finish. */
+/* The "point" and "image" of an object in the message, both the caller's, who begins and finishes
+ * them. */
 static void get_variant(const struct gpu *gpu, const json_t *json, struct hn_bindings *point,
                         struct hn_image *image, struct hn_error *err)
 {
-    hn_bindings_init(point);
-    hn_image_init(image);
     if (!hn_failed(err) &&
         hn_bindings_from_json(json_object_get(json, "point"), point, err) == HN_OK)
         hn_message_get_image(gpu->message, json_object_get(json, "image"), image, err);
