@@ -580,12 +580,12 @@ static enum change change_of(const struct hn_tuned *ours, const struct hn_tuned 
     return hn_bindings_equal(&ours->best.point, &theirs->best.point) ? SAME : POINT;
 }
 
-static const struct hn_tuned *find(const struct hn_tuned_list *list, const struct hn_tuned *tuned,
-                                   bool simulated)
+const struct hn_tuned *hn_cache_find(const struct hn_tuned_list *list,
+                                     const struct hn_identity *identity, bool simulated)
 {
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i].simulated == simulated &&
-            hn_identity_equal(&list->items[i].identity, &tuned->identity))
+            hn_identity_equal(&list->items[i].identity, identity))
             return &list->items[i];
     return NULL;
 }
@@ -596,10 +596,11 @@ static const struct hn_tuned *partner(const struct hn_tuned_list *list,
                                       const struct hn_tuned_list *other,
                                       const struct hn_tuned *tuned, bool across)
 {
-    const struct hn_tuned *same = find(other, tuned, tuned->simulated);
-    if (same != NULL || !across || find(list, tuned, !tuned->simulated) != NULL)
+    const struct hn_identity *identity = &tuned->identity;
+    const struct hn_tuned *same = hn_cache_find(other, identity, tuned->simulated);
+    if (same != NULL || !across || hn_cache_find(list, identity, !tuned->simulated) != NULL)
         return same;
-    return find(other, tuned, !tuned->simulated);
+    return hn_cache_find(other, identity, !tuned->simulated);
 }
 
 /* Pairs tunings of equal identity, measured with measured and simulated with simulated; `across`:
@@ -763,8 +764,9 @@ static void add_remarks(const struct hn_tuned_list *now, struct pairs *pairs)
     for (size_t i = 0; i < pairs->count; i++) {
         struct pair *pair = &pairs->items[i];
         const struct hn_tuned *own = pair->ours;
-        const struct hn_tuned *tuned =
-            (conflicts & 1U << pair->change) == 0 ? NULL : find(now, own, own->simulated);
+        if ((conflicts & 1U << pair->change) == 0)
+            continue;
+        const struct hn_tuned *tuned = hn_cache_find(now, &own->identity, own->simulated);
         if (tuned == NULL)
             continue;
         bool kept = hn_version_equal(&tuned->version, &own->version) &&

@@ -236,6 +236,9 @@ void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tune
 void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn_tuned_list *list,
                      struct hn_error *err);
 
+/* The tuning of that identity, measured or simulated; NULL: there is none. */
+const struct hn_tuned *hn_cache_find(const struct hn_tuned_list *list, const struct hn_identity *identity,
+                                     bool simulated);
 /* Whether Kernel Tuner measured it. */
 bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned);
 /* "M=4096,N=4096", "-" when there is none; free it. */

@@ -350,33 +350,31 @@ static void add_shown(json_t *json, const struct view *view)
 /* The extremes of all measurements; NULL: not known. */
 static json_t *conditions_to_json(const struct view *view)
 {
-    double sm_mhz = 0, memory_mhz = 0, power_w = 0, temperature_c = 0;
+    const struct hn_bindings *slow = NULL, *hungry = NULL;
     unsigned held_down = 0;
     json_int_t measured = 0, held = 0;
     char reasons[HN_FORMAT_SIZE * 2];
     for (size_t i = 0; i < view->records.count; i++) {
         const struct hn_bindings *one = &view->records.items[i].observed;
-        double mhz = hn_observed(one, "conditions.sm_mhz");
-        double watts = hn_observed(one, "conditions.power_w");
         if (!hn_observed_any(one, "conditions"))
             continue;
         held += hn_conditions_held_down(one) != 0;
         held_down |= hn_conditions_held_down(one);
-        if (measured == 0 || mhz < sm_mhz) {
-            sm_mhz = mhz;
-            memory_mhz = hn_observed(one, "conditions.memory_mhz");
-        }
-        if (measured == 0 || watts > power_w) {
-            power_w = watts;
-            temperature_c = hn_observed(one, "conditions.temperature_c");
-        }
+        if (measured == 0 ||
+            hn_observed(one, "conditions.sm_mhz") < hn_observed(slow, "conditions.sm_mhz"))
+            slow = one;
+        if (measured == 0 ||
+            hn_observed(one, "conditions.power_w") > hn_observed(hungry, "conditions.power_w"))
+            hungry = one;
         measured++;
     }
     if (measured == 0)
         return NULL;
     hn_slowdowns_describe(held_down, reasons, sizeof reasons);
-    return json_pack("{sf sf sf sf sI sI ss}", "sm_mhz", sm_mhz, "memory_mhz", memory_mhz,
-                     "power_w", power_w, "temperature_c", temperature_c, "measured", measured,
+    return json_pack("{sf sf sf sf sI sI ss}", "sm_mhz", hn_observed(slow, "conditions.sm_mhz"),
+                     "memory_mhz", hn_observed(slow, "conditions.memory_mhz"), "power_w",
+                     hn_observed(hungry, "conditions.power_w"), "temperature_c",
+                     hn_observed(hungry, "conditions.temperature_c"), "measured", measured,
                      "held_down", held, "held_down_by", reasons);
 }
 

@@ -64,13 +64,12 @@ static void add_nvrtc(json_t *document)
     struct hn_nvrtc nvrtc;
     struct hn_error reason;
     int numbers[HN_NVRTC_ARCHITECTURES];
-    json_t *architectures = json_array();
     if (hn_nvrtc_open(&nvrtc, &reason) != HN_OK) {
-        json_decref(architectures);
         json_object_set_new(document, "nvrtc", json_null());
         json_object_set_new(document, "nvrtc_missing", hn_string_to_json(reason.message));
         return;
     }
+    json_t *architectures = json_array();
     size_t count = hn_nvrtc_architectures(&nvrtc, numbers);
     for (size_t i = 0; i < count; i++)
         json_array_append_new(architectures, json_sprintf("sm_%d", numbers[i]));
@@ -193,9 +192,7 @@ static bool open_card(struct hn_card *card)
     if (card->known || card->refusal[0] != '\0' || view.state == HN_HOST_OUT ||
         (view.state == HN_HOST_UP && view.gpus == 0))
         return true;
-    if (view.state != HN_HOST_UP)
-        return false;
-    if (!hn_card_open(card, &reason) && !hn_failed(&reason))
+    if (view.state != HN_HOST_UP || (!hn_card_open(card, &reason) && !hn_failed(&reason)))
         return false;
     if (hn_failed(&reason))
         snprintf(card->refusal, sizeof card->refusal, "%.390s", reason.message);

@@ -178,15 +178,6 @@ static bool fits(const struct explain *explain, const struct hn_task *task,
             strstr(identity->device.name, explain->options->device_name) != NULL);
 }
 
-static bool is_measured_too(const struct hn_tuned_list *list, const struct hn_tuned *simulated)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (!list->items[i].simulated &&
-            hn_identity_equal(&list->items[i].identity, &simulated->identity))
-            return true;
-    return false;
-}
-
 /* Those of every device; what was simulated only where it was not measured too. */
 static void show_cached(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
@@ -196,7 +187,8 @@ static void show_cached(struct explain *explain, struct hn_task *task, struct hn
     for (size_t i = 0; !hn_failed(err) && i < list.count; i++) {
         const struct hn_tuned *tuned = &list.items[i];
         struct hn_records records;
-        if (!fits(explain, task, tuned) || (tuned->simulated && is_measured_too(&list, tuned)) ||
+        if (!fits(explain, task, tuned) ||
+            (tuned->simulated && hn_cache_find(&list, &tuned->identity, false) != NULL) ||
             hn_store_load(explain->given->store, &tuned->identity, &tuned->version,
                           tuned->simulated, &records, err) != HN_OK)
             continue;

@@ -33,13 +33,10 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_k
 {
     const char *entry = init->options->entry;
     struct hn_text names = {0};
-    if (kernels->count == 1 && entry == NULL)
-        return &kernels->items[0];
-    for (size_t i = 0; i < kernels->count; i++) {
-        if (entry != NULL && is_named(&kernels->items[i], entry)) {
-            hn_text_finish(&names);
-            return &kernels->items[i];
-        }
+    const struct hn_kernel *chosen = NULL;
+    for (size_t i = 0; chosen == NULL && i < kernels->count; i++) {
+        if (entry != NULL ? is_named(&kernels->items[i], entry) : kernels->count == 1)
+            chosen = &kernels->items[i];
         hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", kernels->items[i].scope,
                        kernels->items[i].name);
     }
@@ -48,14 +45,14 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_k
                 "%s: found no __global__ function with a body; a kernel that a macro makes can not "
                 "be read",
                 init->path);
-    else if (entry != NULL)
+    else if (chosen == NULL && entry != NULL)
         hn_fail(err, HN_EUSAGE, "--entry: %s has no kernel '%s'; there are: %s", init->path, entry,
                 names.data);
-    else
+    else if (chosen == NULL)
         hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
                 kernels->count, names.data);
     hn_text_finish(&names);
-    return NULL;
+    return chosen;
 }
 
 /* NULL: it is not there. */

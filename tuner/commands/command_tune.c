@@ -37,8 +37,7 @@ static void wait_a_while(struct hn_error *err)
 }
 
 /* Claims the problem of a task whose device is known, and fetches what others found of the kernel.
- * Where there is a budget, what another finished meanwhile is taken as it is, and not gone on with.
- */
+ * Where there is a budget, what another finished meanwhile is taken as it is, not gone on with. */
 static enum turn claim_problem(struct hn_tune_search *search, const struct hn_task *task,
                                struct hn_error *err)
 {

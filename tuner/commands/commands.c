@@ -189,11 +189,9 @@ static void run_worker(int argc, char **argv, struct hn_error *err)
     hn_process_hello(&hello);
     enum hn_status status = hn_channel_send(&channel, &hello, err);
     hn_message_finish(&hello);
-    if (status != HN_OK) {
+    if (status != HN_OK)
         hn_fail(err, HN_EUSAGE, refusal);
-        return;
-    }
-    if (strcmp(argv[1], "compile") == 0)
+    else if (strcmp(argv[1], "compile") == 0)
         hn_worker_compile(&channel);
     else
         hn_worker_gpu(&channel);

@@ -48,8 +48,7 @@ static enum hn_status find_device(void *context, struct hn_device *device, struc
                : hn_find_gpu(options->device, device, err);
 }
 
-/* That the path can be a config's: no source, nor a kernel's name or a config's without its place.
- */
+/* That the path can be a config's: no source, nor the name of a kernel or config without place. */
 static void check_path(const char *path, struct hn_error *err)
 {
     static const char *const places[] = {"%s.yaml", "configs/%s", "configs/%s.yaml"};

@@ -125,16 +125,14 @@ static void open_card(struct spread *spread, size_t i)
     struct place *place = &spread->places[i];
     struct hn_host_view view;
     struct hn_error err;
-    if (place->state == CARD_NEW && is_lost(card, &view)) {
+    bool is_new = place->state == CARD_NEW;
+    bool is_reachable = !is_new || hn_card_is_reachable(card);
+    if (is_new && is_lost(card, &view))
         refuse(spread, i, "the GPU's host %s is left out: %s", view.name, view.reason);
-        return;
-    }
-    if (place->state == CARD_NEW && !hn_card_is_reachable(card))
-        return;
-    if (place->state == CARD_NEW && hn_card_is_none(card)) {
+    else if (is_new && is_reachable && hn_card_is_none(card))
         refuse(spread, i, "host %s has no GPU", view.name);
+    if (place->state == CARD_OUT || !is_reachable)
         return;
-    }
     place->state = CARD_OPENING;
     hn_error_init(&err);
     if (!hn_card_open(card, &err) && !hn_failed(&err))

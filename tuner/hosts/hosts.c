@@ -113,15 +113,13 @@ static void close_ends(struct hn_host_worker *worker)
         close(worker->channel);
     if (worker->output >= 0)
         close(worker->output);
-    worker->channel = -1;
-    worker->output = -1;
+    worker->channel = worker->output = -1;
     hn_bytes_finish(&worker->pending);
 }
 
 bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_process *process)
 {
-    int ends[2];
-    int output[2];
+    int ends[2], output[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return false;
     if (pipe2(output, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -255,8 +253,7 @@ static void lose(struct hn_host *host, bool forever, const char *reason)
 
 static void launch(struct hn_host *host, double now_ms)
 {
-    int to;
-    int from;
+    int to, from;
     struct hn_error err;
     hn_process_init(&host->launcher);
     if (hn_launcher_start(&host->launcher, host->run, host->hone, host->gpus_wanted < 0,
@@ -291,8 +288,7 @@ static int await_end(struct hn_process *launcher)
 
 static void lose_closed(struct hn_host *host)
 {
-    char end[512];
-    char reason[640];
+    char end[512], reason[640];
     bool greeted = host->state == HN_HOST_UP;
     hn_process_describe_end(&host->launcher, await_end(&host->launcher), end, sizeof end);
     snprintf(reason, sizeof reason, "its launcher %s%s", end,
@@ -305,8 +301,7 @@ static void lose_closed(struct hn_host *host)
 /* Something was printed, or came in the place of a frame. */
 static void lose_polluted(struct hn_host *host)
 {
-    char output[400];
-    char reason[700];
+    char output[400], reason[700];
     const struct hn_bytes *input = &host->link.input;
     hn_process_note_output(&host->launcher, "\n", 1);
     hn_process_note_output(&host->launcher, input->data + input->start, hn_bytes_size(input));
@@ -334,8 +329,7 @@ static void send_program(struct hn_host *host)
 
 static void take_greeting(struct hn_host *host)
 {
-    size_t noise = 0;
-    size_t length = 0;
+    size_t noise = 0, length = 0;
     struct hn_error err;
     struct hn_bytes *input = &host->link.input;
     enum hn_status status = hn_greeting_find(input->data + input->start, hn_bytes_size(input),
@@ -369,8 +363,7 @@ static void take_frames(struct hn_host *host)
 
 static void enforce_limits(struct hn_host *host, double now_ms)
 {
-    char output[400];
-    char reason[700];
+    char output[400], reason[700];
     double silent_ms = now_ms - host->link.heard_ms;
     bool greeted = host->state == HN_HOST_UP;
     if (greeted ? silent_ms < HN_LINK_SILENCE_MS : now_ms - host->since_ms < greeting_limit_ms)

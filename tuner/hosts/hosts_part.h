@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 
-#include "base/hash.h"
 #include "tuner/hosts/hosts.h"
 #include "tuner/hosts/link.h"
 
@@ -64,16 +63,13 @@ struct hn_host_worker {
 struct hn_host {
     struct hn_place place; /* first: a place is a host */
     struct hn_hosts *hosts;
-    char *run;
-    char *hone;
-    int gpus_wanted;
-    int compile_wanted;
+    char *run, *hone;
+    int gpus_wanted, compile_wanted;
     bool installs;
     bool sent; /* the program, this time */
     struct hn_process launcher; /* its channel is not used */
     struct hn_link link;
-    const struct pollfd *polled_in; /* as of a worker */
-    const struct pollfd *polled_output;
+    const struct pollfd *polled_in, *polled_output; /* as of a worker */
     struct hn_greeting greeting;
     enum hn_host_state state;
     double since_ms; /* launched, or came up */

@@ -41,9 +41,7 @@ enum { HN_PENDING_MOST = 160 << 20, HN_QUEUED_MOST = 8 << 20 };
 /* Bytes that wait: [start, end) of data. */
 struct hn_bytes {
     char *data;
-    size_t start;
-    size_t end;
-    size_t capacity;
+    size_t start, end, capacity;
 };
 
 void hn_bytes_finish(struct hn_bytes *bytes);
@@ -71,22 +69,17 @@ struct hn_piece {
 
 struct hn_known {
     struct hn_piece **buckets; /* NULL: nothing was added yet */
-    struct hn_piece *oldest;
-    struct hn_piece *youngest;
+    struct hn_piece *oldest, *youngest;
     size_t size;
     uint64_t added;
 };
 
 struct hn_link {
-    int in;  /* both -1: closed */
-    int out;
-    struct hn_bytes input;
-    struct hn_bytes output;
-    struct hn_known sent;
-    struct hn_known received;
+    int in, out; /* both -1: closed */
+    struct hn_bytes input, output;
+    struct hn_known sent, received;
     struct hn_bytes named; /* the pieces of a frame */
-    double heard_ms; /* as hn_now_ms */
-    double said_ms;
+    double heard_ms, said_ms; /* as hn_now_ms */
 };
 
 struct hn_link_frame {

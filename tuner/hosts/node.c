@@ -163,8 +163,7 @@ enum hn_status hn_install_send(struct hn_bytes *output, struct hn_error *err)
 /* Nothing but what the line above has made. */
 static bool is_installed(const char *path)
 {
-    char folder[PATH_MAX];
-    char start[PATH_MAX];
+    char folder[PATH_MAX], start[PATH_MAX];
     const char *chosen = getenv("TMPDIR");
     if (realpath(chosen != NULL && chosen[0] != '\0' ? chosen : "/tmp", folder) == NULL ||
         snprintf(start, sizeof start, "%s/hone-", folder) >= (int)sizeof start)
@@ -293,8 +292,7 @@ static bool take_offer(struct files *files, struct hn_link *link, const struct h
     text[frame->size] = '\0';
     if (strspn(text, "0123456789abcdef") < DIGITS)
         return false;
-    memcpy(files->hash.hex, text, DIGITS);
-    files->hash.hex[DIGITS] = '\0';
+    snprintf(files->hash.hex, sizeof files->hash.hex, "%.*s", DIGITS, text);
     if (files->fd >= 0)
         close(files->fd);
     files->fd = -1;

@@ -816,27 +816,20 @@ struct vicinity {
     size_t count;
 };
 
-/* The parts of a point that keep it from being valid: groups, and parameters with another value
- * than their only one. */
-struct faults {
-    size_t count;
-    size_t group;     /* the last one; SIZE_MAX: none */
-    size_t parameter; /* the last one that is in no group; SIZE_MAX: none */
-};
-
-static void find_faults(const struct hn_space *space, const uint16_t *choice, struct faults *faults)
+/* How many parts of a point keep it from being valid: parameters with another value than their only
+ * one, and groups, of which *group is the last; SIZE_MAX: none. */
+static size_t count_faults(const struct hn_space *space, const uint16_t *choice, size_t *group)
 {
-    *faults = (struct faults){0, SIZE_MAX, SIZE_MAX};
+    size_t count = 0;
+    *group = SIZE_MAX;
     for (size_t i = 0; i < space->parameter_count; i++)
-        if (space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i]) {
-            faults->count++;
-            faults->parameter = i;
-        }
+        count += space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i];
     for (size_t i = 0; i < space->group_count; i++)
         if (!group_contains(space, i, choice)) {
-            faults->count++;
-            faults->group = i;
+            count++;
+            *group = i;
         }
+    return count;
 }
 
 static void append(struct vicinity *vicinity, size_t parameter, size_t index)
@@ -892,18 +885,17 @@ size_t hn_space_neighbours(const struct hn_space *space, const uint16_t *choice,
                            enum hn_neighbourhood kind, uint16_t *neighbours)
 {
     struct vicinity vicinity = {space, choice, kind, neighbours, 0};
-    struct faults faults;
-    find_faults(space, choice, &faults);
-    if (faults.count > 1)
+    size_t faulty, faults = count_faults(space, choice, &faulty);
+    if (faults > 1)
         return 0;
     for (size_t i = 0; i < space->parameter_count; i++) {
         size_t group = space->group_of[i];
         if (group == SIZE_MAX) {
-            if (faults.parameter == i)
+            if (choice[i] != space->fixed[i])
                 append(&vicinity, i, space->fixed[i]);
             continue;
         }
-        if (faults.count == 1 && faults.group != group)
+        if (faults == 1 && faulty != group)
             continue;
         uint64_t valid[(space->parameters[i].count + 63) / 64];
         find_values(&vicinity, group, i, valid);
