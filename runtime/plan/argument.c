@@ -521,30 +521,15 @@ bool hn_argument_is_filled(const struct hn_argument *argument)
            (argument->role == HN_ROLE_SYMBOL && argument->count != NULL);
 }
 
-/* A channel of a texture can have no 64 bits, no bfloat16 and no float8. */
-static bool is_channel(enum hn_element element)
-{
-    return hn_element_size(element) <= 4 && element != HN_BFLOAT16 && element != HN_FLOAT8_E4M3;
-}
-
-/* Linear memory is fetched by whole numbers, and reads 0 outside: CUDA C++ Programming Guide,
- * "Texture Fetching". */
-static const char *check_linear_memory(const struct hn_texture *texture)
-{
-    if (texture->linear)
-        return "a texture of one dimension has no linear filter";
-    if (texture->normalized)
-        return "a texture of one dimension has no normalized coordinates";
-    return NULL;
-}
-
 const char *hn_texture_check(const struct hn_texture *texture, const struct hn_argument *buffer)
 {
     bool small = !hn_element_is_real(buffer->element) && hn_element_size(buffer->element) <= 2;
     bool mirrors =
         texture->address[0] == HN_TEXTURE_WRAP || texture->address[0] == HN_TEXTURE_MIRROR ||
         texture->address[1] == HN_TEXTURE_WRAP || texture->address[1] == HN_TEXTURE_MIRROR;
-    if (!is_channel(buffer->element) ||
+    /* A channel can have no 64 bits, no bfloat16 and no float8. */
+    if (hn_element_size(buffer->element) > 4 || buffer->element == HN_BFLOAT16 ||
+        buffer->element == HN_FLOAT8_E4M3 ||
         (buffer->lanes != 1 && buffer->lanes != 2 && buffer->lanes != 4))
         return "a texture reads elements of 8, 16 or 32 bits, or vectors of 2 or 4 of them, and no "
                "bfloat16";
@@ -554,8 +539,12 @@ const char *hn_texture_check(const struct hn_texture *texture, const struct hn_a
         return "only integers of 8 and 16 bits are read as normalized_float";
     if (texture->linear && !hn_element_is_real(buffer->element) && !texture->as_float)
         return "the linear filter needs float16, float32 or 'read: normalized_float'";
+    /* Linear memory is fetched by whole numbers, and reads 0 outside: CUDA C++ Programming Guide,
+     * "Texture Fetching". */
     if (texture->dimensions == 1)
-        return check_linear_memory(texture);
+        return texture->linear       ? "a texture of one dimension has no linear filter"
+               : texture->normalized ? "a texture of one dimension has no normalized coordinates"
+                                     : NULL;
     if (mirrors && !texture->normalized)
         return "address modes wrap and mirror need 'normalized: true'";
     return NULL;

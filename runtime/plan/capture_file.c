@@ -8,18 +8,19 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 
-static enum hn_status write_bytes(struct hn_capture_file *file, const void *bytes, size_t size,
-                                  struct hn_error *err)
+static void write_bytes(struct hn_capture_file *file, const void *bytes, size_t size,
+                        struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     if (fwrite(bytes, 1, size, file->stream) != size)
-        return hn_fail(err, HN_ERUN, "'%s' can not be written: %s", file->temporary,
-                       strerror(errno));
+        hn_fail(err, HN_ERUN, "'%s' can not be written: %s", file->temporary, strerror(errno));
     file->written += size;
-    return HN_OK;
 }
 
 enum hn_status hn_capture_create(const char *path, struct hn_capture_file *file,
@@ -34,21 +35,9 @@ enum hn_status hn_capture_create(const char *path, struct hn_capture_file *file,
     if (file->stream == NULL)
         return hn_fail(err, HN_ERUN, "'%s' can not be written: %s", file->temporary,
                        strerror(errno));
-    return write_bytes(file, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
-}
-
-static enum hn_status pack_piece(struct hn_capture_file *file, z_stream *stream, int flush,
-                                 unsigned char *room, size_t size, struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    do {
-        stream->next_out = room;
-        stream->avail_out = (uInt)size;
-        if (deflate(stream, flush) == Z_STREAM_ERROR)
-            return hn_fail(err, HN_ERUN, "zlib can not pack");
-        status = write_bytes(file, room, size - stream->avail_out, err);
-    } while (status == HN_OK && stream->avail_out == 0);
-    return status;
+    hn_error_init(err);
+    write_bytes(file, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
+    return err->status;
 }
 
 enum hn_status hn_capture_pack(struct hn_capture_file *file, uint64_t bytes, hn_capture_read *read,
@@ -61,22 +50,27 @@ enum hn_status hn_capture_pack(struct hn_capture_file *file, uint64_t bytes, hn_
         free(piece);
         return hn_fail_memory(err);
     }
-    enum hn_status status = HN_OK;
-    for (uint64_t at = 0; status == HN_OK && at < bytes;) {
+    hn_error_init(err);
+    for (uint64_t at = 0; !hn_failed(err) && at < bytes;) {
         uint64_t left = bytes - at;
         size_t size = left < HN_CAPTURE_PIECE ? (size_t)left : HN_CAPTURE_PIECE;
-        status = read(from, at, piece, size, err);
+        if (read(from, at, piece, size, err) != HN_OK)
+            break;
         at += size;
         stream.next_in = piece;
         stream.avail_in = (uInt)size;
-        if (status == HN_OK)
-            status = pack_piece(file, &stream, at == bytes ? Z_FINISH : Z_NO_FLUSH,
-                                piece + HN_CAPTURE_PIECE, HN_CAPTURE_PIECE, err);
+        do {
+            stream.next_out = piece + HN_CAPTURE_PIECE;
+            stream.avail_out = HN_CAPTURE_PIECE;
+            if (deflate(&stream, at == bytes ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
+                hn_fail(err, HN_ERUN, "zlib can not pack");
+            write_bytes(file, piece + HN_CAPTURE_PIECE, HN_CAPTURE_PIECE - stream.avail_out, err);
+        } while (!hn_failed(err) && stream.avail_out == 0);
     }
     deflateEnd(&stream);
     free(piece);
     *packed = file->written - before;
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_capture_commit(struct hn_capture_file *file, const json_t *head,
@@ -86,17 +80,16 @@ enum hn_status hn_capture_commit(struct hn_capture_file *file, const json_t *hea
     if (text == NULL)
         return hn_fail_memory(err);
     uint64_t size = strlen(text);
-    enum hn_status status = write_bytes(file, text, size, err);
-    if (status == HN_OK)
-        status = write_bytes(file, &size, sizeof size, err);
-    if (status == HN_OK)
-        status = write_bytes(file, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
+    hn_error_init(err);
+    write_bytes(file, text, size, err);
+    write_bytes(file, &size, sizeof size, err);
+    write_bytes(file, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
     free(text);
     int closed = fclose(file->stream);
     file->stream = NULL;
-    if (status == HN_OK && (closed != 0 || rename(file->temporary, file->path) != 0))
+    if (!hn_failed(err) && (closed != 0 || rename(file->temporary, file->path) != 0))
         return hn_fail(err, HN_ERUN, "'%s' can not be written: %s", file->path, strerror(errno));
-    return status;
+    return err->status;
 }
 
 void hn_capture_abandon(struct hn_capture_file *file)

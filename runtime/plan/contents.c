@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 /* The fill of an argument with all its numbers, and how many elements it is of: the same for every
@@ -127,19 +128,6 @@ static bool is_type(const char *descr, size_t length, enum hn_element element)
            (element == HN_FLOAT8_E4M3 && length == 3 && descr[2] == '1');
 }
 
-static enum hn_status check_descr(const char *header, enum hn_element element, struct hn_error *err)
-{
-    const char *descr = find_value(header, "'descr'");
-    if (descr == NULL || *descr != '\'')
-        return hn_fail(err, HN_ECONFIG, "found no plain type in the header, expected %s",
-                       hn_element_name(element));
-    size_t length = strcspn(descr + 1, "'");
-    if (is_type(descr + 1, length, element))
-        return HN_OK;
-    return hn_fail(err, HN_ECONFIG, "found elements of type '%.*s', expected %s, little endian",
-                   length > 40 ? 40 : (int)length, descr + 1, hn_element_name(element));
-}
-
 /* "(3, 4)" multiplied out; counts the dimensions of more than one. */
 static bool read_shape(const char *shape, uint64_t *count, int *dimensions)
 {
@@ -164,11 +152,16 @@ enum hn_status hn_npy_check(const char *header, enum hn_element element, uint64_
                             struct hn_error *err)
 {
     int dimensions = 0;
+    const char *descr = find_value(header, "'descr'");
     const char *order = find_value(header, "'fortran_order'");
     const char *shape = find_value(header, "'shape'");
-    enum hn_status status = check_descr(header, element, err);
-    if (status != HN_OK)
-        return status;
+    if (descr == NULL || *descr != '\'')
+        return hn_fail(err, HN_ECONFIG, "found no plain type in the header, expected %s",
+                       hn_element_name(element));
+    size_t length = strcspn(descr + 1, "'");
+    if (!is_type(descr + 1, length, element))
+        return hn_fail(err, HN_ECONFIG, "found elements of type '%.*s', expected %s, little endian",
+                       length > 40 ? 40 : (int)length, descr + 1, hn_element_name(element));
     if (shape == NULL || !read_shape(shape, count, &dimensions))
         return hn_fail(err, HN_ECONFIG, "found no shape in the header");
     if (order == NULL || (strncmp(order, "False", 5) != 0 && dimensions > 1))
@@ -289,11 +282,9 @@ enum hn_status hn_npy_create(const char *path, enum hn_element element, const ui
     while (!header.failed && (START + header.length + 1) % ALIGNMENT != 0)
         hn_text_append(&header, " ");
     hn_text_append(&header, "\n");
+    enum hn_status status = header.failed ? hn_fail_memory(err) : HN_OK;
     *stream = header.failed ? NULL : fopen(path, "wb");
-    enum hn_status status = HN_OK;
-    if (header.failed)
-        status = hn_fail_memory(err);
-    else if (*stream == NULL)
+    if (*stream == NULL && !header.failed)
         status = hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno));
     if (status == HN_OK) {
         const unsigned char rest[] = {1, 0, (unsigned char)header.length,
@@ -318,12 +309,10 @@ enum hn_status hn_npy_finish(const char *path, FILE *stream, struct hn_error *er
 static const struct hn_value *find_problem_value(const struct hn_plan *plan, const char *name,
                                                  size_t length, const struct hn_value *values)
 {
-    bool given = false;
-    for (size_t i = 0; i < plan->problem_count; i++)
-        given = given || (strlen(plan->problem[i]) == length &&
-                          strncmp(plan->problem[i], name, length) == 0);
-    for (size_t i = 0; given && i < plan->name_count; i++)
-        if (strlen(plan->names[i]) == length && strncmp(plan->names[i], name, length) == 0)
+    for (size_t i = 0; i < plan->name_count; i++)
+        if (strlen(plan->names[i]) == length && strncmp(plan->names[i], name, length) == 0 &&
+            hn_text_is_among(plan->names[i], (const char *const *)plan->problem,
+                             plan->problem_count))
             return &values[i];
     return NULL;
 }
@@ -354,11 +343,8 @@ enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
             hn_value_append(&text, value);
         at += length + 2;
     }
-    if (!hn_failed(err)) {
-        *path = hn_text_take(&text);
-        if (*path == NULL)
-            hn_fail_memory(err);
-    }
+    if (!hn_failed(err))
+        *path = hn_made(hn_text_take(&text), err);
     hn_text_finish(&text);
     return err->status;
 }
@@ -380,12 +366,10 @@ enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bi
     struct hn_value *values = NULL;
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    *files = (struct hn_plan_files){
-        calloc(plan->argument_count + reference->file_count + 1, sizeof *files->items), 0};
-    if (files->items == NULL)
-        hn_fail_memory(err);
-    else
-        hn_plan_values(plan, problem, &plan->defaults, &values, err);
+    *files = (struct hn_plan_files){0};
+    if (hn_plan_values(plan, problem, &plan->defaults, &values, err) == HN_OK)
+        files->items =
+            hn_allocate(plan->argument_count + reference->file_count, sizeof *files->items, err);
     for (size_t i = 0; i < plan->argument_count; i++)
         add_file(plan, &plan->arguments[i].fill.file, values, files, err);
     for (size_t i = 0; i < reference->file_count; i++)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 static const char expected_access[] = "normal, streaming or persisting";
 
 enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan,
@@ -49,7 +51,7 @@ static bool check_bytes(const char *before, int64_t bytes, const char *behind, i
                         const struct hn_device *device, struct hn_record *record)
 {
     return (bytes >= 0 && bytes <= limit) ||
-           REFUSE(record, "%s of %lld bytes%s; %s takes 0 to %d", before, (long long)bytes, behind,
+           REFUSE(record, "%s%lld bytes%s; %s takes 0 to %d", before, (long long)bytes, behind,
                   device->identity.name, limit);
 }
 
@@ -69,9 +71,9 @@ static bool check_window(const struct hn_l2_window *window, const struct hn_devi
                       "does not allow it",
                       (long long)window->set_aside, device->identity.name,
                       device->identity.mig_profile);
-    if (!check_bytes("an L2 window", window->bytes, "", device->max_access_window_bytes, device,
+    if (!check_bytes("an L2 window of ", window->bytes, "", device->max_access_window_bytes, device,
                      record) ||
-        !check_bytes("a set-aside", window->set_aside, " of L2 cache",
+        !check_bytes("a set-aside of ", window->set_aside, " of L2 cache",
                      device->max_persisting_l2_bytes, device, record))
         return false;
     if (!(window->hit_ratio >= 0.0 && window->hit_ratio <= 1.0))
@@ -148,17 +150,6 @@ const char *const hn_chunk_names[HN_CHUNK_NAMES] = {
     [HN_CHUNK_COUNT] = "chunk_count",
     [HN_CHUNK_INDEX] = "chunk_index",
 };
-
-static void destroy_flow(struct hn_flow *flow)
-{
-    if (flow == NULL)
-        return;
-    for (size_t i = 0; flow->chunks != NULL && i < flow->chunk_count; i++)
-        free(flow->chunks[i].steps);
-    free(flow->chunks);
-    free(flow->copies);
-    free(flow);
-}
 
 /* A buffer that is cut has the same number of elements, or of rows, for each unit. */
 static void check_counts(const struct hn_plan *plan, const struct hn_value *values,
@@ -268,18 +259,14 @@ static void make_chunks(const struct hn_plan *plan, struct hn_value *values, int
                         const struct hn_launch_step *steps, size_t step_count, struct hn_flow *flow,
                         struct hn_error *err)
 {
-    flow->chunks = calloc(flow->chunk_count, sizeof *flow->chunks);
-    if (flow->chunks == NULL) {
-        hn_fail_memory(err);
+    flow->chunks = hn_allocate(flow->chunk_count, sizeof *flow->chunks, err);
+    if (flow->chunks == NULL)
         return;
-    }
     cut(flow, granule);
     for (size_t c = 0; c < flow->chunk_count && !hn_failed(err); c++) {
         struct hn_chunk *chunk = &flow->chunks[c];
         hn_plan_set_chunk(plan, values, chunk->begin, chunk->count, (int64_t)c);
-        chunk->steps = calloc(step_count + 1, sizeof *chunk->steps);
-        if (chunk->steps == NULL)
-            hn_fail_memory(err);
+        chunk->steps = hn_allocate(step_count, sizeof *chunk->steps, err);
         for (size_t s = 0; s < step_count && !hn_failed(err); s++)
             evaluate_step(steps[s].step, values, &chunk->steps[s], err);
     }
@@ -292,16 +279,13 @@ static struct hn_flow *make_flow(const struct hn_plan *plan, struct hn_value *va
 {
     const struct hn_pipeline *pipeline = plan->pipeline;
     int64_t granule = 1;
-    struct hn_flow *flow = calloc(1, sizeof *flow);
-    if (flow != NULL)
-        flow->copies = calloc(pipeline->copy_count + 1, sizeof *flow->copies);
-    if (flow == NULL || flow->copies == NULL) {
-        hn_fail_memory(err);
-        return flow;
-    }
+    struct hn_flow *flow = hn_allocate(1, sizeof *flow, err);
+    if (flow == NULL)
+        return NULL;
+    flow->copies = hn_allocate(pipeline->copy_count, sizeof *flow->copies, err);
     flow->pipeline = pipeline;
     evaluate_fields(plan, values, sequential, flow, &granule, err);
-    for (size_t i = 0; i < pipeline->copy_count; i++) {
+    for (size_t i = 0; flow->copies != NULL && i < pipeline->copy_count; i++) {
         flow->copies[i] = true;
         hn_evaluate_truth(values, pipeline->copies[i].condition, &flow->copies[i], err);
     }
@@ -363,20 +347,6 @@ void hn_flow_describe(const struct hn_flow *flow, char *text, size_t size)
              hn_order_names[flow->order], hn_host_memory_names[flow->host_memory]);
 }
 
-static void make_steps(const struct hn_plan *plan, const struct hn_value *values,
-                       struct hn_launch *launch, struct hn_error *err)
-{
-    launch->steps = calloc(plan->step_count + 1, sizeof *launch->steps);
-    if (launch->steps == NULL)
-        hn_fail_memory(err);
-    for (size_t i = 0; i < plan->step_count && !hn_failed(err); i++) {
-        bool applies = false;
-        hn_expression_holds(plan->steps[i].condition, values, &applies, err);
-        if (applies)
-            evaluate_step(&plan->steps[i], values, &launch->steps[launch->step_count++], err);
-    }
-}
-
 static bool is_passed(const struct hn_launch *launch, size_t argument)
 {
     for (size_t s = 0; s < launch->step_count; s++)
@@ -399,9 +369,7 @@ static void make_tensors(const struct hn_plan *plan, const struct hn_value *valu
 {
     if (hn_failed(err) || !hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP))
         return;
-    launch->tensors = calloc(plan->argument_count, sizeof *launch->tensors);
-    if (launch->tensors == NULL)
-        hn_fail_memory(err);
+    launch->tensors = hn_allocate(plan->argument_count, sizeof *launch->tensors, err);
     for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         if (plan->arguments[i].role != HN_ROLE_TENSOR_MAP || !is_passed(launch, i))
             continue;
@@ -419,7 +387,13 @@ static void make_from(const struct hn_plan *plan, struct hn_value *values, bool 
 {
     if (hn_failed(err))
         return;
-    make_steps(plan, values, launch, err);
+    launch->steps = hn_allocate(plan->step_count, sizeof *launch->steps, err);
+    for (size_t i = 0; i < plan->step_count && !hn_failed(err); i++) {
+        bool applies = false;
+        hn_expression_holds(plan->steps[i].condition, values, &applies, err);
+        if (applies)
+            evaluate_step(&plan->steps[i], values, &launch->steps[launch->step_count++], err);
+    }
     make_tensors(plan, values, launch, err);
     if (plan->pipeline != NULL && !hn_failed(err))
         launch->flow = make_flow(plan, values, sequential, launch->steps, launch->step_count, err);
@@ -499,7 +473,14 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
 
 void hn_launch_finish(struct hn_launch *launch)
 {
-    destroy_flow(launch->flow);
+    struct hn_flow *flow = launch->flow;
+    for (size_t i = 0; flow != NULL && flow->chunks != NULL && i < flow->chunk_count; i++)
+        free(flow->chunks[i].steps);
+    if (flow != NULL) {
+        free(flow->chunks);
+        free(flow->copies);
+    }
+    free(flow);
     free(launch->tensors);
     free(launch->steps);
     *launch = (struct hn_launch){.steps = NULL};
@@ -542,23 +523,6 @@ static bool check_dimensions(const char *what, const int64_t *dimensions, const 
                                "xyz"[axis], device -> identity.name, limits[axis]);
 }
 
-static bool check_threads(const int64_t *block, const struct hn_device *device,
-                          struct hn_record *record)
-{
-    char text[DIMENSIONS_TEXT];
-    int64_t threads = block[0] * block[1] * block[2];
-    return threads <= device->max_threads_per_block ||
-           REFUSE(record, "block %s has %lld threads; %s takes %d", dimensions_text(block, text),
-                  (long long)threads, device->identity.name, device->max_threads_per_block);
-}
-
-static bool check_shared(int64_t bytes, const struct hn_device *device, struct hn_record *record)
-{
-    return (bytes >= 0 && bytes <= device->shared_per_block_optin) ||
-           REFUSE(record, "%lld bytes of dynamic shared memory; %s takes 0 to %d", (long long)bytes,
-                  device->identity.name, device->shared_per_block_optin);
-}
-
 /* Blocks of a cluster: 8 on every device that has clusters, 16 where a kernel may have more (CUDA
  * C++ Programming Guide, "Thread Block Clusters"). */
 static bool check_cluster(const struct hn_launch_step *step, const struct hn_device *device,
@@ -584,40 +548,42 @@ static bool check_cluster(const struct hn_launch_step *step, const struct hn_dev
     return true;
 }
 
-/* Such launches came with compute capability 9.0 (CUDA C++ Programming Guide, "Programmatic
- * Dependent Launch and Synchronization"). Launches of the program before ours do not count. */
-static bool check_programmatic(const struct hn_launch_step *step, bool first,
-                               const struct hn_device *device, struct hn_record *record)
-{
-    if (!step->programmatic)
-        return true;
-    if (first)
-        return REFUSE(record, "the first step is programmatic; there is none before it");
-    return device->identity.capability >= 90 ||
-           refuse_kind("a programmatic launch", "9.0", device, record);
-}
-
 static bool check_step(const struct hn_launch_step *step, bool first,
                        const struct hn_device *device, struct hn_record *record)
 {
+    char text[DIMENSIONS_TEXT];
+    const int64_t *block = step->block;
     if (step->carveout < HN_NO_CARVEOUT || step->carveout > 100)
         return REFUSE(record, "a carve-out of %lld percent; expected 0 to 100, or -1 for none",
                       (long long)step->carveout);
-    return check_dimensions("block", step->block, device->max_block, device, record) &&
-           check_threads(step->block, device, record) &&
-           check_dimensions("grid", step->grid, device->max_grid, device, record) &&
-           check_cluster(step, device, record) && check_programmatic(step, first, device, record) &&
-           check_shared(step->shared_bytes, device, record) &&
+    if (!check_dimensions("block", block, device->max_block, device, record))
+        return false;
+    int64_t threads = block[0] * block[1] * block[2];
+    if (threads > device->max_threads_per_block)
+        return REFUSE(record, "block %s has %lld threads; %s takes %d",
+                      dimensions_text(block, text), (long long)threads, device->identity.name,
+                      device->max_threads_per_block);
+    if (!check_dimensions("grid", step->grid, device->max_grid, device, record) ||
+        !check_cluster(step, device, record))
+        return false;
+    /* Such launches came with compute capability 9.0 (CUDA C++ Programming Guide, "Programmatic
+     * Dependent Launch and Synchronization"). Launches of the program before ours do not count. */
+    if (step->programmatic && first)
+        return REFUSE(record, "the first step is programmatic; there is none before it");
+    if (step->programmatic && device->identity.capability < 90)
+        return refuse_kind("a programmatic launch", "9.0", device, record);
+    return check_bytes("", step->shared_bytes, " of dynamic shared memory",
+                       device->shared_per_block_optin, device, record) &&
            check_window(&step->window, device, record);
 }
 
-static bool check_steps(const struct hn_launch_step *steps, size_t count,
-                        const struct hn_device *device, struct hn_record *record)
+/* The steps of a chunk, the first of which is all where there is no pipeline; NULL behind the last.
+ */
+static const struct hn_launch_step *steps_of(const struct hn_launch *launch, size_t chunk)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!check_step(&steps[i], i == 0, device, record))
-            return false;
-    return true;
+    if (launch->flow == NULL)
+        return chunk == 0 ? launch->steps : NULL;
+    return chunk < launch->flow->chunk_count ? launch->flow->chunks[chunk].steps : NULL;
 }
 
 /* The accelerator came with compute capability 9.0 (CUDA C++ Programming Guide, "Asynchronous Data
@@ -644,14 +610,12 @@ bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *dev
         return REFUSE(record, "no step is launched: no 'if' holds");
     if (!check_tensors(launch, device, record))
         return false;
-    const struct hn_flow *flow = launch->flow;
-    if (flow == NULL)
-        return check_steps(launch->steps, launch->step_count, device, record);
-    if (flow->why[0] != '\0')
-        return REFUSE(record, "%s", flow->why);
-    for (size_t c = 0; c < flow->chunk_count; c++)
-        if (!check_steps(flow->chunks[c].steps, launch->step_count, device, record))
-            return false;
+    if (launch->flow != NULL && launch->flow->why[0] != '\0')
+        return REFUSE(record, "%s", launch->flow->why);
+    for (size_t c = 0; steps_of(launch, c) != NULL; c++)
+        for (size_t i = 0; i < launch->step_count; i++)
+            if (!check_step(&steps_of(launch, c)[i], i == 0, device, record))
+                return false;
     return true;
 }
 
@@ -696,31 +660,14 @@ bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,
     return can;
 }
 
-static int64_t most_shared(const struct hn_launch_step *steps, size_t count, int64_t most)
-{
-    for (size_t i = 0; i < count; i++)
-        if (steps[i].shared_bytes > most)
-            most = steps[i].shared_bytes;
-    return most;
-}
-
 void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *resources)
 {
-    const struct hn_flow *flow = launch->flow;
     int64_t most = 0;
-    if (flow == NULL)
-        most = most_shared(launch->steps, launch->step_count, most);
-    for (size_t c = 0; flow != NULL && c < flow->chunk_count; c++)
-        most = most_shared(flow->chunks[c].steps, launch->step_count, most);
+    for (size_t c = 0; steps_of(launch, c) != NULL; c++)
+        for (size_t i = 0; i < launch->step_count; i++)
+            if (steps_of(launch, c)[i].shared_bytes > most)
+                most = steps_of(launch, c)[i].shared_bytes;
     resources->dynamic_shared_bytes = most < INT_MAX ? (int)most : INT_MAX;
-}
-
-static bool asks_for_shared(const struct hn_plan *plan)
-{
-    for (size_t i = 0; i < plan->step_count; i++)
-        if (plan->steps[i].geometry.shared_bytes != NULL)
-            return true;
-    return false;
 }
 
 void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem,
@@ -728,8 +675,10 @@ void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_binding
 {
     struct hn_launch launch;
     struct hn_error ignored;
-    if (!record->resources.known || record->resources.dynamic_shared_bytes != 0 ||
-        !asks_for_shared(plan) ||
+    bool asks = false;
+    for (size_t i = 0; i < plan->step_count; i++)
+        asks = asks || plan->steps[i].geometry.shared_bytes != NULL;
+    if (!asks || !record->resources.known || record->resources.dynamic_shared_bytes != 0 ||
         hn_launch_make(plan, problem, &record->point, &launch, &ignored) != HN_OK)
         return;
     hn_launch_note_shared(&launch, &record->resources);

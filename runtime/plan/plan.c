@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/expression/expression.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "runtime/plan/option_list.h"
 
@@ -39,20 +40,14 @@ bool hn_reference_is_kernel(const struct hn_reference *reference)
     return reference->kind == HN_REFERENCE_SELF || reference->kind == HN_REFERENCE_TEMPLATE;
 }
 
-enum hn_status hn_reference_add_file(struct hn_reference *reference, size_t argument,
-                                     const char *file, struct hn_error *err)
+void hn_reference_add_file(struct hn_reference *reference, size_t argument, const char *file,
+                           struct hn_error *err)
 {
-    struct hn_expected_file *grown =
-        realloc(reference->files, (reference->file_count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return hn_fail_memory(err);
+    if (!hn_make_room(&reference->files, reference->file_count, sizeof *reference->files, err))
+        return;
     reference->kind = HN_REFERENCE_FILES;
-    reference->files = grown;
-    grown[reference->file_count] = (struct hn_expected_file){argument, strdup(file)};
-    if (grown[reference->file_count].file == NULL)
-        return hn_fail_memory(err);
-    reference->file_count++;
-    return HN_OK;
+    reference->files[reference->file_count++] =
+        (struct hn_expected_file){argument, hn_copy_string(file, err)};
 }
 
 void hn_plan_destroy(struct hn_plan *plan)
@@ -143,19 +138,15 @@ enum hn_status hn_plan_program_values(const struct hn_plan *plan, const struct h
     return status;
 }
 
-enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err)
+void hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err)
 {
-    if (hn_text_is_among(word, (const char *const *)list->words, list->count))
-        return HN_OK;
-    char **words = realloc(list->words, (list->count + 1) * sizeof *words);
-    if (words == NULL)
-        return hn_fail_memory(err);
-    list->words = words;
-    words[list->count] = strdup(word);
-    if (words[list->count] == NULL)
-        return hn_fail_memory(err);
-    list->count++;
-    return HN_OK;
+    if (hn_failed(err) || hn_text_is_among(word, (const char *const *)list->words, list->count))
+        return;
+    char **words = hn_made(reallocarray(list->words, list->count + 1, sizeof *words), err);
+    list->words = words != NULL ? words : list->words;
+    char *copy = hn_copy_string(word, err);
+    if (copy != NULL)
+        list->words[list->count++] = copy;
 }
 
 enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *err)
@@ -163,9 +154,7 @@ enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *e
     struct hn_text filled = {0}; /* with a number in the place of each hole, as its values are */
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    option->holes = calloc(strlen(option->text) + 1, sizeof(struct hn_expression *));
-    if (option->holes == NULL)
-        return hn_fail_memory(err);
+    option->holes = hn_allocate(strlen(option->text), sizeof(struct hn_expression *), err);
     for (const char *at = option->text; *at != '\0' && !hn_failed(err);) {
         size_t before = strcspn(at, "{}");
         hn_text_append_bytes(&filled, at, before);
@@ -176,10 +165,9 @@ enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *e
         } else if (*at == '{' && *end != '}') {
             hn_fail(err, HN_ECONFIG, "'{' without its '}' in option '%s'", option->text);
         } else if (*at == '{') {
-            char *text = strndup(at + 1, (size_t)(end - at - 1));
-            if (text == NULL)
-                hn_fail_memory(err);
-            else if (hn_expression_parse(text, &option->holes[option->hole_count], err) == HN_OK)
+            char *text = hn_made(strndup(at + 1, (size_t)(end - at - 1)), err);
+            if (text != NULL &&
+                hn_expression_parse(text, &option->holes[option->hole_count], err) == HN_OK)
                 option->hole_count++;
             free(text);
             hn_text_append(&filled, "0");
@@ -244,31 +232,27 @@ static void bind(void *context, struct hn_expression *expression, const struct h
         *binder->failed = expression;
 }
 
+static size_t add_words(const char **words, size_t count, const char *const *more,
+                        size_t more_count)
+{
+    for (size_t i = 0; i < more_count; i++)
+        words[count++] = more[i];
+    return count;
+}
+
 /* All names in slot order: the plan's, pitches, time_us, metric arguments, metrics. Returns how
  * many come before the metrics. */
 static size_t collect_names(const struct hn_plan *plan, const char **names)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < plan->name_count; i++)
-        names[count++] = plan->names[i];
-    for (size_t i = 0; i < plan->pitch_count; i++)
-        names[count++] = plan->pitches[i];
-    for (size_t i = 0; plan->pipeline != NULL && i < HN_CHUNK_NAMES; i++)
-        names[count++] = hn_chunk_names[i];
+    size_t count = add_words(names, 0, (const char *const *)plan->names, plan->name_count);
+    count = add_words(names, count, (const char *const *)plan->pitches, plan->pitch_count);
+    count = add_words(names, count, hn_chunk_names, plan->pipeline != NULL ? HN_CHUNK_NAMES : 0);
     names[count++] = "time_us";
     for (size_t i = 0; i < plan->argument_count; i++)
         if (plan->arguments[i].role == HN_ROLE_METRIC)
             names[count++] = plan->arguments[i].name;
     for (size_t i = 0; i < plan->metric_count; i++)
         names[count + i] = plan->metrics[i].name;
-    return count;
-}
-
-static size_t add_words(const char **words, size_t count, const char *const *more,
-                        size_t more_count)
-{
-    for (size_t i = 0; i < more_count; i++)
-        words[count++] = more[i];
     return count;
 }
 
@@ -296,21 +280,19 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
         HN_ACCESS_COUNT + HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT + HN_TENSOR_FILL_COUNT;
     for (size_t i = 0; i < plan->word_list_count; i++)
         most_words += plan->word_lists[i].count;
-    const char **names = calloc(most, sizeof *names);
-    const char **words = calloc(most_words, sizeof *words);
     struct hn_error own;
-    struct binder binder = {
-        .plan = plan, .failed = failed, .names = names, .err = hn_error_begin(err, &own)};
-    if (names == NULL || words == NULL) {
-        hn_fail_memory(binder.err);
-    } else {
+    err = hn_error_begin(err, &own);
+    const char **names = hn_allocate(most, sizeof *names, err);
+    const char **words = hn_allocate(most_words, sizeof *words, err);
+    struct binder binder = {.plan = plan, .failed = failed, .names = names, .err = err};
+    if (!hn_failed(err)) {
         binder.before_metrics = collect_names(plan, names);
         binder.scope = (struct hn_scope){names, 0, words, collect_words(plan, words)};
         hn_expressions_walk(&hn_plan_structure, plan, bind, &binder);
     }
     free(words);
     free(names);
-    return binder.err->status;
+    return err->status;
 }
 
 bool hn_plan_has_name(const struct hn_plan *plan, const char *name)
@@ -330,10 +312,9 @@ bool hn_plan_is_taken(const struct hn_plan *plan, const char *name)
 
 enum hn_status hn_plan_name_pitches(struct hn_plan *plan, struct hn_error *err)
 {
-    plan->pitches = calloc(plan->argument_count + 1, sizeof *plan->pitches);
-    if (plan->pitches == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < plan->argument_count; i++) {
+    hn_error_init(err);
+    plan->pitches = hn_allocate(plan->argument_count, sizeof *plan->pitches, err);
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         char *name = NULL;
         if (argument->shape.width == NULL)
@@ -347,27 +328,7 @@ enum hn_status hn_plan_name_pitches(struct hn_plan *plan, struct hn_error *err)
                            "of something else; rename one",
                            argument->name, name);
     }
-    return HN_OK;
-}
-
-/* The argument whose pitch is in that slot behind the names. */
-static const struct hn_argument *argument_of_pitch(const struct hn_plan *plan, size_t pitch)
-{
-    const struct hn_argument *argument = plan->arguments;
-    for (;; argument++)
-        if (argument->shape.width != NULL && pitch-- == 0)
-            return argument;
-}
-
-/* Outside of its chunks a plan's chunk is the whole extent. */
-static bool uses_chunk(const struct hn_plan *plan, const struct hn_expression *expression)
-{
-    if (plan->pipeline == NULL)
-        return false;
-    for (size_t i = 0; i < HN_CHUNK_NAMES; i++)
-        if (hn_expression_uses(expression, plan->name_count + plan->pitch_count + i))
-            return true;
-    return false;
+    return err->status;
 }
 
 bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expression, size_t slot)
@@ -376,15 +337,17 @@ bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expres
         return false;
     if (hn_expression_uses(expression, slot))
         return true;
-    if (uses_chunk(plan, expression) &&
-        hn_expression_uses(plan->pipeline->fields[HN_PIPELINE_OVER], slot))
-        return true;
-    for (size_t i = 0; i < plan->pitch_count; i++) {
-        if (!hn_expression_uses(expression, plan->name_count + i))
-            continue;
-        const struct hn_shape *shape = &argument_of_pitch(plan, i)->shape;
-        if (hn_expression_uses(shape->width, slot) ||
-            (shape->pitch != NULL && hn_expression_uses(shape->pitch, slot)))
+    /* Outside of its chunks a plan's chunk is the whole extent. */
+    size_t pitch = plan->name_count, chunk = pitch + plan->pitch_count;
+    for (size_t i = 0; plan->pipeline != NULL && i < HN_CHUNK_NAMES; i++)
+        if (hn_expression_uses(expression, chunk + i) &&
+            hn_expression_uses(plan->pipeline->fields[HN_PIPELINE_OVER], slot))
+            return true;
+    for (size_t i = 0; i < plan->argument_count && pitch < chunk; i++) {
+        const struct hn_shape *shape = &plan->arguments[i].shape;
+        if (shape->width != NULL && hn_expression_uses(expression, pitch++) &&
+            (hn_expression_uses(shape->width, slot) ||
+             (shape->pitch != NULL && hn_expression_uses(shape->pitch, slot))))
             return true;
     }
     return false;
@@ -409,36 +372,6 @@ const char *hn_plan_parameter_used(const struct hn_plan *plan,
 const char *hn_plan_problem_used(const struct hn_plan *plan, const struct hn_expression *expression)
 {
     return find_used(plan, plan->problem, plan->problem_count, expression);
-}
-
-static size_t count_metric_arguments(const struct hn_plan *plan)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        count += plan->arguments[i].role == HN_ROLE_METRIC ? 1 : 0;
-    return count;
-}
-
-static const struct hn_value *look_up(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                      const struct hn_bindings *point, const char *name)
-{
-    const struct hn_value *value = hn_bindings_get(point, name);
-    if (value == NULL)
-        value = hn_bindings_get(problem, name);
-    return value != NULL ? value : hn_bindings_get(&plan->defaults, name);
-}
-
-static void evaluate_pitches(const struct hn_plan *plan, struct hn_value *values,
-                             struct hn_error *err)
-{
-    size_t slot = plan->name_count;
-    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
-        uint64_t row, pitch;
-        if (plan->arguments[i].shape.width == NULL)
-            continue;
-        hn_argument_evaluate_rows(&plan->arguments[i], values, &row, &pitch, err);
-        values[slot++] = hn_integer((int64_t)pitch);
-    }
 }
 
 bool hn_plan_has_role(const struct hn_plan *plan, enum hn_role role)
@@ -467,14 +400,6 @@ enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindin
     return status;
 }
 
-static bool is_for(const struct hn_plan *plan, const struct hn_default *other,
-                   const struct hn_value *values, const struct hn_bindings *problem)
-{
-    bool allowed = false;
-    return hn_expression_truth(other->condition, values) == HN_TRUE &&
-           hn_plan_allows(plan, problem, &other->point, &allowed, NULL) == HN_OK && allowed;
-}
-
 const struct hn_bindings *hn_plan_default(const struct hn_plan *plan,
                                           const struct hn_bindings *problem)
 {
@@ -483,9 +408,13 @@ const struct hn_bindings *hn_plan_default(const struct hn_plan *plan,
     if (plan->other_default_count == 0 ||
         hn_plan_values(plan, problem, &plan->defaults, &values, NULL) != HN_OK)
         return found;
-    for (size_t i = 0; i < plan->other_default_count && found == &plan->defaults; i++)
-        if (is_for(plan, &plan->other_defaults[i], values, problem))
-            found = &plan->other_defaults[i].point;
+    for (size_t i = 0; i < plan->other_default_count && found == &plan->defaults; i++) {
+        const struct hn_default *other = &plan->other_defaults[i];
+        bool allowed = false;
+        if (hn_expression_truth(other->condition, values) == HN_TRUE)
+            hn_plan_allows(plan, problem, &other->point, &allowed, NULL);
+        found = allowed ? &other->point : found;
+    }
     free(values);
     return found;
 }
@@ -518,39 +447,44 @@ bool hn_plan_asks_clusters(const struct hn_plan *plan, const struct hn_step *ste
     return asks;
 }
 
-static void evaluate_extent(const struct hn_plan *plan, struct hn_value *values,
-                            struct hn_error *err)
-{
-    int64_t over = 0;
-    if (plan->pipeline == NULL)
-        return;
-    hn_evaluate_integer(values, plan->pipeline->fields[HN_PIPELINE_OVER], &over, err);
-    if (!hn_failed(err) && over < 1)
-        hn_fail(err, HN_EVALUE, "'over' of the pipeline is %lld, expected at least 1",
-                (long long)over);
-    hn_plan_set_chunk(plan, values, 0, over, 0);
-}
-
 enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_value **values,
                               struct hn_error *err)
 {
-    size_t extra = 1 + count_metric_arguments(plan) + plan->metric_count;
-    struct hn_value *made = calloc(hn_plan_slot_count(plan) + extra, sizeof *made);
     struct hn_error own;
     err = hn_error_begin(err, &own);
+    size_t slot = plan->name_count;
+    size_t extra = 1 + plan->argument_count + plan->metric_count;
+    struct hn_value *made = hn_allocate(hn_plan_slot_count(plan) + extra, sizeof *made, err);
     if (made == NULL)
-        return hn_fail_memory(err);
+        return err->status;
     for (size_t i = 0; i < plan->name_count && !hn_failed(err); i++) {
-        const struct hn_value *value = look_up(plan, problem, point, plan->names[i]);
+        const struct hn_value *value = hn_bindings_get(point, plan->names[i]);
+        if (value == NULL)
+            value = hn_bindings_get(problem, plan->names[i]);
+        if (value == NULL)
+            value = hn_bindings_get(&plan->defaults, plan->names[i]);
         if (value != NULL)
             made[i] = *value;
         else
             hn_fail(err, HN_ECONFIG, "'%s' has no value", plan->names[i]);
     }
     made[hn_plan_slot_count(plan)] = hn_integer(many_clusters);
-    evaluate_pitches(plan, made, err);
-    evaluate_extent(plan, made, err);
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
+        uint64_t row, pitch;
+        if (plan->arguments[i].shape.width == NULL)
+            continue;
+        hn_argument_evaluate_rows(&plan->arguments[i], made, &row, &pitch, err);
+        made[slot++] = hn_integer((int64_t)pitch);
+    }
+    if (plan->pipeline != NULL) {
+        int64_t over = 0;
+        hn_evaluate_integer(made, plan->pipeline->fields[HN_PIPELINE_OVER], &over, err);
+        if (!hn_failed(err) && over < 1)
+            hn_fail(err, HN_EVALUE, "'over' of the pipeline is %lld, expected at least 1",
+                    (long long)over);
+        hn_plan_set_chunk(plan, made, 0, over, 0);
+    }
     if (hn_failed(err))
         free(made);
     else

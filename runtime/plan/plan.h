@@ -182,8 +182,8 @@ void hn_reference_finish(struct hn_reference *reference);
 /* Whether it is a kernel that is compiled and launched. */
 bool hn_reference_is_kernel(const struct hn_reference *reference);
 /* Makes it one of files, copying the path. */
-enum hn_status hn_reference_add_file(struct hn_reference *reference, size_t argument, const char *file,
-                                     struct hn_error *err);
+void hn_reference_add_file(struct hn_reference *reference, size_t argument, const char *file,
+                           struct hn_error *err);
 
 /* Sees problem, parameters, pitches, time_us, metric arguments and the metrics before it. Slots after the plan's names
  * and pitches: time_us, then the metric arguments in order, then the metrics in order. */
@@ -346,7 +346,7 @@ bool hn_plan_compares_in_part(const struct hn_plan *plan, const struct hn_argume
 /* The argument whose contents this one takes; itself where it has its own. */
 size_t hn_plan_source(const struct hn_plan *plan, size_t argument);
 /* Adds a copy of the word behind the others; nothing when it is there. */
-enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err);
+void hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err);
 /* The list of that name; NULL: its values are no words. */
 const struct hn_word_list *hn_plan_find_words(const struct hn_plan *plan, const char *name);
 /* Whether the values of `freeze` are constants at a point; NULL: of a reference, which sees them always. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/expression/expression.h"
+#include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
 #include "cache/record/record_json.h"
@@ -322,10 +323,8 @@ static unsigned char *parts_of(struct hn_json_reader *reader, struct hn_pipeline
 {
     const struct hn_plan *plan = reader->root;
     if (pipeline->parts == NULL)
-        pipeline->parts = calloc(plan->argument_count + 1, 1);
-    pipeline->argument_count = plan->argument_count;
-    if (pipeline->parts == NULL)
-        hn_fail_memory(reader->err);
+        pipeline->parts = hn_allocate(plan->argument_count, 1, reader->err);
+    pipeline->argument_count = pipeline->parts == NULL ? 0 : plan->argument_count;
     return pipeline->parts;
 }
 
@@ -551,17 +550,15 @@ static int compare_names(const void *a, const void *b)
 enum hn_status hn_plan_collect_names(struct hn_plan *plan, struct hn_error *err)
 {
     size_t total = plan->parameter_count + plan->problem_count;
-    plan->names = calloc(total + 1, sizeof *plan->names);
-    if (plan->names == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < total; i++) {
-        plan->names[i] =
-            strdup(i < plan->parameter_count ? plan->parameters[i]
-                                             : plan->problem[i - plan->parameter_count]);
-        if (plan->names[i] == NULL)
-            return hn_fail_memory(err);
-        plan->name_count++;
-    }
+    hn_error_init(err);
+    plan->names = hn_allocate(total, sizeof *plan->names, err);
+    for (size_t i = 0; i < total && !hn_failed(err); i++)
+        plan->names[plan->name_count++] =
+            hn_copy_string(i < plan->parameter_count ? plan->parameters[i]
+                                                     : plan->problem[i - plan->parameter_count],
+                           err);
+    if (hn_failed(err))
+        return err->status;
     qsort(plan->names, total, sizeof *plan->names, compare_names);
     for (size_t i = 1; i < total; i++)
         if (strcmp(plan->names[i - 1], plan->names[i]) == 0)
@@ -581,7 +578,7 @@ static void check_names(struct hn_json_reader *reader, const struct hn_plan *pla
         hn_json_expect(reader, contains(plan->problem, plan->problem_count, plan->freeze[i]),
                        "freeze", "a list of problem values");
     for (size_t i = 0; i < plan->word_list_count; i++)
-        hn_json_expect(reader, contains(plan->names, plan->name_count, plan->word_lists[i].name),
+        hn_json_expect(reader, hn_plan_has_name(plan, plan->word_lists[i].name),
                        plan->word_lists[i].name, "a parameter or problem value");
     for (size_t i = 0; i < reference->depends_count; i++)
         hn_json_expect(reader,
@@ -629,23 +626,17 @@ static void check_sources(struct hn_json_reader *reader, const struct hn_plan *p
                        "an output of integers");
 }
 
-static void read_format(struct hn_json_reader *reader, const json_t *json)
-{
-    const json_t *format = json_object_get(json, "format");
-    json_int_t version = json_integer_value(format);
-    if (hn_json_expect(reader, json_is_integer(format) && version >= 1, "format", "a version") &&
-        version > FORMAT)
-        hn_fail(reader->err, HN_EFORMAT,
-                "plan: format %lld is newer than this Hone, which knows %d", (long long)version,
-                FORMAT);
-}
-
 static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
     struct hn_error own;
     err = hn_error_begin(err, &own);
     struct hn_json_reader reader = {.what = "plan", .err = err, .root = plan};
-    read_format(&reader, json);
+    const json_t *format = json_object_get(json, "format");
+    json_int_t version = json_integer_value(format);
+    if (hn_json_expect(&reader, json_is_integer(format) && version >= 1, "format", "a version") &&
+        version > FORMAT)
+        hn_fail(err, HN_EFORMAT, "plan: format %lld is newer than this Hone, which knows %d",
+                (long long)version, FORMAT);
     hn_fields_read("plan", &hn_plan_structure, json, plan, err);
     /* Exports name it in comments and in #line. */
     hn_gate_line("the name of a template", plan->template_path, HN_NAME_MOST, err);

@@ -170,9 +170,7 @@ static void set_reference(struct hn_capture *capture, struct hn_plan *plan, stru
         if (argument == NULL)
             return;
         const char *file = unpack(capture, part, err);
-        if (!hn_failed(err))
-            hn_reference_add_file(&plan->reference, (size_t)(argument - plan->arguments), file,
-                                  err);
+        hn_reference_add_file(&plan->reference, (size_t)(argument - plan->arguments), file, err);
     }
     for (size_t i = 0; i < plan->argument_count; i++)
         compared += hn_argument_is_compared(&plan->arguments[i]);

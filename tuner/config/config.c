@@ -36,7 +36,7 @@ static void take_defaults(struct hn_reader *reader)
             fail_default(reader, i, broken);
     }
     if (!hn_failed(reader->err))
-        hn_bindings_copy(&reader->config->plan->defaults, &reader->config->defaults, reader->err);
+        hn_bindings_copy(&reader->plan->defaults, &reader->config->defaults, reader->err);
 }
 
 /* Partial defaults are completed by the first valid point that has them. */
@@ -199,30 +199,26 @@ static void try_field(void *context, struct hn_expression *expression, const str
     (void)try_condition(trial, expression);
 }
 
-/* That a tensor map's fields have values; what they may be is a matter of each point. */
-static void try_tensor(const struct trial *trial, const struct hn_argument *argument)
-{
-    const struct hn_plan *plan = trial->reader->config->plan;
-    struct hn_error reason = {0};
-    struct hn_tensor tensor;
-    if (argument->role != HN_ROLE_TENSOR_MAP || hn_failed(trial->reader->err))
-        return;
-    hn_argument_evaluate_tensor(argument, hn_plan_find_argument(plan, argument->from),
-                                trial->values, &tensor, &reason);
-    take_reason(trial, argument->tensor_map.dims[0], &reason);
-}
-
 static void try_step(struct trial *trial, struct hn_step *step)
 {
+    const struct hn_plan *plan = trial->reader->plan;
     struct hn_error reason = {0};
     struct hn_l2_window window;
+    struct hn_tensor tensor;
     if (!try_condition(trial, step->condition))
         return;
     hn_expressions_walk(&hn_step_structure, step, try_field, trial);
     hn_l2_window_evaluate(&step->geometry.window, trial->values, &window, &reason);
     take_reason(trial, step->geometry.window.parts[HN_WINDOW_BYTES], &reason);
-    for (size_t i = 0; i < step->argument_count; i++)
-        try_tensor(trial, &trial->reader->config->plan->arguments[step->arguments[i]]);
+    /* That a tensor map's fields have values; what they may be is a matter of each point. */
+    for (size_t i = 0; i < step->argument_count && !hn_failed(trial->reader->err); i++) {
+        const struct hn_argument *argument = &plan->arguments[step->arguments[i]];
+        if (argument->role != HN_ROLE_TENSOR_MAP)
+            continue;
+        hn_argument_evaluate_tensor(argument, hn_plan_find_argument(plan, argument->from),
+                                    trial->values, &tensor, &reason);
+        take_reason(trial, argument->tensor_map.dims[0], &reason);
+    }
 }
 
 /* That a fill makes sense for these values of the plan's names. */
@@ -253,44 +249,32 @@ static void check_fill(struct hn_reader *reader, const struct hn_argument *argum
                        evaluated ? ")" : "");
 }
 
-static void try_buffer(const struct trial *trial, const struct hn_argument *argument)
-{
-    struct hn_reader *reader = trial->reader;
-    struct hn_error reason = {0};
-    uint64_t align;
-    try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)hn_argument_bytes(argument));
-    hn_argument_evaluate_align(argument, trial->values, &align, &reason);
-    take_reason(trial, argument->align, &reason);
-    if (!hn_failed(reader->err) && hn_argument_is_filled(argument))
-        check_fill(reader, argument, trial->values, trial->where);
-}
-
-static void try_scalar(const struct trial *trial, const struct hn_argument *argument)
-{
-    int64_t low, high;
-    if (hn_element_is_real(argument->element)) {
-        try_number(trial, argument->value, -HUGE_VAL);
-        return;
-    }
-    hn_element_range(argument->element, &low, &high);
-    try_integer(trial, argument->value, low, high);
-}
-
 static void try_argument(struct trial *trial, const struct hn_argument *argument)
 {
+    struct hn_error reason = {0};
+    int64_t low, high;
+    uint64_t align;
     if (!try_condition(trial, argument->condition) || argument->from != NULL)
         return;
     if (argument->compare != NULL)
         hn_expressions_walk(&hn_compare_structure, argument->compare, try_field, trial);
-    if (argument->count != NULL)
-        try_buffer(trial, argument);
-    else
-        try_scalar(trial, argument);
+    if (argument->count != NULL) {
+        try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)hn_argument_bytes(argument));
+        hn_argument_evaluate_align(argument, trial->values, &align, &reason);
+        take_reason(trial, argument->align, &reason);
+        if (!hn_failed(trial->reader->err) && hn_argument_is_filled(argument))
+            check_fill(trial->reader, argument, trial->values, trial->where);
+    } else if (hn_element_is_real(argument->element)) {
+        try_number(trial, argument->value, -HUGE_VAL);
+    } else {
+        hn_element_range(argument->element, &low, &high);
+        try_integer(trial, argument->value, low, high);
+    }
 }
 
 static void try_plan(struct trial *trial)
 {
-    struct hn_plan *plan = trial->reader->config->plan;
+    struct hn_plan *plan = trial->reader->plan;
     for (size_t i = 0; i < plan->argument_count; i++)
         try_argument(trial, &plan->arguments[i]);
     for (size_t i = 0; i < plan->step_count; i++)
@@ -305,7 +289,7 @@ static void try_plan(struct trial *trial)
 static void check_words(struct hn_reader *reader, enum hn_pipeline_field field,
                         const char *const *known, size_t count)
 {
-    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_plan *plan = reader->plan;
     const struct hn_expression *expression = plan->pipeline->fields[field];
     for (size_t i = 0; expression != NULL && i < plan->word_list_count; i++) {
         const struct hn_word_list *list = &plan->word_lists[i];
@@ -322,7 +306,7 @@ static void check_words(struct hn_reader *reader, enum hn_pipeline_field field,
  * one each. */
 static void check_whole(struct hn_reader *reader, const struct hn_yaml *node)
 {
-    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_plan *plan = reader->plan;
     for (size_t i = 0; i < plan->step_count; i++) {
         const struct hn_window_plan *window = &plan->steps[i].geometry.window;
         if (window->parts[HN_WINDOW_BYTES] != NULL &&
@@ -343,7 +327,7 @@ static void check_whole(struct hn_reader *reader, const struct hn_yaml *node)
 
 static void check_pipeline(struct hn_reader *reader)
 {
-    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_plan *plan = reader->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
     if (plan->pipeline == NULL || hn_failed(reader->err))
         return;
@@ -365,10 +349,10 @@ static void try_pipeline(struct hn_reader *reader, size_t problem, const char *w
     const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
     struct hn_error reason = {0};
     struct hn_launch launch;
-    if (reader->config->plan->pipeline == NULL || hn_failed(reader->err))
+    if (reader->plan->pipeline == NULL || hn_failed(reader->err))
         return;
-    bool made = hn_launch_make(reader->config->plan, &reader->config->problems[problem],
-                               &reader->config->plan->defaults, &launch, &reason) == HN_OK;
+    bool made = hn_launch_make(reader->plan, &reader->config->problems[problem],
+                               &reader->plan->defaults, &launch, &reason) == HN_OK;
     const char *why = made ? launch.flow->why : reason.message;
     if (!made || why[0] != '\0')
         hn_config_fail(reader, node, "%s (at the default point: %s)", why, where);
@@ -411,7 +395,7 @@ static void check_reference_use(void *context, struct hn_expression *expression,
                                 const struct hn_field *field, size_t item)
 {
     struct hn_reader *reader = context;
-    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_plan *plan = reader->plan;
     (void)field;
     (void)item;
     for (size_t i = 0; expression != NULL && i < plan->name_count; i++) {
@@ -425,30 +409,10 @@ static void check_reference_use(void *context, struct hn_expression *expression,
     }
 }
 
-static void check_reference(struct hn_reader *reader)
-{
-    struct hn_step *step = &reader->plan->reference.step;
-    hn_expressions_walk(&hn_step_structure, step, check_reference_use, reader);
-    for (size_t i = 0; i < step->argument_count; i++)
-        check_reference_use(reader, reader->plan->arguments[step->arguments[i]].value, NULL, 0);
-}
-
-/* One program is compiled for a point, and may serve all problems. */
-static void check_freeze(struct hn_reader *reader)
-{
-    const struct hn_plan *plan = reader->config->plan;
-    const char *name = !hn_failed(reader->err) ? hn_plan_problem_used(plan, plan->freeze_if) : NULL;
-    if (name != NULL)
-        hn_config_fail(reader, hn_config_place(reader, plan->freeze_if),
-                       "'%s' is a problem value; expected an expression of parameters, since the "
-                       "point says what is frozen",
-                       name);
-}
-
 /* The energy of launches is measured of many, one behind the other. */
 static void check_energy(struct hn_reader *reader)
 {
-    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_plan *plan = reader->plan;
     const struct hn_yaml *place = hn_yaml_get(reader->root, "objective");
     enum hn_front_by by;
     if (hn_failed(reader->err) || !hn_plan_weighs(plan, &by))
@@ -470,25 +434,34 @@ static void check_energy(struct hn_reader *reader)
  * launches at it. */
 static void check_all(struct hn_reader *reader)
 {
-    bool has_template = reader->config->plan->template_path != NULL;
+    struct hn_plan *plan = reader->plan;
+    struct hn_step *reference = &plan->reference.step;
     const struct hn_expression *failed = NULL;
     struct hn_error reason = {0};
     if (!hn_failed(reader->err))
-        hn_plan_bind(reader->config->plan, &failed, &reason);
+        hn_plan_bind(plan, &failed, &reason);
     hn_config_take_in(reader, failed == NULL ? reader->root : hn_config_place(reader, failed),
                       failed == NULL ? "" : hn_expression_text(failed), &reason);
-    check_freeze(reader);
+    /* One program is compiled for a point, and may serve all problems. */
+    const char *used = hn_failed(reader->err) ? NULL : hn_plan_problem_used(plan, plan->freeze_if);
+    if (used != NULL)
+        hn_config_fail(reader, hn_config_place(reader, plan->freeze_if),
+                       "'%s' is a problem value; expected an expression of parameters, since the "
+                       "point says what is frozen",
+                       used);
     if (reader->config->defaults.count == reader->config->parameter_count)
         take_defaults(reader);
-    else if (has_template && !hn_failed(reader->err))
+    else if (plan->template_path != NULL && !hn_failed(reader->err))
         complete_defaults(reader);
-    if (!has_template || hn_failed(reader->err))
+    if (plan->template_path == NULL || hn_failed(reader->err))
         return;
-    for (size_t i = 0; i < reader->config->plan->other_default_count; i++)
-        check_other_default(reader, &reader->config->plan->other_defaults[i]);
+    for (size_t i = 0; i < plan->other_default_count; i++)
+        check_other_default(reader, &plan->other_defaults[i]);
     check_pipeline(reader);
     check_energy(reader);
-    check_reference(reader);
+    hn_expressions_walk(&hn_step_structure, reference, check_reference_use, reader);
+    for (size_t i = 0; i < reference->argument_count; i++)
+        check_reference_use(reader, plan->arguments[reference->arguments[i]].value, NULL, 0);
     check_ladder(reader);
     for (size_t i = 0; i < reader->config->problem_count; i++)
         try_problem(reader, i);
@@ -619,17 +592,6 @@ void hn_config_destroy(struct hn_config *config)
     free(config);
 }
 
-static struct hn_config *create(const char *path)
-{
-    struct hn_config *config = hn_need(1, sizeof *config);
-    hn_bindings_init(&config->defaults);
-    hn_bindings_init(&config->prior_limits);
-    config->look_ahead = HN_LOOK_AHEAD;
-    config->plan = hn_needed(hn_plan_create());
-    config->path = hn_need_copy(path);
-    return config;
-}
-
 /* The folder of the file, absolute and without links; that we are in for what has none: a pipe.
  * NULL when that can not be found out. */
 static char *folder_of(const char *path)
@@ -671,7 +633,7 @@ static void check_without_template(struct hn_reader *reader)
                            "key 'template' is missing: '%s' on line %d needs it", needing[i],
                            node->key->line);
     }
-    reader->config->plan->objective = hn_need_copy("time");
+    reader->plan->objective = hn_need_copy("time");
 }
 
 static void read_root(struct hn_reader *reader)
@@ -746,10 +708,12 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
     struct hn_reader reader = {.path = path,
                                .root = root,
                                .folder = hn_needed(folder_of(path)),
-                               .config = create(path),
+                               .config = hn_need(1, sizeof *reader.config),
+                               .plan = hn_needed(hn_plan_create()),
                                .use = use,
                                .err = err};
-    reader.plan = reader.config->plan;
+    *reader.config = (struct hn_config){
+        .path = hn_need_copy(path), .plan = reader.plan, .look_ahead = HN_LOOK_AHEAD};
     read_root(&reader);
     if (!hn_failed(err))
         complete_plan(&reader);

@@ -64,7 +64,7 @@ static bool is_declared(const struct hn_template *template, const char *name)
 
 void hn_config_read_types(struct hn_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
+    struct hn_plan *plan = reader->plan;
     struct hn_template template;
     for (size_t i = 0; i < reader->config->typed_count; i++) {
         const struct hn_argument *argument = &plan->arguments[reader->config->typed[i].argument];
@@ -151,19 +151,6 @@ static void set_compare(const struct hn_argument *argument, const char *type, js
                         json_string(default_relative_bound(element)));
 }
 
-static void fail_type(const struct hn_argument *argument, const char *name,
-                      const struct hn_value *found, struct hn_error *err)
-{
-    struct hn_text text = {0};
-    if (found != NULL)
-        hn_value_append(&text, found);
-    hn_fail(err, HN_ECONFIG,
-            "'%s' is the type of argument '%s'; found '%s' in a problem, expected a type of an "
-            "element in CUDA C++ such as float, double or __half",
-            name, argument->name, text.length > 0 ? text.data : "nothing");
-    hn_text_finish(&text);
-}
-
 enum hn_status hn_config_make_plan(const struct hn_config *config,
                                    const struct hn_bindings *problem, struct hn_plan **plan,
                                    struct hn_error *err)
@@ -181,12 +168,19 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
         const struct hn_value *word = hn_bindings_get(problem, typed->name);
         json_t *own_json = json_array_get(arguments, typed->argument);
         char type[HN_TYPE_SIZE];
-        if (word == NULL || word->type != HN_WORD || !hn_type_of_c(word->word, type)) {
-            fail_type(argument, typed->name, word, err);
+        struct hn_text found = {0};
+        if (word != NULL && word->type == HN_WORD && hn_type_of_c(word->word, type)) {
+            json_object_set_new(own_json, "type", json_string(type));
+            set_compare(argument, type, own_json);
             continue;
         }
-        json_object_set_new(own_json, "type", json_string(type));
-        set_compare(argument, type, own_json);
+        if (word != NULL)
+            hn_value_append(&found, word);
+        hn_fail(err, HN_ECONFIG,
+                "'%s' is the type of argument '%s'; found '%s' in a problem, expected a type of an "
+                "element in CUDA C++ such as float, double or __half",
+                typed->name, argument->name, found.length > 0 ? found.data : "nothing");
+        hn_text_finish(&found);
     }
     if (!hn_failed(err))
         hn_plan_from_json(json, plan, err);
@@ -471,7 +465,7 @@ static void set_defaults(struct hn_reader *reader)
 
 void hn_config_read_compare(struct hn_reader *reader)
 {
-    struct hn_compare *compare = &reader->config->plan->compare;
+    struct hn_compare *compare = &reader->plan->compare;
     read_comparison(reader, hn_yaml_get(reader->root, "compare"), compare);
     if (compare->mode == HN_COMPARE_MAX_NORM && !has_bounds(compare))
         set_defaults(reader);
@@ -635,24 +629,15 @@ static void read_argument(struct hn_reader *reader, const struct hn_yaml *node,
                        argument->name);
 }
 
-static void check_length(struct hn_reader *reader, const struct hn_yaml *item,
-                         const struct hn_argument *argument)
-{
-    if (argument->length != NULL)
-        hn_config_expect(reader, hn_plan_is_length(reader->config->plan, argument),
-                         hn_yaml_get(item, "length"),
-                         "the name of another argument of integers with role output or inout");
-}
-
 /* Finds the argument that `from`, `texture` or `tensor_map` names, whose type it has. */
 static void find_source(struct hn_reader *reader, const struct hn_yaml *item,
                         struct hn_argument *argument)
 {
     if (hn_failed(reader->err) || argument->from == NULL)
         return;
-    const struct hn_argument *source = hn_plan_find_argument(reader->config->plan, argument->from);
+    const struct hn_argument *source = hn_plan_find_argument(reader->plan, argument->from);
     bool texture = argument->role == HN_ROLE_TEXTURE, map = argument->role == HN_ROLE_TENSOR_MAP;
-    const char *expected = hn_plan_wrong_source(reader->config->plan, argument);
+    const char *expected = hn_plan_wrong_source(reader->plan, argument);
     const char *key = texture || map ? hn_role_names[argument->role] : "from";
     if (!hn_config_expect(reader, expected == NULL, hn_yaml_get(item, key), expected))
         return;
@@ -681,7 +666,7 @@ static void check_results(struct hn_reader *reader, const struct hn_yaml *node)
 size_t hn_config_find_among(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                             bool (*fits)(const struct hn_argument *argument), const char *why_not)
 {
-    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_plan *plan = reader->plan;
     char expected[64];
     snprintf(expected, sizeof expected, "the name of a%s %s", what[0] == 'a' ? "n" : "", what);
     if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
@@ -743,7 +728,7 @@ static void read_symbol(struct hn_reader *reader, const struct hn_yaml *node,
 /* Symbols stand behind the arguments. */
 void hn_config_read_arguments(struct hn_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
+    struct hn_plan *plan = reader->plan;
     struct hn_error reason = {0};
     const struct hn_yaml *node = hn_config_need(reader, reader->root, "arguments");
     const struct hn_yaml *symbols = hn_yaml_get(reader->root, "symbols");
@@ -761,7 +746,10 @@ void hn_config_read_arguments(struct hn_reader *reader)
     }
     item = first;
     for (size_t i = 0; i < plan->argument_count; i++, item = item->next) {
-        check_length(reader, item, &plan->arguments[i]);
+        if (plan->arguments[i].length != NULL)
+            hn_config_expect(reader, hn_plan_is_length(plan, &plan->arguments[i]),
+                             hn_yaml_get(item, "length"),
+                             "the name of another argument of integers with role output or inout");
         find_source(reader, item, &plan->arguments[i]);
     }
     check_results(reader, node);

@@ -52,16 +52,6 @@ static void read_entry(struct hn_reader *reader, const struct hn_yaml *node, voi
 static const struct hn_config_form step_forms[] = {{"entry", read_entry}, {NULL, NULL}};
 static const struct hn_config_mapping step_mapping = {&hn_step_structure, step_forms, NULL};
 
-/* A step without an entry of its own takes the config's. */
-static void complete_entry(struct hn_reader *reader, struct hn_step *step)
-{
-    const struct hn_yaml *entry = hn_yaml_get(reader->root, "entry");
-    if (step->entry == NULL && entry == NULL)
-        hn_config_fail(reader, reader->root, "key 'entry' is missing, expected %s", expected_entry);
-    else if (step->entry == NULL)
-        read_entry(reader, entry, step);
-}
-
 /* A step that lists no arguments takes all of the plan's, but the reference no tensor maps. */
 static void complete_arguments(struct hn_reader *reader, struct hn_step *step, bool maps)
 {
@@ -77,9 +67,14 @@ static void complete_arguments(struct hn_reader *reader, struct hn_step *step, b
 static void read_step(struct hn_reader *reader, const struct hn_yaml *node, struct hn_step *step)
 {
     const struct hn_yaml *window = hn_yaml_get(node, "l2_window");
+    const struct hn_yaml *entry = hn_yaml_get(reader->root, "entry");
     hn_config_check_mapping(reader, node, &step_mapping);
     hn_config_read_mapping(reader, node, &step_mapping, step);
-    complete_entry(reader, step);
+    /* A step without an entry of its own takes the config's. */
+    if (step->entry == NULL && entry == NULL)
+        hn_config_fail(reader, reader->root, "key 'entry' is missing, expected %s", expected_entry);
+    else if (step->entry == NULL)
+        read_entry(reader, entry, step);
     complete_arguments(reader, step, true);
     if (window == NULL || hn_failed(reader->err) ||
         hn_argument_is_buffer(&reader->plan->arguments[step->geometry.window.argument]))
@@ -108,7 +103,7 @@ static void read_copy_arguments(struct hn_reader *reader, const struct hn_yaml *
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         size_t argument = find_buffer(reader, item);
         copy->arguments[copy->argument_count++] = argument;
-        reader->config->plan->pipeline->parts[argument] |= HN_PART_COPY;
+        reader->plan->pipeline->parts[argument] |= HN_PART_COPY;
     }
 }
 
@@ -225,25 +220,19 @@ static const struct hn_config_form pipeline_forms[] = {
 static const struct hn_config_mapping pipeline_mapping = {&hn_pipeline_structure, pipeline_forms,
                                                           NULL};
 
-/* Expressions know a chunk by these. */
-static void check_names(struct hn_reader *reader, const struct hn_yaml *node)
-{
-    for (size_t i = 0; i < HN_CHUNK_NAMES; i++)
-        if (hn_plan_has_name(reader->plan, hn_chunk_names[i]))
-            hn_config_fail(reader, node->key,
-                           "with a pipeline '%s' is what expressions know of a chunk; rename "
-                           "the parameter or problem value",
-                           hn_chunk_names[i]);
-}
-
 static void read_pipeline(struct hn_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
+    struct hn_plan *plan = reader->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
     if (node == NULL)
         return;
     hn_config_check_mapping(reader, node, &pipeline_mapping);
-    check_names(reader, node);
+    for (size_t i = 0; i < HN_CHUNK_NAMES; i++)
+        if (hn_plan_has_name(plan, hn_chunk_names[i]))
+            hn_config_fail(reader, node->key,
+                           "with a pipeline '%s' is what expressions know of a chunk; rename "
+                           "the parameter or problem value",
+                           hn_chunk_names[i]);
     if (hn_failed(reader->err))
         return;
     plan->pipeline = hn_need(1, sizeof *plan->pipeline);
@@ -280,7 +269,7 @@ static void read_option(struct hn_reader *reader, const struct hn_yaml *node,
 
 static void read_compile(struct hn_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
+    struct hn_plan *plan = reader->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "compile");
     if (node == NULL)
         return;
@@ -333,7 +322,7 @@ static const struct hn_config_mapping reference_mapping = {&hn_reference_structu
 /* {y: expected.npy}: a file for each argument that is compared. */
 static void read_files(struct hn_reader *reader, const struct hn_yaml *node)
 {
-    struct hn_plan *plan = reader->config->plan;
+    struct hn_plan *plan = reader->plan;
     const struct hn_yaml *item =
         hn_config_pairs(reader, node, "a mapping of outputs to files, as {y: expected.npy}");
     plan->reference.kind = HN_REFERENCE_FILES;
@@ -358,8 +347,8 @@ static void read_files(struct hn_reader *reader, const struct hn_yaml *node)
 
 static void read_reference(struct hn_reader *reader)
 {
-    const struct hn_plan *plan = reader->config->plan;
-    struct hn_reference *reference = &reader->config->plan->reference;
+    const struct hn_plan *plan = reader->plan;
+    struct hn_reference *reference = &reader->plan->reference;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "reference");
     if (node == NULL)
         return;
@@ -395,7 +384,7 @@ static void read_reference(struct hn_reader *reader)
 static void read_metric(struct hn_reader *reader, const struct hn_yaml *node,
                         struct hn_metric *metric)
 {
-    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_plan *plan = reader->plan;
     const char *name = node->key->text;
     hn_config_expect(reader, hn_text_is_word(name), node->key, "a name for a metric");
     if (strcmp(name, "time") == 0 || strcmp(name, "time_us") == 0)
@@ -412,9 +401,13 @@ static void read_metric(struct hn_reader *reader, const struct hn_yaml *node,
 static const char *const measured[] = {"time", "energy", "energy_delay"};
 enum { MEASURED_COUNT = sizeof measured / sizeof *measured };
 
-static void read_objective(struct hn_reader *reader, const struct hn_yaml *node)
+static void read_objective(struct hn_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
+    static const char *const directions[] = {"minimize", "maximize"};
+    struct hn_plan *plan = reader->plan;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "objective");
+    const struct hn_yaml *direction = hn_yaml_get(reader->root, "direction");
+    enum hn_front_by by;
     size_t count = plan->metric_count + MEASURED_COUNT;
     const char **known = hn_need(count, sizeof *known);
     for (size_t i = 0; i < count; i++)
@@ -424,28 +417,20 @@ static void read_objective(struct hn_reader *reader, const struct hn_yaml *node)
     plan->objective =
         hn_need_copy(known[hn_config_read_choice(reader, node, "objective", known, count)]);
     free(known);
-}
-
-static void read_direction(struct hn_reader *reader, const struct hn_yaml *objective)
-{
-    static const char *const directions[] = {"minimize", "maximize"};
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "direction");
-    enum hn_front_by by;
-    bool least = strcmp(reader->plan->objective, "time") == 0 || hn_plan_weighs(reader->plan, &by);
-    if (node == NULL && !least)
-        hn_config_fail(reader, objective,
+    bool least = strcmp(plan->objective, "time") == 0 || hn_plan_weighs(plan, &by);
+    if (direction == NULL && !least)
+        hn_config_fail(reader, node,
                        "objective '%s' needs 'direction: minimize' or 'direction: maximize'",
-                       reader->plan->objective);
-    reader->plan->maximize = hn_config_read_choice(reader, node, "direction", directions, 2) == 1;
-    if (least && reader->plan->maximize)
-        hn_config_fail(reader, node, "%s can only be minimized", reader->plan->objective);
+                       plan->objective);
+    plan->maximize = hn_config_read_choice(reader, direction, "direction", directions, 2) == 1;
+    if (least && plan->maximize)
+        hn_config_fail(reader, direction, "%s can only be minimized", plan->objective);
 }
 
 static void read_metrics(struct hn_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
+    struct hn_plan *plan = reader->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "metrics");
-    const struct hn_yaml *objective = hn_yaml_get(reader->root, "objective");
     const struct hn_yaml *child =
         hn_config_pairs(reader, node, "a mapping of names to expressions");
     if (hn_failed(reader->err))
@@ -453,15 +438,13 @@ static void read_metrics(struct hn_reader *reader)
     plan->metrics = hn_need(hn_config_count(node), sizeof *plan->metrics);
     for (; child != NULL; child = child->next)
         read_metric(reader, child, &plan->metrics[plan->metric_count++]);
-    read_objective(reader, objective);
-    read_direction(reader, objective);
+    read_objective(reader);
 }
 
 /* All but the space, whose template is at the node. */
 void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *template)
 {
-    hn_config_read_path(reader, template, "the path of a .cu file",
-                        &reader->config->plan->template_path);
+    hn_config_read_path(reader, template, "the path of a .cu file", &reader->plan->template_path);
     read_freeze(reader);
     hn_config_read_arguments(reader);
     read_pipeline(reader);

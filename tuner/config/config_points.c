@@ -38,25 +38,21 @@ const struct hn_config_constraint *hn_config_find_broken(const struct hn_config 
     return broken;
 }
 
-/* The index of a parameter's value in the space, or -1 when the space has not got it. */
-static int choose(const struct hn_space *space, size_t parameter, const struct hn_bindings *point)
-{
-    const struct hn_value *wanted =
-        hn_bindings_get(point, hn_space_parameter_name(space, parameter));
-    for (size_t v = 0; wanted != NULL && v < hn_space_value_count(space, parameter); v++)
-        if (hn_value_equal(hn_space_value(space, parameter, v), wanted))
-            return (int)v;
-    return -1;
-}
-
 /* The first point with those of the `defaults` that the space has. */
 static bool find_default(const struct hn_config *config, const struct hn_space *space,
                          uint16_t *choice)
 {
     size_t count = hn_space_parameter_count(space);
     int wanted[count + 1];
-    for (size_t i = 0; i < count; i++)
-        wanted[i] = choose(space, i, &config->defaults);
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_value *value =
+            hn_bindings_get(&config->defaults, hn_space_parameter_name(space, i));
+        size_t left = value == NULL ? 0 : hn_space_value_count(space, i);
+        wanted[i] = -1;
+        while (left-- > 0)
+            if (hn_value_equal(hn_space_value(space, i, left), value))
+                wanted[i] = (int)left;
+    }
     return hn_space_first(space, wanted, choice);
 }
 
@@ -334,19 +330,6 @@ static char *split(char *assignment)
     return equals + 1;
 }
 
-/* A workload may be one that the config does not name: its word joins the list. Constraints say
- * which words the template understands. */
-static void add_word(struct hn_plan *plan, const char *name, const char *word, struct hn_error *err)
-{
-    struct hn_word_list *list = plan->word_lists;
-    while (strcmp(list->name, name) != 0)
-        list++;
-    if (hn_plan_has_name(plan, word))
-        hn_fail(err, HN_EUSAGE, "-p %s: '%s' is a name in the config, expected a word", name, word);
-    else
-        hn_word_list_add(list, word, err);
-}
-
 static void drop_repeats(struct hn_config *config)
 {
     size_t kept = 0;
@@ -375,8 +358,14 @@ static void set_problem(struct hn_config *config, const char *name, const struct
                 kinds[value->type], kinds[model->type]);
     if (hn_failed(err))
         return;
-    if (value->type == HN_WORD)
-        add_word(config->plan, name, value->word, err);
+    /* A workload may be one that the config does not name: its word joins the list. Constraints say
+     * which words the template understands. */
+    if (value->type == HN_WORD && hn_plan_has_name(config->plan, value->word))
+        hn_fail(err, HN_EUSAGE, "-p %s: '%s' is a name in the config, expected a word", name,
+                value->word);
+    else if (value->type == HN_WORD)
+        hn_word_list_add((struct hn_word_list *)hn_plan_find_words(config->plan, name), value->word,
+                         err);
     for (size_t i = 0; i < config->problem_count && !hn_failed(err); i++)
         hn_bindings_set(&config->problems[i], name, value, err);
     drop_repeats(config);

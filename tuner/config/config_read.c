@@ -395,20 +395,22 @@ void hn_config_check_mapping(struct hn_reader *reader, const struct hn_yaml *nod
     check_keys(reader, node, keys, count);
 }
 
-/* A key can be left out where zero stands for it: the first choice, false, no element. */
-static bool is_needed(const struct hn_field *field)
+/* Expressions, or arguments by their names; a list of anything else has a form of its own. */
+static void read_list(struct hn_reader *reader, const struct hn_field *field,
+                      const struct hn_yaml *node, void *owner)
 {
-    return field->needed && field->kind != HN_FIELD_CHOICE && field->kind != HN_FIELD_FLAG &&
-           field->kind != HN_FIELD_NAMED_FLAG && field->kind != HN_FIELD_LIST;
-}
-
-/* Arguments by their names; a list of anything else has a form of its own. */
-static void read_arguments(struct hn_reader *reader, const struct hn_field *field,
-                           const struct hn_yaml *node, void *owner)
-{
+    void *member = hn_field_member(field, owner);
+    size_t *count = hn_field_count(field, owner);
+    if (field->of == &hn_expression_list) {
+        struct hn_expression **list = hn_need(field->most, sizeof *list);
+        memcpy(member, &list, sizeof list);
+        *count = read_expressions(reader, node, field->most, "", list);
+        return;
+    }
+    assert(((const struct hn_structure *)field->of)->fields[0].kind == HN_FIELD_INDEX);
     const struct hn_yaml *item = hn_config_list(reader, node, "a list of arguments' names");
-    size_t *indices = hn_need(node->count, sizeof *indices), *count = hn_field_count(field, owner);
-    memcpy(hn_field_member(field, owner), &indices, sizeof indices);
+    size_t *indices = hn_need(node->count, sizeof *indices);
+    memcpy(member, &indices, sizeof indices);
     for (; item != NULL; item = item->next)
         indices[(*count)++] = hn_config_find_argument(reader, item);
 }
@@ -417,8 +419,6 @@ static void read_field(struct hn_reader *reader, const struct hn_field *field,
                        const struct hn_yaml *node, void *owner)
 {
     void *member = hn_field_member(field, owner);
-    const struct hn_structure *item = field->of;
-    struct hn_expression **list;
     const struct hn_config_mapping inner = {field->of, NULL, NULL};
     int choice;
     switch (field->kind) {
@@ -444,14 +444,7 @@ static void read_field(struct hn_reader *reader, const struct hn_field *field,
         hn_config_read_mapping(reader, node, &inner, member);
         return;
     case HN_FIELD_LIST:
-        assert(item == &hn_expression_list || item->fields[0].kind == HN_FIELD_INDEX);
-        if (item != &hn_expression_list) {
-            read_arguments(reader, field, node, owner);
-            return;
-        }
-        list = hn_need(field->most, sizeof *list);
-        memcpy(member, &list, sizeof list);
-        *hn_field_count(field, owner) = read_expressions(reader, node, field->most, "", list);
+        read_list(reader, field, node, owner);
         return;
     default:
         assert(field->of == &hn_expression_field || field->of == &hn_dimensions_field);
@@ -472,7 +465,11 @@ void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node
             continue;
         const struct hn_config_form *form = find_form(mapping, field->key);
         const struct hn_yaml *child = hn_yaml_get(node, field->key);
-        if (child == NULL && form == NULL && is_needed(field))
+        /* A key can be left out where zero stands for it: the first choice, false, no element. */
+        bool needed = field->needed && field->kind != HN_FIELD_CHOICE &&
+                      field->kind != HN_FIELD_FLAG && field->kind != HN_FIELD_NAMED_FLAG &&
+                      field->kind != HN_FIELD_LIST;
+        if (child == NULL && form == NULL && needed)
             hn_config_need(reader, node, field->key);
         else if (child != NULL && form == NULL)
             read_field(reader, field, child, owner);

@@ -59,18 +59,11 @@ struct hn_config_parameter *hn_config_find_parameter(const struct hn_config *con
     return NULL;
 }
 
-static struct hn_bindings *add_problem(struct hn_config *config)
-{
-    struct hn_bindings *problem = &config->problems[config->problem_count++];
-    hn_bindings_init(problem);
-    return problem;
-}
-
 /* Begins the problems, of which there will be so many, with an empty one. */
 static struct hn_bindings *start_problems(struct hn_reader *reader, size_t count)
 {
     reader->config->problems = hn_need(count, sizeof *reader->config->problems);
-    return add_problem(reader->config);
+    return &reader->config->problems[reader->config->problem_count++];
 }
 
 static void check_problem_count(struct hn_reader *reader, size_t count)
@@ -140,7 +133,8 @@ static void read_problem_list(struct hn_reader *reader, const struct hn_yaml *no
     const struct hn_yaml *item = node->child;
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         struct hn_bindings *problem =
-            item == node->child ? start_problems(reader, node->count) : add_problem(reader->config);
+            item == node->child ? start_problems(reader, node->count)
+                                : &reader->config->problems[reader->config->problem_count++];
         const struct hn_yaml *child = hn_config_pairs(reader, item, "a mapping of names to values");
         for (; child != NULL && !hn_failed(reader->err); child = child->next)
             read_problem_value(reader, child, problem);
@@ -432,7 +426,7 @@ static void read_constraints(struct hn_reader *reader)
     size_t most =
         hn_config_count(constraints) + hn_config_count(promising) + reader->config->parameter_count;
     reader->config->constraints = hn_need(most, sizeof *reader->config->constraints);
-    struct hn_scope scope = hn_config_scope(reader->config->plan, NULL, 0);
+    struct hn_scope scope = hn_config_scope(reader->plan, NULL, 0);
     read_conditions(reader, first, &scope, false);
     read_conditions(reader, second, &scope, true);
     hn_config_finish_scope(&scope);
@@ -503,29 +497,23 @@ char *hn_config_expand(struct hn_reader *reader, const struct hn_yaml *node, con
     return hn_needed(hn_text_take(&expanded));
 }
 
-/* A name that is nothing else yet. */
-static void check_free(struct hn_reader *reader, const struct hn_yaml *key,
-                       const struct hn_scope *scope)
-{
-    hn_config_check_name(reader, key);
-    if (hn_plan_has_name(reader->plan, key->text))
-        hn_config_fail(reader, key, "'%s' is a parameter or a problem value already", key->text);
-    if (hn_text_is_among(key->text, scope->words, scope->word_count))
-        hn_config_fail(reader, key, "'%s' is a word already", key->text);
-}
-
 /* Bound here, so that what is wrong is said here, and where nothing uses it. */
 static void read_one_let(struct hn_reader *reader, const struct hn_yaml *node,
                          const struct hn_scope *scope)
 {
     struct hn_expression *expression = NULL;
-    check_free(reader, node->key, scope);
+    const struct hn_yaml *key = node->key;
+    hn_config_check_name(reader, key);
+    if (hn_plan_has_name(reader->plan, key->text))
+        hn_config_fail(reader, key, "'%s' is a parameter or a problem value already", key->text);
+    if (hn_text_is_among(key->text, scope->words, scope->word_count))
+        hn_config_fail(reader, key, "'%s' is a word already", key->text);
     hn_config_read_expression(reader, node, &expression);
     hn_config_bind(reader, node, node->text, expression, scope);
     if (!hn_failed(reader->err)) {
         const char *text = hn_expression_text(expression);
         struct hn_config_let *let = &reader->lets[reader->let_count++];
-        let->name = node->key->text;
+        let->name = key->text;
         let->text = hn_need_block(&reader->blocks, strlen(text) + 3, 1);
         sprintf(let->text, "(%s)", text);
     }
@@ -542,7 +530,7 @@ static void read_let(struct hn_reader *reader)
     reader->lets = hn_need_block(&reader->blocks, node->count, sizeof *reader->lets);
     /* Names that one of a grid may have, too. */
     char *const more[] = {(char *)hn_clusters_name};
-    struct hn_scope scope = hn_config_scope(reader->config->plan, more, 1);
+    struct hn_scope scope = hn_config_scope(reader->plan, more, 1);
     for (; child != NULL && !hn_failed(reader->err); child = child->next)
         read_one_let(reader, child, &scope);
     hn_config_finish_scope(&scope);
@@ -589,7 +577,7 @@ static void read_point(struct hn_reader *reader, const struct hn_yaml *node,
 /* A point, or a list of points with conditions, of which the last has none. */
 static void read_defaults(struct hn_reader *reader, const struct hn_yaml *node)
 {
-    struct hn_plan *plan = reader->config->plan;
+    struct hn_plan *plan = reader->plan;
     if (node == NULL || node->kind != HN_YAML_SEQUENCE) {
         read_point(reader, node, NULL, &reader->config->defaults);
         return;
@@ -627,20 +615,6 @@ static void read_ladder(struct hn_reader *reader, const struct hn_yaml *node,
         hn_bindings_init(point);
         read_point(reader, item, NULL, point);
     }
-}
-
-/* Defaults and ladder. */
-static void read_points(struct hn_reader *reader)
-{
-    struct hn_family *family = reader->config->family;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
-    read_defaults(reader, hn_yaml_get(reader->root, "defaults"));
-    if (family != NULL) {
-        read_point(reader, hn_yaml_get(node, "defaults"), NULL, &family->defaults);
-        read_ladder(reader, hn_yaml_get(node, "ladder"), &family->ladder, &family->ladder_count);
-    }
-    read_ladder(reader, hn_yaml_get(reader->root, "ladder"), &reader->config->ladder,
-                &reader->config->ladder_count);
 }
 
 /* A config that names a limit of the device has it as one more problem value: results are of that
@@ -708,14 +682,15 @@ static void read_device(struct hn_reader *reader)
             continue;
         for (size_t p = 0; p < reader->config->problem_count; p++)
             hn_bindings_set(&reader->config->problems[p], name, &value, reader->err);
-        reader->config->plan->problem[reader->config->plan->problem_count++] = hn_need_copy(name);
+        reader->plan->problem[reader->plan->problem_count++] = hn_need_copy(name);
     }
 }
 
 void hn_config_read_space(struct hn_reader *reader)
 {
+    struct hn_config *config = reader->config;
     hn_config_read_word(reader, hn_config_need(reader, reader->root, "kernel"),
-                        "a name ([A-Za-z_][A-Za-z0-9_]*)", &reader->config->plan->kernel);
+                        "a name ([A-Za-z_][A-Za-z0-9_]*)", &reader->plan->kernel);
     hn_config_read_family(reader);
     read_problem(reader);
     read_device(reader);
@@ -727,8 +702,16 @@ void hn_config_read_space(struct hn_reader *reader)
     read_let(reader);
     read_constraints(reader);
     hn_config_read_computed(reader);
-    read_points(reader);
+    struct hn_family *family = config->family;
+    read_defaults(reader, hn_yaml_get(reader->root, "defaults"));
+    if (family != NULL) {
+        const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
+        read_point(reader, hn_yaml_get(node, "defaults"), NULL, &family->defaults);
+        read_ladder(reader, hn_yaml_get(node, "ladder"), &family->ladder, &family->ladder_count);
+    }
+    read_ladder(reader, hn_yaml_get(reader->root, "ladder"), &config->ladder,
+                &config->ladder_count);
     _Static_assert(HN_LOOK_AHEAD_MOST == 4096, "as the message says");
     hn_config_read_count(reader, hn_yaml_get(reader->root, "look_ahead"), HN_LOOK_AHEAD_MOST,
-                         "a whole number from 1 to 4096", &reader->config->look_ahead);
+                         "a whole number from 1 to 4096", &config->look_ahead);
 }

@@ -257,12 +257,6 @@ void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node,
 
 enum { LOW, HIGH, STEP };
 
-static bool is_let(const struct hn_reader *reader, const char *name)
-{
-    const struct hn_yaml *lets = hn_yaml_get(reader->root, "let");
-    return lets != NULL && hn_yaml_get(lets, name) != NULL;
-}
-
 /* A name of something, or what reads as no value but as an expression. */
 static bool is_expression(const struct hn_reader *reader, const struct hn_yaml *node)
 {
@@ -273,7 +267,7 @@ static bool is_expression(const struct hn_reader *reader, const struct hn_yaml *
     if (hn_value_parse(node->text, &value, NULL) == HN_OK)
         return !node->quoted && value.type == HN_WORD &&
                (hn_bindings_get(&reader->config->problems[0], node->text) != NULL ||
-                is_let(reader, node->text));
+                hn_yaml_get(hn_yaml_get(reader->root, "let"), node->text) != NULL);
     bool parses = hn_expression_parse(node->text, &expression, NULL) == HN_OK;
     hn_expression_destroy(expression);
     return parses;
@@ -351,7 +345,7 @@ static void add_constraint(struct hn_reader *reader, const struct hn_yaml *node,
             hn_text_printf(&text, " and (%s - (%s)) %% (%s) == 0", name, low,
                            hn_expression_text(recipe->items[STEP]));
     }
-    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_plan *plan = reader->plan;
     const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, NULL, 0};
     hn_config_read_condition(reader, node, hn_needed(text.data), &scope,
                              &reader->config->constraints[reader->config->constraint_count++]);
@@ -361,13 +355,13 @@ static void add_constraint(struct hn_reader *reader, const struct hn_yaml *node,
 void hn_config_read_computed(struct hn_reader *reader)
 {
     struct hn_config *config = reader->config;
-    const struct hn_yaml *child = hn_yaml_get(reader->root, "parameters");
-    const struct hn_scope scope = {(const char *const *)config->plan->problem,
-                                   config->plan->problem_count, NULL, 0};
-    for (child = child == NULL ? NULL : child->child; child != NULL && !hn_failed(reader->err);
-         child = child->next) {
-        struct hn_config_parameter *parameter = hn_config_find_parameter(config, child->key->text);
-        if (parameter == NULL || parameter->recipe == NULL)
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "parameters");
+    const struct hn_scope scope = {(const char *const *)reader->plan->problem,
+                                   reader->plan->problem_count, NULL, 0};
+    for (size_t i = 0; i < config->parameter_count && !hn_failed(reader->err); i++) {
+        struct hn_config_parameter *parameter = &config->parameters[i];
+        const struct hn_yaml *child = hn_yaml_get(node, parameter->name);
+        if (parameter->recipe == NULL)
             continue;
         parameter->recipe->where = hn_config_where(reader, child);
         read_items(reader, child, &scope, parameter->recipe);

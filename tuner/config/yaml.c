@@ -139,23 +139,6 @@ static struct hn_yaml *expand_alias(struct loader *loader, const yaml_event_t *e
     return NULL;
 }
 
-static void remember_anchor(struct loader *loader, const char *name, const struct hn_yaml *node)
-{
-    struct anchor *anchor = hn_need_block(&loader->blocks, 1, sizeof *anchor);
-    char *copy = hn_need_block(&loader->blocks, strlen(name), 1);
-    *anchor = (struct anchor){strcpy(copy, name), node, loader->anchors};
-    loader->anchors = anchor;
-}
-
-static void parse_scalar(struct loader *loader, const yaml_event_t *event, struct hn_yaml *node)
-{
-    if (memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL)
-        fail_at(loader, (size_t)node->line, (size_t)node->column,
-                "found a NUL character, expected text");
-    node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    node->text = hn_need_copy((const char *)event->data.scalar.value);
-}
-
 static void append(struct collection *collection, struct hn_yaml *node)
 {
     *collection->end = node;
@@ -241,12 +224,20 @@ static struct hn_yaml *parse_node(struct loader *loader, const struct collection
     node->line = (int)line;
     node->column = (int)column;
     node->flow = parent->flow;
-    if (node->kind == HN_YAML_SCALAR)
-        parse_scalar(loader, event, node);
-    else
+    if (node->kind != HN_YAML_SCALAR) {
         parse_collection(loader, parent, event, node);
-    if (anchor != NULL)
-        remember_anchor(loader, (const char *)anchor, node);
+    } else {
+        if (memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL)
+            fail_at(loader, line, column, "found a NUL character, expected text");
+        node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+        node->text = hn_need_copy((const char *)event->data.scalar.value);
+    }
+    if (anchor != NULL) {
+        struct anchor *newest = hn_need_block(&loader->blocks, 1, sizeof *newest);
+        char *name = hn_need_block(&loader->blocks, strlen((const char *)anchor), 1);
+        *newest = (struct anchor){strcpy(name, (const char *)anchor), node, loader->anchors};
+        loader->anchors = newest;
+    }
     return node;
 }
 
