@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/import/import.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,31 +60,42 @@ char *hn_import_kernel(const json_t *root)
     return hn_need_copy("kernel");
 }
 
-static char *join(const char *a, const char *b, const char *c, const char *d)
+const char *hn_import_keep(const struct hn_import *import, struct hn_text *text)
+{
+    char *made = hn_needed(hn_text_take(text));
+    const char *kept = strcpy(hn_need_block(import->memory, strlen(made) + 1, 1), made);
+    free(made);
+    return kept;
+}
+
+const char *hn_import_format(const struct hn_import *import, const char *format, ...)
 {
     struct hn_text text = {0};
-    hn_text_printf(&text, "%s%s%s%s", a, b, c, d);
-    return hn_needed(hn_text_take(&text));
+    va_list arguments;
+    va_start(arguments, format);
+    hn_text_vprintf(&text, format, arguments);
+    va_end(arguments);
+    return hn_import_keep(import, &text);
 }
 
 /* The kernel's file from the config's folder: in the file's folder or the one above it. *found: it
  * is there, and where. */
-static char *find_source(const struct hn_import *import, char **found)
+static const char *find_source(const struct hn_import *import, const char **found)
 {
     static const char *const places[] = {"", "../"};
     const char *file = hn_import_text(import->kernel, "KernelFile");
     *found = NULL;
     if (file == NULL || file[0] == '\0')
-        return hn_need_copy("TODO.cu");
+        return "TODO.cu";
     for (size_t i = 0; i < 2 && file[0] != '/'; i++) {
-        char *path = join(import->place->folder, "/", places[i], file);
-        if (access(path, R_OK) == 0) {
-            *found = path;
-            return join(import->place->prefix, places[i], file, "");
-        }
-        free(path);
+        const char *path =
+            hn_import_format(import, "%s/%s%s", import->place->folder, places[i], file);
+        if (access(path, R_OK) != 0)
+            continue;
+        *found = path;
+        return hn_import_format(import, "%s%s%s", import->place->prefix, places[i], file);
     }
-    return join(file[0] == '/' ? "" : import->place->prefix, file, "", "");
+    return hn_import_format(import, "%s%s", file[0] == '/' ? "" : import->place->prefix, file);
 }
 
 /* Reads the source where it is there and can be read; where it can not, nothing is known of it. */
@@ -107,9 +119,8 @@ static void write_entry(struct hn_import *import, const char *kernel)
     if (name != NULL && strchr(name, '<') != NULL) {
         hn_import_append_quoted(&import->text, name, "");
     } else if (declared != NULL && declared->parameter_count > 0) {
-        char *entry = join(declared->scope, kernel, "<>", "");
+        const char *entry = hn_import_format(import, "%s%s<>", declared->scope, kernel);
         hn_import_append_quoted(&import->text, entry, "");
-        free(entry);
         hn_text_append(&import->text, "  # TODO: it is a template: which arguments?");
     } else if (declared != NULL && !declared->extern_c) {
         hn_text_printf(&import->text, "\"&%s%s\"", declared->scope, kernel);
@@ -157,12 +168,14 @@ static void write_problem(struct hn_import *import)
 
 char *hn_import_write(const json_t *root, const struct hn_import_place *place)
 {
+    struct hn_blocks memory = {0};
     struct hn_import import = {.space = json_object_get(root, "ConfigurationSpace"),
                                .kernel = json_object_get(root, "KernelSpecification"),
-                               .place = place};
-    char *source;
+                               .place = place,
+                               .memory = &memory};
+    const char *source;
     char *kernel = hn_import_kernel(root);
-    char *template = find_source(&import, &source);
+    const char *template = find_source(&import, &source);
     read_source(&import, source, kernel);
     hn_import_read_parameters(&import);
     hn_import_read_problem(&import);
@@ -180,8 +193,7 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
     free(import.parameters);
     free(import.names);
     free(kernel);
-    free(template);
-    free(source);
+    hn_blocks_finish(&memory);
     hn_bindings_finish(&import.problem);
     hn_kernels_finish(&import.kernels);
     hn_source_text_finish(&import.source);
@@ -195,19 +207,15 @@ const char *hn_import_text(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-char *hn_import_number_text(const json_t *json)
+const char *hn_import_number_text(const struct hn_import *import, const json_t *json)
 {
     struct hn_text text = {0};
-    if (json_is_string(json)) {
-        hn_text_append(&text, json_string_value(json));
-    } else if (json_is_number(json)) {
-        struct hn_value value = json_is_integer(json) ? hn_integer(json_integer_value(json))
-                                                      : hn_real(json_real_value(json));
-        hn_value_append(&text, &value);
-    } else {
-        return NULL;
-    }
-    return hn_needed(hn_text_take(&text));
+    if (!json_is_number(json))
+        return json_string_value(json);
+    struct hn_value value = json_is_integer(json) ? hn_integer(json_integer_value(json))
+                                                  : hn_real(json_real_value(json));
+    hn_value_append(&text, &value);
+    return hn_import_keep(import, &text);
 }
 
 bool hn_import_holds(const struct hn_import *import, const char *expression, bool with_parameters,

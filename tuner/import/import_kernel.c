@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -117,10 +116,9 @@ static size_t append_end(const struct hn_import *import, const char *at, struct 
     size_t length = 4;
     while (hn_is_word_char(at[length]))
         length++;
-    char *name = hn_needed(strndup(at + 4, length - 4));
+    const char *name = hn_import_format(import, "%.*s", (int)length - 4, at + 4);
     const struct hn_import_parameter *parameter =
         at[length] == ')' ? hn_import_find(import, name) : NULL;
-    free(name);
     if (parameter == NULL)
         return 0;
     struct hn_value end = find_end(parameter, largest);
@@ -129,11 +127,13 @@ static size_t append_end(const struct hn_import *import, const char *at, struct 
 }
 
 /* A number of elements, an expression of the problem; NULL when the file has none. */
-static char *count_of(const struct hn_import *import, const json_t *argument)
+static const char *count_of(const struct hn_import *import, const json_t *argument)
 {
-    char *given = hn_import_number_text(json_object_get(argument, "Size"));
+    const char *given = hn_import_number_text(import, json_object_get(argument, "Size"));
     struct hn_text text = {0};
-    for (const char *at = given; at != NULL && *at != '\0';) {
+    if (given == NULL)
+        return NULL;
+    for (const char *at = given; *at != '\0';) {
         bool begins = at == given || !hn_is_word_char(at[-1]);
         size_t length = begins ? append_problem_size(import, at, &text) : 0;
         if (length == 0 && begins)
@@ -142,12 +142,8 @@ static char *count_of(const struct hn_import *import, const json_t *argument)
             hn_text_append_bytes(&text, at, 1);
         at += length > 0 ? length : 1;
     }
-    char *count = given != NULL ? hn_needed(hn_text_take(&text)) : NULL;
-    free(given);
-    if (count != NULL && hn_import_holds(import, count, false, NULL))
-        return count;
-    free(count);
-    return NULL;
+    const char *count = hn_import_keep(import, &text);
+    return hn_import_holds(import, count, false, NULL) ? count : NULL;
 }
 
 static const struct hn_kernel_argument *declared_at(const struct hn_import *import, size_t index)
@@ -163,13 +159,12 @@ static bool is_copied(const json_t *argument)
     return has(argument, "MemType", "Constant");
 }
 
-/* The file's name, or the source's, or none that means anything. Free it. */
-static char *name_of(const struct hn_import *import, const json_t *argument, size_t index)
+/* The file's name, or the source's, or none that means anything. */
+static const char *name_of(const struct hn_import *import, const json_t *argument, size_t index)
 {
     const json_t *all = arguments_of(import);
     const struct hn_kernel_argument *declared = declared_at(import, index);
     const char *name = hn_import_text(argument, "Name");
-    char *own = NULL;
     if (name == NULL && declared != NULL)
         name = declared->name;
     /* The variable has the name then. */
@@ -178,16 +173,7 @@ static char *name_of(const struct hn_import *import, const json_t *argument, siz
         const char *other = hn_import_text(json_array_get(all, i), "Name");
         usable = other == NULL || strcmp(other, name) != 0;
     }
-    if (usable)
-        return hn_need_copy(name);
-    return asprintf(&own, "argument_%zu", index + 1) < 0 ? hn_needed(NULL) : own;
-}
-
-static void append_name(struct hn_import *import, const json_t *argument, size_t index)
-{
-    char *name = name_of(import, argument, index);
-    hn_text_printf(&import->text, "  - {name: %s", name);
-    free(name);
+    return usable ? name : hn_import_format(import, "argument_%zu", index + 1);
 }
 
 enum role { ROLE_INPUT, ROLE_OUTPUT, ROLE_INOUT, ROLE_UNKNOWN };
@@ -231,7 +217,7 @@ static bool append_iota(struct hn_text *text, const char *generator)
 static const char *append_fill(struct hn_import *import, const json_t *argument)
 {
     const char *source = hn_import_text(argument, "DataSource");
-    char *value = hn_import_number_text(json_object_get(argument, "FillValue"));
+    const char *value = hn_import_number_text(import, json_object_get(argument, "FillValue"));
     bool number = value != NULL && hn_import_holds(import, value, false, NULL);
     const char *todo = "";
     if (has(argument, "FillType", "Constant") && number) {
@@ -247,7 +233,6 @@ static const char *append_fill(struct hn_import *import, const json_t *argument)
                !append_iota(&import->text, source)) {
         todo = "which fill?";
     }
-    free(value);
     return todo;
 }
 
@@ -264,14 +249,13 @@ static void append_todo(struct hn_import *import, const char *what, const char *
 static void append_elements(struct hn_import *import, const json_t *argument)
 {
     const char *type = find_type(argument);
-    char *count = count_of(import, argument);
+    const char *count = count_of(import, argument);
     hn_text_printf(&import->text, ", type: %s, count: ", type != NULL ? type : "uint8");
     if (type == NULL && count != NULL && json_is_integer(json_object_get(argument, "TypeSize")))
         hn_text_printf(&import->text, "%lld * (%s)",
                        (long long)json_integer_value(json_object_get(argument, "TypeSize")), count);
     else
         hn_import_append(&import->text, count != NULL ? count : "1");
-    free(count);
 }
 
 static void write_buffer(struct hn_import *import, const json_t *argument, size_t index)
@@ -280,8 +264,8 @@ static void write_buffer(struct hn_import *import, const json_t *argument, size_
     const struct hn_kernel_argument *declared = declared_at(import, index);
     enum role role = role_of(argument);
     const char *todo = "";
-    char *count = count_of(import, argument);
-    append_name(import, argument, index);
+    const char *count = count_of(import, argument);
+    hn_text_printf(&import->text, "  - {name: %s", name_of(import, argument, index));
     append_elements(import, argument);
     if (role == ROLE_UNKNOWN && declared != NULL && !declared->constant)
         role = ROLE_INOUT;
@@ -289,9 +273,9 @@ static void write_buffer(struct hn_import *import, const json_t *argument, size_
     if (role != ROLE_OUTPUT)
         todo = append_fill(import, argument);
     hn_text_append(&import->text, "}");
-    char *size = count == NULL ? hn_import_number_text(json_object_get(argument, "Size")) : NULL;
     if (count == NULL)
-        append_todo(import, "how many elements?", size);
+        append_todo(import, "how many elements?",
+                    hn_import_number_text(import, json_object_get(argument, "Size")));
     else if (find_type(argument) == NULL)
         append_todo(import, "which type?", hn_import_text(argument, "Type"));
     else if (role_of(argument) == ROLE_UNKNOWN)
@@ -299,17 +283,15 @@ static void write_buffer(struct hn_import *import, const json_t *argument, size_
     else
         append_todo(import, todo, hn_import_text(argument, "DataSource"));
     hn_text_append(&import->text, "\n");
-    free(size);
-    free(count);
 }
 
 static void write_scalar(struct hn_import *import, const json_t *argument, size_t index)
 {
     const char *name = hn_import_text(argument, "Name");
     const char *type = find_type(argument);
-    char *value = hn_import_number_text(json_object_get(argument, "FillValue"));
+    const char *value = hn_import_number_text(import, json_object_get(argument, "FillValue"));
     bool known = value != NULL && hn_import_holds(import, value, true, NULL);
-    append_name(import, argument, index);
+    hn_text_printf(&import->text, "  - {name: %s", name_of(import, argument, index));
     hn_text_printf(&import->text, ", type: %s, value: ", type != NULL ? type : "int32");
     if (name != NULL && hn_bindings_get(&import->problem, name) != NULL)
         hn_text_append(&import->text, name);
@@ -321,7 +303,6 @@ static void write_scalar(struct hn_import *import, const json_t *argument, size_
     else if (type == NULL)
         append_todo(import, "which type?", hn_import_text(argument, "Type"));
     hn_text_append(&import->text, "\n");
-    free(value);
 }
 
 static bool is_passed(const json_t *argument)
@@ -351,9 +332,7 @@ static void write_symbol(struct hn_import *import, const json_t *argument, size_
     const char *todo = "";
     hn_text_printf(&import->text, "  - {name: %s", hn_import_text(argument, "Name"));
     if (is_copied(argument)) {
-        char *from = name_of(import, argument, index);
-        hn_text_printf(&import->text, ", from: %s", from);
-        free(from);
+        hn_text_printf(&import->text, ", from: %s", name_of(import, argument, index));
     } else {
         append_elements(import, argument);
         todo = append_fill(import, argument);
@@ -454,11 +433,11 @@ static void write_arguments(struct hn_import *import)
 static const char *const axes[] = {"X", "Y", "Z"};
 static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
 
-/* "LocalSize": {"X": "block_size_x"}; what means nothing here is 1 and left to do. Free it. */
-static char *size_of(struct hn_import *import, const char *key, int axis)
+/* "LocalSize": {"X": "block_size_x"}; what means nothing here is 1 and left to do. */
+static const char *size_of(struct hn_import *import, const char *key, int axis)
 {
     const json_t *sizes = json_object_get(import->kernel, key);
-    char *size = hn_import_number_text(json_object_get(sizes, axes[axis]));
+    const char *size = hn_import_number_text(import, json_object_get(sizes, axes[axis]));
     struct hn_error reason;
     if (size != NULL && hn_import_holds(import, size, true, &reason))
         return size;
@@ -467,8 +446,7 @@ static char *size_of(struct hn_import *import, const char *key, int axis)
         hn_import_append_comment(import, ": ", reason.message, "; the file says: ");
         hn_import_append_comment(import, "", size, "\n");
     }
-    free(size);
-    return hn_need_copy("1");
+    return "1";
 }
 
 static void append_factor(struct hn_text *text, const char *factor, bool alone)
@@ -479,15 +457,15 @@ static void append_factor(struct hn_text *text, const char *factor, bool alone)
 }
 
 /* By what the problem is divided: GridDivX, or where there is none the block's size, as Kernel
- * Tuner does. Free it. */
-static char *divisor_of(struct hn_import *import, int axis, const char *block)
+ * Tuner does. */
+static const char *divisor_of(struct hn_import *import, int axis, const char *block)
 {
     char key[16];
     struct hn_text text = {0};
     snprintf(key, sizeof key, "GridDiv%s", axes[axis]);
     const json_t *divisors = json_object_get(import->kernel, key);
     for (size_t i = 0; i < json_array_size(divisors); i++) {
-        char *divisor = hn_import_number_text(json_array_get(divisors, i));
+        const char *divisor = hn_import_number_text(import, json_array_get(divisors, i));
         if (divisor != NULL && hn_import_holds(import, divisor, true, NULL)) {
             hn_text_append(&text, text.length > 0 ? " * " : "");
             append_factor(&text, divisor, json_array_size(divisors) == 1);
@@ -495,14 +473,13 @@ static char *divisor_of(struct hn_import *import, int axis, const char *block)
             hn_text_printf(&import->text, "# TODO: %s", key);
             hn_import_append_comment(import, ": ", divisor != NULL ? divisor : "no text", "\n");
         }
-        free(divisor);
     }
     if (json_array_size(divisors) == 0)
         hn_text_append(&text, hn_import_find(import, block_names[axis]) != NULL ? block_names[axis]
                                                                                 : block);
     if (text.length == 0)
         hn_text_append(&text, "1");
-    return hn_needed(hn_text_take(&text));
+    return hn_import_keep(import, &text);
 }
 
 /* Whether GlobalSize counts threads, as OpenCL does, not blocks. */
@@ -514,42 +491,35 @@ static bool counts_threads(const struct hn_import *import)
     return kind != NULL && hn_same_letters(kind, "OpenCL");
 }
 
-static char *divide(const char *extent, const char *divisor)
+static const char *divide(const struct hn_import *import, const char *extent, const char *divisor)
 {
-    char *grid;
-    if (strcmp(divisor, "1") == 0)
-        return hn_need_copy(extent);
-    return asprintf(&grid, "ceil_div(%s, %s)", extent, divisor) < 0 ? hn_needed(NULL) : grid;
+    return strcmp(divisor, "1") == 0
+               ? extent
+               : hn_import_format(import, "ceil_div(%s, %s)", extent, divisor);
 }
 
-/* Blocks along an axis: ProblemSize over GridDiv where the file has them, else GlobalSize. Free it.
- */
-static char *grid_of(struct hn_import *import, int axis, const char *block)
+/* Blocks along an axis: ProblemSize over GridDiv where the file has them, else GlobalSize. */
+static const char *grid_of(struct hn_import *import, int axis, const char *block)
 {
     const json_t *sizes = json_object_get(import->kernel, "ProblemSize");
     if (json_array_size(sizes) > 0) {
         const json_t *size = json_array_get(sizes, (size_t)axis);
-        char *extent = hn_bindings_get(&import->problem, problem_names[axis]) != NULL
-                           ? hn_need_copy(problem_names[axis])
-                           : hn_import_number_text(size);
-        bool known = extent != NULL && hn_import_holds(import, extent, true, NULL);
-        char *divisor = known ? divisor_of(import, axis, block) : NULL;
-        char *grid = divisor != NULL ? divide(extent, divisor) : hn_need_copy("1");
-        if (size != NULL && !known)
+        const char *extent = hn_bindings_get(&import->problem, problem_names[axis]) != NULL
+                                 ? problem_names[axis]
+                                 : hn_import_number_text(import, size);
+        if (extent != NULL && hn_import_holds(import, extent, true, NULL))
+            return divide(import, extent, divisor_of(import, axis, block));
+        if (size != NULL)
             hn_text_printf(&import->text, "# TODO: ProblemSize in %s\n", axes[axis]);
-        free(divisor);
-        free(extent);
-        return grid;
+        return "1";
     }
-    char *global = size_of(import, "GlobalSize", axis);
-    if (!counts_threads(import) || strcmp(global, "1") == 0)
-        return global;
-    char *grid = divide(global, block);
-    free(global);
-    return grid;
+    const char *global = size_of(import, "GlobalSize", axis);
+    bool threads = counts_threads(import) && strcmp(global, "1") != 0;
+    return threads ? divide(import, global, block) : global;
 }
 
-static void append_sizes(struct hn_text *text, const char *key, char *const sizes[3], int count)
+static void append_sizes(struct hn_text *text, const char *key, const char *const sizes[3],
+                         int count)
 {
     hn_text_printf(text, "  %s: [", key);
     for (int axis = 0; axis < count; axis++) {
@@ -569,7 +539,8 @@ static bool has_dynamic_memory(const struct hn_import *import)
 /* SharedMemory is of the launch: of an array that is extern. */
 static void write_shared(struct hn_import *import)
 {
-    char *bytes = hn_import_number_text(json_object_get(import->kernel, "SharedMemory"));
+    const char *bytes =
+        hn_import_number_text(import, json_object_get(import->kernel, "SharedMemory"));
     bool known = bytes != NULL && hn_import_holds(import, bytes, true, NULL);
     if (known && strcmp(bytes, "0") != 0 && has_dynamic_memory(import)) {
         hn_text_append(&import->text, "  shared_bytes: ");
@@ -581,7 +552,6 @@ static void write_shared(struct hn_import *import)
                                  "array; the file says SharedMemory: ",
                                  bytes, "\n");
     }
-    free(bytes);
 }
 
 static bool defines(const struct hn_source_text *source, const char *name)
@@ -600,7 +570,7 @@ static bool defines(const struct hn_source_text *source, const char *name)
 }
 
 /* Writes the macros that Kernel Tuner defines in every source. */
-static void write_macros(struct hn_import *import, char *const block[3], const char **head)
+static void write_macros(struct hn_import *import, const char *const block[3], const char **head)
 {
     if (import->source.path == NULL)
         return;
@@ -619,7 +589,7 @@ static void write_macros(struct hn_import *import, char *const block[3], const c
     }
 }
 
-static void write_options(struct hn_import *import, char *const block[3])
+static void write_options(struct hn_import *import, const char *const block[3])
 {
     const json_t *options = json_object_get(import->kernel, "CompilerOptions"), *item;
     const char *head = "compile:\n  options:\n";
@@ -637,17 +607,13 @@ static void write_options(struct hn_import *import, char *const block[3])
         }
         const char *folder = hn_option_folder(option);
         bool beside = folder != NULL && folder[0] != '/';
-        char *start = hn_needed(strndup(option, beside ? (size_t)(folder - option) : 0));
-        char *rest = NULL;
-        if (asprintf(&rest, "%s%s", beside ? import->place->prefix : "", beside ? folder : option) <
-            0)
-            rest = hn_needed(NULL);
+        const char *whole =
+            hn_import_format(import, "%.*s%s%s", beside ? (int)(folder - option) : 0, option,
+                             beside ? import->place->prefix : "", beside ? folder : option);
         hn_text_printf(&kept, "%s    - ", head);
-        hn_import_append_quoted(&kept, start, rest);
+        hn_import_append_quoted(&kept, whole, "");
         hn_text_append(&kept, "\n");
         head = "";
-        free(start);
-        free(rest);
     }
     hn_text_append(&import->text, kept.data != NULL ? kept.data : "");
     hn_text_finish(&kept);
@@ -656,7 +622,7 @@ static void write_options(struct hn_import *import, char *const block[3])
 
 static void write_launch(struct hn_import *import)
 {
-    char *block[3], *grid[3];
+    const char *block[3], *grid[3];
     int count = 1;
     hn_text_append(&import->text, "\n");
     for (int axis = 0; axis < 3; axis++) {
@@ -670,10 +636,6 @@ static void write_launch(struct hn_import *import)
     append_sizes(&import->text, "grid", grid, count);
     write_shared(import);
     write_options(import, block);
-    for (int axis = 0; axis < 3; axis++) {
-        free(block[axis]);
-        free(grid[axis]);
-    }
 }
 
 void hn_import_write_kernel(struct hn_import *import)

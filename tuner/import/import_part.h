@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/bindings.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "tuner/import/import.h"
 #include "tuner/init/find_kernels.h"
@@ -45,6 +46,7 @@ struct hn_import {
     const char **names; /* of parameters, then of the problem */
     size_t name_count;
     struct hn_text text;
+    struct hn_blocks *memory; /* of texts that are made on the way */
 };
 
 /* import_parameters.c: reads them; what can not be read is written as a comment by the second. */
@@ -57,8 +59,12 @@ void hn_import_write_kernel(struct hn_import *import);
 
 /* A member that is a text; NULL: it is none. */
 const char *hn_import_text(const json_t *object, const char *key);
-/* A text, or a number as text; free it. NULL: it is neither. */
-char *hn_import_number_text(const json_t *json);
+/* A text, or a number as text. NULL: it is neither. It lives as long as the import, as what is formatted or kept. */
+const char *hn_import_number_text(const struct hn_import *import, const json_t *json);
+const char *hn_import_format(const struct hn_import *import, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Takes what the text holds. */
+const char *hn_import_keep(const struct hn_import *import, struct hn_text *text);
 /* Whether the expression means something where these names are known, the problem's only or the parameters' too; else
  * err says why not. */
 bool hn_import_holds(const struct hn_import *import, const char *expression, bool with_parameters,

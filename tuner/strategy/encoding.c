@@ -40,7 +40,7 @@ static void add_feature(struct hn_encoding *encoding, size_t parameter, double *
 static void add_place(struct hn_encoding *encoding, size_t parameter)
 {
     size_t count = hn_space_value_count(encoding->space, parameter);
-    double *values = hn_need(count, sizeof *values);
+    double *values = hn_need_block(&encoding->memory, count, sizeof *values);
     bool numbers = true;
     for (size_t i = 0; i < count && numbers; i++) {
         const struct hn_value *value = hn_space_value(encoding->space, parameter, i);
@@ -70,7 +70,7 @@ static bool count_twos(const struct hn_value *value, double *twos)
 static void add_twos(struct hn_encoding *encoding, size_t parameter)
 {
     size_t count = hn_space_value_count(encoding->space, parameter);
-    double *values = hn_need(count, sizeof *values);
+    double *values = hn_need_block(&encoding->memory, count, sizeof *values);
     bool powers = true, differ = false, whole = true;
     for (size_t i = 0; i < count && whole; i++) {
         const struct hn_value *value = hn_space_value(encoding->space, parameter, i);
@@ -81,8 +81,6 @@ static void add_twos(struct hn_encoding *encoding, size_t parameter)
     }
     if (whole && differ && !powers)
         add_feature(encoding, parameter, values, false);
-    else
-        free(values);
 }
 
 /* The scale of estimates, by a sample: 0 is the least, 1 the median. */
@@ -188,9 +186,11 @@ void hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space
 {
     size_t parameters = hn_space_parameter_count(space);
     *encoding = (struct hn_encoding){.space = space};
-    encoding->parameters = hn_need(2 * parameters, sizeof *encoding->parameters);
-    encoding->values = hn_need(2 * parameters, sizeof *encoding->values);
-    encoding->category = hn_need(2 * parameters + 2, sizeof *encoding->category);
+    encoding->parameters =
+        hn_need_block(&encoding->memory, 2 * parameters, sizeof *encoding->parameters);
+    encoding->values = hn_need_block(&encoding->memory, 2 * parameters, sizeof *encoding->values);
+    encoding->category =
+        hn_need_block(&encoding->memory, 2 * parameters + 2, sizeof *encoding->category);
     for (size_t i = 0; i < parameters; i++)
         if (hn_space_value_count(space, i) > 1)
             add_place(encoding, i);
@@ -203,16 +203,9 @@ void hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space
 
 void hn_encoding_finish(struct hn_encoding *encoding)
 {
-    if (encoding->prior != NULL) {
+    if (encoding->prior != NULL)
         hn_gaussian_finish(&encoding->prior->gaussian);
-        free(encoding->prior->weights);
-    }
-    free(encoding->prior);
-    for (size_t i = 0; encoding->values != NULL && i < encoding->varied; i++)
-        free(encoding->values[i]);
-    free(encoding->values);
-    free(encoding->parameters);
-    free(encoding->category);
+    hn_blocks_finish(&encoding->memory);
     *encoding = (struct hn_encoding){0};
 }
 
@@ -228,8 +221,8 @@ void hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search 
         for (size_t i = 0; count > MOST && i < OTHERS; i++)
             entries[BEST + i] = entries[BEST + i * (count - BEST) / OTHERS];
         count = count < MOST ? count : MOST;
-        struct hn_prior_model *model = hn_need(1, sizeof *model);
-        model->weights = hn_need(count, sizeof *model->weights);
+        struct hn_prior_model *model = hn_need_block(&encoding->memory, 1, sizeof *model);
+        model->weights = hn_need_block(&encoding->memory, count, sizeof *model->weights);
         hn_gaussian_init(&model->gaussian, encoding->count, encoding->category, count);
         learn(model, encoding, entries, count);
         encoding->prior = model;

@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_STRATEGY_MODEL_H
 #define HONE_TUNER_STRATEGY_MODEL_H
 
+#include "base/memory.h"
 #include "tuner/strategy/gaussian.h"
 #include "tuner/strategy/trail.h"
 
@@ -13,6 +14,7 @@
  * come what the space estimates that a point costs, and what was measured before. */
 struct hn_encoding {
     const struct hn_space *space; /* borrowed */
+    struct hn_blocks memory;      /* of all that follows */
     size_t count;                 /* features */
     size_t varied;                /* of them, of values of parameters: the first ones */
     size_t plain;                 /* of those, one for each parameter: the first ones */
