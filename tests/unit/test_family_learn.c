@@ -233,7 +233,7 @@ TEST_WITH(a_predicted_loss_is_that_of_any_size, set_up, tear_down)
         search(fixture, place);
         search(fixture, (size_t)i);
     }
-    const struct hn_learnt *learnt = learn(fixture, 2000);
+    const struct hn_learnt *learnt = learn(fixture, 700);
     compare(fixture, learnt, gain_of_search, &mean, &worst);
     print_message("predicted %.2f%%, is %.2f%%\n", 100 * learnt->rule.predicted.mean, 100 * mean);
     assert_true(fabs(learnt->rule.predicted.mean - mean) < 0.02);
@@ -259,14 +259,14 @@ TEST_WITH(what_one_search_found_is_left_out_with_it, set_up, tear_down)
     struct hn_matrix *matrix = fixture->matrix;
     add_points(fixture);
     measure(fixture, SIZES);
-    const struct hn_learnt *learnt = learn(fixture, 2000);
+    const struct hn_learnt *learnt = learn(fixture, 700);
     for (size_t s = 0; s < SIZES; s++) {
         size_t best = fastest(matrix, s, SIZE_MAX), next = fastest(matrix, s, best);
         if (best > 0 && matrix->points[best].only_size < 0 &&
             matrix->times[next][s] < 1.03 * matrix->times[best][s])
             matrix->points[best].only_size = (int64_t)s;
     }
-    const struct hn_learnt *without = learn(fixture, 2000);
+    const struct hn_learnt *without = learn(fixture, 700);
     print_message(
         "predicted %.2f%%, %.0f%% at worst; without what one search found %.2f%%, %.0f%%\n",
         100 * learnt->rule.predicted.mean, 100 * learnt->rule.predicted.worst,
