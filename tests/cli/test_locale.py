@@ -27,10 +27,10 @@ DEPENDENT = re.compile(
 ALLOWED = {
     "newlocale": ({"text", "progress"}, "what enters the C locale; whether the terminal shows UTF-8"),
     "uselocale": ({"text"}, "what enters the C locale"),
-    "strptime": ({"recording_row"}, "digits only, within hn_c_locale_enter where libhone calls it"),
-    "sscanf": ({"recording_row", "cubin"}, "whole numbers"),
-    "strftime": ({"recording_row", "render", "export", "cache_copies", "turn"}, "digits only"),
-    "alphasort": ({"recording_list", "simulated", "command_report"}, "within hn_c_locale_enter where libhone calls it"),
+    "strptime": ({"recording"}, "digits only, within hn_c_locale_enter where libhone calls it"),
+    "sscanf": ({"recording", "cubin", "node"}, "whole numbers"),
+    "strftime": ({"recording", "render", "export_source", "cache_copies", "turn"}, "digits only"),
+    "alphasort": ({"recording_file", "simulated", "command_report"}, "within hn_c_locale_enter where libhone calls it"),
     "glob": ({"library"}, "within hn_c_locale_enter where libhone calls it"),
 }
 

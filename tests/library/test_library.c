@@ -406,6 +406,7 @@ static enum hone_status try_cache(const char *path, struct hone_error *err)
     enum hone_status status = hone_open(path, &cache, err);
     if (status == HONE_OK)
         status = hone_get(cache, "scale", &n, 1, &options, &kernel, err);
+    hone_close(cache);
     return status;
 }
 

@@ -99,6 +99,7 @@ void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn
     hn_cache_filter(given, false, list);
     if (hn_failed(err) || list->count > 0)
         return;
+    hn_tuned_list_free(list);
     if (count > 0)
         hn_fail(err, HN_ENOTFOUND, "none of the tunings%s%s%s fits; `%s` shows them",
                 kernel == NULL ? "" : " of '", kernel == NULL ? "" : kernel,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,11 +60,18 @@ static bool fits(const struct hn_task *task, const struct hn_recording *recordin
                                       strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0));
 }
 
+static int is_recording(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return (length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0) ||
+           (length > 8 && strcmp(entry->d_name + length - 8, ".json.gz") == 0);
+}
+
 static enum hn_status search_folder(const struct hn_task *task, const char *path,
                                     struct hn_recording *recording, struct hn_error *err)
 {
     struct dirent **entries;
-    int count = scandir(path, &entries, NULL, alphasort);
+    int count = scandir(path, &entries, is_recording, alphasort);
     bool found = false;
     if (count < 0)
         return hn_fail(err, HN_ERUN, "%s can not be read: %s", path, strerror(errno));
@@ -73,9 +79,7 @@ static enum hn_status search_folder(const struct hn_task *task, const char *path
     for (int i = 0; i < count; i++) {
         char file[4096];
         int length = snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
-        bool suits = fnmatch("?*.json", entries[i]->d_name, 0) == 0 ||
-                     fnmatch("?*.json.gz", entries[i]->d_name, 0) == 0;
-        if (status == HN_OK && !found && suits && length < (int)sizeof file) {
+        if (status == HN_OK && !found && length < (int)sizeof file) {
             status = hn_recording_load(file, recording, err);
             found = status == HN_OK && fits(task, recording);
             if (status == HN_OK && !found)
