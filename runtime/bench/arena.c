@@ -109,7 +109,7 @@ static void size_buffers(struct hn_arena *arena, const struct hn_value *values,
             hn_fail(err, HN_ECONFIG,
                     "argument '%s' passes the %llu bytes of '%s' by value; a kernel takes %u",
                     argument->name, (unsigned long long)bytes, argument->from, HN_MAX_VALUE_BYTES);
-        arena->buffers[i].host = hn_need(1, HN_MAX_VALUE_BYTES);
+        arena->buffers[i].host = hn_need_block(&arena->memory, 1, HN_MAX_VALUE_BYTES);
     }
 }
 
@@ -267,10 +267,10 @@ void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn
         .set_count = 1,
         .sets_filled = true,
         .flush_bytes = FLUSH_STEP,
-        .buffers = hn_need(count + 1, sizeof *arena->buffers),
-        .zones = hn_need(2 * count + 2, sizeof *arena->zones),
-        .owners = hn_need(2 * count + 2, sizeof *arena->owners),
     };
+    arena->buffers = hn_need_block(&arena->memory, count + 1, sizeof *arena->buffers);
+    arena->zones = hn_need_block(&arena->memory, 2 * count + 2, sizeof *arena->zones);
+    arena->owners = hn_need_block(&arena->memory, 2 * count + 2, sizeof *arena->owners);
     if (hn_random_seed_secretly(&arena->secret, err) != HN_OK)
         return;
     arena->veil = hn_random_next(&arena->secret) | 1;
@@ -283,7 +283,7 @@ void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn
         allocate_blocks(arena, err);
     if (hn_failed(err))
         return;
-    arena->host_results = hn_need(1, arena->result_bytes);
+    arena->host_results = hn_need_block(&arena->memory, 1, arena->result_bytes);
     hn_arena_write_zones(arena, true, err);
 }
 
@@ -308,14 +308,9 @@ void hn_arena_finish(struct hn_arena *arena)
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i] != 0)
             arena->context->driver->p_cuMemFree(blocks[i]);
-    for (size_t i = 0; arena->buffers != NULL && i < arena->plan->argument_count; i++) {
+    for (size_t i = 0; arena->buffers != NULL && i < arena->plan->argument_count; i++)
         free(arena->buffers[i].file);
-        free(arena->buffers[i].host);
-    }
-    free(arena->host_results);
-    free(arena->owners);
-    free(arena->zones);
-    free(arena->buffers);
+    hn_blocks_finish(&arena->memory);
     *arena = (struct hn_arena){0};
 }
 

@@ -3,6 +3,7 @@
 #define HONE_RUNTIME_BENCH_ARENA_H
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "runtime/bench/support.h"
 
 /* All device memory of a plan and problem but the reference outputs: the argument buffers between guard zones,
@@ -40,6 +41,7 @@ struct hn_arena {
     struct hn_context *context;
     struct hn_support *support;
     const struct hn_plan *plan;
+    struct hn_blocks memory; /* the host's */
     uint64_t seed;
     struct hn_random secret;   /* from the system's entropy: decides what variants must not foresee */
     uint64_t veil;             /* the key by which reference outputs are veiled */

@@ -518,10 +518,9 @@ CUresult hn_pipeline_launch(struct hn_variant *variant)
 static void to_host(const struct hn_variant *variant, size_t argument, CUdeviceptr from,
                     struct hn_error *err)
 {
-    struct hn_context *context = variant->arena->context;
     const struct hn_host_buffer *buffer = variant->staged[argument].buffer;
-    HN_CALL(context, cuMemcpyDtoH, (buffer->data, from, buffer->bytes), "filling a host buffer",
-            err);
+    HN_CALL(variant->arena->context, cuMemcpyDtoH, (buffer->data, from, buffer->bytes),
+            "filling a host buffer", err);
 }
 
 /* Inputs once; what kernels change every time. A launch begins with everything on the host. */
