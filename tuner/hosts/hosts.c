@@ -516,27 +516,6 @@ void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash 
     hn_event_signal(host->hosts->wake);
 }
 
-static void finish_host(struct hn_host *host)
-{
-    hn_host_workers_lose(host);
-    while (host->files != NULL) {
-        struct hn_host_file *file = host->files;
-        host->files = file->next;
-        close_file(file);
-        free(file->path);
-        free(file);
-    }
-    while (host->workers != NULL) {
-        struct hn_host_worker *worker = host->workers;
-        host->workers = worker->next;
-        free(worker);
-    }
-    hn_link_finish(&host->link);
-    hn_process_kill(&host->launcher);
-    free(host->run);
-    free(host->hone);
-}
-
 /* --- all of them, and the thread that moves them --------------------------------------------- */
 
 static size_t gather_descriptors(struct hn_hosts *hosts)
@@ -619,8 +598,26 @@ static void *relay(void *pointer)
 
 static void free_hosts(struct hn_hosts *hosts)
 {
-    for (size_t i = 0; i < hosts->count; i++)
-        finish_host(&hosts->items[i]);
+    for (size_t i = 0; i < hosts->count; i++) {
+        struct hn_host *host = &hosts->items[i];
+        hn_host_workers_lose(host);
+        while (host->files != NULL) {
+            struct hn_host_file *file = host->files;
+            host->files = file->next;
+            close_file(file);
+            free(file->path);
+            free(file);
+        }
+        while (host->workers != NULL) {
+            struct hn_host_worker *worker = host->workers;
+            host->workers = worker->next;
+            free(worker);
+        }
+        hn_link_finish(&host->link);
+        hn_process_kill(&host->launcher);
+        free(host->run);
+        free(host->hone);
+    }
     if (hosts->wake >= 0)
         close(hosts->wake);
     if (hosts->wakeup >= 0)

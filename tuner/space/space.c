@@ -695,17 +695,6 @@ void hn_space_sample(const struct hn_space *space, struct hn_random *random, uin
     }
 }
 
-/* The first row of a group, in declared order, that has what is wanted. */
-static bool first_of_group(const struct hn_space_group *group, const int *wanted, uint16_t *choice)
-{
-    if (group->open != NULL)
-        return hn_space_open_first(group->open, wanted, choice);
-    uint64_t row = find_first_row(&group->table, wanted);
-    if (row != UINT64_MAX)
-        get_row(&group->table, row, choice);
-    return row != UINT64_MAX;
-}
-
 bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice)
 {
     bool found = true;
@@ -725,8 +714,14 @@ bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *c
         if (space->group_of[i] == SIZE_MAX && wanted[i] >= 0 && wanted[i] != space->fixed[i])
             return false;
     /* the groups are independent: the first point is made of the first of each */
-    for (size_t i = 0; i < space->group_count && found; i++)
-        found = first_of_group(&space->groups[i], wanted, choice);
+    for (size_t i = 0; i < space->group_count && found; i++) {
+        const struct hn_space_group *group = &space->groups[i];
+        uint64_t row = group->open != NULL ? 0 : find_first_row(&group->table, wanted);
+        found = group->open != NULL ? hn_space_open_first(group->open, wanted, choice)
+                                    : row != UINT64_MAX;
+        if (found && group->open == NULL)
+            get_row(&group->table, row, choice);
+    }
     return found;
 }
 

@@ -393,15 +393,6 @@ static void check_failing(const struct hn_space_problem *problem, struct hn_erro
             fail_constraint(demands, i, choice, err);
 }
 
-/* The first constraint that does not hold at the point. */
-static size_t first_broken(const struct hn_space *space, const struct hn_value *values)
-{
-    for (size_t i = 0; i < space->constraint_count; i++)
-        if (hn_expression_truth(space->constraints[i].expression, values) != HN_TRUE)
-            return i;
-    return 0;
-}
-
 /* The next combination, like an odometer. */
 static void step(const struct hn_space *space, uint16_t *choice)
 {
@@ -424,7 +415,11 @@ static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *c
         for (size_t i = 0; cartesian > MOST_TRIED && i < space->parameter_count; i++)
             choice[i] = (uint16_t)hn_random_below(&random, space->parameters[i].count);
         hn_space_set_values(space, choice, values);
-        rejected[first_broken(space, values)]++;
+        size_t i = 0;
+        while (i + 1 < space->constraint_count &&
+               hn_expression_truth(space->constraints[i].expression, values) == HN_TRUE)
+            i++;
+        rejected[i]++;
         step(space, choice);
     }
     return tried;

@@ -97,14 +97,6 @@ static const uint64_t *step_slots(const struct maker *maker, const struct hn_spa
     return step->term >= 0 ? maker->terms->items[step->term].slots : step->check->slots;
 }
 
-static void add_step(struct hn_space_level *level, const struct hn_space_step *step)
-{
-    for (size_t i = 0; i < level->step_count && step->term >= 0; i++)
-        if (level->steps[i].term == step->term)
-            return;
-    level->steps[level->step_count++] = *step;
-}
-
 /* The condition that binding the level's parameter puts to the test for a check. */
 static void add_check(struct maker *maker, struct hn_space_level *level, size_t number)
 {
@@ -121,7 +113,10 @@ static void add_check(struct maker *maker, struct hn_space_level *level, size_t 
             !hn_has_slot(maker->terms->items[step.term].slots, level->parameter))
             return;
     }
-    add_step(level, &step);
+    for (size_t i = 0; i < level->step_count && step.term >= 0; i++)
+        if (level->steps[i].term == step.term)
+            return;
+    level->steps[level->step_count++] = step;
 }
 
 /* Combinations of the values of the slots but one. */
