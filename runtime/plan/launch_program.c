@@ -98,28 +98,22 @@ static void add_grid(struct maker *maker, const struct hn_launch_step *step, int
     }
 }
 
-static void add_align(struct maker *maker, const struct hn_argument *argument, int *term)
-{
-    struct hn_program *program = &maker->made->program;
-    *term = -1;
-    if (!differs(maker, argument->align))
-        return;
-    *term = keep(maker, hn_program_number(program, argument->align));
-    hn_program_demand_between(program, *term, (int64_t)hn_element_size(argument->element),
-                              HN_MOST_ALIGN);
-    hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_IS_POWER_OF_2, *term, -1, -1));
-}
-
 /* Whether all of it is the same for all problems, but for an integer, or a count and an align. */
 static bool add_argument(struct maker *maker, size_t index)
 {
     const struct hn_argument *argument = &maker->plan->arguments[index];
     const struct hn_argument *source = &maker->plan->arguments[hn_plan_source(maker->plan, index)];
     struct hn_program *program = &maker->made->program;
-    int *term = &maker->made->arguments[index];
+    int *term = &maker->made->arguments[index], *align = &maker->made->aligns[index];
     int64_t low = 1, high = 0;
-    *term = -1;
-    add_align(maker, argument, &maker->made->aligns[index]);
+    *term = *align = -1;
+    if (differs(maker, argument->align)) {
+        *align = keep(maker, hn_program_number(program, argument->align));
+        hn_program_demand_between(program, *align, (int64_t)hn_element_size(argument->element),
+                                  HN_MOST_ALIGN);
+        hn_program_demand(program,
+                          hn_terms_make(&program->terms, HN_OP_IS_POWER_OF_2, *align, -1, -1));
+    }
     if (argument->role == HN_ROLE_VALUE && differs(maker, source->count))
         return false;
     const struct hn_expression *expression =

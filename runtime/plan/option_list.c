@@ -116,11 +116,6 @@ static const char *behind(const char *text, const char *name)
     return strncmp(text, name, length) == 0 ? text + length : NULL;
 }
 
-static bool is_attached(const struct option *option, const char *name)
-{
-    return (option->value == TEXT || option->value == FOLDER) && name == option->brief;
-}
-
 /* The entry of an option and what stands behind its name: "" or "=…", or of -D, -U and -I the text.
  */
 static const struct option *find(const struct option *list, const char *text, const char **rest)
@@ -131,8 +126,10 @@ static const struct option *find(const struct option *list, const char *text, co
             *rest = behind(text, names[i]);
             if (*rest == NULL)
                 continue;
-            bool digit = list->value == ATTACHED && **rest >= '0' && **rest <= '9';
-            if (**rest == '\0' || **rest == '=' || digit || is_attached(list, names[i]))
+            bool attached = list->value == ATTACHED && **rest >= '0' && **rest <= '9';
+            if (list->value == TEXT || list->value == FOLDER)
+                attached = names[i] == list->brief;
+            if (**rest == '\0' || **rest == '=' || attached)
                 return list;
         }
     }
@@ -172,12 +169,6 @@ static bool fits(const struct option *option, const char *rest)
     }
 }
 
-static void append_names(struct hn_text *text, const struct option *list)
-{
-    for (const char *between = ""; list->name != NULL; list++, between = ", ")
-        hn_text_printf(text, "%s--%s", between, list->name);
-}
-
 /* part: of the option, which is text as a whole. */
 static enum hn_status refuse(const char *text, const char *part, const struct option *list,
                              struct hn_error *err)
@@ -185,7 +176,8 @@ static enum hn_status refuse(const char *text, const char *part, const struct op
     const char *rest;
     const struct option *known = find(list, part, &rest);
     struct hn_text names = {0};
-    append_names(&names, list);
+    for (; list->name != NULL; list++)
+        hn_text_printf(&names, "%s--%s", names.length > 0 ? ", " : "", list->name);
     const char *why = known == NULL ? "is not one of those that do no more than change the code "
                                       "that is made (others write files or name some)"
                       : known->value == NONE ? "takes no value"

@@ -272,19 +272,6 @@ static void try_argument(struct trial *trial, const struct hn_argument *argument
     }
 }
 
-static void try_plan(struct trial *trial)
-{
-    struct hn_plan *plan = trial->reader->plan;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        try_argument(trial, &plan->arguments[i]);
-    for (size_t i = 0; i < plan->step_count; i++)
-        try_step(trial, &plan->steps[i]);
-    for (size_t i = 0; i < plan->option_count; i++)
-        (void)try_condition(trial, plan->options[i].condition);
-    try_step(trial, &plan->reference.step);
-    hn_expressions_walk(&hn_compare_structure, &plan->compare, try_field, trial);
-}
-
 /* Where a field is nothing but a parameter, all of its values are known. */
 static void check_words(struct hn_reader *reader, enum hn_pipeline_field field,
                         const char *const *known, size_t count)
@@ -372,19 +359,27 @@ static char *describe_default(const struct hn_config *config, size_t problem)
 
 static void try_problem(struct hn_reader *reader, size_t problem)
 {
-    const struct hn_config *config = reader->config;
+    struct hn_plan *plan = reader->plan;
+    const struct hn_bindings *bound = &reader->config->problems[problem];
     struct trial trial = {.reader = reader};
     struct hn_error reason = {0};
-    if (hn_config_find_broken(config, problem, &config->plan->defaults, reader->err) != NULL ||
+    if (hn_config_find_broken(reader->config, problem, &plan->defaults, reader->err) != NULL ||
         hn_failed(reader->err))
         return;
-    trial.where = describe_default(config, problem);
-    if (hn_plan_values(config->plan, &config->problems[problem], &config->plan->defaults,
-                       &trial.values, &reason) == HN_OK)
-        try_plan(&trial);
-    else
+    trial.where = describe_default(reader->config, problem);
+    if (hn_plan_values(plan, bound, &plan->defaults, &trial.values, &reason) == HN_OK) {
+        for (size_t i = 0; i < plan->argument_count; i++)
+            try_argument(&trial, &plan->arguments[i]);
+        for (size_t i = 0; i < plan->step_count; i++)
+            try_step(&trial, &plan->steps[i]);
+        for (size_t i = 0; i < plan->option_count; i++)
+            (void)try_condition(&trial, plan->options[i].condition);
+        try_step(&trial, &plan->reference.step);
+        hn_expressions_walk(&hn_compare_structure, &plan->compare, try_field, &trial);
+    } else {
         hn_config_fail(reader, hn_yaml_get(reader->root, "arguments"),
                        "%s (at the default point: %s)", reason.message, trial.where);
+    }
     try_pipeline(reader, problem, trial.where);
     free(trial.values);
     free(trial.where);
@@ -606,20 +601,6 @@ static char *folder_of(const char *path)
     return real;
 }
 
-/* Before unknown keys: a newer format has others. */
-static void read_format(struct hn_reader *reader)
-{
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "hone");
-    if (node == NULL)
-        return;
-    struct hn_value value = hn_config_read_value(reader, node);
-    if (value.type == HN_INTEGER && value.integer > FORMAT)
-        hn_config_fail(reader, node, "format version %lld is newer than this Hone, which knows %d",
-                       (long long)value.integer, FORMAT);
-    hn_config_expect(reader, value.type == HN_INTEGER && value.integer == FORMAT, node,
-                     "the format version 1");
-}
-
 /* A config of a space alone has no template, and nothing that would need one. */
 static void check_without_template(struct hn_reader *reader)
 {
@@ -645,7 +626,16 @@ static void read_root(struct hn_reader *reader)
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");
-    read_format(reader);
+    /* Before unknown keys: a newer format has others. */
+    const struct hn_yaml *format = hn_yaml_get(reader->root, "hone");
+    struct hn_value version =
+        format == NULL ? hn_integer(FORMAT) : hn_config_read_value(reader, format);
+    if (version.type == HN_INTEGER && version.integer > FORMAT)
+        hn_config_fail(reader, format,
+                       "format version %lld is newer than this Hone, which knows %d",
+                       (long long)version.integer, FORMAT);
+    hn_config_expect(reader, version.type == HN_INTEGER && version.integer == FORMAT, format,
+                     "the format version 1");
     hn_config_check_keys(reader, reader->root, keys);
     hn_config_read_space(reader);
     if (template == NULL)

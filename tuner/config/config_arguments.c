@@ -44,22 +44,19 @@ static bool asks_for_numbers(const struct hn_template *template, const struct hn
     return asks;
 }
 
-static bool is_in_entry(const struct hn_plan *plan, const char *name)
+/* Whether an entry has the name among its template arguments, and the template declares it. */
+static bool is_template_parameter(const struct hn_plan *plan, const struct hn_template *template,
+                                  const char *name)
 {
-    for (size_t i = 0; i < plan->step_count; i++) {
+    bool used = false, declared = false;
+    for (size_t i = 0; i < plan->step_count && !used; i++) {
         const char *entry = plan->steps[i].entry;
-        if (entry != NULL && !hn_text_is_word(entry) && hn_text_has_word(entry, name, strlen(name)))
-            return true;
+        used =
+            entry != NULL && !hn_text_is_word(entry) && hn_text_has_word(entry, name, strlen(name));
     }
-    return false;
-}
-
-static bool is_declared(const struct hn_template *template, const char *name)
-{
-    for (size_t s = 0; s <= template->include_count; s++)
-        if (hn_template_parameter_is_declared(source_of(template, s), name))
-            return true;
-    return false;
+    for (size_t s = 0; used && s <= template->include_count; s++)
+        declared = declared || hn_template_parameter_is_declared(source_of(template, s), name);
+    return declared;
 }
 
 void hn_config_read_types(struct hn_reader *reader)
@@ -83,7 +80,7 @@ void hn_config_read_types(struct hn_reader *reader)
             are_types(&plan->word_lists[i]) && !asks_for_numbers(&template, &plan->word_lists[i]);
     plan->template_parameters = hn_need(plan->name_count, sizeof *plan->template_parameters);
     for (size_t i = 0; i < plan->name_count; i++)
-        if (is_in_entry(plan, plan->names[i]) && is_declared(&template, plan->names[i]))
+        if (is_template_parameter(plan, &template, plan->names[i]))
             plan->template_parameters[plan->template_parameter_count++] =
                 hn_need_copy(plan->names[i]);
     hn_template_finish(&template);
@@ -111,14 +108,6 @@ static bool read_type_name(struct hn_reader *reader, const struct hn_yaml *node,
     if (!hn_failed(reader->err) && hn_type_of_c(list->words[0], type))
         hn_type_parse(type, &argument->element, &argument->lanes);
     return true;
-}
-
-static bool is_typed(const struct hn_config *config, size_t argument)
-{
-    for (size_t i = 0; i < config->typed_count; i++)
-        if (config->typed[i].argument == argument)
-            return true;
-    return false;
 }
 
 /* How results are compared: for all, and an argument's own way. */
@@ -449,9 +438,10 @@ static void set_defaults(struct hn_reader *reader)
     set_default(reader, HN_FLOAT32, &reader->plan->compare);
     for (size_t i = 0; i < reader->plan->argument_count && !hn_failed(reader->err); i++) {
         struct hn_argument *argument = &reader->plan->arguments[i];
-        if (!hn_argument_is_compared(argument) || argument->compare != NULL ||
-            (default_relative_bound(argument->element) == default_relative &&
-             !is_typed(reader->config, i)))
+        bool own = default_relative_bound(argument->element) != default_relative;
+        for (size_t t = 0; t < reader->config->typed_count; t++)
+            own = own || reader->config->typed[t].argument == i;
+        if (!hn_argument_is_compared(argument) || argument->compare != NULL || !own)
             continue;
         argument->compare = hn_need(1, sizeof *argument->compare);
         argument->compare->partial = reader->plan->compare.partial;
@@ -653,16 +643,6 @@ static void find_source(struct hn_reader *reader, const struct hn_yaml *item,
                        why);
 }
 
-/* The kernel is judged by what it writes. */
-static void check_results(struct hn_reader *reader, const struct hn_yaml *node)
-{
-    for (size_t i = 0; i < reader->plan->argument_count; i++)
-        if (hn_argument_is_compared(&reader->plan->arguments[i]))
-            return;
-    hn_config_fail(reader, node,
-                   "no argument has role output or inout, so nothing could be verified");
-}
-
 size_t hn_config_find_among(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                             bool (*fits)(const struct hn_argument *argument), const char *why_not)
 {
@@ -752,7 +732,10 @@ void hn_config_read_arguments(struct hn_reader *reader)
                              "the name of another argument of integers with role output or inout");
         find_source(reader, item, &plan->arguments[i]);
     }
-    check_results(reader, node);
+    /* The kernel is judged by what it writes. */
+    if (!hn_plan_has_role(plan, HN_ROLE_OUTPUT) && !hn_plan_has_role(plan, HN_ROLE_INOUT))
+        hn_config_fail(reader, node,
+                       "no argument has role output or inout, so nothing could be verified");
     if (!hn_failed(reader->err))
         hn_plan_name_pitches(plan, &reason);
     hn_config_take(reader, node, &reason);

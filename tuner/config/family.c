@@ -303,18 +303,6 @@ static struct hn_scope make_scope(const struct hn_family *family)
     return scope;
 }
 
-static void read_where(struct hn_reader *reader, const struct hn_yaml *node,
-                       struct hn_family *family)
-{
-    const struct hn_yaml *item = hn_config_list(reader, node, "a list of expressions");
-    struct hn_scope scope = make_scope(family);
-    family->where = hn_need(hn_config_count(node), sizeof *family->where);
-    for (; item != NULL && hn_config_expect_kind(reader, item, HN_YAML_SCALAR, "an expression");
-         item = item->next)
-        hn_config_read_condition(reader, item, NULL, &scope, &family->where[family->where_count++]);
-    hn_config_finish_scope(&scope);
-}
-
 /* 0.03, or 3%. */
 static void read_loss(struct hn_reader *reader, const struct hn_yaml *node,
                       struct hn_family *family)
@@ -361,14 +349,6 @@ static void keep_size(struct size_list *list, const struct hn_bindings *size, do
     }
 }
 
-static bool is_of_family(const struct hn_family *family, const char *name)
-{
-    for (size_t i = 0; i < family->value_count; i++)
-        if (strcmp(family->values[i].name, name) == 0)
-            return true;
-    return strcmp(name, "weight") == 0;
-}
-
 /* A size, with `weight` among its values or 1, and the values that the family leaves no choice of.
  */
 static void add_size(struct size_list *list, const struct hn_bindings *given, struct hn_error *err)
@@ -377,10 +357,14 @@ static void add_size(struct size_list *list, const struct hn_bindings *given, st
     const struct hn_value *weight = hn_bindings_get(given, "weight");
     double times = weight == NULL ? 1 : hn_value_number(weight);
     struct hn_bindings size;
-    for (size_t i = 0; i < given->count && !hn_failed(err); i++)
-        if (!is_of_family(family, given->names[i]))
+    for (size_t i = 0; i < given->count && !hn_failed(err); i++) {
+        bool known = strcmp(given->names[i], "weight") == 0;
+        for (size_t v = 0; v < family->value_count && !known; v++)
+            known = strcmp(family->values[v].name, given->names[i]) == 0;
+        if (!known)
             hn_fail(err, HN_ECONFIG, "the family has no '%s'; remove it from the size",
                     given->names[i]);
+    }
     if (!hn_failed(err) && (!(times > 0) || !isfinite(times)))
         hn_fail(err, HN_ECONFIG, "found a weight of %g, expected a number above 0", times);
     hn_bindings_init(&size);
@@ -536,7 +520,14 @@ void hn_config_read_family(struct hn_reader *reader)
     if (family->value_count == 0)
         hn_config_fail(reader, node,
                        "found no problem values, expected at least one, as M: {range: [1, 4096]}");
-    read_where(reader, hn_yaml_get(node, "where"), family);
+    const struct hn_yaml *where = hn_yaml_get(node, "where");
+    const struct hn_yaml *item = hn_config_list(reader, where, "a list of expressions");
+    struct hn_scope scope = make_scope(family);
+    family->where = hn_need(hn_config_count(where), sizeof *family->where);
+    for (; item != NULL && hn_config_expect_kind(reader, item, HN_YAML_SCALAR, "an expression");
+         item = item->next)
+        hn_config_read_condition(reader, item, NULL, &scope, &family->where[family->where_count++]);
+    hn_config_finish_scope(&scope);
     family->worst = hn_config_read_choice(reader, hn_yaml_get(node, "goal"), "goal", goals, 2) == 1;
     _Static_assert(HN_FAMILY_CONFIGURATIONS_MOST == 255, "as the message says");
     family->configurations = HN_FAMILY_CONFIGURATIONS;

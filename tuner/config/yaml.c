@@ -128,17 +128,6 @@ static struct hn_yaml *copy_node(struct loader *loader, yaml_mark_t mark,
     return node;
 }
 
-static struct hn_yaml *expand_alias(struct loader *loader, const yaml_event_t *event)
-{
-    const char *name = (const char *)event->data.alias.anchor;
-    for (const struct anchor *anchor = loader->anchors; anchor != NULL; anchor = anchor->next)
-        if (strcmp(anchor->name, name) == 0)
-            return copy_node(loader, event->start_mark, anchor->node);
-    fail_at(loader, event->start_mark.line + 1, event->start_mark.column + 1,
-            "alias '*%s' names no anchor that was completed before it", name);
-    return NULL;
-}
-
 static void append(struct collection *collection, struct hn_yaml *node)
 {
     *collection->end = node;
@@ -208,11 +197,18 @@ static void parse_collection(struct loader *loader, const struct collection *par
 static struct hn_yaml *parse_node(struct loader *loader, const struct collection *parent,
                                   yaml_event_t *event)
 {
-    if (event->type == YAML_ALIAS_EVENT)
-        return expand_alias(loader, event);
+    size_t line = event->start_mark.line + 1, column = event->start_mark.column + 1;
+    if (event->type == YAML_ALIAS_EVENT) {
+        const char *name = (const char *)event->data.alias.anchor;
+        for (const struct anchor *known = loader->anchors; known != NULL; known = known->next)
+            if (strcmp(known->name, name) == 0)
+                return copy_node(loader, event->start_mark, known->node);
+        fail_at(loader, line, column, "alias '*%s' names no anchor that was completed before it",
+                name);
+        return NULL;
+    }
     /* Scalars, lists and mappings begin with the same members. */
     const yaml_char_t *anchor = event->data.scalar.anchor, *tag = event->data.scalar.tag;
-    size_t line = event->start_mark.line + 1, column = event->start_mark.column + 1;
     if (tag != NULL) {
         fail_at(loader, line, column, "found tag '%s'; tags are not used here", (const char *)tag);
         return NULL;
