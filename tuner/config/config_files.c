@@ -180,14 +180,6 @@ static bool occurs(const char *text, const char *name, bool code)
     return false;
 }
 
-static bool occurs_in_template(const struct hn_template *template, const char *name)
-{
-    bool found = occurs(template->text, name, true);
-    for (size_t i = 0; i < template->include_count && !found; i++)
-        found = occurs(template->includes[i].text, name, true);
-    return found;
-}
-
 /* All of the plan in which a name has an effect. */
 static char *launch_text(const struct hn_plan *plan)
 {
@@ -214,8 +206,11 @@ char *hn_config_find_unused(const struct hn_config *config)
     bool hidden = may_hide_names(config->plan, &template);
     for (size_t i = 0; !hidden && i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
-        if (parameter->count > 1 && !occurs_in_template(&template, parameter->name) &&
-            !occurs(launch, parameter->name, false))
+        bool used = parameter->count <= 1 || occurs(launch, parameter->name, false) ||
+                    occurs(template.text, parameter->name, true);
+        for (size_t t = 0; t < template.include_count && !used; t++)
+            used = occurs(template.includes[t].text, parameter->name, true);
+        if (!used)
             hn_text_printf(&names, "%s%s", names.length > 0 ? ", " : "", parameter->name);
     }
     free(launch);

@@ -28,19 +28,6 @@ static void read_words(struct hn_reader *reader, const struct hn_yaml *node, con
     }
 }
 
-/* [M, N], or {values: [M, N], if: FROZEN}. */
-static void read_freeze(struct hn_reader *reader)
-{
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "freeze"), *values = node;
-    if (node != NULL && node->kind == HN_YAML_MAPPING) {
-        hn_config_check_keys(reader, node, "values if");
-        values = hn_config_need(reader, node, "values");
-        hn_config_read_expression(reader, hn_yaml_get(node, "if"), &reader->plan->freeze_if);
-    }
-    read_words(reader, values, "problem value", reader->plan->problem, reader->plan->problem_count,
-               &reader->plan->freeze, &reader->plan->freeze_count);
-}
-
 static const char expected_entry[] =
     "the name of an extern \"C\" kernel, or a C++ name expression such as \"f<TILE>\"";
 
@@ -444,8 +431,17 @@ static void read_metrics(struct hn_reader *reader)
 /* All but the space, whose template is at the node. */
 void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *template)
 {
-    hn_config_read_path(reader, template, "the path of a .cu file", &reader->plan->template_path);
-    read_freeze(reader);
+    struct hn_plan *plan = reader->plan;
+    hn_config_read_path(reader, template, "the path of a .cu file", &plan->template_path);
+    /* [M, N], or {values: [M, N], if: FROZEN}. */
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "freeze"), *values = node;
+    if (node != NULL && node->kind == HN_YAML_MAPPING) {
+        hn_config_check_keys(reader, node, "values if");
+        values = hn_config_need(reader, node, "values");
+        hn_config_read_expression(reader, hn_yaml_get(node, "if"), &plan->freeze_if);
+    }
+    read_words(reader, values, "problem value", plan->problem, plan->problem_count, &plan->freeze,
+               &plan->freeze_count);
     hn_config_read_arguments(reader);
     read_pipeline(reader);
     read_launch(reader);
