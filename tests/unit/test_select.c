@@ -139,6 +139,7 @@ TEST(test_one_answer)
     for (int i = 0; i < QUESTIONS; i++)
         ask(&answers, &judge, &questions);
     hn_lib_catalogue_free(&opened);
+    hn_blocks_finish(&opened.memory);
 
     const struct hn_text source = {.data = (char *)program, .length = strlen(program)};
     write_file("choose.h", &header);
