@@ -168,6 +168,16 @@ static bool serves_better(const struct found *own, const struct found *than)
     return order != 0 ? order < 0 : hn_lookup_order(own->tuned, than->tuned) < 0;
 }
 
+/* The first from a place on that is not farther away; distances NULL: none is. A loop that does
+ * nothing else takes three quarters of the time. */
+static size_t find_near(const float *distances, size_t from, size_t count, float most)
+{
+    if (distances != NULL)
+        while (from < count && distances[from] > most)
+            from++;
+    return from;
+}
+
 /* Takes a usable result of a list in the order of hn_lookup_order where it serves better than what
  * was found; of each task the first that counts. distances: only those up to `most` are looked at;
  * NULL: all. */
@@ -176,9 +186,8 @@ static void take_best(const struct hn_tuned *tuned, size_t count,
                       struct found *found)
 {
     const struct hn_tuned *last = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (distances != NULL && distances[i] > most)
-            continue;
+    for (size_t i = find_near(distances, 0, count, most); i < count;
+         i = find_near(distances, i + 1, count, most)) {
         if (tuned[i].best.outcome != HN_OUTCOME_OK || !is_asked(query, &tuned[i].identity) ||
             (last != NULL && hn_lookup_same_task(&tuned[i].identity, &last->identity)))
             continue;
