@@ -25,6 +25,12 @@ static const char *wrong_kind(mode_t mode)
                             : "it is a device, expected a plain file";
 }
 
+bool hn_is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 int hn_file_open(const char *path, const char **reason)
 {
     struct stat about;

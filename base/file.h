@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 
+bool hn_is_folder(const char *path);
 /* Opens what is to be read: a plain file, or a link to one. Of anything else nothing is read: a pipe would be waited for, and a
  * device may have no end. -1 or NULL, and *reason, for everything that can not be opened. */
 int hn_file_open(const char *path, const char **reason);

@@ -324,7 +324,7 @@ static int ends_with(const struct dirent *entry, const char *end)
     return length > own && strcmp(entry->d_name + length - own, end) == 0;
 }
 
-static int is_recording(const struct dirent *entry)
+int hn_is_recording(const struct dirent *entry)
 {
     return ends_with(entry, ".json") || ends_with(entry, ".json.gz");
 }
@@ -366,7 +366,7 @@ static void visit_recordings(const char *path, visit_file *visit, const void *da
                              struct hn_error *err)
 {
     if (is_folder(path, err))
-        visit_folder(path, is_recording, visit, data, err);
+        visit_folder(path, hn_is_recording, visit, data, err);
     else if (!hn_failed(err))
         visit(path, data, err);
 }

@@ -180,6 +180,7 @@ enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel,
                                      struct hn_tuned_list *list, struct hn_error *err);
 /* An empty one at the end; sticky, NULL after a failure. */
 struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *err);
+void hn_tuned_finish(struct hn_tuned *tuned);
 void hn_tuned_list_free(struct hn_tuned_list *list);
 /* As hn_store_list, but with every version that has a valid record, the newest of an identity first. */
 enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,

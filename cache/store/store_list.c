@@ -24,16 +24,19 @@ struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *
     return tuned;
 }
 
+void hn_tuned_finish(struct hn_tuned *tuned)
+{
+    hn_identity_finish(&tuned->identity);
+    hn_record_finish(&tuned->best);
+    if (tuned->rule != NULL)
+        hn_rule_finish(tuned->rule);
+    free(tuned->rule);
+}
+
 void hn_tuned_list_free(struct hn_tuned_list *list)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        struct hn_tuned *tuned = &list->items[i];
-        hn_identity_finish(&tuned->identity);
-        hn_record_finish(&tuned->best);
-        if (tuned->rule != NULL)
-            hn_rule_finish(tuned->rule);
-        free(tuned->rule);
-    }
+    for (size_t i = 0; i < list->count; i++)
+        hn_tuned_finish(&list->items[i]);
     free(list->items);
     *list = (struct hn_tuned_list){.items = NULL};
 }

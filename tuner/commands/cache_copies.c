@@ -312,14 +312,6 @@ void hn_cache_import(struct hn_given *given, struct hn_error *err)
     take_files(given, import_one, err);
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    size_t length = strlen(path);
-    return (length > 0 && path[length - 1] == '/') ||
-           (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
-}
-
 /* Letters and digits in small, everything else as one '-': "nvidia-h200". */
 static void append_slug(struct hn_text *text, const char *string)
 {
@@ -521,7 +513,8 @@ void hn_cache_export(struct hn_given *given, struct hn_error *err)
     struct hn_tuned_list list;
     const struct hn_options *options = given->options;
     const char *file = options->arguments.items[1];
-    bool folder = is_folder(file);
+    size_t length = strlen(file);
+    bool folder = hn_is_folder(file) || (length > 0 && file[length - 1] == '/');
     size_t families = folder && options->format != 1 ? export_families(given, file, err) : 0;
     hn_cache_select(given, given->path, &list, err);
     /* A recording tells measurements; the results of a simulation must not come back as such. */

@@ -72,12 +72,10 @@ void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tune
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct hn_tuned *tuned = &list->items[i];
-        if (hn_cache_fits(given, &tuned->identity) && !(measured && tuned->simulated)) {
+        if (hn_cache_fits(given, &tuned->identity) && !(measured && tuned->simulated))
             list->items[kept++] = *tuned;
-            continue;
-        }
-        hn_identity_finish(&tuned->identity);
-        hn_record_finish(&tuned->best);
+        else
+            hn_tuned_finish(tuned);
     }
     list->count = kept;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "runtime/bench/roofs.h"
@@ -25,12 +24,6 @@ static bool ends_with(const char *string, const char *const *ends)
         if (length >= strlen(*ends) && strcmp(string + length - strlen(*ends), *ends) == 0)
             return true;
     return false;
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 static const char roofs_file[] = "roofs.json";
@@ -96,7 +89,7 @@ static void gather(struct input *input, struct hn_error *err)
         bool is_path = strchr(names->items[i], '/') != NULL || ends_with(names->items[i], ends);
         if (!is_path)
             add_kernel(input, names->items[i], err);
-        else if (is_folder(names->items[i]))
+        else if (hn_is_folder(names->items[i]))
             for_each_file(names->items[i], ends, input, add_recording, err);
         else
             add_recording(input, names->items[i], err);
@@ -133,7 +126,7 @@ static void apply_configs(struct input *input, struct hn_error *err)
     static const char *const ends[] = {".yaml", ".yml", NULL};
     for (size_t i = 0; !hn_failed(err) && i < input->options->configs.count; i++) {
         const char *path = input->options->configs.items[i];
-        if (is_folder(path))
+        if (hn_is_folder(path))
             for_each_file(path, ends, input, try_config, err);
         else
             apply_config(input, path, err);

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
 #include "tuner/session/backend.h"
@@ -60,18 +60,11 @@ static bool fits(const struct hn_task *task, const struct hn_recording *recordin
                                       strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0));
 }
 
-static int is_recording(const struct dirent *entry)
-{
-    size_t length = strlen(entry->d_name);
-    return (length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0) ||
-           (length > 8 && strcmp(entry->d_name + length - 8, ".json.gz") == 0);
-}
-
 static enum hn_status search_folder(const struct hn_task *task, const char *path,
                                     struct hn_recording *recording, struct hn_error *err)
 {
     struct dirent **entries;
-    int count = scandir(path, &entries, is_recording, alphasort);
+    int count = scandir(path, &entries, hn_is_recording, alphasort);
     bool found = false;
     if (count < 0)
         return hn_fail(err, HN_ERUN, "%s can not be read: %s", path, strerror(errno));
@@ -102,8 +95,7 @@ static enum hn_status search_folder(const struct hn_task *task, const char *path
 enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
                                  struct hn_recording *recording, struct hn_error *err)
 {
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    if (hn_is_folder(path))
         return search_folder(task, path, recording, err);
     enum hn_status status = hn_recording_load(path, recording, err);
     if (status != HN_OK || fits(task, recording))
