@@ -9,11 +9,6 @@
 /* Far more than anybody tunes, and few enough to be inserted one by one. */
 enum { MOST_NAMES = 1024 };
 
-void hn_bindings_init(struct hn_bindings *bindings)
-{
-    *bindings = (struct hn_bindings){0};
-}
-
 static void free_word(struct hn_value *value)
 {
     if (value->type == HN_WORD)
@@ -30,7 +25,7 @@ void hn_bindings_finish(struct hn_bindings *bindings)
     }
     free(bindings->names);
     free(bindings->values);
-    hn_bindings_init(bindings);
+    *bindings = (struct hn_bindings){0};
 }
 
 /* Where the name is, or where it belongs. */
@@ -123,7 +118,7 @@ enum hn_status hn_bindings_merge(struct hn_bindings *into, const struct hn_bindi
 enum hn_status hn_bindings_copy(struct hn_bindings *to, const struct hn_bindings *from,
                                 struct hn_error *err)
 {
-    hn_bindings_init(to);
+    *to = (struct hn_bindings){0};
     enum hn_status status = hn_bindings_merge(to, from, err);
     if (status != HN_OK)
         hn_bindings_finish(to);
@@ -205,7 +200,7 @@ enum hn_status hn_bindings_add(struct hn_bindings *bindings, const char *string,
 enum hn_status hn_bindings_parse(const char *string, struct hn_bindings *bindings,
                                  struct hn_error *err)
 {
-    hn_bindings_init(bindings);
+    *bindings = (struct hn_bindings){0};
     enum hn_status status = *string == '\0' ? HN_OK : hn_bindings_add(bindings, string, err);
     if (status != HN_OK)
         hn_bindings_finish(bindings);

@@ -7,14 +7,13 @@
 #include "base/value.h"
 
 /* A set of name=value pairs, sorted by name (strcmp) without repeats: a point, a problem, or both together. Owns its
- * arrays, the names and the words. names[i] has values[i]. */
+ * arrays, the names and the words. names[i] has values[i]. Begin with all zero. */
 struct hn_bindings {
     char **names;
     struct hn_value *values;
     size_t count;
 };
 
-void hn_bindings_init(struct hn_bindings *bindings);
 void hn_bindings_finish(struct hn_bindings *bindings);
 
 /* Adds or replaces; copies name and word. */

@@ -41,7 +41,7 @@ static void make_problem(uint64_t i, struct hn_bindings *problem)
                                 hn_integer((int64_t)(32 + i % 13 * 128)), hn_word("row")};
     static const char *const names[] = {"M", "N", "K", "B_LAYOUT"};
     struct hn_error err;
-    hn_bindings_init(problem);
+    *problem = (struct hn_bindings){0};
     for (int v = 0; v < 4; v++)
         if (hn_bindings_set(problem, names[v], &values[v], &err) != HN_OK)
             stop("problem", err.message);
@@ -51,9 +51,8 @@ static void add_records(struct hn_store *store, int64_t session, long count)
 {
     struct hn_error err;
     for (long i = 0; i < count; i++) {
-        struct hn_record record;
+        struct hn_record record = {0};
         struct hn_value block = hn_integer(32 + i);
-        hn_record_init(&record);
         record.outcome = HN_OUTCOME_OK;
         record.verdict.kind = HN_VERIFIED;
         record.timing.median_us = record.objective = 10 + (double)i;
@@ -116,7 +115,7 @@ static void add_rule(struct hn_store *store, struct hn_store_session *session)
     struct hn_rule rule;
     struct hn_error err;
     int64_t id;
-    hn_bindings_init(&identity.problem);
+    identity.problem = (struct hn_bindings){0};
     session->identity = &identity;
     make_rule(&rule);
     if (hn_store_begin(store, session, &id, &err) != HN_OK ||

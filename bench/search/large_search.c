@@ -180,9 +180,8 @@ static enum hn_status load(const char *config_path, const struct hn_bindings *pr
 
 int main(int argc, char **argv)
 {
-    struct hn_bindings problem;
+    struct hn_bindings problem = {0};
     struct hn_error err = {0};
-    hn_bindings_init(&problem);
     enum hn_status status = HN_OK;
     for (; argc > 2 && strcmp(argv[1], "-p") == 0 && status == HN_OK; argc -= 2, argv += 2)
         status = hn_bindings_add(&problem, argv[2], &err);

@@ -65,8 +65,7 @@ static void take_trials(struct bench_fixture *fixture, const struct hn_image *im
     double started_ms = hn_now_ms();
     do {
         struct hn_variant variant;
-        struct hn_record record;
-        hn_record_init(&record);
+        struct hn_record record = {0};
         record.outcome = HN_OUTCOME_OK;
         must(hn_bindings_copy(&record.point, &fixture->config->plan->defaults, &err), &err);
         hn_bench_prepare(bench, &record.point, image, &variant, &record, &err);
@@ -85,11 +84,10 @@ static void take_singles(struct bench_fixture *fixture, const struct hn_image *i
     struct hn_bench *bench = fixture->bench;
     struct hn_error err = {.status = HN_OK};
     struct hn_variant variant;
-    struct hn_record record;
+    struct hn_record record = {0};
     struct hn_sample samples[HN_MAX_STAMPS];
     double times_us[3][SINGLES], unclean[3] = {0};
     double estimate_us = 0;
-    hn_record_init(&record);
     record.outcome = HN_OUTCOME_OK;
     must(hn_bindings_copy(&record.point, &fixture->config->plan->defaults, &err), &err);
     hn_bench_prepare(bench, &record.point, image, &variant, &record, &err);

@@ -611,15 +611,10 @@ static const struct hn_field rule_fields[] = {
 };
 const struct hn_structure hn_rule_structure = HN_STRUCTURE(hn_rule, rule_fields, check_rule);
 
-void hn_rule_init(struct hn_rule *rule)
-{
-    *rule = (struct hn_rule){.values = NULL};
-}
-
 void hn_rule_finish(struct hn_rule *rule)
 {
     hn_fields_finish(&hn_rule_structure, rule);
-    hn_rule_init(rule);
+    *rule = (struct hn_rule){0};
 }
 
 json_t *hn_rule_loss_to_json(const struct hn_rule_loss *loss)

@@ -66,8 +66,7 @@ struct hn_rule {
     bool worst;                    /* learnt for the worst loss, not for the mean */
 };
 
-void hn_rule_init(struct hn_rule *rule);
-/* Frees what the rule owns: each array and what is in it. */
+/* Frees what the rule owns: each array and what is in it. Begin with all zero. */
 void hn_rule_finish(struct hn_rule *rule);
 
 /* Parses the features, binds them to the values, and checks the whole: the nodes are a tree, every index is in its range, the

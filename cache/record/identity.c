@@ -16,12 +16,6 @@ bool hn_device_identity_equal(const struct hn_device_identity *a,
            a->sm_count == b->sm_count && strcmp(a->mig_profile, b->mig_profile) == 0;
 }
 
-void hn_identity_init(struct hn_identity *identity)
-{
-    *identity = (struct hn_identity){.kernel = NULL};
-    hn_bindings_init(&identity->problem);
-}
-
 void hn_identity_finish(struct hn_identity *identity)
 {
     free(identity->kernel);
@@ -29,7 +23,7 @@ void hn_identity_finish(struct hn_identity *identity)
     free(identity->regime);
     free(identity->objective);
     hn_bindings_finish(&identity->problem);
-    hn_identity_init(identity);
+    *identity = (struct hn_identity){0};
 }
 
 enum hn_status hn_identity_copy(struct hn_identity *to, const struct hn_identity *from,

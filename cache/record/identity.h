@@ -18,7 +18,7 @@ struct hn_device_identity {
 bool hn_device_identity_equal(const struct hn_device_identity *a, const struct hn_device_identity *b);
 
 /* What was measured, apart from the point: two records with equal identities and points can be compared. Owns its
- * strings and the problem. */
+ * strings and the problem. Begin with all zero. */
 struct hn_identity {
     char *kernel;
     char *signature; /* argument names, types and roles in order */
@@ -45,7 +45,6 @@ struct hn_version {
 /* Not Hone but Kernel Tuner measured: means of plain launches; what was verified is not known. */
 #define HN_KERNEL_TUNER_PROTOCOL 1000
 
-void hn_identity_init(struct hn_identity *identity);
 void hn_identity_finish(struct hn_identity *identity);
 enum hn_status hn_identity_copy(struct hn_identity *to, const struct hn_identity *from, struct hn_error *err);
 bool hn_identity_equal(const struct hn_identity *a, const struct hn_identity *b);

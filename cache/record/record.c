@@ -138,14 +138,6 @@ void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *pro
     timing->clock_mhz = fmax(timing->clock_mhz, process->clock_mhz);
 }
 
-void hn_record_init(struct hn_record *record)
-{
-    *record = (struct hn_record){.outcome = HN_OUTCOME_OK};
-    hn_bindings_init(&record->point);
-    hn_bindings_init(&record->metrics);
-    hn_bindings_init(&record->observed);
-}
-
 void hn_record_finish(struct hn_record *record)
 {
     hn_bindings_finish(&record->point);
@@ -154,7 +146,7 @@ void hn_record_finish(struct hn_record *record)
     free(record->message);
     free(record->original);
     free(record->timing.samples_us);
-    hn_record_init(record);
+    *record = (struct hn_record){0};
 }
 
 enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from,
@@ -173,7 +165,7 @@ enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from
     struct hn_bindings *const copies[] = {&to->point, &to->metrics, &to->observed};
     const struct hn_bindings *const lists[] = {&from->point, &from->metrics, &from->observed};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        hn_bindings_init(copies[i]);
+        *copies[i] = (struct hn_bindings){0};
         if (!hn_failed(err))
             (void)hn_bindings_copy(copies[i], lists[i], err);
     }

@@ -166,7 +166,8 @@ struct hn_costs {
     double measure_ms;
 };
 
-/* All that is known of one variant. Owns its point, message, metrics, what was observed and samples. */
+/* All that is known of one variant. Owns its point, message, metrics, what was observed and samples. Begin with all
+ * zero. */
 struct hn_record {
     struct hn_bindings point; /* parameters only, not the problem */
     enum hn_outcome outcome;
@@ -214,7 +215,6 @@ void hn_observed_drop(struct hn_bindings *observed, const char *group);
 /* What another process has measured. The medians of those before are in `medians_us`, which is sorted and has room for one more. */
 void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *process, double *medians_us);
 
-void hn_record_init(struct hn_record *record);
 void hn_record_finish(struct hn_record *record);
 enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from, struct hn_error *err);
 /* Whether `a` rather than `b` (NULL: none yet) is the best of a tuning: it is ok and has an objective, and the times of a

@@ -521,7 +521,7 @@ static void read_rows(const json_t *cache, struct hn_recording *recording, struc
         struct hn_error reason;
         hn_error_init(&reason);
         struct hn_record *record = &recording->records.items[recording->records.count++];
-        hn_record_init(record);
+        *record = (struct hn_record){0};
         hn_row_read(recording, row, record, &reason);
         char *point = hn_made(hn_bindings_text(&record->point), &reason);
         if (!hn_failed(&reason) && json_object_get(seen, point) != NULL)

@@ -288,10 +288,10 @@ static void append(struct hn_recording *recording, const char *path, struct hn_t
                                .stale = recording->version.protocol != HN_MEASURING_PROTOCOL};
     if (best != NULL) {
         tuned->best = *best;
-        hn_record_init(best);
+        *best = (struct hn_record){0};
     }
     hn_origin_of_file(path, &tuned->origin);
-    hn_identity_init(&recording->identity);
+    recording->identity = (struct hn_identity){0};
     recording->rule = NULL;
 }
 

@@ -20,7 +20,6 @@ struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *
         return NULL;
     struct hn_tuned *tuned = &list->items[list->count++];
     *tuned = (struct hn_tuned){.points = 0};
-    hn_record_init(&tuned->best);
     return tuned;
 }
 
@@ -182,7 +181,7 @@ static void take_head(struct hn_tuned *tuned, struct hn_store_head *head)
     tuned->identity = head->identity;
     tuned->version = head->version;
     tuned->simulated = head->simulated;
-    hn_identity_init(&head->identity);
+    head->identity = (struct hn_identity){0};
 }
 
 /* The result that a row of tasks stands for. False: there is none. */

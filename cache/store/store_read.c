@@ -399,8 +399,7 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
         hn_statement_bind(statement, "t", machine);
     free(real);
     while (hn_statement_next(&statement, err)) {
-        struct hn_record record;
-        hn_record_init(&record);
+        struct hn_record record = {0};
         const char *point = hn_column_text(statement, 2);
         bool counts = !visit->under || json_object_get(visit->seen, point) == NULL;
         if (visit->seen != NULL && !visit->under)
@@ -443,7 +442,7 @@ static enum hn_status append_record(void *pointer, int64_t id, struct hn_record 
     (void)id;
     if (hn_make_room(&records->items, records->count, sizeof *records->items, err)) {
         records->items[records->count++] = *record;
-        hn_record_init(record);
+        *record = (struct hn_record){0};
     }
     return err->status;
 }
@@ -477,7 +476,7 @@ enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record
 {
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     struct hn_statement *statement = hn_database_prepare(
         store->database, err, "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE id = ?", "i",
         (int64_t)id);
@@ -507,7 +506,7 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
     if (pending != NULL)
         return hn_record_copy(record, pending, err);
     err = hn_error_begin(err, &own);
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     char *key = hn_made(hn_bindings_text(point), err);
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,

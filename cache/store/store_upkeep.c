@@ -45,8 +45,7 @@ static void look_at_plan(struct hn_store *store, struct hn_statement *statement,
 static void look_at_rule(struct hn_store *store, struct hn_statement *statement,
                          struct hn_error *finding)
 {
-    struct hn_rule rule;
-    hn_rule_init(&rule);
+    struct hn_rule rule = {0};
     hn_document_read("rule", &hn_rule_structure, hn_column_text(statement, 0), &rule, finding);
     hn_store_name_failure(store, "the rule of a family", finding);
     hn_rule_finish(&rule);
@@ -55,8 +54,7 @@ static void look_at_rule(struct hn_store *store, struct hn_statement *statement,
 static void look_at_record(struct hn_store *store, struct hn_statement *statement,
                            struct hn_error *finding)
 {
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record = {0};
     hn_store_read_record(store, statement, hn_column_text(statement, HN_RECORD_COLUMN_COUNT),
                          &record, finding);
     hn_record_finish(&record);

@@ -233,8 +233,7 @@ enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_ses
 void hn_store_check_documents(const struct hn_store_head *head, struct hn_error *err)
 {
     struct hn_stored_plan plan = {.json = NULL};
-    struct hn_rule rule;
-    hn_rule_init(&rule);
+    struct hn_rule rule = {0};
     if (head->plan != NULL)
         hn_document_read("source", &hn_stored_plan_structure, head->plan, &plan, err);
     if (head->rule != NULL)
@@ -275,7 +274,6 @@ static struct hn_pending *next_slot(struct hn_store *store, int64_t session_id,
         return NULL;
     struct hn_pending *slot = &store->pending[store->pending_count];
     *slot = (struct hn_pending){.session_id = session_id};
-    hn_record_init(&slot->record);
     return slot;
 }
 
@@ -407,9 +405,8 @@ enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *
 static void add_line(struct hn_statement *prepared, int64_t session_id, const char *line,
                      const char *objective, struct hn_error *err)
 {
-    struct hn_record record;
+    struct hn_record record = {0};
     json_t *json = hn_document_parse(line, err);
-    hn_record_init(&record);
     if (!hn_failed(err))
         (void)hn_record_from_json(json, objective, &record, err);
     hn_gate_date(record.time, err);
@@ -421,8 +418,7 @@ static void add_line(struct hn_statement *prepared, int64_t session_id, const ch
 static void put_line_of_rule(struct hn_store *store, int64_t session_id, const char *line,
                              struct hn_error *err)
 {
-    struct hn_rule rule;
-    hn_rule_init(&rule);
+    struct hn_rule rule = {0};
     hn_document_read("rule", &hn_rule_structure, line, &rule, err);
     set_rule(store, session_id, &rule, err);
     hn_rule_finish(&rule);
@@ -521,8 +517,7 @@ static void copy_records(const struct merge *merge, int64_t from_id, const char 
                                         " LIMIT -1 OFFSET ?",
         "ii", (int64_t)from_id, (int64_t)first);
     while (hn_statement_next(&statement, err)) {
-        struct hn_record record;
-        hn_record_init(&record);
+        struct hn_record record = {0};
         hn_store_read_record(merge->from, statement, objective, &record, err);
         gate_date(merge, record.time, err);
         hn_store_add_record(merge->record, session_id, &record, err);

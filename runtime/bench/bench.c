@@ -257,10 +257,9 @@ static void load_files(struct hn_bench *bench, struct hn_outputs *outputs, bool 
 static void run_reference(struct hn_bench *bench, struct hn_reference_run *reference, bool thorough,
                           struct hn_error *err)
 {
-    struct hn_record record;
+    struct hn_record record = {0};
     struct hn_variant variant = {.record = &record};
     struct hn_error reason;
-    hn_record_init(&record);
     hn_error_init(&reason);
     prepare_reference(bench, reference, &variant, &record, &reason);
     if (hn_goes_on(&variant, &reason))
@@ -792,9 +791,8 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
                                 struct hn_error *err)
 {
     struct hn_variant variant;
-    struct hn_record record;
+    struct hn_record record = {0};
     hn_error_init(err);
-    hn_record_init(&record);
     hn_bench_prepare(bench, point, image, &variant, &record, err);
     if (hn_goes_on(&variant, err)) {
         struct hn_work work = hn_bench_work(bench, &variant);

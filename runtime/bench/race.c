@@ -249,11 +249,9 @@ enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *im
     const struct hn_bench_candidate field[FIELD] = {
         [VARIANT] = {&record->point, image}, [REFERENCE] = {&record->point, NULL}};
     const struct hn_race_rules rules = {MIN_ROUNDS, MAX_ROUNDS, BESIDE_MS};
-    struct hn_record raced[FIELD];
+    struct hn_record raced[FIELD] = {0};
     hn_error_init(err);
     *beside = (struct hn_beside){.rounds = 0};
-    for (size_t i = 0; i < FIELD; i++)
-        hn_record_init(&raced[i]);
     hn_bench_race(bench, field, FIELD, &rules, raced, err);
     const struct hn_record *variant = &raced[VARIANT], *reference = &raced[REFERENCE];
     if (!hn_failed(err)) {

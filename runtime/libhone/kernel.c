@@ -480,7 +480,7 @@ static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_err
     const struct hn_plan *plan = kernel->plan->plan;
     struct hn_launch_step *launch = &kernel->launch.steps[index];
     struct hn_value *values = NULL;
-    struct hn_record record;
+    struct hn_record record = {0};
     int clusters = 0;
     if (hn_failed(err) || !hn_plan_asks_clusters(plan, launch->step))
         return;
@@ -491,7 +491,6 @@ static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_err
     if (hn_failed(err) ||
         hn_plan_values(plan, &kernel->problem, &kernel->point, &values, err) != HN_OK)
         return;
-    hn_record_init(&record);
     hn_launch_fit_clusters(plan, kernel->device, values, clusters, launch, &record);
     if (record.outcome != HN_OUTCOME_OK)
         hn_lib_fail(err, HONE_UNSUPPORTED, "%s",

@@ -157,7 +157,6 @@ struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tu
         return NULL;
     struct hn_identity *identity = &race->identity;
     pthread_mutex_init(&race->lock, NULL);
-    hn_identity_init(identity);
     race->racers[0] = (struct racer){.kernel = own, .image = *image};
     hn_image_init(image);
     race->count = 1;
@@ -291,8 +290,7 @@ static void put(struct hn_store *store, int64_t session, struct racer *racer, st
     const struct hn_bindings *point = &racer->kernel->point;
     const struct hn_interval interval =
         hn_interval_widen(hn_interval_of(racer->samples_us, racer->count), EVENT_US);
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record = {0};
     hn_bindings_copy(&record.point, point, err);
     record.outcome = HN_OUTCOME_OK;
     record.verdict.kind = HN_UNVERIFIED;

@@ -638,14 +638,13 @@ bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,
                    const struct hn_bindings *problem, const struct hn_bindings *point,
                    struct hn_launch *launch, struct hn_value **values)
 {
-    struct hn_record record;
+    struct hn_record record = {0};
     struct hn_value *own = NULL;
     struct hn_error reason;
     hn_error_init(&reason);
     *launch = (struct hn_launch){.steps = NULL};
     if (hn_plan_values(plan, problem, point, &own, NULL) != HN_OK)
         return false;
-    hn_record_init(&record);
     bool can = hn_plan_allows_values(plan, own);
     if (can)
         make_from(plan, own, false, launch, &reason);

@@ -23,10 +23,7 @@ const char *const hn_window_keys[HN_WINDOW_PARTS] = {
 
 struct hn_plan *hn_plan_create(void)
 {
-    struct hn_plan *plan = calloc(1, sizeof *plan);
-    if (plan != NULL)
-        hn_bindings_init(&plan->defaults);
-    return plan;
+    return calloc(1, sizeof(struct hn_plan));
 }
 
 void hn_reference_finish(struct hn_reference *reference)
@@ -131,7 +128,7 @@ enum hn_status hn_plan_program_values(const struct hn_plan *plan, const struct h
                                       struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    hn_bindings_init(values);
+    *values = (struct hn_bindings){0};
     for (size_t i = 0; i < problem->count && status == HN_OK; i++)
         if (hn_plan_is_frozen(plan, point, problem->names[i], &problem->values[i]))
             status = hn_bindings_set(values, problem->names[i], &problem->values[i], err);

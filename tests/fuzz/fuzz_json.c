@@ -56,7 +56,7 @@ static void use_record(const json_t *json)
     struct hn_error err = {0};
     if (fuzz_fine(hn_record_from_json(json, NULL, &record, &err), &err)) {
         json_auto_t *stored = hn_record_to_json(&record);
-        hn_record_init(&again);
+        again = (struct hn_record){0};
         fuzz_require(stored != NULL, "a record that was read can be written");
         fuzz_require(hn_record_from_json(stored, NULL, &again, &err) == HN_OK, err.message);
         fuzz_require(hn_bindings_equal(&record.point, &again.point), "a stored point is the point");
@@ -99,8 +99,8 @@ static void use_rule(const json_t *json)
 {
     struct hn_rule rule, again;
     struct hn_error err = {0};
-    hn_rule_init(&rule);
-    hn_rule_init(&again);
+    rule = (struct hn_rule){0};
+    again = (struct hn_rule){0};
     if (fuzz_fine(hn_rule_from_json(json, &rule, &err), &err)) {
         char *text FREED = dump(hn_rule_to_json(&rule));
         json_auto_t *stored = load(text);

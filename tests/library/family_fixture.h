@@ -26,7 +26,7 @@ static inline void learn(struct hn_store *store, const struct hn_tuned *tuned, c
     struct hn_identity identity = tuned->identity;
     struct hn_stored_plan stored ENDED_BY(hn_stored_plan_free);
     int64_t session = 0;
-    hn_bindings_init(&identity.problem);
+    identity.problem = (struct hn_bindings){0};
     identity.device = *device;
     assert_ok(hn_store_get_plan(store, identity.kernel, &tuned->version, &stored, &said));
     const struct hn_store_session begun = {

@@ -248,9 +248,9 @@ static struct hn_tuned tuned_of(int64_t n, int64_t block)
 {
     struct hn_tuned tuned = {.identity = {.regime = "cold", .objective = "time"}};
     const struct hn_value values[] = {hn_integer(n), hn_integer(block)};
-    hn_bindings_init(&tuned.identity.problem);
+    tuned.identity.problem = (struct hn_bindings){0};
     assert_ok(hn_bindings_set(&tuned.identity.problem, "n", &values[0], NULL));
-    hn_bindings_init(&tuned.best.point);
+    tuned.best.point = (struct hn_bindings){0};
     assert_ok(hn_bindings_set(&tuned.best.point, "BLOCK", &values[1], NULL));
     tuned.best.outcome = HN_OUTCOME_OK;
     tuned.best.verdict.kind = HN_VERIFIED;

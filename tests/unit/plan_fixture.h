@@ -21,7 +21,7 @@ static inline struct hn_plan *load_plan(const char *name)
 /* "TILE=16,PAD=0" */
 static inline void parse_bindings(const char *text, struct hn_bindings *bindings)
 {
-    hn_bindings_init(bindings);
+    *bindings = (struct hn_bindings){0};
     assert_ok(hn_bindings_parse(text, bindings, NULL));
 }
 

@@ -40,7 +40,7 @@ static inline json_t *parse_quoted(const char *text)
 static inline void read_rule(const char *text, struct hn_rule *rule)
 {
     json_auto_t *json = parse_quoted(text);
-    hn_rule_init(rule);
+    *rule = (struct hn_rule){0};
     assert_ok(hn_rule_from_json(json, rule, &said));
 }
 

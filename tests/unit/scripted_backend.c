@@ -126,7 +126,7 @@ static void evaluate(struct scripted *scripted, const struct hn_start *start, st
         scripted->evaluating = true;
         return; /* it comes to no end before the session's */
     }
-    hn_record_init(&event.record);
+    event.record = (struct hn_record){0};
     assert_ok(hn_bindings_copy(&event.record.point, start->point, err));
     event.record.outcome = scripted->seed == scripted->first_seed ? fate->measured : fate->second;
     event.record.verdict = (struct hn_verdict){.kind = HN_VERIFIED, .seeds = 1};

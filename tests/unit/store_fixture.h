@@ -48,7 +48,7 @@ static inline struct hn_store *open_store(const char *path, enum hn_store_mode m
 static inline void make_identity(struct hn_identity *identity, int m)
 {
     struct hn_value value = hn_integer(m);
-    hn_identity_init(identity);
+    *identity = (struct hn_identity){0};
     identity->kernel = strdup("matmul");
     identity->signature = strdup("A:float32:input");
     identity->regime = strdup("cold");
@@ -96,7 +96,7 @@ static inline int64_t begin(struct hn_store *store)
 static inline void make_record(struct hn_record *record, int tile, double time_us)
 {
     struct hn_value value = hn_integer(tile);
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     assert_ok(hn_bindings_set(&record->point, "TILE", &value, NULL));
     record->timing.median_us = time_us;
     record->objective = time_us;

@@ -205,7 +205,7 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
     struct hn_image images[COUNT];
     struct hn_bench_candidate candidates[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        hn_record_init(&records[i]);
+        records[i] = (struct hn_record){0};
         hn_bindings_parse(points[i], &records[i].point, NULL);
         bench_fixture_compile(&scale, points[i], &images[i]);
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};

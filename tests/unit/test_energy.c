@@ -17,8 +17,8 @@ TEST(windows_are_averaged)
     static const double idle_w[] = {70, 70, 71};
     struct hn_bindings all, window;
     struct hn_error err;
-    hn_bindings_init(&all);
-    hn_bindings_init(&window);
+    all = (struct hn_bindings){0};
+    window = (struct hn_bindings){0};
     hn_error_init(&err);
     for (int i = 0; i < 3; i++) {
         set(&window, "energy.joules", joules[i]);

@@ -41,7 +41,7 @@ static void record(struct fixture *fixture, log_time *function, uint64_t stride)
     for (uint64_t i = 0; i < size; i += stride) {
         uint16_t choice[3];
         struct hn_record *record = &fixture->records.items[fixture->records.count++];
-        hn_record_init(record);
+        *record = (struct hn_record){0};
         hn_space_point(fixture->space, i, choice);
         hn_space_bindings(fixture->space, choice, &record->point);
         record->outcome = HN_OUTCOME_OK;

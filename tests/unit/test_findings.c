@@ -46,7 +46,7 @@ static const struct counted good[] = {
 
 static void make(struct hn_record *record, const struct counted *changes)
 {
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     add(record, good);
     add(record, changes);
 }

@@ -5,7 +5,7 @@
 
 static void make_identity(struct hn_identity *identity)
 {
-    hn_identity_init(identity);
+    *identity = (struct hn_identity){0};
     identity->kernel = strdup("matmul");
     identity->signature = strdup("A:float32:input,C:float32:output");
     identity->regime = strdup("cold");

@@ -220,7 +220,7 @@ static void draw_problem(struct hn_bindings *problem)
         draw(30) == 0 ? hn_integer(3) : hn_word(words[draw(2)]), hn_real((double)draw(3) / 2)};
     static const char *const names[] = {"M", "N", "ORDER", "SKEW"};
     size_t count = draw(20) == 0 ? 3 : 4;
-    hn_bindings_init(problem);
+    *problem = (struct hn_bindings){0};
     for (size_t i = 0; i < count; i++)
         assert_ok(hn_bindings_set(problem, names[i], &values[i], NULL));
 }

@@ -14,7 +14,7 @@ static int set_up(void **state)
     static struct fixture fixture;
     fixture.plan = load_plan("tiled.json");
     parse_bindings("K=16,LAYOUT=row,M=1024,N=2048", &fixture.problem);
-    hn_record_init(&fixture.record);
+    fixture.record = (struct hn_record){0};
     assert_ok(hn_bindings_parse("PAD=0,TILE=8", &fixture.record.point, NULL));
     fixture.record.timing.median_us = 50;
     const struct hn_value clocks = hn_real(4000);

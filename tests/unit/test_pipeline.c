@@ -23,7 +23,7 @@ static void make_point(const char *changes, char text[256])
 {
     struct hn_bindings point, other;
     struct hn_text whole ENDED_BY(hn_text_finish) = {0};
-    hn_bindings_init(&other);
+    other = (struct hn_bindings){0};
     assert_ok(hn_bindings_parse("CHUNKS=3,FAULT=0,GRANULE=1,HOST_MEMORY=pinned,"
                                 "ORDER=depth_first,PIECES=1,STAGES_ON=device,STREAMS=2",
                                 &point, NULL));
@@ -132,7 +132,7 @@ TEST_WITH(a_race_reads_the_hosts_clock_too, open_bench, NULL)
     for (int i = 0; i < COUNT; i++) {
         char text[256];
         make_point(changes[i], text);
-        hn_record_init(&records[i]);
+        records[i] = (struct hn_record){0};
         assert_ok(hn_bindings_parse(text, &records[i].point, NULL));
         bench_fixture_compile(&smooth, text, &images[i]);
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};

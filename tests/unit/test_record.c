@@ -6,7 +6,7 @@
 /* A record with something in every field, and reals that have no short decimal form. */
 static void make_record(struct hn_record *record)
 {
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     set(&record->point, "LOAD", hn_word("ldg"));
     set(&record->point, "PAD", hn_integer(INT64_MAX));
     set(&record->point, "SCALE", hn_real(2.0));
@@ -110,7 +110,7 @@ TEST(json_text_round_trip_is_exact)
     json_t *json = keep(hn_record_to_json(&record), json_decref);
     char *text = keep(json_dumps(json, JSON_COMPACT), free);
     json_t *parsed = keep(json_loads(text, 0, NULL), json_decref);
-    hn_record_init(&read);
+    read = (struct hn_record){0};
     assert_ok(hn_record_from_json(parsed, NULL, &read, NULL));
     assert_records_equal(&record, &read);
     assert_int_equal(hn_bindings_get(&read.point, "SCALE")->type, HN_REAL);
@@ -128,7 +128,7 @@ TEST(records_without_dynamic_shared_memory_do_not_speak_of_it)
     const json_t *resources = json_object_get(json, "resources");
     assert_non_null(resources);
     assert_null(json_object_get(resources, "dynamic_shared_bytes"));
-    hn_record_init(&read);
+    read = (struct hn_record){0};
     assert_ok(hn_record_from_json(json, NULL, &read, NULL));
     assert_records_equal(&record, &read);
     assert_int_equal(read.resources.shared_bytes + read.resources.dynamic_shared_bytes, 49152);

@@ -76,7 +76,7 @@ static void make_records(struct hn_recording *recording)
     records->items = calloc(HN_OUTCOME_COUNT + 2, sizeof *records->items);
     for (int i = 0; i < HN_OUTCOME_COUNT + 2; i++) {
         struct hn_record *record = &records->items[records->count++];
-        hn_record_init(record);
+        *record = (struct hn_record){0};
         set(&record->point, "TILE", hn_integer(1 << i));
         set(&record->point, "LOAD", hn_word(i % 2 == 0 ? "plain" : "ldg"));
         set(&record->point, "SCALE", hn_real(i / 3.0));
@@ -98,7 +98,7 @@ static struct hn_recording *make_recording(void)
     struct hn_recording *recording = keep_new(struct hn_recording, hn_recording_finish);
     static const char *const names[] = {"TILE", "LOAD", "SCALE", "ASYNC"};
     *recording = (struct hn_recording){.from_hone = true, .parameter_count = 4};
-    hn_identity_init(&recording->identity);
+    recording->identity = (struct hn_identity){0};
     recording->identity.kernel = strdup("matmul");
     recording->identity.signature = strdup("A:float32:input,C:float32:output");
     recording->identity.regime = strdup("cold");

@@ -13,7 +13,7 @@ static const struct hn_device_identity h200 = {"NVIDIA H200", 90, 132, ""};
 static void record_point(struct hn_record *record, int point)
 {
     char text[32];
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     assert_ok(hn_bindings_parse(point_text(point, text), &record->point, NULL));
     snprintf(record->code_hash, sizeof record->code_hash, "%032x", point == 21 ? 20 : point);
     record->resources = (struct hn_resources){.known = true, .registers = 32, .occupancy = 0.5};

@@ -15,7 +15,7 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
     int64_t id = 0;
     struct hn_identity *identity = identity_of(0);
     hn_bindings_finish(&identity->problem);
-    hn_bindings_init(&identity->problem);
+    identity->problem = (struct hn_bindings){0};
     struct hn_store_session session = {.identity = identity,
                                        .version = version,
                                        .command = "hone tune",

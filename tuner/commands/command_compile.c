@@ -63,7 +63,6 @@ static void choose_points(struct compile *compile, struct hn_error *err)
     compile->images = hn_need(compile->count, sizeof *compile->images);
     uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
     for (uint64_t i = 0; !hn_failed(err) && i < compile->count; i++) {
-        hn_bindings_init(&compile->points[i]);
         hn_image_init(&compile->images[i]);
         if (options->all) {
             hn_space_point(space, i, choice);

@@ -72,7 +72,6 @@ static void measure(struct hn_backend *backend, const struct hn_tuned *tuned,
     if (hn_failed(err))
         return;
     if (image->outcome == HN_OUTCOME_OK) {
-        hn_record_init(&variant.record);
         hn_backend_run(backend, &run, err);
         *record = variant.record;
         return;
@@ -132,8 +131,7 @@ static void confirm(const struct replay *replay, struct hn_backend *backend,
     hn_timing_add_process(&record->timing, &record->timing, medians_us);
     for (int i = 0; !hn_failed(err) && record->outcome == HN_OUTCOME_OK && i < OTHER_PROCESSES;
          i++) {
-        struct hn_record another;
-        hn_record_init(&another);
+        struct hn_record another = {0};
         measure(backend, tuned, image, true, &another, err);
         bool fails = another.outcome != HN_OUTCOME_OK;
         if (!fails)
@@ -197,10 +195,9 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
                       const struct hn_tuned *tuned, struct hn_error *err)
 {
     struct hn_task *task = backend->task;
-    struct hn_record record;
+    struct hn_record record = {0};
     struct hn_image image;
     bool same_device = hn_device_identity_equal(&tuned->identity.device, &task->identity.device);
-    hn_record_init(&record);
     hn_image_init(&image);
     bool from_cache = load_image(replay, task, tuned, &image);
     if (!from_cache) {

@@ -100,7 +100,7 @@ static bool is_good(const struct hn_record *record, const struct hn_error *err)
 static void look(struct result *result, const struct hn_bench_request *request,
                  struct hn_record *record, struct hn_error *err)
 {
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     record->point = hn_need_bindings(&result->record.point, NULL);
     if (!hn_failed(err))
         hn_bench_evaluate(result->bench, &result->image, request, record, err);
@@ -392,7 +392,6 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
         return;
     hn_image_init(&support);
     hn_image_init(&result.image);
-    hn_record_init(&result.record);
     options.watch = hn_health_watch_create(once->device.uuid);
     compile_support(once, task->plan, &support, err);
     if (!hn_failed(err)) {

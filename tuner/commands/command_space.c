@@ -89,8 +89,7 @@ static void try_launch(const struct hn_bindings *point, void *context, struct hn
 {
     struct view *view = context;
     struct hn_launch launch;
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record = {0};
     hn_launch_make_checked(view->task.plan, &view->device, view->task.problem, point, &launch,
                            &record, err);
     view->tried++;

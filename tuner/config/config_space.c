@@ -590,7 +590,6 @@ static void read_defaults(struct hn_reader *reader, const struct hn_yaml *node)
         if (item->next != NULL) {
             struct hn_default *other = &plan->other_defaults[plan->other_default_count++];
             point = &other->point;
-            hn_bindings_init(point);
             hn_config_read_expression(reader, condition, &other->condition);
         }
         if (item->next != NULL && condition == NULL)
@@ -612,7 +611,6 @@ static void read_ladder(struct hn_reader *reader, const struct hn_yaml *node,
     *ladder = hn_need(hn_config_count(node), sizeof **ladder);
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         struct hn_bindings *point = &(*ladder)[(*count)++];
-        hn_bindings_init(point);
         read_point(reader, item, NULL, point);
     }
 }

@@ -147,7 +147,7 @@ static void place_values(const struct hn_family *family, uint64_t seed, uint64_t
 static void give(const struct hn_family *family, const struct hn_value *values,
                  struct hn_bindings *problem, struct hn_error *err)
 {
-    hn_bindings_init(problem);
+    *problem = (struct hn_bindings){0};
     for (size_t i = 0; i < family->value_count && !hn_failed(err); i++)
         hn_bindings_set(problem, family->values[i].name, &values[i], err);
 }
@@ -356,7 +356,7 @@ static void add_size(struct size_list *list, const struct hn_bindings *given, st
     const struct hn_family *family = list->family;
     const struct hn_value *weight = hn_bindings_get(given, "weight");
     double times = weight == NULL ? 1 : hn_value_number(weight);
-    struct hn_bindings size;
+    struct hn_bindings size = {0};
     for (size_t i = 0; i < given->count && !hn_failed(err); i++) {
         bool known = strcmp(given->names[i], "weight") == 0;
         for (size_t v = 0; v < family->value_count && !known; v++)
@@ -367,7 +367,6 @@ static void add_size(struct size_list *list, const struct hn_bindings *given, st
     }
     if (!hn_failed(err) && (!(times > 0) || !isfinite(times)))
         hn_fail(err, HN_ECONFIG, "found a weight of %g, expected a number above 0", times);
-    hn_bindings_init(&size);
     for (size_t i = 0; i < family->value_count && !hn_failed(err); i++) {
         const struct hn_family_value *value = &family->values[i];
         const struct hn_value *found = hn_bindings_get(given, value->name);

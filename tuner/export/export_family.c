@@ -306,7 +306,7 @@ static void write_features(struct hn_export_rule *out)
 static bool make_end(const struct hn_rule *rule, bool high, struct hn_bindings *problem)
 {
     bool made = true;
-    hn_bindings_init(problem);
+    *problem = (struct hn_bindings){0};
     for (size_t i = 0; made && i < rule->value_count; i++) {
         const struct hn_rule_value *value = &rule->values[i];
         const struct hn_value own = hn_rule_value_end(value, high);
@@ -355,10 +355,9 @@ static void write_usable(struct hn_export_rule *out, size_t configuration,
     const struct hn_bindings *point = &out->rule->configurations[configuration];
     struct hn_launch launch;
     struct hn_launch_program program;
-    struct hn_record record;
+    struct hn_record record = {0};
     if (hn_launch_make(plan, low, point, &launch, NULL) != HN_OK)
         return;
-    hn_record_init(&record);
     if (hn_launch_program_make(&program, plan, device, point, low, high, &launch) &&
         hn_launch_check(&launch, device, &record) &&
         hn_terms_is(&program.program.terms, program.limits, 1))

@@ -653,15 +653,13 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
     struct tuning tuning = {.options = options, .outcome = outcome};
     const struct hn_matrix *matrix;
     *outcome = (struct hn_family_outcome){.reached = false};
-    hn_rule_init(&outcome->rule);
-    hn_rule_init(&tuning.learnt.rule);
     hn_error_init(err);
     hn_measuring_init(&tuning.measuring, options, err);
     tune(&tuning, err);
     matrix = tuning.measuring.matrix;
     if (!hn_failed(err)) {
         outcome->rule = tuning.learnt.rule;
-        hn_rule_init(&tuning.learnt.rule);
+        tuning.learnt.rule = (struct hn_rule){0};
         outcome->sizes = matrix->size_count;
         for (size_t s = 0; s < matrix->size_count; s++)
             outcome->tuned += isnan(matrix->sizes[s].tuned_us) ? 0 : 1;

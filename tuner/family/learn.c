@@ -804,7 +804,6 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
     struct hn_matrix *picked = NULL;
     size_t some = options->samples < SAMPLES_OF_ALL ? options->samples : SAMPLES_OF_ALL;
     *learnt = (struct hn_learnt){.wanted_count = 0};
-    hn_rule_init(&learnt->rule);
     hn_error_init(err);
     look_out(&learning, matrix, some, NULL, &learning.all, err);
     if (!hn_failed(err)) {

@@ -91,7 +91,7 @@ void hn_family_next(const struct hn_family *family, uint64_t seed, uint64_t *at,
                     struct hn_bindings *problem, struct hn_error *err)
 {
     bool rounds = *at % 2 == 1;
-    hn_bindings_init(problem);
+    *problem = (struct hn_bindings){0};
     if (hn_failed(err) || hn_family_draw(family, seed, at, problem, err) != HN_OK || !rounds)
         return;
     struct hn_bindings rounded = hn_need_bindings(problem, NULL);

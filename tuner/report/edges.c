@@ -80,10 +80,9 @@ static bool is_possible(const struct view *view, const char *name, const struct 
 {
     struct hn_bindings point = change(view, name, value);
     struct hn_launch launch;
-    struct hn_record record;
+    struct hn_record record = {0};
     bool allows = false;
     const struct hn_plan *plan = view->task->plan;
-    hn_record_init(&record);
     bool possible = hn_plan_allows(plan, view->task->problem, &point, &allows, NULL) == HN_OK &&
                     allows &&
                     hn_launch_make(plan, view->task->problem, &point, &launch, NULL) == HN_OK;

@@ -80,7 +80,6 @@ static struct hn_report_tuning *append(struct hn_report *report)
         .shown = hn_needed(json_pack("{sn sn sn sn sb sb so}", "command_line", "config", "merit",
                                      "family", "simulated", 0, "stale", 0, "ladder", json_array())),
     };
-    hn_identity_init(&tuning->identity);
     return tuning;
 }
 

@@ -168,7 +168,7 @@ static json_t *records_to_json(const struct summary *summary, const uint32_t *ti
             kept[i].outcome = record.outcome;
             kept[i].timing.median_us = record.timing.median_us;
             kept[i].observed = record.observed;
-            hn_bindings_init(&record.observed);
+            record.observed = (struct hn_bindings){0};
         }
         hn_record_finish(&record);
     }

@@ -308,7 +308,7 @@ static void measure_again(struct hn_session *session, size_t number, struct hn_e
     session->state.finished--;
     session->state.reused -= ticket->cached;
     struct hn_bindings point = flight->record.point;
-    hn_bindings_init(&flight->record.point);
+    flight->record.point = (struct hn_bindings){0};
     hn_record_finish(&flight->record);
     flight->record.point = point;
     flight->compiling_since_ms = hn_now_ms();
@@ -385,7 +385,7 @@ static void evaluate(struct finals *finals, size_t i, const struct hn_bench_requ
     struct hn_flight *flight = flight_of(finals, i);
     const struct hn_image *image = &flight->image;
     struct hn_backend_event event;
-    hn_record_init(verdict);
+    *verdict = (struct hn_record){0};
     verdict->outcome = HN_OUTCOME_SKIPPED;
     if (hn_failed(err))
         return;
@@ -564,7 +564,7 @@ static void race(struct finals *finals, struct hn_error *err)
     for (size_t i = 0; i < finals->count; i++) {
         racers[i].point = &record_of(finals, i)->point;
         racers[i].image = &flight_of(finals, i)->image;
-        hn_record_init(&racers[i].record);
+        racers[i].record = (struct hn_record){0};
     }
     /* The race blocks, and what is pending must not wait for it. */
     hn_session_commit(session, err);
@@ -704,7 +704,7 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
         if (timing->processes >= (alike ? PROCESSES_LEAST : PROCESSES_MOST))
             break;
         hn_record_finish(verdict);
-        hn_record_init(&best.record);
+        best.record = (struct hn_record){0};
         session->backend->kind->run(session->backend, &run, &reason);
         *verdict = best.record;
         if (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK)

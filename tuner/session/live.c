@@ -184,9 +184,8 @@ static void start_ahead(struct hn_live *live, struct hn_error *err)
     while (!hn_failed(err) && live->ahead_count < live->options.ahead_count) {
         const struct hn_bindings *point = &live->options.ahead[live->ahead_count];
         uint64_t id = number_of(OWN_COUNT + live->ahead_count++);
-        struct hn_record record;
+        struct hn_record record = {0};
         struct hn_launch launch;
-        hn_record_init(&record);
         hn_launch_make_checked(task->plan, &device, task->problem, point, &launch, &record, err);
         if (record.outcome == HN_OUTCOME_OK)
             want_point(live, id, point, HN_RANK_GUESSED, INFINITY, err);

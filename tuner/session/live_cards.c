@@ -139,7 +139,7 @@ void hn_live_read_record(const struct hn_bindings *point, struct hn_gpu_result *
                          struct hn_record *record, struct hn_error *err)
 {
     char *message = NULL;
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     if (hn_failed(err))
         return;
     if (result->end != HN_GPU_REPLY) {

@@ -188,7 +188,7 @@ enum hn_status hn_session_record(const struct hn_session *session, size_t number
     err = hn_error_begin(err, &ignored);
     if (ticket->replayed)
         ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     /* A record that is no longer in flight is in the cache. */
     if (ticket->flight != NULL) {
         hn_record_copy(record, &ticket->flight->record, err);
@@ -330,8 +330,7 @@ void hn_session_keep(struct hn_session *session, size_t number, struct hn_error 
 static void copy_fate(struct hn_record *record, const struct hn_record *original,
                       struct hn_error *err)
 {
-    struct hn_record copy;
-    hn_record_init(&copy);
+    struct hn_record copy = {0};
     if (hn_record_copy(&copy, original, err) != HN_OK)
         return;
     /* A duplicate of a duplicate has that one's original; a point stopped early, its censor. */
@@ -339,7 +338,7 @@ static void copy_fate(struct hn_record *record, const struct hn_record *original
         copy.original = hn_needed(hn_bindings_text(&original->point));
     hn_bindings_finish(&copy.point);
     copy.point = record->point;
-    hn_bindings_init(&record->point);
+    record->point = (struct hn_bindings){0};
     copy.costs = (struct hn_costs){.compile_ms = record->costs.compile_ms};
     copy.resources = record->resources;
     copy.final = false;

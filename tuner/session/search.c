@@ -266,7 +266,7 @@ struct told {
 static void look_up(const struct hn_session *session, size_t number, struct told *told)
 {
     const struct hn_ticket *ticket = &session->tickets.items[number];
-    hn_record_init(&told->read);
+    told->read = (struct hn_record){0};
     told->record = NULL;
     if (ticket->replayed)
         ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];

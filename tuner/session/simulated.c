@@ -169,7 +169,7 @@ static void compile(const struct hn_record *record, struct hn_image *image)
 static void evaluate(const struct hn_record *recorded, struct hn_record *record,
                      struct hn_error *err)
 {
-    hn_record_init(record);
+    *record = (struct hn_record){0};
     if (hn_record_copy(record, recorded, err) != HN_OK || record->outcome != HN_OUTCOME_DUPLICATE)
         return;
     /* Its original was not proposed here: the time of the same machine code is its own. */

@@ -61,7 +61,6 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
                              .plan = config->plan,
                              .problem = &config->problems[problem],
                              .regime = regime};
-    hn_identity_init(&task->identity);
     hn_error_init(err);
     err->status = hn_config_make_plan(config, task->problem, &task->own_plan, err);
     if (task->own_plan != NULL)
@@ -148,7 +147,7 @@ enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindi
                                struct hn_bindings *depends, struct hn_error *err)
 {
     const struct hn_reference *reference = &task->plan->reference;
-    hn_bindings_init(depends);
+    *depends = (struct hn_bindings){0};
     if (reference->kind == HN_REFERENCE_SELF)
         return hn_bindings_copy(depends, &task->plan->defaults, err);
     for (size_t i = 0; i < reference->depends_count; i++) {
@@ -402,8 +401,7 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
                                       char key[33], struct hn_error *err)
 {
     struct hn_launch launch;
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record = {0};
     if (hn_launch_make_checked(task->plan, device, task->problem, point, &launch, &record, err) ==
         HN_OK)
         hn_error_init(err);

@@ -66,7 +66,6 @@ struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number)
         return ticket->flight;
     ticket->flight = hn_need(1, sizeof *ticket->flight);
     ticket->flight->censor = SIZE_MAX;
-    hn_record_init(&ticket->flight->record);
     hn_image_init(&ticket->flight->image);
     return ticket->flight;
 }

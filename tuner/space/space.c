@@ -728,7 +728,7 @@ bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *c
 void hn_space_bindings(const struct hn_space *space, const uint16_t *choice,
                        struct hn_bindings *point)
 {
-    hn_bindings_init(point);
+    *point = (struct hn_bindings){0};
     for (size_t i = 0; i < space->parameter_count; i++) {
         const struct hn_space_parameter *parameter = &space->parameters[i];
         if (hn_bindings_set(point, parameter->name, &parameter->values[choice[i]], NULL) != HN_OK)

@@ -221,8 +221,7 @@ static void warm_up(struct gpu *gpu, struct hn_error *err)
 static void evaluate(struct gpu *gpu, struct hn_error *err)
 {
     struct hn_bench_request wanted = {0};
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record = {0};
     hn_fields_read("request", &hn_bench_request_structure, json_object_get(gpu->request, "request"),
                    &wanted, err);
     if (!hn_failed(err))
@@ -281,7 +280,6 @@ static void race(struct gpu *gpu, struct hn_error *err)
     struct hn_bench_candidate *candidates = hn_need(count, sizeof *candidates);
     struct hn_record *records = hn_need(count, sizeof *records);
     for (size_t i = 0; i < count; i++) {
-        hn_record_init(&records[i]);
         get_variant(gpu, json_array_get(items, i), &records[i].point, &images[i], err);
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
@@ -334,7 +332,7 @@ static void dispatch(struct gpu *gpu, struct hn_error *err)
         hn_fail(err, HN_EFORMAT, "'%s' before 'bench'", type);
     if (hn_failed(err))
         return;
-    hn_bindings_init(&gpu->point);
+    gpu->point = (struct hn_bindings){0};
     hn_image_init(&gpu->image);
     if (handlers[i].reads == VARIANT)
         get_variant(gpu, gpu->request, &gpu->point, &gpu->image, err);

@@ -163,8 +163,7 @@ static enum hn_status read_parameters(const json_t *root, struct hn_recording_ta
 static enum hn_status read_hone(const struct hn_recording *header, const json_t *json,
                                 struct hn_table_row *row, struct hn_error *err)
 {
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record = {0};
     hn_error_init(err);
     hn_row_read(header, json, &record, err);
     if (!hn_failed(err)) {

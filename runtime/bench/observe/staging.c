@@ -93,7 +93,7 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
 {
     struct hn_bench *bench = own;
     struct hn_launch launch_of_parts;
-    struct hn_record record_of_parts;
+    struct hn_record record_of_parts = {0};
     struct hn_variant sequential = {.record = &record_of_parts};
     struct hn_record *record = variant->record;
     double times_us[PARTS] = {0};
@@ -102,7 +102,6 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
         hn_launch_make_as(bench->plan, bench->problem, &record->point, 0, true, &launch_of_parts,
                           err) != HN_OK)
         return;
-    hn_record_init(&record_of_parts);
     /* What is refused in one chunk has no such parts. */
     if (hn_launch_check(&launch_of_parts, bench->device, &record_of_parts))
         hn_variant_init(&sequential, &bench->arena, &bench->stage, bench->problem, &record->point,
