@@ -14,7 +14,7 @@
  * each blob u32 size and bytes. Reference-counted through its JSON; blobs are owned. */
 #define HN_MESSAGE_LIMIT (64u << 20)
 
-/* Raised with every change of a message, or of what carries it (tuner/hosts/link.h); hello carries it, and the build, so
+/* Raised with every change of a message, or of what carries it (tuner/hosts/link.c); hello carries it, and the build, so
  * that no worker of another Hone is used. */
 #define HN_PROTOCOL 6
 

@@ -150,7 +150,7 @@ int main(int argc, char **argv)
             carry(&hone, &agent);
         if (fds[1].revents != 0)
             carry(&agent, &hone);
-        if (!hn_link_write(&hone) || !hn_link_write(&agent))
+        if (!hn_bytes_write(&hone.output, hone.out) || !hn_bytes_write(&agent.output, agent.out))
             return 0;
     }
 }

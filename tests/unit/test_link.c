@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/hosts/link.h"
+#include "tuner/hosts/hosts_part.h"
 
 #include <sys/socket.h>
 
@@ -39,7 +39,7 @@ static size_t carry(struct pair *pair, int from, uint32_t worker, const char *da
     hn_link_put(link, HN_LINK_DATA, worker, data, size);
     size_t carried = hn_bytes_size(&link->output);
     while (taken < size) {
-        assert_true(hn_link_write(link));
+        assert_true(hn_bytes_write(&link->output, link->out));
         assert_true(hn_link_read(other));
         enum hn_link_next next;
         while ((next = hn_link_next(other, &frame)) == HN_LINK_FRAME) {
@@ -118,7 +118,7 @@ static void expect_broken(enum hn_link_kind kind, const char *data, size_t size)
     struct pair *pair = make_pair();
     struct hn_link_frame frame;
     hn_link_put(&pair->ends[0], kind, 1, data, size);
-    assert_true(hn_link_write(&pair->ends[0]));
+    assert_true(hn_bytes_write(&pair->ends[0].output, pair->ends[0].out));
     assert_true(hn_link_read(&pair->ends[1]));
     assert_int_equal(hn_link_next(&pair->ends[1], &frame), HN_LINK_BROKEN);
 }

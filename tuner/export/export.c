@@ -67,33 +67,6 @@ static void check_config(const struct hn_config *config, const char *kernel, str
                 config->plan->kernel, kernel);
 }
 
-static bool lacks_freezing(const struct hn_plan *plan, const struct hn_bindings *point)
-{
-    for (size_t slot = 0; slot < plan->name_count; slot++)
-        if (hn_plan_uses(plan, plan->freeze_if, slot) &&
-            hn_bindings_get(point, plan->names[slot]) == NULL)
-            return true;
-    return false;
-}
-
-/* A point that was tuned before points could say whether problem values are constants had them so:
- * it is the point with the other parameters at their defaults, where these freeze too. */
-static void complete_points(struct hn_export *export, struct hn_error *err)
-{
-    const struct hn_plan *plan = export->plan;
-    for (size_t i = 0; i < export->all.count && !hn_failed(err); i++) {
-        struct hn_bindings *point = &export->all.items[i].best.point;
-        if (!lacks_freezing(plan, point) || !hn_plan_freezes(plan, &plan->defaults))
-            continue;
-        for (size_t k = 0; k < plan->parameter_count; k++) {
-            const char *name = plan->parameters[k];
-            const struct hn_value *value = hn_bindings_get(&plan->defaults, name);
-            if (value != NULL && hn_bindings_get(point, name) == NULL)
-                hn_bindings_set(point, name, value, err);
-        }
-    }
-}
-
 /* Plan and template of a config, for results that come without: recordings, and what was imported
  * from them. */
 static void take_config(struct hn_export *export, const char *path, struct hn_error *err)
@@ -110,7 +83,6 @@ static void take_config(struct hn_export *export, const char *path, struct hn_er
     kept.plan = (struct hn_stored_plan){.json = NULL};
     hn_config_kept_finish(&kept);
     read_plan(export, err);
-    complete_points(export, err);
 }
 
 static void take_plan(struct hn_export *export, struct hn_store *store,

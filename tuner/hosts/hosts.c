@@ -3,18 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
+#include "base/text.h"
 #include "tuner/hosts/hosts_part.h"
 
 /* Limits and beats are looked at so often. */
@@ -251,13 +254,120 @@ static void lose(struct hn_host *host, bool forever, const char *reason)
     hn_event_signal(host->hosts->wakeup);
 }
 
+/* Both ends above 2, so that dup2 copies them. */
+static bool make_pipe(int ends[2])
+{
+    int low[2];
+    if (pipe2(low, O_CLOEXEC) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 10);
+        close(low[i]);
+    }
+    if (ends[0] >= 0 && ends[1] >= 0)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+    return false;
+}
+
+/* "exec ssh gpu7 hone worker node", or with `sh` in the place of hone. */
+static char *make_command(const struct hn_host *host)
+{
+    char own[PATH_MAX];
+    struct hn_text text = {0};
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[length > 0 ? length : 0] = '\0';
+    hn_text_printf(&text, "exec %s ", host->run);
+    hn_text_append_word(&text, host->installs ? "sh" : host->hone != NULL ? host->hone : own);
+    if (!host->installs)
+        hn_text_printf(&text, " worker node%s", host->gpus_wanted < 0 ? " count" : "");
+    return hn_needed(hn_text_take(&text));
+}
+
+/* By the shell, in a process group of its own. to and from: its stdin and stdout; its stderr is
+ * drained as a worker's output. */
+static void start_launcher(struct hn_host *host, int *to, int *from, struct hn_error *err)
+{
+    int pipes[3][2], made = 0;
+    char *command = make_command(host);
+    while (made < 3 && make_pipe(pipes[made]))
+        made++;
+    hn_error_init(err);
+    if (made < 3) {
+        hn_fail(err, HN_ERUN, "pipe: %s", strerror(errno));
+    } else {
+        const int streams[3] = {pipes[0][0], pipes[1][1], pipes[2][1]};
+        char *const arguments[] = {(char *)"sh", (char *)"-c", command, NULL};
+        int failure = hn_process_spawn(&host->launcher.pid, "/bin/sh", arguments, streams, 3);
+        if (failure != 0)
+            hn_fail(err, HN_ERUN, "/bin/sh can not be started: %s", strerror(failure));
+    }
+    free(command);
+    for (int i = 0; i < made; i++) {
+        close(pipes[i][i > 0]);
+        if (hn_failed(err))
+            close(pipes[i][i == 0]);
+    }
+    if (hn_failed(err))
+        return;
+    *to = pipes[0][1];
+    *from = pipes[1][0];
+    host->launcher.output = pipes[2][0];
+    fcntl(host->launcher.output, F_SETFL, O_NONBLOCK);
+}
+
+/* A host without Hone is given this very program over its launcher, which starts `sh` there: a line
+ * that makes a folder of its own under TMPDIR, says that it is ready, takes so many bytes and runs
+ * them as the agent; the agent removes file and folder before it greets. It is one line, so that
+ * the shell has read all of its input that is its own when the program comes. */
+#define INSTALL_READY "hone-install"
+static void begin_install(struct hn_host *host, struct hn_error *err)
+{
+    char line[640];
+    struct stat program;
+    if (stat("/proc/self/exe", &program) != 0) {
+        hn_fail(err, HN_ERUN, "--install: /proc/self/exe can not be read: %s", strerror(errno));
+        return;
+    }
+    snprintf(
+        line, sizeof line,
+        "d=$(mktemp -d \"${TMPDIR:-/tmp}/hone-XXXXXX\") && { trap 'rm -rf \"$d\"; exit 1' HUP "
+        "INT TERM; printf '\\n" INSTALL_READY "\\n'; head -c %zu >\"$d/hone\" && chmod 700 "
+        "\"$d/hone\" && \"$d/hone\" worker node %s installed; s=$?; rm -rf \"$d\"; exit $s; }; "
+        "exit 1\n",
+        (size_t)program.st_size, host->gpus_wanted < 0 ? "count" : "-");
+    hn_bytes_append(&host->link.output, line, strlen(line));
+}
+
+/* The shell there is ready for the program. */
+static void send_program(struct hn_host *host)
+{
+    static const char ready[] = "\n" INSTALL_READY "\n";
+    struct hn_error err;
+    char *program;
+    size_t size;
+    const struct hn_bytes *input = &host->link.input;
+    if (!host->installs || host->sent || hn_bytes_size(input) == 0 ||
+        memmem(input->data + input->start, hn_bytes_size(input), ready, sizeof ready - 1) == NULL)
+        return;
+    host->sent = true;
+    if (hn_file_read("/proc/self/exe", (size_t)1 << 30, &program, &size, &err) != HN_OK) {
+        lose(host, true, err.message);
+        return;
+    }
+    hn_bytes_append(&host->link.output, program, size);
+    free(program);
+}
+
 static void launch(struct hn_host *host, double now_ms)
 {
     int to, from;
     struct hn_error err;
     hn_process_init(&host->launcher);
-    if (hn_launcher_start(&host->launcher, host->run, host->hone, host->gpus_wanted < 0,
-                          host->installs, &to, &from, &err) != HN_OK) {
+    start_launcher(host, &to, &from, &err);
+    if (hn_failed(&err)) {
         lose(host, false, err.message);
         return;
     }
@@ -265,8 +375,9 @@ static void launch(struct hn_host *host, double now_ms)
     host->sent = false;
     host->polled_in = host->polled_output = NULL;
     hn_link_init(&host->link, from, to);
-    if (host->installs &&
-        hn_install_begin(&host->link.output, host->gpus_wanted < 0, &err) != HN_OK)
+    if (host->installs)
+        begin_install(host, &err);
+    if (hn_failed(&err))
         lose(host, true, err.message);
 }
 
@@ -311,20 +422,6 @@ static void lose_polluted(struct hn_host *host)
              "Hone's alone once it has answered: no terminal (-t), no prefix of lines%.400s",
              output);
     lose(host, false, reason);
-}
-
-/* The shell there is ready for the program. */
-static void send_program(struct hn_host *host)
-{
-    static const char ready[] = HN_INSTALL_READY;
-    struct hn_error err;
-    const struct hn_bytes *input = &host->link.input;
-    if (!host->installs || host->sent || hn_bytes_size(input) == 0 ||
-        memmem(input->data + input->start, hn_bytes_size(input), ready, sizeof ready - 1) == NULL)
-        return;
-    host->sent = true;
-    if (hn_install_send(&host->link.output, &err) != HN_OK)
-        lose(host, true, err.message);
 }
 
 static void take_greeting(struct hn_host *host)
@@ -418,7 +515,7 @@ static void move_host(struct hn_host *host, double now_ms)
     hn_host_workers_move(host);
     if (host->state == HN_HOST_UP)
         hn_link_beat(&host->link, now_ms);
-    if (!hn_link_write(&host->link)) {
+    if (!hn_bytes_write(&host->link.output, host->link.out)) {
         lose_closed(host);
         return;
     }

@@ -3,26 +3,110 @@
 #define HONE_TUNER_HOSTS_HOSTS_PART_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "tuner/hosts/hosts.h"
-#include "tuner/hosts/link.h"
 
-/* How an agent comes up at a host: the command that starts it, this program where there is no Hone, and the line by which it greets. */
+/* What the files of the room share. */
 
-/* Starts `run hone worker node`, or with `installs` `run sh`, by the shell, in a process group of its own. to and from: its stdin and stdout; its stderr is
- * drained as a worker's output. hone NULL: this very program, by its path. count: whether the agent is to look how many GPUs
- * there are. */
-enum hn_status hn_launcher_start(struct hn_process *launcher, const char *run, const char *hone, bool count, bool installs, int *to, int *from,
-                                 struct hn_error *err);
+/* A link carries the channels of many workers, and what they print, over the two streams of one launcher. It knows nothing of
+ * their messages: bytes go in at one end and come out at the other. What went over it lately, in either direction, is named and not sent
+ * again (struct hn_known). On the wire, little-endian: u32 size of the bytes, at most HN_LINK_CHUNK; u32 number of the worker; u32 kind; the
+ * bytes. It never blocks: both ends poll. */
+enum { HN_LINK_CHUNK = 65536, HN_LINK_HEAD = 12, HN_LINK_NAMES = 64 };
 
-/* A host without Hone is given this very program over its launcher, which starts `sh` there: a line that makes a folder of its own under
- * TMPDIR, says that it is ready, takes so many bytes and runs them as the agent; the agent removes file and folder before it greets. */
-#define HN_INSTALL_READY "\nhone-install\n"
+enum hn_link_kind {
+    HN_LINK_BEAT,   /* there is nothing to say, and somebody to say it */
+    HN_LINK_START,  /* to a host: a worker of the role in the bytes */
+    HN_LINK_END,    /* to a host: it is of no more use */
+    HN_LINK_DATA,   /* its channel: what comes out is always this */
+    HN_LINK_OUTPUT, /* from a host: what it printed */
+    HN_LINK_ENDED,  /* from a host: i32, the status of waitpid() */
+    HN_LINK_PIECE,  /* data, to be known from now on */
+    HN_LINK_NAMED,  /* data that is known: the hashes of up to HN_LINK_NAMES pieces, 32 digits each */
+    HN_LINK_FILE,   /* to a host: it will be asked for the file of this hash, 32 digits, which is at the path behind it */
+    HN_LINK_HAS,    /* from a host, to each of these: one byte, whether it has it already */
+    HN_LINK_PART,   /* to a host that has not: some of the file; none: that was all */
+    HN_LINK_KINDS,
+};
 
-/* Queues the line. HN_ERUN: this program can not be read. */
-enum hn_status hn_install_begin(struct hn_bytes *output, bool count, struct hn_error *err);
-/* Queues the program. */
-enum hn_status hn_install_send(struct hn_bytes *output, struct hn_error *err);
+/* Both ends say something so often, and take the other for lost that was silent for so long. */
+#define HN_LINK_BEAT_MS 2e3
+#define HN_LINK_SILENCE_MS 8e3
+
+/* At either end: a message is 64 MiB at most, and a worker that has more to say than anybody takes is ended; nothing is taken for the
+ * connection while so much waits for it. */
+enum { HN_PENDING_MOST = 160 << 20, HN_QUEUED_MOST = 8 << 20 };
+
+/* Bytes that wait: [start, end) of data. */
+struct hn_bytes {
+    char *data;
+    size_t start, end, capacity;
+};
+
+void hn_bytes_finish(struct hn_bytes *bytes);
+size_t hn_bytes_size(const struct hn_bytes *bytes);
+void hn_bytes_append(struct hn_bytes *bytes, const void *data, size_t size);
+/* Writes what the descriptor takes now; false when it is closed. */
+bool hn_bytes_write(struct hn_bytes *bytes, int fd);
+
+/* The bytes that went over a connection in one direction and is still known at both ends, so that an image, or the text of a template, travels once:
+ * pieces, the oldest forgotten first. Whoever adds the same pieces in the same order knows the same. */
+enum {
+    HN_PIECE_LEAST = 128,
+    HN_PIECE_MOST = 4096,
+    HN_KNOWN_MOST = 16 << 20, /* bytes */
+};
+
+struct hn_piece {
+    struct hn_hash hash;
+    char *data;
+    size_t size;
+    uint64_t at; /* bytes added before it */
+    struct hn_piece *next; /* of the same bucket */
+    struct hn_piece *younger;
+};
+
+struct hn_known {
+    struct hn_piece **buckets; /* NULL: nothing was added yet */
+    struct hn_piece *oldest, *youngest;
+    size_t size;
+    uint64_t added;
+};
+
+struct hn_link {
+    int in, out; /* both -1: closed */
+    struct hn_bytes input, output;
+    struct hn_known sent, received;
+    struct hn_bytes named; /* the pieces of a frame */
+    double heard_ms, said_ms; /* as hn_now_ms */
+};
+
+struct hn_link_frame {
+    enum hn_link_kind kind;
+    uint32_t worker;
+    const char *data; /* until the next call */
+    size_t size; /* HN_LINK_NAMES * HN_PIECE_MOST at most */
+};
+
+/* Takes the descriptors over and makes them non-blocking. */
+void hn_link_init(struct hn_link *link, int in, int out);
+void hn_link_finish(struct hn_link *link);
+
+/* Queues it, in as many frames as it takes. */
+void hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data, size_t size);
+/* Queues what is there to be read of a worker's channel, as far as there is room; false when the channel is closed. */
+bool hn_link_forward(struct hn_link *link, uint32_t worker, int fd);
+/* A beat, if nothing was said for long. */
+void hn_link_beat(struct hn_link *link, double now_ms);
+/* Reads what is there; false when the other end is gone. */
+bool hn_link_read(struct hn_link *link);
+
+enum hn_link_next { HN_LINK_NOTHING, HN_LINK_FRAME, HN_LINK_BROKEN };
+/* The next whole frame of what was read. BROKEN: what came is none, or names what is not known. */
+enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame);
 
 /* The first words of a host's agent: a line, so that it is found behind what launchers and shells print, and can be read by whatever
  * Hone is at the other end.

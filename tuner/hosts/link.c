@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/hosts/link.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "tuner/hosts/hosts_part.h"
 
 void hn_bytes_finish(struct hn_bytes *bytes)
 {
@@ -262,11 +261,6 @@ bool hn_link_forward(struct hn_link *link, uint32_t worker, int fd)
             break;
     }
     return true;
-}
-
-bool hn_link_write(struct hn_link *link)
-{
-    return hn_bytes_write(&link->output, link->out);
 }
 
 bool hn_link_read(struct hn_link *link)

@@ -7,160 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
-#include "runtime/process/process.h"
 #include "tuner/hosts/hosts_part.h"
 
-/* --- how an agent comes up at a host ---------------------------------------------------------- */
-
-/* A word of the shell. */
-static void append_quoted(struct hn_text *text, const char *word)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,";
-    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
-        hn_text_append(text, word);
-        return;
-    }
-    hn_text_append(text, "'");
-    for (; *word != '\0'; word++)
-        hn_text_printf(text, *word == '\'' ? "'\\''" : "%c", *word);
-    hn_text_append(text, "'");
-}
-
-static char *make_command(const char *run, const char *hone, bool count, bool installs)
-{
-    char own[PATH_MAX];
-    struct hn_text text = {0};
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    own[length > 0 ? length : 0] = '\0';
-    hn_text_printf(&text, "exec %s ", run);
-    if (installs) {
-        hn_text_append(&text, "sh");
-        return hn_needed(hn_text_take(&text));
-    }
-    append_quoted(&text, hone != NULL ? hone : own);
-    hn_text_printf(&text, " worker node%s", count ? " count" : "");
-    return hn_needed(hn_text_take(&text));
-}
-
-/* Both ends above 2, so that dup2 copies them. */
-static bool make_pipe(int ends[2])
-{
-    int low[2];
-    if (pipe2(low, O_CLOEXEC) != 0)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 10);
-        close(low[i]);
-    }
-    if (ends[0] >= 0 && ends[1] >= 0)
-        return true;
-    for (int i = 0; i < 2; i++)
-        if (ends[i] >= 0)
-            close(ends[i]);
-    return false;
-}
-
-enum hn_status hn_launcher_start(struct hn_process *launcher, const char *run, const char *hone,
-                                 bool count, bool installs, int *to, int *from,
-                                 struct hn_error *err)
-{
-    int pipes[3][2];
-    int made = 0;
-    enum hn_status status = HN_OK;
-    char *command = make_command(run, hone, count, installs);
-    while (made < 3 && make_pipe(pipes[made]))
-        made++;
-    if (made < 3) {
-        status = hn_fail(err, HN_ERUN, "pipe: %s", strerror(errno));
-        goto close_pipes;
-    }
-    const int streams[3] = {pipes[0][0], pipes[1][1], pipes[2][1]};
-    char *const arguments[] = {(char *)"sh", (char *)"-c", command, NULL};
-    int failure = hn_process_spawn(&launcher->pid, "/bin/sh", arguments, streams, 3);
-    if (failure != 0) {
-        status = hn_fail(err, HN_ERUN, "/bin/sh can not be started: %s", strerror(failure));
-        goto close_pipes;
-    }
-    for (int i = 0; i < 3; i++)
-        close(streams[i]);
-    *to = pipes[0][1];
-    *from = pipes[1][0];
-    launcher->output = pipes[2][0];
-    fcntl(launcher->output, F_SETFL, O_NONBLOCK);
-    free(command);
-    return HN_OK;
-
-close_pipes:
-    for (int i = 0; i < made; i++) {
-        close(pipes[i][0]);
-        close(pipes[i][1]);
-    }
-    free(command);
-    return status;
-}
-
-static enum hn_status open_program(int *fd, size_t *size, struct hn_error *err)
-{
-    struct stat status;
-    *fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (*fd >= 0 && fstat(*fd, &status) == 0) {
-        *size = (size_t)status.st_size;
-        return HN_OK;
-    }
-    if (*fd >= 0)
-        close(*fd);
-    return hn_fail(err, HN_ERUN, "--install: /proc/self/exe can not be read: %s", strerror(errno));
-}
-
-/* One line, so that the shell has read all of its input that is its own when the program comes. */
-enum hn_status hn_install_begin(struct hn_bytes *output, bool count, struct hn_error *err)
-{
-    char line[640];
-    size_t size = 0;
-    int fd = -1;
-    enum hn_status status = open_program(&fd, &size, err);
-    if (status != HN_OK)
-        return status;
-    close(fd);
-    snprintf(
-        line, sizeof line,
-        "d=$(mktemp -d \"${TMPDIR:-/tmp}/hone-XXXXXX\") && { trap 'rm -rf \"$d\"; exit 1' HUP "
-        "INT TERM; printf '\\nhone-install\\n'; head -c %zu >\"$d/hone\" && chmod 700 "
-        "\"$d/hone\" && \"$d/hone\" worker node %s installed; s=$?; rm -rf \"$d\"; exit $s; }; "
-        "exit 1\n",
-        size, count ? "count" : "-");
-    hn_bytes_append(output, line, strlen(line));
-    return HN_OK;
-}
-
-enum hn_status hn_install_send(struct hn_bytes *output, struct hn_error *err)
-{
-    char data[65536];
-    size_t size = 0;
-    int fd = -1;
-    enum hn_status status = open_program(&fd, &size, err);
-    while (status == HN_OK && size > 0) {
-        ssize_t n = read(fd, data, sizeof data < size ? sizeof data : size);
-        if (n <= 0)
-            status = hn_fail(err, HN_ERUN, "--install: /proc/self/exe can not be read: %s",
-                             n < 0 ? strerror(errno) : "it ends early");
-        hn_bytes_append(output, data, n > 0 ? (size_t)n : 0);
-        size -= n > 0 ? (size_t)n : 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    return status;
-}
-
-/* Nothing but what the line above has made. */
+/* Nothing but what the line of an installation (hosts.c) has made. */
 static bool is_installed(const char *path)
 {
     char folder[PATH_MAX], start[PATH_MAX];
@@ -244,8 +98,6 @@ enum hn_status hn_greeting_find(const char *text, size_t limit, struct hn_greeti
     *length = (size_t)(end - text) + 1 - *size;
     return read_line(line, greeting, err);
 }
-
-/* --- the agent -------------------------------------------------------------------------------- */
 
 static const int sleep_limit_ms = 500;
 enum { WORKERS_MOST = 4096 + 64 };
@@ -456,7 +308,8 @@ static bool move_all(struct node *node)
     }
     double now = hn_now_ms();
     hn_link_beat(&node->link, now);
-    return hn_link_write(&node->link) && now - node->link.heard_ms < HN_LINK_SILENCE_MS;
+    return hn_bytes_write(&node->link.output, node->link.out) &&
+           now - node->link.heard_ms < HN_LINK_SILENCE_MS;
 }
 
 static void sleep_on_streams(const struct node *node)
@@ -518,7 +371,7 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
         setenv(HN_NODE_FILES, node.files.folder.path, 1);
     node.fds = hn_need(2, sizeof *node.fds);
     greet(&node, gpus);
-    bool connected = hn_link_write(&node.link);
+    bool connected = hn_bytes_write(&node.link.output, node.link.out);
     while (connected) {
         sleep_on_streams(&node);
         connected = move_all(&node);
