@@ -429,8 +429,6 @@ static void complete_features(struct hn_rule *rule, struct hn_error *err)
 
 enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err)
 {
-    struct hn_error own;
-    err = err == NULL ? &own : err;
     hn_error_init(err);
     check_counts(rule, err);
     for (size_t i = 0; !hn_failed(err) && i < rule->value_count; i++)
@@ -629,8 +627,7 @@ json_t *hn_rule_to_json(const struct hn_rule *rule)
 
 enum hn_status hn_rule_from_json(const json_t *json, struct hn_rule *rule, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     hn_fields_read("rule", &hn_rule_structure, json, rule, err);
     return err->status;
 }

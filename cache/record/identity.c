@@ -29,8 +29,7 @@ void hn_identity_finish(struct hn_identity *identity)
 enum hn_status hn_identity_copy(struct hn_identity *to, const struct hn_identity *from,
                                 struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *to = (struct hn_identity){.kernel = hn_copy_string(from->kernel, err),
                                .signature = hn_copy_string(from->signature, err),
                                .regime = hn_copy_string(from->regime, err),

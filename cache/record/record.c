@@ -152,10 +152,9 @@ void hn_record_finish(struct hn_record *record)
 enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from,
                               struct hn_error *err)
 {
-    struct hn_error own;
     const struct hn_timing *timing = &from->timing;
     const size_t size = timing->sample_count * sizeof *timing->samples_us;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *to = *from;
     to->message = hn_copy_string(from->message, err);
     to->original = hn_copy_string(from->original, err);

@@ -404,8 +404,7 @@ json_t *hn_record_to_json(const struct hn_record *record)
 enum hn_status hn_record_from_json(const json_t *json, const char *objective,
                                    struct hn_record *record, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     const char *key;
     json_t *item;
     hn_fields_read("record", &record_structure, json, record, err);

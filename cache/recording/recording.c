@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording_internal.h"
@@ -326,31 +327,6 @@ static void read_samples(const json_t *times, struct hn_timing *timing, struct h
     }
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The rank from either end, counted from 0, between which the median lies with 95% probability,
- * whatever the distribution: a sample is below the median as often as a coin shows heads. */
-static size_t median_rank(size_t count)
-{
-    enum { EXACT = 1000 };
-    if (count > EXACT)
-        return (size_t)((double)count / 2 - 0.98 * sqrt((double)count));
-    double probability = pow(0.5, (double)count);
-    double below = probability;
-    size_t rank = 0;
-    while (below + probability * (double)(count - rank) / (double)(rank + 1) <= 0.025) {
-        probability *= (double)(count - rank) / (double)(rank + 1);
-        below += probability;
-        rank++;
-    }
-    return rank;
-}
-
 /* Kernel Tuner's time is a mean, which may lie outside the interval of the median, and in some
  * files times are of something else than time: then the interval is opened up to hold it, and the
  * record is flagged. */
@@ -359,15 +335,13 @@ static void set_interval(struct hn_timing *timing, struct hn_error *err)
     size_t count = timing->sample_count;
     timing->low_us = timing->median_us;
     timing->high_us = timing->median_us;
-    double *sorted =
-        hn_failed(err) || count < 2 ? NULL : hn_made(calloc(count, sizeof *sorted), err);
+    double *sorted = count < 2 ? NULL : hn_allocate(count, sizeof *sorted, err);
     if (sorted == NULL)
         return;
     memcpy(sorted, timing->samples_us, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_reals);
-    size_t rank = median_rank(count);
-    timing->low_us = fmin(timing->median_us, sorted[rank]);
-    timing->high_us = fmax(timing->median_us, sorted[count - 1 - rank]);
+    const struct hn_interval interval = hn_interval_of(sorted, count);
+    timing->low_us = fmin(timing->median_us, interval.low);
+    timing->high_us = fmax(timing->median_us, interval.high);
     timing->unstable = timing->median_us < sorted[0] || timing->median_us > sorted[count - 1];
     free(sorted);
 }
@@ -556,8 +530,8 @@ enum hn_status hn_recording_load(const char *path, struct hn_recording *recordin
                                  struct hn_error *err)
 {
     size_t size;
-    struct hn_error own, reason;
-    err = hn_error_begin(err, &own);
+    struct hn_error reason;
+    hn_error_init(err);
     hn_error_init(&reason);
     *recording = (struct hn_recording){.from_hone = false};
     char *text = hn_gzip_read(path, &size, err);

@@ -374,9 +374,8 @@ static void visit_recordings(const char *path, visit_file *visit, const void *da
 enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
                                  struct hn_error *err)
 {
-    struct hn_error own;
     const struct wanted wanted = {kernel, false, list};
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     visit_recordings(path, add_file, &wanted, err);
     return err->status;
 }
@@ -384,11 +383,10 @@ enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn
 enum hn_status hn_recording_add_rules(const char *path, const char *kernel,
                                       struct hn_tuned_list *rules, struct hn_error *err)
 {
-    struct hn_error own;
     struct hn_text folder = {0};
     const struct wanted wanted = {kernel, true, rules};
     const char *slash = strrchr(path, '/');
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     if (is_folder(path, err))
         hn_text_append(&folder, path);
     else
@@ -461,9 +459,8 @@ enum hn_status hn_recording_plan_find(const char *path, const char *kernel,
                                       const struct hn_version *version,
                                       struct hn_stored_plan *stored, struct hn_error *err)
 {
-    struct hn_error own;
     const struct wanted_plan wanted = {kernel, version, stored};
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *stored = (struct hn_stored_plan){.json = NULL};
     if (hn_version_knows_template(version))
         visit_recordings(path, find_in_file, &wanted, err);

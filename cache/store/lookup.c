@@ -273,8 +273,7 @@ enum hn_status hn_lookup_index_make(struct hn_lookup_index *index, struct hn_tun
     for (size_t i = 0; i < count; i++)
         if (list->items[i].identity.problem.count > values)
             values = list->items[i].identity.problem.count;
-    struct hn_error ignored;
-    err = hn_error_begin(err, &ignored);
+    hn_error_init(err);
     *index =
         (struct hn_lookup_index){.items = list->items,
                                  .count = count,

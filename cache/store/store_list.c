@@ -365,8 +365,7 @@ static enum hn_status list_both(struct hn_store *store, struct listing wanted, c
                                 const struct hn_bindings *problem, struct hn_tuned_list *list,
                                 struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *list = (struct hn_tuned_list){.items = NULL};
     char *text = problem == NULL ? NULL : hn_made(hn_bindings_text(problem), err);
     for (struct hn_store *from = store; from != NULL; from = from->base) {
@@ -432,10 +431,9 @@ static uint64_t *place_of(const struct hn_known_problems *known, uint64_t hash)
 enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel,
                                       struct hn_known_problems *known, struct hn_error *err)
 {
-    struct hn_error own;
     size_t count = 0, capacity = 16;
     uint64_t *hashes = NULL;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     for (struct hn_store *from = store; from != NULL; from = from->base) {
         struct hn_statement *problems = hn_database_prepare(
             from->database, err, "SELECT DISTINCT problem FROM session WHERE kernel = ?", "t",

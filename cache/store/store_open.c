@@ -292,10 +292,9 @@ static void open_for_reading(struct hn_store *store, struct hn_error *err)
 enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct hn_store **store,
                              struct hn_error *err)
 {
-    struct hn_error own_error;
     struct hn_store *own = calloc(1, sizeof *own);
     const bool writes = mode == HN_STORE_WRITE;
-    err = hn_error_begin(err, &own_error);
+    hn_error_init(err);
     *store = NULL;
     if (own == NULL || (own->path = strdup(path)) == NULL) {
         free(own);
@@ -319,10 +318,11 @@ enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct h
 
 void hn_store_close(struct hn_store *store)
 {
+    struct hn_error lost;
     if (store == NULL)
         return;
     if (store->pending_count > 0)
-        (void)hn_store_commit(store, NULL);
+        (void)hn_store_commit(store, &lost);
     for (size_t i = 0; i < store->pending_count; i++)
         hn_pending_finish(&store->pending[i]);
     free(store->pending);

@@ -156,8 +156,7 @@ json_t *hn_store_head_to_json(const struct hn_store_head *head)
 enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *head,
                                        struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *head = (struct hn_store_head){.origin = NULL};
     hn_document_read("session", &head_structure, text, head, err);
     gate_head(head, err);
@@ -207,8 +206,7 @@ void hn_store_read_head(const struct hn_store *store, struct hn_statement *state
 enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
                                  struct hn_store_head *head, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *head = (struct hn_store_head){.origin = NULL};
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
@@ -232,8 +230,7 @@ enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
 enum hn_status hn_store_find_session(struct hn_store *store, const char *origin, int64_t *id,
                                      int64_t *records, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
         "SELECT s.id, (SELECT count(*) FROM record r WHERE r.session_id = s.id) FROM session s"
@@ -252,8 +249,7 @@ enum hn_status hn_store_find_session(struct hn_store *store, const char *origin,
 enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command,
                                     struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     struct hn_statement *statement = hn_database_prepare(
         store->database, err, "SELECT command FROM session WHERE id = ?", "i", (int64_t)session_id);
     *command = NULL;
@@ -266,8 +262,7 @@ enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, 
 enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *version, bool *known,
                               struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *known = false;
     struct hn_statement *statement =
         hn_database_prepare(store->database, err, "SELECT DISTINCT version FROM session", "");
@@ -288,8 +283,7 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
                                  const struct hn_version *version, struct hn_stored_plan *plan,
                                  struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *plan = (struct hn_stored_plan){.json = NULL};
     char *version_text = hn_version_text(version, err);
     /* What a version does not hash (metrics, words) may change: the newest plan counts. */
@@ -417,10 +411,9 @@ enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *
                               enum hn_store_whose whose, hn_store_visit_record *visit,
                               void *visitor, struct hn_error *err)
 {
-    struct hn_error own;
     struct hn_subject subject;
     struct visit both = {.visit = visit, .visitor = visitor};
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     if (hn_subject_make(&subject, identity, version, err) != HN_OK)
         return err->status;
     if (store->base != NULL && whose != HN_STORE_OWN)
@@ -474,8 +467,7 @@ static void read_row(const struct hn_store *store, struct hn_statement *statemen
 enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record *record,
                             struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *record = (struct hn_record){0};
     struct hn_statement *statement = hn_database_prepare(
         store->database, err, "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE id = ?", "i",
@@ -501,11 +493,10 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
                                  const struct hn_bindings *point, struct hn_record *record,
                                  struct hn_error *err)
 {
-    struct hn_error own;
     const struct hn_record *pending = find_pending(store, session_id, point);
     if (pending != NULL)
         return hn_record_copy(record, pending, err);
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *record = (struct hn_record){0};
     char *key = hn_made(hn_bindings_text(point), err);
     struct hn_statement *statement = hn_database_prepare(
@@ -597,10 +588,9 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
                                   const struct hn_version *version, const struct hn_bindings *point,
                                   void **cubin, size_t *size, char **entry, struct hn_error *err)
 {
-    struct hn_error own;
     struct hn_subject subject;
     struct hn_store_image image;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *cubin = NULL;
     *entry = NULL;
     char *key = hn_bindings_text(point);

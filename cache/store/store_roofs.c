@@ -86,8 +86,7 @@ json_t *hn_roofs_to_json(const struct hn_roofs *roofs)
 
 enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *roofs = (struct hn_roofs){.measured = 0};
     hn_fields_read("roofs", &roofs_structure, json, roofs, err);
     return err->status;
@@ -142,8 +141,7 @@ static bool find_roofs(const struct hn_store *store, const struct hn_device_iden
 enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device_identity *device,
                                   const char *driver, struct hn_roofs *roofs, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     bool found = find_roofs(store, device, driver, roofs, err);
     if (!hn_failed(err) && !found && store->base != NULL)
         return hn_store_get_roofs(store->base, device, driver, roofs, err);
@@ -155,11 +153,10 @@ enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device
 enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device_identity *device,
                                   const struct hn_roofs *roofs, struct hn_error *err)
 {
-    struct hn_error own;
     struct hn_error ignored = {.status = HN_OK};
     struct hn_roofs kept = *roofs;
     struct hn_roofs before;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     gate(device, roofs, err);
     json_t *json = hn_roofs_to_json(&kept);
     if (json_object_get(json, "tensor") == NULL &&
@@ -195,11 +192,10 @@ json_t *hn_store_get_all_roofs(struct hn_store *store, struct hn_error *err)
 enum hn_status hn_store_add_roofs(struct hn_store *store, const char *device_text,
                                   const char *roofs_text, struct hn_error *err)
 {
-    struct hn_error own;
-    struct hn_roofs roofs;
-    struct hn_roofs known;
+    struct hn_error ignored;
+    struct hn_roofs roofs, known;
     struct hn_device_identity device = {.capability = 0};
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     json_t *device_json = hn_document_parse(device_text, err);
     json_t *json = hn_document_parse(roofs_text, err);
     hn_fields_read("device", &hn_device_identity_structure, device_json, &device, err);
@@ -208,7 +204,7 @@ enum hn_status hn_store_add_roofs(struct hn_store *store, const char *device_tex
     json_decref(json);
     json_decref(device_json);
     if (hn_failed(err) ||
-        (hn_store_get_roofs(store, &device, roofs.driver, &known, NULL) == HN_OK &&
+        (hn_store_get_roofs(store, &device, roofs.driver, &known, &ignored) == HN_OK &&
          known.measured >= roofs.measured))
         return err->status;
     return hn_store_put_roofs(store, &device, &roofs, err);

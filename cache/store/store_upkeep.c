@@ -119,9 +119,8 @@ static void run_check(struct hn_store *store, const struct check *check, struct 
 
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err)
 {
-    struct hn_error own;
     size_t before = report->length;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     hn_database_set_patience(store->database, INFINITY);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         run_check(store, &checks[i], report, err);
@@ -187,10 +186,9 @@ static void add_best(struct hn_store *store, const char *kernel, struct hn_error
 enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *prune,
                               struct hn_pruned *pruned, struct hn_error *err)
 {
-    struct hn_error own;
     struct hn_database *database = store->database;
     assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     hn_database_run(database,
                     "BEGIN IMMEDIATE; CREATE TEMP TABLE best(id INTEGER PRIMARY KEY);"
                     "CREATE TEMP TABLE doomed(id INTEGER PRIMARY KEY);"

@@ -42,8 +42,7 @@ char *hn_version_text(const struct hn_version *version, struct hn_error *err)
 enum hn_status hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
                                const struct hn_version *version, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *subject = (struct hn_subject){
         .kernel = hn_copy_string(identity->kernel == NULL ? "" : identity->kernel, err),
         .problem = hn_made(hn_bindings_text(&identity->problem), err),
@@ -78,9 +77,8 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
                                  const struct hn_version *version,
                                  const struct hn_stored_plan *plan, struct hn_error *err)
 {
-    struct hn_error own;
     struct hn_hash name;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     char *text = hn_document_text(hn_fields_to_json(&hn_stored_plan_structure, plan), err);
     char *version_text = hn_version_text(version, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
@@ -215,8 +213,7 @@ static int64_t add_session(struct hn_store *store, const struct hn_store_session
 enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_session *session,
                               int64_t *session_id, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *session_id = add_session(store, session, &(struct hn_records){.count = 0}, err);
     return err->status;
 }
@@ -224,8 +221,7 @@ enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_sess
 enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_session *session,
                                const struct hn_records *records, bool *added, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *added = add_session(store, session, records, err) != 0;
     return err->status;
 }
@@ -257,9 +253,8 @@ static void set_rule(struct hn_store *store, int64_t session_id, const struct hn
 enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
                                  const struct hn_rule *rule, struct hn_error *err)
 {
-    struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     (void)hn_store_commit(store, err);
     set_rule(store, session_id, rule, err);
     return err->status;
@@ -293,9 +288,8 @@ static void take_slot(struct hn_store *store)
 enum hn_status hn_store_put(struct hn_store *store, int64_t session_id,
                             const struct hn_record *record, struct hn_error *err)
 {
-    struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     struct hn_pending *slot = next_slot(store, session_id, err);
     if (slot != NULL && hn_record_copy(&slot->record, record, err) == HN_OK)
         take_slot(store);
@@ -306,9 +300,8 @@ enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id,
                                   const struct hn_bindings *point, const void *cubin, size_t size,
                                   const char *entry, struct hn_error *err)
 {
-    struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     struct hn_pending *slot = next_slot(store, session_id, err);
     if (slot == NULL)
         return err->status;
@@ -361,8 +354,7 @@ static void write_all_pending(struct hn_store *store, struct hn_error *err)
 
 enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     hn_store_keep_place(store, err);
     if (hn_failed(err) || store->pending_count == 0)
         return err->status;
@@ -392,9 +384,8 @@ int hn_store_due_ms(const struct hn_store *store)
 enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *head,
                             struct hn_error *err)
 {
-    struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     hn_store_check_documents(head, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (is_new(store, head->origin, err))
@@ -427,9 +418,8 @@ static void put_line_of_rule(struct hn_store *store, int64_t session_id, const c
 enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64_t first,
                                const char *const *lines, size_t count, struct hn_error *err)
 {
-    struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     struct hn_statement *session = hn_database_prepare(
         store->database, err,
@@ -568,11 +558,10 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
 enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, bool images,
                               struct hn_store_merged *merged, struct hn_error *err)
 {
-    struct hn_error own;
     const char *origin;
     json_t *extent;
     assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *merged = (struct hn_store_merged){.sessions = 0};
     json_t *all = hn_store_get_extents(from, 0, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);

@@ -211,6 +211,7 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
     struct hn_store *store = choice->asked->cache->store;
     char *entries = NULL;
     struct hn_bindings values = {0};
+    struct hn_error ignored;
     bool taken;
     if (choice->tuned == NULL || store == NULL ||
         choice->tuned->identity.device.capability != choice->asked->device->identity.capability)
@@ -226,7 +227,7 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
         task.problem = values;
     }
     taken = taken && hn_store_get_image(store, &task, &choice->tuned->version, choice->point,
-                                        &image->cubin, &image->size, &entries, NULL) == HN_OK;
+                                        &image->cubin, &image->size, &entries, &ignored) == HN_OK;
     if (taken && hn_lib_names_are_plain(choice->plan->plan)) {
         free(entries); /* of another problem, perhaps, which launches others */
         entries = launched_entries(choice);

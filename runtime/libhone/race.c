@@ -155,6 +155,7 @@ struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tu
     struct hn_lib_race *race = calloc(1, sizeof *race);
     if (race == NULL)
         return NULL;
+    struct hn_error ignored;
     struct hn_identity *identity = &race->identity;
     pthread_mutex_init(&race->lock, NULL);
     race->racers[0] = (struct racer){.kernel = own, .image = *image};
@@ -167,7 +168,7 @@ struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tu
     for (size_t i = 0; i < PAIRS && made; i++)
         made = driver->p_cuEventCreate(&race->pairs[i].begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
                driver->p_cuEventCreate(&race->pairs[i].end, CU_EVENT_DEFAULT) == CUDA_SUCCESS;
-    if (made && hn_identity_copy(identity, &tuned->identity, NULL) == HN_OK) {
+    if (made && hn_identity_copy(identity, &tuned->identity, &ignored) == HN_OK) {
         identity->device = own->device->identity;
         hn_bindings_finish(&identity->problem);
         free(identity->regime);

@@ -33,7 +33,8 @@ static void use_image(const struct hn_message *message, const json_t *json)
 static void use_record(const json_t *json)
 {
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
-    (void)hn_record_from_json(json, NULL, &record, NULL);
+    struct hn_error ignored;
+    (void)hn_record_from_json(json, NULL, &record, &ignored);
 }
 
 static void send_again(const struct hn_message *message)

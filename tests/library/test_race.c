@@ -31,7 +31,7 @@ static void find_points(void)
         char *entry FREED = NULL;
         size_t size = 0;
         bool kept = hn_store_get_image(store, &tuned->identity, &tuned->version, &record->point,
-                                       &cubin, &size, &entry, NULL) == HN_OK;
+                                       &cubin, &size, &entry, &said) == HN_OK;
         char *text FREED = hn_bindings_text(&record->point);
         if (kept && strcmp(text, best) != 0 && record->timing.median_us > slow_us) {
             snprintf(others, sizeof others, "%s", slow);

@@ -104,7 +104,7 @@ static inline int64_t begin_result(struct hn_store *store, const struct hn_devic
                                              .simulated = draw(4) == 0,
                                              .started = 1770000000};
     int64_t id = 0;
-    assert_ok(hn_store_begin(store, &session, &id, NULL));
+    assert_ok(hn_store_begin(store, &session, &id, &said));
     return id;
 }
 
@@ -118,7 +118,7 @@ static inline void put_result(struct hn_store *store, int64_t session, struct hn
     record.objective = time_us;
     record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0};
     record.time = 1770000000 + time_us;
-    assert_ok(hn_store_put(store, session, &record, NULL));
+    assert_ok(hn_store_put(store, session, &record, &said));
 }
 
 /* Puts a drawn point for that problem where it can be used; false where it can not. */

@@ -107,7 +107,7 @@ static inline void put(struct hn_store *store, int64_t session, int tile, double
 {
     struct hn_record record ENDED_BY(hn_record_finish);
     make_record(&record, tile, time_us);
-    assert_ok(hn_store_put(store, session, &record, NULL));
+    assert_ok(hn_store_put(store, session, &record, &said));
 }
 
 static inline void put_outcome(struct hn_store *store, int64_t session, int tile, double time_us,
@@ -119,7 +119,7 @@ static inline void put_outcome(struct hn_store *store, int64_t session, int tile
     record.outcome = outcome;
     record.verdict.kind = verification;
     record.final = final;
-    assert_ok(hn_store_put(store, session, &record, NULL));
+    assert_ok(hn_store_put(store, session, &record, &said));
 }
 
 /* The image of a tile; five bytes. */
@@ -127,7 +127,7 @@ static inline void put_image(struct hn_store *store, int64_t session, int tile, 
 {
     struct hn_record record ENDED_BY(hn_record_finish);
     make_record(&record, tile, 0);
-    assert_ok(hn_store_put_image(store, session, &record.point, "cubin", 5, entry, NULL));
+    assert_ok(hn_store_put_image(store, session, &record.point, "cubin", 5, entry, &said));
 }
 
 static inline void commit(struct hn_store *store)
@@ -157,7 +157,7 @@ static inline const struct hn_tuned *list_of(struct hn_store *store, const char 
                                              size_t count)
 {
     struct hn_tuned_list *list = keep_new(struct hn_tuned_list, hn_tuned_list_free);
-    assert_ok(hn_store_list(store, kernel, list, NULL));
+    assert_ok(hn_store_list(store, kernel, list, &said));
     assert_int_equal(list->count, count);
     return list->items;
 }

@@ -20,7 +20,7 @@ TEST(copy_is_equal_and_independent)
     struct hn_identity identity ENDED_BY(hn_identity_finish);
     struct hn_identity copy ENDED_BY(hn_identity_finish);
     make_identity(&identity);
-    assert_ok(hn_identity_copy(&copy, &identity, NULL));
+    assert_ok(hn_identity_copy(&copy, &identity, &said));
     assert_true(hn_identity_equal(&identity, &copy));
     assert_ptr_not_equal(identity.kernel, copy.kernel);
     assert_string_equal(copy.kernel, "matmul");

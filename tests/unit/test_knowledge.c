@@ -37,7 +37,7 @@ static void add_tuning(struct hn_store *store, const struct hn_identity *identit
     int64_t session;
     const struct hn_store_session made = {
         .identity = identity, .version = version, .command = "test"};
-    assert_ok(hn_store_begin(store, &made, &session, NULL));
+    assert_ok(hn_store_begin(store, &made, &session, &said));
     for (int i = 0; i < count; i++) {
         struct hn_record record ENDED_BY(hn_record_finish) = {0};
         struct hn_value block = hn_integer(16 << (i / 4));
@@ -48,9 +48,9 @@ static void add_tuning(struct hn_store *store, const struct hn_identity *identit
         record.verdict.kind = HN_VERIFIED;
         record.timing.median_us = record.objective = base + i + 1;
         record.time = time;
-        assert_ok(hn_store_put(store, session, &record, NULL));
+        assert_ok(hn_store_put(store, session, &record, &said));
     }
-    assert_ok(hn_store_commit(store, NULL));
+    assert_ok(hn_store_commit(store, &said));
 }
 
 /* A tuning of the problem M=m on the same device. */

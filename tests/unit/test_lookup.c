@@ -51,7 +51,7 @@ static void make_both(struct both *both, const struct hn_tuned *tuned, size_t co
 {
     copy_list(&both->list, tuned, count);
     copy_list(&both->of_index, tuned, count);
-    assert_ok(hn_lookup_index_make(&both->index, &both->of_index, NULL));
+    assert_ok(hn_lookup_index_make(&both->index, &both->of_index, &said));
 }
 
 static void finish_both(struct both *both)

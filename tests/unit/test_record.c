@@ -86,7 +86,7 @@ TEST(copy_is_deep)
 {
     struct hn_record record, copy;
     make_record(&record);
-    assert_ok(hn_record_copy(&copy, &record, NULL));
+    assert_ok(hn_record_copy(&copy, &record, &said));
     assert_records_equal(&record, &copy);
     assert_ptr_not_equal(record.timing.samples_us, copy.timing.samples_us);
     hn_record_finish(&record);
@@ -111,7 +111,7 @@ TEST(json_text_round_trip_is_exact)
     char *text = keep(json_dumps(json, JSON_COMPACT), free);
     json_t *parsed = keep(json_loads(text, 0, NULL), json_decref);
     read = (struct hn_record){0};
-    assert_ok(hn_record_from_json(parsed, NULL, &read, NULL));
+    assert_ok(hn_record_from_json(parsed, NULL, &read, &said));
     assert_records_equal(&record, &read);
     assert_int_equal(hn_bindings_get(&read.point, "SCALE")->type, HN_REAL);
     hn_record_finish(&read);
@@ -129,7 +129,7 @@ TEST(records_without_dynamic_shared_memory_do_not_speak_of_it)
     assert_non_null(resources);
     assert_null(json_object_get(resources, "dynamic_shared_bytes"));
     read = (struct hn_record){0};
-    assert_ok(hn_record_from_json(json, NULL, &read, NULL));
+    assert_ok(hn_record_from_json(json, NULL, &read, &said));
     assert_records_equal(&record, &read);
     assert_int_equal(read.resources.shared_bytes + read.resources.dynamic_shared_bytes, 49152);
     hn_record_finish(&read);

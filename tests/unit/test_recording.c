@@ -331,7 +331,7 @@ TEST(random_damage_is_refused_or_read)
         for (int k = 0; k < 3; k++)
             damaged[next_random(&seed) % length] = marks[next_random(&seed) % (sizeof marks - 1)];
         assert_ok(hn_file_write(path, damaged, length, NULL));
-        enum hn_status status = hn_recording_load(path, &recording, NULL);
+        enum hn_status status = hn_recording_load(path, &recording, &said);
         assert_true(status == HN_OK || status == HN_EFORMAT);
     }
 }

@@ -43,28 +43,28 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
     second.tensor.power_limit_w = 700;
     assert_error(hn_store_get_roofs(store, &h200, NULL, &found, &said), HN_ENOTFOUND,
                  "nothing was measured of what NVIDIA H200 can do at best");
-    assert_ok(hn_store_put_roofs(store, &h200, &first, NULL));
-    assert_ok(hn_store_put_roofs(store, &h200, &second, NULL));
-    assert_ok(hn_store_put_roofs(store, &h200, &other, NULL));
+    assert_ok(hn_store_put_roofs(store, &h200, &first, &said));
+    assert_ok(hn_store_put_roofs(store, &h200, &second, &said));
+    assert_ok(hn_store_put_roofs(store, &h200, &other, &said));
     drop(store);
 
     store = open_store(cache.path, HN_STORE_READ);
-    assert_ok(hn_store_get_roofs(store, &h200, "580.1", &found, NULL));
+    assert_ok(hn_store_get_roofs(store, &h200, "580.1", &found, &said));
     assert_same(&found, &second);
-    assert_ok(hn_store_get_roofs(store, &h200, "590.2", &found, NULL));
+    assert_ok(hn_store_get_roofs(store, &h200, "590.2", &found, &said));
     assert_same(&found, &other);
-    assert_ok(hn_store_get_roofs(store, &h200, NULL, &found, NULL));
+    assert_ok(hn_store_get_roofs(store, &h200, NULL, &found, &said));
     assert_same(&found, &second);
-    assert_int_equal(hn_store_get_roofs(store, &h200, "1.0", &found, NULL), HN_ENOTFOUND);
-    assert_int_equal(hn_store_get_roofs(store, &slice, NULL, &found, NULL), HN_ENOTFOUND);
+    assert_int_equal(hn_store_get_roofs(store, &h200, "1.0", &found, &said), HN_ENOTFOUND);
+    assert_int_equal(hn_store_get_roofs(store, &slice, NULL, &found, &said), HN_ENOTFOUND);
     drop(store);
     assert_int_equal(query(cache.path, "SELECT count(*) FROM roof"), 2);
 
     /* Who knows nothing of tensor cores takes nothing away. */
     store = open_store(cache.path, HN_STORE_WRITE);
-    assert_ok(hn_store_put_roofs(store, &h200, &first, NULL));
+    assert_ok(hn_store_put_roofs(store, &h200, &first, &said));
     first.tensor = second.tensor;
-    assert_ok(hn_store_get_roofs(store, &h200, "580.1", &found, NULL));
+    assert_ok(hn_store_get_roofs(store, &h200, "580.1", &found, &said));
     assert_same(&found, &first);
 }
 
@@ -79,7 +79,7 @@ TEST(json_is_exact_both_ways)
         roofs.tensor.pipes[i] = (struct hn_tensor_roof){1000.0 / (i + 3), 1600};
     roofs.tensor.power_limit_w = 700;
     json_t *json = keep(hn_roofs_to_json(&roofs), json_decref);
-    assert_ok(hn_roofs_from_json(json, &found, NULL));
+    assert_ok(hn_roofs_from_json(json, &found, &said));
     assert_same(&found, &roofs);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         char message[96];
@@ -94,11 +94,11 @@ TEST(json_is_exact_both_ways)
     assert_int_equal(hn_roofs_from_json(json, &found, &reason), HN_EFORMAT);
     assert_string_equal(reason.message, "roofs: 'gflops' is not a number from 0 on");
     json_object_del(json, "tensor");
-    assert_ok(hn_roofs_from_json(json, &found, NULL));
+    assert_ok(hn_roofs_from_json(json, &found, &said));
     assert_true(found.tensor.pipes[HN_PIPE_TF32].gflops == 0);
     json_object_set_new(json, "copy_gb_per_s", json_real(-1));
-    assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_EFORMAT);
-    assert_int_equal(hn_roofs_from_json(NULL, &found, NULL), HN_EFORMAT);
+    assert_int_equal(hn_roofs_from_json(json, &found, &said), HN_EFORMAT);
+    assert_int_equal(hn_roofs_from_json(NULL, &found, &said), HN_EFORMAT);
 }
 
 static void assert_near(double found, double expected)

@@ -124,7 +124,7 @@ TEST(json_is_exact_both_ways)
     /* Whole numbers of values are reals in the struct. */
     char *a = keep(json_dumps(written, JSON_SORT_KEYS), free);
     hn_rule_finish(&rule);
-    assert_ok(hn_rule_from_json(written, &rule, NULL));
+    assert_ok(hn_rule_from_json(written, &rule, &said));
     json_t *again = keep(hn_rule_to_json(&rule), json_decref);
     char *b = keep(json_dumps(again, JSON_SORT_KEYS), free);
     assert_string_equal(a, b);

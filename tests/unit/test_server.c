@@ -49,7 +49,7 @@ static json_t *document_of(void)
     struct hn_store_head head;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin_at(store, &version_1, 4096, false, 1700000000.125);
-    assert_ok(hn_store_get_head(store, session, &head, NULL));
+    assert_ok(hn_store_get_head(store, session, &head, &said));
     json_t *json = hn_store_head_to_json(&head);
     assert_non_null(json);
     hn_store_head_finish(&head);
@@ -107,14 +107,14 @@ TEST(documents_are_taken_over)
     put(from, session, 16, 7);
     put(from, session, 32, 8);
     commit(from);
-    assert_ok(hn_store_get_head(from, session, &head, NULL));
-    assert_int_equal(hn_store_extend(store, head.origin, 0, NULL, 0, NULL), HN_ENOTFOUND);
+    assert_ok(hn_store_get_head(from, session, &head, &said));
+    assert_int_equal(hn_store_extend(store, head.origin, 0, NULL, 0, &said), HN_ENOTFOUND);
     for (int i = 0; i < 2; i++)
-        assert_ok(hn_store_add(store, &head, NULL));
+        assert_ok(hn_store_add(store, &head, &said));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(hn_store_extend(store, head.origin, 0, &bad[i], 1, &said), HN_EFORMAT);
         assert_int_not_equal(said.message[0], 0);
-        assert_int_equal(hn_store_extend(store, head.origin, -1, &bad[i], 1, NULL), HN_EFORMAT);
+        assert_int_equal(hn_store_extend(store, head.origin, -1, &bad[i], 1, &said), HN_EFORMAT);
     }
     hn_error_init(&said);
     json_t *lines = keep(hn_store_get_lines(from, session, 0, 10, &said), json_decref);

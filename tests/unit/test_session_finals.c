@@ -210,7 +210,7 @@ TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
     struct hn_session *session = run_session(grid, store, NULL);
     assert_ok(hn_store_get_image(store, &grid->task.identity, &grid->task.version,
                                  &hn_session_state(session)->best->point, &cubin, &size, &entry,
-                                 NULL));
+                                 &said));
     assert_int_equal(size, 5);
     assert_memory_equal(cubin, "cubin", 5);
     assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM image"), 1);

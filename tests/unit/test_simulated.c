@@ -45,7 +45,7 @@ static void save_recording(const struct grid *grid, const char *path, int missin
     struct hn_value value = hn_integer(n);
     struct hn_recording recording ENDED_BY(hn_recording_finish) = {
         .from_hone = true, .version = grid->task.version, .date = strdup("2025-11-21T04:00:00Z")};
-    assert_ok(hn_identity_copy(&recording.identity, &grid->task.identity, NULL));
+    assert_ok(hn_identity_copy(&recording.identity, &grid->task.identity, &said));
     assert_ok(hn_bindings_set(&recording.identity.problem, "n", &value, NULL));
     free(recording.identity.kernel);
     free(recording.identity.regime);
@@ -114,11 +114,11 @@ TEST(simulated_records_are_kept_apart)
         assert_int_equal(hn_session_state(session)->reused, i == 0 ? 0 : GRID_POINTS);
         assert_int_equal(point_number(&hn_session_state(session)->best->point), 333);
         assert_ok(
-            hn_store_load(store, &grid->task.identity, &grid->task.version, true, &records, NULL));
+            hn_store_load(store, &grid->task.identity, &grid->task.version, true, &records, &said));
         assert_int_equal(records.count, GRID_POINTS);
         hn_records_free(&records);
-        assert_ok(
-            hn_store_load(store, &grid->task.identity, &grid->task.version, false, &records, NULL));
+        assert_ok(hn_store_load(store, &grid->task.identity, &grid->task.version, false, &records,
+                                &said));
         assert_int_equal(records.count, 0);
         hn_records_free(&records);
     }

@@ -73,7 +73,7 @@ static void expect_last(struct hn_store *store, int64_t session, int tile, doubl
 {
     struct hn_record wanted, record;
     make_record(&wanted, tile, 0);
-    assert_ok(hn_store_get_last(store, session, &wanted.point, &record, NULL));
+    assert_ok(hn_store_get_last(store, session, &wanted.point, &record, &said));
     assert_true(record.timing.median_us == us);
     assert_true(hn_bindings_equal(&record.point, &wanted.point));
     hn_record_finish(&record);
@@ -237,31 +237,31 @@ TEST(image_and_plan_read_back)
     struct hn_store_session request = {
         .identity = identity, .version = &version_1, .plan = &plan, .command = "hone tune"};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    assert_ok(hn_store_begin(store, &request, &session, NULL));
+    assert_ok(hn_store_begin(store, &request, &session, &said));
     assert_ok(
-        hn_store_put_image(store, session, &record.point, cubin, sizeof cubin, "matmul", NULL));
+        hn_store_put_image(store, session, &record.point, cubin, sizeof cubin, "matmul", &said));
     commit(store);
     void *read;
     size_t size;
     char *entry;
-    assert_ok(
-        hn_store_get_image(store, identity, &version_1, &record.point, &read, &size, &entry, NULL));
+    assert_ok(hn_store_get_image(store, identity, &version_1, &record.point, &read, &size, &entry,
+                                 &said));
     assert_int_equal(size, sizeof cubin);
     assert_memory_equal(read, cubin, size);
     assert_string_equal(entry, "matmul");
     free(read);
     free(entry);
     assert_int_equal(
-        hn_store_get_image(store, identity, &version_2, &record.point, &read, &size, &entry, NULL),
+        hn_store_get_image(store, identity, &version_2, &record.point, &read, &size, &entry, &said),
         HN_ENOTFOUND);
     struct hn_stored_plan stored;
-    assert_ok(hn_store_get_plan(store, "matmul", &version_1, &stored, NULL));
+    assert_ok(hn_store_get_plan(store, "matmul", &version_1, &stored, &said));
     assert_string_equal(stored.json, plan.json);
     assert_int_equal(stored.file_count, 2);
     assert_string_equal(stored.files[1].name, "tile.cuh");
     assert_string_equal(stored.files[0].text, "// template");
     hn_stored_plan_free(&stored);
-    assert_int_equal(hn_store_get_plan(store, "matmul", &version_2, &stored, NULL), HN_ENOTFOUND);
+    assert_int_equal(hn_store_get_plan(store, "matmul", &version_2, &stored, &said), HN_ENOTFOUND);
 }
 
 static void begin_with_plan(struct hn_store *store, char *kernel, const struct hn_version *version,
@@ -274,13 +274,13 @@ static void begin_with_plan(struct hn_store *store, char *kernel, const struct h
     free(identity->kernel);
     identity->kernel = strdup(kernel);
     struct hn_store_session request = {.identity = identity, .version = version, .plan = &plan};
-    assert_ok(hn_store_begin(store, &request, &session, NULL));
+    assert_ok(hn_store_begin(store, &request, &session, &said));
 }
 
 static void assert_plan(struct hn_store *store, const char *kernel, const char *json)
 {
     struct hn_stored_plan stored ENDED_BY(hn_stored_plan_free);
-    assert_ok(hn_store_get_plan(store, kernel, &version_1, &stored, NULL));
+    assert_ok(hn_store_get_plan(store, kernel, &version_1, &stored, &said));
     assert_string_equal(stored.json, json);
     assert_int_equal(stored.file_count, 1);
     assert_string_equal(stored.files[0].text, json);
@@ -297,7 +297,7 @@ TEST(a_plan_belongs_to_a_kernel)
     begin_with_plan(store, "first", &version_1, "{\"kernel\":\"first\",\"now\":1}");
     assert_plan(store, "first", "{\"kernel\":\"first\",\"now\":1}");
     assert_plan(store, "second", "{\"kernel\":\"second\"}");
-    assert_int_equal(hn_store_get_plan(store, "third", &version_1, &stored, NULL), HN_ENOTFOUND);
+    assert_int_equal(hn_store_get_plan(store, "third", &version_1, &stored, &said), HN_ENOTFOUND);
 }
 
 /* Kernel Tuner's files do not say which template they are of. */
@@ -308,8 +308,8 @@ TEST(without_hashes_there_is_no_plan)
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_stored_plan stored;
     begin_with_plan(store, "first", &unknown, "{\"kernel\":\"first\"}");
-    assert_int_equal(hn_store_get_plan(store, "first", &unknown, &stored, NULL), HN_ENOTFOUND);
-    assert_int_equal(hn_store_put_plan(store, "first", &unknown, &plan, NULL), HN_ENOTFOUND);
+    assert_int_equal(hn_store_get_plan(store, "first", &unknown, &stored, &said), HN_ENOTFOUND);
+    assert_int_equal(hn_store_put_plan(store, "first", &unknown, &plan, &said), HN_ENOTFOUND);
 }
 
 static void write_250(const char *path, int writer)

@@ -29,17 +29,17 @@ static struct hn_store *open_both(void)
     struct hn_identity *identity = identity_of(512);
     const struct hn_store_session other = {
         .identity = identity, .version = &version_1, .plan = &plan, .command = ""};
-    assert_ok(hn_store_begin(base, &other, &id, NULL));
+    assert_ok(hn_store_begin(base, &other, &id, &said));
     put(base, id, 8, 1);
     put_image(base, id, 8, "e");
-    assert_ok(hn_store_put_roofs(base, &device, &roofs, NULL));
+    assert_ok(hn_store_put_roofs(base, &device, &roofs, &said));
     drop(base);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     session = begin(store);
     put(store, session, 16, 7);
     put(store, session, 32, 8);
     commit(store);
-    assert_ok(hn_store_open(path, HN_STORE_READ, &base, NULL));
+    assert_ok(hn_store_open(path, HN_STORE_READ, &base, &said));
     hn_store_set_base(store, base);
     return store;
 }
@@ -78,7 +78,7 @@ TEST(records_of_both_are_told_apart)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int count = 0;
         assert_ok(hn_store_visit(store, identity, &version_1, false, cases[i].whose, count_record,
-                                 &count, NULL));
+                                 &count, &said));
         assert_int_equal(count, cases[i].count);
     }
     struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
@@ -97,13 +97,13 @@ TEST(the_rest_is_found_in_the_base)
     char *entry FREED;
     struct hn_identity *identity = identity_of(512);
     make_record(&record, 8, 1);
-    assert_ok(hn_store_get_plan(store, "matmul", &version_1, &plan, NULL));
+    assert_ok(hn_store_get_plan(store, "matmul", &version_1, &plan, &said));
     assert_string_equal(plan.files[0].text, "text");
     hn_stored_plan_free(&plan);
     assert_ok(hn_store_get_image(store, identity, &version_1, &record.point, &cubin, &size, &entry,
-                                 NULL));
+                                 &said));
     assert_int_equal(size, 5);
-    assert_ok(hn_store_get_roofs(store, &device, NULL, &roofs, NULL));
+    assert_ok(hn_store_get_roofs(store, &device, NULL, &roofs, &said));
     assert_true(roofs.copy_gb_per_s > 3999);
     hn_record_finish(&record);
     drop(store);

@@ -40,7 +40,7 @@ static void assert_damaged(const char *path, const char *finding)
 {
     struct hn_text report ENDED_BY(hn_text_finish) = {0};
     struct hn_store *store = open_store(path, HN_STORE_READ);
-    assert_int_equal(hn_store_check(store, &report, NULL), HN_EFORMAT);
+    assert_int_equal(hn_store_check(store, &report, &said), HN_EFORMAT);
     if (strstr(report.data, finding) == NULL)
         fail_msg("'%s' does not say '%s'", report.data, finding);
 }
@@ -117,7 +117,7 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
             put_image(store, session, tile, tile == 16 ? "k16" : "k32");
         }
         commit(store);
-        assert_ok(hn_store_put_plan(store, "matmul", &version_1, &plan, NULL));
+        assert_ok(hn_store_put_plan(store, "matmul", &version_1, &plan, &said));
         drop(store);
         run_sql(cache.path, alterations[i]);
         store = open_store(cache.path, HN_STORE_READ);
@@ -125,10 +125,10 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
         make_record(&record, 32, 7);
         if (i < 2)
             assert_int_equal(hn_store_get_image(store, identity, &version_1, &record.point, &cubin,
-                                                &size, &entry, NULL),
+                                                &size, &entry, &said),
                              HN_EFORMAT);
         else
-            assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &stored, NULL),
+            assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &stored, &said),
                              HN_EFORMAT);
         drop(store);
         assert_damaged(cache.path, i < 2 ? "is damaged: an image" : "not what was written: ");
@@ -224,12 +224,12 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
             damaged[16 + seed % (size - 16)] = (char)(seed >> 24);
         }
         assert_ok(hn_file_write(cache.path, damaged, size, NULL));
-        if (hn_store_open(cache.path, HN_STORE_READ, &store, NULL) != HN_OK)
+        if (hn_store_open(cache.path, HN_STORE_READ, &store, &said) != HN_OK)
             continue;
         struct hn_tuned_list list;
         struct hn_text report ENDED_BY(hn_text_finish) = {0};
-        (void)hn_store_check(store, &report, NULL);
-        if (hn_store_list(store, NULL, &list, NULL) == HN_OK)
+        (void)hn_store_check(store, &report, &said);
+        if (hn_store_list(store, NULL, &list, &said) == HN_OK)
             hn_tuned_list_free(&list);
         hn_store_close(store);
     }

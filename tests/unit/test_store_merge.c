@@ -18,11 +18,11 @@ TEST(merge_takes_each_session_once)
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 64, 9);
     commit(store);
-    assert_ok(hn_store_merge(store, from, false, &merged, NULL));
+    assert_ok(hn_store_merge(store, from, false, &merged, &said));
     assert_int_equal(merged.sessions, 1);
     assert_int_equal(merged.records, 2);
     assert_int_equal(merged.images, 0);
-    assert_ok(hn_store_merge(store, from, false, &merged, NULL));
+    assert_ok(hn_store_merge(store, from, false, &merged, &said));
     assert_int_equal(merged.sessions, 0);
     assert_int_equal(merged.known, 1);
     assert_int_equal(count_of(store, &version_1, false), 3);
@@ -37,17 +37,17 @@ TEST(merge_takes_what_a_session_got_since)
     int64_t session = begin(from);
     put(from, session, 16, 7);
     commit(from);
-    assert_ok(hn_store_merge(store, from, false, &merged, NULL));
+    assert_ok(hn_store_merge(store, from, false, &merged, &said));
     put(from, session, 32, 8);
     put(from, session, 64, 9);
     commit(from);
-    assert_ok(hn_store_merge(store, from, false, &merged, NULL));
+    assert_ok(hn_store_merge(store, from, false, &merged, &said));
     assert_int_equal(merged.sessions, 1);
     assert_int_equal(merged.records, 2);
     assert_int_equal(merged.known, 0);
     assert_int_equal(count_of(store, &version_1, false), 3);
     /* And the other way nothing, as the same is there. */
-    assert_ok(hn_store_merge(from, store, false, &merged, NULL));
+    assert_ok(hn_store_merge(from, store, false, &merged, &said));
     assert_int_equal(merged.sessions, 0);
     assert_int_equal(merged.known, 1);
     drop(store);
@@ -81,9 +81,9 @@ TEST(import_takes_an_origin_once)
     struct hn_store_session session = {
         .identity = identity, .version = &version_1, .origin = "recording 1", .started = 1000};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    assert_ok(hn_store_import(store, &session, &records, &added, NULL));
+    assert_ok(hn_store_import(store, &session, &records, &added, &said));
     assert_true(added);
-    assert_ok(hn_store_import(store, &session, &records, &added, NULL));
+    assert_ok(hn_store_import(store, &session, &records, &added, &said));
     assert_false(added);
     assert_true(only_time(store) == 3);
     drop(store);
@@ -106,7 +106,7 @@ static void import_faster(struct hn_store *store)
                                              .from = &from,
                                              .origin = "a stranger's",
                                              .started = 0};
-    assert_ok(hn_store_import(store, &session, &records, &added, NULL));
+    assert_ok(hn_store_import(store, &session, &records, &added, &said));
 }
 
 static void assert_listed(struct hn_store *store, double time_us, const char *source)
@@ -142,7 +142,7 @@ TEST(an_import_makes_nothing_stale)
     commit(store);
     import_faster(store);
     assert_listed(store, 7, "");
-    assert_ok(hn_store_prune(store, &prune, &pruned, NULL));
+    assert_ok(hn_store_prune(store, &prune, &pruned, &said));
     assert_listed(store, 7, "");
 }
 
@@ -155,7 +155,7 @@ TEST(a_merge_says_where_it_is_from)
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(from, begin(from), 16, 7);
     commit(from);
-    assert_ok(hn_store_merge(store, from, false, &merged, NULL));
+    assert_ok(hn_store_merge(store, from, false, &merged, &said));
     drop(from);
     const struct hn_tuned *list = list_of(store, NULL, 1);
     assert_int_equal(gethostname(host, sizeof host - 1), 0);

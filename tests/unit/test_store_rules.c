@@ -88,10 +88,10 @@ TEST(a_rule_is_a_line)
     struct hn_store *from = open_store(cache.path, HN_STORE_WRITE);
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
     int64_t session = learn(from, &version_1, 5, false, 1000);
-    assert_ok(hn_store_get_head(from, session, &head, NULL));
+    assert_ok(hn_store_get_head(from, session, &head, &said));
     free(head.origin);
     head.origin = strdup("there");
-    assert_ok(hn_store_add(store, &head, NULL));
+    assert_ok(hn_store_add(store, &head, &said));
     hn_error_init(&said);
     json_auto_t *lines = hn_store_get_lines(from, session, -1, 1, &said);
     assert_int_equal(json_array_size(lines), 1);
@@ -110,11 +110,11 @@ TEST(a_merge_takes_rules)
     struct hn_store *from = open_store(cache.path, HN_STORE_WRITE);
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
     learn(from, &version_1, 5, false, 1000);
-    assert_ok(hn_store_merge(store, from, true, &merged, NULL));
+    assert_ok(hn_store_merge(store, from, true, &merged, &said));
     assert_int_equal(merged.rules, 1);
     assert_int_equal(merged.images, 1);
     assert_counts(store, 5, false);
-    assert_ok(hn_store_merge(store, from, true, &merged, NULL));
+    assert_ok(hn_store_merge(store, from, true, &merged, &said));
     assert_int_equal(merged.rules, 0);
     learn(store, &version_1, 6, false, 500);
     assert_counts(store, 6, false); /* learnt here, though it is older */
@@ -127,10 +127,10 @@ TEST(pruning_keeps_the_rule_that_counts)
     learn(store, &version_1, 1, false, 1000);
     learn(store, &version_2, 2, false, 2000);
     learn(store, &version_2, 3, false, 3000);
-    assert_ok(hn_store_prune(store, &(struct hn_prune){.stale = true}, &pruned, NULL));
+    assert_ok(hn_store_prune(store, &(struct hn_prune){.stale = true}, &pruned, &said));
     assert_int_equal(pruned.sessions, 1);
     assert_int_equal(pruned.images, 1);
-    assert_ok(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, NULL));
+    assert_ok(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, &said));
     assert_int_equal(pruned.sessions, 1);
     assert_int_equal(pruned.images, 0); /* of version 2, which the rule has as well */
     assert_counts(store, 3, false);
@@ -153,7 +153,7 @@ TEST(pruning_keeps_the_images_of_a_rule)
     put_image_of_words(store, &version_1);
     put_image_of_words(store, &version_2);
     learn(store, &version_2, 3, false, 3000);
-    assert_ok(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, NULL));
+    assert_ok(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, &said));
     assert_int_equal(pruned.sessions, 1);
     assert_int_equal(pruned.images, 1); /* of version 1, which no rule has */
 }
@@ -163,8 +163,8 @@ static void assert_found(const char *path, const char *finding)
     struct hn_text report ENDED_BY(hn_text_finish) = {0};
     struct hn_tuned_list rules;
     struct hn_store *store = open_store(path, HN_STORE_READ);
-    assert_int_equal(hn_store_get_rules(store, NULL, &rules, NULL), HN_EFORMAT);
-    assert_int_equal(hn_store_check(store, &report, NULL), HN_EFORMAT);
+    assert_int_equal(hn_store_get_rules(store, NULL, &rules, &said), HN_EFORMAT);
+    assert_int_equal(hn_store_check(store, &report, &said), HN_EFORMAT);
     if (report.data == NULL || strstr(report.data, finding) == NULL)
         fail_msg("'%s' does not say '%s'", report.data, finding);
 }

@@ -112,6 +112,7 @@ static void add_recording(const struct hn_given *given, const char *path,
     const char *kernel = recording->identity.kernel;
     struct hn_stored_plan there = {.json = NULL};
     struct hn_origin from;
+    struct hn_error ignored;
     bool added = false;
     double newest = recording->learnt;
     for (size_t i = 0; i < recording->records.count; i++)
@@ -131,7 +132,7 @@ static void add_recording(const struct hn_given *given, const char *path,
     if (!hn_failed(err) && !added && plan->json != NULL &&
         hn_version_knows_template(&recording->version) &&
         (imported->completed ||
-         hn_store_get_plan(given->store, kernel, &recording->version, &there, NULL) != HN_OK))
+         hn_store_get_plan(given->store, kernel, &recording->version, &there, &ignored) != HN_OK))
         hn_store_put_plan(given->store, kernel, &recording->version, plan, err);
     hn_stored_plan_free(&there);
     imported->known = !added;
@@ -388,11 +389,12 @@ static bool save(const struct hn_given *given, const char *path, const struct hn
 {
     char date[32] = "";
     struct tm parts;
+    struct hn_error ignored;
     time_t now = time(NULL);
     if (gmtime_r(&now, &parts) != NULL)
         (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     (void)hn_store_get_plan(given->store, recording->identity.kernel, &recording->version,
-                            &recording->plan, NULL);
+                            &recording->plan, &ignored);
     set_parameters(point, recording);
     recording->command = hn_need_copy("hone cache export");
     recording->date = hn_need_copy(date);

@@ -50,10 +50,12 @@ static bool load_image(const struct replay *replay, const struct hn_task *task,
                        const struct hn_tuned *tuned, struct hn_image *image)
 {
     char *entry = NULL;
+    struct hn_error ignored;
     if (!hn_version_equal(&tuned->version, &task->version) ||
         tuned->identity.device.capability != task->identity.device.capability ||
         hn_store_get_image(replay->given->store, &tuned->identity, &tuned->version,
-                           &tuned->best.point, &image->cubin, &image->size, &entry, NULL) != HN_OK)
+                           &tuned->best.point, &image->cubin, &image->size, &entry,
+                           &ignored) != HN_OK)
         return false;
     bool loaded = hn_image_set_entries(image, entry, NULL) == HN_OK;
     image->outcome = HN_OUTCOME_OK;

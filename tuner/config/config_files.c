@@ -315,9 +315,11 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
 {
     struct hn_config *config = NULL; /* that of the last one, mostly that of the next */
     for (size_t i = 0; i < list->count; i++) {
+        struct hn_error ignored;
         struct hn_stored_plan plan;
         struct hn_tuned *tuned = &list->items[i];
-        if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, NULL) != HN_OK)
+        if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, &ignored) !=
+            HN_OK)
             continue;
         json_t *json = json_loads(plan.json, 0, NULL);
         const char *path = json_string_value(json_object_get(json, "config"));
