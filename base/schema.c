@@ -39,45 +39,6 @@ static void read_text(struct hn_json_reader *reader, const json_t *json, const c
         hn_fail_memory(reader->err);
 }
 
-void hn_json_text(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
-{
-    read_text(reader, json, key, json_string_length(json) > 0, "a string", to);
-}
-
-void hn_json_word(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
-{
-    bool holds = json_is_string(json) && hn_text_is_word(json_string_value(json));
-    read_text(reader, json, key, holds, "a name", to);
-}
-
-void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char *key, size_t *to)
-{
-    if (hn_json_expect(reader, json_is_integer(json) && json_integer_value(json) >= 0, key,
-                       "a number from 0 on"))
-        *to = (size_t)json_integer_value(json);
-}
-
-void hn_json_chars(struct hn_json_reader *reader, const json_t *json, const char *key, size_t most,
-                   char *to)
-{
-    char expected[64];
-    snprintf(expected, sizeof expected, "a string of at most %zu bytes", most);
-    if (hn_json_expect(reader, json_is_string(json) && json_string_length(json) <= most, key,
-                       expected))
-        strcpy(to, json_string_value(json));
-}
-
-void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int least,
-                   int most, int *to)
-{
-    char expected[64];
-    json_int_t count = json_integer_value(json);
-    snprintf(expected, sizeof expected, "an integer of %d to %d", least, most);
-    if (hn_json_expect(reader, json_is_integer(json) && count >= least && count <= most, key,
-                       expected))
-        *to = (int)count;
-}
-
 bool hn_real_from_json(const json_t *json, double *real)
 {
     static const char *const words[] = {"nan", "inf", "-inf"};
@@ -91,48 +52,10 @@ bool hn_real_from_json(const json_t *json, double *real)
     return json_is_number(json) || place < 3;
 }
 
-void hn_json_amount(struct hn_json_reader *reader, const json_t *json, const char *key, double *to)
-{
-    double amount = json_number_value(json);
-    if (hn_json_expect(reader, json_is_number(json) && isfinite(amount) && amount >= 0, key,
-                       "a number from 0 on"))
-        *to = amount;
-}
-
-void hn_json_finite(struct hn_json_reader *reader, const json_t *json, const char *key, double *to)
-{
-    if (hn_json_expect(reader, json_is_number(json) && isfinite(json_number_value(json)), key,
-                       "a number"))
-        *to = json_number_value(json);
-}
-
-void hn_json_choice(struct hn_json_reader *reader, const json_t *json, const char *key,
-                    const char *const *names, int count, int *to)
-{
-    const char *name = json_string_value(json);
-    int place = name == NULL ? count : (int)hn_text_place(name, names, (size_t)count);
-    if (place < count) {
-        *to = place;
-        return;
-    }
-    struct hn_text list = {0};
-    for (int i = 0; i < count; i++)
-        hn_text_printf(&list, "%s%s", i == 0 ? "one of " : ", ", names[i]);
-    hn_json_expect(reader, false, key, list.data == NULL ? "a known word" : list.data);
-    hn_text_finish(&list);
-}
-
 /* Writing one. */
 
-struct hn_builder hn_build_object(void)
+struct hn_builder hn_build_begin(json_t *json)
 {
-    json_t *json = json_object();
-    return (struct hn_builder){json, json == NULL};
-}
-
-struct hn_builder hn_build_array(void)
-{
-    json_t *json = json_array();
     return (struct hn_builder){json, json == NULL};
 }
 
@@ -186,16 +109,6 @@ json_t *hn_string_to_json(const char *string)
 
 /* The members of a struct. */
 
-void *hn_field_member(const struct hn_field *field, const void *owner)
-{
-    return (char *)owner + field->offset;
-}
-
-size_t *hn_field_count(const struct hn_field *field, const void *owner)
-{
-    return (size_t *)(void *)((char *)owner + field->count_offset);
-}
-
 /* The pointer that a member holds, whatever it points to. */
 static void *pointer_in(const void *member)
 {
@@ -204,21 +117,12 @@ static void *pointer_in(const void *member)
     return pointer;
 }
 
-static bool is_among(const struct hn_among *among, const void *owner)
+bool hn_field_applies(bool (*when)(const void *owner), const struct hn_among *among,
+                      const void *owner)
 {
     int choice;
     memcpy(&choice, (const char *)owner + among->offset, sizeof choice);
-    return among->bits == 0 || (among->bits >> choice & 1) != 0;
-}
-
-bool hn_field_applies(const struct hn_field *field, const void *owner)
-{
-    return (field->when == NULL || field->when(owner)) && is_among(&field->among, owner);
-}
-
-bool hn_field_rule_holds(const struct hn_field_rule *rule, const void *owner)
-{
-    return (rule->holds == NULL || rule->holds(owner)) && is_among(&rule->among, owner);
+    return (when == NULL || when(owner)) && (among->bits == 0 || (among->bits >> choice & 1) != 0);
 }
 
 static void *allocate(struct hn_json_reader *reader, size_t count, size_t size, void *member)
@@ -230,9 +134,6 @@ static void *allocate(struct hn_json_reader *reader, size_t count, size_t size, 
         memcpy(member, &made, sizeof made);
     return made;
 }
-
-static void read_value(struct hn_json_reader *reader, const struct hn_field *field,
-                       const json_t *json, void *owner);
 
 static bool is_list_of_values(const struct hn_structure *item)
 {
@@ -262,12 +163,12 @@ static void read_list(struct hn_json_reader *reader, const struct hn_field *fiel
     bool fits = json_is_array(json) && (field->most == 0 || count <= field->most);
     if (!hn_json_expect(reader, fits, field->key, expected) || count == 0)
         return;
-    char *items = allocate(reader, count, item->size, hn_field_member(field, owner));
+    char *items = allocate(reader, count, item->size, hn_field_at(owner, field->offset));
     for (size_t i = 0; !hn_failed(reader->err) && i < count; i++) {
         const json_t *element = json_array_get(json, i);
-        *hn_field_count(field, owner) = i + 1;
+        *(size_t *)hn_field_at(owner, field->count_offset) = i + 1;
         if (is_list_of_values(item))
-            read_value(reader, &value, element, items + i * item->size);
+            hn_field_read(reader, &value, element, items + i * item->size);
         else
             read_struct(reader, field, element, items + i * item->size);
     }
@@ -276,56 +177,85 @@ static void read_list(struct hn_json_reader *reader, const struct hn_field *fiel
 static void read_choice(struct hn_json_reader *reader, const struct hn_field *field,
                         const json_t *json, void *member)
 {
-    int choice = 0;
-    hn_json_choice(reader, json, field->key, field->of, field->choices, &choice);
-    if (field->kind == HN_FIELD_CHOICE)
+    const char *const *names = field->of;
+    const char *name = json_string_value(json);
+    int choice =
+        name == NULL ? field->choices : (int)hn_text_place(name, names, (size_t)field->choices);
+    if (choice == field->choices) {
+        struct hn_text list = {0};
+        for (int i = 0; i < field->choices; i++)
+            hn_text_printf(&list, "%s%s", i == 0 ? "one of " : ", ", names[i]);
+        hn_json_expect(reader, false, field->key, list.data == NULL ? "a known word" : list.data);
+        hn_text_finish(&list);
+    } else if (field->kind == HN_FIELD_CHOICE) {
         memcpy(member, &choice, sizeof choice);
-    else
+    } else {
         *(bool *)member = choice == 1;
+    }
 }
 
-static void read_value(struct hn_json_reader *reader, const struct hn_field *field,
-                       const json_t *json, void *owner)
+static void read_number(struct hn_json_reader *reader, const struct hn_field *field,
+                        const json_t *json, double *to)
 {
-    void *member = hn_field_member(field, owner);
-    const char *text;
-    size_t length;
-    double real = 0;
+    double real = json_number_value(json);
+    bool holds = json_is_number(json) && isfinite(real);
+    if (field->kind == HN_FIELD_REAL)
+        holds = hn_real_from_json(json, &real);
+    else if (field->kind == HN_FIELD_AMOUNT)
+        holds = holds && real >= 0;
+    if (hn_json_expect(reader, holds, field->key,
+                       field->kind == HN_FIELD_AMOUNT ? "a number from 0 on" : "a number"))
+        *to = real;
+}
+
+void hn_field_read(struct hn_json_reader *reader, const struct hn_field *field, const json_t *json,
+                   void *owner)
+{
+    void *member = hn_field_at(owner, field->offset);
+    const char *text = json_is_string(json) ? json_string_value(json) : "?";
+    size_t length = strlen(text);
+    json_int_t integer = json_integer_value(json);
+    int most = field->most > 0 ? (int)field->most : INT_MAX;
+    char expected[64];
     switch (field->kind) {
     case HN_FIELD_TEXT:
-        hn_json_text(reader, json, field->key, member);
+        read_text(reader, json, field->key, json_string_length(json) > 0, "a string", member);
         break;
     case HN_FIELD_WORD:
-        hn_json_word(reader, json, field->key, member);
+        read_text(reader, json, field->key, hn_text_is_word(text), "a name", member);
         break;
     case HN_FIELD_STRING:
         if (field->needed || !json_is_null(json))
             read_text(reader, json, field->key, json_is_string(json), "a string", member);
         break;
     case HN_FIELD_CHARS:
-        hn_json_chars(reader, json, field->key, field->most, member);
+        snprintf(expected, sizeof expected, "a string of at most %zu bytes", field->most);
+        if (hn_json_expect(reader, json_is_string(json) && json_string_length(json) <= field->most,
+                           field->key, expected))
+            strcpy(member, text);
         break;
     case HN_FIELD_HASH:
-        text = json_is_string(json) ? json_string_value(json) : "?";
-        length = strlen(text);
         if (hn_json_expect(
                 reader, (length == 0 || length == 32) && strspn(text, "0123456789abcdef") == length,
                 field->key, "a hash of 32 hexadecimal digits"))
             strcpy(member, text);
         break;
     case HN_FIELD_INDEX:
-        hn_json_index(reader, json, field->key, member);
+        if (hn_json_expect(reader, json_is_integer(json) && integer >= 0, field->key,
+                           "a number from 0 on"))
+            *(size_t *)member = (size_t)integer;
         break;
     case HN_FIELD_COUNT:
-        hn_json_count(reader, json, field->key, field->least,
-                      field->most > 0 ? (int)field->most : INT_MAX, member);
+        snprintf(expected, sizeof expected, "an integer of %d to %d", field->least, most);
+        if (hn_json_expect(reader,
+                           json_is_integer(json) && integer >= field->least && integer <= most,
+                           field->key, expected))
+            *(int *)member = (int)integer;
         break;
     case HN_FIELD_REAL:
-        if (hn_json_expect(reader, hn_real_from_json(json, &real), field->key, "a number"))
-            *(double *)member = real;
-        break;
+    case HN_FIELD_FINITE:
     case HN_FIELD_AMOUNT:
-        hn_json_amount(reader, json, field->key, member);
+        read_number(reader, field, json, member);
         break;
     case HN_FIELD_FLAG:
         if (hn_json_expect(reader, json_is_boolean(json), field->key, "true or false"))
@@ -359,15 +289,16 @@ static void read_fields(struct hn_json_reader *reader, const struct hn_structure
                 hn_json_type_name(json));
     for (size_t i = 0; !hn_failed(reader->err) && i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
-        if (field->key == NULL || !hn_field_applies(field, owner))
+        if (field->key == NULL || !hn_field_applies(field->when, &field->among, owner))
             continue;
         const json_t *value = json_object_get(json, field->key);
         if (value != NULL || field->needed)
-            read_value(reader, field, value, owner);
+            hn_field_read(reader, field, value, owner);
     }
     const struct hn_field_rule *rule = structure->rules;
     for (; !hn_failed(reader->err) && rule != NULL && rule->key != NULL; rule++)
-        if (json_object_get(json, rule->key) != NULL && !hn_field_rule_holds(rule, owner))
+        if (json_object_get(json, rule->key) != NULL &&
+            !hn_field_applies(rule->holds, &rule->among, owner))
             hn_fail(reader->err, HN_EFORMAT, "%s: '%s' can not stand here: only %s", reader->what,
                     rule->key, rule->why);
     if (!hn_failed(reader->err) && structure->check != NULL)
@@ -388,7 +319,7 @@ static bool is_empty_struct(const struct hn_structure *structure, const void *ow
 static bool is_empty(const struct hn_field *field, const void *owner)
 {
     if (field->kind == HN_FIELD_STRUCT)
-        return field->told == NULL && is_empty_struct(field->of, hn_field_member(field, owner));
+        return field->told == NULL && is_empty_struct(field->of, hn_field_at(owner, field->offset));
     /* of which all bytes are 0, then; 0: it never is empty */
     static const size_t sizes[] = {
         [HN_FIELD_TEXT] = sizeof(char *),
@@ -400,6 +331,7 @@ static bool is_empty(const struct hn_field *field, const void *owner)
         [HN_FIELD_INDEX] = sizeof(size_t),
         [HN_FIELD_COUNT] = sizeof(int),
         [HN_FIELD_REAL] = sizeof(double),
+        [HN_FIELD_FINITE] = sizeof(double),
         [HN_FIELD_AMOUNT] = sizeof(double),
         [HN_FIELD_FLAG] = sizeof(bool),
         [HN_FIELD_NAMED_FLAG] = sizeof(bool),
@@ -407,8 +339,8 @@ static bool is_empty(const struct hn_field *field, const void *owner)
         [HN_FIELD_OWN] = 0,
     };
     static const char zeros[sizeof(double)];
-    const void *member = field->kind == HN_FIELD_LIST ? (void *)hn_field_count(field, owner)
-                                                      : hn_field_member(field, owner);
+    const void *member = field->kind == HN_FIELD_LIST ? hn_field_at(owner, field->count_offset)
+                                                      : hn_field_at(owner, field->offset);
     return sizes[field->kind] > 0 && memcmp(member, zeros, sizes[field->kind]) == 0;
 }
 
@@ -425,7 +357,7 @@ static json_t *list_to_json(const struct hn_field *field, const void *owner);
 /* Of a field that has no functions of its own. NULL: out of memory. */
 static json_t *value_to_json(const struct hn_field *field, const void *owner)
 {
-    const void *member = hn_field_member(field, owner);
+    const void *member = hn_field_at(owner, field->offset);
     int choice = 0;
     switch (field->kind) {
     case HN_FIELD_TEXT:
@@ -441,6 +373,7 @@ static json_t *value_to_json(const struct hn_field *field, const void *owner)
     case HN_FIELD_COUNT:
         return json_integer(*(const int *)member);
     case HN_FIELD_REAL:
+    case HN_FIELD_FINITE:
     case HN_FIELD_AMOUNT:
         return hn_real_to_json(*(const double *)member);
     case HN_FIELD_FLAG:
@@ -464,7 +397,8 @@ static json_t *value_to_json(const struct hn_field *field, const void *owner)
 
 static void build_own(struct hn_builder *object, const struct hn_field *field, const void *owner)
 {
-    ((const struct hn_field_own *)field->of)->build(object, field, hn_field_member(field, owner));
+    ((const struct hn_field_own *)field->of)
+        ->build(object, field, hn_field_at(owner, field->offset));
 }
 
 static json_t *element_to_json(const struct hn_structure *item, const void *element)
@@ -474,7 +408,7 @@ static json_t *element_to_json(const struct hn_structure *item, const void *elem
         return hn_fields_to_json(item, element);
     if (field->kind != HN_FIELD_OWN)
         return value_to_json(field, element);
-    struct hn_builder object = hn_build_object();
+    struct hn_builder object = hn_build_begin(json_object());
     build_own(&object, field, element);
     json_t *value = json_incref(json_object_get(object.json, field->key));
     json_decref(object.json);
@@ -484,9 +418,9 @@ static json_t *element_to_json(const struct hn_structure *item, const void *elem
 static json_t *list_to_json(const struct hn_field *field, const void *owner)
 {
     const struct hn_structure *item = field->of;
-    const char *items = pointer_in(hn_field_member(field, owner));
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < *hn_field_count(field, owner); i++)
+    const char *items = pointer_in(hn_field_at(owner, field->offset));
+    struct hn_builder array = hn_build_begin(json_array());
+    for (size_t i = 0; i < *(size_t *)hn_field_at(owner, field->count_offset); i++)
         hn_build_append(&array, element_to_json(item, items + i * item->size));
     return hn_build_finish(&array);
 }
@@ -495,13 +429,13 @@ static bool is_written(const struct hn_field *field, const void *owner)
 {
     bool is_name = field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD;
     bool anyway = (field->needed || field->always) && !is_name;
-    return field->key != NULL && hn_field_applies(field, owner) &&
+    return field->key != NULL && hn_field_applies(field->when, &field->among, owner) &&
            (field->told == NULL || field->told(owner)) && (anyway || !is_empty(field, owner));
 }
 
 json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owner)
 {
-    struct hn_builder object = hn_build_object();
+    struct hn_builder object = hn_build_begin(json_object());
     for (size_t i = 0; i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
         if (!is_written(field, owner))
@@ -517,12 +451,12 @@ json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owne
 /* The structs that a field holds, one behind the other; returns how many. */
 static size_t structs_of(const struct hn_field *field, void *owner, char **structs)
 {
-    void *member = hn_field_member(field, owner);
+    void *member = hn_field_at(owner, field->offset);
     bool points = field->kind == HN_FIELD_POINTER || field->kind == HN_FIELD_LIST;
     *structs = points ? pointer_in(member) : field->kind == HN_FIELD_STRUCT ? member : NULL;
     if (*structs == NULL)
         return 0;
-    return field->kind == HN_FIELD_LIST ? *hn_field_count(field, owner) : 1;
+    return field->kind == HN_FIELD_LIST ? *(size_t *)hn_field_at(owner, field->count_offset) : 1;
 }
 
 void hn_fields_finish(const struct hn_structure *structure, void *owner)
@@ -530,7 +464,7 @@ void hn_fields_finish(const struct hn_structure *structure, void *owner)
     for (size_t i = 0; i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
         const struct hn_structure *inner = field->of;
-        void *member = hn_field_member(field, owner);
+        void *member = hn_field_at(owner, field->offset);
         char *structs;
         size_t count = structs_of(field, owner, &structs);
         for (size_t j = 0; j < count; j++)
@@ -546,7 +480,9 @@ void hn_fields_finish(const struct hn_structure *structure, void *owner)
 }
 
 void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t item,
-                    hn_field_visit *visit, void *context)
+                    void (*visit)(void *context, const struct hn_field *field, void *member,
+                                  size_t item),
+                    void *context)
 {
     for (size_t i = 0; i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
@@ -557,6 +493,6 @@ void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t it
             hn_fields_walk(inner, structs + j * inner->size,
                            field->kind == HN_FIELD_LIST ? j : item, visit, context);
         if (field->kind == HN_FIELD_OWN)
-            visit(context, field, hn_field_member(field, owner), item);
+            visit(context, field, hn_field_at(owner, field->offset), item);
     }
 }

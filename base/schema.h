@@ -20,21 +20,8 @@ bool hn_json_expect(struct hn_json_reader *reader, bool holds, const char *key, 
 /* What it is, for messages: "an object"; "nothing" for NULL. */
 const char *hn_json_type_name(const json_t *json);
 
-/* Copies the value into *to. */
-void hn_json_text(struct hn_json_reader *reader, const json_t *json, const char *key, char **to);
-void hn_json_word(struct hn_json_reader *reader, const json_t *json, const char *key, char **to);
-void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char *key, size_t *to);
-/* At most `most` bytes, and the NUL. */
-void hn_json_chars(struct hn_json_reader *reader, const json_t *json, const char *key, size_t most, char *to);
-void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int least, int most, int *to);
 /* A number, or as hn_real_to_json writes it. */
 bool hn_real_from_json(const json_t *json, double *real);
-/* Finite and not negative. */
-void hn_json_amount(struct hn_json_reader *reader, const json_t *json, const char *key, double *to);
-void hn_json_finite(struct hn_json_reader *reader, const json_t *json, const char *key, double *to);
-/* The place of the value in a table of names. */
-void hn_json_choice(struct hn_json_reader *reader, const json_t *json, const char *key, const char *const *names,
-                    int count, int *to);
 
 /* An object or array that is being filled; `failed` once, it stays so. */
 struct hn_builder {
@@ -42,8 +29,8 @@ struct hn_builder {
     bool failed;
 };
 
-struct hn_builder hn_build_object(void);
-struct hn_builder hn_build_array(void);
+/* Takes the empty object or array; NULL fails. */
+struct hn_builder hn_build_begin(json_t *json);
 /* What was built, the caller's; NULL when something of it failed. */
 json_t *hn_build_finish(struct hn_builder *builder);
 
@@ -70,6 +57,7 @@ enum hn_field_kind {
     HN_FIELD_INDEX,      /* size_t */
     HN_FIELD_COUNT,      /* int from least to most; most = 0: to INT_MAX */
     HN_FIELD_REAL,       /* double; {"real": "nan"} for what JSON can not say */
+    HN_FIELD_FINITE,     /* double */
     HN_FIELD_AMOUNT,     /* double, finite and not negative */
     HN_FIELD_FLAG,       /* bool */
     HN_FIELD_CHOICE,     /* an enum that starts at 0, by its name */
@@ -145,13 +133,17 @@ struct hn_field_own {
     void (*finish)(void *member);
 };
 
-/* Where a field lies in its owner, and the count of a list. */
-void *hn_field_member(const struct hn_field *field, const void *owner);
-size_t *hn_field_count(const struct hn_field *field, const void *owner);
+/* What lies at an offset in a struct: a member, or the count of a list. */
+static inline void *hn_field_at(const void *owner, size_t offset)
+{
+    return (char *)owner + offset;
+}
 
-bool hn_field_applies(const struct hn_field *field, const void *owner);
-bool hn_field_rule_holds(const struct hn_field_rule *rule, const void *owner);
+/* Whether an owner has what there is where these hold: a field, or the key of a rule. */
+bool hn_field_applies(bool (*when)(const void *owner), const struct hn_among *among, const void *owner);
 
+/* Copies one value to where the field says that it lies in its owner. */
+void hn_field_read(struct hn_json_reader *reader, const struct hn_field *field, const json_t *json, void *owner);
 /* Into a zeroed struct, which owns what was read also after a failure, and is the reader's root. Sticky; HN_ECONFIG of what is
  * in it becomes HN_EFORMAT. what: begins messages. */
 void hn_fields_read(const char *what, const struct hn_structure *structure, const json_t *json, void *owner,
@@ -162,7 +154,7 @@ void hn_fields_finish(const struct hn_structure *structure, void *owner);
 
 /* Calls `visit` for each field that has functions of its own, in the order of the tables. `item` is the number of the
  * innermost list's element that it is in; begin with 0. */
-typedef void hn_field_visit(void *context, const struct hn_field *field, void *member, size_t item);
-void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t item, hn_field_visit *visit, void *context);
+void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t item,
+                    void (*visit)(void *context, const struct hn_field *field, void *member, size_t item), void *context);
 
 #endif

@@ -385,17 +385,11 @@ enum hn_status hn_expression_number(const struct hn_expression *expression,
     return HN_OK;
 }
 
-void hn_json_expression(struct hn_json_reader *reader, const json_t *json, const char *key,
-                        struct hn_expression **to)
-{
-    if (hn_json_expect(reader, json_is_string(json), key, "an expression"))
-        (void)hn_expression_parse(json_string_value(json), to, reader->err);
-}
-
 static void read_expression(struct hn_json_reader *reader, const struct hn_field *field,
                             const json_t *json, void *member)
 {
-    hn_json_expression(reader, json, field->key, member);
+    if (hn_json_expect(reader, json_is_string(json), field->key, "an expression"))
+        (void)hn_expression_parse(json_string_value(json), member, reader->err);
 }
 
 static void build_expression(struct hn_builder *object, const struct hn_field *field,
@@ -422,14 +416,14 @@ static void read_dimensions(struct hn_json_reader *reader, const struct hn_field
     size_t count = json_array_size(json);
     hn_json_expect(reader, count >= 1 && count <= 3, field->key, "a list of 1 to 3 expressions");
     for (size_t i = 0; !hn_failed(reader->err) && i < count; i++)
-        hn_json_expression(reader, json_array_get(json, i), field->key, &dimensions[i]);
+        read_expression(reader, field, json_array_get(json, i), &dimensions[i]);
 }
 
 static void build_dimensions(struct hn_builder *object, const struct hn_field *field,
                              const void *member)
 {
     struct hn_expression *const *dimensions = member;
-    struct hn_builder array = hn_build_array();
+    struct hn_builder array = hn_build_begin(json_array());
     for (size_t i = 0; i < 3 && dimensions[i] != NULL; i++)
         hn_build_append(&array, json_string(hn_expression_text(dimensions[i])));
     if (dimensions[0] != NULL)
@@ -454,7 +448,8 @@ const struct hn_structure hn_expression_list = {sizeof(struct hn_expression *), 
                                                 NULL};
 
 struct walk {
-    hn_expression_visit *visit;
+    void (*visit)(void *context, struct hn_expression *expression, const struct hn_field *field,
+                  size_t item);
     void *context;
 };
 
@@ -471,7 +466,9 @@ static void walk_field(void *context, const struct hn_field *field, void *member
 }
 
 void hn_expressions_walk(const struct hn_structure *structure, void *owner,
-                         hn_expression_visit *visit, void *context)
+                         void (*visit)(void *context, struct hn_expression *expression,
+                                       const struct hn_field *field, size_t item),
+                         void *context)
 {
     struct walk walk = {visit, context};
     hn_fields_walk(structure, owner, 0, walk_field, &walk);

@@ -448,8 +448,9 @@ enum { FEATURE_BYTES_MOST = 1024 };
 static void read_name(struct hn_json_reader *reader, const struct hn_field *field,
                       const json_t *json, void *member)
 {
+    static const struct hn_field name = {.key = "words", .kind = HN_FIELD_WORD};
     char *word = NULL;
-    hn_json_word(reader, json, "words", &word);
+    hn_field_read(reader, &name, json, &word);
     (void)field;
     *(struct hn_value *)member = hn_word(word);
 }
@@ -487,11 +488,12 @@ static const struct hn_structure value_structure = HN_STRUCTURE(hn_rule_value, v
 static void read_feature(struct hn_json_reader *reader, const struct hn_field *field,
                          const json_t *json, void *member)
 {
+    static const struct hn_field text = {.key = "features", .kind = HN_FIELD_TEXT};
     struct hn_rule_feature *feature = member;
     (void)field;
     if (hn_json_expect(reader, json_string_length(json) <= FEATURE_BYTES_MOST, "features",
                        "a list of short expressions"))
-        hn_json_text(reader, json, "features", &feature->text);
+        hn_field_read(reader, &text, json, &feature->text);
 }
 
 static void build_feature(struct hn_builder *object, const struct hn_field *field,
@@ -518,10 +520,11 @@ static const struct hn_structure feature_list = {sizeof(struct hn_rule_feature),
 static void read_feature_of_node(struct hn_json_reader *reader, const struct hn_field *field,
                                  const json_t *json, void *member)
 {
-    int *feature = member;
-    *feature = -1;
+    struct hn_field count = {
+        .key = field->key, .kind = HN_FIELD_COUNT, .most = HN_RULE_FEATURES_MOST};
+    *(int *)member = -1;
     if (json != NULL)
-        hn_json_count(reader, json, field->key, 0, HN_RULE_FEATURES_MOST, feature);
+        hn_field_read(reader, &count, json, member);
 }
 
 static void build_feature_of_node(struct hn_builder *object, const struct hn_field *field,

@@ -103,7 +103,7 @@ static void build_warnings(struct hn_builder *object, const struct hn_field *fie
     unsigned warnings = *(const unsigned *)member;
     if (warnings == 0)
         return;
-    struct hn_builder array = hn_build_array();
+    struct hn_builder array = hn_build_begin(json_array());
     for (int i = 0; i < HN_WARNING_COUNT; i++)
         if ((warnings >> i & 1) != 0)
             hn_build_append(&array, json_string(hn_warning_names[i]));

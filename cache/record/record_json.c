@@ -23,7 +23,7 @@ json_t *hn_value_to_json(const struct hn_value *value)
 
 json_t *hn_bindings_to_json(const struct hn_bindings *bindings)
 {
-    struct hn_builder object = hn_build_object();
+    struct hn_builder object = hn_build_begin(json_object());
     for (size_t i = 0; i < bindings->count; i++)
         hn_build_set(&object, bindings->names[i], hn_value_to_json(&bindings->values[i]));
     return hn_build_finish(&object);
@@ -153,7 +153,7 @@ json_t *hn_observed_to_json(const struct hn_bindings *observed, const char *grou
     enum { FIRST = sizeof first / sizeof *first };
     size_t end, in_group;
     size_t begin = hn_observed_range(observed, group, &end);
-    struct hn_builder object = hn_build_object();
+    struct hn_builder object = hn_build_begin(json_object());
     for (size_t i = 0; i < FIRST; i++)
         for (in_group = begin; in_group < end; in_group++)
             if (strcmp(observed->names[in_group], first[i]) == 0)

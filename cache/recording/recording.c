@@ -2,7 +2,6 @@
 #include "cache/recording/recording.h"
 
 #include <float.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,8 @@ static void read_format(struct hn_json_reader *reader, const struct hn_field *fi
 {
     int format = 0;
     (void)member;
-    hn_json_count(reader, json, field->key, 0, INT_MAX, &format);
+    hn_field_read(reader, &(struct hn_field){.key = field->key, .kind = HN_FIELD_COUNT}, json,
+                  &format);
     if (!hn_failed(reader->err) && (format < 1 || format > RECORDING_FORMAT))
         hn_fail(reader->err, HN_EFORMAT, "it has format %d, this Hone knows up to %d", format,
                 RECORDING_FORMAT);
@@ -188,7 +188,7 @@ static bool milliseconds(double us, double *ms)
 
 static json_t *samples_in_ms(const struct hn_timing *timing, bool *exact)
 {
-    struct hn_builder times = hn_build_array();
+    struct hn_builder times = hn_build_begin(json_array());
     *exact = true;
     for (size_t i = 0; i < timing->sample_count; i++) {
         double ms;
@@ -223,7 +223,7 @@ static void write_times(struct hn_builder *row, json_t *hone, const struct hn_re
 /* The row of a record; NULL when out of memory. */
 static json_t *write_row(const struct hn_recording *recording, const struct hn_record *record)
 {
-    struct hn_builder row = hn_build_object();
+    struct hn_builder row = hn_build_begin(json_object());
     json_t *hone = hn_record_to_json(record);
     bool finite = true;
     for (size_t i = 0; i < recording->parameter_count; i++) {
@@ -314,6 +314,7 @@ enum hn_outcome hn_row_outcome(const json_t *row, double *ms, const char **reaso
 /* Into an array of its own, in microseconds. */
 static void read_samples(const json_t *times, struct hn_timing *timing, struct hn_error *err)
 {
+    static const struct hn_field time = {.key = "times", .kind = HN_FIELD_FINITE};
     struct hn_json_reader reader = {"row", err, NULL};
     size_t count = json_array_size(times);
     if (hn_failed(err) || count == 0)
@@ -321,7 +322,7 @@ static void read_samples(const json_t *times, struct hn_timing *timing, struct h
     timing->samples_us = hn_made(calloc(count, sizeof *timing->samples_us), err);
     for (size_t i = 0; !hn_failed(err) && i < count; i++) {
         double ms = 0;
-        hn_json_finite(&reader, json_array_get(times, i), "times", &ms);
+        hn_field_read(&reader, &time, json_array_get(times, i), &ms);
         timing->samples_us[i] = ms * 1000;
         timing->sample_count = i + 1;
     }
@@ -386,8 +387,8 @@ static void read_kernel_tuner_row(const struct hn_recording *recording, const js
 static void complete(const struct hn_recording *recording, const json_t *row, json_t *hone,
                      struct hn_error *err)
 {
-    struct hn_builder point = hn_build_object();
-    struct hn_builder spent = hn_build_object();
+    struct hn_builder point = hn_build_begin(json_object());
+    struct hn_builder spent = hn_build_begin(json_object());
     json_t *timing = json_object_get(hone, "timing");
     const json_t *time = json_object_get(row, "time");
     for (size_t i = 0; i < recording->parameter_count; i++)
@@ -459,6 +460,8 @@ static void read_kernel_tuner(const json_t *root, struct hn_recording *recording
     struct hn_json_reader reader = {"recording", err, NULL};
     struct hn_identity *identity = &recording->identity;
     struct hn_device_identity *device = &identity->device;
+    const struct hn_field device_name = {
+        .key = "device_name", .kind = HN_FIELD_CHARS, .most = sizeof device->name - 1};
     const json_t *name = json_object_get(root, "device_name");
     const json_t *sizes = json_object_get(root, "problem_size");
     const size_t count = json_is_array(sizes) ? json_array_size(sizes) : 1;
@@ -467,7 +470,7 @@ static void read_kernel_tuner(const json_t *root, struct hn_recording *recording
     identity->objective = hn_copy_string("time", err);
     recording->version.protocol = HN_KERNEL_TUNER_PROTOCOL;
     if (!json_is_null(name))
-        hn_json_chars(&reader, name, "device_name", sizeof device->name - 1, device->name);
+        hn_field_read(&reader, &device_name, name, device->name);
     for (size_t i = 0; !hn_failed(err) && i < count && i < 3; i++) {
         const json_t *size = json_is_array(sizes) ? json_array_get(sizes, i) : sizes;
         struct hn_value value = hn_integer(json_integer_value(size));
@@ -699,7 +702,7 @@ enum hn_status hn_recording_save(const char *path, const struct hn_recording *re
 
 static json_t *times(const struct hn_record *record)
 {
-    struct hn_builder runtimes = hn_build_array();
+    struct hn_builder runtimes = hn_build_begin(json_array());
     for (size_t i = 0; i < record->timing.sample_count; i++)
         hn_build_append(&runtimes, json_real(record->timing.samples_us[i] / 1000));
     return json_pack("{s:f, s:f, s:f, s:i, s:i, s:o}", "compilation_time", record->costs.compile_ms,
@@ -717,7 +720,7 @@ static void add(struct hn_builder *measurements, const char *name, double value,
 /* What was stopped early is slower than the best, and by how much at least is all that is known. */
 static json_t *measurements(const struct hn_record *record)
 {
-    struct hn_builder all = hn_build_array();
+    struct hn_builder all = hn_build_begin(json_array());
     if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE)
         add(&all, "time", record->timing.median_us / 1000, "ms");
     else if (record->outcome == HN_OUTCOME_SLOWER)
@@ -751,7 +754,7 @@ enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording 
                                     struct hn_error *err)
 {
     struct hn_text text = {0};
-    struct hn_builder results = hn_build_array();
+    struct hn_builder results = hn_build_begin(json_array());
     for (size_t i = 0; i < recording->records.count; i++)
         if (!hn_outcome_is_open(recording->records.items[i].outcome))
             hn_build_append(&results, result(recording, &recording->records.items[i]));

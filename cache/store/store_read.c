@@ -519,7 +519,7 @@ json_t *hn_store_get_lines(struct hn_store *store, int64_t session_id, int64_t f
         "") " FROM record WHERE id IN (SELECT id FROM record"
             " WHERE session_id = ?1 ORDER BY id LIMIT ?2 OFFSET ?3)"
             " ORDER BY id";
-    struct hn_builder lines = hn_build_array();
+    struct hn_builder lines = hn_build_begin(json_array());
     struct hn_statement *statement =
         hn_database_prepare(store->database, err, first < 0 ? rule : records, "iii",
                             (int64_t)session_id, (int64_t)most, (int64_t)first);

@@ -177,7 +177,7 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
 
 json_t *hn_store_get_all_roofs(struct hn_store *store, struct hn_error *err)
 {
-    struct hn_builder all = hn_build_array();
+    struct hn_builder all = hn_build_begin(json_array());
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
         "SELECT device, driver, measured, json FROM roof WHERE " HN_ROOF_INTACT(""), "");

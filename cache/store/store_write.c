@@ -450,7 +450,7 @@ enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64
 
 json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_error *err)
 {
-    struct hn_builder all = hn_build_object();
+    struct hn_builder all = hn_build_begin(json_object());
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
         "SELECT s.id, s.origin, (SELECT count(*) FROM record r WHERE r.session_id = s.id),"

@@ -27,9 +27,10 @@ static void read_number(struct hn_json_reader *reader, const struct hn_field *fi
 {
     struct hn_fill *fill = member;
     if (json_is_string(json))
-        hn_json_expression(reader, json, field->key, &fill->expressions[field->tag]);
+        hn_expression_field.read(reader, field, json, &fill->expressions[field->tag]);
     else
-        hn_json_finite(reader, json, field->key, &fill->numbers[field->tag]);
+        hn_field_read(reader, &(struct hn_field){.key = field->key, .kind = HN_FIELD_FINITE}, json,
+                      &fill->numbers[field->tag]);
 }
 
 static void build_number(struct hn_builder *object, const struct hn_field *field,
@@ -58,14 +59,14 @@ const struct hn_structure hn_fill_structure = HN_STRUCTURE(hn_fill, fill_fields,
 static void read_addresses(struct hn_json_reader *reader, const struct hn_field *field,
                            const json_t *json, void *member)
 {
+    const struct hn_field mode = {.key = field->key,
+                                  .kind = HN_FIELD_CHOICE,
+                                  .of = hn_texture_addresses,
+                                  .choices = HN_TEXTURE_ADDRESS_COUNT};
     enum hn_texture_address *address = member;
     hn_json_expect(reader, json_array_size(json) == 2, field->key, "a list of two address modes");
-    for (size_t i = 0; !hn_failed(reader->err) && i < 2; i++) {
-        int mode = 0;
-        hn_json_choice(reader, json_array_get(json, i), field->key, hn_texture_addresses,
-                       HN_TEXTURE_ADDRESS_COUNT, &mode);
-        address[i] = (enum hn_texture_address)mode;
-    }
+    for (size_t i = 0; !hn_failed(reader->err) && i < 2; i++)
+        hn_field_read(reader, &mode, json_array_get(json, i), &address[i]);
 }
 
 static void build_addresses(struct hn_builder *object, const struct hn_field *field,
@@ -341,11 +342,12 @@ static void take_part(struct hn_json_reader *reader, struct hn_pipeline *pipelin
 static void read_part(struct hn_json_reader *reader, const struct hn_field *field,
                       const json_t *json, void *member)
 {
+    const struct hn_field buffer = {.key = field->key, .kind = HN_FIELD_INDEX};
     hn_json_expect(reader, json_is_array(json), field->key, "a list of buffers' numbers");
     parts_of(reader, member);
     for (size_t i = 0; !hn_failed(reader->err) && i < json_array_size(json); i++) {
         size_t index = SIZE_MAX;
-        hn_json_index(reader, json_array_get(json, i), field->key, &index);
+        hn_field_read(reader, &buffer, json_array_get(json, i), &index);
         take_part(reader, member, index, (enum hn_part)field->tag, field->key);
     }
 }
@@ -353,7 +355,7 @@ static void read_part(struct hn_json_reader *reader, const struct hn_field *fiel
 static void build_part(struct hn_builder *object, const struct hn_field *field, const void *member)
 {
     const struct hn_pipeline *pipeline = member;
-    struct hn_builder array = hn_build_array();
+    struct hn_builder array = hn_build_begin(json_array());
     for (size_t i = 0; i < pipeline->argument_count; i++)
         if ((pipeline->parts[i] & field->tag) != 0)
             hn_build_append(&array, json_integer((json_int_t)i));

@@ -209,7 +209,8 @@ static void read_include(struct hn_json_reader *reader, const struct hn_field *f
 {
     struct hn_template_include *include = member;
     const char *text = json_string_value(json_array_get(json, 1));
-    hn_json_text(reader, json_array_get(json, 0), field->key, &include->name);
+    hn_field_read(reader, &(struct hn_field){.key = field->key, .kind = HN_FIELD_TEXT},
+                  json_array_get(json, 0), &include->name);
     if (!hn_json_expect(reader, text != NULL, field->key, "a list of names with texts"))
         return;
     include->text = strdup(text);

@@ -32,7 +32,8 @@ struct thing {
 static void read_own(struct hn_json_reader *reader, const struct hn_field *field,
                      const json_t *json, void *member)
 {
-    hn_json_count(reader, json, field->key, 0, 9, member);
+    hn_field_read(reader, &(struct hn_field){.key = field->key, .kind = HN_FIELD_COUNT, .most = 9},
+                  json, member);
 }
 
 static void build_own(struct hn_builder *object, const struct hn_field *field, const void *member)

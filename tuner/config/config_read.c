@@ -196,8 +196,8 @@ const struct hn_field_rule *hn_config_broken_rule(const struct hn_reader *reader
 {
     if (hn_failed(reader->err))
         return NULL;
-    while (rule->key != NULL &&
-           (hn_yaml_get(node, rule->key) == NULL || hn_field_rule_holds(rule, owner)))
+    while (rule->key != NULL && (hn_yaml_get(node, rule->key) == NULL ||
+                                 hn_field_applies(rule->holds, &rule->among, owner)))
         rule++;
     return rule->key == NULL ? NULL : rule;
 }
@@ -399,8 +399,8 @@ void hn_config_check_mapping(struct hn_reader *reader, const struct hn_yaml *nod
 static void read_list(struct hn_reader *reader, const struct hn_field *field,
                       const struct hn_yaml *node, void *owner)
 {
-    void *member = hn_field_member(field, owner);
-    size_t *count = hn_field_count(field, owner);
+    void *member = hn_field_at(owner, field->offset);
+    size_t *count = hn_field_at(owner, field->count_offset);
     if (field->of == &hn_expression_list) {
         struct hn_expression **list = hn_need(field->most, sizeof *list);
         memcpy(member, &list, sizeof list);
@@ -418,7 +418,7 @@ static void read_list(struct hn_reader *reader, const struct hn_field *field,
 static void read_field(struct hn_reader *reader, const struct hn_field *field,
                        const struct hn_yaml *node, void *owner)
 {
-    void *member = hn_field_member(field, owner);
+    void *member = hn_field_at(owner, field->offset);
     const struct hn_config_mapping inner = {field->of, NULL, NULL};
     int choice;
     switch (field->kind) {
@@ -461,7 +461,7 @@ void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node
     const struct hn_structure *structure = mapping->structure;
     for (size_t i = 0; i < structure->count && !hn_failed(reader->err); i++) {
         const struct hn_field *field = &structure->fields[i];
-        if (field->key == NULL || !hn_field_applies(field, owner))
+        if (field->key == NULL || !hn_field_applies(field->when, &field->among, owner))
             continue;
         const struct hn_config_form *form = find_form(mapping, field->key);
         const struct hn_yaml *child = hn_yaml_get(node, field->key);
