@@ -54,35 +54,22 @@ bool hn_real_from_json(const json_t *json, double *real)
 
 /* Writing one. */
 
-struct hn_builder hn_build_begin(json_t *json)
+static void drop_after(int failure, json_t **json)
 {
-    return (struct hn_builder){json, json == NULL};
+    if (failure == 0)
+        return;
+    json_decref(*json);
+    *json = NULL;
 }
 
-json_t *hn_build_finish(struct hn_builder *builder)
+void hn_build_set(json_t **object, const char *key, json_t *value)
 {
-    if (!builder->failed)
-        return builder->json;
-    json_decref(builder->json);
-    return NULL;
+    drop_after(json_object_set_new(*object, key, value), object);
 }
 
-void hn_build_set(struct hn_builder *object, const char *key, json_t *value)
+void hn_build_append(json_t **array, json_t *value)
 {
-    if (json_object_set_new(object->json, key, value) != 0)
-        object->failed = true;
-}
-
-void hn_build_append(struct hn_builder *array, json_t *value)
-{
-    if (json_array_append_new(array->json, value) != 0)
-        array->failed = true;
-}
-
-void hn_build_string(struct hn_builder *object, const char *key, const char *string)
-{
-    if (string != NULL)
-        hn_build_set(object, key, json_string(string));
+    drop_after(json_array_append_new(*array, value), array);
 }
 
 json_t *hn_real_to_json(double real)
@@ -354,7 +341,7 @@ static bool is_empty_struct(const struct hn_structure *structure, const void *ow
 
 static json_t *list_to_json(const struct hn_field *field, const void *owner);
 
-/* Of a field that has no functions of its own. NULL: out of memory. */
+/* NULL: out of memory. */
 static json_t *value_to_json(const struct hn_field *field, const void *owner)
 {
     const void *member = hn_field_at(owner, field->offset);
@@ -390,39 +377,22 @@ static json_t *value_to_json(const struct hn_field *field, const void *owner)
     case HN_FIELD_LIST:
         return list_to_json(field, owner);
     case HN_FIELD_OWN:
-        break;
+        return ((const struct hn_field_own *)field->of)->build(field, member);
     }
     return NULL;
-}
-
-static void build_own(struct hn_builder *object, const struct hn_field *field, const void *owner)
-{
-    ((const struct hn_field_own *)field->of)
-        ->build(object, field, hn_field_at(owner, field->offset));
-}
-
-static json_t *element_to_json(const struct hn_structure *item, const void *element)
-{
-    const struct hn_field *field = item->fields;
-    if (!is_list_of_values(item))
-        return hn_fields_to_json(item, element);
-    if (field->kind != HN_FIELD_OWN)
-        return value_to_json(field, element);
-    struct hn_builder object = hn_build_begin(json_object());
-    build_own(&object, field, element);
-    json_t *value = json_incref(json_object_get(object.json, field->key));
-    json_decref(object.json);
-    return value;
 }
 
 static json_t *list_to_json(const struct hn_field *field, const void *owner)
 {
     const struct hn_structure *item = field->of;
     const char *items = pointer_in(hn_field_at(owner, field->offset));
-    struct hn_builder array = hn_build_begin(json_array());
-    for (size_t i = 0; i < *(size_t *)hn_field_at(owner, field->count_offset); i++)
-        hn_build_append(&array, element_to_json(item, items + i * item->size));
-    return hn_build_finish(&array);
+    json_t *array = json_array();
+    for (size_t i = 0; i < *(size_t *)hn_field_at(owner, field->count_offset); i++) {
+        const void *element = items + i * item->size;
+        hn_build_append(&array, is_list_of_values(item) ? value_to_json(item->fields, element)
+                                                        : hn_fields_to_json(item, element));
+    }
+    return array;
 }
 
 static bool is_written(const struct hn_field *field, const void *owner)
@@ -435,17 +405,14 @@ static bool is_written(const struct hn_field *field, const void *owner)
 
 json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owner)
 {
-    struct hn_builder object = hn_build_begin(json_object());
+    json_t *object = json_object();
     for (size_t i = 0; i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
-        if (!is_written(field, owner))
-            continue;
-        if (field->kind == HN_FIELD_OWN)
-            build_own(&object, field, owner);
-        else
-            hn_build_set(&object, field->key, value_to_json(field, owner));
+        json_t *value = is_written(field, owner) ? value_to_json(field, owner) : json_null();
+        if (!json_is_null(value))
+            hn_build_set(&object, field->key, value);
     }
-    return hn_build_finish(&object);
+    return object;
 }
 
 /* The structs that a field holds, one behind the other; returns how many. */

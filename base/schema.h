@@ -23,22 +23,10 @@ const char *hn_json_type_name(const json_t *json);
 /* A number, or as hn_real_to_json writes it. */
 bool hn_real_from_json(const json_t *json, double *real);
 
-/* An object or array that is being filled; `failed` once, it stays so. */
-struct hn_builder {
-    json_t *json;
-    bool failed;
-};
-
-/* Takes the empty object or array; NULL fails. */
-struct hn_builder hn_build_begin(json_t *json);
-/* What was built, the caller's; NULL when something of it failed. */
-json_t *hn_build_finish(struct hn_builder *builder);
-
-/* Each takes the value; NULL fails. */
-void hn_build_set(struct hn_builder *object, const char *key, json_t *value);
-void hn_build_append(struct hn_builder *array, json_t *value);
-/* NULL leaves the key out. */
-void hn_build_string(struct hn_builder *object, const char *key, const char *string);
+/* Fill an object or array, sticky: they take the value, and free the whole, which is NULL from then on, where that is NULL or memory
+ * ends. */
+void hn_build_set(json_t **object, const char *key, json_t *value);
+void hn_build_append(json_t **array, json_t *value);
 
 /* A number; {"real": "nan"}, "inf" or "-inf" for what JSON can not say. */
 json_t *hn_real_to_json(double real);
@@ -126,10 +114,10 @@ struct hn_structure {
 #define HN_RULED_STRUCTURE(type, fields, check, rules) \
     {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check, rules}
 
-/* `member` is where the field lies. */
+/* `member` is where the field lies. build gives null for what is not written, and NULL when out of memory. */
 struct hn_field_own {
     void (*read)(struct hn_json_reader *reader, const struct hn_field *field, const json_t *json, void *member);
-    void (*build)(struct hn_builder *object, const struct hn_field *field, const void *member);
+    json_t *(*build)(const struct hn_field *field, const void *member);
     void (*finish)(void *member);
 };
 

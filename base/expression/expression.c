@@ -392,12 +392,11 @@ static void read_expression(struct hn_json_reader *reader, const struct hn_field
         (void)hn_expression_parse(json_string_value(json), member, reader->err);
 }
 
-static void build_expression(struct hn_builder *object, const struct hn_field *field,
-                             const void *member)
+static json_t *build_expression(const struct hn_field *field, const void *member)
 {
     const struct hn_expression *const *expression = member;
-    if (*expression != NULL)
-        hn_build_string(object, field->key, hn_expression_text(*expression));
+    (void)field;
+    return *expression != NULL ? json_string(hn_expression_text(*expression)) : json_null();
 }
 
 static void finish_expression(void *member)
@@ -419,17 +418,14 @@ static void read_dimensions(struct hn_json_reader *reader, const struct hn_field
         read_expression(reader, field, json_array_get(json, i), &dimensions[i]);
 }
 
-static void build_dimensions(struct hn_builder *object, const struct hn_field *field,
-                             const void *member)
+static json_t *build_dimensions(const struct hn_field *field, const void *member)
 {
     struct hn_expression *const *dimensions = member;
-    struct hn_builder array = hn_build_begin(json_array());
+    json_t *array = dimensions[0] != NULL ? json_array() : json_null();
+    (void)field;
     for (size_t i = 0; i < 3 && dimensions[i] != NULL; i++)
         hn_build_append(&array, json_string(hn_expression_text(dimensions[i])));
-    if (dimensions[0] != NULL)
-        hn_build_set(object, field->key, hn_build_finish(&array));
-    else
-        json_decref(array.json);
+    return array;
 }
 
 static void finish_dimensions(void *member)

@@ -455,9 +455,10 @@ static void read_name(struct hn_json_reader *reader, const struct hn_field *fiel
     *(struct hn_value *)member = hn_word(word);
 }
 
-static void build_name(struct hn_builder *object, const struct hn_field *field, const void *member)
+static json_t *build_name(const struct hn_field *field, const void *member)
 {
-    hn_build_set(object, field->key, hn_value_to_json(member));
+    (void)field;
+    return hn_value_to_json(member);
 }
 
 static void finish_name(void *member)
@@ -488,19 +489,18 @@ static const struct hn_structure value_structure = HN_STRUCTURE(hn_rule_value, v
 static void read_feature(struct hn_json_reader *reader, const struct hn_field *field,
                          const json_t *json, void *member)
 {
-    static const struct hn_field text = {.key = "features", .kind = HN_FIELD_TEXT};
-    struct hn_rule_feature *feature = member;
+    static const struct hn_field text = {
+        .key = "features", .kind = HN_FIELD_TEXT, HN_AT(hn_rule_feature, text)};
     (void)field;
     if (hn_json_expect(reader, json_string_length(json) <= FEATURE_BYTES_MOST, "features",
                        "a list of short expressions"))
-        hn_field_read(reader, &text, json, &feature->text);
+        hn_field_read(reader, &text, json, member);
 }
 
-static void build_feature(struct hn_builder *object, const struct hn_field *field,
-                          const void *member)
+static json_t *build_feature(const struct hn_field *field, const void *member)
 {
-    const struct hn_rule_feature *feature = member;
-    hn_build_set(object, field->key, json_string(feature->text));
+    (void)field;
+    return json_string(((const struct hn_rule_feature *)member)->text);
 }
 
 static void finish_feature(void *member)
@@ -527,10 +527,10 @@ static void read_feature_of_node(struct hn_json_reader *reader, const struct hn_
         hn_field_read(reader, &count, json, member);
 }
 
-static void build_feature_of_node(struct hn_builder *object, const struct hn_field *field,
-                                  const void *member)
+static json_t *build_feature_of_node(const struct hn_field *field, const void *member)
 {
-    hn_build_set(object, field->key, json_integer(*(const int *)member));
+    (void)field;
+    return json_integer(*(const int *)member);
 }
 
 static const struct hn_field_own feature_of_node = {read_feature_of_node, build_feature_of_node,
@@ -543,10 +543,10 @@ static void read_threshold(struct hn_json_reader *reader, const struct hn_field 
         *(int64_t *)member = json_integer_value(json);
 }
 
-static void build_threshold(struct hn_builder *object, const struct hn_field *field,
-                            const void *member)
+static json_t *build_threshold(const struct hn_field *field, const void *member)
 {
-    hn_build_set(object, field->key, json_integer(*(const int64_t *)member));
+    (void)field;
+    return json_integer(*(const int64_t *)member);
 }
 
 static const struct hn_field_own threshold = {read_threshold, build_threshold, NULL};

@@ -97,17 +97,15 @@ static void read_warnings(struct hn_json_reader *reader, const struct hn_field *
     }
 }
 
-static void build_warnings(struct hn_builder *object, const struct hn_field *field,
-                           const void *member)
+static json_t *build_warnings(const struct hn_field *field, const void *member)
 {
     unsigned warnings = *(const unsigned *)member;
-    if (warnings == 0)
-        return;
-    struct hn_builder array = hn_build_begin(json_array());
+    json_t *array = warnings == 0 ? json_null() : json_array();
+    (void)field;
     for (int i = 0; i < HN_WARNING_COUNT; i++)
         if ((warnings >> i & 1) != 0)
             hn_build_append(&array, json_string(hn_warning_names[i]));
-    hn_build_set(object, field->key, hn_build_finish(&array));
+    return array;
 }
 
 const struct hn_field_own hn_warnings_field = {read_warnings, build_warnings, NULL};

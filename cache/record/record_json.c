@@ -23,10 +23,10 @@ json_t *hn_value_to_json(const struct hn_value *value)
 
 json_t *hn_bindings_to_json(const struct hn_bindings *bindings)
 {
-    struct hn_builder object = hn_build_begin(json_object());
+    json_t *object = json_object();
     for (size_t i = 0; i < bindings->count; i++)
         hn_build_set(&object, bindings->names[i], hn_value_to_json(&bindings->values[i]));
-    return hn_build_finish(&object);
+    return object;
 }
 
 enum hn_status hn_value_from_json(const json_t *json, struct hn_value *value, struct hn_error *err)
@@ -88,10 +88,10 @@ static void read_bindings(struct hn_json_reader *reader, const struct hn_field *
     (void)hn_bindings_from_json(json, member, reader->err);
 }
 
-static void build_bindings(struct hn_builder *object, const struct hn_field *field,
-                           const void *member)
+static json_t *build_bindings(const struct hn_field *field, const void *member)
 {
-    hn_build_set(object, field->key, hn_bindings_to_json(member));
+    (void)field;
+    return hn_bindings_to_json(member);
 }
 
 static void finish_bindings(void *member)
@@ -131,7 +131,7 @@ static const char *const first[] = {
     "conditions.held_down_by.hot",
 };
 
-static void build_value(struct hn_builder *object, const char *name, const struct hn_value *value)
+static void build_value(json_t **object, const char *name, const struct hn_value *value)
 {
     char key[NAME_SIZE];
     const char *own = strchr(name, '.') + 1;
@@ -141,11 +141,10 @@ static void build_value(struct hn_builder *object, const char *name, const struc
         return;
     }
     snprintf(key, sizeof key, "%.*s", (int)(word - own), own);
-    if (json_object_get(object->json, key) == NULL)
-        hn_build_set(object, key, json_array());
-    struct hn_builder list = {json_object_get(object->json, key), object->failed};
+    json_t *list = json_incref(json_object_get(*object, key));
+    list = list != NULL ? list : json_array();
     hn_build_append(&list, json_string(word + 1));
-    object->failed = list.failed;
+    hn_build_set(object, key, list);
 }
 
 json_t *hn_observed_to_json(const struct hn_bindings *observed, const char *group)
@@ -153,7 +152,7 @@ json_t *hn_observed_to_json(const struct hn_bindings *observed, const char *grou
     enum { FIRST = sizeof first / sizeof *first };
     size_t end, in_group;
     size_t begin = hn_observed_range(observed, group, &end);
-    struct hn_builder object = hn_build_begin(json_object());
+    json_t *object = json_object();
     for (size_t i = 0; i < FIRST; i++)
         for (in_group = begin; in_group < end; in_group++)
             if (strcmp(observed->names[in_group], first[i]) == 0)
@@ -161,7 +160,7 @@ json_t *hn_observed_to_json(const struct hn_bindings *observed, const char *grou
     for (size_t i = begin; i < end; i++)
         if (!hn_text_is_among(observed->names[i], first, FIRST))
             build_value(&object, observed->names[i], &observed->values[i]);
-    return hn_build_finish(&object);
+    return object;
 }
 
 static void read_later(struct hn_json_reader *reader, const struct hn_field *field,
@@ -173,10 +172,10 @@ static void read_later(struct hn_json_reader *reader, const struct hn_field *fie
     (void)member;
 }
 
-static void build_group(struct hn_builder *object, const struct hn_field *field, const void *member)
+static json_t *build_group(const struct hn_field *field, const void *member)
 {
-    if (hn_observed_any(member, field->key))
-        hn_build_set(object, field->key, hn_observed_to_json(member, field->key));
+    return hn_observed_any(member, field->key) ? hn_observed_to_json(member, field->key)
+                                               : json_null();
 }
 
 static const struct hn_field_own observed_field = {read_later, build_group, NULL};
@@ -389,16 +388,15 @@ static bool is_part(const char *key)
 
 json_t *hn_record_to_json(const struct hn_record *record)
 {
-    struct hn_builder object = {hn_fields_to_json(&record_structure, record), false};
-    object.failed = object.json == NULL;
+    json_t *object = hn_fields_to_json(&record_structure, record);
     for (size_t i = 0; i < record->observed.count; i++) {
         const char *name = record->observed.names[i];
         char group[NAME_SIZE];
         snprintf(group, sizeof group, "%.*s", (int)strcspn(name, "."), name);
-        if (json_object_get(object.json, group) == NULL)
+        if (json_object_get(object, group) == NULL)
             hn_build_set(&object, group, hn_observed_to_json(&record->observed, group));
     }
-    return hn_build_finish(&object);
+    return object;
 }
 
 enum hn_status hn_record_from_json(const json_t *json, const char *objective,

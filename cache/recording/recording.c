@@ -28,11 +28,11 @@ static void read_format(struct hn_json_reader *reader, const struct hn_field *fi
                 RECORDING_FORMAT);
 }
 
-static void build_format(struct hn_builder *object, const struct hn_field *field,
-                         const void *member)
+static json_t *build_format(const struct hn_field *field, const void *member)
 {
+    (void)field;
     (void)member;
-    hn_build_set(object, field->key, json_integer(RECORDING_FORMAT));
+    return json_integer(RECORDING_FORMAT);
 }
 
 static const struct hn_field_own format = {read_format, build_format, NULL};
@@ -188,7 +188,7 @@ static bool milliseconds(double us, double *ms)
 
 static json_t *samples_in_ms(const struct hn_timing *timing, bool *exact)
 {
-    struct hn_builder times = hn_build_begin(json_array());
+    json_t *times = json_array();
     *exact = true;
     for (size_t i = 0; i < timing->sample_count; i++) {
         double ms;
@@ -196,18 +196,18 @@ static json_t *samples_in_ms(const struct hn_timing *timing, bool *exact)
             *exact = false;
         hn_build_append(&times, json_real(isfinite(ms) ? ms : 0));
     }
-    return hn_build_finish(&times);
+    return times;
 }
 
 /* Sets time and times, and takes out of the hone object what they say exactly. */
-static void write_times(struct hn_builder *row, json_t *hone, const struct hn_record *record)
+static void write_times(json_t **row, json_t *hone, const struct hn_record *record)
 {
     const char *failure = called[record->outcome].failure;
     json_t *timing = json_object_get(hone, "timing");
     double ms;
     bool exact = milliseconds(record->timing.median_us, &ms);
     if (failure != NULL || !isfinite(ms)) {
-        hn_build_string(row, "time", failure != NULL ? failure : RUNTIME);
+        hn_build_set(row, "time", json_string(failure != NULL ? failure : RUNTIME));
         return;
     }
     hn_build_set(row, "time", json_real(ms));
@@ -223,7 +223,7 @@ static void write_times(struct hn_builder *row, json_t *hone, const struct hn_re
 /* The row of a record; NULL when out of memory. */
 static json_t *write_row(const struct hn_recording *recording, const struct hn_record *record)
 {
-    struct hn_builder row = hn_build_begin(json_object());
+    json_t *row = json_object();
     json_t *hone = hn_record_to_json(record);
     bool finite = true;
     for (size_t i = 0; i < recording->parameter_count; i++) {
@@ -248,7 +248,7 @@ static json_t *write_row(const struct hn_recording *recording, const struct hn_r
         (void)json_object_del(hone, "costs");
     (void)json_object_del(hone, "point");
     hn_build_set(&row, "hone", hone);
-    return hn_build_finish(&row);
+    return row;
 }
 
 /* 0 for what is no time. */
@@ -387,8 +387,7 @@ static void read_kernel_tuner_row(const struct hn_recording *recording, const js
 static void complete(const struct hn_recording *recording, const json_t *row, json_t *hone,
                      struct hn_error *err)
 {
-    struct hn_builder point = hn_build_begin(json_object());
-    struct hn_builder spent = hn_build_begin(json_object());
+    json_t *point = json_object(), *spent = json_object();
     json_t *timing = json_object_get(hone, "timing");
     const json_t *time = json_object_get(row, "time");
     for (size_t i = 0; i < recording->parameter_count; i++)
@@ -397,18 +396,16 @@ static void complete(const struct hn_recording *recording, const json_t *row, js
     for (size_t i = 0; i < COST_COUNT; i++)
         if (json_object_get(row, costs[i].name) != NULL)
             hn_build_set(&spent, costs[i].key, json_incref(json_object_get(row, costs[i].name)));
-    struct hn_builder object = {hone, false};
-    hn_build_set(&object, "point", hn_build_finish(&point));
-    json_t *own = hn_build_finish(&spent);
+    bool failed = json_object_set_new(hone, "point", point) != 0;
     if (json_object_get(hone, "costs") == NULL)
-        hn_build_set(&object, "costs", own);
+        failed = json_object_set_new(hone, "costs", spent) != 0 || failed;
     else
-        json_decref(own);
+        json_decref(spent);
     if (json_is_object(timing) && json_object_get(timing, "median_us") == NULL &&
         json_is_number(time))
         (void)json_object_set_new(timing, "median_us",
                                   json_real(fmin(json_number_value(time) * 1000, DBL_MAX)));
-    if (object.failed)
+    if (failed)
         hn_fail_memory(err);
 }
 
@@ -702,15 +699,15 @@ enum hn_status hn_recording_save(const char *path, const struct hn_recording *re
 
 static json_t *times(const struct hn_record *record)
 {
-    struct hn_builder runtimes = hn_build_begin(json_array());
+    json_t *runtimes = json_array();
     for (size_t i = 0; i < record->timing.sample_count; i++)
         hn_build_append(&runtimes, json_real(record->timing.samples_us[i] / 1000));
     return json_pack("{s:f, s:f, s:f, s:i, s:i, s:o}", "compilation_time", record->costs.compile_ms,
                      "validation", record->costs.verify_ms, "benchmark", record->costs.measure_ms,
-                     "framework", 0, "search_algorithm", 0, "runtimes", hn_build_finish(&runtimes));
+                     "framework", 0, "search_algorithm", 0, "runtimes", runtimes);
 }
 
-static void add(struct hn_builder *measurements, const char *name, double value, const char *unit)
+static void add(json_t **measurements, const char *name, double value, const char *unit)
 {
     if (isfinite(value))
         hn_build_append(measurements,
@@ -720,14 +717,14 @@ static void add(struct hn_builder *measurements, const char *name, double value,
 /* What was stopped early is slower than the best, and by how much at least is all that is known. */
 static json_t *measurements(const struct hn_record *record)
 {
-    struct hn_builder all = hn_build_begin(json_array());
+    json_t *all = json_array();
     if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE)
         add(&all, "time", record->timing.median_us / 1000, "ms");
     else if (record->outcome == HN_OUTCOME_SLOWER)
         add(&all, "time_lower_bound", record->timing.median_us / 1000, "ms");
     for (size_t i = 0; i < record->metrics.count; i++)
         add(&all, record->metrics.names[i], hn_value_number(&record->metrics.values[i]), "");
-    return hn_build_finish(&all);
+    return all;
 }
 
 static json_t *result(const struct hn_recording *recording, const struct hn_record *record)
@@ -754,12 +751,12 @@ enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording 
                                     struct hn_error *err)
 {
     struct hn_text text = {0};
-    struct hn_builder results = hn_build_begin(json_array());
+    json_t *results = json_array();
     for (size_t i = 0; i < recording->records.count; i++)
         if (!hn_outcome_is_open(recording->records.items[i].outcome))
             hn_build_append(&results, result(recording, &recording->records.items[i]));
     json_t *json = json_pack("{s:s, s:o, s:o}", "schema_version", SCHEMA_VERSION, "metadata",
-                             metadata(recording), "results", hn_build_finish(&results));
+                             metadata(recording), "results", results);
     append_json(&text, json);
     hn_text_append(&text, "\n");
     enum hn_status status =

@@ -43,9 +43,10 @@ static void read_plan(struct hn_json_reader *reader, const struct hn_field *fiel
         *(char **)member = hn_made(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS), reader->err);
 }
 
-static void build_plan(struct hn_builder *object, const struct hn_field *field, const void *member)
+static json_t *build_plan(const struct hn_field *field, const void *member)
 {
-    hn_build_set(object, field->key, json_loads(*(char *const *)member, 0, NULL));
+    (void)field;
+    return json_loads(*(char *const *)member, 0, NULL);
 }
 
 static void finish_plan(void *member)
@@ -519,7 +520,7 @@ json_t *hn_store_get_lines(struct hn_store *store, int64_t session_id, int64_t f
         "") " FROM record WHERE id IN (SELECT id FROM record"
             " WHERE session_id = ?1 ORDER BY id LIMIT ?2 OFFSET ?3)"
             " ORDER BY id";
-    struct hn_builder lines = hn_build_begin(json_array());
+    json_t *lines = json_array();
     struct hn_statement *statement =
         hn_database_prepare(store->database, err, first < 0 ? rule : records, "iii",
                             (int64_t)session_id, (int64_t)most, (int64_t)first);
@@ -527,7 +528,7 @@ json_t *hn_store_get_lines(struct hn_store *store, int64_t session_id, int64_t f
         hn_store_expect_intact(store, statement, 1, first < 0 ? "a tuning" : "a record", err);
         hn_build_append(&lines, json_string(hn_column_text(statement, 0)));
     }
-    return hn_made(hn_build_finish(&lines), err);
+    return hn_made(lines, err);
 }
 
 void hn_store_read_image(const struct hn_store *store, struct hn_statement *statement,

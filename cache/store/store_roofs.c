@@ -177,7 +177,7 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
 
 json_t *hn_store_get_all_roofs(struct hn_store *store, struct hn_error *err)
 {
-    struct hn_builder all = hn_build_begin(json_array());
+    json_t *all = json_array();
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
         "SELECT device, driver, measured, json FROM roof WHERE " HN_ROOF_INTACT(""), "");
@@ -186,7 +186,7 @@ json_t *hn_store_get_all_roofs(struct hn_store *store, struct hn_error *err)
             &all, json_pack("{s:s, s:s, s:f, s:s}", "device", hn_column_text(statement, 0),
                             "driver", hn_column_text(statement, 1), "measured",
                             hn_column_real(statement, 2), "json", hn_column_text(statement, 3)));
-    return hn_made(hn_build_finish(&all), err);
+    return hn_made(all, err);
 }
 
 enum hn_status hn_store_add_roofs(struct hn_store *store, const char *device_text,

@@ -450,7 +450,7 @@ enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64
 
 json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_error *err)
 {
-    struct hn_builder all = hn_build_begin(json_object());
+    json_t *all = json_object();
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
         "SELECT s.id, s.origin, (SELECT count(*) FROM record r WHERE r.session_id = s.id),"
@@ -463,7 +463,7 @@ json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct
                      json_pack("{s:I, s:I, s:b}", "id", (json_int_t)hn_column_integer(statement, 0),
                                "records", (json_int_t)hn_column_integer(statement, 2), "rule",
                                hn_column_integer(statement, 3) != 0));
-    json_t *extents = hn_made(hn_build_finish(&all), err);
+    json_t *extents = hn_made(all, err);
     if (!hn_failed(err))
         return extents;
     json_decref(extents);

@@ -33,14 +33,12 @@ static void read_number(struct hn_json_reader *reader, const struct hn_field *fi
                       &fill->numbers[field->tag]);
 }
 
-static void build_number(struct hn_builder *object, const struct hn_field *field,
-                         const void *member)
+static json_t *build_number(const struct hn_field *field, const void *member)
 {
     const struct hn_fill *fill = member;
     const struct hn_expression *expression = fill->expressions[field->tag];
-    hn_build_set(object, field->key,
-                 expression == NULL ? json_real(fill->numbers[field->tag])
-                                    : json_string(hn_expression_text(expression)));
+    return expression == NULL ? json_real(fill->numbers[field->tag])
+                              : json_string(hn_expression_text(expression));
 }
 
 static const struct hn_field_own number = {read_number, build_number, NULL};
@@ -69,13 +67,11 @@ static void read_addresses(struct hn_json_reader *reader, const struct hn_field 
         hn_field_read(reader, &mode, json_array_get(json, i), &address[i]);
 }
 
-static void build_addresses(struct hn_builder *object, const struct hn_field *field,
-                            const void *member)
+static json_t *build_addresses(const struct hn_field *field, const void *member)
 {
     const enum hn_texture_address *address = member;
-    hn_build_set(
-        object, field->key,
-        json_pack("[s, s]", hn_texture_addresses[address[0]], hn_texture_addresses[address[1]]));
+    (void)field;
+    return json_pack("[s, s]", hn_texture_addresses[address[0]], hn_texture_addresses[address[1]]);
 }
 
 static const struct hn_field_own addresses = {read_addresses, build_addresses, NULL};
@@ -162,11 +158,12 @@ static void read_type(struct hn_json_reader *reader, const struct hn_field *fiel
                    field->key, "an element type");
 }
 
-static void build_type(struct hn_builder *object, const struct hn_field *field, const void *member)
+static json_t *build_type(const struct hn_field *field, const void *member)
 {
     char type[HN_TYPE_SIZE];
+    (void)field;
     hn_argument_format_type(member, type);
-    hn_build_string(object, field->key, type);
+    return json_string(type);
 }
 
 static const struct hn_field_own type = {read_type, build_type, NULL};
@@ -352,14 +349,14 @@ static void read_part(struct hn_json_reader *reader, const struct hn_field *fiel
     }
 }
 
-static void build_part(struct hn_builder *object, const struct hn_field *field, const void *member)
+static json_t *build_part(const struct hn_field *field, const void *member)
 {
     const struct hn_pipeline *pipeline = member;
-    struct hn_builder array = hn_build_begin(json_array());
+    json_t *array = json_array();
     for (size_t i = 0; i < pipeline->argument_count; i++)
         if ((pipeline->parts[i] & field->tag) != 0)
             hn_build_append(&array, json_integer((json_int_t)i));
-    hn_build_set(object, field->key, hn_build_finish(&array));
+    return array;
 }
 
 static void free_parts(void *member)

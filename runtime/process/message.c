@@ -218,11 +218,11 @@ static void read_include(struct hn_json_reader *reader, const struct hn_field *f
         hn_fail_memory(reader->err);
 }
 
-static void build_include(struct hn_builder *object, const struct hn_field *field,
-                          const void *member)
+static json_t *build_include(const struct hn_field *field, const void *member)
 {
     const struct hn_template_include *include = member;
-    hn_build_set(object, field->key, json_pack("[ss]", include->name, include->text));
+    (void)field;
+    return json_pack("[ss]", include->name, include->text);
 }
 
 static void finish_include(void *member)

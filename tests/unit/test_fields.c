@@ -36,9 +36,10 @@ static void read_own(struct hn_json_reader *reader, const struct hn_field *field
                   json, member);
 }
 
-static void build_own(struct hn_builder *object, const struct hn_field *field, const void *member)
+static json_t *build_own(const struct hn_field *field, const void *member)
 {
-    hn_build_set(object, field->key, json_integer(*(const int *)member));
+    (void)field;
+    return json_integer(*(const int *)member);
 }
 
 static void finish_own(void *member)
