@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/counters/cupti.h"
+#include "runtime/bench/observe/cupti.h"
 
 enum {
     LAPS = 3,

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_REPORT_FINDINGS_H
 #define HONE_TUNER_REPORT_FINDINGS_H
 
-#include "runtime/counters/counters.h"
+#include "runtime/bench/observe/counters.h"
 #include "cache/record/record.h"
 #include "cache/store/store_roofs.h"
 

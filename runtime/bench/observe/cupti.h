@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_RUNTIME_COUNTERS_CUPTI_H
-#define HONE_RUNTIME_COUNTERS_CUPTI_H
+#ifndef HONE_RUNTIME_BENCH_OBSERVE_CUPTI_H
+#define HONE_RUNTIME_BENCH_OBSERVE_CUPTI_H
 
 #include <cuda.h>
 #include <stddef.h>
