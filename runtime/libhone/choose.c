@@ -1,9 +1,301 @@
 /* SPDX-License-Identifier: MIT */
+#include "runtime/libhone/library.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/recording/recording.h"
 #include "runtime/device/device.h"
-#include "runtime/libhone/library.h"
+
+/* Plans, results and rules of kernels, each read from the cache when it is first asked for. */
+
+/* Takes what is stored. The cache keeps the template first, then its includes. */
+static void take_files(struct hn_lib_plan *plan, struct hn_stored_plan *stored,
+                       struct hn_error *err)
+{
+    struct hn_template *template = &plan->template;
+    plan->json = stored->json;
+    stored->json = NULL;
+    if (stored->file_count == 0) {
+        hn_fail(err, HN_ENOTFOUND, "the cache keeps no template of this version");
+        return;
+    }
+    template->includes = hn_allocate(stored->file_count, sizeof *template->includes, err);
+    if (template->includes == NULL)
+        return;
+    template->path = stored->files[0].name;
+    template->text = stored->files[0].text;
+    for (size_t i = 1; i < stored->file_count; i++)
+        template->includes[template->include_count++] =
+            (struct hn_template_include){stored->files[i].name, stored->files[i].text};
+    free(stored->files);
+    stored->files = NULL;
+    stored->file_count = 0;
+}
+
+static void read_plan(struct hn_lib_plan *plan, struct hn_error *err)
+{
+    json_error_t place;
+    if (hn_failed(err))
+        return;
+    json_t *json = json_loads(plan->json, 0, &place);
+    if (json == NULL) {
+        hn_fail(err, HN_EFORMAT, "the plan of %s is no JSON: %s", plan->template.path, place.text);
+        return;
+    }
+    plan->has_pipeline = json_object_get(json, "pipeline") != NULL;
+    enum hn_status status = hn_plan_from_json(json, &plan->plan, err);
+    json_decref(json);
+    if (status != HN_OK)
+        return;
+    plan->types = hn_allocate(plan->plan->argument_count, HN_TYPE_SIZE, err);
+    for (size_t i = 0; plan->types != NULL && i < plan->plan->argument_count; i++)
+        hn_argument_format_type(&plan->plan->arguments[i], plan->types + i * HN_TYPE_SIZE);
+}
+
+static void finish_plan(struct hn_lib_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    hn_plan_destroy(plan->plan);
+    hn_template_finish(&plan->template);
+    free(plan->json);
+    free(plan->types);
+    free(plan);
+}
+
+/* The plan with which it was tuned. NULL: err, which may be NULL, says why; HN_ENOTFOUND where the
+ * cache has none: results that were imported without. Where it lay when it was tuned the template
+ * may have changed; a recording does not say where. */
+static const struct hn_lib_plan *get_plan(struct hone_cache *cache, const struct hn_tuned *tuned,
+                                          struct hn_error *err)
+{
+    struct hn_error own;
+    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_template now;
+    const char *kernel = tuned->identity.kernel;
+    const struct hn_lib_plan *known = cache->plans;
+    while (known != NULL && (!hn_version_equal(&known->version, &tuned->version) ||
+                             strcmp(known->plan->kernel, kernel) != 0))
+        known = known->next;
+    if (known != NULL)
+        return known;
+    err = hn_error_begin(err, &own);
+    struct hn_lib_plan *made = hn_allocate(1, sizeof *made, err);
+    if (made != NULL && cache->store != NULL)
+        hn_store_get_plan(cache->store, kernel, &tuned->version, &stored, err);
+    else if (made != NULL &&
+             hn_recording_plan_find(cache->path, kernel, &tuned->version, &stored, err) == HN_OK &&
+             stored.json == NULL)
+        hn_fail(err, HN_ENOTFOUND,
+                "the recordings in '%s' do not hold the plan they were made with: `hone "
+                "cache import FILE... --config CONFIG` adds it, `hone cache export` writes "
+                "them again",
+                cache->path);
+    if (!hn_failed(err))
+        take_files(made, &stored, err);
+    read_plan(made, err);
+    hn_stored_plan_free(&stored);
+    if (hn_failed(err)) {
+        finish_plan(made);
+        return NULL;
+    }
+    made->version = tuned->version;
+    const char *path = made->template.path;
+    if (path[0] == '/' && hn_template_load(path, &now, NULL) == HN_OK) {
+        made->changed = strcmp(now.hash.hex, tuned->version.template_hash) != 0;
+        hn_template_finish(&now);
+    }
+    made->next = cache->plans;
+    cache->plans = made;
+    return made;
+}
+
+static void forget_results(struct hn_lib_known *known)
+{
+    hn_lookup_index_finish(&known->lookup);
+    hn_tuned_list_free(&known->list);
+    known->lookup = (struct hn_lookup_index){0};
+    known->list = (struct hn_tuned_list){0};
+}
+
+static void forget_rules(struct hn_lib_known *known)
+{
+    for (size_t i = 0; known->rules != NULL && i < known->stored.count; i++) {
+        struct hn_lib_rule *rule = &known->rules[i];
+        size_t count = rule->configurations == NULL ? 0 : rule->stored->rule->configuration_count;
+        for (size_t c = 0; c < count; c++)
+            for (struct hn_lib_module *next, *module = rule->configurations[c].modules;
+                 module != NULL; module = next) {
+                next = module->next;
+                hn_lib_module_destroy(module);
+            }
+        free(rule->configurations);
+        hn_bindings_finish(&rule->names);
+        hn_rule_program_destroy(rule->program);
+        hn_known_problems_finish(&rule->known);
+    }
+    free(known->rules);
+    known->rules = NULL;
+    hn_tuned_list_free(&known->stored);
+    known->stored = (struct hn_tuned_list){0};
+}
+
+void hn_lib_known_free(struct hone_cache *cache)
+{
+    for (struct hn_lib_known *known = cache->known; known != NULL; known = known->next) {
+        forget_results(known);
+        forget_rules(known);
+    }
+    for (struct hn_lib_compiled *compiled = cache->compiled; compiled != NULL;
+         compiled = compiled->next)
+        hn_image_finish(&compiled->image);
+    for (struct hn_lib_plan *next, *plan = cache->plans; plan != NULL; plan = next) {
+        next = plan->next;
+        finish_plan(plan);
+    }
+}
+
+/* Nothing is known of it yet where it is new. NULL where err has failed. */
+static struct hn_lib_known *find_known(struct hone_cache *cache, const char *kernel,
+                                       struct hn_error *err)
+{
+    struct hn_lib_known *known = cache->known;
+    while (known != NULL && strcmp(known->kernel, kernel) != 0)
+        known = known->next;
+    if (known != NULL || hn_failed(err))
+        return hn_failed(err) ? NULL : known;
+    size_t bytes = strlen(kernel) + 1;
+    known = hn_made(hn_blocks_take(&cache->memory, sizeof *known + bytes), err);
+    if (known == NULL)
+        return NULL;
+    known->kernel = memcpy(known + 1, kernel, bytes);
+    known->next = cache->known;
+    cache->known = known;
+    return known;
+}
+
+struct hn_lib_known *hn_lib_known_results(struct hone_cache *cache, const char *kernel,
+                                          struct hn_error *err)
+{
+    struct hn_lib_known *known = find_known(cache, kernel, err);
+    if (known == NULL || known->list.count > 0)
+        return known;
+    if (cache->is_folder)
+        hn_recording_list(cache->path, kernel, &known->list, err);
+    else
+        hn_store_list_problem(cache->store, kernel, NULL, &known->list, err);
+    if (!hn_failed(err) && known->list.count > 0)
+        hn_lookup_index_make(&known->lookup, &known->list, err);
+    if (!hn_failed(err) && known->list.count > 0)
+        return known;
+    forget_results(known);
+    return NULL;
+}
+
+static void read_rule(struct hn_lib_known *known, size_t index, struct hn_error *err)
+{
+    const struct hn_value zero = hn_integer(0);
+    const struct hn_tuned *stored = &known->stored.items[index];
+    struct hn_lib_rule *rule = &known->rules[index];
+    rule->stored = stored;
+    rule->kernel = known->kernel;
+    rule->configurations =
+        hn_allocate(stored->rule->configuration_count, sizeof *rule->configurations, err);
+    if (rule->configurations == NULL)
+        return;
+    for (size_t i = 0; i < stored->rule->configuration_count; i++)
+        rule->configurations[i].tuned = (struct hn_tuned){
+            .identity = stored->identity,
+            .version = stored->version,
+            .best = {.point = stored->rule->configurations[i], .time = stored->learnt},
+            .origin = stored->origin,
+            .simulated = stored->simulated,
+            .stale = stored->stale,
+        };
+    rule->program = hn_rule_program_make(stored->rule);
+    for (size_t i = 0; i < stored->rule->value_count && !hn_failed(err); i++)
+        hn_bindings_set(&rule->names, stored->rule->values[i].name, &zero, err);
+    for (size_t i = 0; i < HN_DEVICE_LIMITS; i++)
+        rule->names_limits =
+            rule->names_limits || hn_bindings_get(&rule->names, hn_device_limit_names[i]) != NULL;
+}
+
+struct hn_lib_known *hn_lib_known_rules(struct hone_cache *cache, const char *kernel,
+                                        struct hn_error *err)
+{
+    struct hn_lib_known *known = find_known(cache, kernel, err);
+    if (known == NULL || known->rules != NULL)
+        return known;
+    if (cache->store != NULL)
+        hn_store_get_rules(cache->store, kernel, &known->stored, err);
+    known->rules = hn_allocate(known->stored.count, sizeof *known->rules, err);
+    for (size_t i = 0; !hn_failed(err) && i < known->stored.count; i++)
+        read_rule(known, i, err);
+    if (!hn_failed(err))
+        return known;
+    forget_rules(known);
+    return NULL;
+}
+
+/* Results, and which problems have some, are read again when they are next asked for: one was
+ * tuned. */
+static void forget_known(struct hone_cache *cache, const char *kernel)
+{
+    struct hn_lib_known *known = cache->known;
+    while (known != NULL && strcmp(known->kernel, kernel) != 0)
+        known = known->next;
+    if (known == NULL)
+        return;
+    forget_results(known);
+    for (size_t i = 0; known->rules != NULL && i < known->stored.count; i++) {
+        hn_known_problems_finish(&known->rules[i].known);
+        known->rules[i].has_known = false;
+    }
+}
+
+/* 0: it does not count. The regimes stand in order: cold comes before the others. */
+static int rank_rule(const struct hn_identity *identity, const struct hn_device *device,
+                     const struct hone_options *options)
+{
+    if ((options->regime != NULL && strcmp(options->regime, identity->regime) != 0) ||
+        !hn_lookup_is_objective(options->objective, identity->objective))
+        return 0;
+    int rank = hn_device_identity_equal(&identity->device, &device->identity) ? 6
+               : identity->device.capability == device->identity.capability   ? 4
+                                                                              : 2;
+    return rank + (strcmp(identity->objective, "time") == 0);
+}
+
+/* The rule of that device, else of one of its compute capability, else of any, for the regime and
+ * objective of the options; NULL: there is none. *own: it is of that device. */
+static struct hn_lib_rule *find_rule(const struct hn_lib_known *known,
+                                     const struct hn_device *device,
+                                     const struct hone_options *options, bool *own)
+{
+    struct hn_lib_rule *found = NULL;
+    int best = 0;
+    for (size_t i = 0; i < known->stored.count; i++) {
+        int rank = rank_rule(&known->stored.items[i].identity, device, options);
+        if (rank > best) {
+            best = rank;
+            found = &known->rules[i];
+        }
+    }
+    *own = best >= 6;
+    return found;
+}
+
+/* Whether there may be a result of this very problem: a kernel with a rule is asked for many that
+ * have none. */
+static bool may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule,
+                         const struct hn_bindings *problem, struct hn_error *err)
+{
+    if (!rule->has_known)
+        rule->has_known = hn_known_problems_read(cache->store, rule->stored->identity.kernel,
+                                                 &rule->known, err) == HN_OK;
+    return !rule->has_known || hn_known_problems_may_have(&rule->known, problem);
+}
 
 /* Which point serves a problem: by what the cache holds, and by what the caller wants when it holds
  * nothing. */
@@ -32,11 +324,9 @@ static const struct hn_device *find_device(struct hone_cache *cache, CUcontext c
         hn_lib_restate(err, HONE_CUDA);
     if (hn_failed(err))
         return NULL;
-    struct hn_lib_device *made = hn_blocks_take(&cache->memory, sizeof *made);
-    if (made == NULL) {
-        hn_fail_memory(err);
+    struct hn_lib_device *made = hn_made(hn_blocks_take(&cache->memory, sizeof *made), err);
+    if (made == NULL)
         return NULL;
-    }
     *made = (struct hn_lib_device){cache->devices, context, device};
     cache->devices = made;
     return &made->device;
@@ -89,7 +379,7 @@ static bool can_serve(struct search *search, const struct hn_lib_choice *choice)
 static bool is_usable(const struct hn_tuned *tuned, void *context)
 {
     struct search *search = context;
-    const struct hn_lib_plan *plan = hn_lib_plan_get(search->asked.cache, tuned, NULL);
+    const struct hn_lib_plan *plan = get_plan(search->asked.cache, tuned, NULL);
     if (plan == NULL)
         return false;
     const struct hn_lib_choice choice = choice_of(search, plan, tuned);
@@ -102,7 +392,7 @@ static bool is_usable_by_rule(int configuration, void *context)
     struct search *search = context;
     struct hn_lib_rule *rule = search->rule;
     if (rule->plan == NULL)
-        rule->plan = hn_lib_plan_get(search->asked.cache, &rule->configurations[0].tuned, NULL);
+        rule->plan = get_plan(search->asked.cache, &rule->configurations[0].tuned, NULL);
     if (rule->plan == NULL)
         return false;
     const struct hn_lib_choice choice = choice_of_rule(search, configuration);
@@ -172,16 +462,17 @@ static void fail_names(const struct search *search, struct hn_error *err)
             if (hn_bindings_get(sides[!side], sides[side]->names[i]) != NULL)
                 continue;
             hn_bindings_append(&tuned, sides[1]);
-            hn_lib_refuse(err, "problem value '%.100s' of %s is %s: it is tuned for %.500s",
-                          sides[side]->names[i], kernel, side == 0 ? "unknown" : "missing",
-                          tuned.length > 0 ? tuned.data : "no values");
+            hn_lib_fail(err, HONE_INVALID,
+                        "problem value '%.100s' of %s is %s: it is tuned for %.500s",
+                        sides[side]->names[i], kernel, side == 0 ? "unknown" : "missing",
+                        tuned.length > 0 ? tuned.data : "no values");
             hn_text_finish(&tuned);
             return;
         }
-    hn_lib_refuse(err,
-                  "no tuned result of %s has problem values of these names, and this "
-                  "regime and objective; `hone cache list` shows what there is",
-                  kernel);
+    hn_lib_fail(err, HONE_INVALID,
+                "no tuned result of %s has problem values of these names, and this "
+                "regime and objective; `hone cache list` shows what there is",
+                kernel);
 }
 
 /* Any tuned result with the problem's names tells the plan. */
@@ -194,7 +485,7 @@ static void choose_default(struct search *search, struct hn_lib_choice *choice,
         fail_names(search, err);
         return;
     }
-    const struct hn_lib_plan *plan = hn_lib_plan_get(search->asked.cache, tuned, err);
+    const struct hn_lib_plan *plan = get_plan(search->asked.cache, tuned, err);
     if (plan == NULL)
         return;
     *choice = choice_of(search, plan, NULL);
@@ -210,7 +501,7 @@ static void choose_default(struct search *search, struct hn_lib_choice *choice,
 static void choose_tuned(const struct search *search, const struct hn_tuned *tuned,
                          enum hn_grade grade, struct hn_lib_choice *choice, struct hn_error *err)
 {
-    const struct hn_lib_plan *plan = hn_lib_plan_get(search->asked.cache, tuned, err);
+    const struct hn_lib_plan *plan = get_plan(search->asked.cache, tuned, err);
     if (plan == NULL)
         return;
     *choice = choice_of(search, plan, tuned);
@@ -223,7 +514,7 @@ static bool choose_new(struct search *search, struct hn_lib_choice *choice, stru
     struct hn_lookup_rank rank;
     if (hn_failed(err))
         return false;
-    hn_lib_known_forget(search->asked.cache, search->asked.kernel);
+    forget_known(search->asked.cache, search->asked.kernel);
     search->known = hn_lib_known_results(search->asked.cache, search->asked.kernel, err);
     const struct hn_tuned *tuned = find_tuned(search, true, &rank);
     if (tuned == NULL || rank.grade != HN_GRADE_EXACT)
@@ -246,7 +537,7 @@ static void tune(struct search *search, struct hn_lib_choice *choice, struct hn_
     if (found || hn_failed(err))
         return;
     const struct hn_tuned *tuned = find_tuned(search, false, &rank);
-    const struct hn_lib_plan *plan = tuned == NULL ? NULL : hn_lib_plan_get(cache, tuned, NULL);
+    const struct hn_lib_plan *plan = tuned == NULL ? NULL : get_plan(cache, tuned, NULL);
     cache->tuning = true;
     pthread_mutex_unlock(&cache->lock);
     hn_lib_tune(&search->asked, plan == NULL ? NULL : plan->plan->config, err);
@@ -375,8 +666,8 @@ static void choose_fast(struct search *search, struct hn_tuned_list *list,
     const char *kernel = search->asked.kernel;
     const struct hn_tuned *exact = NULL;
     struct hn_lookup_rank rank = {.grade = HN_GRADE_NONE};
-    bool may_be = search->rule == NULL ||
-                  hn_lib_rule_may_be_tuned(cache, search->rule, search->asked.problem, err);
+    bool may_be =
+        search->rule == NULL || may_be_tuned(cache, search->rule, search->asked.problem, err);
     if (cache->store != NULL && may_be && !hn_failed(err) &&
         hn_store_list_problem(cache->store, kernel, search->asked.problem, list, err) == HN_OK) {
         struct hn_lookup_query query = query_of(search, true);
@@ -463,8 +754,7 @@ struct hone_kernel *hn_lib_choose(const struct hn_lib_question *asked, struct hn
     search.asked.device = find_device(asked->cache, asked->context, err);
     const struct hn_lib_known *known = hn_lib_known_rules(asked->cache, asked->kernel, err);
     if (known != NULL)
-        search.rule =
-            hn_lib_known_rule(known, search.asked.device, asked->options, &search.is_own_rule);
+        search.rule = find_rule(known, search.asked.device, asked->options, &search.is_own_rule);
     if (search.rule != NULL && search.rule->names_limits)
         complete(&search, &search.rule->names, err);
     if (!hn_failed(err))

@@ -25,10 +25,11 @@ struct request {
     const struct hone_options *options;
 };
 
-enum { FIRST_SLOTS = 256 };
+enum { MEMO_CHAINS = 1 << 15 };
 
 /* A handle that was given out, by what was asked for. Nothing of it changes. */
 struct hn_lib_memo {
+    struct hn_lib_memo *next;
     uint64_t hash;
     CUcontext context;
     const char *kernel;
@@ -36,13 +37,6 @@ struct hn_lib_memo {
     struct hone_kernel *handle;
     size_t problem_count;
     struct hone_value problem[]; /* in the caller's order */
-};
-
-/* Half full at most. When it gets fuller another one takes its place; who still reads the former
- * one finds all that was in it, and asks with the lock for what is not. */
-struct hn_lib_memos {
-    size_t mask, count;
-    _Atomic(struct hn_lib_memo *) slots[];
 };
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
@@ -99,53 +93,20 @@ static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct 
 }
 
 /* The upper bits are mixed best. */
-static size_t first_place(const struct hn_lib_memos *memos, uint64_t hash)
+static _Atomic(struct hn_lib_memo *) *chain_of(const struct hone_cache *cache, uint64_t hash)
 {
-    return (size_t)(hash >> 20) & memos->mask;
+    return &cache->memos[(hash >> 20) % MEMO_CHAINS];
 }
 
+/* Needs no lock: chains grow at their beginnings alone. */
 static struct hone_kernel *recall(struct hone_cache *cache, uint64_t hash,
                                   const struct request *request)
 {
-    const struct hn_lib_memos *memos = atomic_load_explicit(&cache->memos, memory_order_acquire);
-    if (memos == NULL)
-        return NULL;
-    for (size_t place = first_place(memos, hash);; place = (place + 1) & memos->mask) {
-        const struct hn_lib_memo *memo =
-            atomic_load_explicit(&memos->slots[place], memory_order_acquire);
-        if (memo == NULL || matches(memo, hash, request))
-            return memo == NULL ? NULL : memo->handle;
-    }
-}
-
-static void add(struct hn_lib_memos *memos, struct hn_lib_memo *memo)
-{
-    size_t place = first_place(memos, memo->hash);
-    while (atomic_load_explicit(&memos->slots[place], memory_order_relaxed) != NULL)
-        place = (place + 1) & memos->mask;
-    atomic_store_explicit(&memos->slots[place], memo, memory_order_release);
-    memos->count++;
-}
-
-/* Has room for one more; NULL when out of memory. */
-static struct hn_lib_memos *make_room(struct hone_cache *cache)
-{
-    struct hn_lib_memos *former = atomic_load_explicit(&cache->memos, memory_order_relaxed);
-    if (former != NULL && 2 * (former->count + 1) <= former->mask)
-        return former;
-    size_t slots = former == NULL ? FIRST_SLOTS : 2 * (former->mask + 1);
-    struct hn_lib_memos *made =
-        hn_blocks_take(&cache->memory, sizeof *made + slots * sizeof made->slots[0]);
-    if (made == NULL)
-        return NULL;
-    made->mask = slots - 1;
-    for (size_t i = 0; former != NULL && i <= former->mask; i++) {
-        struct hn_lib_memo *memo = atomic_load_explicit(&former->slots[i], memory_order_relaxed);
-        if (memo != NULL)
-            add(made, memo);
-    }
-    atomic_store_explicit(&cache->memos, made, memory_order_release);
-    return made;
+    const struct hn_lib_memo *memo =
+        atomic_load_explicit(chain_of(cache, hash), memory_order_acquire);
+    while (memo != NULL && !matches(memo, hash, request))
+        memo = memo->next;
+    return memo == NULL ? NULL : memo->handle;
 }
 
 /* Makes the text the cache's own; false when out of memory. */
@@ -158,15 +119,22 @@ static bool keep(struct hone_cache *cache, const char **text)
     return bytes == 0 || kept != NULL;
 }
 
-static struct hn_lib_memo *copy(struct hone_cache *cache, uint64_t hash,
-                                const struct request *request, struct hone_kernel *handle)
+/* With the lock held; false when out of memory. */
+static bool remember(struct hone_cache *cache, uint64_t hash, const struct request *request,
+                     struct hone_kernel *handle)
 {
+    _Atomic(struct hn_lib_memo *) *chain = chain_of(cache, hash);
     size_t count = request->problem_count;
     struct hn_lib_memo *memo =
         hn_blocks_take(&cache->memory, sizeof *memo + count * sizeof memo->problem[0]);
     if (memo == NULL)
-        return NULL;
-    *memo = (struct hn_lib_memo){hash, request->context, request->kernel, *request->options, handle,
+        return false;
+    *memo = (struct hn_lib_memo){atomic_load(chain),
+                                 hash,
+                                 request->context,
+                                 request->kernel,
+                                 *request->options,
+                                 handle,
                                  count};
     bool kept = keep(cache, &memo->kernel) && keep(cache, &memo->options.regime) &&
                 keep(cache, &memo->options.objective);
@@ -176,7 +144,9 @@ static struct hn_lib_memo *copy(struct hone_cache *cache, uint64_t hash,
         kept =
             keep(cache, &value->name) && (value->kind != HONE_WORD || keep(cache, &value->as.word));
     }
-    return kept ? memo : NULL;
+    if (kept)
+        atomic_store_explicit(chain, memo, memory_order_release);
+    return kept;
 }
 
 /* Whose kernels run in the application: what lies where nobody but the user (or root) can write.
@@ -268,16 +238,7 @@ const char *hone_version(void)
 /* Statuses that enum hn_status has no word for, and codes of the driver, stand behind its own. */
 enum { OWN_STATUSES = 64, CUDA_STATUSES = 128 };
 
-void hn_lib_fail(struct hn_error *err, enum hone_status status, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(err->message, sizeof err->message, format, arguments);
-    va_end(arguments);
-    hn_lib_restate(err, status);
-}
-
-bool hn_lib_refuse(struct hn_error *err, const char *format, ...)
+bool hn_lib_fail(struct hn_error *err, enum hone_status status, const char *format, ...)
 {
     va_list arguments;
     if (err == NULL)
@@ -285,7 +246,7 @@ bool hn_lib_refuse(struct hn_error *err, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(err->message, sizeof err->message, format, arguments);
     va_end(arguments);
-    hn_lib_restate(err, HONE_INVALID);
+    hn_lib_restate(err, status);
     return false;
 }
 
@@ -342,32 +303,38 @@ static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, count_fork);
 }
 
+static void open_file(struct hone_cache *cache, struct hn_error *err)
+{
+    struct stat about;
+    if (hn_failed(err))
+        return;
+    look_for_strangers(cache);
+    if (hn_store_is_server(cache->path))
+        hn_fail(err, HN_EFORMAT,
+                "libhone reads files, and 'postgresql://…' is a server: `hone cache "
+                "merge URI --cache FILE` makes one of it");
+    else if (stat(cache->path, &about) != 0)
+        hn_fail(err, errno == ENOENT ? HN_ENOTFOUND : HN_ERUN, "cache '%s': %s", cache->path,
+                strerror(errno));
+    else if (!(cache->is_folder = S_ISDIR(about.st_mode)))
+        hn_store_open(cache->path, HN_STORE_READ, &cache->store, err);
+}
+
 static struct hone_cache *open_cache(const char *path, struct hn_error *err)
 {
     const char *folder = getenv("HONE_CAPTURE");
     const char *launches = getenv("HONE_CAPTURE_LAUNCHES");
-    struct stat about;
-    struct hone_cache *made = calloc(1, sizeof *made);
-    if (made == NULL || (made->path = hn_store_default_path(path)) == NULL) {
-        free(made);
-        hn_fail_memory(err);
+    struct hone_cache *made = hn_allocate(1, sizeof *made, err);
+    if (made == NULL)
         return NULL;
-    }
     made->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->info_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->tuned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pthread_once(&watched, watch_forks);
     made->forks = forks;
-    look_for_strangers(made);
-    if (hn_store_is_server(made->path))
-        hn_fail(err, HN_EFORMAT,
-                "libhone reads files, and 'postgresql://…' is a server: `hone cache "
-                "merge URI --cache FILE` makes one of it");
-    else if (stat(made->path, &about) != 0)
-        hn_fail(err, errno == ENOENT ? HN_ENOTFOUND : HN_ERUN, "cache '%s': %s", made->path,
-                strerror(errno));
-    else if (!(made->is_folder = S_ISDIR(about.st_mode)))
-        hn_store_open(made->path, HN_STORE_READ, &made->store, err);
+    made->memos = hn_allocate(MEMO_CHAINS, sizeof *made->memos, err);
+    made->path = hn_made(hn_store_default_path(path), err);
+    open_file(made, err);
     if (hn_failed(err)) {
         hone_close(made);
         return NULL;
@@ -385,7 +352,7 @@ enum hone_status hone_open(const char *path, struct hone_cache **cache, struct h
     struct hn_error why;
     hn_error_init(&why);
     if (cache == NULL) {
-        hn_lib_refuse(&why, "hone_open: 'cache' is NULL");
+        hn_lib_fail(&why, HONE_INVALID, "hone_open: 'cache' is NULL");
     } else {
         hn_c_locale_enter(&locale);
         *cache = open_cache(path, &why);
@@ -402,8 +369,17 @@ void hone_close(struct hone_cache *cache)
         next = kernel->next;
         hn_lib_kernel_destroy(kernel);
     }
-    hn_lib_slabs_free(cache);
-    hn_lib_catalogue_free(cache);
+    while (cache->slabs != NULL) {
+        CUcontext outside;
+        struct hn_lib_slab *slab = cache->slabs;
+        cache->slabs = slab->next;
+        if (hn_lib_enter(cache, slab->context, &outside) == CUDA_SUCCESS) {
+            cache->driver.p_cuMemFree(slab->address);
+            hn_lib_leave(cache, outside);
+        }
+        free(slab);
+    }
+    hn_lib_known_free(cache);
     if (atomic_load(&cache->has_driver))
         hn_driver_close(&cache->driver);
     hn_store_close(cache->store);
@@ -413,6 +389,7 @@ void hone_close(struct hone_cache *cache)
     hn_blocks_finish(&cache->infos);
     hn_blocks_finish(&cache->memory);
     free(cache->capture_folder);
+    free(cache->memos);
     free(cache->path);
     free(cache);
 }
@@ -434,25 +411,25 @@ static inline bool is_right(const struct request *request, struct hn_error *err)
 {
     const struct hone_options *options = request->options;
     if (request->problem_count > 0 && request->problem == NULL)
-        return hn_lib_refuse(err, "hone_get: 'problem' is NULL for %zu values",
-                             request->problem_count);
+        return hn_lib_fail(err, HONE_INVALID, "hone_get: 'problem' is NULL for %zu values",
+                           request->problem_count);
     for (size_t i = 0; i < request->problem_count; i++)
         if (!is_value(&request->problem[i]))
-            return hn_lib_refuse(
-                err,
+            return hn_lib_fail(
+                err, HONE_INVALID,
                 "hone_get: problem value %zu has no name, no kind or no word, or is not "
                 "finite; make it with hone_integer and its like",
                 i);
     if (options->on_miss < HONE_MISS_NEAREST || options->on_miss > HONE_MISS_RACE)
-        return hn_lib_refuse(err, "hone_get: options.on_miss is %d, no hone_miss",
-                             (int)options->on_miss);
+        return hn_lib_fail(err, HONE_INVALID, "hone_get: options.on_miss is %d, no hone_miss",
+                           (int)options->on_miss);
     if (options->trust < HONE_TRUST_OWN || options->trust > HONE_TRUST_ANY)
-        return hn_lib_refuse(err, "hone_get: options.trust is %d, no hone_trust",
-                             (int)options->trust);
+        return hn_lib_fail(err, HONE_INVALID, "hone_get: options.trust is %d, no hone_trust",
+                           (int)options->trust);
     return options->reserved[0] == 0 ||
-           hn_lib_refuse(
-               err, "hone_get: options.reserved is not zero: it was not initialised, or is for "
-                    "a newer libhone than " HONE_VERSION);
+           hn_lib_fail(err, HONE_INVALID,
+                       "hone_get: options.reserved is not zero: it was not initialised, or is for "
+                       "a newer libhone than " HONE_VERSION);
 }
 
 static void find_context(struct hone_cache *cache, CUcontext *context, struct hn_error *err)
@@ -473,8 +450,9 @@ static void find_context(struct hone_cache *cache, CUcontext *context, struct hn
     CUresult result = cache->driver.p_cuCtxGetCurrent(context);
     if (result == CUDA_SUCCESS && *context != NULL)
         return;
-    hn_lib_refuse(err, "no CUDA context is current: call cuCtxSetCurrent, or with the runtime API "
-                       "cudaSetDevice and cudaFree(0), before hone_get");
+    hn_lib_fail(err, HONE_INVALID,
+                "no CUDA context is current: call cuCtxSetCurrent, or with the runtime API "
+                "cudaSetDevice and cudaFree(0), before hone_get");
     result = result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
     err->status = (enum hn_status)(CUDA_STATUSES + (int)result);
 }
@@ -483,8 +461,8 @@ static void take_problem(const struct request *request, struct hn_bindings *prob
                          struct hn_error *err)
 {
     if (request->problem_count > MOST_VALUES)
-        hn_lib_refuse(err, "hone_get: found %zu problem values, expected at most %d",
-                      request->problem_count, MOST_VALUES);
+        hn_lib_fail(err, HONE_INVALID, "hone_get: found %zu problem values, expected at most %d",
+                    request->problem_count, MOST_VALUES);
     for (size_t i = 0; i < request->problem_count && !hn_failed(err); i++) {
         const struct hone_value *from = &request->problem[i];
         struct hn_value value = from->kind == HONE_INTEGER   ? hn_integer(from->as.integer)
@@ -492,7 +470,8 @@ static void take_problem(const struct request *request, struct hn_bindings *prob
                                 : from->kind == HONE_BOOLEAN ? hn_boolean(from->as.boolean != 0)
                                                              : hn_word(from->as.word);
         if (!hn_bindings_lend(problem, from->name, &value))
-            hn_lib_refuse(err, "hone_get: problem value '%.100s' is there twice", from->name);
+            hn_lib_fail(err, HONE_INVALID, "hone_get: problem value '%.100s' is there twice",
+                        from->name);
     }
 }
 
@@ -537,11 +516,7 @@ static struct hone_kernel *get(struct hone_cache *cache, const struct request *r
         handle = made;
         made->next = cache->kernels;
         cache->kernels = made;
-        struct hn_lib_memos *memos = is_separate ? NULL : make_room(cache);
-        struct hn_lib_memo *memo = memos == NULL ? NULL : copy(cache, hash, request, handle);
-        if (memo != NULL)
-            add(memos, memo);
-        else if (!is_separate)
+        if (!is_separate && !remember(cache, hash, request, handle))
             hn_fail_memory(err);
     }
     pthread_mutex_unlock(&cache->lock);
@@ -557,10 +532,10 @@ __attribute__((noinline)) static enum hone_status get_with_error(struct hone_cac
     struct hn_error why;
     hn_error_init(&why);
     if (cache == NULL || request->kernel == NULL || handle == NULL)
-        hn_lib_refuse(&why, "hone_get: '%s' is NULL",
-                      cache == NULL             ? "cache"
-                      : request->kernel == NULL ? "kernel"
-                                                : "handle");
+        hn_lib_fail(&why, HONE_INVALID, "hone_get: '%s' is NULL",
+                    cache == NULL             ? "cache"
+                    : request->kernel == NULL ? "kernel"
+                                              : "handle");
     /* A thread that the child has not may have held a lock, here or in the driver. */
     else if (cache->forks != forks)
         hn_lib_fail(&why, HONE_UNSUPPORTED,

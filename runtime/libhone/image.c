@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/run.h"
-#include "runtime/compile/source.h"
 #include "runtime/device/library.h"
+#include "runtime/plan/launch_program.h"
 #include "runtime/process/process.h"
 
 /* The program `hone`, which does for applications what should not happen in them. */
@@ -89,13 +88,10 @@ static void compile_in_child(const struct hn_lib_choice *choice, struct child *c
 {
     struct hn_process *process = &child->process;
     double until_ms = hn_now_ms() + LIMIT_MS;
-    char *command = find_command(choice->asked->options);
-    if (command == NULL) {
-        hn_fail_memory(err);
+    char *command = hn_made(find_command(choice->asked->options), err);
+    if (command == NULL)
         return;
-    }
-    bool started = hn_process_start(process, command, "compile", err) == HN_OK;
-    if (!started) {
+    if (hn_process_start(process, command, "compile", err) != HN_OK) {
         struct hn_error why = *err;
         hn_lib_fail(err, HONE_NEEDS_COMPILER,
                     "'%.300s' keeps no machine code of %s that fits; to compile it takes "
@@ -126,8 +122,7 @@ static void compile_in_child(const struct hn_lib_choice *choice, struct child *c
             hn_message_finish(&message);
         }
     }
-    if (started)
-        hn_process_kill(process);
+    hn_process_kill(process);
     free(command);
 }
 
@@ -139,7 +134,9 @@ static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t 
     return same;
 }
 
-bool hn_lib_names_are_plain(const struct hn_plan *plan)
+/* Whether all kernels have plain names: then they are in the machine code for every problem,
+ * launched or not. */
+static bool names_are_plain(const struct hn_plan *plan)
 {
     bool plain = true;
     for (size_t i = 0; plain && i < plan->step_count; i++)
@@ -167,9 +164,11 @@ static char *launched_entries(const struct hn_lib_choice *choice)
     return hn_text_take(&lines);
 }
 
-bool hn_lib_image_launches(const struct hn_image *image, const struct hn_lib_choice *choice)
+/* Whether the kernels that the choice's problem launches are those of the image, which has its
+ * program. */
+static bool image_launches(const struct hn_image *image, const struct hn_lib_choice *choice)
 {
-    if (!hn_lib_names_are_plain(choice->plan->plan))
+    if (!names_are_plain(choice->plan->plan))
         return true;
     char *entries = launched_entries(choice);
     const char *at = entries;
@@ -183,7 +182,9 @@ bool hn_lib_image_launches(const struct hn_image *image, const struct hn_lib_cho
     return at != NULL;
 }
 
-bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_bindings *a,
+/* Whether the program of the choice's point is the same for two problems: what is frozen of them is
+ * in its text. */
+static bool program_is_same(const struct hn_lib_choice *choice, const struct hn_bindings *a,
                             const struct hn_bindings *b)
 {
     const struct hn_plan *plan = choice->plan->plan;
@@ -194,7 +195,7 @@ bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_
         return false;
     if (hn_source_make(plan, template, b, choice->point, &other, NULL) == HN_OK) {
         same = strcmp(one.text, other.text) == 0 &&
-               (hn_lib_names_are_plain(plan) ||
+               (names_are_plain(plan) ||
                 same_strings(one.entries, one.entry_count, other.entries, other.entry_count)) &&
                same_strings(one.options, one.option_count, other.options, other.option_count);
         hn_source_finish(&other);
@@ -219,7 +220,7 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
     struct hn_identity task = choice->tuned->identity;
     if (choice->configuration == NULL) {
         taken = hn_bindings_equal(&task.problem, problem) ||
-                hn_lib_program_is_same(choice, problem, &task.problem);
+                program_is_same(choice, problem, &task.problem);
     } else {
         taken = hn_lib_program_is_shared(choice) &&
                 hn_plan_program_values(choice->plan->plan, choice->point, problem, &values, NULL) ==
@@ -228,7 +229,7 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
     }
     taken = taken && hn_store_get_image(store, &task, &choice->tuned->version, choice->point,
                                         &image->cubin, &image->size, &entries, &ignored) == HN_OK;
-    if (taken && hn_lib_names_are_plain(choice->plan->plan)) {
+    if (taken && names_are_plain(choice->plan->plan)) {
         free(entries); /* of another problem, perhaps, which launches others */
         entries = launched_entries(choice);
     }
@@ -256,35 +257,22 @@ static bool recall(const struct hone_cache *cache, const struct hn_hash *program
     const struct hn_lib_compiled *compiled = cache->compiled;
     while (compiled != NULL && strcmp(compiled->program.hex, program->hex) != 0)
         compiled = compiled->next;
-    char *entries = compiled == NULL ? NULL : strdup(compiled->entries);
-    if (entries == NULL)
-        return false;
-    image->cubin = malloc(compiled->size);
-    image->size = compiled->size;
-    image->outcome = HN_OUTCOME_OK;
-    bool taken = image->cubin != NULL && hn_image_set_entries(image, entries, NULL) == HN_OK;
-    if (taken)
-        memcpy(image->cubin, compiled->cubin, compiled->size);
-    free(entries);
-    return taken;
+    return compiled != NULL && hn_image_copy(image, &compiled->image, NULL) == HN_OK;
 }
 
 /* Without memory for it, it is compiled again the next time. */
 static void remember(struct hone_cache *cache, const struct hn_hash *program,
                      const struct hn_image *image)
 {
-    char *entries = hn_image_entry_lines(image);
-    size_t length = entries == NULL ? 0 : strlen(entries) + 1;
-    struct hn_lib_compiled *made =
-        entries == NULL ? NULL
-                        : hn_blocks_take(&cache->memory, sizeof *made + image->size + length);
-    if (made != NULL) {
-        *made = (struct hn_lib_compiled){cache->compiled, *program, NULL, image->size};
-        memcpy(made->cubin, image->cubin, image->size);
-        made->entries = memcpy((char *)made->cubin + image->size, entries, length);
+    struct hn_lib_compiled *made = hn_blocks_take(&cache->memory, sizeof *made);
+    if (made == NULL)
+        return;
+    made->program = *program;
+    made->next = cache->compiled;
+    if (hn_image_copy(&made->image, image, NULL) == HN_OK)
         cache->compiled = made;
-    }
-    free(entries);
+    else
+        hn_image_finish(&made->image);
 }
 
 void hn_lib_image_get(const struct hn_lib_choice *choice, struct hn_image *image, bool *compiled,
@@ -332,51 +320,310 @@ void hn_lib_image_get(const struct hn_lib_choice *choice, struct hn_image *image
         hn_lib_restate(err, HONE_COMPILE_FAILED);
 }
 
-/* Tuning. */
+/* Families: rules, and the modules that problems of one share. */
 
-extern char **environ;
+struct hn_lib_pattern {
+    struct hn_launch_program program;
+    size_t *slots;         /* of each problem value: the program's */
+    uint64_t *value_masks; /* of each argument: the bits that its type has; 0: it is a buffer */
+    struct hone_kernel *like;
+};
+
+/* The choice's problem with the low end of all numbers that are no part of its program, or with so
+ * much more than the high one. */
+static bool make_corner(const struct hn_lib_choice *choice, bool high, int beyond,
+                        struct hn_bindings *corner)
+{
+    const struct hn_rule *rule = choice->rule->stored->rule;
+    bool made = hn_bindings_copy(corner, choice->asked->problem, NULL) == HN_OK;
+    for (size_t i = 0; made && i < rule->value_count; i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        double end = high ? value->high + beyond : value->low;
+        struct hn_value number =
+            hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
+        if (value->word_count == 0 &&
+            !hn_plan_is_frozen(choice->plan->plan, choice->point, value->name, &number))
+            made = hn_bindings_set(corner, value->name, &number, NULL) == HN_OK;
+    }
+    return made;
+}
+
+/* A kernel with slots, problem values and grids of its own behind it, in one piece. */
+static struct hone_kernel *copy(const struct hone_kernel *kernel, const struct hn_value *problem)
+{
+    size_t slots = kernel->slot_count * sizeof *kernel->slots;
+    size_t values = kernel->problem.count * sizeof *problem;
+    size_t grids = kernel->step_count * sizeof *kernel->grids;
+    struct hone_kernel *made = malloc(sizeof *made + slots + values + grids);
+    if (made == NULL)
+        return NULL;
+    char *behind = (char *)(made + 1);
+    memcpy(made, kernel, sizeof *made);
+    made->slots = memcpy(behind, kernel->slots, slots);
+    made->problem.values = memcpy(behind + slots, problem, values);
+    made->grids = memcpy(behind + slots + values, kernel->grids, grids);
+    made->is_piece = true;
+    return made;
+}
+
+static bool fill_pattern(struct hn_lib_pattern *made, const struct hone_kernel *kernel)
+{
+    const struct hn_plan *plan = kernel->plan->plan;
+    made->slots = calloc(kernel->problem.count + 1, sizeof *made->slots);
+    made->value_masks = calloc(kernel->slot_count + 1, sizeof *made->value_masks);
+    if (made->slots == NULL || made->value_masks == NULL)
+        return false;
+    for (size_t i = 0; i < kernel->problem.count; i++)
+        for (size_t slot = 0; slot < plan->name_count; slot++)
+            if (strcmp(plan->names[slot], kernel->problem.names[i]) == 0)
+                made->slots[i] = slot;
+    for (size_t i = 0; i < kernel->slot_count; i++)
+        if (plan->arguments[i].value != NULL)
+            made->value_masks[i] = UINT64_MAX >> (64 - 8 * kernel->slots[i].value_bytes);
+    made->like = copy(kernel, kernel->problem.values);
+    if (made->like == NULL)
+        return false;
+    /* all that it points to is the rule's, its configuration's or the module's */
+    size_t bytes = kernel->step_count * sizeof *kernel->steps;
+    made->like->launch = (struct hn_launch){.steps = NULL};
+    made->like->steps = malloc(bytes + 1);
+    if (made->like->steps == NULL)
+        return false;
+    memcpy(made->like->steps, kernel->steps, bytes);
+    made->like->compiled = false;
+    made->like->about = NULL;
+    made->like->problem.names = kernel->rule->names.names;
+    for (size_t i = 0; i < kernel->problem.count; i++) {
+        const struct hn_value *word =
+            hn_bindings_get(&kernel->shared->values, kernel->problem.names[i]);
+        if (kernel->problem.values[i].type == HN_WORD && word == NULL)
+            return false;
+        if (kernel->problem.values[i].type == HN_WORD)
+            made->like->problem.values[i] = *word;
+    }
+    return true;
+}
+
+static void destroy_pattern(struct hn_lib_pattern *pattern)
+{
+    if (pattern == NULL)
+        return;
+    hn_launch_program_finish(&pattern->program);
+    free(pattern->slots);
+    free(pattern->value_masks);
+    if (pattern->like != NULL)
+        free(pattern->like->steps);
+    free(pattern->like);
+    free(pattern);
+}
+
+/* What is copied is of the kernel alone where it has nothing else than a launch. */
+struct hn_lib_pattern *hn_lib_pattern_make(const struct hone_kernel *kernel,
+                                           const struct hn_lib_choice *choice)
+{
+    struct hn_bindings low, high;
+    bool is_simple = kernel->symbol_count == 0 && kernel->maps == NULL && !kernel->as_graph &&
+                     !kernel->is_watched && kernel->shared != NULL;
+    struct hn_lib_pattern *made = is_simple ? calloc(1, sizeof *made) : NULL;
+    if (made == NULL)
+        return NULL;
+    bool can = make_corner(choice, false, 0, &low);
+    can = make_corner(choice, true, 0, &high) && can &&
+          hn_launch_program_make(&made->program, choice->plan->plan, choice->asked->device,
+                                 choice->point, &low, &high, &kernel->launch) &&
+          fill_pattern(made, kernel);
+    hn_bindings_finish(&low);
+    hn_bindings_finish(&high);
+    if (can)
+        return made;
+    destroy_pattern(made);
+    return NULL;
+}
+
+struct hone_kernel *hn_lib_pattern_apply(struct hn_lib_pattern *pattern,
+                                         const struct hn_lib_choice *choice)
+{
+    const struct hn_launch_program *own = &pattern->program;
+    struct hn_program *program = &pattern->program.program;
+    const struct hn_bindings *problem = choice->asked->problem;
+    for (size_t i = 0; i < problem->count; i++)
+        if (problem->values[i].type == HN_INTEGER)
+            hn_program_set(program, pattern->slots[i], problem->values[i].integer);
+    struct hone_kernel *made =
+        hn_program_run(program) ? copy(pattern->like, problem->values) : NULL;
+    if (made == NULL)
+        return NULL;
+    made->sure = choice->sure;
+    for (size_t i = 0; i < problem->count; i++)
+        if (problem->values[i].type == HN_WORD)
+            made->problem.values[i] = pattern->like->problem.values[i];
+    for (size_t i = 0; i < made->step_count; i++)
+        for (size_t axis = 0; axis < 3; axis++)
+            made->grids[i][axis] = (unsigned int)hn_program_result(program, own->grids[i][axis]);
+    for (size_t i = 0; i < made->slot_count; i++) {
+        struct hn_lib_slot *slot = &made->slots[i];
+        int term = own->arguments[i], align = own->aligns[i];
+        if (align >= 0)
+            slot->below_align = (uint64_t)hn_program_result(program, align) - 1;
+        if (term < 0)
+            continue;
+        uint64_t result = (uint64_t)hn_program_result(program, term);
+        if (pattern->value_masks[i] != 0)
+            slot->preset = result & pattern->value_masks[i];
+        else
+            slot->bytes = result * hn_argument_bytes(&made->plan->plan->arguments[i]);
+    }
+    hn_lib_slots_place(made);
+    return made;
+}
+
+void hn_lib_module_destroy(struct hn_lib_module *module)
+{
+    CUcontext outside;
+    if (module->module != NULL &&
+        hn_lib_enter(module->cache, module->context, &outside) == CUDA_SUCCESS) {
+        module->cache->driver.p_cuModuleUnload(module->module);
+        hn_lib_leave(module->cache, outside);
+    }
+    destroy_pattern(module->pattern);
+    hn_image_finish(&module->image);
+    hn_bindings_finish(&module->values);
+    free(module->functions);
+    free(module);
+}
+
+/* That has the values of the choice's problem. Which steps are launched is the same for all that
+ * have a pattern. */
+struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice, bool with_pattern)
+{
+    const struct hn_bindings *problem = choice->asked->problem;
+    struct hn_lib_module *module =
+        choice->configuration == NULL || choice->asked->options->separate != 0
+            ? NULL
+            : choice->configuration->modules;
+    for (; module != NULL; module = module->next) {
+        const struct hn_bindings *values = &module->values;
+        bool fits = module->context == choice->asked->context;
+        for (size_t i = 0; fits && i < values->count; i++) {
+            const struct hn_value *value = hn_bindings_get(problem, values->names[i]);
+            fits = value != NULL && hn_value_equal(value, &values->values[i]);
+        }
+        if (fits &&
+            (with_pattern ? module->pattern != NULL : image_launches(&module->image, choice)))
+            return module;
+    }
+    return NULL;
+}
+
+struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image,
+                                        struct hn_error *err)
+{
+    struct hone_cache *cache = choice->asked->cache;
+    struct hn_lib_module *made = hn_allocate(1, sizeof *made, err);
+    if (made == NULL)
+        return NULL;
+    made->cache = cache;
+    made->context = choice->asked->context;
+    made->image = *image;
+    hn_image_init(image);
+    made->functions = hn_allocate(made->image.entry_count, sizeof *made->functions, err);
+    if (made->functions != NULL &&
+        hn_plan_program_values(choice->plan->plan, choice->point, choice->asked->problem,
+                               &made->values, err) == HN_OK)
+        hn_lib_cuda(
+            cache,
+            cache->driver.p_cuModuleLoadDataEx(&made->module, made->image.cubin, 0, NULL, NULL),
+            "loading the module", err);
+    if (hn_failed(err)) {
+        made->module = NULL;
+        hn_lib_module_destroy(made);
+        return NULL;
+    }
+    made->next = choice->configuration->modules;
+    choice->configuration->modules = made;
+    return made;
+}
+
+bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_launch *launch)
+{
+    bool serves = launch->step_count == module->image.entry_count;
+    for (size_t i = 0; serves && i < launch->step_count; i++)
+        serves = module->functions[i].function == NULL ||
+                 module->functions[i].carveout == launch->steps[i].carveout;
+    return serves;
+}
+
+CUresult hn_lib_module_find_function(struct hn_lib_module *module, const struct hn_launch *launch,
+                                     size_t step, CUfunction *function, char what[96])
+{
+    struct hn_lib_function *own = &module->functions[step];
+    const struct hn_launch_step *shape = &launch->steps[step];
+    int64_t shared_bytes = hn_module_shared_bytes(launch, &module->image, step);
+    bool large = shape->cluster[0] * shape->cluster[1] * shape->cluster[2] > HN_PORTABLE_CLUSTER;
+    CUresult result = CUDA_SUCCESS;
+    if (own->function == NULL || shared_bytes > own->shared_bytes ||
+        (large && !own->has_large_clusters)) {
+        result = hn_module_find(&module->cache->driver, module->module, &module->image, launch,
+                                step, &own->function, what);
+        own->shared_bytes = shared_bytes > own->shared_bytes ? shared_bytes : own->shared_bytes;
+        own->has_large_clusters = own->has_large_clusters || large;
+        own->carveout = shape->carveout;
+    }
+    *function = own->function;
+    return result;
+}
+
+/* The steps that are launched are the same for all problems. */
+static bool steps_are_fixed(const struct hn_plan *plan)
+{
+    for (size_t i = 0; i < plan->step_count; i++)
+        for (size_t slot = 0; slot < plan->name_count; slot++)
+            for (size_t p = 0; plan->steps[i].condition != NULL && p < plan->problem_count; p++)
+                if (strcmp(plan->names[slot], plan->problem[p]) == 0 &&
+                    hn_plan_uses(plan, plan->steps[i].condition, slot))
+                    return false;
+    return true;
+}
+
+bool hn_lib_program_is_shared(const struct hn_lib_choice *choice)
+{
+    struct hn_lib_configuration *configuration = choice->configuration;
+    struct hn_bindings low, high;
+    if (configuration == NULL)
+        return false;
+    if (configuration->program == HN_PROGRAM_UNKNOWN) {
+        const struct hn_plan *plan = choice->plan->plan;
+        bool shared = (names_are_plain(plan) || steps_are_fixed(plan)) &&
+                      !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
+        if (shared) {
+            shared = make_corner(choice, false, 0, &low);
+            shared = make_corner(choice, true, 1, &high) && shared &&
+                     program_is_same(choice, &low, &high);
+            hn_bindings_finish(&low);
+            hn_bindings_finish(&high);
+        }
+        configuration->program = shared ? HN_PROGRAM_SHARED : HN_PROGRAM_OWN;
+    }
+    return configuration->program == HN_PROGRAM_SHARED;
+}
+
+/* Tuning. */
 
 /* What `hone tune` takes beside its budget to start, to finish and to race the best, before it is
  * killed. */
 static const double GRACE_S = 120;
 static const double DEFAULT_S = 30;
 
-/* The end of what was written to a pipe, until it is closed or the time is over. */
-static bool drain(int from, char *tail, size_t size, double until_ms)
+static void wait_for(struct hn_process *process, struct hn_error *err)
 {
-    size_t length = 0;
-    for (;;) {
-        char bytes[512];
-        struct pollfd wait = {.fd = from, .events = POLLIN};
-        double left_ms = until_ms - hn_now_ms();
-        int ready = left_ms <= 0 ? 0 : poll(&wait, 1, left_ms > 1000 ? 1000 : (int)left_ms + 1);
-        if (left_ms <= 0)
-            return false;
-        if (ready <= 0)
-            continue;
-        ssize_t count = read(from, bytes, sizeof bytes);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return true;
-        size_t kept = (size_t)count < size - 1 ? (size_t)count : size - 1;
-        size_t room = size - 1 - kept;
-        size_t old = length < room ? length : room;
-        memmove(tail, tail + length - old, old);
-        memcpy(tail + old, bytes + (size_t)count - kept, kept);
-        length = old + kept;
-        tail[length] = '\0';
-    }
-}
-
-static void wait_for(pid_t pid, bool in_time, const char *tail, struct hn_error *err)
-{
+    bool in_time = process->output < 0;
+    size_t past = process->tail_size > 900 ? process->tail_size - 900 : 0;
     int code = 0;
     pid_t waited;
     if (!in_time)
-        kill(pid, SIGKILL);
+        kill(process->pid, SIGKILL);
     do
-        waited = waitpid(pid, &code, 0);
+        waited = waitpid(process->pid, &code, 0);
     while (waited < 0 && errno == EINTR);
     /* A program that ignores SIGCHLD never learns how it ended; the cache tells. */
     if (!in_time)
@@ -385,48 +632,41 @@ static void wait_for(pid_t pid, bool in_time, const char *tail, struct hn_error 
     else if (waited >= 0 && WIFSIGNALED(code))
         hn_lib_fail(err, HONE_TUNE_FAILED, "`hone tune` was ended by signal %d", WTERMSIG(code));
     else if (waited >= 0 && WEXITSTATUS(code) != 0)
-        hn_lib_fail(err, HONE_TUNE_FAILED, "`hone tune` ended with exit code %d: %.900s",
-                    WEXITSTATUS(code), tail);
+        hn_lib_fail(err, HONE_TUNE_FAILED, "`hone tune` ended with exit code %d: %s",
+                    WEXITSTATUS(code), process->tail + past);
 }
 
+/* Until its stderr is closed, or the time is over. It is of the program's process group, so that a
+ * signal from the terminal ends both. */
 static void run_tune(const char **words, double seconds, struct hn_error *err)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    char tail[900] = "";
+    struct hn_process process;
+    double until_ms = hn_now_ms() + 1000 * (seconds + GRACE_S), left_ms;
     int ends[2];
-    pid_t pid = 0;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         hn_fail(err, HN_ERUN, "no pipe for `hone tune`: %s", strerror(errno));
         return;
     }
-    sigemptyset(&none);
-    int code = posix_spawn_file_actions_init(&actions);
-    if (code == 0) {
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-        code = posix_spawnattr_init(&attributes);
-        if (code == 0) {
-            posix_spawnattr_setsigmask(&attributes, &none);
-            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-            code = posix_spawnp(&pid, words[0], &actions, &attributes, (char **)(uintptr_t)words,
-                                environ);
-            posix_spawnattr_destroy(&attributes);
-        }
-        posix_spawn_file_actions_destroy(&actions);
-    }
+    hn_process_init(&process);
+    process.output = ends[0];
+    fcntl(process.output, F_SETFL, O_NONBLOCK);
+    int code = hn_process_spawn(&process.pid, words[0], (char **)(uintptr_t)words,
+                                (int[]){-1, -1, ends[1]}, 3, false);
     close(ends[1]);
     if (code != 0)
         hn_fail(err, HN_ERUN,
                 "'%s' can not be started: %s; set options.tune_command or HONE_COMMAND "
                 "to where hone is",
                 words[0], strerror(code));
-    else
-        wait_for(pid, drain(ends[0], tail, sizeof tail, hn_now_ms() + 1000 * (seconds + GRACE_S)),
-                 tail, err);
-    close(ends[0]);
+    while (code == 0 && process.output >= 0 && (left_ms = until_ms - hn_now_ms()) > 0) {
+        struct pollfd fds[2];
+        poll(fds, hn_process_poll(&process, fds), left_ms > 1000 ? 1000 : (int)left_ms + 1);
+        hn_process_drain(&process);
+    }
+    if (code == 0)
+        wait_for(&process, err);
+    if (process.output >= 0)
+        close(process.output);
 }
 
 void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct hn_error *err)
@@ -451,8 +691,8 @@ void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct
         return;
     }
     snprintf(budget, sizeof budget, "%.3fs", seconds);
-    char *command = find_command(options);
-    char *problem = hn_bindings_text(asked->problem);
+    char *command = hn_made(find_command(options), err);
+    char *problem = hn_made(hn_bindings_text(asked->problem), err);
     const char *const given[][2] = {{"--cache", asked->cache->path},
                                     {"--device", asked->device->uuid},
                                     {"--budget", budget},
@@ -465,9 +705,7 @@ void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct
         words[count + 1] = given[i][1];
         count += given[i][1] == NULL ? 0 : 2;
     }
-    if (command == NULL || problem == NULL)
-        hn_fail_memory(err);
-    else
+    if (!hn_failed(err))
         run_tune(words, seconds, err);
     free(command);
     free(problem);

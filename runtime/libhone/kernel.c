@@ -73,7 +73,7 @@ static void make_slots(struct hone_kernel *kernel, const struct hn_value *values
     /* Symbols stand behind the arguments. */
     while (count < plan->argument_count && hn_argument_is_passed(&plan->arguments[count]))
         count++;
-    kernel->slots = calloc(count + 1, sizeof *kernel->slots);
+    kernel->slots = hn_allocate(count, sizeof *kernel->slots, err);
     kernel->slot_count = kernel->slots == NULL ? 0 : count;
     if (count > HN_LIB_MAX_ARGUMENTS)
         hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu arguments; the library takes %d",
@@ -81,8 +81,6 @@ static void make_slots(struct hone_kernel *kernel, const struct hn_value *values
     else if (kernel->launch.tensor_count > HN_LIB_MAX_MAPS)
         hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu tensor maps; the library takes %d",
                     plan->kernel, kernel->launch.tensor_count, (int)HN_LIB_MAX_MAPS);
-    else if (kernel->slots == NULL)
-        hn_fail_memory(err);
     for (size_t i = 0; i < kernel->slot_count && !hn_failed(err); i++)
         make_slot(kernel, i, values, err);
     if (!hn_failed(err))
@@ -172,9 +170,7 @@ static void find_symbols(struct hone_kernel *kernel, const struct hn_value *valu
     const struct hn_plan *plan = kernel->plan->plan;
     if (hn_failed(err) || !hn_plan_has_role(plan, HN_ROLE_SYMBOL))
         return;
-    kernel->symbols = calloc(plan->argument_count + 1, sizeof *kernel->symbols);
-    if (kernel->symbols == NULL)
-        hn_fail_memory(err);
+    kernel->symbols = hn_allocate(plan->argument_count, sizeof *kernel->symbols, err);
     for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         bool applies = false;
         if (plan->arguments[i].role == HN_ROLE_SYMBOL &&
@@ -222,8 +218,8 @@ static void set_symbol(struct hone_kernel *kernel, CUstream stream,
                                              stream);
     else if (contents->kind != HONE_BYTES || contents->as.host == NULL ||
              contents->bytes != symbol->bytes)
-        hn_lib_refuse(err, "symbol '%s' takes a buffer, or %llu bytes of host memory", symbol->name,
-                      (unsigned long long)symbol->bytes);
+        hn_lib_fail(err, HONE_INVALID, "symbol '%s' takes a buffer, or %llu bytes of host memory",
+                    symbol->name, (unsigned long long)symbol->bytes);
     else
         result =
             driver->p_cuMemcpyHtoDAsync(symbol->address, contents->as.host, symbol->bytes, stream);
@@ -238,8 +234,8 @@ enum hone_status hone_set_symbols(struct hone_kernel *kernel, CUstream stream,
     bool all = true;
     hn_error_init(&why);
     if (kernel == NULL || (arguments == NULL && count > 0)) {
-        hn_lib_refuse(&why, "hone_set_symbols: '%s' is NULL",
-                      kernel == NULL ? "kernel" : "arguments");
+        hn_lib_fail(&why, HONE_INVALID, "hone_set_symbols: '%s' is NULL",
+                    kernel == NULL ? "kernel" : "arguments");
         return hn_lib_tell(&why, err);
     }
     for (size_t i = 0; i < kernel->symbols_to_set && !hn_failed(&why); i++) {
@@ -253,32 +249,33 @@ enum hone_status hone_set_symbols(struct hone_kernel *kernel, CUstream stream,
         if (given < count)
             set_symbol(kernel, stream, symbol, &arguments[given], &why);
         else if (!atomic_load(&kernel->symbols_are_set))
-            hn_lib_refuse(&why,
-                          "symbol '%s' is not given and was never set: all %zu symbols have "
-                          "to be given the first time",
-                          symbol->name, kernel->symbols_to_set);
+            hn_lib_fail(&why, HONE_INVALID,
+                        "symbol '%s' is not given and was never set: all %zu symbols have "
+                        "to be given the first time",
+                        symbol->name, kernel->symbols_to_set);
     }
     if (all && !hn_failed(&why))
         atomic_store(&kernel->symbols_are_set, true);
     return hn_lib_tell(&why, err);
 }
 
-/* Copies the string for a member; NULL: memory was out. False without memory for it. */
-static bool put(struct hone_cache *cache, const char **member, const char *string)
+/* Copies the string for a member. */
+static void put(struct hone_cache *cache, const char **member, const char *string,
+                struct hn_error *err)
 {
-    size_t bytes = string == NULL ? 0 : strlen(string) + 1;
-    char *own = string == NULL ? NULL : hn_blocks_take(&cache->infos, bytes);
+    size_t bytes = strlen(string) + 1;
+    char *own = hn_failed(err) ? NULL : hn_made(hn_blocks_take(&cache->infos, bytes), err);
     if (own != NULL)
         *member = memcpy(own, string, bytes);
-    return own != NULL;
 }
 
-/* Frees the string. */
-static bool put_made(struct hone_cache *cache, const char **member, char *string)
+/* Frees the string; NULL: memory was out. */
+static void put_made(struct hone_cache *cache, const char **member, char *string,
+                     struct hn_error *err)
 {
-    bool put_it = put(cache, member, string);
+    if (hn_made(string, err) != NULL)
+        put(cache, member, string, err);
     free(string);
-    return put_it;
 }
 
 /* All that is not known is empty. */
@@ -296,8 +293,8 @@ static const struct hone_info nothing = {.problem = "",
                                          .origin = "",
                                          .kernel = ""};
 
-static bool describe_source(const struct hone_kernel *kernel, const struct hn_tuned *tuned,
-                            struct hone_info *info)
+static void describe_source(const struct hone_kernel *kernel, const struct hn_tuned *tuned,
+                            struct hone_info *info, struct hn_error *err)
 {
     struct hone_cache *cache = kernel->cache;
     struct hn_text why = {0};
@@ -311,18 +308,18 @@ static bool describe_source(const struct hone_kernel *kernel, const struct hn_tu
     info->simulated = tuned->simulated;
     info->imported = hn_origin_is_foreign(&tuned->origin);
     info->recorded = tuned->best.time;
-    bool made = put_made(cache, &info->stale_because, hn_text_take(&why));
-    return made && put(cache, &info->device, tuned->identity.device.name) &&
-           put(cache, &info->regime, tuned->identity.regime) &&
-           put(cache, &info->objective, tuned->identity.objective) &&
-           put(cache, &info->driver, tuned->version.driver) &&
-           put(cache, &info->nvrtc, tuned->version.nvrtc) &&
-           put_made(cache, &info->origin, hn_origin_text(&tuned->origin));
+    put_made(cache, &info->stale_because, hn_text_take(&why), err);
+    put(cache, &info->device, tuned->identity.device.name, err);
+    put(cache, &info->regime, tuned->identity.regime, err);
+    put(cache, &info->objective, tuned->identity.objective, err);
+    put(cache, &info->driver, tuned->version.driver, err);
+    put(cache, &info->nvrtc, tuned->version.nvrtc, err);
+    put_made(cache, &info->origin, hn_origin_text(&tuned->origin), err);
 }
 
-/* What callers are told of a kernel, with the lock of infos held. Without memory for all of it
- * false; then strings are empty. */
-static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, enum hn_grade grade)
+/* What callers are told of a kernel. Strings are empty where there is no memory for them. */
+static void make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, enum hn_grade grade,
+                      struct hn_error *err)
 {
     static const enum hone_grade grades[] = {
         [HN_GRADE_NONE] = HONE_GRADE_DEFAULT,
@@ -332,17 +329,21 @@ static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
         [HN_GRADE_EXACT] = HONE_GRADE_EXACT,
     };
     struct hone_cache *cache = kernel->cache;
-    struct hone_info *info = kernel->about = hn_blocks_take(&cache->infos, sizeof *info);
+    if (hn_failed(err))
+        return;
+    struct hone_info *info = hn_made(hn_blocks_take(&cache->infos, sizeof *info), err);
+    kernel->about = info;
     if (info == NULL)
-        return false;
+        return;
     *info = nothing;
     info->kernel = kernel->name;
     info->compiled = kernel->compiled;
     info->grade = grades[grade];
-    bool made = put(cache, &info->kernel, kernel->name) &&
-                put_made(cache, &info->problem, hn_bindings_text(&kernel->problem)) &&
-                put_made(cache, &info->point, hn_bindings_text(&kernel->point)) &&
-                (tuned == NULL || describe_source(kernel, tuned, info));
+    put(cache, &info->kernel, kernel->name, err);
+    put_made(cache, &info->problem, hn_bindings_text(&kernel->problem), err);
+    put_made(cache, &info->point, hn_bindings_text(&kernel->point), err);
+    if (tuned != NULL)
+        describe_source(kernel, tuned, info, err);
     if (kernel->rule != NULL) {
         const struct hn_rule *rule = kernel->rule->stored->rule;
         info->grade = HONE_GRADE_FAMILY;
@@ -358,13 +359,10 @@ static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
         info->median_us = timing->median_us;
         info->low_us = timing->low_us;
         info->high_us = timing->high_us;
-        made = made &&
-               put_made(cache, &info->tuned_problem, hn_bindings_text(&tuned->identity.problem)) &&
-               put_made(cache, &info->record,
-                        json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
+        put_made(cache, &info->tuned_problem, hn_bindings_text(&tuned->identity.problem), err);
+        put_made(cache, &info->record, json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS), err);
         json_decref(json);
     }
-    return made;
 }
 
 /* What it adds to a kernel is for all who ask: to them it has always been there. */
@@ -372,6 +370,7 @@ const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
 {
     struct hone_kernel *own = (struct hone_kernel *)(uintptr_t)kernel;
     struct hn_c_locale locale;
+    struct hn_error ignored;
     if (kernel == NULL)
         return NULL;
     if (atomic_load_explicit(&own->has_info, memory_order_acquire))
@@ -379,7 +378,8 @@ const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
     pthread_mutex_lock(&own->cache->info_lock);
     if (!atomic_load(&own->has_info)) {
         hn_c_locale_enter(&locale);
-        (void)make_info(own, &own->configuration->tuned, HN_GRADE_NONE);
+        hn_error_init(&ignored);
+        make_info(own, &own->configuration->tuned, HN_GRADE_NONE, &ignored);
         hn_c_locale_leave(&locale);
         atomic_store_explicit(&own->has_info, own->about != NULL, memory_order_release);
     }
@@ -387,47 +387,17 @@ const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
     return own->about == NULL ? &nothing : own->about;
 }
 
-bool hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside)
+CUresult hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside)
 {
     const struct hn_driver *driver = &cache->driver;
     *outside = NULL;
-    return driver->p_cuCtxGetCurrent(outside) == CUDA_SUCCESS &&
-           driver->p_cuCtxSetCurrent(context) == CUDA_SUCCESS;
+    CUresult result = driver->p_cuCtxGetCurrent(outside);
+    return result == CUDA_SUCCESS ? driver->p_cuCtxSetCurrent(context) : result;
 }
 
 void hn_lib_leave(const struct hone_cache *cache, CUcontext outside)
 {
     cache->driver.p_cuCtxSetCurrent(outside);
-}
-
-/* In its own context, and leaves the one that is current as it was. A context that is gone has
- * freed all that was in it. */
-void hn_lib_kernel_destroy(struct hone_kernel *kernel)
-{
-    CUcontext outside;
-    if (kernel == NULL)
-        return;
-    hn_lib_race_destroy(kernel->race);
-    if (kernel->module != NULL) {
-        bool is_there = hn_lib_enter(kernel->cache, kernel->context, &outside);
-        hn_lib_streams_free(kernel, is_there);
-        if (is_there && kernel->shared == NULL)
-            kernel->cache->driver.p_cuModuleUnload(kernel->module);
-        if (is_there)
-            hn_lib_leave(kernel->cache, outside);
-    }
-    hn_lib_maps_free(kernel);
-    if (!kernel->is_piece) {
-        hn_launch_finish(&kernel->launch);
-        hn_bindings_finish(&kernel->problem);
-        if (kernel->configuration == NULL)
-            hn_bindings_finish(&kernel->point);
-        free(kernel->symbols);
-        free(kernel->steps);
-        free(kernel->grids);
-        free(kernel->slots);
-    }
-    free(kernel);
 }
 
 static void set_shape(struct hone_kernel *kernel, size_t index)
@@ -503,14 +473,10 @@ static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_err
 static void make_steps(struct hone_kernel *kernel, const struct hn_image *image,
                        struct hn_error *err)
 {
+    kernel->steps = hn_allocate(kernel->launch.step_count, sizeof *kernel->steps, err);
+    kernel->grids = hn_allocate(kernel->launch.step_count, sizeof *kernel->grids, err);
     if (hn_failed(err))
         return;
-    kernel->steps = calloc(kernel->launch.step_count + 1, sizeof *kernel->steps);
-    kernel->grids = calloc(kernel->launch.step_count + 1, sizeof *kernel->grids);
-    if (kernel->steps == NULL || kernel->grids == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
     kernel->step_count = kernel->launch.step_count;
     if (kernel->shared != NULL) {
         kernel->module = kernel->shared->module;
@@ -550,6 +516,22 @@ static struct hn_value *evaluate(struct hone_kernel *kernel, const struct hn_lib
     return values;
 }
 
+/* Whether a launch is more than one thing to do, and always the same where its values are. */
+static bool is_graph(const struct hone_kernel *kernel)
+{
+    size_t nodes = kernel->step_count;
+    for (size_t i = 0; i < kernel->slot_count; i++) {
+        nodes += kernel->slots[i].zeroed;
+        /* What lies behind such a pointer may be another thing each time. */
+        if (kernel->slots[i].kind == HONE_BYTES && kernel->slots[i].taken &&
+            !kernel->slots[i].mapped)
+            return false;
+    }
+    for (size_t i = 0; i < kernel->symbol_count; i++)
+        nodes += kernel->symbols[i].zeroed;
+    return nodes > 1;
+}
+
 /* A module is shared, where it serves the launch, too. What it takes was checked where it was
  * loaded. */
 struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
@@ -557,12 +539,9 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
                                        bool compiled, struct hn_error *err)
 {
     const struct hn_lib_question *asked = choice->asked;
-    struct hone_kernel *made = hn_failed(err) ? NULL : calloc(1, sizeof *made);
-    if (made == NULL) {
-        if (!hn_failed(err))
-            hn_fail_memory(err);
+    struct hone_kernel *made = hn_allocate(1, sizeof *made, err);
+    if (made == NULL)
         return NULL;
-    }
     made->cache = asked->cache;
     made->context = asked->context;
     made->plan = choice->plan;
@@ -590,19 +569,16 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
     made->name = choice->rule != NULL ? choice->rule->kernel : asked->kernel;
     /* Of what a rule chose it is made when it is asked for: programs ask for many sizes, and about
      * few. */
-    if (!hn_failed(err) && choice->rule == NULL) {
+    if (choice->rule == NULL) {
         pthread_mutex_lock(&made->cache->info_lock);
-        if (!make_info(made, choice->tuned, choice->grade))
-            hn_fail_memory(err);
-        else
-            made->name = made->about->kernel;
+        make_info(made, choice->tuned, choice->grade, err);
         pthread_mutex_unlock(&made->cache->info_lock);
+        made->name = hn_failed(err) ? NULL : made->about->kernel;
         atomic_store(&made->has_info, !hn_failed(err));
     }
-    if (!hn_failed(err) && made->launch.tensor_count > 0 &&
-        (made->maps = calloc(HN_LIB_PLACES, sizeof *made->maps)) == NULL)
-        hn_fail_memory(err);
-    made->as_graph = !hn_failed(err) && asked->options->graph != 0 && hn_lib_graph_suits(made);
+    if (made->launch.tensor_count > 0)
+        made->maps = hn_allocate(HN_LIB_PLACES, sizeof *made->maps, err);
+    made->as_graph = !hn_failed(err) && asked->options->graph != 0 && is_graph(made);
     if (!hn_failed(err))
         return made;
     hn_lib_kernel_destroy(made);

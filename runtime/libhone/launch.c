@@ -76,23 +76,6 @@ static struct hn_lib_stream *get_stream(struct hone_kernel *kernel, CUstream str
     return own;
 }
 
-void hn_lib_streams_free(struct hone_kernel *kernel, bool on_device)
-{
-    const struct hn_driver *driver = &kernel->cache->driver;
-    for (struct hn_lib_stream *next, *own = atomic_load(&kernel->streams); own != NULL;
-         own = next) {
-        next = own->next;
-        CUdeviceptr workspace = atomic_load(&own->workspace);
-        if (on_device && workspace != 0 && !own->is_piece)
-            driver->p_cuMemFree(workspace);
-        for (size_t i = 0; i < KEPT; i++)
-            if (on_device && own->graphs[i].exec != NULL)
-                driver->p_cuGraphExecDestroy(own->graphs[i].exec);
-        free(own->graphs[0].values);
-        free(own);
-    }
-}
-
 enum { SLAB_BYTES = 1 << 20 };
 
 static CUdeviceptr allocate(struct hone_kernel *kernel, uint64_t bytes, struct hn_error *err)
@@ -100,12 +83,10 @@ static CUdeviceptr allocate(struct hone_kernel *kernel, uint64_t bytes, struct h
     CUcontext outside = NULL;
     CUdeviceptr address = 0;
     const struct hn_driver *driver = &kernel->cache->driver;
-    CUresult result = driver->p_cuCtxGetCurrent(&outside);
-    if (result == CUDA_SUCCESS)
-        result = driver->p_cuCtxSetCurrent(kernel->context);
+    CUresult result = hn_lib_enter(kernel->cache, kernel->context, &outside);
     if (result == CUDA_SUCCESS) {
         result = driver->p_cuMemAlloc(&address, bytes);
-        driver->p_cuCtxSetCurrent(outside);
+        hn_lib_leave(kernel->cache, outside);
     }
     hn_lib_cuda(kernel->cache, result, "allocating scratch memory", err);
     return result == CUDA_SUCCESS ? address : 0;
@@ -124,11 +105,9 @@ static CUdeviceptr take(struct hone_kernel *kernel, bool *is_piece, struct hn_er
     while (slab != NULL && (slab->context != kernel->context || slab->used + bytes > SLAB_BYTES))
         slab = slab->next;
     if (slab == NULL) {
-        slab = calloc(1, sizeof *slab);
+        slab = hn_allocate(1, sizeof *slab, err);
         CUdeviceptr address = slab == NULL ? 0 : allocate(kernel, SLAB_BYTES, err);
         if (address == 0) {
-            if (slab == NULL)
-                hn_fail_memory(err);
             free(slab);
             return 0;
         }
@@ -137,20 +116,6 @@ static CUdeviceptr take(struct hone_kernel *kernel, bool *is_piece, struct hn_er
     }
     slab->used += bytes;
     return slab->address + slab->used - bytes;
-}
-
-void hn_lib_slabs_free(struct hone_cache *cache)
-{
-    while (cache->slabs != NULL) {
-        CUcontext outside;
-        struct hn_lib_slab *slab = cache->slabs;
-        cache->slabs = slab->next;
-        if (hn_lib_enter(cache, slab->context, &outside)) {
-            cache->driver.p_cuMemFree(slab->address);
-            hn_lib_leave(cache, outside);
-        }
-        free(slab);
-    }
 }
 
 /* With the lock held. What launches leave at zero begins so. */
@@ -176,11 +141,9 @@ static void add_workspace(struct hone_kernel *kernel, struct hn_lib_stream *own,
 
 CUdeviceptr hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, struct hn_error *err)
 {
-    struct hn_lib_stream *own = get_stream(kernel, stream);
-    if (own == NULL) {
-        hn_fail_memory(err);
+    struct hn_lib_stream *own = hn_made(get_stream(kernel, stream), err);
+    if (own == NULL)
         return 0;
-    }
     CUdeviceptr address = atomic_load_explicit(&own->workspace, memory_order_acquire);
     if (address != 0)
         return address;
@@ -204,7 +167,7 @@ enum hone_status hone_prepare(struct hone_kernel *kernel, CUstream stream, struc
     struct hn_error why;
     hn_error_init(&why);
     if (kernel == NULL)
-        hn_lib_refuse(&why, "hone_prepare: 'kernel' is NULL");
+        hn_lib_fail(&why, HONE_INVALID, "hone_prepare: 'kernel' is NULL");
     else
         hn_lib_prepare(kernel, stream, &why);
     return hn_lib_tell(&why, err);
@@ -272,26 +235,53 @@ static CUresult place_maps(struct hone_kernel *kernel, uint64_t *values,
     return result;
 }
 
-void hn_lib_maps_free(struct hone_kernel *kernel)
+static void free_streams(struct hone_kernel *kernel, bool on_device)
 {
+    const struct hn_driver *driver = &kernel->cache->driver;
+    for (struct hn_lib_stream *next, *own = atomic_load(&kernel->streams); own != NULL;
+         own = next) {
+        next = own->next;
+        CUdeviceptr workspace = atomic_load(&own->workspace);
+        if (on_device && workspace != 0 && !own->is_piece)
+            driver->p_cuMemFree(workspace);
+        for (size_t i = 0; i < KEPT; i++)
+            if (on_device && own->graphs[i].exec != NULL)
+                driver->p_cuGraphExecDestroy(own->graphs[i].exec);
+        free(own->graphs[0].values);
+        free(own);
+    }
+}
+
+/* In its own context, and leaves the one that is current as it was. A context that is gone has
+ * freed all that was in it. */
+void hn_lib_kernel_destroy(struct hone_kernel *kernel)
+{
+    CUcontext outside;
+    if (kernel == NULL)
+        return;
+    hn_lib_race_destroy(kernel->race);
+    if (kernel->module != NULL) {
+        bool is_there = hn_lib_enter(kernel->cache, kernel->context, &outside) == CUDA_SUCCESS;
+        free_streams(kernel, is_there);
+        if (is_there && kernel->shared == NULL)
+            kernel->cache->driver.p_cuModuleUnload(kernel->module);
+        if (is_there)
+            hn_lib_leave(kernel->cache, outside);
+    }
     for (size_t i = 0; kernel->maps != NULL && i < HN_LIB_PLACES; i++)
         free(atomic_load(&kernel->maps[i]));
     free(kernel->maps);
-}
-
-bool hn_lib_graph_suits(const struct hone_kernel *kernel)
-{
-    size_t nodes = kernel->step_count;
-    for (size_t i = 0; i < kernel->slot_count; i++) {
-        nodes += kernel->slots[i].zeroed;
-        /* What lies behind such a pointer may be another thing each time. */
-        if (kernel->slots[i].kind == HONE_BYTES && kernel->slots[i].taken &&
-            !kernel->slots[i].mapped)
-            return false;
+    if (!kernel->is_piece) {
+        hn_launch_finish(&kernel->launch);
+        hn_bindings_finish(&kernel->problem);
+        if (kernel->configuration == NULL)
+            hn_bindings_finish(&kernel->point);
+        free(kernel->symbols);
+        free(kernel->steps);
+        free(kernel->grids);
+        free(kernel->slots);
     }
-    for (size_t i = 0; i < kernel->symbol_count; i++)
-        nodes += kernel->symbols[i].zeroed;
-    return nodes > 1;
+    free(kernel);
 }
 
 /* The values' own, or the one that is longest there, which forgets its own. */
@@ -325,7 +315,7 @@ static void make_graph(struct hone_kernel *kernel, struct graph *graph)
     CUgraph captured = NULL;
     struct hn_error failed;
     graph->refused = true;
-    if (!hn_lib_enter(kernel->cache, kernel->context, &outside))
+    if (hn_lib_enter(kernel->cache, kernel->context, &outside) != CUDA_SUCCESS)
         return;
     hn_error_init(&failed);
     memcpy(values, graph->values, kernel->slot_count * sizeof *values);
@@ -409,21 +399,21 @@ __attribute__((cold, noinline)) static bool refuse(const struct hone_kernel *ker
     if (err == NULL)
         return false;
     if (argument->kind != slot->kind)
-        return hn_lib_refuse(err, "argument '%s' of %s is given by %s, expected %s", name, of,
-                             kind_name(argument->kind), kind_name(slot->kind));
+        return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is given by %s, expected %s",
+                           name, of, kind_name(argument->kind), kind_name(slot->kind));
     if (slot->kind == HONE_BYTES)
-        return hn_lib_refuse(err, "argument '%s' of %s has %u bytes, expected %u", name, of,
-                             argument->bytes, slot->value_bytes);
+        return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s has %u bytes, expected %u", name,
+                           of, argument->bytes, slot->value_bytes);
     if (slot->kind == HONE_BUFFER)
-        return hn_lib_refuse(err,
-                             "argument '%s' of %s lies at 0x%llx, expected a multiple of %llu "
-                             "bytes, as its 'align' or a tensor map over it wants",
-                             name, of, (unsigned long long)argument->as.bits,
-                             (unsigned long long)slot->below_align + 1);
-    return hn_lib_refuse(err,
-                         "argument '%s' of %s is not what it is for the problem %.300s: leave it "
-                         "out, or get the kernel for the problem that you have",
-                         name, of, hone_kernel_info(kernel)->problem);
+        return hn_lib_fail(err, HONE_INVALID,
+                           "argument '%s' of %s lies at 0x%llx, expected a multiple of %llu "
+                           "bytes, as its 'align' or a tensor map over it wants",
+                           name, of, (unsigned long long)argument->as.bits,
+                           (unsigned long long)slot->below_align + 1);
+    return hn_lib_fail(err, HONE_INVALID,
+                       "argument '%s' of %s is not what it is for the problem %.300s: leave it "
+                       "out, or get the kernel for the problem that you have",
+                       name, of, hone_kernel_info(kernel)->problem);
 }
 
 /* found: NULL where the arguments end; slot: NULL behind the last one. */
@@ -439,14 +429,16 @@ __attribute__((cold, noinline)) static bool refuse_place(const struct hone_kerne
     for (size_t i = 0; found != NULL && found->name != NULL && i < kernel->slot_count; i++)
         known = known || strcmp(kernel->slots[i].name, name) == 0;
     if (found == NULL)
-        return hn_lib_refuse(err, "argument '%s' of %s is missing", slot->name, kernel->name);
+        return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is missing", slot->name,
+                           kernel->name);
     if (slot == NULL)
-        return hn_lib_refuse(err, "argument '%s': %s", name,
-                             known ? "it is given twice, or out of the config's order"
-                                   : "the kernel has none of that name");
-    return hn_lib_refuse(
-        err, "found argument '%s' where %s takes '%s'%s", name, kernel->name, slot->name,
-        known ? ": arguments stand in the config's order" : ", and nothing of that name");
+        return hn_lib_fail(err, HONE_INVALID, "argument '%s': %s", name,
+                           known ? "it is given twice, or out of the config's order"
+                                 : "the kernel has none of that name");
+    return hn_lib_fail(err, HONE_INVALID, "found argument '%s' where %s takes '%s'%s", name,
+                       kernel->name, slot->name,
+                       known ? ": arguments stand in the config's order"
+                             : ", and nothing of that name");
 }
 
 /* Whether an argument can be slot's; NULL names match no slot. */
@@ -559,8 +551,9 @@ void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launc
         return;
     if (kernel->symbols_to_set > 0 &&
         !atomic_load_explicit(&kernel->symbols_are_set, memory_order_acquire))
-        hn_lib_refuse(err, "%s has %zu symbols that were never set: call hone_set_symbols first",
-                      kernel->name, kernel->symbols_to_set);
+        hn_lib_fail(err, HONE_INVALID,
+                    "%s has %zu symbols that were never set: call hone_set_symbols first",
+                    kernel->name, kernel->symbols_to_set);
     else if (owned != 0)
         place_owned(kernel, owned, hn_lib_workspace_get(kernel, launch->stream, err), values);
     if (hn_failed(err))
@@ -588,7 +581,8 @@ launch_with_error(struct hone_kernel *kernel, CUstream stream,
     struct hn_error why;
     hn_error_init(&why);
     if (kernel == NULL || (arguments == NULL && count > 0))
-        hn_lib_refuse(&why, "hone_launch: '%s' is NULL", kernel == NULL ? "kernel" : "arguments");
+        hn_lib_fail(&why, HONE_INVALID, "hone_launch: '%s' is NULL",
+                    kernel == NULL ? "kernel" : "arguments");
     else
         hn_lib_launch(kernel, &launch, &why);
     return hn_lib_tell(&why, err);

@@ -55,9 +55,7 @@ struct hn_lib_device {
 struct hn_lib_compiled {
     struct hn_lib_compiled *next;
     struct hn_hash program;
-    char *entries; /* a line each, behind the machine code */
-    size_t size;
-    unsigned char cubin[];
+    struct hn_image image;
 };
 
 /* Device memory of which handles have pieces: one call of the driver for many of them. */
@@ -88,7 +86,7 @@ struct hone_cache {
     struct hn_lib_compiled *compiled;
     struct hone_kernel *kernels;
     struct hn_lib_slab *slabs;
-    _Atomic(struct hn_lib_memos *) memos; /* which handle was given out for what */
+    _Atomic(struct hn_lib_memo *) *memos; /* which handle was given out for what: chains by its hash */
     char *capture_folder; /* NULL: nothing is captured */
     long capture_launches; /* of each handle */
     atomic_long captures;
@@ -97,12 +95,9 @@ struct hone_cache {
 /* Inside, the first failure of a call stands in a struct hn_error: whoever takes one and returns no status is sticky (base/error.h).
  * The public functions begin with one and end with hn_lib_tell. */
 
-/* Fails with a status that enum hn_status has no word for. */
-void hn_lib_fail(struct hn_error *err, enum hone_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* The same of wrong use (HONE_INVALID); err may be NULL. Returns false. */
-bool hn_lib_refuse(struct hn_error *err, const char *format, ...)
-    __attribute__((cold, noinline, format(printf, 2, 3)));
+/* Fails with a status that enum hn_status has no word for. err may be NULL. Returns false. */
+bool hn_lib_fail(struct hn_error *err, enum hone_status status, const char *format, ...)
+    __attribute__((cold, noinline, format(printf, 3, 4)));
 /* Gives a failure such a status. */
 void hn_lib_restate(struct hn_error *err, enum hone_status status);
 /* Fails unless it is CUDA_SUCCESS. */
@@ -112,22 +107,12 @@ enum hone_status hn_lib_tell(const struct hn_error *why, struct hone_error *err)
 
 /* The rest is called with the lock held. */
 
-/* The plan with which it was tuned. NULL: err, which may be NULL, says why; HN_ENOTFOUND where the cache has none: results that
- * were imported without. */
-const struct hn_lib_plan *hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned, struct hn_error *err);
-
 /* All that is tuned of a kernel; NULL: nothing, or err has failed. */
 struct hn_lib_known *hn_lib_known_results(struct hone_cache *cache, const char *kernel, struct hn_error *err);
 /* Its rules, which may be none. NULL where err has failed. */
 struct hn_lib_known *hn_lib_known_rules(struct hone_cache *cache, const char *kernel, struct hn_error *err);
-/* The rule of that device, else of one of its compute capability, else of any, for the regime and objective of the options;
- * NULL: there is none. *own: it is of that device. */
-struct hn_lib_rule *hn_lib_known_rule(const struct hn_lib_known *known, const struct hn_device *device,
-                                      const struct hone_options *options, bool *own);
-/* Results, and which problems have some, are read again when they are next asked for: one was tuned. */
-void hn_lib_known_forget(struct hone_cache *cache, const char *kernel);
-/* Plans, results and rules of all kernels, which are gone. */
-void hn_lib_catalogue_free(struct hone_cache *cache);
+/* Plans, results and rules of all kernels, which are gone, and what was compiled. */
+void hn_lib_known_free(struct hone_cache *cache);
 
 /* What a kernel is asked for. All is borrowed. */
 struct hn_lib_question {
@@ -220,8 +205,8 @@ struct hone_kernel {
     atomic_bool has_info;
 };
 
-/* Makes the context current; false where it is gone. Leaving makes that current again which was. */
-bool hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside);
+/* Makes the context current, unless it is gone. Leaving makes that current again which was. */
+CUresult hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside);
 void hn_lib_leave(const struct hone_cache *cache, CUcontext outside);
 
 /* NULL is fine. */
@@ -233,14 +218,6 @@ void hn_lib_slots_place(struct hone_kernel *kernel);
 CUdeviceptr hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, struct hn_error *err);
 /* hone_prepare, but for what it is given. */
 void hn_lib_prepare(struct hone_kernel *kernel, CUstream stream, struct hn_error *err);
-/* Frees the slabs of a cache whose kernels are gone. */
-void hn_lib_slabs_free(struct hone_cache *cache);
-
-/* Whether a launch is more than one thing to do, and always the same where its values are: it can be a graph. */
-bool hn_lib_graph_suits(const struct hone_kernel *kernel);
-/* All that the kernel has of streams, and its tensor maps. */
-void hn_lib_streams_free(struct hone_kernel *kernel, bool on_device);
-void hn_lib_maps_free(struct hone_kernel *kernel);
 
 /* What a launch is given. */
 struct hn_lib_launch {
@@ -303,10 +280,6 @@ struct hn_lib_rule {
     struct hn_rule_program *program; /* NULL: it has none */
 };
 
-/* Whether there may be a result of this very problem: a kernel with a rule is asked for many that have none. */
-bool hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule, const struct hn_bindings *problem,
-                              struct hn_error *err);
-
 /* A kernel is made from this: which point serves, and why. All is borrowed. */
 struct hn_lib_choice {
     const struct hn_lib_question *asked;
@@ -334,6 +307,7 @@ struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice, boo
 /* Loads one for the configuration. Takes what is in the image. NULL where err has failed. */
 struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image,
                                         struct hn_error *err);
+void hn_lib_module_destroy(struct hn_lib_module *module);
 /* Whether a launch asks for nothing that its functions can not be for others at the same time. */
 bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_launch *launch);
 /* As hn_module_find, for all launches so far. */
@@ -348,13 +322,6 @@ struct hn_lib_pattern *hn_lib_pattern_make(const struct hone_kernel *kernel, con
 /* The handle for a choice of the module's configuration; NULL: its launch would be invalid, or memory is out. */
 struct hone_kernel *hn_lib_pattern_apply(struct hn_lib_pattern *pattern, const struct hn_lib_choice *choice);
 
-/* Whether all kernels have plain names: then they are in the machine code for every problem, launched or not. */
-bool hn_lib_names_are_plain(const struct hn_plan *plan);
-/* Whether the kernels that the choice's problem launches are those of the image, which has its program. */
-bool hn_lib_image_launches(const struct hn_image *image, const struct hn_lib_choice *choice);
-/* Whether the program of the choice's point is the same for two problems: what is frozen of them is in its text. */
-bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_bindings *a,
-                            const struct hn_bindings *b);
 /* Machine code for it: the cache's, or compiled. */
 void hn_lib_image_get(const struct hn_lib_choice *choice, struct hn_image *image, bool *compiled, struct hn_error *err);
 /* Whether the cache has machine code that was compiled from the same text. */

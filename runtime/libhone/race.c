@@ -187,7 +187,7 @@ void hn_lib_race_destroy(struct hn_lib_race *race)
     if (race == NULL)
         return;
     const struct hone_kernel *own = race->racers[0].kernel;
-    if (hn_lib_enter(own->cache, own->context, &outside)) {
+    if (hn_lib_enter(own->cache, own->context, &outside) == CUDA_SUCCESS) {
         for (size_t i = 0; i < PAIRS; i++) {
             if (race->pairs[i].begin != NULL)
                 own->cache->driver.p_cuEventDestroy(race->pairs[i].begin);
@@ -308,10 +308,8 @@ static void put(struct hn_store *store, int64_t session, struct racer *racer, st
     hn_record_finish(&record);
     if (hn_failed(err) || image->cubin == NULL)
         return;
-    char *entries = hn_image_entry_lines(image);
-    if (entries == NULL)
-        hn_fail_memory(err);
-    else
+    char *entries = hn_made(hn_image_entry_lines(image), err);
+    if (entries != NULL)
         hn_store_put_image(store, session, point, image->cubin, image->size, entries, err);
     free(entries);
 }
@@ -329,10 +327,8 @@ static void record(struct hn_lib_race *race, struct hone_cache *cache)
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
     hn_error_init(err);
-    struct hn_stored_file *files = calloc(template->include_count + 1, sizeof *files);
-    if (files == NULL) {
-        hn_fail_memory(err);
-    } else if (hn_store_open(race->path, HN_STORE_WRITE, &store, err) == HN_OK) {
+    struct hn_stored_file *files = hn_allocate(template->include_count + 1, sizeof *files, err);
+    if (files != NULL && hn_store_open(race->path, HN_STORE_WRITE, &store, err) == HN_OK) {
         files[0] = (struct hn_stored_file){template->path, template->text};
         for (size_t i = 0; i < template->include_count; i++)
             files[i + 1] =

@@ -57,7 +57,7 @@ void hn_process_init(struct hn_process *process)
 }
 
 int hn_process_spawn(pid_t *pid, const char *program, char *const *arguments, const int *streams,
-                     int count)
+                     int count, bool as_group)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -66,12 +66,13 @@ int hn_process_spawn(pid_t *pid, const char *program, char *const *arguments, co
     posix_spawn_file_actions_init(&actions);
     for (int i = 0; i < count; i++) {
         if (streams[i] < 0)
-            posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDONLY, 0);
+            posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
         else
             posix_spawn_file_actions_adddup2(&actions, streams[i], i);
     }
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(
+        &attributes, (short)(POSIX_SPAWN_SETSIGMASK | (as_group ? POSIX_SPAWN_SETPGROUP : 0)));
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
     int failure = posix_spawnp(pid, program, &actions, &attributes, arguments, environ);
@@ -90,7 +91,7 @@ static enum hn_status spawn(struct hn_process *process, const char *program, con
     const int streams[] = {-1, output, output, channel};
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
     int failure = hn_process_spawn(&process->pid, program != NULL ? program : "/proc/self/exe",
-                                   arguments, streams, 4);
+                                   arguments, streams, 4, true);
     if (failure == 0)
         return HN_OK;
     return hn_fail(err, HN_ERUN, "a worker process can not be started%s%s: %s",

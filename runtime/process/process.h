@@ -41,8 +41,9 @@ void hn_process_init(struct hn_process *process);
 /* Whether it can be started now: a child always. */
 bool hn_process_ready(const struct hn_process *process);
 
-/* Starts a program in a process group of its own, with these descriptors as 0, 1, …; -1: /dev/null. 0, or errno, and *pid is 0. */
-int hn_process_spawn(pid_t *pid, const char *program, char *const *arguments, const int *streams, int count);
+/* Starts a program, in a process group of its own or in this one, with these descriptors as 0, 1, …; -1: /dev/null. 0, or errno,
+ * and *pid is 0. */
+int hn_process_spawn(pid_t *pid, const char *program, char *const *arguments, const int *streams, int count, bool as_group);
 /* Starts it with posix_spawn, from a thread that outlives it, or at its place. program: the `hone` to run, looked for on
  * the PATH where it has no slash; NULL: this very program. */
 enum hn_status hn_process_start(struct hn_process *process, const char *program, const char *role, struct hn_error *err);

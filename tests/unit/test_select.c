@@ -138,7 +138,7 @@ TEST(test_one_answer)
     assert_true(export.count < export.result_count);
     for (int i = 0; i < QUESTIONS; i++)
         ask(&answers, &judge, &questions);
-    hn_lib_catalogue_free(&opened);
+    hn_lib_known_free(&opened);
     hn_blocks_finish(&opened.memory);
 
     const struct hn_text source = {.data = (char *)program, .length = strlen(program)};

@@ -300,7 +300,7 @@ static void start_launcher(struct hn_host *host, int *to, int *from, struct hn_e
     } else {
         const int streams[3] = {pipes[0][0], pipes[1][1], pipes[2][1]};
         char *const arguments[] = {(char *)"sh", (char *)"-c", command, NULL};
-        int failure = hn_process_spawn(&host->launcher.pid, "/bin/sh", arguments, streams, 3);
+        int failure = hn_process_spawn(&host->launcher.pid, "/bin/sh", arguments, streams, 3, true);
         if (failure != 0)
             hn_fail(err, HN_ERUN, "/bin/sh can not be started: %s", strerror(failure));
     }
