@@ -316,6 +316,17 @@ bool hn_health_energy(const struct hn_health_watch *watch, double *joules)
     return told;
 }
 
+/* The numbers fit into an int. */
+static const struct hn_field health_fields[] = {
+    {HN_NEEDED("checks"), .kind = HN_FIELD_COUNT, HN_AT(hn_health, checks)},
+    {HN_NEEDED("held_down"), .kind = HN_FIELD_COUNT, HN_AT(hn_health, held_down)},
+    {HN_NEEDED("reasons"), .kind = HN_FIELD_COUNT, HN_AT(hn_health, reasons)},
+    {HN_NEEDED("other_processes"), .kind = HN_FIELD_COUNT, HN_AT(hn_health, other_processes)},
+    {HN_NEEDED("process"), .kind = HN_FIELD_CHARS,
+     .most = sizeof((struct hn_health *)NULL)->process - 1, HN_AT(hn_health, process)},
+};
+const struct hn_structure hn_health_structure = HN_STRUCTURE(hn_health, health_fields, NULL);
+
 void hn_health_add(struct hn_health *health, const struct hn_health *more)
 {
     health->watching = health->watching || more->watching;

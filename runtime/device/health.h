@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/schema.h"
 #include "base/text.h"
 #include "cache/record/record.h"
 
@@ -55,6 +56,9 @@ double hn_health_power_limit(const struct hn_health_watch *watch);
 /* What the GPU has consumed since the driver was loaded, a driver call of 2 to 15 ms; false where that is not counted. May be
  * called by another thread than looks. */
 bool hn_health_energy(const struct hn_health_watch *watch, double *joules);
+
+/* All but whether it was watched, which was so where somebody tells it. */
+extern const struct hn_structure hn_health_structure;
 
 /* Adds what another process has seen. */
 void hn_health_add(struct hn_health *health, const struct hn_health *more);

@@ -60,12 +60,8 @@ struct child {
 
 static void take(struct child *child, struct hn_message *message, struct hn_error *err)
 {
-    if (hn_message_gate(message, err) != HN_OK)
-        return;
     const char *type = hn_message_type(message);
-    if (!child->process.greeted) {
-        hn_process_greet(&child->process, message, err);
-    } else if (strcmp(type, "ready") == 0) {
+    if (strcmp(type, "ready") == 0) {
         struct hn_message request = {.json =
                                          hn_message_of_source(child->source, child->architecture)};
         if (request.json == NULL)
@@ -77,8 +73,7 @@ static void take(struct child *child, struct hn_message *message, struct hn_erro
         child->done = true;
         hn_message_get_image(message, json_object_get(message->json, "image"), child->image, err);
     } else {
-        const char *why = json_string_value(json_object_get(message->json, "message"));
-        hn_fail(err, HN_ERUN, "%s", why == NULL ? "it failed without a word" : why);
+        hn_fail(err, HN_ERUN, "it failed without a word");
     }
 }
 
@@ -102,22 +97,19 @@ static void compile_in_child(const struct hn_lib_choice *choice, struct child *c
     while (!hn_failed(err) && !child->done) {
         struct pollfd fds[2];
         struct hn_message message;
-        struct hn_error lost = {0};
         double left_ms = until_ms - hn_now_ms();
         if (left_ms <= 0) {
             hn_fail(err, HN_ERUN, "compiling took more than %g s and was ended", LIMIT_MS / 1e3);
             break;
         }
-        enum hn_received received = hn_channel_receive(&process->channel, false, &message, &lost);
-        if (received == HN_RECEIVED_NOTHING) {
+        enum hn_received received = hn_process_listen(process, &message, err);
+        if (received == HN_RECEIVED_NOTHING && !hn_failed(err)) {
             poll(fds, hn_process_poll(process, fds), (int)left_ms + 1);
-            hn_process_drain(process);
         } else if (received == HN_RECEIVED_CLOSED) {
             char end[512];
-            hn_process_drain(process);
             hn_process_describe_end(process, hn_process_kill(process), end, sizeof end);
             hn_fail(err, HN_ERUN, "the process that compiles was %s", end);
-        } else {
+        } else if (received == HN_RECEIVED_MESSAGE) {
             take(child, &message, err);
             hn_message_finish(&message);
         }

@@ -36,18 +36,24 @@ void hn_process_hello(struct hn_message *hello)
     json_object_set_new(hello->json, "build", json_string(HONE_BUILD));
 }
 
-enum hn_status hn_process_greet(struct hn_process *process, const struct hn_message *hello,
-                                struct hn_error *err)
+static void greet(struct hn_process *process, const struct hn_message *hello, struct hn_error *err)
 {
     const char *build = json_string_value(json_object_get(hello->json, "build"));
     json_int_t protocol = json_integer_value(json_object_get(hello->json, "protocol"));
     if (strcmp(hn_message_type(hello), "hello") != 0 || protocol != HN_PROTOCOL || build == NULL ||
         strcmp(build, HONE_BUILD) != 0)
-        return hn_fail(err, HN_ERUN,
-                       "a worker speaks another protocol (%lld, build %s; expected %d, build %s)",
-                       (long long)protocol, build != NULL ? build : "?", HN_PROTOCOL, HONE_BUILD);
-    process->greeted = true;
-    return HN_OK;
+        hn_fail(err, HN_ERUN,
+                "a worker speaks another protocol (%lld, build %s; expected %d, build %s)",
+                (long long)protocol, build != NULL ? build : "?", HN_PROTOCOL, HONE_BUILD);
+    process->greeted = !hn_failed(err);
+}
+
+static void take_failure(const struct hn_message *message, struct hn_error *err)
+{
+    json_int_t code = json_integer_value(json_object_get(message->json, "status"));
+    const char *text = json_string_value(json_object_get(message->json, "message"));
+    hn_fail(err, code > HN_OK && code < HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN, "%s",
+            text != NULL ? text : "a worker failed");
 }
 
 void hn_process_init(struct hn_process *process)
@@ -239,6 +245,31 @@ void hn_process_drain(struct hn_process *process)
     }
 }
 
+enum hn_received hn_process_listen(struct hn_process *process, struct hn_message *message,
+                                   struct hn_error *err)
+{
+    struct hn_error lost;
+    if (hn_failed(err) || process->pid == 0 || hn_process_is_quiet(process))
+        return HN_RECEIVED_NOTHING;
+    hn_process_drain(process);
+    for (;;) {
+        enum hn_received received = hn_channel_receive(&process->channel, false, message, &lost);
+        if (received != HN_RECEIVED_MESSAGE)
+            return received;
+        bool hello = !process->greeted;
+        hn_message_gate(message, err);
+        if (!hn_failed(err) && hello)
+            greet(process, message, err);
+        else if (!hn_failed(err) && strcmp(hn_message_type(message), "failed") == 0)
+            take_failure(message, err);
+        if (!hn_failed(err) && !hello)
+            return HN_RECEIVED_MESSAGE;
+        hn_message_finish(message);
+        if (hn_failed(err))
+            return HN_RECEIVED_NOTHING;
+    }
+}
+
 void hn_process_describe_output(const struct hn_process *process, char *text, size_t size)
 {
     /* the last line that holds more than blanks */
@@ -397,7 +428,7 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
     hn_message_finish(&reply);
     hn_image_finish(&image);
     if (hn_failed(&err))
-        hn_worker_fail(channel, err.status, &err);
+        hn_worker_fail(channel, err.status == HN_ECONFIG ? HN_ECONFIG : HN_ERUN, &err);
     return !hn_failed(&err);
 }
 

@@ -61,7 +61,7 @@ size_t hn_process_poll(struct hn_process *process, struct pollfd *fds);
 /* After poll: what it found of the descriptors that were appended. Returns how many. Who does not call it reads in vain at
  * worst. */
 size_t hn_process_polled(struct hn_process *process, const struct pollfd *fds);
-/* That there is nothing to read: of hundreds of workers few have said something. */
+/* That there is nothing to read: of hundreds of workers few have said something, and listening to these costs nothing. */
 bool hn_process_is_quiet(const struct hn_process *process);
 
 /* Reads what it printed, without blocking. */
@@ -69,8 +69,10 @@ void hn_process_drain(struct hn_process *process);
 /* Takes this for printed, too. */
 void hn_process_note_output(struct hn_process *process, const char *data, size_t size);
 
-/* Checks a hello message: HN_ERUN when it is of another protocol or build. */
-enum hn_status hn_process_greet(struct hn_process *process, const struct hn_message *hello, struct hn_error *err);
+/* The next message of a worker that is of the same protocol and build, past hn_message_gate; without blocking. What it printed is read,
+ * too. CLOSED: it is gone, and is still to be killed. err: it is another Hone's, or its message is none, or it says that the run can
+ * not go on, with the status that it gives; then there is no message. Sticky. */
+enum hn_received hn_process_listen(struct hn_process *process, struct hn_message *message, struct hn_error *err);
 
 /* "killed by signal 11 (Segmentation fault)" or "exit status 1", then the last line it printed. */
 void hn_process_describe_end(const struct hn_process *process, int wait_status, char *text, size_t size);

@@ -270,18 +270,11 @@ static void take_death(struct hn_card *card, struct hn_gpu_result *result, struc
 static void add_health(struct hn_card *card, json_t *json)
 {
     struct hn_health seen = {.watching = true};
-    int numbers[4] = {0};
-    const char *process = "";
-    if (json == NULL || json_unpack(json, "{si si si si ss}", "checks", &numbers[0], "held_down",
-                                    &numbers[1], "reasons", &numbers[2], "other_processes",
-                                    &numbers[3], "process", &process) != 0)
-        return;
-    seen.checks = (unsigned)numbers[0];
-    seen.held_down = (unsigned)numbers[1];
-    seen.reasons = (unsigned)numbers[2];
-    seen.other_processes = (unsigned)numbers[3];
-    snprintf(seen.process, sizeof seen.process, "%s", process);
-    hn_health_add(&card->health, &seen);
+    struct hn_error ignored;
+    hn_error_init(&ignored);
+    hn_fields_read("health", &hn_health_structure, json, &seen, &ignored);
+    if (json != NULL && !hn_failed(&ignored))
+        hn_health_add(&card->health, &seen);
 }
 
 /* The message is empty then where it is the request's. */
@@ -308,14 +301,10 @@ static void take_reply(struct hn_card *card, struct hn_message *message,
 }
 
 static void take_message(struct hn_card *card, struct hn_message *message,
-                         struct hn_gpu_result *result, struct hn_error *err)
+                         struct hn_gpu_result *result)
 {
-    if (hn_message_gate(message, err) != HN_OK)
-        return;
     const char *type = hn_message_type(message);
-    if (!card->process.greeted) {
-        hn_process_greet(&card->process, message, err);
-    } else if (strcmp(type, "guess") == 0) {
+    if (strcmp(type, "guess") == 0) {
         json_int_t guess = json_integer_value(json_object_get(message->json, "capability"));
         card->guess = guess > 0 && guess <= 1000 ? (int)guess : 0;
     } else if (strcmp(type, "waiting") == 0) {
@@ -330,12 +319,6 @@ static void take_message(struct hn_card *card, struct hn_message *message,
         card->sent_ms = hn_now_ms();
         if (card->meter.active == 0)
             hn_meter_begin(&card->meter, card->sent_ms);
-    } else if (strcmp(type, "failed") == 0) {
-        json_int_t code = json_integer_value(json_object_get(message->json, "status"));
-        const char *text = json_string_value(json_object_get(message->json, "message"));
-        end_turn(card);
-        hn_fail(err, code > HN_OK && code < HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN, "%s",
-                text != NULL ? text : "the GPU worker failed");
     } else {
         end_turn(card);
         if (card->waiting)
@@ -345,21 +328,20 @@ static void take_message(struct hn_card *card, struct hn_message *message,
 
 static void listen_to(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
 {
-    if (hn_failed(err) || card->process.pid == 0 || hn_process_is_quiet(&card->process))
-        return;
-    hn_process_drain(&card->process);
-    while (!hn_failed(err) && card->process.pid != 0 && result->end == HN_GPU_NOTHING) {
+    enum hn_received received = HN_RECEIVED_MESSAGE;
+    bool failed = hn_failed(err);
+    while (received == HN_RECEIVED_MESSAGE && result->end == HN_GPU_NOTHING) {
         struct hn_message message;
-        struct hn_error lost;
-        enum hn_received received =
-            hn_channel_receive(&card->process.channel, false, &message, &lost);
-        if (received == HN_RECEIVED_CLOSED)
-            take_death(card, result, err);
+        received = hn_process_listen(&card->process, &message, err);
         if (received != HN_RECEIVED_MESSAGE)
-            return;
-        take_message(card, &message, result, err);
+            continue;
+        take_message(card, &message, result);
         hn_message_finish(&message);
     }
+    if (received == HN_RECEIVED_CLOSED)
+        take_death(card, result, err);
+    else if (!failed && hn_failed(err))
+        end_turn(card);
 }
 
 /* A worker says at once who it is, and that it begins or waits for its turn. Where a connection

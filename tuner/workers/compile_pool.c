@@ -168,45 +168,21 @@ static void take_image(struct hn_compile_workers *workers, struct hn_compile_wor
     worker->compiled++;
 }
 
-static void take_message(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
-                         struct hn_message *message, struct hn_error *err)
-{
-    if (hn_message_gate(message, err) != HN_OK)
-        return;
-    const char *type = hn_message_type(message);
-    if (!worker->process.greeted) {
-        hn_process_greet(&worker->process, message, err);
-    } else if (strcmp(type, "failed") == 0) {
-        json_int_t code = json_integer_value(json_object_get(message->json, "status"));
-        const char *text = json_string_value(json_object_get(message->json, "message"));
-        hn_fail(err, code == HN_ECONFIG ? HN_ECONFIG : HN_ERUN, "%s",
-                text != NULL ? text : "a compile worker failed");
-    } else if (strcmp(type, "ready") == 0) {
-        take_ready(workers, worker, message, err);
-    } else if (worker->job != NULL) {
-        take_image(workers, worker, message, err);
-    }
-}
-
 /* Takes what the worker has sent; where it has died, its job is tried once more by another. */
 static void listen_to(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
                       struct hn_error *err)
 {
-    if (hn_process_is_quiet(&worker->process))
-        return;
-    hn_process_drain(&worker->process);
-    while (!hn_failed(err)) {
-        struct hn_message message;
-        struct hn_error lost;
-        enum hn_received received =
-            hn_channel_receive(&worker->process.channel, false, &message, &lost);
-        if (received == HN_RECEIVED_CLOSED)
-            replace_worker(workers, worker, err);
-        if (received != HN_RECEIVED_MESSAGE)
-            return;
-        take_message(workers, worker, &message, err);
+    struct hn_message message;
+    enum hn_received received;
+    while ((received = hn_process_listen(&worker->process, &message, err)) == HN_RECEIVED_MESSAGE) {
+        if (strcmp(hn_message_type(&message), "ready") == 0)
+            take_ready(workers, worker, &message, err);
+        else if (worker->job != NULL)
+            take_image(workers, worker, &message, err);
         hn_message_finish(&message);
     }
+    if (received == HN_RECEIVED_CLOSED)
+        replace_worker(workers, worker, err);
 }
 
 /* Kills one that takes too long over its job; one that takes too long to start ends the run, as all
@@ -279,8 +255,7 @@ static void serve(struct hn_compile_workers *workers, struct hn_compile_worker *
     listen_to(workers, worker, err);
     enforce_limit(workers, worker, err);
     /* A job that fails at one host may succeed at another. A host that lies is asked no more. */
-    bool may_differ =
-        err->status != HN_ENOMEM && (err->status != HN_ECONFIG || workers->host_count > 1);
+    bool may_differ = err->status != HN_ECONFIG || workers->host_count > 1;
     if (hn_failed(err) && worker->host != NULL && may_differ) {
         hn_host_fail(worker->host->host, err->status == HN_EFORMAT, err->message);
         hn_error_init(err);

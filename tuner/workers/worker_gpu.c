@@ -352,15 +352,11 @@ static void dispatch(struct gpu *gpu, struct hn_error *err)
 /* The sightings of the watch go along with the reply. */
 static void report_health(struct gpu *gpu, struct hn_message *reply)
 {
-    const struct hn_health *health = &gpu->health;
     hn_health_look(gpu->watch, &gpu->health);
-    if (!health->watching)
+    if (!gpu->health.watching)
         return;
     json_object_set_new(reply->json, "health",
-                        json_pack("{si si si si ss}", "checks", (int)health->checks, "held_down",
-                                  (int)health->held_down, "reasons", (int)health->reasons,
-                                  "other_processes", (int)health->other_processes, "process",
-                                  health->process));
+                        hn_fields_to_json(&hn_health_structure, &gpu->health));
     gpu->health = (struct hn_health){0};
 }
 
