@@ -184,41 +184,6 @@ static void add_devices(struct hn_given *given, json_t *devices, struct hn_error
 static const int sleep_limit_ms = 100;
 
 /* Opens a card as far as that goes without blocking. True: it is open, or never will be. */
-static bool open_card(struct hn_card *card)
-{
-    struct hn_error reason = {.message = ""};
-    struct hn_host_view view;
-    hn_host_look(card->host, &view);
-    if (card->known || card->refusal[0] != '\0' || view.state == HN_HOST_OUT ||
-        (view.state == HN_HOST_UP && view.gpus == 0))
-        return true;
-    if (view.state != HN_HOST_UP || (!hn_card_open(card, &reason) && !hn_failed(&reason)))
-        return false;
-    if (hn_failed(&reason))
-        snprintf(card->refusal, sizeof card->refusal, "%.390s", reason.message);
-    return true;
-}
-
-/* Opens all cards of hosts that come up. */
-static void open_cards(struct hn_workers *workers, struct hn_error *err)
-{
-    while (!hn_failed(err)) {
-        bool done = true;
-        hn_workers_find_cards(workers);
-        for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++) {
-            struct hn_host_view view;
-            hn_host_look(hn_hosts_at(workers->hosts, i), &view);
-            done = done && view.state != HN_HOST_STARTING;
-        }
-        for (size_t i = 0; i < workers->card_count; i++)
-            done = open_card(workers->cards[i]) && done;
-        if (done)
-            return;
-        hn_workers_sleep(workers, sleep_limit_ms);
-        hn_interrupt_check(err);
-    }
-}
-
 static json_t *card_to_json(const struct hn_card *card, struct hn_store *store)
 {
     struct hn_roofs roofs;
@@ -242,7 +207,10 @@ static void add_hosts(struct hn_given *given, json_t *hosts, struct hn_error *er
     hn_interrupt_install();
     hn_start_workers(given, &options, err);
     const struct hn_workers *workers = given->workers;
-    open_cards(given->workers, err);
+    while (!hn_failed(err) && !hn_workers_open_cards(given->workers)) {
+        hn_workers_sleep(given->workers, sleep_limit_ms);
+        hn_interrupt_check(err);
+    }
     for (size_t i = 0; !hn_failed(err) && i < hn_hosts_count(workers->hosts); i++) {
         const struct hn_host *host = hn_hosts_at(workers->hosts, i);
         struct hn_host_view view;

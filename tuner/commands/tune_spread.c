@@ -2,7 +2,6 @@
 #include "tuner/commands/tune.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +38,6 @@ struct model {
     size_t begin;       /* the problem that it starts with: what others find out there leads it */
 };
 
-/* What becomes of a card. */
-struct place {
-    enum { CARD_NEW, CARD_OPENING, CARD_IDLE, CARD_AT_WORK, CARD_OUT } state;
-    double known_ms;
-};
-
 /* A search under way. */
 struct running {
     struct model *model;
@@ -60,8 +53,6 @@ struct spread {
     struct hn_tune *tune;
     const struct hn_config *config;
     struct hn_workers *workers;
-    struct place places[HN_CARDS_MOST]; /* of the workers' cards */
-    char refusal[900];                  /* why the last card that is of no use is none */
     size_t problem_count;
     struct model models[MODELS_MOST];
     size_t model_count;
@@ -89,118 +80,49 @@ static void *run_search(void *pointer)
 
 /* --- cards ------------------------------------------------------------------------------------ */
 
-__attribute__((format(printf, 3, 4))) static void refuse(struct spread *spread, size_t i,
-                                                         const char *format, ...)
+/* Whether it serves a search, or may. */
+static bool is_usable(const struct hn_card *card)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(spread->refusal, sizeof spread->refusal, format, arguments);
-    va_end(arguments);
-    hn_card_refuse(spread->workers->cards[i], spread->refusal);
-    spread->workers->cards[i]->away = true;
-    spread->places[i].state = CARD_OUT;
-}
-
-static bool is_lost(const struct hn_card *card, struct hn_host_view *view)
-{
-    hn_host_look(card->host, view);
-    return view->state == HN_HOST_OUT;
-}
-
-/* The same card as another, by another name; NULL: it is none. */
-static const struct hn_card *find_twin(const struct spread *spread, const struct hn_card *card)
-{
-    for (size_t i = 0; i < spread->workers->card_count; i++) {
-        const struct hn_card *other = spread->workers->cards[i];
-        if (other != card && other->known && spread->places[i].state != CARD_OUT &&
-            strcmp(other->device.uuid, card->device.uuid) == 0)
-            return other;
-    }
-    return NULL;
-}
-
-static void open_card(struct spread *spread, size_t i)
-{
-    struct hn_card *card = spread->workers->cards[i];
-    struct place *place = &spread->places[i];
-    struct hn_host_view view;
-    struct hn_error err;
-    bool is_new = place->state == CARD_NEW;
-    bool is_reachable = !is_new || hn_card_is_reachable(card);
-    if (is_new && is_lost(card, &view))
-        refuse(spread, i, "the GPU's host %s is left out: %s", view.name, view.reason);
-    else if (is_new && is_reachable && hn_card_is_none(card))
-        refuse(spread, i, "host %s has no GPU", view.name);
-    if (place->state == CARD_OUT || !is_reachable)
-        return;
-    place->state = CARD_OPENING;
-    hn_error_init(&err);
-    if (!hn_card_open(card, &err) && !hn_failed(&err))
-        return;
-    const struct hn_card *twin = hn_failed(&err) ? NULL : find_twin(spread, card);
-    *place = (struct place){.state = CARD_IDLE, .known_ms = hn_now_ms()};
-    card->away = true;
-    if (hn_failed(&err))
-        refuse(spread, i, "%s", err.message);
-    else if (twin != NULL)
-        refuse(spread, i, "it is named twice: it is a card of host %s too", twin->host_name);
+    return card->known && !card->out && card->refusal[0] == '\0' &&
+           (card->away || !hn_card_is_left_out(card));
 }
 
 static void move_cards(struct spread *spread, struct hn_error *err)
 {
     struct hn_workers *workers = spread->workers;
-    struct hn_host_view view;
-    hn_workers_find_cards(workers);
     /* They load NVRTC while the driver comes up, and say which it is, which searches wait for. */
     if (spread->running == NULL || hn_compile_pool_nvrtc(workers->pool)[0] == '\0')
         hn_compile_pool_start(workers->pool, first_compilations, err);
     if (!hn_failed(err))
         hn_compile_pool_process(workers->pool, err);
-    for (size_t i = 0; !hn_failed(err) && i < workers->card_count; i++) {
-        struct place *place = &spread->places[i];
-        if (place->state == CARD_NEW || place->state == CARD_OPENING)
-            open_card(spread, i);
-        else if (place->state == CARD_IDLE && is_lost(workers->cards[i], &view))
-            place->state = CARD_OUT;
-    }
+    if (!hn_failed(err))
+        hn_workers_open_cards(workers);
+}
+
+/* Whether it is still to be seen what the first `count` cards are. */
+static bool has_unknown(const struct hn_workers *workers, size_t count)
+{
+    bool has = false;
+    for (size_t i = 0; i < count; i++)
+        has = has || (!workers->cards[i]->known && !workers->cards[i]->out);
+    return has;
 }
 
 /* Whether a card can be used now; the first of the list comes first. */
 static bool is_idle(const struct spread *spread, size_t i)
 {
-    const struct place *place = &spread->places[i];
-    if (place->state != CARD_IDLE || !hn_card_is_reachable(spread->workers->cards[i]))
-        return false;
-    bool early = hn_now_ms() - place->known_ms < order_ms;
-    for (size_t n = 0; early && n < i; n++)
-        if (spread->places[n].state == CARD_NEW || spread->places[n].state == CARD_OPENING)
-            return false;
-    return true;
+    const struct hn_card *card = spread->workers->cards[i];
+    bool early = hn_now_ms() - card->known_ms < order_ms;
+    return is_usable(card) && !card->away && hn_card_is_reachable(card) &&
+           !(early && has_unknown(spread->workers, i));
 }
 
-/* Whether a card is, or may come to be, in one of these states. */
-static bool has_card(const struct spread *spread, int a, int b)
+static bool has_card(const struct spread *spread)
 {
+    bool has = false;
     for (size_t i = 0; i < spread->workers->card_count; i++)
-        if ((int)spread->places[i].state == a || (int)spread->places[i].state == b)
-            return true;
-    return false;
-}
-
-static void give_card(struct spread *spread, struct running *running, size_t i)
-{
-    spread->places[i].state = CARD_AT_WORK;
-    if (running->search.workers->lead != spread->workers->cards[i])
-        hn_workers_give(running->search.workers, spread->workers->cards[i]);
-}
-
-static void take_cards_back(struct spread *spread, const struct hn_workers *share)
-{
-    for (size_t n = 0; n < share->card_count; n++)
-        for (size_t i = 0; i < spread->workers->card_count; i++)
-            if (spread->workers->cards[i] == share->cards[n])
-                spread->places[i].state =
-                    share->cards[n]->refusal[0] == '\0' ? CARD_IDLE : CARD_OUT;
+        has = has || is_usable(spread->workers->cards[i]);
+    return has;
 }
 
 static void note_failure(struct spread *spread, const struct hn_error *err)
@@ -225,10 +147,9 @@ static void tell_several(struct spread *spread)
     hn_workers_lock(spread->workers);
 }
 
-static void start_search(struct spread *spread, struct model *model, size_t problem, size_t i,
-                         struct hn_error *err)
+static void start_search(struct spread *spread, struct model *model, size_t problem,
+                         struct hn_card *card, struct hn_error *err)
 {
-    struct hn_card *card = spread->workers->cards[i];
     struct item *item = &model->items[problem];
     struct running *running = hn_need(1, sizeof *running);
     struct hn_tune_search *search = &running->search;
@@ -253,7 +174,6 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
         free(running);
         return;
     }
-    give_card(spread, running, i);
     int failure = hn_thread_start(&running->thread, run_search, running);
     if (failure != 0) {
         hn_fail(err, HN_ERUN, "a thread can not be started: %s", strerror(failure));
@@ -273,14 +193,11 @@ static void end_search(struct spread *spread, struct running *running)
     struct item *item = &running->model->items[search->problem];
     struct hn_workers *share = search->workers;
     const struct hn_error *err = &running->err;
-    struct hn_host_view view;
     pthread_join(running->thread, NULL);
-    bool lost = is_lost(share->lead, &view) || share->lead->refusal[0] != '\0';
-    take_cards_back(spread, share);
+    bool lost = hn_card_is_left_out(share->lead) || share->lead->refusal[0] != '\0';
     hn_workers_destroy(share);
     /* Another card takes it up where it was left. */
-    if (hn_failed(err) && err->status != HN_EINTERRUPTED && lost &&
-        has_card(spread, CARD_IDLE, CARD_AT_WORK)) {
+    if (hn_failed(err) && err->status != HN_EINTERRUPTED && lost && has_card(spread)) {
         item->progress = WAITING;
         json_decref(search->json);
     } else if (!hn_failed(err) && search->later) {
@@ -310,42 +227,41 @@ static void end_searches(struct spread *spread)
 
 /* Whether the card is refused, because the config names a limit of the device, which is the first
  * model's. */
-static bool has_other_limit(struct spread *spread, size_t at)
+static bool has_other_limit(struct spread *spread, struct hn_card *card)
 {
-    const struct hn_card *card = spread->workers->cards[at];
     for (size_t i = 0; spread->model_count > 0 && i < HN_DEVICE_LIMITS; i++) {
         const char *name = hn_device_limit_names[i];
         const struct hn_value *value = hn_bindings_get(&spread->config->problems[0], name);
         int64_t limit = hn_device_limit(&card->device, i);
         if (value == NULL || value->type != HN_INTEGER || limit == 0 || limit == value->integer)
             continue;
-        refuse(spread, at,
-               "the config names '%s', which is %lld for this tune and %lld there (%s): tune it on "
-               "its own",
-               name, (long long)value->integer, (long long)limit, card->device.identity.name);
+        hn_workers_refuse(
+            spread->workers, card,
+            "the config names '%s', which is %lld for this tune and %lld there (%s): tune it on "
+            "its own",
+            name, (long long)value->integer, (long long)limit, card->device.identity.name);
         return true;
     }
     return false;
 }
 
 /* The model of a card; NULL: the card is refused. */
-static struct model *find_model(struct spread *spread, size_t at)
+static struct model *find_model(struct spread *spread, struct hn_card *card)
 {
-    const struct hn_card *card = spread->workers->cards[at];
     for (size_t i = 0; i < spread->model_count; i++) {
         const struct hn_device *first = &spread->models[i].first->device;
         if (!hn_device_identity_equal(&first->identity, &card->device.identity))
             continue;
         if (strcmp(first->driver, card->device.driver) == 0)
             return &spread->models[i];
-        refuse(spread, at, "its driver is %s, and the first card's is %s", card->device.driver,
-               first->driver);
+        hn_workers_refuse(spread->workers, card, "its driver is %s, and the first card's is %s",
+                          card->device.driver, first->driver);
         return NULL;
     }
-    if (has_other_limit(spread, at))
+    if (has_other_limit(spread, card))
         return NULL;
     if (spread->model_count == MODELS_MOST) {
-        refuse(spread, at, "there are too many models of GPU for one tune");
+        hn_workers_refuse(spread->workers, card, "there are too many models of GPU for one tune");
         return NULL;
     }
     size_t n = spread->model_count++;
@@ -383,15 +299,16 @@ static struct running *find_smallest(const struct spread *spread, const struct m
 static void use_cards(struct spread *spread, struct hn_error *err)
 {
     for (size_t i = 0; !hn_failed(err) && i < spread->workers->card_count; i++) {
-        struct model *model = is_idle(spread, i) ? find_model(spread, i) : NULL;
+        struct hn_card *card = spread->workers->cards[i];
+        struct model *model = is_idle(spread, i) ? find_model(spread, card) : NULL;
         if (model == NULL)
             continue;
         size_t problem = next_problem(spread, model);
         struct running *smallest = find_smallest(spread, model);
         if (problem < spread->problem_count)
-            start_search(spread, model, problem, i, err);
+            start_search(spread, model, problem, card, err);
         else if (smallest != NULL)
-            give_card(spread, smallest, i);
+            hn_workers_give(smallest->search.workers, card);
     }
 }
 
@@ -408,12 +325,12 @@ static bool is_over(struct spread *spread)
 {
     if (spread->running != NULL || hn_failed(spread->err))
         return spread->running == NULL;
-    bool more = has_card(spread, CARD_NEW, CARD_OPENING);
+    bool more = has_unknown(spread->workers, spread->workers->card_count);
     if (is_all_done(spread))
         return !more || hn_now_ms() - spread->tune->started_ms > hosts_wait_ms;
-    if (more || has_card(spread, CARD_IDLE, CARD_AT_WORK))
+    if (more || has_card(spread))
         return false;
-    hn_fail(spread->err, HN_ERUN, "%s", spread->refusal);
+    hn_fail(spread->err, HN_ERUN, "%s", spread->workers->refusal);
     return true;
 }
 

@@ -722,7 +722,6 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     while (!hn_workers_open_lead(workers, err) && !hn_failed(err))
         hn_live_sleep(live, err);
     if (!hn_failed(err)) {
-        hn_workers_find_cards(workers);
         live->base.device = workers->lead->device;
         snprintf(architecture, sizeof architecture, "sm_%d", live->base.device.identity.capability);
         /* Images for another architecture are thrown away. */

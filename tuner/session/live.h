@@ -35,6 +35,7 @@ struct hn_live {
     bool own_started;  /* what has to be compiled before the first evaluation */
     size_t ahead_count; /* points that are compiled ahead, before the device is known */
     double looked_ms;             /* when all cards and hosts were looked at */
+    bool opened;                  /* all cards are */
     char **references;            /* texts of the depends values that have a reference */
     size_t reference_count;
     unsigned trials[HN_SUSPICION_COUNT]; /* how they ended */

@@ -244,7 +244,8 @@ static void give_back(struct hn_live *live, struct hn_card *card)
 
 static bool is_lost(const struct hn_card *card)
 {
-    return card->host != NULL && (card->refusal[0] != '\0' || hn_card_is_left_out(card));
+    return card->host != NULL &&
+           (card->out || card->refusal[0] != '\0' || hn_card_is_left_out(card));
 }
 
 /* Whether a device can measure beside the lead's; reason: why not. */
@@ -260,13 +261,6 @@ static enum hn_status check_match(const struct hn_live *live, const struct hn_ca
     if (strcmp(device->driver, lead->driver) != 0)
         return hn_fail(reason, HN_ERUN, "its driver is %.31s, and the first card's is %.31s",
                        device->driver, lead->driver);
-    for (size_t i = 0; i < live->workers->card_count; i++) {
-        const struct hn_card *other = live->workers->cards[i];
-        if (other != card && other->known && other->state != HN_CARD_OUT &&
-            strcmp(other->device.uuid, device->uuid) == 0)
-            return hn_fail(reason, HN_ERUN, "it is named twice: it is a card of host %.63s too",
-                           other->host_name);
-    }
     return HN_OK;
 }
 
@@ -356,7 +350,7 @@ void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char
 {
     for (size_t i = 0; !hn_failed(err) && i < live->workers->card_count; i++) {
         struct hn_card *card = live->workers->cards[i];
-        bool follows = card->state > HN_CARD_OPENING && card->state < HN_CARD_OUT;
+        bool follows = card->state > HN_CARD_NEW && card->state < HN_CARD_OUT;
         if (card == live->workers->lead || follows)
             hn_card_keep(card, message, replaces, false);
     }
@@ -492,20 +486,13 @@ static void begin(struct hn_live *live, struct hn_card *card, struct hn_error *r
                   struct hn_error *err)
 {
     struct hn_gpu_result result;
-    if (card->state == HN_CARD_NEW && !hn_card_is_reachable(card))
+    if (!hn_card_is_reachable(card))
         return;
     card->refusal[0] = '\0';
-    if (hn_card_is_none(card)) {
-        /* Its host only compiles. */
-        card->state = HN_CARD_OUT;
-    } else if (!card->known) {
-        /* The driver takes its time to come up, in which the lead is set up. */
-        card->state = hn_card_open(card, reason) ? HN_CARD_NEW : HN_CARD_OPENING;
-    } else if (live->prepared) {
+    if (live->prepared)
         follow(live, card, reason, err);
-    } else {
+    else
         hn_card_process(card, &result, reason);
-    }
 }
 
 static void move_card(struct hn_live *live, struct hn_card *card, struct hn_error *err)
@@ -513,9 +500,9 @@ static void move_card(struct hn_live *live, struct hn_card *card, struct hn_erro
     struct hn_gpu_result result;
     struct hn_error reason;
     hn_error_init(&reason);
-    if (card->state == HN_CARD_OUT)
+    if (!card->known || card->out || card->state == HN_CARD_OUT)
         return;
-    if (card->state == HN_CARD_NEW || card->state == HN_CARD_OPENING) {
+    if (card->state == HN_CARD_NEW) {
         begin(live, card, &reason, err);
     } else if (card->state == HN_CARD_ANCHORING && !card->requested) {
         measure_anchors(live, card, &reason, err);
@@ -562,8 +549,11 @@ void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
     bool looks_at_all = now_ms - live->looked_ms >= look_ms;
     if (looks_at_all) {
         live->looked_ms = now_ms;
-        hn_workers_find_cards(live->workers);
     }
+    /* Drivers take their time to come up, in which the lead is set up. */
+    if (live->workers->lead->known && live->workers->whole == NULL &&
+        (looks_at_all || !live->opened))
+        live->opened = hn_workers_open_cards(live->workers);
     struct hn_card *lead = live->workers->lead;
     bool reachable = hn_card_is_reachable(lead);
     /* The lead's point need not wait for its host where others are there. */
@@ -591,8 +581,8 @@ void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
 
 static const char *doing(const struct hn_live *live, const struct hn_card *card)
 {
-    bool starts = card->state == HN_CARD_NEW || card->state == HN_CARD_OPENING;
-    if (card->state == HN_CARD_OUT)
+    bool starts = card->state == HN_CARD_NEW;
+    if (card->out || card->state == HN_CARD_OUT)
         return "left out";
     if ((starts || card->state == HN_CARD_READY) && !hn_card_is_reachable(card))
         return "its host is not there";

@@ -93,29 +93,12 @@ bool hn_card_is_reachable(const struct hn_card *card)
     return card->process.pid != 0 || hn_process_ready(&card->process);
 }
 
-bool hn_card_is_none(const struct hn_card *card)
-{
-    struct hn_host_view view = {.gpus = 1};
-    if (card->host != NULL)
-        hn_host_look(card->host, &view);
-    return view.state == HN_HOST_UP && view.gpus == 0;
-}
-
 bool hn_card_is_left_out(const struct hn_card *card)
 {
     struct hn_host_view view = {.state = HN_HOST_UP};
     if (card->host != NULL)
         hn_host_look(card->host, &view);
     return view.state == HN_HOST_OUT;
-}
-
-void hn_card_refuse(struct hn_card *card, const char *reason)
-{
-    struct hn_host_view view;
-    hn_host_look(card->host, &view);
-    if (view.state == HN_HOST_UP && view.gpus > 0)
-        snprintf(card->refusal, sizeof card->refusal, "%.390s", reason);
-    hn_card_drop(card);
 }
 
 void hn_card_request(struct hn_card *card, struct hn_message *message, double timeout_s,
@@ -412,6 +395,7 @@ static void take_opened(struct hn_card *card, struct hn_message *reply, struct h
     hn_message_finish(&open);
     hn_message_finish(&context);
     card->known = true;
+    card->known_ms = hn_now_ms();
 }
 
 bool hn_card_open(struct hn_card *card, struct hn_error *err)

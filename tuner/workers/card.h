@@ -16,10 +16,9 @@
  * the state that a request needs (device, context, bench, references, seed) by the kept setup messages, which are sent one by one,
  * each after the reply to the one before; one that is up gets them without waiting for a request. */
 
-/* At what it is in a problem. The lead is ready once the backend is prepared; others follow it. */
+/* At what it is in a problem, once its device is known. The lead is ready once the backend is prepared; others follow it. */
 enum hn_card_state {
     HN_CARD_NEW,
-    HN_CARD_OPENING,
     HN_CARD_VERIFYING, /* the default point, with which it warms up */
     HN_CARD_WARMING,
     HN_CARD_ANCHORING, /* measures what the lead has measured */
@@ -43,10 +42,12 @@ struct hn_card {
     char host_name[64];    /* "": not known, or this machine */
     char selector[64];     /* among those of its host; "": the first */
     bool known;            /* the device is */
+    double known_ms;       /* since when */
+    bool out;              /* of no use for any problem */
     struct hn_device device;
     char warning[512]; /* of its lock; "": there is one */
     char refusal[400]; /* why it is not used; "": it is */
-    bool away; /* whoever has the whole hears nothing of it: it is a share's, or idle */
+    bool away; /* it is a share's */
     struct hn_timeline *timeline; /* where to note what the workers do; may be NULL */
     bool announces; /* says on stderr, once, who has the GPU meanwhile */
     int guess; /* the compute capability that the device will turn out to have, before the driver is up; 0: not known */
@@ -101,14 +102,10 @@ void hn_card_leave(struct hn_card *card);
 void hn_card_request(struct hn_card *card, struct hn_message *message, double timeout_s, struct hn_error *err);
 /* Whether a request would get to a worker now: its host is there. */
 bool hn_card_is_reachable(const struct hn_card *card);
-/* Whether its host turned out to have no GPU: one is taken for granted until that is known. */
-bool hn_card_is_none(const struct hn_card *card);
 /* Whether its host is left out. */
 bool hn_card_is_left_out(const struct hn_card *card);
 /* Kills the worker with what it is at. The next request has another one. */
 void hn_card_drop(struct hn_card *card);
-/* It is of no use; where that is its host's fault, it is told with the host. */
-void hn_card_refuse(struct hn_card *card, const char *reason);
 
 /* How a request ended. */
 enum hn_gpu_end {

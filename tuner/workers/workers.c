@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -22,28 +23,87 @@ static struct hn_card *add_card(struct hn_workers *workers, struct hn_host *host
     return card;
 }
 
-void hn_workers_find_cards(struct hn_workers *workers)
+/* The cards of a host that has said how many it has. Returns whether it has, or never will. */
+static bool find_cards(struct hn_workers *workers, struct hn_host *host)
 {
-    for (size_t i = 0; workers->whole == NULL && i < hn_hosts_count(workers->hosts); i++) {
-        struct hn_host *host = hn_hosts_at(workers->hosts, i);
-        struct hn_host_view view;
-        size_t known = 0;
-        hn_host_look(host, &view);
-        if (view.state != HN_HOST_UP)
-            continue;
-        for (size_t n = 0; n < workers->card_count; n++)
-            known += workers->cards[n]->host == host;
-        for (; known < (size_t)view.gpus && workers->card_count < HN_CARDS_MOST; known++) {
-            char selector[24];
-            snprintf(selector, sizeof selector, "%zu", known);
-            add_card(workers, host, selector);
-        }
-        for (size_t n = 0; n < workers->card_count; n++) {
-            struct hn_card *card = workers->cards[n];
-            if (card->host == host && card->host_name[0] == '\0')
-                snprintf(card->host_name, sizeof card->host_name, "%.63s", view.name);
-        }
+    struct hn_host_view view;
+    size_t known = 0;
+    hn_host_look(host, &view);
+    if (view.state != HN_HOST_UP)
+        return view.state == HN_HOST_OUT;
+    for (size_t n = 0; n < workers->card_count; n++)
+        known += workers->cards[n]->host == host;
+    for (; known < (size_t)view.gpus && workers->card_count < HN_CARDS_MOST; known++) {
+        char selector[24];
+        snprintf(selector, sizeof selector, "%zu", known);
+        add_card(workers, host, selector);
     }
+    for (size_t n = 0; n < workers->card_count; n++) {
+        struct hn_card *card = workers->cards[n];
+        if (card->host == host && card->host_name[0] == '\0')
+            snprintf(card->host_name, sizeof card->host_name, "%.63s", view.name);
+    }
+    return true;
+}
+
+void hn_workers_refuse(struct hn_workers *workers, struct hn_card *card, const char *format, ...)
+{
+    struct hn_host_view view;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(workers->refusal, sizeof workers->refusal, format, arguments);
+    va_end(arguments);
+    hn_host_look(card->host, &view);
+    if (view.state == HN_HOST_UP && view.gpus > 0)
+        snprintf(card->refusal, sizeof card->refusal, "%.390s", workers->refusal);
+    hn_card_drop(card);
+    card->out = true;
+}
+
+/* The same card as another, by another name; NULL: it is none. */
+static const struct hn_card *find_twin(const struct hn_workers *workers, const struct hn_card *card)
+{
+    for (size_t i = 0; i < workers->card_count; i++) {
+        const struct hn_card *other = workers->cards[i];
+        if (other != card && other->known && !other->out &&
+            strcmp(other->device.uuid, card->device.uuid) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static void open_card(struct hn_workers *workers, struct hn_card *card)
+{
+    struct hn_host_view view;
+    struct hn_error err;
+    hn_host_look(card->host, &view);
+    hn_error_init(&err);
+    if (!card->requested && view.state == HN_HOST_OUT)
+        hn_fail(&err, HN_ERUN, "the GPU's host %s is left out: %s", view.name, view.reason);
+    else if (!card->requested && view.state == HN_HOST_UP && view.gpus == 0)
+        hn_fail(&err, HN_ERUN, "host %s has no GPU", view.name);
+    else if (card->requested || hn_card_is_reachable(card))
+        hn_card_open(card, &err);
+    const struct hn_card *twin = card->known ? find_twin(workers, card) : NULL;
+    if (hn_failed(&err))
+        hn_workers_refuse(workers, card, "%s", err.message);
+    else if (twin != NULL)
+        hn_workers_refuse(workers, card, "it is named twice: it is a card of host %s too",
+                          twin->host_name);
+}
+
+bool hn_workers_open_cards(struct hn_workers *workers)
+{
+    bool done = true;
+    for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++)
+        done = find_cards(workers, hn_hosts_at(workers->hosts, i)) && done;
+    for (size_t i = 0; i < workers->card_count; i++) {
+        struct hn_card *card = workers->cards[i];
+        if (!card->known && !card->out)
+            open_card(workers, card);
+        done = done && (card->known || card->out);
+    }
+    return done;
 }
 
 static int make_event(struct hn_error *err)
@@ -111,6 +171,7 @@ void hn_workers_destroy(struct hn_workers *workers)
         if (workers->whole != NULL) {
             card->timeline = NULL;
             card->meter.whole = NULL;
+            card->away = false;
             continue;
         }
         hn_card_destroy(card);
@@ -145,6 +206,13 @@ static int earlier(int a, int b)
     return b < 0 || a < b ? a : b;
 }
 
+/* Where they are divided, whoever has the whole hears nothing of a card that is a share's, or waits
+ * for one. */
+static bool is_elsewhere(const struct hn_workers *workers, const struct hn_card *card)
+{
+    return workers->lock != NULL && card->known;
+}
+
 bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
 {
     bool whole = workers->whole == NULL;
@@ -165,7 +233,7 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
     }
     for (size_t i = 0; i < card_count; i++) {
         struct hn_card *card = workers->cards[i];
-        if (whole && card->away)
+        if (whole && is_elsewhere(workers, card))
             continue;
         count += hn_process_poll(&card->process, fds + count);
         timeout_ms = earlier(timeout_ms, hn_card_timeout_ms(card));
@@ -182,7 +250,7 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
     if (polled && whole)
         count += hn_compile_pool_polled(workers->pool, fds + count);
     for (size_t i = 0; polled && i < card_count; i++)
-        if (!whole || !workers->cards[i]->away)
+        if (!whole || !is_elsewhere(workers, workers->cards[i]))
             count += hn_process_polled(&workers->cards[i]->process, fds + count);
     return woken;
 }
@@ -197,7 +265,7 @@ bool hn_workers_open_lead(struct hn_workers *workers, struct hn_error *err)
         continue;
     if (next == workers->card_count)
         return false;
-    hn_card_refuse(lead, err->message);
+    hn_workers_refuse(workers, lead, "%s", err->message);
     workers->lead = workers->cards[next];
     workers->lead->timeline = &workers->on_gpu;
     hn_error_init(err);

@@ -34,6 +34,7 @@ struct hn_workers {
     struct hn_meter on_cards; /* on any GPU */
     struct hn_meter working;  /* compiling or on a GPU */
     double run_timeout_s;
+    char refusal[900];       /* why the last card that is of no use is none */
     bool used;               /* by a problem before */
     struct pollfd *fds;      /* room for all */
     /* Where they are divided: */
@@ -61,8 +62,12 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms);
 bool hn_workers_open_lead(struct hn_workers *workers, struct hn_error *err);
 /* Waits for that; HN_EINTERRUPTED: a signal came. */
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err);
-/* Adds the cards of hosts that have said how many they have. */
-void hn_workers_find_cards(struct hn_workers *workers);
+/* Moves on with opening all cards, those among them of hosts that have just said how many they have; one that can not be opened, or
+ * is another one by another name, is refused. True: no more is to come of cards and hosts that are not left out. */
+bool hn_workers_open_cards(struct hn_workers *workers);
+/* The card is of no use; where that is its host's fault, it is told with the host. */
+__attribute__((format(printf, 3, 4))) void hn_workers_refuse(struct hn_workers *workers, struct hn_card *card,
+                                                             const char *format, ...);
 /* Before a problem: what belongs to an earlier one is let go of. */
 void hn_workers_leave(struct hn_workers *workers);
 
