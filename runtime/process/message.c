@@ -318,23 +318,18 @@ static const struct hn_field image_fields[] = {
 static const struct hn_structure image_structure =
     HN_STRUCTURE(hn_image, image_fields, check_image);
 
-json_t *hn_message_image_json(struct hn_message *message, const struct hn_image *image)
-{
-    size_t blob = 0;
-    if (image->cubin != NULL &&
-        hn_message_add_blob(message, image->cubin, image->size, &blob, NULL) != HN_OK)
-        return NULL;
-    json_t *json = hn_fields_to_json(&image_structure, image);
-    if (json != NULL && image->cubin != NULL)
-        json_object_set_new(json, "cubin", json_integer((json_int_t)blob));
-    return json;
-}
-
-enum hn_status hn_message_add_image(struct hn_message *message, const char *key,
+enum hn_status hn_message_add_image(struct hn_message *message, json_t *object,
                                     const struct hn_image *image, struct hn_error *err)
 {
-    json_t *json = hn_message_image_json(message, image);
-    return json_object_set_new(message->json, key, json) == 0 ? HN_OK : hn_fail_memory(err);
+    size_t blob = 0;
+    json_t *json = hn_fields_to_json(&image_structure, image);
+    if (image->cubin != NULL &&
+        (hn_message_add_blob(message, image->cubin, image->size, &blob, NULL) != HN_OK ||
+         json_object_set_new(json, "cubin", json_integer((json_int_t)blob)) != 0)) {
+        json_decref(json);
+        json = NULL;
+    }
+    return json_object_set_new(object, "image", json) == 0 ? HN_OK : hn_fail_memory(err);
 }
 
 static void read_cubin(struct hn_json_reader *reader, const struct hn_message *message,

@@ -56,14 +56,11 @@ enum hn_status hn_message_get_request(const struct hn_message *message, struct h
                                       struct hn_error *err);
 void hn_message_finish_request(struct hn_compile_request *request);
 
-/* An image as the member `key`, its cubin as a blob; and back. */
-enum hn_status hn_message_add_image(struct hn_message *message, const char *key, const struct hn_image *image,
+/* An image as the member "image" of an object in the message, its cubin as a blob; and back. */
+enum hn_status hn_message_add_image(struct hn_message *message, json_t *object, const struct hn_image *image,
                                     struct hn_error *err);
 enum hn_status hn_message_get_image(const struct hn_message *message, const json_t *json, struct hn_image *image,
                                     struct hn_error *err);
-/* The JSON form of an image, whose cubin goes beside it as a new blob. NULL when out of memory. */
-json_t *hn_message_image_json(struct hn_message *message, const struct hn_image *image);
-
 /* One end of a socket pair that carries messages. Owns the descriptor. */
 struct hn_channel {
     int fd; /* -1 when closed */

@@ -422,7 +422,7 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
         shorten(&image);
         hn_message_init(&reply, "compiled");
         json_object_set_new(reply.json, "cpu_ms", json_real(cpu_ms() - start_ms));
-        if (hn_message_add_image(&reply, "image", &image, &err) == HN_OK)
+        if (hn_message_add_image(&reply, reply.json, &image, &err) == HN_OK)
             hn_channel_send(channel, &reply, &err);
     }
     hn_message_finish(&reply);

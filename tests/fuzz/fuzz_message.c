@@ -21,7 +21,7 @@ static void use_image(const struct hn_message *message, const json_t *json)
     struct hn_message sent ENDED_BY(hn_message_finish);
     struct hn_image again ENDED_BY(hn_image_finish);
     hn_message_init(&sent, "image");
-    fuzz_require(hn_message_add_image(&sent, "image", &image, &err) == HN_OK, err.message);
+    fuzz_require(hn_message_add_image(&sent, sent.json, &image, &err) == HN_OK, err.message);
     fuzz_require(hn_message_get_image(&sent, json_object_get(sent.json, "image"), &again, &err) ==
                      HN_OK,
                  err.message);

@@ -16,7 +16,7 @@ TEST(a_worker_that_hangs_while_it_starts_ends_the_run)
     pool = hn_compile_pool_create(1, 10, 0.1);
     assert_int_equal(hn_compile_pool_timeout_ms(pool), -1);
     double start = hn_now_ms();
-    assert_ok(hn_compile_pool_start(pool, 1, &said));
+    assert_ok(hn_compile_pool_process(pool, &said));
     assert_in_range(hn_compile_pool_timeout_ms(pool), 0, 101);
     enum hn_status status = HN_OK;
     while (status == HN_OK && hn_now_ms() - start < 30e3)

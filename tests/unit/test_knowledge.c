@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store_fixture.h"
 
-#include "tuner/session/knowledge.h"
+#include "tuner/session/session_internal.h"
 
 EACH_TEST(set_up, tear_down)
 

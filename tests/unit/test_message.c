@@ -168,7 +168,7 @@ TEST(images_survive_the_wire)
     make_image(&was);
     hn_message_init(&message, "compiled");
     assert_ok(hn_message_add_blob(&message, "first", 5, NULL, NULL));
-    assert_ok(hn_message_add_image(&message, "image", &was, NULL));
+    assert_ok(hn_message_add_image(&message, message.json, &was, NULL));
     assert_ok(hn_message_encode(&message, &frame, &size, NULL));
     assert_ok(hn_message_decode(frame + 4, size - 4, &received, NULL));
     assert_ok(hn_message_get_image(&received, json_object_get(received.json, "image"), &is, NULL));
@@ -198,7 +198,7 @@ TEST(a_failed_compilation_has_no_cubin)
     hn_image_init(&was);
     was.message = strdup("matmul.cu(3): error: expected a \";\"");
     hn_message_init(&message, "compiled");
-    assert_ok(hn_message_add_image(&message, "image", &was, NULL));
+    assert_ok(hn_message_add_image(&message, message.json, &was, NULL));
     assert_int_equal(message.blob_count, 0);
     assert_ok(hn_message_get_image(&message, json_object_get(message.json, "image"), &is, NULL));
     assert_int_equal(is.outcome, HN_OUTCOME_COMPILE_ERROR);
@@ -214,7 +214,7 @@ static json_t *send_image(struct hn_message *message)
     struct hn_image image;
     make_image(&image);
     hn_message_init(message, "compiled");
-    assert_ok(hn_message_add_image(message, "image", &image, NULL));
+    assert_ok(hn_message_add_image(message, message->json, &image, NULL));
     hn_image_finish(&image);
     return json_object_get(message->json, "image");
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/ticket.h"
-
 #include "tests/unit/unit.h"
+#include "tuner/session/session_internal.h"
 
 TEST(points_compare_as_declared)
 {

@@ -139,6 +139,7 @@ static bool find_roofs(struct hn_tune_search *search, const struct hn_session *s
     const struct hn_device_identity *device = &backend->task->identity.device;
     const struct hn_session_state *state = hn_session_state(session);
     const char *driver = search->workers != NULL ? backend->device.driver : NULL;
+    struct hn_run run = {.kind = HN_RUN_ROOFS, .roofs = roofs};
     struct hn_error ignored;
     if (!hn_roof_is_known(backend->task->plan))
         return false;
@@ -146,7 +147,7 @@ static bool find_roofs(struct hn_tune_search *search, const struct hn_session *s
     if (known && (search->workers == NULL || !lacks_pipe(backend, roofs)))
         return true;
     if (search->workers == NULL || state->finished == state->reused || hn_interrupted() != 0 ||
-        hn_backend_live_roofs(backend, roofs, &ignored) != HN_OK)
+        hn_backend_run(backend, &run, &ignored) != HN_OK)
         return known;
     hn_store_put_roofs(search->store, device, roofs, &ignored);
     return true;

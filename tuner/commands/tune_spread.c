@@ -17,8 +17,6 @@ static const double hosts_wait_ms = 10e3;
  * whoever was quickest. */
 static const double order_ms = 1000;
 static const int sleep_limit_ms = 200;
-/* A search has so many compilations under way at first. */
-static const uint64_t first_compilations = 16;
 
 enum { MODELS_MOST = 16 };
 
@@ -85,18 +83,6 @@ static bool is_usable(const struct hn_card *card)
 {
     return card->known && !card->out && card->refusal[0] == '\0' &&
            (card->away || !hn_card_is_left_out(card));
-}
-
-static void move_cards(struct spread *spread, struct hn_error *err)
-{
-    struct hn_workers *workers = spread->workers;
-    /* They load NVRTC while the driver comes up, and say which it is, which searches wait for. */
-    if (spread->running == NULL || hn_compile_pool_nvrtc(workers->pool)[0] == '\0')
-        hn_compile_pool_start(workers->pool, first_compilations, err);
-    if (!hn_failed(err))
-        hn_compile_pool_process(workers->pool, err);
-    if (!hn_failed(err))
-        hn_workers_open_cards(workers);
 }
 
 /* Whether it is still to be seen what the first `count` cards are. */
@@ -345,7 +331,8 @@ void hn_tune_spread_run(struct hn_tune *tune, struct hn_error *err)
     while (!is_over(&spread)) {
         struct hn_error now;
         hn_error_init(&now);
-        move_cards(&spread, &now);
+        if (hn_compile_pool_process(spread.workers->pool, &now) == HN_OK)
+            hn_workers_open_cards(spread.workers);
         end_searches(&spread);
         if (!hn_failed(&now) && hn_interrupted() != 0)
             hn_tune_interrupted(&now);

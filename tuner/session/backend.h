@@ -44,6 +44,10 @@ struct hn_racer {
     struct hn_record record;
 };
 
+/* A race takes between these. */
+#define HN_RACE_LEAST_MS 300.0
+#define HN_RACE_MOST_MS 1500.0
+
 /* Something that is run while the caller waits; HN_EINTERRUPTED, without a message where it was the clock, once a signal came or end_ms has
  * passed. */
 enum hn_run_kind {
@@ -56,8 +60,10 @@ enum hn_run_kind {
      * takes about as long (its rate into the timing; none of a pipeline). */
     HN_RUN_MEASURE,
     HN_RUN_COPY, /* a device-to-device memcpy of `bytes` */
+    HN_RUN_ROOFS, /* what the device can do at best; no recording tells it */
 };
 
+struct hn_roofs;
 struct hn_run {
     enum hn_run_kind kind;
     uint64_t seed;                 /* of a reseed */
@@ -67,6 +73,7 @@ struct hn_run {
     double bytes;
     double noise;    /* of preparing: relative difference of a variant measured twice */
     double gb_per_s; /* read + write; 0 where it can not be measured */
+    struct hn_roofs *roofs;
 };
 
 /* A card of several, or elsewhere. */
@@ -155,10 +162,6 @@ struct hn_workers;
 /* Borrows the workers, for one backend at a time. */
 enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers, const struct hn_live_options *options,
                                struct hn_backend **backend, struct hn_error *err);
-
-struct hn_roofs;
-/* Measures what the device can do at best, with the workers of a live backend that is not busy. */
-enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs *roofs, struct hn_error *err);
 
 /* path: as of hn_find_recording. HN_ECONFIG when it covers less than 95% of the space. */
 enum hn_status hn_backend_simulated(struct hn_task *task, const char *path, struct hn_backend **backend,

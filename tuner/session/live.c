@@ -18,11 +18,8 @@
 #include "runtime/plan/launch.h"
 
 static const int race_min_rounds = 6;
-/* A race takes a tenth of what the search took, within these. */
-static const double race_least_ms = 300;
-static const double race_most_ms = 1500;
-/* And so much of what is left of the time: it lines up before its rounds and compares outputs
- * behind. */
+/* A race takes a tenth of what the search took, within its limits, and so much of what is left of
+ * the time: it lines up before its rounds and compares outputs behind. */
 static const double within_end = 0.6;
 
 /* So often, at least, does what is to be done meanwhile get its turn. */
@@ -290,13 +287,13 @@ static void stop(struct hn_backend *backend)
     hn_workers_unlock(live->workers);
 }
 
-/* "point" and "image" of a message. */
-static void add_variant(struct hn_message *message, const struct hn_bindings *point,
+/* "point" and "image" of an object in a message. */
+static void add_variant(struct hn_message *message, json_t *object, const struct hn_bindings *point,
                         const struct hn_image *image, struct hn_error *err)
 {
-    json_object_set_new(message->json, "point", hn_bindings_to_json(point));
+    json_object_set_new(object, "point", hn_bindings_to_json(point));
     if (!hn_failed(err))
-        hn_message_add_image(message, "image", image, err);
+        hn_message_add_image(message, object, image, err);
 }
 
 /* Data files are read where the card is: they have to be those that are here. */
@@ -338,7 +335,7 @@ static void set_up_bench(struct hn_live *live, struct hn_error *err)
     json_object_set_new(bench.json, "seed", json_integer((json_int_t)live->options.seed));
     add_data(live, &bench, err);
     if (!hn_failed(err))
-        hn_message_add_image(&bench, "image", &support, err);
+        hn_message_add_image(&bench, bench.json, &support, err);
     hn_live_set_up(live, &bench, NULL, err);
     hn_image_finish(&support);
 }
@@ -360,7 +357,7 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
         start_reference(live, &depends, err);
         take_needed(live, OWN_REFERENCE, "the reference does not compile", &image, err);
         hn_message_init(&message, "reference");
-        add_variant(&message, &depends, &image, err);
+        add_variant(&message, message.json, &depends, &image, err);
         hn_live_set_up(live, &message, NULL, err);
         hn_image_finish(&image);
         live->references =
@@ -379,7 +376,19 @@ void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_im
     hn_message_init(message, "evaluate");
     json_object_set_new(message->json, "request",
                         hn_fields_to_json(&hn_bench_request_structure, request));
-    add_variant(message, point, image, err);
+    add_variant(message, message->json, point, image, err);
+}
+
+struct reading {
+    const struct hn_bindings *point;
+    struct hn_record *record;
+};
+
+static void read_record(const struct hn_gpu_result *result, void *into, struct hn_error *err)
+{
+    const struct reading *reading = into;
+    hn_record_finish(reading->record);
+    hn_live_read_record(reading->point, result, reading->record, err);
 }
 
 /* Asks the lead for a record, and waits. */
@@ -387,25 +396,32 @@ static void evaluate(struct hn_live *live, const struct hn_bindings *point,
                      const struct hn_image *image, const struct hn_bench_request *request,
                      struct hn_record *record, struct hn_error *err)
 {
+    struct reading reading = {point, record};
     struct hn_message message;
-    struct hn_gpu_result result;
+    *record = (struct hn_record){0};
     hn_live_make_evaluation(point, image, request, &message, err);
-    hn_live_ask(live, &message, 0, &result, err);
-    hn_live_read_record(point, &result, record, err);
+    hn_live_ask(live, &message, 0, read_record, &reading, err);
 }
 
-/* The number in the reply to a message, which is taken over; 0 where the worker ended. */
+struct amount {
+    const char *key;
+    double number; /* 0 where the worker ended */
+};
+
+static void read_amount(const struct hn_gpu_result *result, void *into, struct hn_error *err)
+{
+    struct amount *amount = into;
+    if (result->end == HN_GPU_REPLY)
+        hn_message_amount(&result->message, amount->key, &amount->number, err);
+}
+
+/* The number in the reply to a message, which is taken over. */
 static double ask_amount(struct hn_live *live, struct hn_message *message, const char *key,
                          struct hn_error *err)
 {
-    struct hn_gpu_result result;
-    double amount = 0;
-    hn_live_ask(live, message, 60, &result, err);
-    if (hn_failed(err) || result.end != HN_GPU_REPLY)
-        return 0;
-    hn_message_amount(&result.message, key, &amount, err);
-    hn_message_finish(&result.message);
-    return amount;
+    struct amount amount = {key, 0};
+    hn_live_ask(live, message, 60, read_amount, &amount, err);
+    return hn_failed(err) ? 0 : amount.number;
 }
 
 /* Verifies the default point and warms up with it. A default that fails is an outcome that the
@@ -425,7 +441,7 @@ static double warm_up(struct hn_live *live, const struct hn_bindings *point,
     hn_message_init(&message, "warm_up");
     json_object_set_new(message.json, "stays_warm", json_boolean(live->options.stays_warm));
     json_object_set_new(message.json, "noise", json_boolean(asks_noise));
-    add_variant(&message, point, image, err);
+    add_variant(&message, message.json, point, image, err);
     /* For other cards. */
     if (!hn_failed(err) && live->workers->hosts != NULL && asks_noise) {
         hn_message_finish(&live->warm);
@@ -436,14 +452,10 @@ static double warm_up(struct hn_live *live, const struct hn_bindings *point,
 
 static double copy_rate(struct hn_live *live, double bytes, struct hn_error *err)
 {
-    double gb_per_s;
-    do {
-        struct hn_message message;
-        hn_message_init(&message, "copy_bandwidth");
-        json_object_set_new(message.json, "bytes", json_integer((json_int_t)bytes));
-        gb_per_s = ask_amount(live, &message, "gb_per_s", err);
-    } while (hn_live_succeed(live, err));
-    return gb_per_s;
+    struct hn_message message;
+    hn_message_init(&message, "copy_bandwidth");
+    json_object_set_new(message.json, "bytes", json_integer((json_int_t)bytes));
+    return ask_amount(live, &message, "gb_per_s", err);
 }
 
 static void measure(struct hn_live *live, struct hn_run *run, struct hn_error *err)
@@ -481,11 +493,8 @@ static double prepare(struct hn_live *live, struct hn_error *err)
     set_up_bench(live, err);
     hn_live_ensure_reference(live, &point, err);
     if (take_own(live, OWN_DEFAULT, &image, err) && image.outcome == HN_OUTCOME_OK &&
-        hn_task_check_default(task, &point, &image, err) == HN_OK) {
-        do
-            noise = warm_up(live, &point, &image, true, err);
-        while (hn_live_succeed(live, err));
-    }
+        hn_task_check_default(task, &point, &image, err) == HN_OK)
+        noise = warm_up(live, &point, &image, true, err);
     hn_image_finish(&image);
     hn_bindings_finish(&point);
     live->prepared = !hn_failed(err);
@@ -496,29 +505,24 @@ static double prepare(struct hn_live *live, struct hn_error *err)
     return noise;
 }
 
-static void make_race(const struct hn_run *run, double budget_ms, struct hn_message *message)
-{
-    const struct hn_race_rules rules = {race_min_rounds, HN_RACE_MOST_ROUNDS, budget_ms};
-    json_t *candidates = json_array();
-    hn_message_init(message, "race");
-    for (size_t i = 0; i < run->racer_count; i++) {
-        json_t *image = hn_needed(hn_message_image_json(message, run->racers[i].image));
-        json_array_append_new(candidates,
-                              json_pack("{so so}", "point",
-                                        hn_bindings_to_json(run->racers[i].point), "image", image));
-    }
-    json_object_set_new(message->json, "rules",
-                        hn_fields_to_json(&hn_race_rules_structure, &rules));
-    json_object_set_new(message->json, "candidates", candidates);
-}
+struct race {
+    const struct hn_live *live;
+    const struct hn_run *run;
+};
 
 /* Whoever ran to the end has as many samples as the others that did. */
-static void read_race(const json_t *records, const struct hn_run *run, struct hn_error *err)
+static void read_race(const struct hn_gpu_result *result, void *into, struct hn_error *err)
 {
+    const struct race *race = into;
+    const struct hn_run *run = race->run;
+    const json_t *records = json_object_get(result->message.json, "records");
     size_t rounds = SIZE_MAX;
     bool complete = json_array_size(records) == run->racer_count;
+    if (result->end != HN_GPU_REPLY)
+        return;
     for (size_t i = 0; complete && !hn_failed(err) && i < run->racer_count; i++) {
         struct hn_record *record = &run->racers[i].record;
+        hn_record_finish(record);
         hn_record_from_json(json_array_get(records, i), NULL, record, err);
         if (hn_failed(err) || record->outcome != HN_OUTCOME_OK)
             continue;
@@ -528,30 +532,32 @@ static void read_race(const json_t *records, const struct hn_run *run, struct hn
         if (count > HN_RACE_MOST_ROUNDS)
             hn_fail(err, HN_EFORMAT, "a race of %zu rounds; at most %d were asked for", count,
                     HN_RACE_MOST_ROUNDS);
+        /* Where another card leads than at first: as of the first. */
+        hn_live_card_scale(race->live->workers->lead, record);
     }
     if (!complete && !hn_failed(err))
         hn_fail(err, HN_EFORMAT, "the result of a race is incomplete");
 }
 
-static void race_once(struct hn_live *live, const struct hn_run *run, struct hn_error *err)
+static void race(struct hn_live *live, const struct hn_run *run, struct hn_error *err)
 {
+    struct race race = {live, run};
     struct hn_message message;
-    struct hn_gpu_result ended;
     double now = hn_now_ms();
-    double budget_ms = fmax(fmin((now - live->started_ms) / 10, race_most_ms), race_least_ms);
+    double budget_ms = fmax(fmin((now - live->started_ms) / 10, HN_RACE_MOST_MS), HN_RACE_LEAST_MS);
     if (live->base.end_ms > 0)
         budget_ms = fmin(budget_ms, fmax(live->base.end_ms - now, 0) * within_end);
-    for (size_t i = 0; i < run->racer_count; i++)
-        hn_record_finish(&run->racers[i].record);
-    make_race(run, budget_ms, &message);
-    hn_live_ask(live, &message, 120, &ended, err);
-    if (hn_failed(err) || ended.end != HN_GPU_REPLY)
-        return;
-    read_race(json_object_get(ended.message.json, "records"), run, err);
-    hn_message_finish(&ended.message);
-    /* Where another card leads than at first: as of the first. */
-    for (size_t i = 0; !hn_failed(err) && i < run->racer_count; i++)
-        hn_live_card_scale(live->workers->lead, &run->racers[i].record);
+    const struct hn_race_rules rules = {race_min_rounds, HN_RACE_MOST_ROUNDS, budget_ms};
+    json_t *candidates = json_array();
+    hn_message_init(&message, "race");
+    for (size_t i = 0; i < run->racer_count; i++) {
+        json_t *candidate = json_object();
+        add_variant(&message, candidate, run->racers[i].point, run->racers[i].image, err);
+        json_array_append_new(candidates, candidate);
+    }
+    json_object_set_new(message.json, "rules", hn_fields_to_json(&hn_race_rules_structure, &rules));
+    json_object_set_new(message.json, "candidates", candidates);
+    hn_live_ask(live, &message, 120, read_race, &race, err);
 }
 
 static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)
@@ -560,6 +566,42 @@ static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)
     hn_message_init(&message, "reseed");
     json_object_set_new(message.json, "seed", json_integer((json_int_t)seed));
     hn_live_set_up(live, &message, "reseed", err);
+}
+
+struct roofs {
+    struct hn_roofs *roofs;
+    bool told;
+};
+
+static void read_roofs(const struct hn_gpu_result *result, void *into, struct hn_error *err)
+{
+    struct roofs *roofs = into;
+    roofs->told = result->end == HN_GPU_REPLY;
+    if (roofs->told)
+        hn_roofs_from_json(json_object_get(result->message.json, "roofs"), roofs->roofs, err);
+}
+
+static void measure_roofs(struct hn_live *live, struct hn_roofs *to, struct hn_error *err)
+{
+    struct hn_template template = {.path = (char *)"hone/roofs.cu"};
+    const struct hn_source source = {.template = &template,
+                                     .arch_specific = true,
+                                     .text = (char *)hn_roofs_source,
+                                     .entries = (char **)hn_roofs_entries,
+                                     .entry_count = hn_roofs_entry_count};
+    struct roofs roofs = {.roofs = to};
+    struct hn_image image;
+    struct hn_message message;
+    want_own(live, OWN_ROOFS, &source, err);
+    take_own(live, OWN_ROOFS, &image, err);
+    hn_message_init(&message, "roofs");
+    if (!hn_failed(err))
+        hn_message_add_image(&message, message.json, &image, err);
+    hn_live_ask(live, &message, 60, read_roofs, &roofs, err);
+    /* Without an answer there is nothing to judge the card by. */
+    if (!hn_failed(err) && !roofs.told)
+        hn_fail(err, HN_ERUN, "the GPU's worker ended while the roofs were measured");
+    hn_image_finish(&image);
 }
 
 static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err)
@@ -576,9 +618,7 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
         reseed(live, run->seed, err);
         break;
     case HN_RUN_RACE:
-        do
-            race_once(live, run, err);
-        while (hn_live_succeed(live, err));
+        race(live, run, err);
         break;
     case HN_RUN_MEASURE:
         measure(live, run, err);
@@ -586,44 +626,11 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     case HN_RUN_COPY:
         run->gb_per_s = copy_rate(live, run->bytes, err);
         break;
+    case HN_RUN_ROOFS:
+        measure_roofs(live, run->roofs, err);
+        break;
     }
     hn_workers_unlock(live->workers);
-}
-
-enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs *roofs,
-                                     struct hn_error *err)
-{
-    struct hn_live *live = live_of(backend);
-    struct hn_template template = {.path = (char *)"hone/roofs.cu"};
-    const struct hn_source source = {.template = &template,
-                                     .arch_specific = true,
-                                     .text = (char *)hn_roofs_source,
-                                     .entries = (char **)hn_roofs_entries,
-                                     .entry_count = hn_roofs_entry_count};
-    bool answered;
-    hn_error_init(err);
-    hn_workers_lock(live->workers);
-    do {
-        struct hn_image image;
-        struct hn_message message;
-        struct hn_gpu_result result;
-        want_own(live, OWN_ROOFS, &source, err);
-        take_own(live, OWN_ROOFS, &image, err);
-        hn_message_init(&message, "roofs");
-        if (!hn_failed(err))
-            hn_message_add_image(&message, "image", &image, err);
-        hn_live_ask(live, &message, 60, &result, err);
-        /* Without an answer there is nothing to judge the card by. */
-        answered = !hn_failed(err) && result.end == HN_GPU_REPLY;
-        if (answered)
-            hn_roofs_from_json(json_object_get(result.message.json, "roofs"), roofs, err);
-        else if (!hn_failed(err))
-            hn_fail(err, HN_ERUN, "the GPU's worker ended while the roofs were measured");
-        hn_message_finish(&result.message);
-        hn_image_finish(&image);
-    } while (answered && hn_live_succeed(live, err));
-    hn_workers_unlock(live->workers);
-    return err->status;
 }
 
 static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state)
@@ -644,10 +651,12 @@ static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_ba
     hn_workers_unlock(live->workers);
 }
 
-static void read_usage(const struct hn_live *live, struct hn_usage *usage)
+static void usage(const struct hn_backend *backend, struct hn_usage *usage)
 {
+    struct hn_live *live = live_of(backend);
     struct hn_workers *workers = live->workers;
     double now = hn_now_ms();
+    hn_workers_lock(workers);
     struct hn_compile_load load = hn_compile_pool_load(live->pool, NULL);
     *usage = (struct hn_usage){
         .under_way = load.own,
@@ -662,23 +671,12 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
         .trials = live->trials,
         .on_gpu = &workers->on_gpu,
         .compiling = &workers->compiling,
+        .cards = live->usages,
+        .card_count = hn_live_cards_usage(live),
     };
     for (size_t i = 0; i < workers->card_count; i++)
         hn_health_add(&usage->health, &workers->cards[i]->health);
-}
-
-static void usage(const struct hn_backend *backend, struct hn_usage *usage)
-{
-    struct hn_live *live = live_of(backend);
-    hn_workers_lock(live->workers);
-    read_usage(live, usage);
-    usage->card_count = hn_live_cards_usage(live);
-    usage->cards = live->usages;
-    usage->compile_cpu_s -= live->before.compile_cpu_s;
-    usage->compile_wall_s -= live->before.compile_wall_s;
-    usage->gpu_busy_s -= live->before.gpu_busy_s;
-    usage->working_s -= live->before.working_s;
-    hn_workers_unlock(live->workers);
+    hn_workers_unlock(workers);
 }
 
 static void close_live(struct hn_backend *backend)
@@ -718,7 +716,6 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     live->workers = workers;
     live->pool = workers->pool;
     live->started_ms = hn_now_ms();
-    read_usage(live, &live->before);
     while (!hn_workers_open_lead(workers, err) && !hn_failed(err))
         hn_live_sleep(live, err);
     if (!hn_failed(err)) {
@@ -734,7 +731,6 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     }
     const char *said = hn_compile_pool_nvrtc(live->pool);
     while (!hn_failed(err) && said[0] == '\0') {
-        hn_compile_pool_start(live->pool, 1, err);
         process_compilations(live, err);
         if (said[0] == '\0')
             hn_live_sleep(live, err);

@@ -39,7 +39,6 @@ struct hn_live {
     char **references;            /* texts of the depends values that have a reference */
     size_t reference_count;
     unsigned trials[HN_SUSPICION_COUNT]; /* how they ended */
-    struct hn_usage before; /* what the workers had done for other problems */
     double started_ms;
 };
 
@@ -54,8 +53,8 @@ void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_im
 
 /* live_cards.c. Evaluations become events. */
 void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct hn_error *err);
-/* The record of an answer, or of how the worker ended. The result is finished. */
-void hn_live_read_record(const struct hn_bindings *point, struct hn_gpu_result *result, struct hn_record *record,
+/* The record of an answer, or of how the worker ended. */
+void hn_live_read_record(const struct hn_bindings *point, const struct hn_gpu_result *result, struct hn_record *record,
                          struct hn_error *err);
 /* Times as of the first card. */
 void hn_live_card_scale(const struct hn_card *card, struct hn_record *record);
@@ -68,15 +67,15 @@ void hn_live_cards_finish(struct hn_live *live);
 /* A card that can evaluate now, the lead first; NULL: there is none. */
 struct hn_card *hn_live_card_idle(struct hn_live *live);
 bool hn_live_cards_quiet(const struct hn_live *live);
-/* A request to the lead failed, or its answer is of no use, as err says: where there is another card, that leads from now on (true,
- * and err is empty again), and the lead is left out. */
-bool hn_live_succeed(struct hn_live *live, struct hn_error *err);
 /* Fills in live->usages, and returns how many there are: none where all is of this process. */
 size_t hn_live_cards_usage(struct hn_live *live);
 /* All cards are set up with it, which is taken over, before their next request. */
 void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char *replaces, struct hn_error *err);
-/* Asks the lead and waits; where it is lost for good, whoever leads then. The message is taken over. */
-void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, struct hn_gpu_result *result,
+/* Takes what is wanted out of an answer, or of how the worker ended; once more where that failed and another card leads. Sticky. */
+typedef void hn_live_read(const struct hn_gpu_result *result, void *into, struct hn_error *err);
+/* Asks the lead, waits and reads; where the lead is lost for good, or its answer is of no use, whoever leads then. The message is taken
+ * over. */
+void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, hn_live_read *read, void *into,
                  struct hn_error *err);
 
 #endif

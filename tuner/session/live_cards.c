@@ -135,7 +135,7 @@ void hn_live_card_scale(const struct hn_card *card, struct hn_record *record)
         timing->samples_us[i] /= card->ratio;
 }
 
-void hn_live_read_record(const struct hn_bindings *point, struct hn_gpu_result *result,
+void hn_live_read_record(const struct hn_bindings *point, const struct hn_gpu_result *result,
                          struct hn_record *record, struct hn_error *err)
 {
     char *message = NULL;
@@ -151,7 +151,6 @@ void hn_live_read_record(const struct hn_bindings *point, struct hn_gpu_result *
         return;
     }
     hn_record_from_json(json_object_get(result->message.json, "record"), NULL, record, err);
-    hn_message_finish(&result->message);
     if (!hn_failed(err) && !hn_bindings_equal(&record->point, point))
         hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
     /* A failed device assertion is told in what the worker printed. */
@@ -201,8 +200,8 @@ static void end_trial(struct hn_live *live, struct hn_card_job *job, struct hn_r
 }
 
 /* It becomes an event, unless there is a trial first. */
-static void take_evaluated(struct hn_live *live, struct hn_card *card, struct hn_gpu_result *result,
-                           struct hn_error *err)
+static void take_evaluated(struct hn_live *live, struct hn_card *card,
+                           const struct hn_gpu_result *result, struct hn_error *err)
 {
     struct hn_card_job *job = &card->job;
     struct hn_record record;
@@ -321,7 +320,9 @@ static bool has_heir(struct hn_live *live)
     return false;
 }
 
-bool hn_live_succeed(struct hn_live *live, struct hn_error *err)
+/* A request to the lead failed, or its answer is of no use, as err says: where there is another
+ * card, that leads from now on (true, and err is empty again), and the lead is left out. */
+static bool succeed(struct hn_live *live, struct hn_error *err)
 {
     struct hn_card *card = live->workers->lead;
     if (!hn_failed(err))
@@ -382,19 +383,22 @@ bool hn_live_cards_quiet(const struct hn_live *live)
 }
 
 void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s,
-                 struct hn_gpu_result *result, struct hn_error *err)
+                 hn_live_read *read, void *into, struct hn_error *err)
 {
+    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
     bool again = !hn_failed(err);
-    *result = (struct hn_gpu_result){.end = HN_GPU_NOTHING};
     while (again) {
         struct hn_card *lead = live->workers->lead;
         ask(lead, message, hn_message_type(message), NULL, timeout_s, err);
         do {
-            hn_card_process(lead, result, err);
-            if (result->end == HN_GPU_NOTHING)
+            hn_card_process(lead, &result, err);
+            if (result.end == HN_GPU_NOTHING)
                 hn_live_sleep(live, err);
-        } while (!hn_failed(err) && result->end == HN_GPU_NOTHING);
-        again = hn_live_succeed(live, err);
+        } while (!hn_failed(err) && result.end == HN_GPU_NOTHING);
+        if (!hn_failed(err))
+            read(&result, into, err);
+        hn_message_finish(&result.message);
+        again = succeed(live, err);
     }
     hn_message_finish(message);
 }
@@ -529,8 +533,9 @@ void hn_live_lead_move(struct hn_live *live, struct hn_error *err)
     hn_card_process(lead, &result, err);
     if (!hn_failed(err) && result.end != HN_GPU_NOTHING)
         take_evaluated(live, lead, &result, err);
+    hn_message_finish(&result.message);
     /* Whoever leads then is set up with the same. */
-    hn_live_succeed(live, err);
+    succeed(live, err);
 }
 
 void hn_live_set_up_lead(struct hn_live *live, struct hn_error *err)

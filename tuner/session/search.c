@@ -7,7 +7,6 @@
 #include "base/run.h"
 #include "cache/store/store.h"
 #include "runtime/plan/launch.h"
-#include "tuner/session/knowledge.h"
 #include "tuner/session/session_internal.h"
 #include "tuner/strategy/schedule.h"
 
@@ -155,11 +154,6 @@ void hn_session_admit_given(struct hn_session *session, struct hn_error *err)
     session->given_count = session->tickets.count;
 }
 
-unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options)
-{
-    return options->look_ahead > 0 ? options->look_ahead : task->config->look_ahead;
-}
-
 /* The program of a point; false where there is none. */
 static bool find_program(const struct hn_task *task, const struct hn_bindings *point,
                          struct hn_hash *program)
@@ -201,6 +195,157 @@ static bool is_unread(const struct hn_task *task, const struct hn_bindings *poin
     return same;
 }
 
+enum { MOST_SOURCES = 3, LEAST_POINTS = 8 };
+
+/* Distances of grades; within a grade the problem's distance, far below it, decides. */
+static const double other_version = 0;
+static const double other_problem = 1;
+static const double other_device = 1e6;
+static const double other_capability = 2e6;
+static const double never = INFINITY;
+
+struct source {
+    const struct hn_tuned *tuned;
+    double distance;
+};
+
+/* Not hn_lookup_ratio, which answers another question: it is near where values are both small
+ * (1 + |x|), so that every launch gets some result, and sets words before all numbers. Here nothing
+ * has to be found: a size of 1 is as far from 8 as 8 from 64, a word weighs as much as a factor of
+ * 256, and an imported problem with other names still counts, last. */
+static double value_distance(const struct hn_value *a, const struct hn_value *b)
+{
+    static const double unlike = 8;
+    if (a->type == HN_WORD || b->type == HN_WORD)
+        return hn_value_equal(a, b) ? 0 : unlike;
+    double x = hn_value_number(a), y = hn_value_number(b);
+    if (x <= 0 || y <= 0)
+        return x < y || x > y ? unlike : 0;
+    return fmin(fabs(log2(x / y)), 64);
+}
+
+/* never: the problems have other names. */
+static double problem_distance(const struct hn_bindings *a, const struct hn_bindings *b)
+{
+    double sum = 0;
+    if (a->count != b->count)
+        return never;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct hn_value *other = hn_bindings_get(b, a->names[i]);
+        if (other == NULL)
+            return never;
+        sum += value_distance(&a->values[i], other);
+    }
+    return sum;
+}
+
+static double distance(const struct hn_task *task, const struct hn_tuned *tuned)
+{
+    const struct hn_identity *own = &task->identity, *other = &tuned->identity;
+    if (strcmp(own->objective, other->objective) != 0)
+        return never;
+    if (hn_identity_equal(own, other))
+        return hn_version_equal(&task->version, &tuned->version) &&
+                       !hn_origin_is_foreign(&tuned->origin)
+                   ? never
+                   : other_version;
+    double problem = problem_distance(&own->problem, &other->problem);
+    /* imported tunings name their problem otherwise */
+    problem = isinf(problem) ? other_problem + 1000 : other_problem + fmin(problem, 999);
+    if (hn_device_identity_equal(&own->device, &other->device))
+        return problem;
+    bool same_capability =
+        own->device.capability > 0 && own->device.capability == other->device.capability;
+    return problem + (same_capability ? other_device : other_capability);
+}
+
+static int by_distance(const void *a, const void *b)
+{
+    const struct source *x = a, *y = b;
+    if (x->distance < y->distance || x->distance > y->distance)
+        return x->distance < y->distance ? -1 : 1;
+    return (x->tuned > y->tuned) - (x->tuned < y->tuned);
+}
+
+static bool is_measured(const struct hn_record *record)
+{
+    return record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
+}
+
+/* Adds the records that are points of this space; takes them back when there are too few. */
+static void add_records(struct hn_knowledge *knowledge, const struct hn_space *space,
+                        const struct hn_records *records, double before)
+{
+    size_t width = hn_space_parameter_count(space);
+    size_t first = knowledge->count;
+    size_t most = first + records->count;
+    size_t measured = 0;
+    knowledge->priors = hn_need_more(knowledge->priors, most, sizeof *knowledge->priors);
+    knowledge->choices = hn_need_more(knowledge->choices, most * width, sizeof *knowledge->choices);
+    for (size_t i = 0; i < records->count; i++) {
+        const struct hn_record *record = &records->items[i];
+        uint16_t *choice = knowledge->choices + knowledge->count * width;
+        if (record->time >= before || hn_outcome_is_open(record->outcome) ||
+            record->outcome == HN_OUTCOME_SLOWER ||
+            hn_space_choice(space, &record->point, choice, NULL) != HN_OK ||
+            !hn_space_contains(space, choice))
+            continue;
+        measured += is_measured(record);
+        knowledge->priors[knowledge->count++] = (struct hn_prior){
+            .observation = {record->outcome, is_measured(record) ? record->objective : NAN, NULL},
+            .source = knowledge->sources,
+        };
+    }
+    if (measured >= LEAST_POINTS)
+        knowledge->sources++;
+    else
+        knowledge->count = first;
+}
+
+enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task *task,
+                                    bool simulated, double before, struct hn_knowledge *knowledge,
+                                    struct hn_error *err)
+{
+    struct hn_tuned_list list;
+    struct hn_error ignored;
+    err = hn_error_begin(err, &ignored);
+    *knowledge = (struct hn_knowledge){0};
+    if (hn_store_list(store, task->identity.kernel, &list, err) != HN_OK)
+        return err->status;
+    struct source *sources = hn_need(list.count, sizeof *sources);
+    size_t count = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        double far = distance(task, &list.items[i]);
+        if (list.items[i].simulated == simulated && !isinf(far))
+            sources[count++] = (struct source){&list.items[i], far};
+    }
+    qsort(sources, count, sizeof *sources, by_distance);
+    for (size_t i = 0; i < count && knowledge->sources < MOST_SOURCES && !hn_failed(err); i++) {
+        const struct hn_tuned *tuned = sources[i].tuned;
+        struct hn_records records;
+        if (hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records,
+                          err) != HN_OK)
+            break;
+        add_records(knowledge, task->space, &records, before);
+        hn_records_free(&records);
+    }
+    size_t width = hn_space_parameter_count(task->space);
+    for (size_t i = 0; i < knowledge->count; i++)
+        knowledge->priors[i].choice = knowledge->choices + i * width;
+    if (hn_failed(err))
+        hn_knowledge_finish(knowledge);
+    free(sources);
+    hn_tuned_list_free(&list);
+    return err->status;
+}
+
+void hn_knowledge_finish(struct hn_knowledge *knowledge)
+{
+    free(knowledge->priors);
+    free(knowledge->choices);
+    *knowledge = (struct hn_knowledge){0};
+}
+
 static void create_strategy(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
@@ -229,7 +374,7 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
         .unread = reads ? NULL : unread,
         .space = task->space,
         .seed = options->seed,
-        .look_ahead = session->look_ahead,
+        .look_ahead = session->state.look_ahead,
         .priors = knowledge.priors,
         .prior_count = knowledge.count,
     };
@@ -257,23 +402,16 @@ static uint64_t strategy_count(const struct hn_session *session)
     return session->tickets.count - session->given_count;
 }
 
-/* A point proposed again has the resources of the first time, which may have to be read. */
-struct told {
-    struct hn_record read;
-    const struct hn_record *record; /* NULL: not known */
-};
-
-static void look_up(const struct hn_session *session, size_t number, struct told *told)
+/* A point proposed again has the record of the first time, which may have to be read; NULL: it is
+ * not known. *first: the ticket that has it, to be released. */
+static const struct hn_record *look_up(struct hn_session *session, size_t number, size_t *first)
 {
     const struct hn_ticket *ticket = &session->tickets.items[number];
-    told->read = (struct hn_record){0};
-    told->record = NULL;
-    if (ticket->replayed)
-        ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
-    if (ticket->flight != NULL)
-        told->record = &ticket->flight->record;
-    else if (hn_session_record(session, number, &told->read, NULL) == HN_OK)
-        told->record = &told->read;
+    struct hn_error ignored;
+    hn_error_init(&ignored);
+    *first = ticket->replayed ? hn_tickets_of_point(&session->tickets, ticket->point) : number;
+    const struct hn_flight *flight = hn_session_recall(session, *first, &ignored);
+    return flight != NULL ? &flight->record : NULL;
 }
 
 static void tell_compiled(struct hn_session *session, uint64_t t)
@@ -281,20 +419,20 @@ static void tell_compiled(struct hn_session *session, uint64_t t)
     size_t number = session->given_count + t;
     struct hn_ticket *ticket = &session->tickets.items[number];
     const struct hn_strategy_kind *kind = session->options.strategy;
-    struct told told;
+    size_t first;
     if (kind->compiled == NULL)
         return;
-    look_up(session, number, &told);
+    const struct hn_record *record = look_up(session, number, &first);
     struct hn_observation known = {.outcome = (enum hn_outcome)ticket->result.outcome, .cost = NAN};
-    if (told.record != NULL) {
-        known.outcome = told.record->outcome;
-        known.resources = &told.record->resources;
+    if (record != NULL) {
+        known.outcome = record->outcome;
+        known.resources = &record->resources;
     }
     if (!hn_tell_compiled(kind, session->strategy, t, &known) &&
         ticket->state == HN_TICKET_COMPILED)
         hn_record_fail(&ticket->flight->record, HN_OUTCOME_SKIPPED,
                        "the strategy declined to measure it");
-    hn_record_finish(&told.read);
+    hn_session_release(session, first);
 }
 
 /* Notes the compile times that are known by now of tickets that are not told. */
@@ -305,14 +443,14 @@ static void note_compilations(struct hn_session *session)
         const struct hn_schedule_ticket *entry = &schedule->tickets[i];
         size_t number = session->given_count + entry->number;
         struct hn_backend_state state;
+        size_t first;
         if (entry->known || number >= session->tickets.count)
             continue;
         if (session->tickets.items[number].state != HN_TICKET_COMPILING) {
-            struct told told;
-            look_up(session, number, &told);
-            hn_schedule_note(schedule, entry->number,
-                             told.record != NULL ? told.record->costs.compile_ms : 0, true);
-            hn_record_finish(&told.read);
+            const struct hn_record *record = look_up(session, number, &first);
+            hn_schedule_note(schedule, entry->number, record != NULL ? record->costs.compile_ms : 0,
+                             true);
+            hn_session_release(session, first);
         } else if (isfinite(entry->start_ms)) {
             session->backend->kind->look(session->backend, number, &state);
             hn_schedule_note(schedule, entry->number, state.age_ms, false);
@@ -339,25 +477,25 @@ static void conclude(struct hn_session *session, uint64_t t)
                     result->outcome == HN_OUTCOME_DUPLICATE;
     struct hn_observation observation = {.outcome = (enum hn_outcome)result->outcome,
                                          .cost = measured ? result->objective : NAN};
-    struct told told;
+    size_t first;
     for (; session->censor_next < session->given_count; session->censor_next++)
         hn_session_hold_against(session, session->censor_next);
     hn_session_hold_against(session, number);
-    look_up(session, number, &told);
-    if (told.record != NULL) {
-        const struct hn_costs *costs = &told.record->costs;
-        observation.resources = &told.record->resources;
+    const struct hn_record *record = look_up(session, number, &first);
+    if (record != NULL) {
+        const struct hn_costs *costs = &record->costs;
+        observation.resources = &record->resources;
         observation.compile_ms = costs->compile_ms;
         observation.evaluate_ms = costs->verify_ms + costs->measure_ms;
     }
     if (kind->finished != NULL)
         kind->finished(session->strategy, t, &observation);
-    hn_record_finish(&told.read);
     ticket->told = true;
     session->told_finished++;
     hn_schedule_tell(&session->schedule, HN_SCHEDULE_FINISHED, t,
                      ticket->replayed ? 0 : observation.evaluate_ms);
     hn_session_release(session, number);
+    hn_session_release(session, first);
 }
 
 /* Tells what is next in the schedule. Nobody is told of the given tickets, but what is told may be
@@ -494,7 +632,7 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
                           struct hn_error *err)
 {
     const struct hn_strategy_kind *kind = options->strategy;
-    unsigned look_ahead = hn_session_look_ahead(task, options);
+    unsigned look_ahead = options->look_ahead > 0 ? options->look_ahead : task->config->look_ahead;
     const struct hn_search search = {
         .space = task->space, .seed = options->seed, .look_ahead = look_ahead};
     uint64_t most = kind->needs_feedback ? look_ahead / 2 : limit;

@@ -19,8 +19,6 @@ static const int building_interval_ms = 5;
  * lets it, verifying some finalists as the search has verified its points, an audit of so many
  * launches of the winner, and the second seed's reference and the rest; a half at most. */
 static const double race_part = 0.1;
-static const double race_least_ms = 300;
-static const double race_most_ms = 1500;
 static const double expected_finalists = 8;
 static const double audit_launches = 14;
 static const double rest_ms = 500;
@@ -83,7 +81,7 @@ static void tell_start(struct hn_session *session, struct hn_error *err)
                        "device", session->task->identity.device.name, "regime",
                        session->task->identity.regime, "simulated", session->backend->simulated,
                        "strategy", options->strategy->name, "seed", count(true, options->seed),
-                       "look_ahead", count(true, session->look_ahead), "points",
+                       "look_ahead", count(true, session->state.look_ahead), "points",
                        count(session->state.points != UINT64_MAX, session->state.points), "budget",
                        count(options->budget_count > 0, options->budget_count), "time",
                        hn_session_epoch_s()),
@@ -159,10 +157,10 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
         session->options.energy_s = options->energy_s > 0 ? options->energy_s : HN_ENERGY_SECONDS;
         session->options.race_within = fmax(options->race_within, HN_WEIGHED_WITHIN);
     }
-    session->look_ahead = hn_session_look_ahead(task, options);
     session->held_ms = INFINITY;
     session->best = session->censor = SIZE_MAX;
-    session->state.look_ahead = session->look_ahead;
+    session->state.look_ahead =
+        options->look_ahead > 0 ? options->look_ahead : task->config->look_ahead;
     session->state.points = UINT64_MAX;
     snprintf(session->state.points_text, sizeof session->state.points_text, "so far uncounted");
     session->state.phase = "preparing";
@@ -175,7 +173,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     hn_tickets_init(&session->tickets);
     hn_keys_init(&session->points, hn_space_parameter_count(task->space) * sizeof(uint16_t));
     hn_session_load_cached(session, err);
-    hn_schedule_init(&session->schedule, session->look_ahead);
+    hn_schedule_init(&session->schedule, session->state.look_ahead);
     if (hn_space_is_built(task->space))
         hn_session_begin_search(session, err);
     if (hn_failed(err))
@@ -213,7 +211,7 @@ static double finals_ms(const struct hn_session *session)
     double whole_ms = session->options.budget_s * 1e3;
     uint64_t measured = state->finished - state->reused;
     double verify_ms = measured > 0 ? state->verify_s * 1e3 / (double)measured : 0;
-    double race_ms = fmax(fmin(race_part * whole_ms, race_most_ms), race_least_ms);
+    double race_ms = fmax(fmin(race_part * whole_ms, HN_RACE_MOST_MS), HN_RACE_LEAST_MS);
     double wanted_ms = race_ms + (expected_finalists + audit_launches) * verify_ms + rest_ms;
     wanted_ms += session->options.brief ? 0 : fmin(whole_ms / 20, most_processes_ms);
     if (session->options.energy_s > 0)
@@ -415,7 +413,7 @@ static size_t find_censor(struct hn_session *session, size_t number)
         return session->best;
     if (ticket->decided)
         return ticket->flight->censor;
-    while (session->censor_next + session->look_ahead <= number &&
+    while (session->censor_next + session->state.look_ahead <= number &&
            session->censor_next < session->next_settled)
         hn_session_hold_against(session, session->censor_next++);
     return session->censor;

@@ -2,12 +2,93 @@
 #ifndef HONE_TUNER_SESSION_SESSION_INTERNAL_H
 #define HONE_TUNER_SESSION_SESSION_INTERNAL_H
 
+#include "base/hash.h"
 #include "tuner/session/session.h"
-#include "tuner/session/ticket.h"
+#include "tuner/space/space.h"
 #include "tuner/strategy/schedule.h"
 
-/* Shared by session.c (the loop and the clock), search.c (proposals), results.c (what comes back, what is held of it, and who is
- * better) and finals.c. Functions that take an err and return nothing are sticky. */
+/* Shared by session.c (the loop and the clock), search.c (proposals), results.c (tickets, what comes back, what is held of it, and
+ * who is better) and finals.c. Functions that take an err and return nothing are sticky. */
+
+/* The points that somebody has looked at are keys, the index of each value, numbered in the order seen: what is known of them goes
+ * into arrays by this number, so that memory goes with what was tried and not with the size of the space, which need not be
+ * enumerated. Below 0 when point a comes before b in the declared order. */
+int hn_points_compare(const struct hn_keys *points, uint32_t a, uint32_t b);
+
+/* One proposal on its way through a session. Tickets are numbered in the order proposed: the ladder's first, then the
+ * strategy's. */
+enum hn_ticket_state {
+    HN_TICKET_COMPILING,
+    HN_TICKET_COMPILED,   /* waits for its turn on the GPU */
+    HN_TICKET_DUPLICATE,  /* waits for its original to finish */
+    HN_TICKET_EVALUATING,
+    HN_TICKET_FINISHED,
+};
+
+/* The part of a record that is compared. */
+struct hn_result {
+    double objective;
+    double median_us;
+    float low; /* lower end of the interval over the median */
+    float clock_mhz;
+    uint32_t against; /* the point that it duplicates or that stopped it early; HN_NO_KEY: none */
+    uint8_t outcome;  /* enum hn_outcome */
+    bool final;       /* took part in the final race that counts */
+};
+
+/* All that a ticket needs while it is under way, and for as long as somebody needs its record or its image. */
+struct hn_flight {
+    struct hn_record record;
+    struct hn_image image; /* kept until measured, and for the best */
+    size_t original;       /* of a duplicate: its ticket */
+    size_t censor;         /* the ticket that it was held against when measured, or SIZE_MAX */
+    size_t follower;       /* the first and the last duplicate that wait for this one, and the next that waits */
+    size_t last_follower;  /* for the same: ticket + 1, 0 for none */
+    size_t next_follower;
+    double compiling_since_ms;
+    bool held; /* somebody works on it: it stays */
+};
+
+/* There is one for every proposal of a session, so that it is small. */
+struct hn_ticket {
+    struct hn_result result;  /* once finished */
+    struct hn_flight *flight; /* NULL: the record is in the cache */
+    uint32_t point;           /* its number */
+    uint8_t state;            /* enum hn_ticket_state */
+    bool full;                /* of the ladder: no early stop */
+    bool cached;              /* its record is of an earlier session */
+    bool kept;                /* its record is in this session of the cache */
+    bool decided;             /* the strategy was told of its compilation */
+    bool told;                /* and that it is finished */
+    bool replayed;            /* shares the record of an earlier ticket of the same point */
+};
+
+/* Growing array of tickets and where each point and each machine code has its first one. */
+struct hn_tickets {
+    struct hn_ticket *items;
+    size_t count;
+    size_t capacity;
+    uint32_t *of_point; /* ticket + 1 by point; 0 for none */
+    uint32_t point_capacity;
+    struct hn_keys codes; /* of machine code with its launch */
+    uint32_t *of_code;    /* ticket by code */
+    uint32_t code_capacity;
+};
+
+void hn_tickets_init(struct hn_tickets *tickets);
+void hn_tickets_finish(struct hn_tickets *tickets);
+/* A new ticket, zeroed but for its point; its number. Earlier pointers become invalid; flights stay where they are. */
+size_t hn_tickets_add(struct hn_tickets *tickets, uint32_t point);
+/* Gives it a flight with empty record and image, where it has none. */
+struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number);
+void hn_tickets_land(struct hn_tickets *tickets, size_t number);
+/* The first ticket of a point; SIZE_MAX when there is none. */
+size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point);
+/* Makes `number` a duplicate that waits for `original`, both in flight. */
+void hn_tickets_follow(struct hn_tickets *tickets, size_t number, size_t original);
+/* The ticket that first had this code; when there is none it is this one, and its own number comes back. code: as in a
+ * record. */
+size_t hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number);
 
 /* Images of so many of the best are kept for the final race. */
 #define HN_KEPT_CLOSE 24
@@ -37,16 +118,13 @@ struct hn_session {
     hn_session_watch *watch;
     void *watcher;
 
-    struct hn_keys points; /* those looked at, as of ticket.h */
+    struct hn_keys points; /* those looked at */
     struct hn_tickets tickets;
     struct hn_cached cached;
     uint16_t *choice; /* room for one point */
 
     /* Proposing, and telling the strategy. */
     struct hn_strategy *strategy; /* NULL while the space is built */
-    /* L: so many tickets are in flight at most. A variant is stopped early only against tickets that were told before its
-     * compilation was; a given one, against those L before it. */
-    unsigned look_ahead;
     struct hn_schedule schedule; /* of the strategy's tickets, where it needs feedback */
     double held_ms;       /* in which what compiles may get old enough that more can be told; INFINITY: nothing is waited for so */
     size_t ladder_count;  /* tickets of the ladder, the first ones */
@@ -83,8 +161,22 @@ struct hn_session {
 };
 
 /* search.c */
-/* That of a session with these options. */
-unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options);
+/* The tunings that the cache holds of the same kernel under other circumstances, as priors for a search: tunings of other problems,
+ * devices and versions, whose points are valid in this space too. */
+struct hn_knowledge {
+    struct hn_prior *priors; /* source 0 is the nearest tuning */
+    size_t count;
+    uint16_t *choices; /* of the priors */
+    unsigned sources;
+};
+
+/* Nearest first: this problem and device in another version; this device, by the problem's distance (the sum of
+ * |log2(a / b)| over its values); devices of the same compute capability; any. Three tunings at most, each with at least
+ * eight measured points of this space. Only what was measured before `before` (seconds since the epoch) counts, so that
+ * a tuning that is run again finds what it found the first time. simulated selects which kind. */
+enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task *task, bool simulated, double before,
+                                    struct hn_knowledge *knowledge, struct hn_error *err);
+void hn_knowledge_finish(struct hn_knowledge *knowledge);
 /* Waits for the space, and makes the strategy. */
 void hn_session_begin_search(struct hn_session *session, struct hn_error *err);
 void hn_session_admit_given(struct hn_session *session, struct hn_error *err);

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "tuner/session/backend.h"
-#include "tuner/session/ticket.h"
 
 void hn_backend_destroy(struct hn_backend *backend)
 {

@@ -54,6 +54,7 @@ struct hn_compile_workers {
     int start_failures; /* workers in a row that ended before they were ready */
     double start_limit_ms;
     char nvrtc[16];
+    bool asked;              /* somebody has asked for something */
     struct hn_error failure; /* why it came to an end, for the others */
 };
 
@@ -406,6 +407,7 @@ enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_s
     struct hn_message request = {.json = hn_message_of_source(source, architecture)};
     struct hn_source_key key;
     bool sets_up = want->rank == HN_RANK_SETUP;
+    pool->workers->asked = true;
     if (request.json == NULL)
         return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->path);
     enum hn_status status = hn_source_key(source, architecture, &key, err);
@@ -442,15 +444,6 @@ void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bo
     }
 }
 
-enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count,
-                                     struct hn_error *err)
-{
-    hn_error_init(err);
-    if (!is_guest(pool))
-        start_workers(pool->workers, count, err);
-    return err->status;
-}
-
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err)
 {
     struct hn_compile_workers *workers = pool->workers;
@@ -465,6 +458,11 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
         check_hosts(workers, failure);
         for (const struct hn_job *job = workers->queue.waiting; job != NULL; job = job->next)
             waiting++;
+        /* Who waits for nothing else is told which NVRTC there is. */
+        if (waiting == 0 && !workers->asked)
+            waiting = (uint64_t)pool->early;
+        if (waiting == 0 && workers->nvrtc[0] == '\0')
+            waiting = 1;
         start_workers(workers, waiting, failure);
         /* The others hear of it when they look. */
         for (struct hn_compile_pool *client = workers->queue.clients;

@@ -69,6 +69,7 @@ struct hn_compile_pool {
     bool keeps_all;     /* what was compiled is there at once when it is asked for again: for several problems that share programs */
     bool keeps_shared;  /* that of programs which do not read all of what they are given: other points may have the same; at first so */
     bool prefers_heavy; /* for what there is to the end: the last to end decides when that is */
+    int early; /* of an owner: so many workers start before there are jobs for them, so that they load NVRTC meanwhile */
     struct hn_timeline *timeline; /* may be NULL */
     struct hn_meter meter; /* runs while something is compiled for it */
     double cpu_ms;      /* of all compilations for it that have ended, as the workers say */
@@ -96,9 +97,6 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool);
 /* Before anything is started: workers at these hosts, too. Borrowed. What a host's worker fails at is the host's failure; HN_ERUN of
  * the calls below: none is left that compiles. */
 void hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts);
-/* Starts up to `count` workers before there are jobs for them, so that they load NVRTC meanwhile. */
-enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count, struct hn_error *err);
-
 /* Wants a program: the client is the pool. */
 enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_source *source, const char *architecture,
                                    struct hn_error *err);

@@ -13,6 +13,8 @@
 #include "base/run.h"
 
 static const int sleep_limit_ms = 200;
+/* A search has so many compilations under way at first. */
+static const int first_compilations = 16;
 
 static struct hn_card *add_card(struct hn_workers *workers, struct hn_host *host,
                                 const char *selector)
@@ -152,9 +154,10 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     /* The driver takes its time. */
     if (!options->divided)
         hn_card_open(workers->lead, err);
-    if (!hn_failed(err))
-        hn_compile_pool_start(workers->pool, (uint64_t)fmin(options->useful, (double)options->jobs),
-                              err);
+    workers->pool->early =
+        (int)fmin(options->useful, elsewhere ? first_compilations : options->jobs);
+    if (!hn_failed(err) && workers->pool->early > 0)
+        hn_compile_pool_process(workers->pool, err);
     if (hn_failed(err))
         hn_workers_destroy(workers);
     else
@@ -316,8 +319,19 @@ static void leave_cards(struct hn_workers *workers)
     }
 }
 
+/* What is under way counts from now on. */
+static void restart(struct hn_meter *meter)
+{
+    meter->total_ms = 0;
+    meter->since_ms = hn_now_ms();
+}
+
 void hn_workers_leave(struct hn_workers *workers)
 {
+    restart(&workers->on_cards);
+    restart(&workers->working);
+    restart(&workers->pool->meter);
+    workers->pool->cpu_ms = 0;
     if (workers->used) {
         hn_compile_pool_forget(workers->pool, HN_RANK_SETUP, false);
         leave_cards(workers);
