@@ -2,7 +2,7 @@
 #include "bench_fixture.h"
 #include "cache/record/record_json.h"
 #include "tests/unit/unit.h"
-#include "tuner/report/roof.h"
+#include "tuner/report/bounds.h"
 
 /* Pipelines on a GPU: every kind of host memory and both orders, right and wrong. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/report/findings.h"
+#include "tuner/report/bounds.h"
 
 #include "tests/unit/unit.h"
 

@@ -3,8 +3,8 @@
 
 #include "store_fixture.h"
 #include "tuner/commands/command.h"
+#include "tuner/report/bounds.h"
 #include "tuner/report/render.h"
-#include "tuner/report/roof.h"
 
 static const struct hn_device_identity h200 = {"NVIDIA H200", 90, 132, ""};
 static const struct hn_device_identity slice = {"NVIDIA H200", 90, 16, "1g.18gb"};
@@ -134,7 +134,7 @@ static void assert_roof(const struct hn_backend *backend, const struct hn_record
 {
     const struct hn_roofs roofs = make_roofs("580.1", 1);
     struct hn_roof roof;
-    assert_true(hn_roof_of(&roofs, backend, record, &roof));
+    assert_true(hn_roof_find(&roofs, &backend->device, backend->task->regime, record, &roof));
     assert_string_equal(roof.name, name);
     assert_near(roof.share, share);
 }
@@ -147,7 +147,7 @@ TEST(what_takes_longest_is_the_roof)
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_roof roof;
     record.timing.median_us = 20;
-    assert_false(hn_roof_of(&roofs, &backend, &record, &roof));
+    assert_false(hn_roof_find(&roofs, &backend.device, backend.task->regime, &record, &roof));
     set_metric(&record, "bytes", 40e6);
     assert_roof(&backend, &record, "copy", 0.5);
     set_metric(&record, "flops", 8e8);
@@ -163,7 +163,7 @@ TEST(what_takes_longest_is_the_roof)
     set_metric(&record, "bytes", 4000);
     assert_roof(&backend, &record, "launch", 0.1);
     record.timing.median_us = 0;
-    assert_false(hn_roof_of(&roofs, &backend, &record, &roof));
+    assert_false(hn_roof_find(&roofs, &backend.device, backend.task->regime, &record, &roof));
 }
 
 TEST(tensor_cores_have_their_own_roofs)
@@ -172,7 +172,7 @@ TEST(tensor_cores_have_their_own_roofs)
     struct hn_device device = {.l2_bytes = 60 << 20};
     struct hn_metric metrics[] = {{.name = (char *)"bytes"}, {.name = (char *)"flops_fp16"}};
     const struct hn_plan plan = {.metrics = metrics, .metric_count = 2};
-    struct hn_roof_shares shares;
+    struct hn_roof shares;
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
     record.outcome = HN_OUTCOME_OK;
     record.timing.median_us = record.timing.high_us = 20;
@@ -180,16 +180,16 @@ TEST(tensor_cores_have_their_own_roofs)
     assert_int_equal(hn_roof_pipe(&plan), HN_PIPE_FP16);
     assert_true(hn_roof_is_known(&plan));
     /* Not known: no share of it, and nothing that it would be beyond. */
-    assert_true(hn_roof_shares_find(&roofs, &device, HN_COLD, &record, &shares));
+    assert_true(hn_roof_find(&roofs, &device, HN_COLD, &record, &shares));
     assert_true(shares.flops == 4e9 && shares.flops_share == 0);
     assert_null(shares.beyond);
     roofs.tensor.pipes[HN_PIPE_FP16].gflops = 400e3;
-    assert_true(hn_roof_shares_find(&roofs, &device, HN_COLD, &record, &shares));
+    assert_true(hn_roof_find(&roofs, &device, HN_COLD, &record, &shares));
     assert_string_equal(shares.flops_name, "FP16");
     assert_near(shares.flops_share, 0.5);
     assert_true(shares.flops_rate == 400e3);
     set_metric(&record, "flops_fp16", 1e10);
-    assert_true(hn_roof_shares_find(&roofs, &device, HN_COLD, &record, &shares));
+    assert_true(hn_roof_find(&roofs, &device, HN_COLD, &record, &shares));
     assert_string_equal(shares.beyond, "flops_fp16");
     assert_true(hn_roofs_have_pipe(90, HN_PIPE_FP8) && hn_roofs_have_pipe(80, HN_PIPE_BF16));
     assert_false(hn_roofs_have_pipe(80, HN_PIPE_FP8) || hn_roofs_have_pipe(75, HN_PIPE_FP16));

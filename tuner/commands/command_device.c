@@ -9,7 +9,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/compile/nvrtc.h"
 #include "tuner/commands/command.h"
-#include "tuner/report/roof.h"
+#include "tuner/report/bounds.h"
 #include "tuner/workers/turn.h"
 #include "tuner/workers/workers.h"
 

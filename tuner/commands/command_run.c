@@ -10,8 +10,7 @@
 #include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
 #include "tuner/commands/command.h"
-#include "tuner/report/findings.h"
-#include "tuner/report/roof.h"
+#include "tuner/report/bounds.h"
 #include "tuner/report/summary.h"
 #include "tuner/workers/turn.h"
 
@@ -328,9 +327,7 @@ static json_t *result_to_json(const struct result *result)
     const struct hn_timing *timing = &record->timing;
     const char *no_counters = result->once->no_counters;
     double max_mhz = (double)result->once->device.clock_khz / 1e3;
-    json_t *record_json = hn_needed(hn_record_to_json(record));
-    hn_staging_add_json(record_json);
-    json_object_set_new(record_json, "counted", hn_findings(record, NULL, max_mhz));
+    json_t *record_json = hn_bounds_to_json(record, NULL, max_mhz);
     /* A message may hold any bytes, and is text there. */
     json_t *message = json_object_get(record_json, "message");
     json_t *verified = json_deep_copy(json_object_get(record_json, "verdict"));

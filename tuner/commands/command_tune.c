@@ -12,7 +12,7 @@
 #include "tuner/commands/tune.h"
 #include "tuner/config/capture.h"
 #include "tuner/family/family.h"
-#include "tuner/report/roof.h"
+#include "tuner/report/bounds.h"
 #include "tuner/report/summary.h"
 #include "tuner/server/server.h"
 

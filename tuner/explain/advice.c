@@ -11,8 +11,8 @@
 #include "cache/record/record_json.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/launch.h"
+#include "tuner/report/bounds.h"
 #include "tuner/report/render.h"
-#include "tuner/report/roof.h"
 
 static int64_t product(const int64_t factors[3])
 {
@@ -140,24 +140,23 @@ json_t *hn_explain_bounds(const struct hn_explanation *explanation)
     const struct hn_resources *resources = &best->resources;
     bool pipeline = input->task->plan->pipeline != NULL;
     double time_us = best->timing.median_us > 0 ? best->timing.median_us : INFINITY;
-    struct hn_roof_shares shares = {.bytes = 0};
-    struct hn_roof nearest = {.name = NULL};
+    struct hn_roof roof = {.name = NULL};
     /* What a pipeline moves crosses the bus, for which there is no roof. */
-    if (best != &none && hn_roof_shares_find(pipeline ? NULL : input->roofs, &explanation->device,
-                                             input->task->regime, best, &shares))
-        hn_roof_nearest(&shares, &nearest);
+    if (best != &none)
+        hn_roof_find(pipeline ? NULL : input->roofs, &explanation->device, input->task->regime,
+                     best, &roof);
     json_t *json = json_pack(
         "{so so* sf sf sf sf sf sf sf sf sf so so so so}", "bound",
-        nearest.name != NULL ? json_string(nearest.name) : json_null(), "counted",
-        best != &none ? hn_findings(best, input->roofs, 0) : NULL, "bytes", shares.bytes, "flops",
-        shares.flops, "gb_per_s", shares.bytes / time_us / 1e3, "gflops",
-        shares.flops / time_us / 1e3, "flops_rate", shares.flops_rate, "bytes_share",
-        shares.bytes_share, "flops_share", shares.flops_share, "launch_share", shares.launch_share,
-        "share", nearest.share, "launch", launch_to_json(input->task, &explanation->device, best),
-        "registers", known(resources->known, resources->registers), "spill_store_bytes",
+        roof.name != NULL ? json_string(roof.name) : json_null(), "counted",
+        best != &none ? hn_findings(best, input->roofs, 0) : NULL, "bytes", roof.bytes, "flops",
+        roof.flops, "gb_per_s", roof.bytes / time_us / 1e3, "gflops", roof.flops / time_us / 1e3,
+        "flops_rate", roof.flops_rate, "bytes_share", roof.bytes_share, "flops_share",
+        roof.flops_share, "launch_share", roof.launch_share, "share", roof.share, "launch",
+        launch_to_json(input->task, &explanation->device, best), "registers",
+        known(resources->known, resources->registers), "spill_store_bytes",
         known(resources->known, resources->spill_store_bytes), "spill_load_bytes",
         known(resources->known, resources->spill_load_bytes));
-    if (best != &none && pipeline && (shares.bytes != 0 || shares.flops != 0))
+    if (best != &none && pipeline && (roof.bytes != 0 || roof.flops != 0))
         add_staging(best, json);
     return hn_needed(json);
 }

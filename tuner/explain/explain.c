@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "tuner/explain/explain_parts.h"
+#include "tuner/report/bounds.h"
 #include "tuner/report/render.h"
-#include "tuner/report/roof.h"
 
 enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4, COMPILING_SHOWN = 4, FINDINGS_SHOWN = 3 };
 /* Interactions below are not worth a line. */

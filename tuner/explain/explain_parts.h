@@ -5,8 +5,7 @@
 #include "cache/store/store.h"
 #include "runtime/device/device.h"
 #include "tuner/explain/explain.h"
-#include "tuner/report/findings.h"
-#include "tuner/report/roof.h"
+#include "tuner/report/bounds.h"
 #include "tuner/space/space.h"
 
 /* What a tuning measured, as numbers: the points of the space that have a time, with the logarithm of what is compared.

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "tuner/report/roof.h"
+#include "tuner/report/bounds.h"
 #include "tuner/session/session.h"
 
 enum { HN_PROGRESS_LINES = 5, HN_PROGRESS_TRAIL = 256 };

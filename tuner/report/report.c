@@ -14,9 +14,8 @@
 #include "runtime/device/health.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_files.h"
-#include "tuner/report/findings.h"
+#include "tuner/report/bounds.h"
 #include "tuner/report/render.h"
-#include "tuner/report/roof.h"
 
 /* A string whatever bytes it holds. */
 static json_t *string_to_json(const char *string)
@@ -438,9 +437,8 @@ static void add_best(const struct hn_report_tuning *tuning, json_t *json)
         json_object_set_new(roofs, "measured", json_integer((json_int_t)tuning->roofs.measured));
     if (tuning->best != SIZE_MAX) {
         const struct hn_record *best = &tuning->records.items[tuning->best];
-        json_t *record = hn_needed(hn_record_to_json(best));
-        counted = hn_findings(best, tuning->has_roofs ? &tuning->roofs : NULL, 0);
-        hn_staging_add_json(record);
+        json_t *record = hn_bounds_to_json(best, tuning->has_roofs ? &tuning->roofs : NULL, 0);
+        counted = json_incref(json_object_get(record, "counted"));
         if (json_object_get(record, "staging") != NULL)
             staging = json_incref(json_object_get(record, "staging"));
         if (best->timing.host_us > 0)

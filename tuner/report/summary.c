@@ -10,10 +10,9 @@
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/plan/launch.h"
+#include "tuner/report/bounds.h"
 #include "tuner/report/edges.h"
-#include "tuner/report/findings.h"
 #include "tuner/report/render.h"
-#include "tuner/report/roof.h"
 
 enum { BEST_SHOWN = 5, EDGES_SHOWN = 3, FINDINGS_SHOWN = 3 };
 
@@ -139,13 +138,12 @@ static const char *reservation_of(const struct hn_plan *plan, const struct hn_re
 static json_t *record_to_json(const struct summary *summary, const struct hn_record *record)
 {
     struct hn_roof roof;
-    json_t *json = hn_needed(hn_record_to_json(record));
+    json_t *json = hn_bounds_to_json(record, summary->roofs, 0);
     double merit = hn_format_merit_value(summary->plan, record);
     if (isfinite(merit))
         json_object_set_new(json, "merit", json_real(merit));
-    hn_staging_add_json(json);
-    json_object_set_new(json, "counted", hn_findings(record, summary->roofs, 0));
-    if (summary->roofs != NULL && hn_roof_of(summary->roofs, summary->backend, record, &roof))
+    if (hn_roof_find(summary->roofs, &summary->backend->device, summary->backend->task->regime,
+                     record, &roof))
         json_object_set_new(json, "roof",
                             json_pack("{ss sf ss*}", "name", roof.name, "share", roof.share,
                                       "beyond", roof.beyond));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/report/findings.h"
+#include "tuner/report/bounds.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -7,7 +7,131 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cache/record/record_json.h"
 #include "tuner/report/render.h"
+
+/* Where several are given, the first counts. */
+static const struct {
+    const char *metric;
+    enum hn_tensor_pipe pipe; /* HN_PIPE_COUNT: none of the tensor cores' */
+} computing[] = {
+#define X(identifier, key, name, bytes) {"flops_" key, identifier},
+    HN_TENSOR_PIPES(X)
+#undef X
+        {"flops", HN_PIPE_COUNT},
+};
+enum { COMPUTING = sizeof computing / sizeof *computing };
+
+static bool has_metric(const struct hn_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->metric_count; i++)
+        if (strcmp(plan->metrics[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Those of a pipeline are what crosses the bus. */
+bool hn_roof_is_known(const struct hn_plan *plan)
+{
+    bool known = has_metric(plan, "bytes");
+    for (int i = 0; i < COMPUTING; i++)
+        known = known || has_metric(plan, computing[i].metric);
+    return known && plan->pipeline == NULL;
+}
+
+enum hn_tensor_pipe hn_roof_pipe(const struct hn_plan *plan)
+{
+    int i = 0;
+    while (i < COMPUTING - 1 && !has_metric(plan, computing[i].metric))
+        i++;
+    return computing[i].pipe;
+}
+
+/* 0: there is none. */
+static double metric(const struct hn_record *record, const char *name)
+{
+    const struct hn_value *value = hn_bindings_get(&record->metrics, name);
+    double number = value == NULL ? 0.0 : hn_value_number(value);
+    return number > 0.0 ? number : 0.0;
+}
+
+/* Of a roof that allows so many thousands in a microsecond. */
+static double share_of(double amount, double rate, double time_us)
+{
+    return rate > 0.0 ? amount / rate / 1e3 / time_us : 0.0;
+}
+
+/* What the device needs at least is less than what a roof says: see bounds.h. */
+static const double roof_margin = 1.1;
+
+static const char *find_beyond(const struct hn_roofs *roofs, const struct hn_device *device,
+                               const struct hn_roof *roof, const char *flops, enum hn_regime regime,
+                               const struct hn_record *record)
+{
+    double high_us = record->timing.high_us * roof_margin;
+    double moved = fmax(roof->bytes - (double)device->l2_bytes, 0.0);
+    if (regime != HN_COLD || record->outcome != HN_OUTCOME_OK || !(high_us > 0.0))
+        return NULL;
+    if (share_of(moved, roofs->copy_gb_per_s, high_us) > 1.0 ||
+        share_of(roof->bytes, roofs->l2_gb_per_s, high_us) > 1.0)
+        return "bytes";
+    return share_of(roof->flops, roof->flops_rate, high_us) > 1.0 ? flops : NULL;
+}
+
+bool hn_roof_find(const struct hn_roofs *roofs, const struct hn_device *device,
+                  enum hn_regime regime, const struct hn_record *record, struct hn_roof *roof)
+{
+    double time_us = record->timing.median_us;
+    int i = 0;
+    while (i < COMPUTING - 1 && metric(record, computing[i].metric) == 0.0)
+        i++;
+    enum hn_tensor_pipe pipe = computing[i].pipe;
+    *roof =
+        (struct hn_roof){.bytes = metric(record, "bytes"),
+                         .flops = metric(record, computing[i].metric),
+                         .flops_name = pipe < HN_PIPE_COUNT ? hn_tensor_pipe_names[pipe] : "FP32"};
+    if (roofs == NULL)
+        return false;
+    roof->flops_rate = pipe < HN_PIPE_COUNT ? roofs->tensor.pipes[pipe].gflops : roofs->fp32_gflops;
+    if ((roof->bytes == 0.0 && roof->flops == 0.0) || !(time_us > 0.0))
+        return false;
+    bool cached = regime != HN_COLD && roof->bytes <= device->l2_bytes / 2.0;
+    roof->bytes_share =
+        share_of(roof->bytes, cached ? roofs->l2_gb_per_s : roofs->copy_gb_per_s, time_us);
+    roof->flops_share = share_of(roof->flops, roof->flops_rate, time_us);
+    roof->launch_share = roofs->launch_us / time_us;
+    roof->beyond = find_beyond(roofs, device, roof, computing[i].metric, regime, record);
+    const char *const names[] = {"launch", cached ? "L2" : "copy", roof->flops_name};
+    const double shares[] = {roof->launch_share, roof->bytes_share, roof->flops_share};
+    for (size_t k = 0; k < 3; k++)
+        if (shares[k] > roof->share) {
+            roof->share = shares[k];
+            roof->name = names[k];
+        }
+    return roof->share > 0.0;
+}
+
+void hn_staging_add_json(json_t *record)
+{
+    static const char *const keys[] = {"chunks",    "streams",     "copy_engines", "kernels_us",
+                                       "upload_us", "download_us", "sequential_us"};
+    enum { CHUNKS, STREAMS, ENGINES, KERNELS, UPLOAD, DOWNLOAD, SEQUENTIAL, COUNT };
+    json_t *staging = json_object_get(record, "staging");
+    double of[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        of[i] = json_number_value(json_object_get(staging, keys[i]));
+    if (!(of[CHUNKS] > 0 && of[SEQUENTIAL] > 0))
+        return;
+    double transfers_us = of[UPLOAD] + of[DOWNLOAD];
+    double overlapping = of[STREAMS] > 1 ? of[CHUNKS] : 1;
+    double limit_us = of[ENGINES] <= 0   ? of[KERNELS] + transfers_us
+                      : of[ENGINES] == 1 ? fmax(of[KERNELS], transfers_us)
+                                         : fmax(of[KERNELS], fmax(of[UPLOAD], of[DOWNLOAD]));
+    json_object_update_new(
+        staging, json_pack("{sf sf sf sf}", "overlapping", overlapping, "compute_bound_us",
+                           of[KERNELS] + transfers_us / overlapping, "transfer_bound_us",
+                           transfers_us + of[KERNELS] / overlapping, "limit_us", limit_us));
+}
 
 /* The units that can bound a launch. */
 enum hn_unit {
@@ -339,12 +463,6 @@ static void find_traffic(const struct view *view)
          count(view, HN_COUNTER_DRAM_WRITTEN));
 }
 
-static double metric(const struct hn_record *record, const char *name)
-{
-    const struct hn_value *value = hn_bindings_get(&record->metrics, name);
-    return value != NULL ? hn_value_number(value) : 0;
-}
-
 static void find_rates(const struct hn_record *record, const struct hn_roofs *roofs,
                        struct view *view)
 {
@@ -456,4 +574,13 @@ json_t *hn_findings(const struct hn_record *record, const struct hn_roofs *roofs
     find_stalls(&view);
     find_traffic(&view);
     return to_json(&view);
+}
+
+json_t *hn_bounds_to_json(const struct hn_record *record, const struct hn_roofs *roofs,
+                          double clock_mhz)
+{
+    json_t *json = hn_needed(hn_record_to_json(record));
+    hn_staging_add_json(json);
+    json_object_set_new(json, "counted", hn_findings(record, roofs, clock_mhz));
+    return json;
 }

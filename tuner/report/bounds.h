@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_REPORT_ROOF_H
-#define HONE_TUNER_REPORT_ROOF_H
+#ifndef HONE_TUNER_REPORT_BOUNDS_H
+#define HONE_TUNER_REPORT_BOUNDS_H
 
 #include <jansson.h>
 
 #include "cache/store/store_roofs.h"
+#include "runtime/bench/observe/counters.h"
 #include "tuner/session/backend.h"
+
+/* What bounds a launch: how near it is to what the device can do at best, what its counters say, and how the parts of a
+ * pipeline stand to the whole. */
 
 /* How near a time is to what the device can do at best (Williams, Waterman and Patterson, "Roofline", 2009): the time
  * that the device needs at least for what a launch moves and computes, by the metrics named bytes and flops, over the
  * time that it took. What tensor cores compute is named flops_bf16, flops_fp16, flops_tf32 or flops_fp8. */
 struct hn_roof {
-    const char *name; /* what bounds it: copy, L2, FP32, launch, or the type of the tensor cores' numbers: BF16 */
-    double share;     /* of the bound that was reached */
-    const char *beyond; /* as in hn_roof_shares */
-};
-
-/* The time that each roof alone would take over the time it took; 0: not known. */
-struct hn_roof_shares {
+    const char *name; /* what bounds it: copy, L2, FP32, launch, or the type of the tensor cores' numbers: BF16; NULL: not known */
+    double share;     /* the largest of those below */
     double bytes; /* of a launch, by the metrics named so; 0: not said */
     double flops;
     const char *flops_name; /* what computes them: FP32, BF16, … */
     double flops_rate;      /* its roof in GFLOP/s; 0: not known */
-    bool cached; /* the bytes are set against the L2 cache: in a warm regime what fits half of it */
-    double bytes_share;
+    double bytes_share; /* the time that each roof alone would take over the time it took; 0: not known */
     double flops_share;
     double launch_share;
     /* The metric ("bytes", "flops" or "flops_bf16", …) that can not be true of what was measured; NULL: both can. The whole interval of the
@@ -36,14 +34,10 @@ struct hn_roof_shares {
 bool hn_roof_is_known(const struct hn_plan *plan);
 /* The tensor cores that the plan's metrics name, HN_PIPE_COUNT: none. */
 enum hn_tensor_pipe hn_roof_pipe(const struct hn_plan *plan);
-/* False when the record has no time or no such metric, or no roofs are given (NULL): then only bytes and flops are set. */
-bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *device, enum hn_regime regime,
-                         const struct hn_record *record, struct hn_roof_shares *shares);
-/* The nearest of them; name NULL: none is known. */
-void hn_roof_nearest(const struct hn_roof_shares *shares, struct hn_roof *roof);
-/* The same for a record of the backend. False as above. */
-bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend, const struct hn_record *record,
-                struct hn_roof *roof);
+/* False when the record has no time or no such metric, or no roofs are given (NULL): then only bytes and flops are set. In a warm
+ * regime bytes are set against the L2 cache where half of it holds them. */
+bool hn_roof_find(const struct hn_roofs *roofs, const struct hn_device *device, enum hn_regime regime,
+                  const struct hn_record *record, struct hn_roof *roof);
 
 /* A line for hn_render: "copy 4012 GB/s, L2 7120 GB/s, FP32 61.2 TFLOP/s, launch 1.52 us, measured 2026-11-21 with driver 580.82". at:
  * the path to them, with a point behind it. */
@@ -78,5 +72,24 @@ void hn_staging_add_json(json_t *record);
     {.at = record,                                                                                                   \
      .line = indent "measured: {timing.median_us:time}, at {staging.limit_us/timing.median_us:.1%} of the limit; "   \
                     "{staging.sequential_us/timing.median_us:.3g} times as fast as sequential{?timing.median_us}"}
+
+/* What the counters say of a launch: which unit is busiest, and what keeps it from doing more, each with the figures that say so:
+ * {"bound": …, "dram_gb_per_s": …, "busy": {…}, "findings": [{"kind", "share", "text", "counted", "remedy"}, …]}, those first that may
+ * cost most; NULL where nothing was counted. roofs may be NULL. clock_mhz: of the SMs, for a record without a time; 0: not known. */
+json_t *hn_findings(const struct hn_record *record, const struct hn_roofs *roofs, double clock_mhz);
+/* Views of a document that has them under `counted`: rates, units, and the first `shown` findings. */
+#define HN_FINDINGS_VIEWS(document, indent, shown)                                                                   \
+    {.at = document,                                                                                                 \
+     .line = indent "counted: [{?counted.effective_gb_per_s}effective {counted.effective_gb_per_s:.0f} GB/s, actual ]" \
+                    "{counted.dram_gb_per_s:.0f} GB/s; {counted.dram_share:percent} of what "                        \
+                    "[{?counted.by_roof}DRAM gives a copy|DRAM can do at best] ({counted.read_bytes:bytes} read, "     \
+                    "{counted.written_bytes:bytes} written)"},                                                       \
+    {.at = document,                                                                                                 \
+     .line = indent "busy: {counted.busy:busy}; L2 hits {counted.l2_hits:.0%}, L1 hits {counted.l1_hits:.0%}; "      \
+                    "occupancy {counted.occupancy:.0%} achieved"},                                                   \
+    {.at = document ".counted.findings", .line = indent "{text} ({counted})", .most = (shown)}
+
+/* A record as JSON with what bounds it: the estimates above, and what hn_findings says under `counted`. */
+json_t *hn_bounds_to_json(const struct hn_record *record, const struct hn_roofs *roofs, double clock_mhz);
 
 #endif
