@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 #include "tuner/explain/explain_parts.h"
-#include "tuner/report/edges.h"
+#include "tuner/report/summary.h"
 
 static void assert_near(double found, double expected, double tolerance)
 {

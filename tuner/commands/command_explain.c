@@ -5,7 +5,7 @@
 #include "base/run.h"
 #include "tuner/commands/command.h"
 #include "tuner/explain/explain.h"
-#include "tuner/report/edges.h"
+#include "tuner/report/summary.h"
 #include "tuner/session/backend.h"
 #include "tuner/session/session.h"
 #include "tuner/session/task.h"

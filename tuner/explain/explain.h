@@ -2,9 +2,7 @@
 #ifndef HONE_TUNER_EXPLAIN_EXPLAIN_H
 #define HONE_TUNER_EXPLAIN_EXPLAIN_H
 
-#include "cache/store/store_roofs.h"
-#include "tuner/report/edges.h"
-#include "tuner/report/render.h"
+#include "tuner/report/summary.h"
 
 /* What the records of one tuning tell: which parameters matter, what the best points have in common, what bounds the
  * best, and what to try next. Nothing is said that no record supports. */

@@ -245,7 +245,6 @@ __attribute__((format(printf, 5, 6))) static void find(const struct view *view, 
                                                        const char *format, ...)
 {
     struct hn_text text = {0};
-    size_t place = json_array_size(view->findings);
     va_list arguments;
     share = fmin(share, view->most);
     if (!(share >= least_share))
@@ -255,12 +254,9 @@ __attribute__((format(printf, 5, 6))) static void find(const struct view *view, 
     va_end(arguments);
     char *found = hn_needed(hn_text_take(&text)), *counted = strchr(found, '\n');
     *counted++ = '\0';
-    while (place > 0 && json_number_value(json_object_get(json_array_get(view->findings, place - 1),
-                                                          "share")) < share)
-        place--;
-    json_array_insert_new(view->findings, place,
-                          json_pack("{ss sf ss ss ss}", "kind", kind, "share", share, "text", found,
-                                    "counted", counted, "remedy", remedy));
+    hn_render_insert(view->findings, "share",
+                     json_pack("{ss sf ss ss ss}", "kind", kind, "share", share, "text", found,
+                               "counted", counted, "remedy", remedy));
     free(found);
 }
 

@@ -21,6 +21,16 @@ json_t *hn_render_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+void hn_render_insert(json_t *list, const char *key, json_t *item)
+{
+    size_t place = json_array_size(list);
+    double own = json_number_value(json_object_get(item, key));
+    while (place > 0 &&
+           json_number_value(json_object_get(json_array_get(list, place - 1), key)) < own)
+        place--;
+    json_array_insert_new(list, place, item);
+}
+
 json_t *hn_render_names(char *const *names, size_t count)
 {
     json_t *array = json_array();

@@ -10,9 +10,6 @@
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/plan/launch.h"
-#include "tuner/report/bounds.h"
-#include "tuner/report/edges.h"
-#include "tuner/report/render.h"
 
 enum { BEST_SHOWN = 5, EDGES_SHOWN = 3, FINDINGS_SHOWN = 3 };
 
@@ -105,6 +102,188 @@ const struct hn_view hn_summary_views[] = {
              "accused{?trials.check_failed}{?!simulated}"},
     {NULL},
 };
+
+/* Where a space ends too early. */
+
+static const double least_difference = 1.02;
+
+struct outlook {
+    const struct hn_task *task;
+    const struct hn_device *device;
+    const struct hn_record *best;
+    hn_edge_lookup *lookup;
+    void *context;
+    const struct hn_edge_compiler *compiler;
+};
+
+bool hn_edge_continue(const struct hn_value *edge, const struct hn_value *behind,
+                      const struct hn_value *third, struct hn_value *next)
+{
+    double a = hn_value_number(edge);
+    double b = hn_value_number(behind);
+    double c = hn_value_number(third);
+    bool whole = edge->type == HN_INTEGER;
+    bool geometric = c != 0 && b != 0 && fabs(a / b - b / c) < 1e-9 && a / b > 0;
+    double value = geometric ? a * a / b : a + (a - b);
+    if (a < b && a >= 0 && (a <= 1 || value <= 0))
+        return false;
+    if (whole && (value != floor(value) || fabs(value) > 9e15))
+        return false;
+    *next = whole ? hn_integer((int64_t)value) : hn_real(value);
+    return true;
+}
+
+void hn_edge_time_of(const struct hn_record *record, struct hn_edge_time *time)
+{
+    const struct hn_timing *timing = &record->timing;
+    bool bounded = record->outcome == HN_OUTCOME_SLOWER;
+    *time = (struct hn_edge_time){
+        .median_us = timing->median_us,
+        .low_us = bounded ? timing->median_us : timing->low_us,
+        .high_us = bounded ? (double)INFINITY : timing->high_us,
+    };
+}
+
+static struct hn_bindings change(const struct outlook *outlook, const char *name,
+                                 const struct hn_value *value)
+{
+    struct hn_bindings point = hn_need_bindings(&outlook->best->point, NULL);
+    (void)hn_bindings_set(&point, name, value, NULL);
+    return point;
+}
+
+static bool look_up_beside(const struct outlook *outlook, const char *name,
+                           const struct hn_value *value, struct hn_edge_time *time)
+{
+    struct hn_bindings point = change(outlook, name, value);
+    bool found = outlook->lookup(outlook->context, &point, time);
+    hn_bindings_finish(&point);
+    return found;
+}
+
+/* Constraints and the device's limits, as far as they are known before compiling. */
+static bool is_possible(const struct outlook *outlook, const char *name,
+                        const struct hn_value *value)
+{
+    struct hn_bindings point = change(outlook, name, value);
+    struct hn_launch launch;
+    struct hn_record record = {0};
+    bool allows = false;
+    const struct hn_plan *plan = outlook->task->plan;
+    bool possible = hn_plan_allows(plan, outlook->task->problem, &point, &allows, NULL) == HN_OK &&
+                    allows &&
+                    hn_launch_make(plan, outlook->task->problem, &point, &launch, NULL) == HN_OK;
+    if (possible) {
+        possible = outlook->device == NULL || hn_launch_check(&launch, outlook->device, &record);
+        hn_launch_finish(&launch);
+    }
+    hn_record_finish(&record);
+    hn_bindings_finish(&point);
+    return possible;
+}
+
+/* Whether the point with the value compiles. */
+static enum hn_compiles try_to_compile(const struct outlook *outlook, const char *name,
+                                       const struct hn_value *value)
+{
+    if (outlook->compiler == NULL)
+        return HN_COMPILES_UNKNOWN;
+    struct hn_bindings point = change(outlook, name, value);
+    enum hn_compiles compiles =
+        outlook->compiler->compile(outlook->compiler->context, outlook->task, &point);
+    hn_bindings_finish(&point);
+    return compiles;
+}
+
+/* From the edge inwards: the next is worse beyond doubt, and the one behind it no better than that.
+ */
+static bool gets_worse(const struct outlook *outlook, const char *name,
+                       const struct hn_value *behind, const struct hn_value *third, double *ratio)
+{
+    struct hn_edge_time best, next, far;
+    hn_edge_time_of(outlook->best, &best);
+    if (!look_up_beside(outlook, name, behind, &next))
+        return false;
+    *ratio = next.median_us / best.median_us;
+    return next.low_us > best.high_us && *ratio > least_difference &&
+           (!look_up_beside(outlook, name, third, &far) || far.high_us >= next.low_us);
+}
+
+static json_t *edge_to_json(const char *name, bool highest, const struct hn_value *const values[2],
+                            double ratio, const struct hn_value *next, bool compiles)
+{
+    struct hn_text text = {0};
+    hn_text_printf(&text, "%s=", name);
+    hn_value_append(&text, values[0]);
+    hn_text_printf(&text, " is the %s of its values, and ", highest ? "greatest" : "least");
+    hn_value_append(&text, values[1]);
+    hn_text_printf(&text, " takes %.*f%% longer: try ", ratio < 1.1 ? 1 : 0, (ratio - 1) * 100);
+    if (compiles)
+        hn_value_append(&text, next);
+    else
+        hn_text_append(&text, "what lies beyond, if the kernel takes more");
+    json_t *json =
+        json_pack("{ss so so sf so sb ss*}", "name", name, "value", hn_value_to_json(values[0]),
+                  "behind", hn_value_to_json(values[1]), "ratio", ratio, "next",
+                  hn_value_to_json(next), "compiles", compiles, "text", text.data);
+    hn_text_finish(&text);
+    return json;
+}
+
+/* NULL: the best is not at that end, or nothing speaks for going on. */
+static json_t *judge(const struct outlook *outlook, size_t parameter, const uint16_t *order,
+                     bool highest)
+{
+    const struct hn_space *space = outlook->task->space;
+    const char *name = hn_space_parameter_name(space, parameter);
+    size_t last = hn_space_value_count(space, parameter) - 1;
+    const struct hn_value *values[3];
+    struct hn_value next;
+    double ratio;
+    for (size_t i = 0; i < 3; i++)
+        values[i] = hn_space_value(space, parameter, order[highest ? last - i : i]);
+    const struct hn_value *now = hn_bindings_get(&outlook->best->point, name);
+    if (now == NULL || !hn_value_equal(now, values[0]) ||
+        !hn_edge_continue(values[0], values[1], values[2], &next) ||
+        !gets_worse(outlook, name, values[1], values[2], &ratio) ||
+        !is_possible(outlook, name, &next))
+        return NULL;
+    enum hn_compiles compiles = try_to_compile(outlook, name, &next);
+    return compiles == HN_COMPILES_NOT
+               ? NULL
+               : edge_to_json(name, highest, values, ratio, &next, compiles == HN_COMPILES);
+}
+
+/* At one of its ends. */
+static json_t *find_edge(const struct outlook *outlook, size_t parameter)
+{
+    const struct hn_space *space = outlook->task->space;
+    size_t count = hn_space_value_count(space, parameter);
+    if (count < 3 || !hn_space_is_numeric(space, parameter))
+        return NULL;
+    uint16_t *order = hn_need(count, sizeof *order);
+    hn_space_order_values(space, parameter, order);
+    json_t *edge = judge(outlook, parameter, order, true);
+    edge = edge != NULL ? edge : judge(outlook, parameter, order, false);
+    free(order);
+    return edge;
+}
+
+json_t *hn_edges_find(const struct hn_task *task, const struct hn_device *device,
+                      const struct hn_record *best, hn_edge_lookup *lookup, void *context,
+                      const struct hn_edge_compiler *compiler)
+{
+    const struct outlook outlook = {task, device, best, lookup, context, compiler};
+    json_t *edges = json_array();
+    for (size_t p = 0;
+         p < hn_space_parameter_count(task->space) && strcmp(task->plan->objective, "time") == 0;
+         p++) {
+        json_t *edge = find_edge(&outlook, p);
+        if (edge != NULL)
+            hn_render_insert(edges, "ratio", edge);
+    }
+    return edges;
+}
 
 /* A session, and what its times are set against. */
 struct summary {
@@ -247,54 +426,40 @@ static json_t *edges_to_json(const struct summary *summary)
                                NULL);
 }
 
-/* A wait for the compiler that is shorter, or a smaller part of the time, is not worth a line; of a
- * smaller share of it nothing is said. */
-static const double least_s = 1, least_part = 0.2, least_share = 0.1;
-
-/* How long the GPU waited for the compiler and what to change, where that is a good part of the
- * time. */
-static void append_waits(const struct summary *summary, struct hn_text *text)
-{
-    const struct hn_session_state *state = summary->state;
-    const struct hn_waits *waits = &state->waits;
-    const double all_s = waits->cores_s + waits->look_ahead_s + waits->single_s;
-    const char *separator = "; ";
-    struct hn_record record;
-    if (all_s < least_s || all_s < least_part * state->elapsed_s)
-        return;
-    hn_text_printf(text, "%.1f s for the compiler", all_s);
-    if (waits->cores_s > least_share * all_s) {
-        hn_text_printf(text,
-                       "%s%.1f s with all compile workers busy (--jobs, --workers: more of them)",
-                       separator, waits->cores_s);
-        separator = ", ";
-    }
-    if (waits->look_ahead_s > least_share * all_s) {
-        hn_text_printf(text, "%s%.1f s with some, until it may propose more (--look-ahead %u)",
-                       separator, waits->look_ahead_s, 2 * state->look_ahead);
-        separator = ", ";
-    }
-    if (!(waits->single_s > least_share * all_s))
-        return;
-    hn_text_printf(text, "%s%.1f s for one point alone, or the last ones (--compile-timeout",
-                   separator, waits->single_s);
-    if (state->slowest_s > 0 &&
-        hn_session_record(summary->session, state->slowest, &record, NULL) == HN_OK) {
-        hn_text_printf(text, ": the slowest took %.1f s, ", state->slowest_s);
-        hn_bindings_append(text, &record.point);
-        hn_record_finish(&record);
-    }
-    hn_text_append(text, ")");
-}
+/* How long the GPU waited for the compiler and what to change. A wait that is shorter than a
+ * second, or a smaller part of the time, is not worth a line; of a smaller share of it nothing is
+ * said. */
+static const char waits_line[] =
+    "{all_s:.1f} s for the compiler[; {cores_s:.1f} s with all compile workers busy (--jobs, "
+    "--workers: more of them){?cores_s>all_s*0.1}]"
+    "[[{?cores_s>all_s*0.1}, |; ]{look_ahead_s:.1f} s with some, until it may propose more "
+    "(--look-ahead {more}){?look_ahead_s>all_s*0.1}]"
+    "[[{?cores_s>all_s*0.1}, |{?look_ahead_s>all_s*0.1}, |; ]{single_s:.1f} s for one point alone, "
+    "or "
+    "the last ones (--compile-timeout[: the slowest took {slowest_s:.1f} s, {slowest}])"
+    "{?single_s>all_s*0.1}]{?!all_s<1}{?!all_s<elapsed_s*0.2}";
 
 static json_t *waits_to_json(const struct summary *summary)
 {
-    const struct hn_waits *waits = &summary->state->waits;
+    const struct hn_session_state *state = summary->state;
+    const struct hn_waits *waits = &state->waits;
     struct hn_text text = {0};
-    append_waits(summary, &text);
-    json_t *json = json_pack("{sf sf sf sf ss*}", "gpu_s", waits->gpu_s, "cores_s", waits->cores_s,
-                             "look_ahead_s", waits->look_ahead_s, "single_s", waits->single_s,
-                             "text", text.data);
+    struct hn_record record = {0};
+    json_t *json = json_pack("{sf sf sf sf}", "gpu_s", waits->gpu_s, "cores_s", waits->cores_s,
+                             "look_ahead_s", waits->look_ahead_s, "single_s", waits->single_s);
+    json_t *facts = json_copy(json);
+    if (state->slowest_s > 0 &&
+        hn_session_record(summary->session, state->slowest, &record, NULL) == HN_OK)
+        json_object_update_new(facts, json_pack("{sf so}", "slowest_s", state->slowest_s, "slowest",
+                                                hn_bindings_to_json(&record.point)));
+    json_object_update_new(facts, json_pack("{sf sI sf}", "all_s",
+                                            waits->cores_s + waits->look_ahead_s + waits->single_s,
+                                            "more", (json_int_t)2 * state->look_ahead, "elapsed_s",
+                                            state->elapsed_s));
+    if (hn_render_line(&text, facts, waits_line))
+        json_object_set_new(json, "text", hn_string_to_json(text.data));
+    json_decref(facts);
+    hn_record_finish(&record);
     hn_text_finish(&text);
     return json;
 }

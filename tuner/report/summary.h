@@ -2,10 +2,9 @@
 #ifndef HONE_TUNER_REPORT_SUMMARY_H
 #define HONE_TUNER_REPORT_SUMMARY_H
 
+#include "tuner/report/bounds.h"
 #include "tuner/report/render.h"
 #include "tuner/session/session.h"
-
-struct hn_roofs;
 
 /* What a session found: the best, ties, the ladder, outcomes, failures with their first message, where the time went. roofs: what
  * times are set against, or NULL. all: with every record, else with those that the views show. NULL: it failed. */
@@ -15,5 +14,39 @@ extern const struct hn_view hn_summary_views[];
 
 /* What may have bent the times. */
 json_t *hn_health_to_json(const struct hn_health *health);
+
+/* Whether a point compiles, for whoever can find out. */
+enum hn_compiles { HN_COMPILES_UNKNOWN, HN_COMPILES, HN_COMPILES_NOT };
+typedef enum hn_compiles hn_edge_compile(void *context, const struct hn_task *task, const struct hn_bindings *point);
+struct hn_edge_compiler {
+    hn_edge_compile *compile;
+    void *context;
+};
+
+/* What is known of one point, in microseconds; a lower bound has low_us alone. */
+struct hn_edge_time {
+    double low_us;
+    double high_us;
+    double median_us;
+};
+
+/* False where the point was not measured. */
+typedef bool hn_edge_lookup(void *context, const struct hn_bindings *point, struct hn_edge_time *time);
+
+/* Where the best point has the least or the greatest value of a numeric parameter, and the values behind it get worse the
+ * further they are from there: the space ends where it should go on. Only for parameters of three values and more, where
+ * the next value behind, all else equal, was measured and is worse beyond the intervals and by more than 2%, and where the
+ * value that would follow is allowed by the constraints, can be launched, and, where there is a compiler to ask, compiles: an
+ * instruction may have no such size.
+ *
+ * [{"name", "value", "behind", "ratio", "next", "compiles", "text"}, ...], those first that lose most; nothing where the
+ * objective is not time. device and compiler may be NULL: limits are not known, nothing is compiled. */
+json_t *hn_edges_find(const struct hn_task *task, const struct hn_device *device, const struct hn_record *best,
+                      hn_edge_lookup *lookup, void *context, const struct hn_edge_compiler *compiler);
+/* The value that continues a row of numbers beyond its first (or last) one, as a product where the last three are a
+ * geometric row, else as a sum. False where that changes sign, is no integer, or the row begins at 0 or 1. */
+bool hn_edge_continue(const struct hn_value *edge, const struct hn_value *behind, const struct hn_value *third,
+                      struct hn_value *next);
+void hn_edge_time_of(const struct hn_record *record, struct hn_edge_time *time);
 
 #endif
