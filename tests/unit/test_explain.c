@@ -221,14 +221,19 @@ TEST(test_chance)
 
 TEST(test_common)
 {
-    struct hn_common common ENDED_BY(hn_common_finish);
-    hn_common_find(find_evidence(begin(make_space(), additive, 1)), &common);
-    assert_int_equal(common.best, 5);
-    assert_int_equal(common.count, 1);
-    assert_int_equal(common.values[0].parameter, 0);
-    assert_int_equal(common.values[0].value, 0);
-    assert_int_equal(common.values[0].among_best, 5);
-    assert_int_equal(common.values[0].among_all, 12);
+    json_t *common =
+        keep(hn_common_find(find_evidence(begin(make_space(), additive, 1))), json_decref);
+    const char *name;
+    int best, among_best, among_all, value;
+    assert_int_equal(json_unpack(common, "{s:i, s:[{s:s, s:i, s:i, s:i}!]}", "best", &best,
+                                 "values", "name", &name, "value", &value, "among_best",
+                                 &among_best, "among_all", &among_all),
+                     0);
+    assert_int_equal(best, 5);
+    assert_string_equal(name, "A");
+    assert_int_equal(value, 1);
+    assert_int_equal(among_best, 5);
+    assert_int_equal(among_all, 12);
 }
 
 /* Of points that failed, too, and of the same parameter whatever the objective says. */

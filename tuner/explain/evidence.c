@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cache/record/record_json.h"
 
 static bool is_timed(const struct hn_record *record)
 {
@@ -224,63 +225,56 @@ static size_t *rank(const struct hn_evidence *evidence, size_t *count)
     return ranked;
 }
 
-static int compare_chances(const void *a, const void *b)
-{
-    const struct hn_common_value *x = a;
-    const struct hn_common_value *y = b;
-    if (x->chance != y->chance)
-        return x->chance < y->chance ? -1 : 1;
-    return (x->parameter > y->parameter) - (x->parameter < y->parameter);
-}
-
 /* More than half of the points can share one value of a parameter at most. */
-static void find_value(const struct hn_evidence *evidence, const size_t *ranked, size_t parameter,
-                       struct hn_common *common)
+static void find_value(const struct hn_evidence *evidence, const size_t *ranked, size_t best,
+                       size_t parameter, json_t *found)
 {
     size_t values = hn_space_value_count(evidence->space, parameter);
     size_t *among_best = hn_need(values, sizeof *among_best);
     size_t *among_all = hn_need(values, sizeof *among_all);
-    for (size_t i = 0; i < common->best; i++)
+    for (size_t i = 0; i < best; i++)
         among_best[hn_evidence_choice(evidence, ranked[i])[parameter]]++;
     for (size_t i = 0; i < evidence->count; i++)
         among_all[hn_evidence_choice(evidence, i)[parameter]]++;
     for (size_t v = 0; v < values; v++) {
-        struct hn_common_value found = {parameter, (uint16_t)v, among_best[v], among_all[v], 1};
-        if (found.among_best * 2 <= common->best)
+        double chance = among_best[v] * 2 > best
+                            ? hn_common_chance(among_best[v], best, among_all[v], evidence->count)
+                            : 1;
+        if (!(chance * (double)evidence->parameters < surely))
             continue;
-        found.chance =
-            hn_common_chance(found.among_best, common->best, found.among_all, common->all);
-        if (found.chance * (double)evidence->parameters < surely)
-            common->values[common->count++] = found;
+        size_t place = json_array_size(found);
+        while (place > 0 && json_number_value(json_object_get(json_array_get(found, place - 1),
+                                                              "chance")) > chance)
+            place--;
+        json_array_insert_new(
+            found, place,
+            json_pack("{ss so sI sI sf}", "name",
+                      hn_space_parameter_name(evidence->space, parameter), "value",
+                      hn_value_to_json(hn_space_value(evidence->space, parameter, v)), "among_best",
+                      (json_int_t)among_best[v], "among_all", (json_int_t)among_all[v], "chance",
+                      chance));
     }
     free(among_best);
     free(among_all);
 }
 
-void hn_common_find(const struct hn_evidence *evidence, struct hn_common *common)
+json_t *hn_common_find(const struct hn_evidence *evidence)
 {
     size_t count;
     size_t *ranked = rank(evidence, &count);
-    *common = (struct hn_common){
-        .values = hn_need(evidence->parameters, sizeof *common->values),
-        .all = evidence->count,
-        .best = (size_t)ceil((double)evidence->count * best_part),
-    };
-    common->best = common->best < least_best ? least_best : common->best;
-    common->best = common->best > count ? count : common->best;
-    if (evidence->count < least_points || common->best < least_best)
-        common->best = 0;
+    size_t best = (size_t)ceil((double)evidence->count * best_part);
+    double ratio = NAN;
+    json_t *values = json_array();
+    best = best < least_best ? least_best : best;
+    best = best > count ? count : best;
+    if (evidence->count < least_points || best < least_best)
+        best = 0;
     else
-        common->ratio = hn_evidence_ratio(evidence, evidence->values[ranked[common->best - 1]],
-                                          evidence->values[ranked[0]]);
-    for (size_t p = 0; common->best > 0 && p < evidence->parameters; p++)
-        find_value(evidence, ranked, p, common);
-    qsort(common->values, common->count, sizeof *common->values, compare_chances);
+        ratio = hn_evidence_ratio(evidence, evidence->values[ranked[best - 1]],
+                                  evidence->values[ranked[0]]);
+    for (size_t p = 0; best > 0 && p < evidence->parameters; p++)
+        find_value(evidence, ranked, best, p, values);
     free(ranked);
-}
-
-void hn_common_finish(struct hn_common *common)
-{
-    free(common->values);
-    *common = (struct hn_common){0};
+    return json_pack("{sI sI so so}", "best", (json_int_t)best, "all", (json_int_t)evidence->count,
+                     "ratio", hn_render_number(ratio), "values", values);
 }

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/schema.h"
 #include "cache/record/record_json.h"
+#include "runtime/plan/launch.h"
 #include "tuner/explain/explain_parts.h"
-#include "tuner/report/bounds.h"
-#include "tuner/report/render.h"
 
 enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4, COMPILING_SHOWN = 4, FINDINGS_SHOWN = 3 };
 /* Interactions below are not worth a line. */
@@ -126,6 +126,17 @@ const struct hn_view hn_explain_views[] = {
     {NULL},
 };
 
+/* All that is found out of one tuning, before it is said. */
+struct explanation {
+    const struct hn_explain_input *input;
+    struct hn_device device;
+    struct hn_evidence evidence;
+    struct hn_effects effects;
+    struct hn_evidence compiling;      /* what compiling took, */
+    struct hn_effects compile_effects; /* and what it goes with */
+    json_t *edges;                     /* of the best; NULL: there is none */
+};
+
 /* False where no limits are known of such a device; then it has none but its name. */
 static bool describe_device(const struct hn_task *task, struct hn_device *device)
 {
@@ -158,7 +169,7 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_ed
     return true;
 }
 
-static void find_edges(struct hn_explanation *explanation, bool device_known)
+static void find_edges(struct explanation *explanation, bool device_known)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
     struct lookup lookup = {evidence, hn_need(evidence->parameters, sizeof *lookup.choice)};
@@ -240,7 +251,7 @@ static json_t *effects_to_json(const struct hn_evidence *evidence, const struct 
 }
 
 /* With what is told of it, where that is worth a word. */
-static json_t *compiling_to_json(const struct hn_explanation *explanation)
+static json_t *compiling_to_json(const struct explanation *explanation)
 {
     const struct hn_evidence *compiling = &explanation->compiling;
     const struct hn_effects *effects = &explanation->compile_effects;
@@ -260,25 +271,6 @@ static json_t *compiling_to_json(const struct hn_explanation *explanation)
                                                "slowest_s", slowest_ms / 1e3, "telling", telling));
     json_decref(telling);
     return json;
-}
-
-static json_t *common_to_json(const struct hn_explanation *explanation)
-{
-    const struct hn_common *common = &explanation->common;
-    const struct hn_evidence *evidence = &explanation->evidence;
-    json_t *values = json_array();
-    for (size_t i = 0; i < common->count; i++) {
-        const struct hn_common_value *value = &common->values[i];
-        json_array_append_new(values,
-                              json_pack("{ss so sI sI sf}", "name",
-                                        hn_space_parameter_name(evidence->space, value->parameter),
-                                        "value", value_of(evidence, value->parameter, value->value),
-                                        "among_best", (json_int_t)value->among_best, "among_all",
-                                        (json_int_t)value->among_all, "chance", value->chance));
-    }
-    return json_pack(
-        "{sI sI so so}", "best", (json_int_t)common->best, "all", (json_int_t)common->all, "ratio",
-        common->best > 0 ? hn_render_number(common->ratio) : json_null(), "values", values);
 }
 
 /* What the device's compiler warned of: points with a record, those of them that were skipped
@@ -313,7 +305,391 @@ static json_t *warnings_to_json(const struct hn_evidence *evidence, unsigned ref
     return json;
 }
 
-static json_t *best_to_json(const struct hn_explanation *explanation)
+/* What bounds the best: its place under the device's roofs, what holds its occupancy, and what its
+ * counters say. */
+
+static int64_t product(const int64_t factors[3])
+{
+    return factors[0] * factors[1] * factors[2];
+}
+
+/* A launch, and the carve-out that it is under: the last one that a step asks for. */
+struct residency {
+    const struct hn_device *device;
+    const struct hn_launch_step *step;
+    int64_t threads, carveout;
+};
+
+static double occupancy_with(const struct residency *residency,
+                             const struct hn_resources *resources, int64_t dynamic)
+{
+    return hn_occupancy(residency->device, resources, residency->threads, dynamic,
+                        residency->carveout);
+}
+
+/* Which relief lets more warps in. */
+static const char *find_limiter(const struct residency *residency,
+                                const struct hn_resources *resources, double now)
+{
+    struct hn_resources fewer = *resources;
+    if (now > 0.999)
+        return "none";
+    fewer.registers = 16;
+    double registers = occupancy_with(residency, &fewer, residency->step->shared_bytes);
+    fewer = *resources;
+    fewer.shared_bytes = 0;
+    double shared = occupancy_with(residency, &fewer, 0);
+    if (registers > now && registers >= shared)
+        return "registers";
+    if (shared > now)
+        return "shared memory";
+    fewer.registers = 16;
+    return occupancy_with(residency, &fewer, 0) > now ? "registers and shared memory"
+                                                      : "block size";
+}
+
+static const struct hn_launch_step *largest_step(const struct hn_launch *launch)
+{
+    const struct hn_launch_step *largest = &launch->steps[0];
+    for (size_t i = 1; i < launch->step_count; i++) {
+        const struct hn_launch_step *step = &launch->steps[i];
+        if (product(step->grid) * product(step->block) >
+            product(largest->grid) * product(largest->block))
+            largest = step;
+    }
+    return largest;
+}
+
+static int64_t carveout_of(const struct hn_launch *launch)
+{
+    int64_t carveout = HN_NO_CARVEOUT;
+    for (size_t i = 0; i < launch->step_count; i++)
+        if (launch->steps[i].carveout != HN_NO_CARVEOUT)
+            carveout = launch->steps[i].carveout;
+    return carveout;
+}
+
+static json_t *residency_to_json(const struct residency *residency,
+                                 const struct hn_resources *resources)
+{
+    const struct hn_device *device = residency->device;
+    const struct hn_launch_step *step = residency->step;
+    double occupancy = occupancy_with(residency, resources, step->shared_bytes);
+    int64_t warps = (residency->threads + device->warp_size - 1) / device->warp_size;
+    int64_t room = device->max_threads_per_sm / device->warp_size;
+    int64_t resident =
+        llround(occupancy * (double)room / (double)warps) * device->identity.sm_count;
+    return json_pack("{sI sI sI sf ss sI}", "blocks", (json_int_t)product(step->grid), "threads",
+                     (json_int_t)residency->threads, "shared_bytes",
+                     (json_int_t)(resources->shared_bytes + step->shared_bytes), "occupancy",
+                     occupancy, "limiter", find_limiter(residency, resources, occupancy),
+                     "resident_blocks", (json_int_t)resident);
+}
+
+/* Of the step with most threads. A pipeline's chunks launch less than its steps say. */
+static json_t *launch_to_json(const struct hn_task *task, const struct hn_device *device,
+                              const struct hn_record *record)
+{
+    struct hn_launch launch;
+    json_t *json = json_null();
+    if (!record->resources.known || device->warp_size == 0 || task->plan->pipeline != NULL ||
+        hn_launch_make_as(task->plan, task->problem, &record->point, record->active_clusters, false,
+                          &launch, NULL) != HN_OK)
+        return json;
+    if (launch.step_count > 0) {
+        const struct hn_launch_step *step = largest_step(&launch);
+        struct residency residency = {device, step, product(step->block), carveout_of(&launch)};
+        if (residency.threads > 0)
+            json = residency_to_json(&residency, &record->resources);
+    }
+    hn_launch_finish(&launch);
+    return json;
+}
+
+/* A pipeline's parts tell more than its metrics, where there are any. */
+static void add_staging(const struct hn_record *best, json_t *bounds)
+{
+    json_t *json = hn_needed(hn_record_to_json(best));
+    hn_staging_add_json(json);
+    json_t *staging = json_object_get(json, "staging");
+    json_object_set_new(bounds, "staging", staging != NULL ? json_incref(staging) : json_true());
+    json_object_set_new(
+        bounds, "timing",
+        json_pack("{sf sf}", "median_us", best->timing.median_us, "host_us", best->timing.host_us));
+    json_decref(json);
+}
+
+static json_t *known(bool is_known, int value)
+{
+    return is_known ? json_integer(value) : json_null();
+}
+
+static json_t *bounds_to_json(const struct explanation *explanation)
+{
+    const struct hn_evidence *evidence = &explanation->evidence;
+    const struct hn_explain_input *input = explanation->input;
+    const struct hn_record none = {.timing = {.median_us = 0}};
+    const struct hn_record *best =
+        evidence->best == SIZE_MAX ? &none : hn_evidence_record(evidence, evidence->best);
+    const struct hn_resources *resources = &best->resources;
+    bool pipeline = input->task->plan->pipeline != NULL;
+    double time_us = best->timing.median_us > 0 ? best->timing.median_us : INFINITY;
+    struct hn_roof roof = {.name = NULL};
+    /* What a pipeline moves crosses the bus, for which there is no roof. */
+    if (best != &none)
+        hn_roof_find(pipeline ? NULL : input->roofs, &explanation->device, input->task->regime,
+                     best, &roof);
+    json_t *json = json_pack(
+        "{so so* sf sf sf sf sf sf sf sf sf so so so so}", "bound",
+        roof.name != NULL ? json_string(roof.name) : json_null(), "counted",
+        best != &none ? hn_findings(best, input->roofs, 0) : NULL, "bytes", roof.bytes, "flops",
+        roof.flops, "gb_per_s", roof.bytes / time_us / 1e3, "gflops", roof.flops / time_us / 1e3,
+        "flops_rate", roof.flops_rate, "bytes_share", roof.bytes_share, "flops_share",
+        roof.flops_share, "launch_share", roof.launch_share, "share", roof.share, "launch",
+        launch_to_json(input->task, &explanation->device, best), "registers",
+        known(resources->known, resources->registers), "spill_store_bytes",
+        known(resources->known, resources->spill_store_bytes), "spill_load_bytes",
+        known(resources->known, resources->spill_load_bytes));
+    if (best != &none && pipeline && (roof.bytes != 0 || roof.flops != 0))
+        add_staging(best, json);
+    return hn_needed(json);
+}
+
+/* A parameter that decides less than this, and changes the best by less, can be left out. */
+static const double idle_share = 0.005, idle_ratio = 1.01;
+static const size_t least_failures = 3;
+
+/* What to do about a warning at the best; spills have words of their own. */
+static const char *const remedies[HN_WARNING_COUNT] = {
+    [HN_WARNING_SERIALISED] =
+        "let the wgmma of the best run side by side: touch no accumulator between the first of "
+        "them and wgmma.wait_group, index accumulators by constants, inline what issues them, and "
+        "leave registers enough",
+    [HN_WARNING_INJECTED] =
+        "write the fences and waits of wgmma yourself: the compiler put its own into the best, "
+        "where it found accumulators that are read or written too near",
+    [HN_WARNING_SETMAXNREG] =
+        "give the kernel __launch_bounds__ with its threads and 1: without the 1 the compiler "
+        "ignores setmaxnreg",
+    [HN_WARNING_OTHER] = "read what the compiler says of the best: `hone compile CONFIG --log`",
+};
+
+/* What is advised: a line of the document and of the facts below, or of each of some facts. */
+static const struct row {
+    const char *kind, *each;
+    const char *line;
+} rows[] = {
+    {"widen", "edges", "widen the space: {text}"},
+    /* What the counters say comes before what is inferred. */
+    {"counters", "findings", "{text}: {remedy} (counted: {counted})"},
+    {"spills", NULL,
+     "avoid the spills: a thread of the best stores {bounds.spill_store_bytes} and loads "
+     "{bounds.spill_load_bytes} bytes that do not fit its {bounds.registers} registers; offer "
+     "smaller tiles or less unrolling, or a looser __launch_bounds__ or --maxrregcount"
+     "{?bounds.spill_store_bytes+bounds.spill_load_bytes>0}"},
+    {"warnings", "remedies", "{}"},
+    {"warnings", NULL,
+     "do not measure the {serialised} points whose wgmma the compiler serialises: `{refuse}` in "
+     "{config}"},
+    {"grid", NULL,
+     "fill the device: the best launches {bounds.launch.blocks} blocks for {sms} multiprocessors; "
+     "offer values that give more blocks, or cut the work in another way"
+     "{?sms}{?bounds.launch.blocks<sms}"},
+    {"grid", NULL,
+     "even out the last wave: {bounds.launch.blocks} blocks, of which the device holds "
+     "{bounds.launch.resident_blocks} at once, are {waves:.2f} waves, so that the last leaves "
+     "{idle:.0%} of it idle"},
+    {"roof", NULL,
+     "the best is beyond its roof ({bounds.bound}, {bounds.share:.0%}), which is what simple "
+     "kernels reach, or the metrics count more than is done: little is left to gain"
+     "{?bounds.share>1}"},
+    {"roof", NULL,
+     "the best reaches {bounds.share:.0%} of its roof ({bounds.bound}): no value of any parameter "
+     "can gain more than {1-bounds.share:.0%}; doing less would[ (fewer bytes: smaller types, "
+     "fused kernels){?bounds.bound=copy}]{?!bounds.share<0.9}{?!bounds.share>1}"},
+    {"occupancy", NULL,
+     "let more warps in, if they wait for memory: occupancy is {bounds.launch.occupancy:percent}, "
+     "held by {bounds.launch.limiter} ({bounds.registers} registers a thread, "
+     "{bounds.launch.shared_bytes} bytes of shared memory a block), and no roof is nearer than "
+     "{bounds.share:.0%} (inferred){?bounds.bound}{?!bounds.share>0.6}{?!bounds.counted}"
+     "{?bounds.launch.occupancy<0.5}{?!bounds.launch.limiter=none,block size}"},
+    {"profile", NULL,
+     "the nearest roof ({bounds.bound}) explains {bounds.share:.0%} of the time; counters say what "
+     "the rest is: `{explain} --counters`, or `ncu {run} -s [{best.point}]`{?!bounds.share>0.6}"
+     "{?!bounds.counted}"},
+    /* What was stopped early is known by a lower bound only. */
+    {"budget", NULL,
+     "measure more points in full: {full} were, {least} at least tell which parameters matter[, "
+     "and the others were stopped early once they were slower{?points.lower_bounds}]: `{tune} "
+     "--full[ --strategy random --budget 100{?!small}]`{?full<least}"},
+    {"budget", NULL,
+     "measure more points: what was measured explains "
+     "[{effects.explained:.0%}{?effects.explained>0}"
+     "|0%] of the variance of points the forest has not seen, too little to judge {among}: "
+     "`{tune} --stop-chance 0`{?effects.explained<0.5}"},
+    {"budget", NULL,
+     "more budget may pay: the forest expects the best of {among} to take "
+     "{effects.expected_ratio:.2f} times as long as the best so far ({promising}): `{tune} "
+     "--stop-chance 0`{?!effects.explained<0.5}{?effects.expected_ratio<1.02}"},
+    {"budget", NULL,
+     "more budget promises little: the forest expects the best of {among} to take "
+     "{effects.expected_ratio:.2f} times as long as the best so far; `{tune}` states the chance"
+     "{?!effects.explained<0.5}{?!effects.expected_ratio<1.02}"},
+    {"drop", "idle_parameters",
+     "leave {name} out: its {values} values decide {most:.1%} of the variance at most, and none of "
+     "the {alone} measured beside the best is more than {slower:.1%} slower"},
+    {"constrain", "failing",
+     "take {name}={value} out, or constrain it: all {failed} points with it failed (the first: "
+     "{outcome})"},
+};
+
+static void add_warnings(const struct explanation *of, const json_t *document, json_t *facts)
+{
+    json_t *found = json_array();
+    size_t place = of->evidence.best;
+    unsigned best =
+        place == SIZE_MAX ? 0 : hn_evidence_record(&of->evidence, place)->resources.warnings;
+    const json_t *serialised = json_object_get(json_object_get(document, "warnings"),
+                                               hn_warning_names[HN_WARNING_SERIALISED]);
+    json_t *points = json_object_get(serialised, "points");
+    for (int i = 0; i < HN_WARNING_COUNT; i++)
+        if ((best >> i & 1) != 0 && remedies[i] != NULL)
+            json_array_append_new(found, json_string(remedies[i]));
+    json_object_set_new(facts, "remedies", found);
+    if (json_integer_value(points) >= (json_int_t)least_failures &&
+        (best >> HN_WARNING_SERIALISED & 1) == 0 &&
+        json_integer_value(json_object_get(serialised, "refused")) == 0)
+        json_object_set(facts, "serialised", points);
+}
+
+/* How many waves of blocks the best has, where the last of a few is far from full. */
+static void add_waves(const struct explanation *of, const json_t *launch, json_t *facts)
+{
+    double blocks = json_number_value(json_object_get(launch, "blocks"));
+    double resident = json_number_value(json_object_get(launch, "resident_blocks"));
+    double waves = resident > 0 ? blocks / resident : 0;
+    int sms = of->device.identity.sm_count;
+    if (sms > 0 && blocks >= sms && waves > 1 && waves < 4 && waves / ceil(waves) < 0.8)
+        json_object_update_new(facts,
+                               json_pack("{sf sf}", "waves", waves, "idle", ceil(waves) - waves));
+}
+
+/* What the forest was asked of. */
+static void add_promise(const struct explanation *of, json_t *facts)
+{
+    const struct hn_effects *effects = &of->effects;
+    struct hn_bindings point;
+    if (!effects->known || effects->unmeasured == 0 || !of->evidence.logarithmic)
+        return;
+    hn_space_bindings(of->evidence.space, effects->promising, &point);
+    json_object_set_new(facts, "promising", hn_bindings_to_json(&point));
+    json_object_set_new(facts, "among",
+                        json_sprintf(effects->sampled ? "%zu valid points drawn at random"
+                                                      : "the %zu points that were not looked at",
+                                     effects->unmeasured));
+    hn_bindings_finish(&point);
+}
+
+static void add_idle(const struct explanation *of, json_t *facts)
+{
+    const struct hn_effects *effects = &of->effects;
+    const struct hn_space *space = of->evidence.space;
+    json_t *idle = json_array();
+    bool sure = effects->known && (effects->exact || effects->explained > 0.8);
+    for (size_t i = 0; sure && i < effects->parameter_count; i++) {
+        const struct hn_effect *effect = &effects->mains[i];
+        double most = hn_effects_most(effects, effect->parameter);
+        size_t values = hn_space_value_count(space, effect->parameter);
+        if (values >= 2 && most < idle_share && effect->alone > 0 &&
+            effect->worst_alone < idle_ratio)
+            json_array_append_new(idle, json_pack("{ss sI sf sI sf}", "name",
+                                                  hn_space_parameter_name(space, effect->parameter),
+                                                  "values", (json_int_t)values, "most", most,
+                                                  "alone", (json_int_t)effect->alone, "slower",
+                                                  fmax(effect->worst_alone - 1, 0)));
+    }
+    json_object_set_new(facts, "idle_parameters", idle);
+}
+
+/* Values of a parameter all of whose points failed. */
+static void find_failing(const struct hn_evidence *evidence, size_t parameter, json_t *failing)
+{
+    size_t values = hn_space_value_count(evidence->space, parameter);
+    for (size_t v = 0; v < values; v++) {
+        const struct hn_record *first = NULL;
+        size_t all = 0, failed = 0;
+        for (size_t i = 0; i < evidence->count + evidence->failed; i++) {
+            if (hn_evidence_choice(evidence, i)[parameter] != v)
+                continue;
+            all++;
+            failed += i >= evidence->count;
+            if (first == NULL && i >= evidence->count)
+                first = hn_evidence_record(evidence, i);
+        }
+        if (failed >= least_failures && failed == all)
+            json_array_append_new(
+                failing,
+                json_pack("{ss so sI ss}", "name",
+                          hn_space_parameter_name(evidence->space, parameter), "value",
+                          hn_value_to_json(hn_space_value(evidence->space, parameter, v)), "failed",
+                          (json_int_t)failed, "outcome", hn_outcome_name(first->outcome)));
+    }
+}
+
+/* The document, and what else is advised by. */
+static json_t *gather_facts(const struct explanation *of, const json_t *document)
+{
+    const struct hn_evidence *evidence = &of->evidence;
+    const struct hn_explain_input *input = of->input;
+    const struct hn_space *space = evidence->space;
+    const json_t *bounds = json_object_get(document, "bounds");
+    json_t *facts = json_copy((json_t *)(uintptr_t)document), *failing = json_array();
+    for (size_t p = 0; p < evidence->parameters && evidence->failed >= least_failures; p++)
+        find_failing(evidence, p, failing);
+    json_object_update_new(
+        facts,
+        hn_needed(json_pack(
+            "{so sO* so so so so ss si sI si sb}", "failing", failing, "findings",
+            json_object_get(json_object_get(bounds, "counted"), "findings"), "tune",
+            hn_string_to_json(input->tune), "explain", hn_string_to_json(input->explain), "run",
+            hn_string_to_json(input->run), "config", hn_string_to_json(input->config), "refuse",
+            "compile: {refuse: [serialised]}", "sms", of->device.identity.sm_count, "full",
+            (json_int_t)(evidence->count - evidence->bounded), "least", HN_EFFECTS_LEAST, "small",
+            hn_space_enumerated(space) && hn_space_size(space) <= 200)));
+    add_warnings(of, document, facts);
+    add_waves(of, json_object_get(bounds, "launch"), facts);
+    add_promise(of, facts);
+    add_idle(of, facts);
+    return facts;
+}
+
+static json_t *advise(const struct explanation *explanation, const json_t *document)
+{
+    enum { MOST_OF_A_KIND = 3 };
+    json_t *advice = json_array(), *facts = gather_facts(explanation, document);
+    bool has_best = explanation->evidence.best != SIZE_MAX;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct row *row = &rows[i];
+        const json_t *items = row->each == NULL ? NULL : json_object_get(facts, row->each);
+        size_t count = row->each == NULL ? 1 : json_array_size(items);
+        size_t most = strcmp(row->kind, "warnings") == 0 ? SIZE_MAX : MOST_OF_A_KIND;
+        if (!has_best && strcmp(row->kind, "constrain") != 0)
+            continue;
+        for (size_t k = 0; k < count && k < most; k++) {
+            const struct hn_render_place place = {
+                .document = facts, .item = row->each == NULL ? facts : json_array_get(items, k)};
+            struct hn_text text = {0};
+            if (hn_render_at(&text, &place, row->line))
+                json_array_append_new(advice, json_pack("{ss so}", "kind", row->kind, "text",
+                                                        hn_string_to_json(text.data)));
+            hn_text_finish(&text);
+        }
+    }
+    json_decref(facts);
+    return advice;
+}
+
+static json_t *best_to_json(const struct explanation *explanation)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
     char merit[HN_FORMAT_SIZE];
@@ -325,7 +701,7 @@ static json_t *best_to_json(const struct hn_explanation *explanation)
                      record->timing.median_us, "merit", merit);
 }
 
-static json_t *to_json(const struct hn_explanation *explanation)
+static json_t *to_json(const struct explanation *explanation)
 {
     const struct hn_explain_input *input = explanation->input;
     const struct hn_evidence *evidence = &explanation->evidence;
@@ -348,19 +724,19 @@ static json_t *to_json(const struct hn_explanation *explanation)
         "lower_bounds", (json_int_t)evidence->bounded, "failed", (json_int_t)evidence->failed,
         "foreign", (json_int_t)evidence->foreign, "logarithmic", evidence->logarithmic, "pipeline",
         input->task->plan->pipeline != NULL, "best", best_to_json(explanation), "effects", effects,
-        "compiling", compiling_to_json(explanation), "common", common_to_json(explanation),
-        "bounds", hn_explain_bounds(explanation), "roofs",
+        "compiling", compiling_to_json(explanation), "common", hn_common_find(evidence), "bounds",
+        bounds_to_json(explanation), "roofs",
         input->roofs != NULL ? hn_roofs_to_json(input->roofs) : json_null(), "measure",
         hn_string_to_json(input->measure), "warnings",
         warnings_to_json(evidence, input->task->plan->refused), "edges",
         explanation->edges != NULL ? explanation->edges : json_array()));
-    json_object_set_new(json, "next", hn_explain_advise(explanation, json));
+    json_object_set_new(json, "next", advise(explanation, json));
     return json;
 }
 
 json_t *hn_explain(const struct hn_explain_input *input)
 {
-    struct hn_explanation explanation = {.input = input};
+    struct explanation explanation = {.input = input};
     struct hn_evidence *evidence = &explanation.evidence;
     const struct hn_task *task = input->task;
     bool known = describe_device(task, &explanation.device);
@@ -368,7 +744,6 @@ json_t *hn_explain(const struct hn_explain_input *input)
     hn_effects_find(evidence, seed, &explanation.effects);
     hn_evidence_of_compiling(task->space, input->records, &explanation.compiling);
     hn_effects_find(&explanation.compiling, seed, &explanation.compile_effects);
-    hn_common_find(evidence, &explanation.common);
     if (evidence->best != SIZE_MAX)
         find_edges(&explanation, known);
     json_t *document = to_json(&explanation);
@@ -376,6 +751,5 @@ json_t *hn_explain(const struct hn_explain_input *input)
     hn_effects_finish(&explanation.effects);
     hn_evidence_finish(&explanation.compiling);
     hn_effects_finish(&explanation.compile_effects);
-    hn_common_finish(&explanation.common);
     return document;
 }

@@ -42,25 +42,11 @@ double hn_evidence_ratio(const struct hn_evidence *evidence, double value, doubl
 size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice);
 
 /* What the best points have in common: values that more of them have than of all measured points, more than chance would
- * give (hypergeometric, at most 1% over all parameters together, by Bonferroni), and more than half of them. */
-struct hn_common_value {
-    size_t parameter;
-    uint16_t value;
-    size_t among_best;
-    size_t among_all;
-    double chance; /* that as many of the best have it, were they drawn from all */
-};
-
-struct hn_common {
-    size_t best; /* so many best points: 5% of all with a time, 5 at least; 0: fewer than 20 points */
-    size_t all;
-    double ratio; /* how many times worse than the best the worst of them is */
-    struct hn_common_value *values; /* the surest first */
-    size_t count;
-};
-
-void hn_common_find(const struct hn_evidence *evidence, struct hn_common *common);
-void hn_common_finish(struct hn_common *common);
+ * give (hypergeometric, at most 1% over all parameters together, by Bonferroni), and more than half of them.
+ * {"best": so many best points: 5% of all with a time, 5 at least; 0: fewer than 20 points, "all", "ratio": how many times worse than
+ * the best the worst of them is, "values": [{"name", "value", "among_best", "among_all", "chance": that as many of the best have it, were
+ * they drawn from all}, …], the surest first}. */
+json_t *hn_common_find(const struct hn_evidence *evidence);
 /* The chance of `hits` or more marked ones among `drawn`, of `all` of which `marked` are. */
 double hn_common_chance(size_t hits, size_t drawn, size_t marked, size_t all);
 
@@ -120,22 +106,5 @@ void hn_forest_destroy(struct hn_forest *forest);
 
 /* What stands for the value of a timed point: itself, or for a lower bound what was put in its place. */
 double hn_forest_value(const struct hn_forest *forest, size_t point);
-
-/* All that is found out of one tuning, before it is said. Private to this room. */
-struct hn_explanation {
-    const struct hn_explain_input *input;
-    struct hn_device device;
-    struct hn_evidence evidence;
-    struct hn_effects effects;
-    struct hn_evidence compiling; /* what compiling took, */
-    struct hn_effects compile_effects; /* and what it goes with */
-    struct hn_common common;
-    json_t *edges; /* of the best; NULL: there is none */
-};
-
-/* What bounds the best: its place under the device's roofs, what holds its occupancy, and what its counters say. */
-json_t *hn_explain_bounds(const struct hn_explanation *explanation);
-/* What to try next, each with what speaks for it: [{"kind", "text"}, ...]. */
-json_t *hn_explain_advise(const struct hn_explanation *explanation, const json_t *document);
 
 #endif
