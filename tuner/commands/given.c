@@ -140,12 +140,12 @@ static void finish(void *server)
 }
 
 /* Brings the copy up to date, and says what could not be. */
-static void sync_copy(struct hn_server *server, struct hn_store *store, const struct hn_sync *sync,
-                      struct hn_error *err)
+static void sync_copy(struct hn_server *server, struct hn_store *store, const char *kernel,
+                      bool images, struct hn_error *err)
 {
     struct hn_fetched fetched;
     const char *name = hn_server_shown(server);
-    if (hn_failed(err) || hn_server_sync(server, store, sync, &fetched, err) != HN_OK)
+    if (hn_failed(err) || hn_server_sync(server, store, kernel, images, &fetched, err) != HN_OK)
         return;
     if (fetched.refused > 0)
         fprintf(stderr, "hone: warning: %s: %lld row%s can not be used and %s left out: %s\n", name,
@@ -160,7 +160,7 @@ static void sync_copy(struct hn_server *server, struct hn_store *store, const st
 void hn_cache_refresh(struct hn_server *server, struct hn_store *store, const char *kernel,
                       struct hn_error *err)
 {
-    sync_copy(server, store, &(struct hn_sync){kernel, false}, err);
+    sync_copy(server, store, kernel, false, err);
 }
 
 /* A copy that is only read needs the server no longer. */
@@ -170,11 +170,10 @@ static struct hn_store *open_server(const char *uri, const struct hn_cache_place
 {
     struct hn_server *own;
     struct hn_store *store = NULL;
-    const struct hn_sync sync = {place->kernel, place->images};
     if (hn_server_open(uri, &own, err) != HN_OK)
         return NULL;
     if (hn_store_open(hn_server_copy(own), HN_STORE_WRITE, &store, err) == HN_OK)
-        sync_copy(own, store, &sync, err);
+        sync_copy(own, store, place->kernel, place->images, err);
     if (!hn_failed(err) && mode == HN_STORE_WRITE && hn_server_follow(own, err) == HN_OK) {
         *server = own;
         hn_store_follow(store, &(struct hn_store_follower){tell, finish, own});

@@ -10,6 +10,8 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/text.h"
+#include "cache/record/gate.h"
+#include "cache/store/store_roofs.h"
 #include "tuner/server/server_internal.h"
 
 /* What a user waits for at the start; what the thread gives a server before it takes it for lost;
@@ -149,23 +151,536 @@ static void drop(struct hn_server *server, const struct hn_error *reason)
         2 * server->pause_ms < longest_pause_ms ? 2 * server->pause_ms : longest_pause_ms;
 }
 
-static struct hn_peers peers_of(struct hn_server *server, struct hn_store *store)
+/* Making the copy and the server alike. Each statement can be sent twice and does nothing the
+ * second time, so that what a lost connection leaves open is sent again. Both hold the same
+ * documents: a head for each session, and its lines (records from position 0 on, at -1 the rule of
+ * a family). Of two that have a session the one with fewer records lacks the last ones. */
+
+enum { BATCH = 500, SESSIONS_MOST = 10000, ROOFS_MOST = 500 };
+/* Sessions of one look at what the server has; of more others each time. */
+#define LOOK_MOST "100000"
+enum { LOOKED_AT_MOST = 100000 };
+/* Bytes of an answer. */
+#define MOST "16777216"
+static const double most_ms = 120000;
+
+/* A session here and on the server. */
+struct pair {
+    struct hn_server *server;
+    struct hn_store *store;
+    const char *origin;
+    int64_t id;           /* here; 0: it is not here */
+    int64_t ours, theirs; /* records; -1: the server has no such session */
+    bool our_rule, their_rule;
+};
+
+/* A column of a row, "" where it is NULL. */
+static const char *text_of(const json_t *row, const char *column)
 {
-    return (struct hn_peers){server->connection, store, server->own_after, &server->end.unkept};
+    const char *text = json_string_value(json_object_get(row, column));
+    return text == NULL ? "" : text;
 }
 
-enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store,
-                              const struct hn_sync *sync, struct hn_fetched *fetched,
-                              struct hn_error *err)
+static int64_t integer_of(const json_t *row, const char *column)
+{
+    return json_integer_value(json_object_get(row, column));
+}
+
+/* Of a line, or of a head, which is at -2. */
+static struct hn_hash checksum(const char *origin, int64_t position, const char *text)
+{
+    char place[24];
+    snprintf(place, sizeof place, "%lld", (long long)position);
+    const struct hn_hash name = hn_hash_string(origin);
+    const struct hn_hash at = hn_hash_string(place);
+    const struct hn_hash where = hn_hash_join(&name, &at);
+    const struct hn_hash what = hn_hash_string(text);
+    return hn_hash_join(&where, &what);
+}
+enum { HEAD = -2, RULE = -1 };
+
+static struct hn_hash hash_subject(const struct hn_subject *subject)
+{
+    const struct hn_hash task = hn_hash_string(subject->task);
+    const struct hn_hash version = hn_hash_string(subject->version);
+    return hn_hash_join(&task, &version);
+}
+
+/* Takes the JSON. */
+static char *dump(json_t *json)
+{
+    char *text = hn_needed(json_dumps(hn_needed(json), JSON_COMPACT));
+    json_decref(json);
+    return text;
+}
+
+static void send_head(const struct pair *pair, struct hn_error *err)
+{
+    struct hn_store_head head;
+    struct hn_connection *connection = pair->server->connection;
+    if (hn_failed(err) || hn_store_get_head(pair->store, pair->id, &head, err) != HN_OK)
+        return;
+    if (head.plan != NULL) {
+        const struct hn_hash hash = hn_hash_string(head.plan);
+        hn_connection_run(connection, err,
+                          "INSERT INTO hone.plan VALUES($1, $2) ON CONFLICT (hash) DO NOTHING",
+                          "tt", hash.hex, head.plan);
+        free(head.plan);
+        head.plan = hn_need_copy(hash.hex);
+    }
+    char *text = dump(hn_store_head_to_json(&head));
+    const struct hn_hash sum = checksum(pair->origin, HEAD, text);
+    const struct hn_hash subject = hash_subject(&head.subject);
+    hn_connection_run(connection, err,
+                      "INSERT INTO hone.session(origin, subject, kernel, problem, json, checksum)"
+                      " VALUES($1, $2, $3, $4, $5, $6) ON CONFLICT (origin) DO NOTHING",
+                      "tttttt", pair->origin, subject.hex, head.subject.kernel,
+                      head.subject.problem, text, sum.hex);
+    free(text);
+    hn_store_head_finish(&head);
+}
+
+/* What the server has of the session. */
+static void look_up(struct pair *pair, struct hn_error *err)
+{
+    json_t *rows =
+        hn_connection_read(pair->server->connection, err,
+                           "SELECT records FROM hone.session WHERE origin = $1", "t", pair->origin);
+    const json_t *row = json_array_get(rows, 0);
+    pair->theirs = row == NULL ? -1 : integer_of(row, "records");
+    json_decref(rows);
+}
+
+/* Sends lines from `first` on; returns how many. A rule that another sent is newer than what was
+ * fetched of it. */
+static int64_t send_lines(const struct pair *pair, int64_t first, int64_t most,
+                          struct hn_error *err)
+{
+#define INSERT                                                                                     \
+    "INSERT INTO hone.record SELECT s.id, r.position, r.json, r.checksum FROM hone.session s,"     \
+    " json_populate_recordset(NULL::hone.record, $2::json) r WHERE s.origin = $1"                  \
+    " ON CONFLICT (session_id, position) DO "
+    json_t *rows = hn_needed(json_array());
+    json_t *lines = hn_store_get_lines(pair->store, pair->id, first, most, err);
+    const int64_t count = (int64_t)json_array_size(lines);
+    for (int64_t i = 0; i < count; i++) {
+        const char *line = json_string_value(json_array_get(lines, (size_t)i));
+        const struct hn_hash sum = checksum(pair->origin, first + i, line);
+        json_array_append_new(
+            rows, hn_needed(json_pack("{s:I, s:s, s:s}", "position", (json_int_t)(first + i),
+                                      "json", line, "checksum", sum.hex)));
+    }
+    json_decref(lines);
+    char *text = dump(rows);
+    if (!hn_failed(err) && count == 0)
+        hn_fail(err, HN_EFORMAT, "session '%.64s' has lost records", pair->origin);
+    const char *insert = first == RULE && pair->id > pair->server->own_after ? INSERT
+                             "UPDATE SET json = excluded.json, checksum = excluded.checksum"
+                                                                             : INSERT "NOTHING";
+    hn_connection_run(pair->server->connection, err, insert, "tt", pair->origin, text);
+    free(text);
+    return count;
+}
+
+/* From pair->theirs on. What a server drops is left to it: the rest goes on. */
+static void send_records(struct pair *pair, struct hn_error *err)
+{
+    int64_t next = pair->theirs + send_lines(pair, pair->theirs, BATCH, err);
+    json_t *kept = hn_connection_read(
+        pair->server->connection, err,
+        "UPDATE hone.session s SET records = greatest(records, $3::bigint) WHERE origin = $1"
+        " AND (SELECT count(*) FROM hone.record WHERE session_id = s.id AND position >="
+        " $2::bigint AND position < $3::bigint) = $3::bigint - $2::bigint RETURNING id",
+        "tii", pair->origin, pair->theirs, next);
+    if (!hn_failed(err) && json_array_size(kept) == 0) {
+        pair->server->end.unkept += pair->ours - pair->theirs;
+        next = pair->ours;
+    }
+    pair->theirs = next;
+    json_decref(kept);
+}
+
+/* Makes the session on the server where it is missing, and sends the records that it lacks. */
+static void send_session(struct pair *pair, struct hn_error *err)
+{
+    look_up(pair, err);
+    if (pair->theirs < 0) {
+        send_head(pair, err);
+        look_up(pair, err);
+    }
+    if (pair->theirs < 0 && !hn_failed(err))
+        pair->server->end.unkept += pair->ours;
+    while (!hn_failed(err) && pair->theirs >= 0 && pair->theirs < pair->ours)
+        send_records(pair, err);
+}
+
+/* ours: the extent of the session in the cache file, NULL: it is not there. */
+static struct pair pair_of(struct hn_server *server, struct hn_store *store, const char *origin,
+                           const json_t *ours)
+{
+    return (struct pair){.server = server,
+                         .store = store,
+                         .origin = origin,
+                         .id = integer_of(ours, "id"),
+                         .ours = integer_of(ours, "records"),
+                         .theirs = -1,
+                         .our_rule = json_is_true(json_object_get(ours, "rule"))};
+}
+
+static void send_image(const struct pair *pair, const char *subject,
+                       const struct hn_store_image *image, struct hn_error *err)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *bytes = image->cubin;
+    char *hex = hn_need(2 * image->size + 1, 1);
+    for (size_t i = 0; i < image->size; i++) {
+        hex[2 * i] = digits[bytes[i] >> 4];
+        hex[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    hn_connection_run(
+        pair->server->connection, err,
+        "INSERT INTO hone.image VALUES($1, $2, $3, decode($4, 'hex'), $5) ON CONFLICT"
+        " (subject, point) DO UPDATE SET entry = excluded.entry, cubin = excluded.cubin,"
+        " hash = excluded.hash",
+        "ttttt", subject, image->point, image->entry, hex, image->hash);
+    free(hex);
+}
+
+static void send_images(const struct pair *pair, struct hn_error *err)
+{
+    struct hn_store_image image;
+    struct hn_store *store = pair->store;
+    json_t *rows = hn_connection_read(
+        pair->server->connection, err,
+        "SELECT s.subject, (SELECT json_object_agg(i.point, i.hash) FROM hone.image i WHERE"
+        " i.subject = s.subject) AS images FROM hone.session s WHERE s.origin = $1",
+        "t", pair->origin);
+    const json_t *row = json_array_get(rows, 0);
+    const json_t *known = json_object_get(row, "images");
+    struct hn_statement *images = row == NULL ? NULL : hn_store_get_images(store, pair->id, err);
+    while (hn_store_next_image(store, &images, &image, err))
+        if (strcmp(text_of(known, image.point), image.hash) != 0)
+            send_image(pair, text_of(row, "subject"), &image, err);
+    json_decref(rows);
+}
+
+/* Those that the server has none of, or older ones. Nothing is written where nothing is new: a role
+ * may have the right to read only. */
+static void send_roofs(struct hn_server *server, struct hn_store *store, struct hn_error *err)
+{
+#define LACKING                                                                                    \
+    "SELECT n.* FROM json_populate_recordset(NULL::hone.roof, $1::json) n WHERE NOT EXISTS"        \
+    " (SELECT 1 FROM hone.roof r WHERE r.device = n.device AND r.driver = n.driver AND"            \
+    " r.measured >= n.measured)"
+    json_t *all = hn_store_get_all_roofs(store, err);
+    if (hn_failed(err))
+        return;
+    char *text = dump(all);
+    json_t *lacking = hn_connection_read(server->connection, err, LACKING, "t", text);
+    if (json_array_size(lacking) > 0)
+        hn_connection_run(server->connection, err,
+                          "INSERT INTO hone.roof AS r " LACKING
+                          " ON CONFLICT (device, driver) DO UPDATE SET"
+                          " measured = excluded.measured, json = excluded.json"
+                          " WHERE r.measured < excluded.measured",
+                          "t", text);
+    json_decref(lacking);
+    free(text);
+}
+
+/* What the server has: "origin", "records" and "rule" (whether it has one) of each session. An
+ * origin that is longer than any is found to be nobody's. */
+static json_t *list_sessions(struct hn_connection *connection, const char *kernel,
+                             struct hn_error *err)
+{
+    return hn_connection_read(
+        connection, err,
+        "SELECT left(s.origin, 257) AS origin, s.records, EXISTS(SELECT 1 FROM hone.record r WHERE"
+        " r.session_id = s.id AND r.position = -1) AS rule FROM (SELECT id, origin, records"
+        " FROM hone.session WHERE $1::text IS NULL OR kernel = $1 ORDER BY random()"
+        " LIMIT " LOOK_MOST ") s",
+        "t", kernel);
+}
+
+static void send_whole(struct pair *pair, const json_t *theirs, struct hn_error *err)
+{
+    bool own = pair->id > pair->server->own_after;
+    bool lacks = theirs == NULL || integer_of(theirs, "records") < pair->ours;
+    bool lacks_rule = pair->our_rule && (own || !json_is_true(json_object_get(theirs, "rule")));
+    if (lacks || lacks_rule)
+        send_session(pair, err);
+    if (lacks_rule && pair->theirs >= 0)
+        (void)send_lines(pair, RULE, 1, err);
+    if (lacks || own)
+        send_images(pair, err);
+}
+
+/* Everything that the server lacks. */
+static void send_all(struct hn_server *server, struct hn_store *store, struct hn_error *err)
+{
+    const char *origin;
+    json_t *ours;
+    json_t *all = hn_store_get_extents(store, 0, err);
+    json_t *rows = list_sessions(server->connection, NULL, err);
+    json_t *theirs = hn_needed(json_object());
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        (void)json_object_set(theirs, text_of(json_array_get(rows, i), "origin"),
+                              json_array_get(rows, i));
+    server->end.unkept = hn_failed(err) ? server->end.unkept : 0;
+    json_object_foreach(all, origin, ours)
+    {
+        struct pair pair = pair_of(server, store, origin, ours);
+        if (!hn_failed(err))
+            send_whole(&pair, json_object_get(theirs, origin), err);
+    }
+    json_decref(theirs);
+    json_decref(rows);
+    json_decref(all);
+    send_roofs(server, store, err);
+}
+
+/* A document that was fetched is bad. The rest goes on. */
+static void refuse(const struct pair *pair, const char *reason, struct hn_error *err)
+{
+    if (!hn_failed(err))
+        hn_fail(err, HN_EFORMAT, "session '%.64s': %.1000s", pair->origin, reason);
+}
+
+/* The store's own words of what is bad, with the session's name. */
+static void name_session(const struct pair *pair, struct hn_error *err)
+{
+    const struct hn_error reason = *err;
+    if (reason.status == HN_EFORMAT) {
+        hn_error_init(err);
+        refuse(pair, reason.message, err);
+    }
+}
+
+/* The text of the plan with that hash, NULL for none. */
+static char *fetch_plan(const struct pair *pair, const char *hash, struct hn_error *err)
+{
+    if (hash == NULL)
+        return NULL;
+    json_t *rows = hn_connection_read(
+        pair->server->connection, err,
+        "SELECT json FROM hone.plan WHERE hash = $1 AND octet_length(json) <= " MOST, "t", hash);
+    char *text = hn_need_copy(text_of(json_array_get(rows, 0), "json"));
+    if (strcmp(hn_hash_string(text).hex, hash) != 0)
+        refuse(pair, "its plan is missing, too large or not what was written", err);
+    json_decref(rows);
+    return text;
+}
+
+/* The session itself, without its lines. */
+static void fetch_head(const struct pair *pair, struct hn_error *err)
+{
+    struct hn_store_head head = {.origin = NULL};
+    json_t *rows = hn_connection_read(pair->server->connection, err,
+                                      "SELECT json, checksum FROM hone.session WHERE origin = $1"
+                                      " AND octet_length(json) + octet_length(checksum) <= 262144",
+                                      "t", pair->origin);
+    const json_t *row = json_array_get(rows, 0);
+    const char *text = text_of(row, "json");
+    if (row == NULL)
+        refuse(pair, "its row is missing or too large", err);
+    else if (strcmp(checksum(pair->origin, HEAD, text).hex, text_of(row, "checksum")) != 0)
+        refuse(pair, "its row is not what was written", err);
+    else if (hn_store_head_from_json(text, &head, err) != HN_OK)
+        name_session(pair, err);
+    else if (strcmp(head.origin, pair->origin) != 0)
+        refuse(pair, "its row is of another session", err);
+    char *plan = fetch_plan(pair, head.plan, err);
+    free(head.plan);
+    head.plan = plan;
+    if (!hn_failed(err) && hn_store_add(pair->store, &head, err) != HN_OK)
+        name_session(pair, err);
+    hn_store_head_finish(&head);
+    json_decref(rows);
+}
+
+/* Fetches lines from `first` on, at most to `end`; returns how many. */
+static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
+                           struct hn_error *err)
+{
+    json_t *rows = hn_connection_read(
+        pair->server->connection, err,
+        /* No join: how many rows one gives a server without statistics guesses wrong. */
+        "SELECT position, json, checksum FROM (SELECT position, json, checksum,"
+        " sum(octet_length(json)::bigint + octet_length(checksum)) OVER (ORDER BY position) AS"
+        " bytes FROM (SELECT position, json, checksum FROM hone.record WHERE session_id ="
+        " (SELECT id FROM hone.session WHERE origin = $1) AND position >= $2::bigint AND"
+        " position < $3::bigint ORDER BY position LIMIT 2000) r) r WHERE bytes <= " MOST
+        " ORDER BY position",
+        "tii", pair->origin, first, end);
+    const size_t count = json_array_size(rows);
+    const char **lines = hn_need(count, sizeof *lines);
+    if (count == 0)
+        refuse(pair, "a record is missing, or larger than " MOST " bytes", err);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *row = json_array_get(rows, i);
+        const int64_t position = first + (int64_t)i;
+        lines[i] = text_of(row, "json");
+        if (integer_of(row, "position") != position)
+            refuse(pair, "a record is missing", err);
+        if (strcmp(checksum(pair->origin, position, lines[i]).hex, text_of(row, "checksum")) != 0)
+            refuse(pair, "a record is not what was written", err);
+    }
+    if (!hn_failed(err) &&
+        hn_store_extend(pair->store, pair->origin, first, lines, count, err) != HN_OK)
+        name_session(pair, err);
+    free(lines);
+    json_decref(rows);
+    return hn_failed(err) ? 0 : (int64_t)count;
+}
+
+/* HN_EFORMAT counts as refused: what was fetched is bad, and the rest goes on. */
+static void count_refused(const struct hn_error *reason, struct hn_fetched *fetched,
+                          struct hn_error *err)
+{
+    if (hn_failed(reason) && reason->status != HN_EFORMAT)
+        *err = *reason;
+    else if (hn_failed(reason) && fetched->refused++ == 0)
+        snprintf(fetched->reason, sizeof fetched->reason, "%.500s", reason->message);
+}
+
+static void fetch_session(struct pair *pair, struct hn_fetched *fetched, struct hn_error *err)
+{
+    struct hn_error reason = {.status = HN_OK};
+    bool lacks = pair->id == 0 || pair->ours < pair->theirs;
+    if (pair->id == 0)
+        fetch_head(pair, &reason);
+    while (!hn_failed(&reason) && pair->ours < pair->theirs) {
+        int64_t count = fetch_lines(pair, pair->ours, pair->theirs, &reason);
+        fetched->records += count;
+        pair->ours += count;
+    }
+    if (!hn_failed(&reason) && pair->their_rule && !pair->our_rule)
+        (void)fetch_lines(pair, RULE, 0, &reason);
+    fetched->sessions += lacks;
+    count_refused(&reason, fetched, err);
+}
+
+/* hex, of an even number of digits, as the server writes it; NULL: it is something else. */
+static unsigned char *read_hex(const char *hex, size_t *size)
+{
+    static const char digits[] = "0123456789abcdef";
+    *size = strlen(hex) / 2;
+    unsigned char *bytes = hn_need(*size, 1);
+    for (size_t i = 0; i < *size; i++) {
+        const char *high = memchr(digits, hex[2 * i], 16);
+        const char *low = memchr(digits, hex[2 * i + 1], 16);
+        if (high == NULL || low == NULL) {
+            free(bytes);
+            return NULL;
+        }
+        bytes[i] = (unsigned char)((high - digits) * 16 + (low - digits));
+    }
+    return bytes;
+}
+
+static void take_image(struct hn_store *store, const json_t *row, struct hn_error *err)
+{
+    struct hn_bindings point = {0};
+    size_t size = 0;
+    int64_t id = 0;
+    unsigned char *bytes = read_hex(text_of(row, "cubin"), &size);
+    const char *entry = text_of(row, "entry");
+    if (hn_bindings_parse(text_of(row, "point"), &point, NULL) != HN_OK)
+        hn_fail(err, HN_EFORMAT, "the point of an image is not one");
+    else if (bytes == NULL || strcmp(hn_hash_bytes(bytes, size).hex, text_of(row, "hash")) != 0)
+        hn_fail(err, HN_EFORMAT, "an image is too large or not what was written");
+    hn_gate_line("the entry of an image", entry, HN_NAME_MOST, err);
+    if (!hn_failed(err) &&
+        hn_store_find_session(store, text_of(row, "origin"), &id, NULL, err) == HN_OK && id != 0 &&
+        hn_store_put_image(store, id, &point, bytes, size, entry, err) == HN_OK)
+        (void)hn_store_commit(store, err);
+    free(bytes);
+    hn_bindings_finish(&point);
+}
+
+/* One at a time, as they may be large. */
+static void fetch_images(struct hn_server *server, struct hn_store *store, const char *kernel,
+                         double until_ms, struct hn_fetched *fetched, struct hn_error *err)
+{
+    json_t *places = hn_connection_read(
+        server->connection, err,
+        "SELECT i.subject, i.point, min(s.origin) AS origin FROM hone.image i JOIN hone.session s"
+        " ON s.subject = i.subject WHERE ($1::text IS NULL OR s.kernel = $1) AND"
+        " octet_length(i.subject) + octet_length(i.point) <= 4096 AND octet_length(s.origin) <= 256"
+        " GROUP BY i.subject, i.point LIMIT 10000",
+        "t", kernel);
+    for (size_t i = 0; !hn_failed(err) && !fetched->left && i < json_array_size(places); i++) {
+        struct hn_error reason = {.status = HN_OK};
+        const json_t *place = json_array_get(places, i);
+        json_t *rows = hn_connection_read(
+            server->connection, err,
+            "SELECT point, left(entry, 4097) AS entry, left(hash, 33) AS hash, CASE WHEN"
+            " octet_length(cubin) <= 4 * " MOST " THEN encode(cubin, 'hex') END AS cubin,"
+            " $3::text AS origin FROM hone.image WHERE subject = $1 AND point = $2",
+            "ttt", text_of(place, "subject"), text_of(place, "point"), text_of(place, "origin"));
+        if (json_array_size(rows) == 1)
+            take_image(store, json_array_get(rows, 0), &reason);
+        count_refused(&reason, fetched, err);
+        fetched->left = hn_now_ms() > until_ms;
+        json_decref(rows);
+    }
+    json_decref(places);
+}
+
+static void fetch_roofs(struct hn_server *server, struct hn_store *store,
+                        struct hn_fetched *fetched, struct hn_error *err)
+{
+    json_t *rows = hn_connection_read(server->connection, err,
+                                      "SELECT left(device, 4096) AS device, left(json, 16384) AS"
+                                      " json FROM hone.roof ORDER BY random() LIMIT 500",
+                                      "");
+    for (size_t i = 0; !hn_failed(err) && i < json_array_size(rows); i++) {
+        struct hn_error reason = {.status = HN_OK};
+        const json_t *row = json_array_get(rows, i);
+        (void)hn_store_add_roofs(store, text_of(row, "device"), text_of(row, "json"), &reason);
+        count_refused(&reason, fetched, err);
+    }
+    fetched->left = fetched->left || json_array_size(rows) == ROOFS_MOST;
+    json_decref(rows);
+}
+
+/* What arrives is as little trusted as a recording: what does not pass the gate is left out and
+ * counted. No statement fetches much, and a call ends after 10,000 sessions or two minutes. */
+static void fetch(struct hn_server *server, struct hn_store *store, const char *kernel, bool images,
+                  struct hn_fetched *fetched, struct hn_error *err)
+{
+    const double begin_ms = hn_now_ms();
+    json_t *own = hn_store_get_extents(store, 0, err);
+    json_t *theirs = list_sessions(server->connection, kernel, err);
+    /* They come in any order, so that bad ones do not stand before the good ones each time. */
+    const size_t count = json_array_size(theirs);
+    for (size_t i = 0; !hn_failed(err) && !fetched->left && i < count; i++) {
+        const json_t *row = json_array_get(theirs, i);
+        const char *origin = text_of(row, "origin");
+        struct pair pair = pair_of(server, store, origin, json_object_get(own, origin));
+        pair.theirs = integer_of(row, "records");
+        pair.their_rule = json_is_true(json_object_get(row, "rule"));
+        fetch_session(&pair, fetched, err);
+        fetched->left = fetched->sessions > SESSIONS_MOST || hn_now_ms() > begin_ms + most_ms;
+    }
+    fetched->left = fetched->left || count == LOOKED_AT_MOST;
+    json_decref(theirs);
+    json_decref(own);
+    if (images)
+        fetch_images(server, store, kernel, begin_ms + most_ms, fetched, err);
+    fetch_roofs(server, store, fetched, err);
+}
+
+enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store, const char *kernel,
+                              bool images, struct hn_fetched *fetched, struct hn_error *err)
 {
     hn_error_init(err);
     *fetched = (struct hn_fetched){.sessions = 0};
     pthread_mutex_lock(&server->lock);
     if (server->connection != NULL) {
-        const struct hn_peers peers = peers_of(server, store);
         hn_connection_set_patience(server->connection, patience_ms);
-        hn_send_all(&peers, err);
-        hn_fetch(&peers, sync, fetched, err);
+        send_all(server, store, err);
+        fetch(server, store, kernel, images, fetched, err);
     }
     if (hn_failed(err) && server->follows) {
         drop(server, err);
@@ -228,16 +743,25 @@ static void renew_claims(struct hn_server *server, struct hn_error *err)
     server->renewed_ms = hn_now_ms();
 }
 
+/* Records of sessions that got one after the last that was looked at, or everything that the server
+ * lacks. */
 static void send_news(struct hn_server *server, bool everything, struct hn_error *err)
 {
-    const struct hn_peers peers = peers_of(server, server->outgoing);
     const int64_t last = hn_store_last_record(server->outgoing, err);
+    const char *origin;
+    json_t *ours, *all = NULL;
     if (hn_failed(err))
         return;
     if (everything)
-        hn_send_all(&peers, err);
+        send_all(server, server->outgoing, err);
     else if (last > server->sent)
-        hn_send_news(&peers, server->sent, err);
+        all = hn_store_get_extents(server->outgoing, server->sent, err);
+    json_object_foreach(all, origin, ours)
+    {
+        struct pair pair = pair_of(server, server->outgoing, origin, ours);
+        send_session(&pair, err);
+    }
+    json_decref(all);
     if (!hn_failed(err)) {
         server->sent = last;
         server->pause_ms = first_pause_ms;
@@ -359,7 +883,7 @@ enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_se
     made->held = true;
     if (hn_subject_make(&made->subject, wish->identity, wish->version, &reason) != HN_OK)
         (void)hn_needed(NULL);
-    made->hash = hn_subject_hash(&made->subject);
+    made->hash = hash_subject(&made->subject);
     snprintf(made->device, sizeof made->device, "%s", wish->identity->device.name);
     pthread_mutex_lock(&server->lock);
     *claim = server->claims;

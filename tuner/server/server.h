@@ -19,13 +19,6 @@ const char *hn_server_shown(const struct hn_server *server);
 /* Where the copy is. */
 const char *hn_server_copy(const struct hn_server *server);
 
-/* Makes copy and server alike: sends all that the server lacks, and fetches what the copy lacks of a kernel (NULL: of all),
- * machine code only where asked for. store: the copy, open for writing. While it is followed a lost connection is no
- * failure: then nothing is fetched. */
-struct hn_sync {
-    const char *kernel;
-    bool images;
-};
 struct hn_fetched {
     int64_t sessions; /* of which there was something to fetch */
     int64_t records;
@@ -33,7 +26,10 @@ struct hn_fetched {
     bool left;        /* there is more, for the next call */
     char reason[512]; /* of the first of them */
 };
-enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store, const struct hn_sync *sync,
+/* Makes copy and server alike: sends all that the server lacks, and fetches what the copy lacks of a kernel (NULL: of all),
+ * machine code only with `images`. store: the copy, open for writing. While it is followed a lost connection is no
+ * failure: then nothing is fetched. */
+enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store, const char *kernel, bool images,
                               struct hn_fetched *fetched, struct hn_error *err);
 
 /* From now on sends what is committed to the copy, each time that it is told of it. */

@@ -6,11 +6,9 @@
 
 #include "tuner/server/server.h"
 
-/* What the files of the room share. What takes an err and returns no status is sticky (base/error.h). */
-
 /* A connection to a PostgreSQL server, for one thread at a time. Every wait is bounded. A failure is HN_ERUN and one line
  * of the server's own words; whether the connection can be used afterwards is not asked: whoever gets one closes it, and
- * makes another later. */
+ * makes another later. These are sticky (base/error.h). */
 struct hn_connection;
 
 /* uri: as libpq takes it, with all that it says of the environment, of service and password files. name: how messages call
@@ -34,23 +32,5 @@ json_t *hn_connection_read(struct hn_connection *connection, struct hn_error *er
 /* Looks whether the tables are there, and makes them where there are none. id: the database's own name, drawn when they were
  * made. HN_EFORMAT: they are of another Hone. */
 void hn_tables_open(struct hn_connection *connection, const char *name, char id[33], struct hn_error *err);
-
-/* A server and a cache file that is open for writing, of which each is given what it lacks. */
-struct hn_peers {
-    struct hn_connection *connection;
-    struct hn_store *store;
-    int64_t own_after; /* sessions of larger ids were begun by this process: what they have is newer than the server's */
-    int64_t *unkept;   /* records that the server was sent and has not, as where a trigger drops them */
-};
-/* To the server. Each statement can be sent twice and does nothing the second time, so that what a lost connection leaves open is
- * sent again. First: records of sessions that got one after that of id `last_record`. All: everything that the server lacks. */
-void hn_send_news(const struct hn_peers *peers, int64_t last_record, struct hn_error *err);
-void hn_send_all(const struct hn_peers *peers, struct hn_error *err);
-/* From the server. What arrives is as little trusted as a recording: what does not pass the gate is left out and counted. No
- * statement fetches much, and a call ends after 10,000 sessions or two minutes. */
-void hn_fetch(const struct hn_peers *peers, const struct hn_sync *sync, struct hn_fetched *fetched, struct hn_error *err);
-
-/* What is tuned and with what, in one word: two tuners of one subject measure the same. */
-struct hn_hash hn_subject_hash(const struct hn_subject *subject);
 
 #endif
