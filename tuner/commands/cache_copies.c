@@ -251,68 +251,6 @@ static void import_file(const struct hn_given *given, const char *path, struct i
         import_cache(given, path, imported, err);
 }
 
-static void print_imported(const struct hn_given *given, const struct imported *imported)
-{
-    const struct hn_store_merged *merged = &imported->merged;
-    const char *taken = imported->completed ? "; plan and template taken from the config" : "";
-    if (given->options->json || given->options->quiet)
-        return;
-    if (imported->known)
-        printf("%s: all of it was there already%s\n", imported->shown, taken);
-    else if (imported->kernel_tuner)
-        printf("%s: %lld records of Kernel Tuner\n", imported->shown, (long long)merged->records);
-    else
-        printf("%s: %lld records, %lld images%s%s\n", imported->shown, (long long)merged->records,
-               (long long)merged->images, merged->rules > 0 ? ", with the rules of families" : "",
-               taken);
-}
-
-static json_t *imported_to_json(const struct imported *imported)
-{
-    return hn_needed(json_pack("{ss sI sI sb}", "file", imported->shown, "records",
-                               (json_int_t)imported->merged.records, "images",
-                               (json_int_t)imported->merged.images, "known", imported->known));
-}
-
-static json_t *import_one(const struct hn_given *given, const char *path, struct hn_error *err)
-{
-    struct imported imported;
-    json_t *json = NULL;
-    import_file(given, path, &imported, err);
-    if (!hn_failed(err)) {
-        print_imported(given, &imported);
-        json = imported_to_json(&imported);
-        json_object_set_new(json, "kernel_tuner", json_boolean(imported.kernel_tuner));
-        json_object_set_new(json, "completed", json_boolean(imported.completed));
-    }
-    free(imported.shown);
-    return json;
-}
-
-/* Takes all files; --json has them in a list. */
-static void take_files(const struct hn_given *given,
-                       json_t *(*take)(const struct hn_given *, const char *, struct hn_error *),
-                       struct hn_error *err)
-{
-    const struct hn_texts *paths = &given->options->arguments;
-    json_t *files = json_array();
-    for (size_t i = 0; i < paths->count && !hn_failed(err); i++)
-        (void)json_array_append_new(files, take(given, paths->items[i], err));
-    json_t *document = hn_needed(json_pack("{ss so}", "cache", given->cache, "files", files));
-    if (given->options->json)
-        hn_output_json(document, err);
-    json_decref(document);
-}
-
-void hn_cache_import(struct hn_given *given, struct hn_error *err)
-{
-    const struct hn_texts *configs = &given->options->configs;
-    if (configs->count > 0 &&
-        hn_config_load(configs->items[configs->count - 1], &given->config, err) == HN_OK)
-        (void)hn_config_check_files(given->config, err);
-    take_files(given, import_one, err);
-}
-
 /* Letters and digits in small, everything else as one '-': "nvidia-h200". */
 static void append_slug(struct hn_text *text, const char *string)
 {
@@ -677,7 +615,10 @@ static const struct hn_view diff_views[] = {
              "(95% intervals meet, or the medians differ by less than {threshold*100:g}%)"},
     {NULL},
 };
-static const struct hn_view merge_views[] = {
+static const struct hn_view taken_views[] = {
+    {.line = "{file}: [all of it was there already{?known}|{records} records of Kernel Tuner"
+             "{?kernel_tuner}|{records} records, {images} images[, with the rules of families"
+             "{?rules}]][; plan and template taken from the config{?completed}]{?!quiet}"},
     {.line = "{conflicts:.0f} tuning{conflicts:s} with another result here; the newest verified "
              "session counts:{?conflicts}"},
     {.at = "conflicts", .columns = pair_columns},
@@ -801,34 +742,68 @@ static void list_same_problems(struct hn_store *store, const struct hn_tuned_lis
     }
 }
 
-static json_t *merge_one(const struct hn_given *given, const char *path, struct hn_error *err)
+static void take_file(const struct hn_given *given, const char *path, bool merges, json_t *files,
+                      struct hn_error *err)
 {
-    struct hn_tuned_list theirs, before, after = {.items = NULL};
+    const struct hn_options *options = given->options;
+    struct hn_tuned_list theirs = {.count = 0}, before = {.count = 0}, after = {.count = 0};
     struct imported imported;
-    json_t *json = NULL;
-    list_of(given, path, &theirs, err);
+    if (merges)
+        list_of(given, path, &theirs, err);
     list_same_problems(given->store, &theirs, &before, err);
-    struct pairs pairs = make_pairs(&before, &theirs, given->options->threshold, false);
+    struct pairs pairs = make_pairs(&before, &theirs, options->threshold, false);
     import_file(given, path, &imported, err);
+    const struct hn_store_merged *merged = &imported.merged;
     if (!imported.known)
         list_same_problems(given->store, &theirs, &after, err);
     if (!hn_failed(err)) {
         add_remarks(imported.known ? &before : &after, &pairs);
-        json = imported_to_json(&imported);
-        json_object_set_new(json, "conflicts", pairs_to_json(&pairs, conflicts));
-        print_imported(given, &imported);
-        if (!given->options->json)
-            hn_render(json, merge_views, stdout);
+        json_t *json = hn_needed(json_pack("{ss sI sI sb}", "file", imported.shown, "records",
+                                           (json_int_t)merged->records, "images",
+                                           (json_int_t)merged->images, "known", imported.known));
+        if (!merges || !options->json)
+            json_object_update_new(json, json_pack("{sb sb}", "kernel_tuner", imported.kernel_tuner,
+                                                   "completed", imported.completed));
+        if (merges)
+            json_object_set_new(json, "conflicts", pairs_to_json(&pairs, conflicts));
+        if (!options->json) {
+            json_object_update_new(
+                json, json_pack("{sb sb}", "rules", merged->rules > 0, "quiet", options->quiet));
+            hn_render(json, taken_views, stdout);
+        }
+        json_array_append_new(files, json);
     }
     free(imported.shown);
     free(pairs.items);
     hn_tuned_list_free(&theirs);
     hn_tuned_list_free(&before);
     hn_tuned_list_free(&after);
-    return json;
+}
+
+/* Takes over all files, which --json has in a list. merges: where they have other results than the
+ * cache is told, too. */
+static void take_files(const struct hn_given *given, bool merges, struct hn_error *err)
+{
+    const struct hn_texts *paths = &given->options->arguments;
+    json_t *files = json_array();
+    for (size_t i = 0; i < paths->count && !hn_failed(err); i++)
+        take_file(given, paths->items[i], merges, files, err);
+    json_t *document = hn_needed(json_pack("{ss so}", "cache", given->cache, "files", files));
+    if (given->options->json)
+        hn_output_json(document, err);
+    json_decref(document);
+}
+
+void hn_cache_import(struct hn_given *given, struct hn_error *err)
+{
+    const struct hn_texts *configs = &given->options->configs;
+    if (configs->count > 0 &&
+        hn_config_load(configs->items[configs->count - 1], &given->config, err) == HN_OK)
+        (void)hn_config_check_files(given->config, err);
+    take_files(given, false, err);
 }
 
 void hn_cache_merge(struct hn_given *given, struct hn_error *err)
 {
-    take_files(given, merge_one, err);
+    take_files(given, true, err);
 }
