@@ -13,10 +13,10 @@
 
 enum { KERNEL_FP32, KERNEL_L2, KERNEL_COPY, KERNEL_LAUNCH, KERNEL_TENSOR };
 enum { KERNELS = KERNEL_TENSOR + HN_PIPE_COUNT, MEMCPY = KERNELS };
-const char *const hn_roofs_entries[] = {"hone_roof_fp32", "hone_roof_l2", "hone_roof_copy",
-                                        "hone_roof_launch",
+static const char *const entries_of_all[] = {"hone_roof_fp32", "hone_roof_l2", "hone_roof_copy",
+                                             "hone_roof_launch",
 #define X(identifier, key, name, bytes) "hone_roof_" key,
-                                        HN_TENSOR_PIPES(X)
+                                             HN_TENSOR_PIPES(X)
 #undef X
 };
 static const int element_bytes[] = {
@@ -24,7 +24,12 @@ static const int element_bytes[] = {
     HN_TENSOR_PIPES(X)
 #undef X
 };
-const size_t hn_roofs_entry_count = KERNELS;
+static const struct hn_template template = {.path = (char *)"hone/roofs.cu"};
+const struct hn_source hn_roofs_program = {.template = &template,
+                                           .arch_specific = true,
+                                           .text = (char *)hn_roofs_source,
+                                           .entries = (char **)entries_of_all,
+                                           .entry_count = KERNELS};
 
 enum { RUNS = 9, THREADS = 256, BLOCKS_PER_SM = 8, LAUNCHES = 32 };
 /* A round of hone_roof_fp32 has four multiply-adds of each of 16 chains. */
@@ -52,7 +57,7 @@ static void launch(struct roofer *roofer, int kernel, unsigned int blocks, void 
     HN_CALL(roofer->context, cuLaunchKernel,
             (roofer->kernels[kernel], blocks, 1, 1, kernel == KERNEL_LAUNCH ? 32 : THREADS, 1, 1, 0,
              roofer->context->stream, parameters, NULL),
-            hn_roofs_entries[kernel], roofer->err);
+            entries_of_all[kernel], roofer->err);
 }
 
 /* Queues work, and returns how much it is. blocks: of the kernel that copies, in which threads copy
@@ -177,8 +182,8 @@ enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_imag
     *roofs = (struct hn_roofs){.measured = (double)time(NULL)};
     snprintf(roofs->driver, sizeof roofs->driver, "%s", context->device->driver);
     roofer.blocks = BLOCKS_PER_SM * (unsigned int)(sms > 0 ? sms : 1);
-    roofer.module = hn_kernels_load(context, image, "kernels of the roofs", hn_roofs_entries,
-                                    KERNELS, roofer.kernels, err);
+    roofer.module = hn_kernels_load(context, image, "kernels of the roofs", entries_of_all, KERNELS,
+                                    roofer.kernels, err);
     for (int i = 0; i < 2; i++) {
         HN_CALL(context, cuEventCreate, (&roofer.events[i], CU_EVENT_DEFAULT), "cuEventCreate",
                 err);

@@ -5,6 +5,7 @@
 #include "cache/store/store_roofs.h"
 #include "runtime/device/driver.h"
 #include "runtime/compile/image.h"
+#include "runtime/compile/source.h"
 
 /* Measuring what a device can do at best: copying (the fastest of a device-to-device memcpy and two kernels), reads
  * that the L2 cache serves, multiply-adds, launches of nothing, and products on the tensor cores. Takes less than a
@@ -12,8 +13,7 @@
 
 /* The kernels for it, to be compiled for what only the device's architecture has. */
 extern const char hn_roofs_source[];
-extern const char *const hn_roofs_entries[];
-extern const size_t hn_roofs_entry_count;
+extern const struct hn_source hn_roofs_program;
 
 /* Whether a device has tensor cores that multiply such numbers, and there is a kernel that shows it: of compute
  * capability 10 and 11 they are fed in a way that no kernel here knows. */

@@ -6,19 +6,25 @@
 
 enum { THREADS = 256, BLOCKS_PER_SM = 8, MAX_BLOCKS = 1024 };
 
-const char *const hn_support_entries[] = {
+static const char *const entries_of_all[] = {
 #define X(identifier, name) name,
     HN_SUPPORT_KERNELS(X)
 #undef X
 };
-const size_t hn_support_entry_count = HN_SUPPORT_KERNEL_COUNT;
 
-void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTIONS][24])
+struct hn_source hn_support_program(const struct hn_plan *plan, struct hn_support_options *options)
 {
+    static const struct hn_template template = {.path = (char *)"hone/support.cu"};
+    struct hn_source source = {.template = &template,
+                               .text = (char *)hn_support_source,
+                               .entries = (char **)entries_of_all,
+                               .entry_count = HN_SUPPORT_KERNEL_COUNT};
     /* The memcpy that results are set beside copies uniform floats. */
     unsigned elements = 1u << HN_FLOAT32;
     unsigned fills = 1u << HN_FILL_UNIFORM;
     bool multisets = false, loose = false;
+    if (plan == NULL)
+        return source;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         const struct hn_compare *compare = hn_plan_comparison(plan, argument);
@@ -27,10 +33,15 @@ void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTI
         multisets = multisets || compare->mode == HN_COMPARE_MULTISET;
         loose = loose || hn_compare_is_loose(compare);
     }
-    snprintf(options[0], sizeof options[0], "-DELEMENTS=%#x", elements);
-    snprintf(options[1], sizeof options[1], "-DFILLS=%#x", fills);
-    snprintf(options[2], sizeof options[2], "-DMULTISETS=%d", multisets);
-    snprintf(options[3], sizeof options[3], "-DLOOSE=%d", loose);
+    snprintf(options->texts[0], sizeof options->texts[0], "-DELEMENTS=%#x", elements);
+    snprintf(options->texts[1], sizeof options->texts[1], "-DFILLS=%#x", fills);
+    snprintf(options->texts[2], sizeof options->texts[2], "-DMULTISETS=%d", multisets);
+    snprintf(options->texts[3], sizeof options->texts[3], "-DLOOSE=%d", loose);
+    for (size_t i = 0; i < HN_SUPPORT_OPTIONS; i++)
+        options->list[i] = options->texts[i];
+    source.options = options->list;
+    source.option_count = HN_SUPPORT_OPTIONS;
+    return source;
 }
 
 CUmodule hn_kernels_load(struct hn_context *context, const struct hn_image *image, const char *what,
@@ -62,8 +73,8 @@ void hn_support_init(struct hn_support *support, struct hn_context *context,
     int blocks = BLOCKS_PER_SM * context->device->identity.sm_count;
     *support = (struct hn_support){.context = context};
     support->blocks = blocks < 1 || blocks > MAX_BLOCKS ? MAX_BLOCKS : (unsigned int)blocks;
-    support->module = hn_kernels_load(context, image, "support kernels", hn_support_entries,
-                                      hn_support_entry_count, support->kernels, err);
+    support->module = hn_kernels_load(context, image, "support kernels", entries_of_all,
+                                      HN_SUPPORT_KERNEL_COUNT, support->kernels, err);
 }
 
 void hn_support_finish(struct hn_support *support)
@@ -81,7 +92,7 @@ void hn_support_launch(struct hn_support *support, enum hn_support_kernel kernel
     HN_CALL(context, cuLaunchKernel,
             (support->kernels[kernel], blocks > 0 ? blocks : support->blocks, 1, 1, threads, 1, 1,
              0, context->stream, parameters, NULL),
-            hn_support_entries[kernel], err);
+            entries_of_all[kernel], err);
 }
 
 /* Seeds have to be far apart in every bit: the kernel adds multiples of a constant to them, and

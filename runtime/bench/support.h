@@ -4,6 +4,7 @@
 
 #include "runtime/device/driver.h"
 #include "runtime/compile/image.h"
+#include "runtime/compile/source.h"
 #include "runtime/plan/contents.h"
 
 /* The kernels of support.cu, loaded. All calls only queue work on the context's stream; addresses are the device's. */
@@ -106,12 +107,14 @@ void hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t 
 void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count, size_t element_size,
                      uint64_t key, struct hn_error *err);
 
-/* Source text of the support kernels (fill, compare, checksum, guard check, flush, spin) and their entry names. */
 extern const char hn_support_source[];
-extern const char *const hn_support_entries[];
-extern const size_t hn_support_entry_count;
-/* What to compile them with, so that what this plan does not use is left out: that takes a fraction of the time. */
 enum { HN_SUPPORT_OPTIONS = 4 };
-void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTIONS][24]);
+struct hn_support_options {
+    char texts[HN_SUPPORT_OPTIONS][24];
+    char *list[HN_SUPPORT_OPTIONS];
+};
+/* The support kernels (fill, compare, checksum, guard check, flush, spin) as they are compiled, without what this plan does not use: that
+ * takes a fraction of the time. The options are the caller's room for the source's, which is not to be finished. plan NULL: all of it. */
+struct hn_source hn_support_program(const struct hn_plan *plan, struct hn_support_options *options);
 
 #endif

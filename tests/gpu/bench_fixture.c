@@ -30,44 +30,15 @@ int bench_fixture_find_device(void)
     return bench_fixture_capability;
 }
 
-static void compile(struct bench_fixture *fixture, const struct hn_compile_request *request,
+static void compile(struct bench_fixture *fixture, const struct hn_source *source,
                     struct hn_image *image)
 {
+    char architecture[16];
     struct hn_error err = {.message = ""};
-    must(hn_compile(&fixture->nvrtc, request, image, &err), &err);
+    snprintf(architecture, sizeof architecture, "sm_%d", fixture->device.identity.capability);
+    must(hn_compile_source(&fixture->nvrtc, source, architecture, image, &err), &err);
     if (image->outcome != HN_OUTCOME_OK)
-        fail_msg("%s does not compile: %s", request->name, image->message);
-}
-
-static void compile_source(struct bench_fixture *fixture, const struct hn_source *source,
-                           struct hn_image *image)
-{
-    char architecture[16];
-    snprintf(architecture, sizeof architecture, "sm_%d", fixture->device.identity.capability);
-    struct hn_compile_request request = {
-        .name = source->template->path,
-        .text = source->text,
-        .entries = (const char *const *)source->entries,
-        .entry_count = source->entry_count,
-        .options = (const char *const *)source->options,
-        .option_count = source->option_count,
-        .architecture = architecture,
-    };
-    compile(fixture, &request, image);
-}
-
-static void compile_support(struct bench_fixture *fixture)
-{
-    char architecture[16];
-    snprintf(architecture, sizeof architecture, "sm_%d", fixture->device.identity.capability);
-    struct hn_compile_request request = {
-        .name = "support.cu",
-        .text = hn_support_source,
-        .entries = hn_support_entries,
-        .entry_count = hn_support_entry_count,
-        .architecture = architecture,
-    };
-    compile(fixture, &request, &fixture->support);
+        fail_msg("%s does not compile: %s", source->template->path, image->message);
 }
 
 static void compile_reference(struct bench_fixture *fixture)
@@ -89,7 +60,7 @@ static void compile_reference(struct bench_fixture *fixture)
                                       &err),
              &err);
     }
-    compile_source(fixture, &source, &fixture->reference);
+    compile(fixture, &source, &fixture->reference);
     hn_source_finish(&source);
 }
 
@@ -105,7 +76,8 @@ void bench_fixture_load(struct bench_fixture *fixture, const char *config, int c
     must(hn_nvrtc_open(&fixture->nvrtc, &err), &err);
     must(hn_config_load(path, &fixture->config, &err), &err);
     must(hn_template_load(fixture->config->plan->template_path, &fixture->template, &err), &err);
-    compile_support(fixture);
+    const struct hn_source support = hn_support_program(NULL, NULL);
+    compile(fixture, &support, &fixture->support);
     compile_reference(fixture);
 }
 
@@ -162,7 +134,7 @@ void bench_fixture_set_reference(struct bench_fixture *fixture, const char *poin
     must(hn_source_make_reference(plan, &fixture->reference_template, &fixture->config->problems[0],
                                   &depends, &source, &err),
          &err);
-    compile_source(fixture, &source, &image);
+    compile(fixture, &source, &image);
     must(hn_bench_set_reference(fixture->bench, &depends, &image, &err), &err);
     hn_image_finish(&image);
     hn_source_finish(&source);
@@ -180,7 +152,7 @@ void bench_fixture_compile(struct bench_fixture *fixture, const char *point, str
     must(hn_source_make(fixture->config->plan, &fixture->template, &fixture->config->problems[0],
                         &bindings, &source, &err),
          &err);
-    compile_source(fixture, &source, image);
+    compile(fixture, &source, image);
 }
 
 struct hn_record bench_fixture_evaluate(struct bench_fixture *fixture, const char *point,

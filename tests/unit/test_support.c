@@ -14,10 +14,10 @@ static unsigned bits_of(const char *option, const char *name)
 
 static void check_plan(const struct hn_plan *plan)
 {
-    char options[HN_SUPPORT_OPTIONS][24];
-    hn_support_options(plan, options);
-    unsigned elements = bits_of(options[0], "-DELEMENTS=");
-    unsigned fills = bits_of(options[1], "-DFILLS=");
+    struct hn_support_options options;
+    hn_support_program(plan, &options);
+    unsigned elements = bits_of(options.texts[0], "-DELEMENTS=");
+    unsigned fills = bits_of(options.texts[1], "-DFILLS=");
     /* What a memcpy is filled with. */
     assert_true(elements >> HN_FLOAT32 & 1);
     assert_true(fills >> HN_FILL_UNIFORM & 1);
@@ -30,8 +30,8 @@ static void check_plan(const struct hn_plan *plan)
         if (argument->compare != NULL && argument->compare->mode == HN_COMPARE_MULTISET)
             multisets = true;
     }
-    assert_string_equal(options[2], multisets ? "-DMULTISETS=1" : "-DMULTISETS=0");
-    assert_string_equal(options[3], "-DLOOSE=0");
+    assert_string_equal(options.texts[2], multisets ? "-DMULTISETS=1" : "-DMULTISETS=0");
+    assert_string_equal(options.texts[3], "-DLOOSE=0");
 }
 
 /* What is left out of the support kernels stops the device, so that none may be missing. */
@@ -51,26 +51,26 @@ TEST(all_that_a_plan_uses_is_compiled)
 
 TEST(a_plain_plan_leaves_most_out)
 {
-    char options[HN_SUPPORT_OPTIONS][24];
+    struct hn_support_options options;
     const struct hn_plan plan = {.argument_count = 0};
-    hn_support_options(&plan, options);
-    assert_string_equal(options[0], "-DELEMENTS=0x100");
-    assert_string_equal(options[1], "-DFILLS=0x1");
-    assert_string_equal(options[2], "-DMULTISETS=0");
-    assert_string_equal(options[3], "-DLOOSE=0");
+    hn_support_program(&plan, &options);
+    assert_string_equal(options.texts[0], "-DELEMENTS=0x100");
+    assert_string_equal(options.texts[1], "-DFILLS=0x1");
+    assert_string_equal(options.texts[2], "-DMULTISETS=0");
+    assert_string_equal(options.texts[3], "-DLOOSE=0");
 }
 
 TEST(what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked_for)
 {
-    char options[HN_SUPPORT_OPTIONS][24];
+    struct hn_support_options options;
     struct hn_compare own = {.partial = true};
     struct hn_argument output = {.role = HN_ROLE_OUTPUT, .lanes = 1};
     struct hn_plan plan = {.arguments = &output, .argument_count = 1};
     plan.compare.mismatch_share = 0.01;
-    hn_support_options(&plan, options);
-    assert_string_equal(options[3], "-DLOOSE=1");
+    hn_support_program(&plan, &options);
+    assert_string_equal(options.texts[3], "-DLOOSE=1");
     plan.compare.mismatch_share = 0.0;
     output.compare = &own;
-    hn_support_options(&plan, options);
-    assert_string_equal(options[3], "-DLOOSE=1");
+    hn_support_program(&plan, &options);
+    assert_string_equal(options.texts[3], "-DLOOSE=1");
 }

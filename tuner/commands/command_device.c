@@ -85,24 +85,15 @@ static void add_nvrtc(json_t *document)
 static void measure_roofs(const struct hn_driver *driver, const struct hn_device *device,
                           struct hn_roofs *roofs, struct hn_error *err)
 {
-    char number[16];
-    char architecture[HN_ARCHITECTURE_SIZE];
+    char architecture[16];
     struct hn_nvrtc nvrtc;
     struct hn_image image;
     struct hn_context context;
-    snprintf(number, sizeof number, "sm_%d", device->identity.capability);
-    hn_architecture_name(number, true, architecture);
-    const struct hn_compile_request request = {
-        .name = "hone/roofs.cu",
-        .text = hn_roofs_source,
-        .entries = hn_roofs_entries,
-        .entry_count = hn_roofs_entry_count,
-        .architecture = architecture,
-    };
+    snprintf(architecture, sizeof architecture, "sm_%d", device->identity.capability);
     if (hn_failed(err) || hn_nvrtc_open(&nvrtc, err) != HN_OK)
         return;
     hn_image_init(&image);
-    hn_compile(&nvrtc, &request, &image, err);
+    hn_compile_source(&nvrtc, &hn_roofs_program, architecture, &image, err);
     hn_nvrtc_close(&nvrtc);
     int lock = hn_turn_open(device->uuid, NULL);
     hn_turn_take(lock);

@@ -52,18 +52,8 @@ static void compile_needed(const struct once *once, const struct hn_source *sour
 static void compile_support(const struct once *once, const struct hn_plan *plan,
                             struct hn_image *image, struct hn_error *err)
 {
-    char options[HN_SUPPORT_OPTIONS][24];
-    char *option_list[HN_SUPPORT_OPTIONS];
-    struct hn_template template = {.path = (char *)"hone/support.cu"};
-    struct hn_source source = {.template = &template,
-                               .text = (char *)hn_support_source,
-                               .entries = (char **)hn_support_entries,
-                               .entry_count = hn_support_entry_count,
-                               .options = option_list,
-                               .option_count = HN_SUPPORT_OPTIONS};
-    hn_support_options(plan, options);
-    for (size_t i = 0; i < HN_SUPPORT_OPTIONS; i++)
-        option_list[i] = options[i];
+    struct hn_support_options options;
+    const struct hn_source source = hn_support_program(plan, &options);
     compile_needed(once, &source, "support kernels do", image, err);
 }
 

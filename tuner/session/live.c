@@ -112,18 +112,8 @@ static void take_needed(struct hn_live *live, enum own_job job, const char *what
 
 static void start_support(struct hn_live *live, struct hn_error *err)
 {
-    char options[HN_SUPPORT_OPTIONS][24];
-    char *option_list[HN_SUPPORT_OPTIONS];
-    struct hn_template template = {.path = (char *)"hone/support.cu"};
-    const struct hn_source source = {.template = &template,
-                                     .text = (char *)hn_support_source,
-                                     .entries = (char **)hn_support_entries,
-                                     .entry_count = hn_support_entry_count,
-                                     .options = option_list,
-                                     .option_count = HN_SUPPORT_OPTIONS};
-    hn_support_options(live->base.task->plan, options);
-    for (size_t i = 0; i < HN_SUPPORT_OPTIONS; i++)
-        option_list[i] = options[i];
+    struct hn_support_options options;
+    const struct hn_source source = hn_support_program(live->base.task->plan, &options);
     want_own(live, OWN_SUPPORT, &source, err);
 }
 
@@ -583,16 +573,10 @@ static void read_roofs(const struct hn_gpu_result *result, void *into, struct hn
 
 static void measure_roofs(struct hn_live *live, struct hn_roofs *to, struct hn_error *err)
 {
-    struct hn_template template = {.path = (char *)"hone/roofs.cu"};
-    const struct hn_source source = {.template = &template,
-                                     .arch_specific = true,
-                                     .text = (char *)hn_roofs_source,
-                                     .entries = (char **)hn_roofs_entries,
-                                     .entry_count = hn_roofs_entry_count};
     struct roofs roofs = {.roofs = to};
     struct hn_image image;
     struct hn_message message;
-    want_own(live, OWN_ROOFS, &source, err);
+    want_own(live, OWN_ROOFS, &hn_roofs_program, err);
     take_own(live, OWN_ROOFS, &image, err);
     hn_message_init(&message, "roofs");
     if (!hn_failed(err))
