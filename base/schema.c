@@ -104,12 +104,12 @@ static void *pointer_in(const void *member)
     return pointer;
 }
 
-bool hn_field_applies(bool (*when)(const void *owner), const struct hn_among *among,
-                      const void *owner)
+bool hn_field_applies(const struct hn_field *field, const void *owner)
 {
     int choice;
-    memcpy(&choice, (const char *)owner + among->offset, sizeof choice);
-    return (when == NULL || when(owner)) && (among->bits == 0 || (among->bits >> choice & 1) != 0);
+    memcpy(&choice, (const char *)owner + field->among.offset, sizeof choice);
+    return (field->when == NULL || field->when(owner)) &&
+           (field->among.bits == 0 || (field->among.bits >> choice & 1) != 0);
 }
 
 static void *allocate(struct hn_json_reader *reader, size_t count, size_t size, void *member)
@@ -276,18 +276,16 @@ static void read_fields(struct hn_json_reader *reader, const struct hn_structure
                 hn_json_type_name(json));
     for (size_t i = 0; !hn_failed(reader->err) && i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
-        if (field->key == NULL || !hn_field_applies(field->when, &field->among, owner))
+        if (field->key == NULL)
             continue;
         const json_t *value = json_object_get(json, field->key);
-        if (value != NULL || field->needed)
+        bool applies = hn_field_applies(field, owner);
+        if (applies && (value != NULL || field->needed))
             hn_field_read(reader, field, value, owner);
-    }
-    const struct hn_field_rule *rule = structure->rules;
-    for (; !hn_failed(reader->err) && rule != NULL && rule->key != NULL; rule++)
-        if (json_object_get(json, rule->key) != NULL &&
-            !hn_field_applies(rule->holds, &rule->among, owner))
+        else if (!applies && value != NULL && field->why != NULL)
             hn_fail(reader->err, HN_EFORMAT, "%s: '%s' can not stand here: only %s", reader->what,
-                    rule->key, rule->why);
+                    field->key, field->why);
+    }
     if (!hn_failed(reader->err) && structure->check != NULL)
         structure->check(reader, owner);
 }
@@ -399,7 +397,7 @@ static bool is_written(const struct hn_field *field, const void *owner)
 {
     bool is_name = field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD;
     bool anyway = (field->needed || field->always) && !is_name;
-    return field->key != NULL && hn_field_applies(field->when, &field->among, owner) &&
+    return field->key != NULL && hn_field_applies(field, owner) &&
            (field->told == NULL || field->told(owner)) && (anyway || !is_empty(field, owner));
 }
 

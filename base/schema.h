@@ -76,17 +76,10 @@ struct hn_field {
     size_t most;                     /* of a string, count or list: the largest; of a list 0: any */
     bool (*when)(const void *owner); /* whether the owner has it, by the fields before it; NULL: always */
     struct hn_among among;           /* the same, by a choice before it */
+    const char *why;                 /* who has it, where one that has it not may not give the key: "counter has it" */
     bool (*told)(const void *owner); /* whether it is written, where all fields are known; NULL: always. A struct that has
                                         it is written also where it is empty */
     int tag;                         /* for its own functions and for those that walk */
-};
-
-/* A key that may not stand where something does not hold of what was read. */
-struct hn_field_rule {
-    const char *key;
-    const char *why; /* who has it: "counter has it" */
-    struct hn_among among;
-    bool (*holds)(const void *owner); /* NULL: always */
 };
 
 struct hn_structure {
@@ -95,7 +88,6 @@ struct hn_structure {
     size_t count;
     /* What fields have to be beside one another, and what follows from them; NULL: nothing. After all were read. */
     void (*check)(struct hn_json_reader *reader, void *owner);
-    const struct hn_field_rule *rules; /* of its keys, before `check`; ends with a key of NULL. NULL: none */
 };
 
 /* For tables, of what is called `struct type`. */
@@ -110,9 +102,7 @@ struct hn_structure {
 #define HN_POINTER(type, member, structure) .kind = HN_FIELD_POINTER, .of = &(structure), HN_AT(type, member)
 #define HN_LIST(type, member, counter, structure) \
     .kind = HN_FIELD_LIST, .of = &(structure), HN_AT(type, member), .count_offset = offsetof(struct type, counter)
-#define HN_STRUCTURE(type, fields, check) {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check, NULL}
-#define HN_RULED_STRUCTURE(type, fields, check, rules) \
-    {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check, rules}
+#define HN_STRUCTURE(type, fields, check) {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check}
 
 /* `member` is where the field lies. build gives null for what is not written, and NULL when out of memory. */
 struct hn_field_own {
@@ -127,8 +117,8 @@ static inline void *hn_field_at(const void *owner, size_t offset)
     return (char *)owner + offset;
 }
 
-/* Whether an owner has what there is where these hold: a field, or the key of a rule. */
-bool hn_field_applies(bool (*when)(const void *owner), const struct hn_among *among, const void *owner);
+/* Whether its owner has it. */
+bool hn_field_applies(const struct hn_field *field, const void *owner);
 
 /* Copies one value to where the field says that it lies in its owner. */
 void hn_field_read(struct hn_json_reader *reader, const struct hn_field *field, const json_t *json, void *owner);

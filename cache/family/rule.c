@@ -469,7 +469,7 @@ static void finish_name(void *member)
 static const struct hn_field_own name_value = {read_name, build_name, finish_name};
 static const struct hn_field name_fields[] = {
     {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &name_value}};
-static const struct hn_structure name_list = {sizeof(struct hn_value), name_fields, 1, NULL, NULL};
+static const struct hn_structure name_list = {sizeof(struct hn_value), name_fields, 1, NULL};
 
 static bool is_number(const void *value)
 {
@@ -514,7 +514,7 @@ static const struct hn_field_own feature_text = {read_feature, build_feature, fi
 static const struct hn_field feature_fields[] = {
     {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &feature_text}};
 static const struct hn_structure feature_list = {sizeof(struct hn_rule_feature), feature_fields, 1,
-                                                 NULL, NULL};
+                                                 NULL};
 
 /* Without one it is a leaf. */
 static void read_feature_of_node(struct hn_json_reader *reader, const struct hn_field *field,
@@ -576,10 +576,9 @@ static const struct hn_structure node_structure = HN_STRUCTURE(hn_rule_node, nod
 
 static const struct hn_field point_fields[] = {
     {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &hn_bindings_field}};
-static const struct hn_structure point_list = {sizeof(struct hn_bindings), point_fields, 1, NULL,
-                                               NULL};
+static const struct hn_structure point_list = {sizeof(struct hn_bindings), point_fields, 1, NULL};
 static const struct hn_field place_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_COUNT}};
-static const struct hn_structure place_list = {sizeof(int), place_fields, 1, NULL, NULL};
+static const struct hn_structure place_list = {sizeof(int), place_fields, 1, NULL};
 
 static const struct hn_field loss_fields[] = {
     {HN_NEEDED("mean"), .kind = HN_FIELD_REAL, HN_AT(hn_rule_loss, mean)},

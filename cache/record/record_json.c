@@ -271,7 +271,7 @@ static const struct hn_field verdict_fields[] = {
 static const struct hn_structure verdict_structure = HN_STRUCTURE(hn_verdict, verdict_fields, NULL);
 
 static const struct hn_field sample_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_REAL}};
-static const struct hn_structure sample_list = {sizeof(double), sample_fields, 1, NULL, NULL};
+static const struct hn_structure sample_list = {sizeof(double), sample_fields, 1, NULL};
 
 static const struct hn_field timing_fields[] = {
     {ALWAYS(hn_timing, median_us, HN_FIELD_REAL)},

@@ -80,7 +80,7 @@ static const struct hn_structure head_structure =
     HN_STRUCTURE(hn_recording, head_fields, check_head);
 
 static const struct hn_field parameter_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_WORD}};
-static const struct hn_structure parameter_list = {sizeof(char *), parameter_fields, 1, NULL, NULL};
+static const struct hn_structure parameter_list = {sizeof(char *), parameter_fields, 1, NULL};
 
 /* What is around it, as Kernel Tuner has it too. */
 static const struct hn_field root_fields[] = {

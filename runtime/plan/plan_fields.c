@@ -13,9 +13,9 @@
 #define DIMENSIONS(type, member) HN_OWN(type, member, hn_dimensions_field)
 
 static const struct hn_field word_fields[] = {{.key = "", .kind = HN_FIELD_WORD, .needed = true}};
-static const struct hn_structure word_list = {sizeof(char *), word_fields, 1, NULL, NULL};
+static const struct hn_structure word_list = {sizeof(char *), word_fields, 1, NULL};
 static const struct hn_field index_fields[] = {{.key = "", .kind = HN_FIELD_INDEX, .needed = true}};
-static const struct hn_structure index_list = {sizeof(size_t), index_fields, 1, NULL, NULL};
+static const struct hn_structure index_list = {sizeof(size_t), index_fields, 1, NULL};
 
 #define BIT(choice) (1u << (choice))
 #define SOURCED (BIT(HN_FILL_CSR_COLUMNS) | BIT(HN_FILL_TRANSPOSED))
@@ -117,26 +117,19 @@ const struct hn_structure hn_tensor_map_structure =
 
 static const char *const zeroings[] = {"outside", "inside", "once"};
 
+/* Neither a multiset nor what is exact has an error, and a multiset knows no places. */
+#define BOUNDED HN_AMONG(hn_compare, mode, BIT(HN_COMPARE_MAX_NORM)), .why = "mode max_norm has it"
+#define PLACED                                                                                     \
+    HN_AMONG(hn_compare, mode, BIT(HN_COMPARE_MAX_NORM) | BIT(HN_COMPARE_EXACT)),                  \
+        .why = "modes max_norm and exact have it"
+
 static const struct hn_field compare_fields[] = {
     {HN_NEEDED("mode"), HN_CHOICE(hn_compare, mode, hn_compare_mode_names)},
-    {.key = "relative", EXPRESSION(hn_compare, relative)},
-    {.key = "absolute", EXPRESSION(hn_compare, absolute)},
-    {.key = "partial", .kind = HN_FIELD_FLAG, HN_AT(hn_compare, partial)},
-    {.key = "mismatches", EXPRESSION(hn_compare, mismatches)},
-    {.key = "mismatch_share", .kind = HN_FIELD_AMOUNT, HN_AT(hn_compare, mismatch_share)},
-};
-
-#define BOUNDED HN_AMONG(hn_compare, mode, BIT(HN_COMPARE_MAX_NORM))
-#define PLACED HN_AMONG(hn_compare, mode, BIT(HN_COMPARE_MAX_NORM) | BIT(HN_COMPARE_EXACT))
-
-/* Neither a multiset nor what is exact has an error, and a multiset knows no places. */
-static const struct hn_field_rule compare_rules[] = {
-    {"relative", "max_norm has it", BOUNDED},
-    {"absolute", "max_norm has it", BOUNDED},
-    {"partial", "max_norm and exact have it", PLACED},
-    {"mismatches", "max_norm and exact have it", PLACED},
-    {"mismatch_share", "max_norm and exact have it", PLACED},
-    {.key = NULL},
+    {.key = "relative", EXPRESSION(hn_compare, relative), BOUNDED},
+    {.key = "absolute", EXPRESSION(hn_compare, absolute), BOUNDED},
+    {.key = "partial", .kind = HN_FIELD_FLAG, HN_AT(hn_compare, partial), PLACED},
+    {.key = "mismatches", EXPRESSION(hn_compare, mismatches), PLACED},
+    {.key = "mismatch_share", .kind = HN_FIELD_AMOUNT, HN_AT(hn_compare, mismatch_share), PLACED},
 };
 
 static void check_compare(struct hn_json_reader *reader, void *owner)
@@ -146,7 +139,7 @@ static void check_compare(struct hn_json_reader *reader, void *owner)
 }
 
 const struct hn_structure hn_compare_structure =
-    HN_RULED_STRUCTURE(hn_compare, compare_fields, check_compare, compare_rules);
+    HN_STRUCTURE(hn_compare, compare_fields, check_compare);
 
 static void read_type(struct hn_json_reader *reader, const struct hn_field *field,
                       const json_t *json, void *member)
@@ -187,18 +180,6 @@ static bool is_filled(const void *owner)
 #define RESULTS (ROLE(OUTPUT) | ROLE(INOUT))
 #define AS(roles) HN_AMONG(hn_argument, role, roles)
 
-/* Keys that only some roles have. */
-static const struct hn_field_rule argument_rules[] = {
-    {"width", "input, output, inout and scratch have rows",
-     AS(RESULTS | ROLE(INPUT) | ROLE(SCRATCH))},
-    {"zero", "counter has it", AS(ROLE(COUNTER))},
-    {"compare", "output and inout are compared", AS(RESULTS)},
-    {"length", "output and inout are compared", AS(RESULTS)},
-    {"fill", "input and inout are filled", .holds = is_filled},
-    {"file", "input and inout are filled", .holds = is_filled},
-    {.key = NULL},
-};
-
 /* It has one of the three: a buffer a count, a scalar a value, and what takes the contents of
  * another its name. */
 static bool has_contents(const struct hn_argument *argument)
@@ -226,24 +207,30 @@ static bool has_own_zeroing(const void *argument)
     return ((const struct hn_argument *)argument)->zero != HN_ZERO_OUTSIDE;
 }
 
+#define COMPARED AS(RESULTS), .why = "output and inout are compared"
+#define WITH_ROWS .when = has_rows, .why = "a buffer with a 'width' has it"
 #define IN_MEMORY (RESULTS | ROLE(INPUT) | ROLE(SCRATCH) | ROLE(COUNTER) | ROLE(METRIC))
 
 static const struct hn_field argument_fields[] = {
     {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_argument, name)},
     {HN_NEEDED("type"), .kind = HN_FIELD_OWN, .of = &type},
     {HN_NEEDED("role"), HN_CHOICE(hn_argument, role, hn_role_names)},
-    {.key = "width", EXPRESSION(hn_argument, shape.width), .tag = HN_SEES_NAMES},
-    {HN_NEEDED("height"), EXPRESSION(hn_argument, shape.height), .tag = HN_SEES_NAMES,
-     .when = has_rows},
-    {.key = "pitch", EXPRESSION(hn_argument, shape.pitch), .tag = HN_SEES_NAMES, .when = has_rows},
-    {.key = "device_pitch",
-     .kind = HN_FIELD_FLAG,
-     HN_AT(hn_argument, shape.device),
-     .when = has_rows},
-    {.key = "count", EXPRESSION(hn_argument, count), .when = has_no_rows},
+    {.key = "width",
+     EXPRESSION(hn_argument, shape.width),
+     .tag = HN_SEES_NAMES,
+     AS(RESULTS | ROLE(INPUT) | ROLE(SCRATCH)),
+     .why = "input, output, inout and scratch have rows"},
+    {HN_NEEDED("height"), EXPRESSION(hn_argument, shape.height), .tag = HN_SEES_NAMES, WITH_ROWS},
+    {.key = "pitch", EXPRESSION(hn_argument, shape.pitch), .tag = HN_SEES_NAMES, WITH_ROWS},
+    {.key = "device_pitch", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, shape.device), WITH_ROWS},
+    {.key = "count",
+     EXPRESSION(hn_argument, count),
+     .when = has_no_rows,
+     .why = "a buffer without a 'width' has it"},
     {.key = "align", EXPRESSION(hn_argument, align), .tag = HN_SEES_NAMES, AS(IN_MEMORY)},
     {.key = "value", EXPRESSION(hn_argument, value)},
-    {HN_NEEDED("fill"), HN_STRUCT(hn_argument, fill, hn_fill_structure), .when = is_filled},
+    {HN_NEEDED("fill"), HN_STRUCT(hn_argument, fill, hn_fill_structure), .when = is_filled,
+     .why = "input and inout are filled"},
     {.key = "from", .kind = HN_FIELD_WORD, HN_AT(hn_argument, from)},
     {HN_NEEDED("texture"), HN_STRUCT(hn_argument, texture, hn_texture_structure),
      AS(ROLE(TEXTURE))},
@@ -251,12 +238,16 @@ static const struct hn_field argument_fields[] = {
      AS(ROLE(TENSOR_MAP))},
     {.key = "if", EXPRESSION(hn_argument, condition), AS(ROLE(SYMBOL))},
     {.key = "changes", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, changes), AS(ROLE(SYMBOL))},
-    {.key = "zero", HN_CHOICE(hn_argument, zero, zeroings), .told = has_own_zeroing},
-    {.key = "compare", HN_POINTER(hn_argument, compare, hn_compare_structure)},
-    {.key = "length", .kind = HN_FIELD_WORD, HN_AT(hn_argument, length)},
+    {.key = "zero",
+     HN_CHOICE(hn_argument, zero, zeroings),
+     .told = has_own_zeroing,
+     AS(ROLE(COUNTER)),
+     .why = "counter has it"},
+    {.key = "compare", HN_POINTER(hn_argument, compare, hn_compare_structure), COMPARED},
+    {.key = "length", .kind = HN_FIELD_WORD, HN_AT(hn_argument, length), COMPARED},
 };
 const struct hn_structure hn_argument_structure =
-    HN_RULED_STRUCTURE(hn_argument, argument_fields, check_argument, argument_rules);
+    HN_STRUCTURE(hn_argument, argument_fields, check_argument);
 
 /* Steps. The number of an argument is one of the plan's, which is being read. */
 

@@ -201,7 +201,7 @@ enum hn_status hn_message_amount(const struct hn_message *message, const char *k
 
 static const struct hn_field string_fields[] = {
     {.key = "", .needed = true, .kind = HN_FIELD_STRING}};
-static const struct hn_structure string_list = {sizeof(char *), string_fields, 1, NULL, NULL};
+static const struct hn_structure string_list = {sizeof(char *), string_fields, 1, NULL};
 
 /* An include is a pair of texts. */
 static void read_include(struct hn_json_reader *reader, const struct hn_field *field,
@@ -236,7 +236,7 @@ static const struct hn_field_own include_own = {read_include, build_include, fin
 static const struct hn_field include_fields[] = {
     {.key = "", .needed = true, .kind = HN_FIELD_OWN, .of = &include_own}};
 static const struct hn_structure include_list = {sizeof(struct hn_template_include), include_fields,
-                                                 1, NULL, NULL};
+                                                 1, NULL};
 
 #define NEEDED_TEXT(member)                                                                        \
     .key = #member, .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, member)

@@ -53,9 +53,9 @@ static const struct hn_field part_fields[] = {
     {.key = "name", .needed = true, .kind = HN_FIELD_WORD, .offset = offsetof(struct part, name)},
     {.key = "weight", .kind = HN_FIELD_REAL, .offset = offsetof(struct part, weight)},
 };
-static const struct hn_structure part_structure = {sizeof(struct part), part_fields, 2, NULL, NULL};
+static const struct hn_structure part_structure = {sizeof(struct part), part_fields, 2, NULL};
 static const struct hn_field real_fields[] = {{.key = "", .kind = HN_FIELD_REAL, .needed = true}};
-static const struct hn_structure real_list = {sizeof(double), real_fields, 1, NULL, NULL};
+static const struct hn_structure real_list = {sizeof(double), real_fields, 1, NULL};
 
 static bool is_green(const void *thing)
 {
@@ -102,7 +102,7 @@ static const struct hn_field fields[] = {
     {.key = "own", .kind = HN_FIELD_OWN, .of = &own, AT(own), .when = is_green},
 };
 static const struct hn_structure structure = {sizeof(struct thing), fields,
-                                              sizeof fields / sizeof *fields, NULL, NULL};
+                                              sizeof fields / sizeof *fields, NULL};
 
 static enum hn_status read_thing(const struct hn_structure *of, const char *text,
                                  struct thing *thing, struct hn_error *err)
@@ -174,7 +174,7 @@ TEST(what_says_nothing_is_left_out)
 TEST(always_is_written_and_needed_is_demanded)
 {
     struct hn_field both[2] = {{0}};
-    const struct hn_structure changed = {sizeof(struct thing), both, 1, NULL, NULL};
+    const struct hn_structure changed = {sizeof(struct thing), both, 1, NULL};
     static const char *const empty[] = {
         NULL, NULL, "\"\"", "\"\"", "\"\"", "0", "0", "0", "0.0", "0.0", "false",
     };

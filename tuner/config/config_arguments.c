@@ -415,11 +415,6 @@ static void read_comparison(struct hn_reader *reader, const struct hn_yaml *node
     }
     hn_config_check_mapping(reader, node, &mapping);
     hn_config_read_mapping(reader, node, &mapping, compare);
-    const struct hn_field_rule *broken =
-        hn_config_broken_rule(reader, node, hn_compare_structure.rules, compare);
-    if (broken != NULL)
-        hn_config_fail(reader, hn_yaml_get(node, broken->key)->key, "mode %s takes no '%s'",
-                       hn_compare_mode_names[compare->mode], broken->key);
 }
 
 /* `compare` of an argument, a form. */
@@ -485,24 +480,6 @@ static const struct source {
      "is no tensor map"},
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
-
-static bool has_rows(const void *argument)
-{
-    return ((const struct hn_argument *)argument)->shape.width != NULL;
-}
-
-static bool has_no_rows(const void *argument)
-{
-    return !has_rows(argument);
-}
-
-/* The sentence begins "'x' has a 'width', so it can not have a". */
-static const struct hn_field_rule buffer_rules[] = {
-    {"count", "has a 'width'", .holds = has_no_rows},
-    {"height", "has no 'width'", .holds = has_rows},
-    {"pitch", "has no 'width'", .holds = has_rows},
-    {.key = NULL},
-};
 
 static void refuse(struct hn_reader *reader, const struct hn_yaml *node, const char *key,
                    const char *because)
@@ -598,17 +575,11 @@ static void read_argument(struct hn_reader *reader, const struct hn_yaml *node,
         for (size_t f = 0; sources[i].settings != NULL && f < sources[i].settings->count; f++)
             if (hn_yaml_get(node, sources[i].settings->fields[f].key) != NULL)
                 refuse(reader, node, sources[i].settings->fields[f].key, sources[i].why_not);
-    const struct hn_field_rule *broken =
-        hn_config_broken_rule(reader, node, buffer_rules, argument);
-    if (broken != NULL)
-        refuse(reader, node, broken->key, broken->why);
-    broken = hn_config_broken_rule(reader, node, hn_argument_structure.rules, argument);
-    if (broken != NULL)
-        hn_config_fail(reader, hn_yaml_get(node, broken->key)->key,
-                       "found '%s' for role %s; only %s", broken->key,
-                       hn_role_names[argument->role], broken->why);
     if (hn_argument_is_filled(argument))
         complete_fill(reader, node, argument);
+    else if (hn_yaml_get(node, "file") != NULL)
+        hn_config_fail(reader, hn_yaml_get(node, "file")->key,
+                       "'file' can not stand here: only input and inout are filled");
     if (argument->shape.width != NULL && !hn_failed(reader->err))
         hn_argument_set_count(argument, reader->err);
     else if (argument->count == NULL)

@@ -72,10 +72,6 @@ void hn_config_check_keys(struct hn_reader *reader, const struct hn_yaml *node, 
 /* That no comma inside [] or {} cut a call in two: advice to quote it. */
 bool hn_config_check_cut(struct hn_reader *reader, const struct hn_yaml *node);
 
-/* The first rule that a mapping breaks, by what was read of it; NULL: none, or the reader has failed. */
-const struct hn_field_rule *hn_config_broken_rule(const struct hn_reader *reader, const struct hn_yaml *node,
-                                            const struct hn_field_rule *rules, const void *owner);
-
 /* Each of these copies into *to, which the caller frees. */
 void hn_config_read_text(struct hn_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
 void hn_config_read_word(struct hn_reader *reader, const struct hn_yaml *node, const char *expected, char **to);

@@ -189,19 +189,6 @@ bool hn_config_check_cut(struct hn_reader *reader, const struct hn_yaml *node)
     return !hn_failed(reader->err);
 }
 
-const struct hn_field_rule *hn_config_broken_rule(const struct hn_reader *reader,
-                                                  const struct hn_yaml *node,
-                                                  const struct hn_field_rule *rule,
-                                                  const void *owner)
-{
-    if (hn_failed(reader->err))
-        return NULL;
-    while (rule->key != NULL && (hn_yaml_get(node, rule->key) == NULL ||
-                                 hn_field_applies(rule->holds, &rule->among, owner)))
-        rule++;
-    return rule->key == NULL ? NULL : rule;
-}
-
 void hn_config_read_text(struct hn_reader *reader, const struct hn_yaml *node, const char *expected,
                          char **to)
 {
@@ -461,10 +448,16 @@ void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node
     const struct hn_structure *structure = mapping->structure;
     for (size_t i = 0; i < structure->count && !hn_failed(reader->err); i++) {
         const struct hn_field *field = &structure->fields[i];
-        if (field->key == NULL || !hn_field_applies(field->when, &field->among, owner))
+        if (field->key == NULL)
             continue;
         const struct hn_config_form *form = find_form(mapping, field->key);
         const struct hn_yaml *child = hn_yaml_get(node, field->key);
+        if (!hn_field_applies(field, owner)) {
+            if (child != NULL && field->why != NULL)
+                hn_config_fail(reader, child->key, "'%s' can not stand here: only %s", field->key,
+                               field->why);
+            continue;
+        }
         /* A key can be left out where zero stands for it: the first choice, false, no element. */
         bool needed = field->needed && field->kind != HN_FIELD_CHOICE &&
                       field->kind != HN_FIELD_FLAG && field->kind != HN_FIELD_NAMED_FLAG &&
