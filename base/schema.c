@@ -315,6 +315,7 @@ static bool is_empty(const struct hn_field *field, const void *owner)
         [HN_FIELD_HASH] = 1,
         [HN_FIELD_INDEX] = sizeof(size_t),
         [HN_FIELD_COUNT] = sizeof(int),
+        [HN_FIELD_CHOICE] = sizeof(int),
         [HN_FIELD_REAL] = sizeof(double),
         [HN_FIELD_FINITE] = sizeof(double),
         [HN_FIELD_AMOUNT] = sizeof(double),

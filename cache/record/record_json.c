@@ -306,11 +306,6 @@ static bool is_compiled(const void *record)
     return ((const struct hn_record *)record)->resources.known;
 }
 
-static bool is_suspected(const void *record)
-{
-    return ((const struct hn_record *)record)->suspicion != HN_SUSPICION_NONE;
-}
-
 static void check_record(struct hn_json_reader *reader, void *owner)
 {
     struct hn_record *record = owner;
@@ -335,7 +330,7 @@ static const struct hn_field record_fields[] = {
     {IF_ANY(hn_record, active_clusters, HN_FIELD_COUNT)},
     {IF_ANY(hn_record, message, HN_FIELD_STRING)},
     {IF_ANY(hn_record, original, HN_FIELD_STRING)},
-    {.key = "suspicion", HN_CHOICE(hn_record, suspicion, hn_suspicion_names), .told = is_suspected},
+    {.key = "suspicion", HN_CHOICE(hn_record, suspicion, hn_suspicion_names)},
     {.key = "resources",
      HN_STRUCT(hn_record, resources, hn_resources_structure),
      .told = is_compiled},

@@ -457,7 +457,7 @@ static void load_file(struct hn_arena *arena, const char *path, enum hn_element 
                       CUdeviceptr data, const struct hn_buffer *buffer, struct hn_error *err)
 {
     static const uint64_t PIECE = 16u << 20;
-    struct hn_data_file file;
+    FILE *file;
     uint64_t row_bytes = buffer->row == 0 ? buffer->bytes : buffer->row * hn_element_size(element);
     if (hn_failed(err) || hn_data_file_open(path, element, buffer->count, &file, err) != HN_OK)
         return;
@@ -466,12 +466,12 @@ static void load_file(struct hn_arena *arena, const char *path, enum hn_element 
          row += buffer->pitch == 0 ? buffer->bytes : buffer->pitch)
         for (uint64_t at = 0; !hn_failed(err) && at < row_bytes; at += PIECE) {
             size_t size = row_bytes - at < PIECE ? row_bytes - at : PIECE;
-            hn_data_file_read(&file, piece, size, err);
+            hn_data_file_read(file, piece, size, err);
             HN_CALL(arena->context, cuMemcpyHtoD, (data + row + at, piece, size), "cuMemcpyHtoD",
                     err);
         }
     free(piece);
-    hn_data_file_close(&file);
+    fclose(file);
 }
 
 /* What lies between rows is far from other numbers, so that a kernel that uses it is found out. */

@@ -177,15 +177,15 @@ static enum hn_status fail_file(const char *path, const char *reason, struct hn_
 }
 
 /* Reads the header behind the magic; its length has two bytes in version 1, four from there on. */
-static void read_npy(const char *path, enum hn_element element, struct hn_data_file *file,
-                     uint64_t *count, struct hn_error *err)
+static void read_npy(const char *path, enum hn_element element, FILE *stream, uint64_t *count,
+                     struct hn_error *err)
 {
     unsigned char start[6] = {0};
     struct hn_error reason = {.message = ""};
     size_t length_bytes = 2;
-    if (fread(start, 1, 2, file->stream) == 2 && start[0] > 1)
+    if (fread(start, 1, 2, stream) == 2 && start[0] > 1)
         length_bytes = 4;
-    bool whole = fread(start + 2, 1, length_bytes, file->stream) == length_bytes;
+    bool whole = fread(start + 2, 1, length_bytes, stream) == length_bytes;
     uint32_t length = (uint32_t)start[2] | (uint32_t)start[3] << 8 | (uint32_t)start[4] << 16 |
                       (uint32_t)start[5] << 24;
     char *header = length > NPY_HEADER_MOST ? NULL : calloc(length + 1, 1);
@@ -193,20 +193,20 @@ static void read_npy(const char *path, enum hn_element element, struct hn_data_f
         fail_file(path, "the header is longer than 64 KiB", err);
     else if (header == NULL)
         hn_fail_memory(err);
-    else if (!whole || fread(header, 1, length, file->stream) != length)
+    else if (!whole || fread(header, 1, length, stream) != length)
         fail_file(path, "the header is cut off", err);
     else if (hn_npy_check(header, element, count, &reason) != HN_OK)
         fail_file(path, reason.message, err);
     free(header);
 }
 
-static void check_size(const char *path, const struct hn_data_file *file, enum hn_element element,
-                       uint64_t found, uint64_t count, struct hn_error *err)
+static void check_size(const char *path, FILE *stream, enum hn_element element, uint64_t found,
+                       uint64_t count, struct hn_error *err)
 {
     struct stat about;
-    long start = ftell(file->stream);
+    long start = ftell(stream);
     uint64_t expected = count * hn_element_size(element);
-    if (fstat(fileno(file->stream), &about) != 0 || start < 0) {
+    if (fstat(fileno(stream), &about) != 0 || start < 0) {
         fail_file(path, strerror(errno), err);
         return;
     }
@@ -223,41 +223,35 @@ static void check_size(const char *path, const struct hn_data_file *file, enum h
 }
 
 enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint64_t count,
-                                 struct hn_data_file *file, struct hn_error *err)
+                                 FILE **stream, struct hn_error *err)
 {
     char magic[NPY_MAGIC_BYTES];
     uint64_t found = count;
     const char *reason = NULL;
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    file->stream = hn_file_stream(path, &reason);
-    if (file->stream == NULL)
+    *stream = hn_file_stream(path, &reason);
+    if (*stream == NULL)
         return fail_file(path, reason, err);
-    if (fread(magic, 1, sizeof magic, file->stream) == sizeof magic &&
+    if (fread(magic, 1, sizeof magic, *stream) == sizeof magic &&
         memcmp(magic, npy_magic, sizeof magic) == 0)
-        read_npy(path, element, file, &found, err);
+        read_npy(path, element, *stream, &found, err);
     else
-        rewind(file->stream);
+        rewind(*stream);
     if (!hn_failed(err))
-        check_size(path, file, element, found, count, err);
-    if (hn_failed(err))
-        hn_data_file_close(file);
+        check_size(path, *stream, element, found, count, err);
+    if (!hn_failed(err))
+        return HN_OK;
+    fclose(*stream);
+    *stream = NULL;
     return err->status;
 }
 
-enum hn_status hn_data_file_read(struct hn_data_file *file, void *bytes, size_t size,
-                                 struct hn_error *err)
+enum hn_status hn_data_file_read(FILE *stream, void *bytes, size_t size, struct hn_error *err)
 {
-    if (fread(bytes, 1, size, file->stream) == size)
+    if (fread(bytes, 1, size, stream) == size)
         return HN_OK;
     return hn_fail(err, HN_ECONFIG, "a data file became shorter while it was read");
-}
-
-void hn_data_file_close(struct hn_data_file *file)
-{
-    if (file->stream != NULL)
-        fclose(file->stream);
-    file->stream = NULL;
 }
 
 enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct hn_error *err)
@@ -349,13 +343,15 @@ enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
     return err->status;
 }
 
-static void add_file(const struct hn_plan *plan, char **name, const struct hn_value *values,
-                     struct hn_plan_files *files, struct hn_error *err)
+static void add_file(const struct hn_plan *plan, size_t argument, char **name,
+                     const struct hn_value *values, struct hn_plan_files *files,
+                     struct hn_error *err)
 {
     if (hn_failed(err) || *name == NULL)
         return;
     struct hn_plan_file *file = &files->items[files->count++];
     file->name = name;
+    file->argument = argument;
     hn_plan_data_path(plan, *name, values, &file->path, err);
 }
 
@@ -371,9 +367,9 @@ enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bi
         files->items =
             hn_allocate(plan->argument_count + reference->file_count, sizeof *files->items, err);
     for (size_t i = 0; i < plan->argument_count; i++)
-        add_file(plan, &plan->arguments[i].fill.file, values, files, err);
+        add_file(plan, i, &plan->arguments[i].fill.file, values, files, err);
     for (size_t i = 0; i < reference->file_count; i++)
-        add_file(plan, &reference->files[i].file, values, files, err);
+        add_file(plan, reference->files[i].argument, &reference->files[i].file, values, files, err);
     free(values);
     if (hn_failed(err))
         hn_plan_files_finish(files);

@@ -26,17 +26,13 @@ enum hn_status hn_recipe_make(const struct hn_plan *plan, size_t argument, const
                               struct hn_recipe *recipe, struct hn_error *err);
 
 /* The elements of a buffer as a file holds them: a NumPy array (.npy, any version, in C order, little endian), or
- * nothing but their bytes. */
-struct hn_data_file {
-    FILE *stream; /* at the first element */
-};
-
-/* HN_ECONFIG: the file can not be read, has elements of another type, or another number than `count`; the message
- * names it. bfloat16 and float8_e4m3 have no type in NumPy: two bytes, or one, of any kind are taken. */
+ * nothing but their bytes.
+ *
+ * *stream is at the first element. HN_ECONFIG: the file can not be read, has elements of another type, or another number than `count`;
+ * the message names it. bfloat16 and float8_e4m3 have no type in NumPy: two bytes, or one, of any kind are taken. */
 enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint64_t count,
-                                 struct hn_data_file *file, struct hn_error *err);
-enum hn_status hn_data_file_read(struct hn_data_file *file, void *bytes, size_t size, struct hn_error *err);
-void hn_data_file_close(struct hn_data_file *file);
+                                 FILE **stream, struct hn_error *err);
+enum hn_status hn_data_file_read(FILE *stream, void *bytes, size_t size, struct hn_error *err);
 
 /* A NumPy array to be written: the elements follow by fwrite to `stream`, as many as the shape says. bfloat16 is uint16
  * there. HN_ERUN: it can not be made, or closed without a loss. */
@@ -57,6 +53,7 @@ enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file, c
 /* The files that arguments are filled from, and compared with, in this order. */
 struct hn_plan_file {
     char **name; /* in the plan */
+    size_t argument;
     char *path;  /* for the problem; owned */
 };
 struct hn_plan_files {

@@ -160,14 +160,14 @@ bool hn_launch_program_make(struct hn_launch_program *made, const struct hn_plan
     *made = (struct hn_launch_program){.grids = NULL};
     if (plan->pitch_count > 0 || plan->pipeline != NULL || launch->tensor_count > 0)
         return false;
-    made->grids = calloc(launch->step_count + 1, sizeof *made->grids);
-    made->arguments = calloc(plan->argument_count + 1, sizeof *made->arguments);
-    made->aligns = calloc(plan->argument_count + 1, sizeof *made->aligns);
-    made->constraints = calloc(plan->constraint_count + 1, sizeof *made->constraints);
-    maker.domains = calloc(plan->name_count + 1, sizeof *maker.domains);
-    maker.ends = calloc(plan->name_count + 1, sizeof *maker.ends);
-    maker.results =
-        calloc(3 * launch->step_count + 2 * plan->argument_count + 1, sizeof *maker.results);
+    made->grids = hn_blocks_take(&made->blocks, launch->step_count * sizeof *made->grids);
+    made->arguments = hn_blocks_take(&made->blocks, plan->argument_count * sizeof(int));
+    made->aligns = hn_blocks_take(&made->blocks, plan->argument_count * sizeof(int));
+    made->constraints = hn_blocks_take(&made->blocks, plan->constraint_count * sizeof(int));
+    maker.domains = hn_blocks_take(&made->blocks, plan->name_count * sizeof *maker.domains);
+    maker.ends = hn_blocks_take(&made->blocks, plan->name_count * sizeof *maker.ends);
+    maker.results = hn_blocks_take(
+        &made->blocks, (3 * launch->step_count + 2 * plan->argument_count) * sizeof(int));
     bool can = made->grids != NULL && made->arguments != NULL && made->aligns != NULL &&
                made->constraints != NULL && maker.domains != NULL && maker.results != NULL &&
                maker.ends != NULL && fill_end(&maker, low, point, 0) &&
@@ -176,18 +176,12 @@ bool hn_launch_program_make(struct hn_launch_program *made, const struct hn_plan
         hn_program_init(&made->program, maker.domains, plan->name_count);
         can = write(&maker, launch);
     }
-    free(maker.results);
-    free(maker.domains);
-    free(maker.ends);
     return can;
 }
 
 void hn_launch_program_finish(struct hn_launch_program *made)
 {
     hn_program_finish(&made->program);
-    free(made->grids);
-    free(made->arguments);
-    free(made->aligns);
-    free(made->constraints);
+    hn_blocks_finish(&made->blocks);
     *made = (struct hn_launch_program){.grids = NULL};
 }

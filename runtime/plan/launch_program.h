@@ -3,12 +3,14 @@
 #define HONE_RUNTIME_PLAN_LAUNCH_PROGRAM_H
 
 #include "base/expression/expression_terms.h"
+#include "base/memory.h"
 #include "runtime/plan/launch.h"
 
 /* A plan's launches at one point, for problems that come as they come: what differs from one to another, and whether the launch is
  * valid, as hn_launch_try tells it. */
 struct hn_launch_program {
     struct hn_program program;
+    struct hn_blocks blocks; /* of the lists */
     int (*grids)[3]; /* of each step that is launched, terms of the program */
     int *arguments;  /* of each argument: of its value, or of its count; -1: the same for all */
     int *aligns;     /* of each buffer: of its align; -1: the same for all */

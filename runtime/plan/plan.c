@@ -16,11 +16,6 @@ const char *const hn_access_names[HN_ACCESS_COUNT] = {
     [HN_ACCESS_PERSISTING] = "persisting",
 };
 
-const char *const hn_window_keys[HN_WINDOW_PARTS] = {
-    [HN_WINDOW_BYTES] = "bytes", [HN_WINDOW_HIT_RATIO] = "hit_ratio", [HN_WINDOW_HIT] = "hit",
-    [HN_WINDOW_MISS] = "miss",   [HN_WINDOW_SET_ASIDE] = "set_aside",
-};
-
 struct hn_plan *hn_plan_create(void)
 {
     return calloc(1, sizeof(struct hn_plan));

@@ -35,8 +35,6 @@ enum hn_window_part {
     HN_WINDOW_SET_ASIDE,
     HN_WINDOW_PARTS,
 };
-/* Their keys in configs and plans. */
-extern const char *const hn_window_keys[HN_WINDOW_PARTS];
 
 /* As a plan has it: no window where there is no expression for the bytes; the others may be NULL. */
 struct hn_window_plan {

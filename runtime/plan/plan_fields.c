@@ -202,11 +202,6 @@ static void check_argument(struct hn_json_reader *reader, void *owner)
                    "an argument with either count or value");
 }
 
-static bool has_own_zeroing(const void *argument)
-{
-    return ((const struct hn_argument *)argument)->zero != HN_ZERO_OUTSIDE;
-}
-
 #define COMPARED AS(RESULTS), .why = "output and inout are compared"
 #define WITH_ROWS .when = has_rows, .why = "a buffer with a 'width' has it"
 #define IN_MEMORY (RESULTS | ROLE(INPUT) | ROLE(SCRATCH) | ROLE(COUNTER) | ROLE(METRIC))
@@ -240,7 +235,6 @@ static const struct hn_field argument_fields[] = {
     {.key = "changes", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, changes), AS(ROLE(SYMBOL))},
     {.key = "zero",
      HN_CHOICE(hn_argument, zero, zeroings),
-     .told = has_own_zeroing,
      AS(ROLE(COUNTER)),
      .why = "counter has it"},
     {.key = "compare", HN_POINTER(hn_argument, compare, hn_compare_structure), COMPARED},
@@ -426,11 +420,6 @@ const char *const hn_compiler_names[2] = {
     [HN_COMPILER_NVCC] = "nvcc",
 };
 
-static bool has_other_compiler(const void *plan)
-{
-    return ((const struct hn_plan *)plan)->compiler != HN_COMPILER_NVRTC;
-}
-
 static const char *const reference_kinds[] = {
     [HN_REFERENCE_SELF] = "self",
     [HN_REFERENCE_NONE] = "none",
@@ -500,9 +489,7 @@ static const struct hn_field plan_fields[] = {
     {HN_NEEDED("arguments"), HN_LIST(hn_plan, arguments, argument_count, hn_argument_structure)},
     {HN_NEEDED("steps"), HN_LIST(hn_plan, steps, step_count, hn_step_structure)},
     {.key = "pipeline", HN_POINTER(hn_plan, pipeline, hn_pipeline_structure)},
-    {.key = "compiler",
-     HN_CHOICE(hn_plan, compiler, hn_compiler_names),
-     .told = has_other_compiler},
+    {.key = "compiler", HN_CHOICE(hn_plan, compiler, hn_compiler_names)},
     {.key = "arch_specific", .kind = HN_FIELD_FLAG, HN_AT(hn_plan, arch_specific)},
     {.key = "refuse", HN_OWN(hn_plan, refused, hn_warnings_field)},
     {HN_NEEDED("options"), HN_LIST(hn_plan, options, option_count, option_structure)},

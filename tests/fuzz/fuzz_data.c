@@ -7,15 +7,15 @@
 
 static void use_type(const char *path, enum hn_element element, uint64_t count)
 {
-    struct hn_data_file file;
+    FILE *file;
     struct hn_error err = {0};
     char bytes[8];
     if (!fuzz_fine(hn_data_file_open(path, element, count, &file, &err), &err))
         return;
     for (uint64_t i = 0; i < count && i < 1000; i++)
-        fuzz_require(hn_data_file_read(&file, bytes, hn_element_size(element), &err) == HN_OK,
+        fuzz_require(hn_data_file_read(file, bytes, hn_element_size(element), &err) == HN_OK,
                      "a file holds as many elements as were found");
-    hn_data_file_close(&file);
+    fclose(file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -46,7 +46,7 @@ static void write_elements(const struct inputs *inputs, const struct hn_recipe *
     const struct hn_plan *plan = inputs->plan;
     enum hn_element element = plan->arguments[recipe->argument].element;
     size_t size = hn_element_size(element);
-    struct hn_data_file from = {.stream = NULL};
+    FILE *from = NULL;
     char *path = NULL;
     if (recipe->fill.kind == HN_FILL_FILE &&
         hn_plan_data_path(plan, recipe->fill.file, values, &path, err) == HN_OK)
@@ -55,15 +55,16 @@ static void write_elements(const struct inputs *inputs, const struct hn_recipe *
     unsigned char *piece = hn_need(PIECE, size);
     for (uint64_t at = 0; !hn_failed(err) && at < recipe->count; at += PIECE) {
         uint64_t count = recipe->count - at < PIECE ? recipe->count - at : PIECE;
-        if (from.stream != NULL)
-            hn_data_file_read(&from, piece, count * size, err);
+        if (from != NULL)
+            hn_data_file_read(from, piece, count * size, err);
         else
             hn_host_fill(recipe, element, inputs->options->seed, at, count, piece);
         if (!hn_failed(err))
             fwrite(piece, size, count, to);
     }
     free(piece);
-    hn_data_file_close(&from);
+    if (from != NULL)
+        fclose(from);
 }
 
 /* file: NULL: none, of what a reference would have to give. */

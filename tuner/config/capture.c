@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/capture.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,26 +15,19 @@ struct hn_capture {
     char *path;
     FILE *stream;
     struct hn_capture_head head;
-    char *folder; /* of what is unpacked; NULL: nothing is */
-    char **files;
-    size_t file_count;
+    struct hn_scratch folder; /* of what is unpacked; without a path there is none */
+    size_t unpacked;
 };
 
 void hn_capture_close(struct hn_capture *capture)
 {
     if (capture == NULL)
         return;
-    for (size_t i = 0; i < capture->file_count; i++) {
-        unlink(capture->files[i]);
-        free(capture->files[i]);
-    }
-    if (capture->folder != NULL)
-        rmdir(capture->folder);
+    if (capture->folder.path[0] != '\0')
+        hn_scratch_remove(&capture->folder);
     if (capture->stream != NULL)
         fclose(capture->stream);
     hn_fields_finish(&hn_capture_structure, &capture->head);
-    free(capture->files);
-    free(capture->folder);
     free(capture->path);
     free(capture);
 }
@@ -112,31 +104,13 @@ static void set_scalars(const struct hn_capture *capture, struct hn_plan *plan,
     }
 }
 
-static void make_folder(struct hn_capture *capture, struct hn_error *err)
-{
-    const char *base = getenv("TMPDIR");
-    if (hn_failed(err))
-        return;
-    capture->files =
-        hn_need(capture->head.input_count + capture->head.expected_count, sizeof *capture->files);
-    if (asprintf(&capture->folder, "%s/hone-capture-XXXXXX",
-                 base != NULL && base[0] != '\0' ? base : "/tmp") < 0)
-        hn_needed(NULL);
-    if (mkdtemp(capture->folder) != NULL)
-        return;
-    hn_fail(err, HN_ERUN, "'%s' can not be made: %s", capture->folder, strerror(errno));
-    free(capture->folder);
-    capture->folder = NULL;
-}
-
-/* The file, which the capture removes. */
-static const char *unpack(struct hn_capture *capture, const struct hn_capture_part *part,
-                          struct hn_error *err)
+/* The path of the file, which the capture removes. The caller frees it. */
+static char *unpack(struct hn_capture *capture, const struct hn_capture_part *part,
+                    struct hn_error *err)
 {
     char *file = NULL;
-    if (asprintf(&file, "%s/%zu-%s", capture->folder, capture->file_count, part->name) < 0)
+    if (asprintf(&file, "%s/%zu-%s", capture->folder.path, capture->unpacked++, part->name) < 0)
         hn_needed(NULL);
-    capture->files[capture->file_count++] = file;
     hn_capture_unpack(capture->stream, capture->path, part->offset, part->packed, part->bytes, file,
                       err);
     return file;
@@ -150,9 +124,8 @@ static void set_inputs(struct hn_capture *capture, struct hn_plan *plan, struct 
             find_argument(capture, plan, part->name, hn_argument_is_filled, err);
         if (argument == NULL)
             return;
-        const char *file = unpack(capture, part, err);
         hn_fields_finish(&hn_fill_structure, &argument->fill);
-        argument->fill = (struct hn_fill){.kind = HN_FILL_FILE, .file = hn_need_copy(file)};
+        argument->fill = (struct hn_fill){.kind = HN_FILL_FILE, .file = unpack(capture, part, err)};
     }
 }
 
@@ -169,8 +142,9 @@ static void set_reference(struct hn_capture *capture, struct hn_plan *plan, stru
             find_argument(capture, plan, part->name, hn_argument_is_compared, err);
         if (argument == NULL)
             return;
-        const char *file = unpack(capture, part, err);
+        char *file = unpack(capture, part, err);
         hn_reference_add_file(&plan->reference, (size_t)(argument - plan->arguments), file, err);
+        free(file);
     }
     for (size_t i = 0; i < plan->argument_count; i++)
         compared += hn_argument_is_compared(&plan->arguments[i]);
@@ -191,7 +165,8 @@ enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *co
                        kernel, config->path, plan->kernel);
     hn_config_take_problem(config, &capture->head.problem, err);
     set_scalars(capture, plan, err);
-    make_folder(capture, err);
+    if (!hn_failed(err) && hn_scratch_make(&capture->folder, err) != HN_OK)
+        capture->folder.path[0] = '\0';
     if (!hn_failed(err))
         set_inputs(capture, plan, err);
     set_reference(capture, plan, err);

@@ -19,42 +19,36 @@ static void check_file(const struct hn_config *config, const char *path, struct 
                 strerror(errno));
 }
 
-/* That a data file, where there is one, holds what one problem asks for. */
-static void check_contents(const struct hn_config *config, const struct hn_value *values,
-                           size_t number, const char *name, struct hn_error *err)
-{
-    const struct hn_argument *argument = &config->plan->arguments[number];
-    struct hn_data_file file;
-    struct hn_error reason = {0};
-    char *path = NULL;
-    int64_t count = 0;
-    if (hn_failed(err) || name == NULL)
-        return;
-    if (hn_expression_integer(argument->count, values, &count, &reason) == HN_OK &&
-        hn_plan_data_path(config->plan, name, values, &path, &reason) == HN_OK &&
-        hn_data_file_open(path, argument->element, (uint64_t)count * argument->lanes, &file,
-                          &reason) == HN_OK)
-        hn_data_file_close(&file);
-    else
-        hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path, argument->name,
-                reason.message);
-    free(path);
-}
-
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
                                     struct hn_error *err)
 {
-    const struct hn_reference *reference = &config->plan->reference;
+    const struct hn_plan *plan = config->plan;
     struct hn_value *values = NULL;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    hn_plan_values(config->plan, &config->problems[problem], &config->plan->defaults, &values, err);
-    for (size_t i = 0; i < config->plan->argument_count; i++)
-        check_contents(config, values, i, config->plan->arguments[i].fill.file, err);
-    for (size_t i = 0; i < reference->file_count; i++)
-        check_contents(config, values, reference->files[i].argument, reference->files[i].file, err);
+    struct hn_plan_files files;
+    struct hn_error reason = {0};
+    enum hn_status status = HN_OK;
+    if (hn_plan_list_files(plan, &config->problems[problem], &files, &reason) == HN_OK)
+        hn_plan_values(plan, &config->problems[problem], &plan->defaults, &values, &reason);
+    for (size_t i = 0; i < files.count && !hn_failed(&reason); i++) {
+        const struct hn_argument *argument = &plan->arguments[files.items[i].argument];
+        int64_t count = 0;
+        FILE *stream;
+        if (hn_expression_integer(argument->count, values, &count, &reason) == HN_OK &&
+            hn_data_file_open(files.items[i].path, argument->element,
+                              (uint64_t)count * argument->lanes, &stream, &reason) == HN_OK)
+            fclose(stream);
+        else
+            status = hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path,
+                             argument->name, reason.message);
+    }
+    if (status == HN_OK && hn_failed(&reason))
+        status = hn_fail(err, HN_ECONFIG, "%s: %.3000s", config->path, reason.message);
+    hn_plan_files_finish(&files);
     free(values);
-    return err->status;
+    return status;
+    return hn_failed(&reason)
+               ? hn_fail(err, HN_ECONFIG, "%s: %.3000s", config->path, reason.message)
+               : HN_OK;
 }
 
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)
