@@ -23,6 +23,26 @@ static struct kept_fill {
     void *data;
 } kept_fills[8];
 
+/* Most fills are of these elements and kind. With them known and all that it calls in place, the
+ * compiler leaves out what others need: a quarter of the time. */
+__attribute__((flatten)) static void fill_floats(float *data, u64 count, struct hone_recipe recipe)
+{
+    recipe.kind = UNIFORM;
+    recipe.integer = 0;
+    recipe.turned = 0;
+    hone_fill(data, count, 0, 0, FLOAT32, recipe);
+}
+
+static void fill_elements(void *data, u64 count, u64 row, u64 pitch, int element,
+                          const struct hone_recipe *recipe)
+{
+    if (row == 0 && element == FLOAT32 && recipe->kind == UNIFORM && !recipe->integer &&
+        recipe->turned == 0)
+        fill_floats(data, count, *recipe);
+    else
+        hone_fill(data, count, row, pitch, element, *recipe);
+}
+
 static void fill(const struct double_launch *launch)
 {
     static unsigned next;
@@ -33,7 +53,7 @@ static void fill(const struct double_launch *launch)
     static const unsigned char sizes[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 2, 2, 1};
     u64 bytes = row == 0 ? count * sizes[element] : 0;
     if (bytes < 4096 || bytes > 64 << 20) {
-        hone_fill(data, count, row, TAKE(u64, 3), element, *recipe);
+        fill_elements(data, count, row, TAKE(u64, 3), element, recipe);
         return;
     }
     for (size_t i = 0; i < sizeof kept_fills / sizeof kept_fills[0]; i++) {
@@ -44,7 +64,7 @@ static void fill(const struct double_launch *launch)
             return;
         }
     }
-    hone_fill(data, count, 0, 0, element, *recipe);
+    fill_elements(data, count, 0, 0, element, recipe);
     struct kept_fill *kept = &kept_fills[next++ % (sizeof kept_fills / sizeof kept_fills[0])];
     free(kept->data);
     *kept = (struct kept_fill){*recipe, element, bytes, malloc(bytes)};
@@ -65,9 +85,23 @@ static void write_zones(const struct double_launch *launch)
     hone_write_zones(TAKE(const struct hone_zone *, 0));
 }
 
+/* Without a branch the compiler takes many bytes at once. */
+static bool is_whole(struct hone_zone zone)
+{
+    unsigned char wrong = 0;
+    for (u64 i = 0; i < zone.bytes; i++)
+        wrong |= *(const unsigned char *)(zone.start + i) ^ guard_byte(zone.start + i);
+    return wrong == 0;
+}
+
 static void check_zones(const struct double_launch *launch)
 {
-    hone_check_zones(TAKE(const struct hone_zone *, 0), TAKE(struct hone_damage *, 1));
+    const struct hone_zone *zones = TAKE(const struct hone_zone *, 0);
+    struct hone_damage *damage = TAKE(struct hone_damage *, 1);
+    if (is_whole(zones[blockIdx.x]))
+        damage[blockIdx.x] = (struct hone_damage){NOWHERE, 0};
+    else
+        hone_check_zones(zones, damage);
 }
 
 static void checksum(const struct double_launch *launch)

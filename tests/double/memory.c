@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,9 @@ static struct {
 void double_memory_init(size_t bytes)
 {
     memory.total = bytes;
+    /* What is freed is soon asked for again; the system would clear each page of it. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 28);
+    mallopt(M_TRIM_THRESHOLD, 1 << 28);
 }
 
 size_t double_memory_total(void)

@@ -98,12 +98,20 @@ static char *read_part(FILE *file, uint64_t size)
     abort();
 }
 
+/* What names its file, in a warning or a string, is kept for that file alone (write_kept). */
 static bool find_kept(struct program *program)
 {
     char path[4096];
+    struct hn_hash key = program->key;
     FILE *file = open_kept(program, "rb", path);
-    if (file == NULL)
+    if (file == NULL) {
+        add(&program->key, program->name);
+        file = open_kept(program, "rb", path);
+    }
+    if (file == NULL) {
+        program->key = key;
         return false;
+    }
     if (fread(program->sizes, sizeof program->sizes, 1, file) != 1)
         abort();
     for (int i = 0; i < PARTS; i++)
@@ -148,8 +156,7 @@ static void write_file(const struct program *program, char *const parts[PARTS],
         unlink(path);
 }
 
-/* Unless it names the file, which is another one in each test. */
-static void write_kept(const struct program *program)
+static void write_kept(struct program *program)
 {
     size_t log_size = 0;
     size_t cubin_size = 0;
@@ -164,9 +171,10 @@ static void write_kept(const struct program *program)
         abort();
     real()->p_nvrtcGetProgramLog(program->real, parts[LOG]);
     real()->p_nvrtcGetCUBIN(program->real, parts[CUBIN]);
-    if (memmem(parts[LOG], log_size, program->name, strlen(program->name)) == NULL &&
-        memmem(parts[CUBIN], cubin_size, program->name, strlen(program->name)) == NULL)
-        write_file(program, parts, sizes);
+    if (memmem(parts[LOG], log_size, program->name, strlen(program->name)) != NULL ||
+        memmem(parts[CUBIN], cubin_size, program->name, strlen(program->name)) != NULL)
+        add(&program->key, program->name);
+    write_file(program, parts, sizes);
     for (int i = 0; i < PARTS; i++)
         free(parts[i]);
 }
