@@ -118,7 +118,7 @@ static void add_rule(struct hn_store *store, struct hn_store_session *session)
     identity.problem = (struct hn_bindings){0};
     session->identity = &identity;
     make_rule(&rule);
-    if (hn_store_begin(store, session, &id, &err) != HN_OK ||
+    if (hn_store_begin(store, session, NULL, &id, &err) != HN_OK ||
         hn_store_put_rule(store, id, &rule, &err) != HN_OK)
         stop("rule", err.message);
     hn_rule_finish(&rule);
@@ -140,7 +140,7 @@ static void make_cache(const char *path, long problems, long records)
                                        .device = device};
         make_problem((uint64_t)i, &identity.problem);
         struct hn_store_session begun = {.identity = &identity, .version = &version, .command = ""};
-        if (hn_store_begin(store, &begun, &session, &err) != HN_OK)
+        if (hn_store_begin(store, &begun, NULL, &session, &err) != HN_OK)
             stop("session", err.message);
         add_records(store, session, records);
         hn_bindings_finish(&identity.problem);
@@ -239,7 +239,7 @@ static void measure_first(struct hone_cache *cache)
     struct hn_error err;
     make_problem(0, &problem);
     double before = hn_now_ms();
-    if (hn_store_list_problem(cache->store, "sgemm", &problem, &list, &err) != HN_OK ||
+    if (hn_store_list(cache->store, HN_STORE_UNCOUNTED, "sgemm", &problem, &list, &err) != HN_OK ||
         list.count != 1)
         stop("first look-up", "found something else");
     printf("the first look-up of a problem took %.2f ms\n", hn_now_ms() - before);

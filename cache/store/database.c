@@ -342,9 +342,8 @@ void hn_database_run(struct hn_database *database, const char *sql, struct hn_er
 
 int64_t hn_database_integer(struct hn_database *database, const char *sql, struct hn_error *err)
 {
-    struct hn_statement *statement = hn_database_prepare(database, err, sql, "");
-    int64_t value = hn_statement_step(statement, err) ? hn_column_integer(statement, 0) : 0;
-    hn_statement_finish(statement);
+    int64_t value = 0;
+    (void)hn_database_do(database, err, sql, ">i", &value);
     return value;
 }
 
@@ -419,31 +418,34 @@ void hn_database_copy(struct hn_database *database, const char *path, struct hn_
     hn_database_close(copy);
 }
 
-static void bind_all(struct hn_statement *statement, const char *kinds, va_list values)
+/* Returns the end of the kinds of values. */
+static const char *bind_all(struct hn_statement *statement, const char *kinds, va_list *values)
 {
-    for (const char *kind = kinds; statement != NULL && *kind != '\0'; kind++) {
+    for (; statement != NULL && *kinds != '\0' && *kinds != '>'; kinds++) {
         sqlite3_stmt *handle = statement->handle;
         int place = ++statement->bound;
         int code = SQLITE_OK;
         const void *bytes;
-        switch (*kind) {
+        switch (*kinds) {
         case 't':
             code =
-                sqlite3_bind_text(handle, place, va_arg(values, const char *), -1, SQLITE_STATIC);
+                sqlite3_bind_text(handle, place, va_arg(*values, const char *), -1, SQLITE_STATIC);
             break;
         case 'i':
-            code = sqlite3_bind_int64(handle, place, va_arg(values, int64_t));
+            code = sqlite3_bind_int64(handle, place, va_arg(*values, int64_t));
             break;
         case 'r':
-            code = sqlite3_bind_double(handle, place, va_arg(values, double));
+            code = sqlite3_bind_double(handle, place, va_arg(*values, double));
             break;
         default:
-            bytes = va_arg(values, const void *);
-            code = sqlite3_bind_blob64(handle, place, bytes, va_arg(values, size_t), SQLITE_STATIC);
+            bytes = va_arg(*values, const void *);
+            code =
+                sqlite3_bind_blob64(handle, place, bytes, va_arg(*values, size_t), SQLITE_STATIC);
         }
         if (statement->failure == SQLITE_OK)
             statement->failure = code;
     }
+    return kinds;
 }
 
 static struct hn_statement *prepare(struct hn_database *database, const char *sql,
@@ -469,7 +471,7 @@ struct hn_statement *hn_database_prepare(struct hn_database *database, struct hn
     va_list values;
     struct hn_statement *statement = prepare(database, sql, err);
     va_start(values, kinds);
-    bind_all(statement, kinds, values);
+    (void)bind_all(statement, kinds, &values);
     va_end(values);
     return statement;
 }
@@ -478,20 +480,8 @@ void hn_statement_bind(struct hn_statement *statement, const char *kinds, ...)
 {
     va_list values;
     va_start(values, kinds);
-    bind_all(statement, kinds, values);
+    (void)bind_all(statement, kinds, &values);
     va_end(values);
-}
-
-void hn_database_do(struct hn_database *database, struct hn_error *err, const char *sql,
-                    const char *kinds, ...)
-{
-    va_list values;
-    struct hn_statement *statement = prepare(database, sql, err);
-    va_start(values, kinds);
-    bind_all(statement, kinds, values);
-    va_end(values);
-    hn_statement_run(statement, err);
-    hn_statement_finish(statement);
 }
 
 void hn_statement_finish(struct hn_statement *statement)
@@ -555,17 +545,15 @@ static void read_chars(const char *text, char *to, size_t size, struct hn_error 
                 strlen(text), size);
 }
 
-void hn_statement_read(struct hn_statement *statement, int first, struct hn_error *err,
-                       const char *kinds, ...)
+static void read_all(struct hn_statement *statement, int column, const char *kinds, va_list *places,
+                     struct hn_error *err)
 {
-    va_list places;
-    va_start(places, kinds);
-    for (int column = first; *kinds != '\0'; kinds++, column++) {
+    for (; *kinds != '\0'; kinds++, column++) {
         const char *text = strchr("tnc", *kinds) != NULL ? hn_column_text(statement, column) : "";
-        void *to = va_arg(places, void *);
+        void *to = va_arg(*places, void *);
         switch (*kinds) {
         case 'c':
-            read_chars(text, to, va_arg(places, size_t), err);
+            read_chars(text, to, va_arg(*places, size_t), err);
             break;
         case 'i':
             *(int64_t *)to = hn_column_integer(statement, column);
@@ -580,7 +568,30 @@ void hn_statement_read(struct hn_statement *statement, int first, struct hn_erro
             *(char **)to = *kinds == 'n' && *text == '\0' ? NULL : hn_copy_string(text, err);
         }
     }
+}
+
+void hn_statement_read(struct hn_statement *statement, int first, struct hn_error *err,
+                       const char *kinds, ...)
+{
+    va_list places;
+    va_start(places, kinds);
+    read_all(statement, first, kinds, &places, err);
     va_end(places);
+}
+
+bool hn_database_do(struct hn_database *database, struct hn_error *err, const char *sql,
+                    const char *kinds, ...)
+{
+    va_list arguments;
+    struct hn_statement *statement = prepare(database, sql, err);
+    va_start(arguments, kinds);
+    const char *columns = bind_all(statement, kinds, &arguments);
+    bool found = hn_statement_step(statement, err);
+    if (found && *columns == '>')
+        read_all(statement, 0, columns + 1, &arguments, err);
+    va_end(arguments);
+    hn_statement_finish(statement);
+    return found;
 }
 
 const char *hn_column_text(struct hn_statement *statement, int column)

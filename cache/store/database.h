@@ -30,8 +30,9 @@ void hn_database_close(struct hn_database *database); /* NULL is fine */
 
 /* Runs statements that give no rows. */
 void hn_database_run(struct hn_database *database, const char *sql, struct hn_error *err);
-/* The same for one with parameters. */
-void hn_database_do(struct hn_database *database, struct hn_error *err, const char *sql, const char *kinds, ...);
+/* One with parameters. kinds: of its values as for hn_statement_bind, and behind a '>' of the first columns of its first row as for
+ * hn_statement_read. Whether there is a row. */
+bool hn_database_do(struct hn_database *database, struct hn_error *err, const char *sql, const char *kinds, ...);
 /* The first column of the first row; 0 where there is none. */
 int64_t hn_database_integer(struct hn_database *database, const char *sql, struct hn_error *err);
 /* Commits what was begun, or takes all of it back where err has failed; returns err's status. */

@@ -84,9 +84,16 @@ struct hn_store_session {
     const struct hn_rule *rule; /* of an imported session of a family; NULL: none */
 };
 
-/* Adds (or finds) identity and version and opens a session for them. */
-enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_session *session, int64_t *session_id,
-                              struct hn_error *err);
+struct hn_records {
+    struct hn_record *items;
+    size_t count;
+};
+void hn_records_free(struct hn_records *records);
+
+/* Adds (or finds) identity and version and opens a session for them, with all of its records (NULL: none yet), all or nothing.
+ * *session_id is 0 where a session of its origin is there already. */
+enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_session *session,
+                              const struct hn_records *records, int64_t *session_id, struct hn_error *err);
 
 /* Takes a copy of the record and keeps it until the next commit. */
 enum hn_status hn_store_put(struct hn_store *store, int64_t session_id, const struct hn_record *record,
@@ -103,16 +110,10 @@ int hn_store_due_ms(const struct hn_store *store);
 
 /* The newest record of each point for this identity and version, over all sessions (a verified one counts before an
  * unverified one, what was measured here before what was imported; a final one counts as newer within a session). simulated
- * selects which kind. Free with
- * hn_records_free. */
-struct hn_records {
-    struct hn_record *items;
-    size_t count;
-};
+ * selects which kind. */
 enum hn_status hn_store_load(struct hn_store *store, const struct hn_identity *identity,
                              const struct hn_version *version, bool simulated, struct hn_records *records,
                              struct hn_error *err);
-void hn_records_free(struct hn_records *records);
 
 /* The same one by one, for what does not want to hold them all. id: see hn_store_get; 0 for those of a base, which count as imported. The
  * visitor may take the record over and leave an initialised one; what is left is finished. */
@@ -137,11 +138,6 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id, con
 enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *version, bool *known,
                               struct hn_error *err);
 
-/* A session with all its records at once, all or nothing. *added is false when a session of that origin is there
- * already. */
-enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_session *session,
-                               const struct hn_records *records, bool *added, struct hn_error *err);
-
 /* Takes over from another cache every session that is not there yet, and of those that are what they got since, all or
  * nothing; images only where asked for, because they are machine code of somebody else's making. */
 struct hn_store_merged {
@@ -160,7 +156,7 @@ struct hn_tuned {
     struct hn_identity identity;
     struct hn_version version;
     struct hn_record best;
-    int64_t points;          /* records of that version; 0 from hn_store_list_problem */
+    int64_t points;          /* records of that version; 0 where they were not counted */
     struct hn_rule *rule;    /* NULL: the best record counts */
     double learnt;           /* the rule, seconds since the epoch: when its session was begun */
     int64_t session_id;      /* of the best record or the rule */
@@ -172,19 +168,20 @@ struct hn_tuned_list {
     struct hn_tuned *items;
     size_t count;
 };
-/* Every tuned identity, best first in nothing: ordered by kernel, device, problem. kernel NULL: all kernels. */
-enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
-                             struct hn_error *err);
-/* The same without counting points, for one problem (NULL: for all), whatever the device: fast in a cache of many. */
-enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel, const struct hn_bindings *problem,
-                                     struct hn_tuned_list *list, struct hn_error *err);
+enum hn_store_listed {
+    HN_STORE_RESULTS,  /* every tuned identity, ordered by kernel, device, problem */
+    HN_STORE_VERSIONS, /* the same with every version that has a valid record, the newest of an identity first */
+    HN_STORE_UNCOUNTED, /* the results without counting points: fast in a cache of many */
+    HN_STORE_RULES /* of each family the rule that counts: what was measured before what was simulated, what was learnt here before what
+                      was imported, then the newest. Ordered by kernel and device */
+};
+/* kernel NULL: of all kernels. problem: of results alone, whatever the device; NULL: of all. */
+enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed, const char *kernel,
+                             const struct hn_bindings *problem, struct hn_tuned_list *list, struct hn_error *err);
 /* An empty one at the end; sticky, NULL after a failure. */
 struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_finish(struct hn_tuned *tuned);
 void hn_tuned_list_free(struct hn_tuned_list *list);
-/* As hn_store_list, but with every version that has a valid record, the newest of an identity first. */
-enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
-                                      struct hn_error *err);
 /* How the session was asked for; NULL where that is not known. Free it. */
 enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command, struct hn_error *err);
 
@@ -212,11 +209,6 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel, con
 /* Commits what is pending, and the rule with it. A session has one: another takes its place. */
 enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id, const struct hn_rule *rule,
                                  struct hn_error *err);
-/* Of each family the rule that counts: what was measured before what was simulated, what was learnt here before what was
- * imported, then the newest. Ordered by kernel and device. kernel NULL: of all kernels. */
-enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel, struct hn_tuned_list *rules,
-                                  struct hn_error *err);
-
 /* The problems of a kernel that sessions were begun for, whatever the device, as they were when they were read: who asks for thousands of sizes
  * asks memory. */
 struct hn_known_problems {

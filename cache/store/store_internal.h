@@ -66,14 +66,6 @@ char *hn_version_text(const struct hn_version *version, struct hn_error *err);
 #define HN_SUBJECT "kernel = ?1 AND problem = ?2 AND task = ?3 AND +version = ?4"
 #define HN_SUBJECT_VALUES(subject) (subject)->kernel, (subject)->problem, (subject)->task, (subject)->version
 
-/* The rows below are written inside the caller's transaction. */
-int64_t hn_store_add_head(struct hn_store *store, const struct hn_store_head *head, struct hn_error *err);
-struct hn_statement *hn_store_prepare_record(struct hn_database *database, struct hn_error *err);
-void hn_store_add_record(struct hn_statement *prepared, int64_t session_id, const struct hn_record *record,
-                         struct hn_error *err);
-void hn_store_add_image(struct hn_database *database, int64_t session_id, const struct hn_store_image *image,
-                        struct hn_error *err);
-
 /* What hn_store_read_head reads, from column 0 on; t: the alias of the table with its dot. */
 #define HN_HEAD_COLUMNS(t)                                                                                             \
     t "origin, " t "kernel, " t "problem, " t "task, " t "version, " t "rule, " t "started, " t "command, "           \
@@ -84,9 +76,6 @@ void hn_store_read_head(const struct hn_store *store, struct hn_statement *state
                         struct hn_error *err);
 /* What of it is shown is text of one line, and a date. */
 void hn_store_gate_origin(const struct hn_origin *origin, struct hn_error *err);
-
-/* Whether its plan and its rule, which not every reader looks at, are what they have to be. */
-void hn_store_check_documents(const struct hn_store_head *head, struct hn_error *err);
 
 /* What hn_store_read_record reads, from column 0 on; t: the alias of the table with its dot. */
 #define HN_RECORD_COLUMNS(t)                                                                                           \
@@ -107,6 +96,8 @@ json_t *hn_document_parse(const char *text, struct hn_error *err);
 /* The same into a zeroed struct of that structure; what: begins messages. */
 void hn_document_read(const char *what, const struct hn_structure *structure, const char *text, void *owner,
                       struct hn_error *err);
+/* Whether it can be read; NULL: there is nothing to read. */
+void hn_document_check(const char *what, const struct hn_structure *structure, const char *text, struct hn_error *err);
 
 /* The base's name, as the source of what it has. */
 void hn_base_mark(const struct hn_store *base, struct hn_origin *origin);

@@ -112,9 +112,7 @@ struct listing {
     struct hn_statement *sessions;
     struct hn_statement *best;
     struct hn_statement *record;
-    bool rules;    /* of families are listed instead */
-    bool count;    /* the points of each task */
-    bool versions; /* every one that has an ok record, not only the newest */
+    enum hn_store_listed listed;
     struct hn_tuned_list list;
     /* The task whose sessions are gone through. */
     struct {
@@ -193,7 +191,7 @@ static bool read_tuned(const struct listing *listing, const struct hn_store_head
     int64_t id = find_best(listing, head, err);
     if (id == 0)
         return false;
-    hn_statement_bind(record, "ii", id, (int64_t)listing->count);
+    hn_statement_bind(record, "ii", id, (int64_t)(listing->listed != HN_STORE_UNCOUNTED));
     if (!hn_statement_step(record, err))
         return false;
     tuned->stale = listing->task.mixed ||
@@ -265,7 +263,7 @@ static void list_tasks(struct listing *listing, const char *kernel, const char *
     while (hn_statement_next(&listing->tasks, err)) {
         enter_task(listing, err);
         if (hn_column_integer(listing->tasks, HN_HEAD_COLUMN_COUNT) == 0 ||
-            (listing->task.found && !listing->versions))
+            (listing->task.found && listing->listed != HN_STORE_VERSIONS))
             continue;
         listing->task.found = true;
         append_tuned(listing, err);
@@ -360,25 +358,23 @@ static void join(const struct hn_store *base, struct hn_tuned_list *list,
         qsort(list->items, list->count, sizeof *list->items, compare);
 }
 
-/* What is asked of a cache, and of the one under it. */
-static enum hn_status list_both(struct hn_store *store, struct listing wanted, const char *kernel,
-                                const struct hn_bindings *problem, struct hn_tuned_list *list,
-                                struct hn_error *err)
+enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed,
+                             const char *kernel, const struct hn_bindings *problem,
+                             struct hn_tuned_list *list, struct hn_error *err)
 {
     hn_error_init(err);
     *list = (struct hn_tuned_list){.items = NULL};
     char *text = problem == NULL ? NULL : hn_made(hn_bindings_text(problem), err);
     for (struct hn_store *from = store; from != NULL; from = from->base) {
-        struct listing listing = wanted;
-        listing.store = from;
-        if (listing.rules)
+        struct listing listing = {.store = from, .listed = listed};
+        if (listed == HN_STORE_RULES)
             list_rules(&listing, kernel, err);
         else
             list_tasks(&listing, kernel, text, err);
         if (from == store)
             *list = listing.list;
         else
-            join(from, list, &listing.list, listing.versions, err);
+            join(from, list, &listing.list, listed == HN_STORE_VERSIONS, err);
         if (from != store)
             hn_tuned_list_free(&listing.list);
     }
@@ -386,32 +382,6 @@ static enum hn_status list_both(struct hn_store *store, struct listing wanted, c
         hn_tuned_list_free(list);
     free(text);
     return err->status;
-}
-
-enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
-                             struct hn_error *err)
-{
-    return list_both(store, (struct listing){.count = true}, kernel, NULL, list, err);
-}
-
-enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel,
-                                     const struct hn_bindings *problem, struct hn_tuned_list *list,
-                                     struct hn_error *err)
-{
-    return list_both(store, (struct listing){.count = false}, kernel, problem, list, err);
-}
-
-enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel,
-                                      struct hn_tuned_list *list, struct hn_error *err)
-{
-    const struct listing wanted = {.count = true, .versions = true};
-    return list_both(store, wanted, kernel, NULL, list, err);
-}
-
-enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
-                                  struct hn_tuned_list *rules, struct hn_error *err)
-{
-    return list_both(store, (struct listing){.rules = true}, kernel, NULL, rules, err);
 }
 
 /* Never 0. */

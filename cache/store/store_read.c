@@ -35,6 +35,17 @@ void hn_document_read(const char *what, const struct hn_structure *structure, co
     json_decref(json);
 }
 
+void hn_document_check(const char *what, const struct hn_structure *structure, const char *text,
+                       struct hn_error *err)
+{
+    void *owner = text == NULL ? NULL : hn_allocate(1, structure->size, err);
+    if (owner == NULL)
+        return;
+    hn_document_read(what, structure, text, owner, err);
+    hn_fields_finish(structure, owner);
+    free(owner);
+}
+
 /* A plan is an object in JSON, and its text here. */
 static void read_plan(struct hn_json_reader *reader, const struct hn_field *field,
                       const json_t *json, void *member)
@@ -231,19 +242,15 @@ enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
 enum hn_status hn_store_find_session(struct hn_store *store, const char *origin, int64_t *id,
                                      int64_t *records, struct hn_error *err)
 {
-    hn_error_init(err);
-    struct hn_statement *statement = hn_database_prepare(
-        store->database, err,
-        "SELECT s.id, (SELECT count(*) FROM record r WHERE r.session_id = s.id) FROM session s"
-        " WHERE s.origin = ?",
-        "t", origin);
     int64_t counted = 0;
+    hn_error_init(err);
     *id = 0;
-    if (hn_statement_step(statement, err))
-        hn_statement_read(statement, 0, err, "ii", id, &counted);
+    (void)hn_database_do(store->database, err,
+                         "SELECT s.id, (SELECT count(*) FROM record r WHERE r.session_id = s.id)"
+                         " FROM session s WHERE s.origin = ?",
+                         "t>ii", origin, id, &counted);
     if (records != NULL)
         *records = counted;
-    hn_statement_finish(statement);
     return err->status;
 }
 
@@ -251,12 +258,9 @@ enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, 
                                     struct hn_error *err)
 {
     hn_error_init(err);
-    struct hn_statement *statement = hn_database_prepare(
-        store->database, err, "SELECT command FROM session WHERE id = ?", "i", (int64_t)session_id);
     *command = NULL;
-    if (hn_statement_step(statement, err))
-        hn_statement_read(statement, 0, err, "n", command);
-    hn_statement_finish(statement);
+    (void)hn_database_do(store->database, err, "SELECT command FROM session WHERE id = ?", "i>n",
+                         session_id, command);
     return err->status;
 }
 

@@ -35,20 +35,15 @@ static void look_at_head(struct hn_store *store, struct hn_statement *statement,
 static void look_at_plan(struct hn_store *store, struct hn_statement *statement,
                          struct hn_error *finding)
 {
-    struct hn_stored_plan plan = {.json = NULL};
-    hn_document_read("source", &hn_stored_plan_structure, hn_column_text(statement, 0), &plan,
-                     finding);
+    hn_document_check("source", &hn_stored_plan_structure, hn_column_text(statement, 0), finding);
     hn_store_name_failure(store, "a plan", finding);
-    hn_stored_plan_free(&plan);
 }
 
 static void look_at_rule(struct hn_store *store, struct hn_statement *statement,
                          struct hn_error *finding)
 {
-    struct hn_rule rule = {0};
-    hn_document_read("rule", &hn_rule_structure, hn_column_text(statement, 0), &rule, finding);
+    hn_document_check("rule", &hn_rule_structure, hn_column_text(statement, 0), finding);
     hn_store_name_failure(store, "the rule of a family", finding);
-    hn_rule_finish(&rule);
 }
 
 static void look_at_record(struct hn_store *store, struct hn_statement *statement,
@@ -170,17 +165,15 @@ static const char removal[] =
 static void add_best(struct hn_store *store, const char *kernel, struct hn_error *err)
 {
     static const char mark[] = "INSERT OR IGNORE INTO best VALUES(?)";
-    struct hn_tuned_list list = {.count = 0};
-    struct hn_tuned_list rules = {.count = 0};
-    if (!hn_failed(err) && hn_store_list(store, kernel, &list, err) == HN_OK)
-        (void)hn_store_get_rules(store, kernel, &rules, err);
-    for (size_t i = 0; i < list.count; i++)
-        hn_database_do(store->database, err, mark, "i", list.items[i].session_id);
-    for (size_t i = 0; i < rules.count; i++)
-        hn_database_do(store->database, err, mark, "i", rules.items[i].session_id);
+    static const enum hn_store_listed kept[] = {HN_STORE_RESULTS, HN_STORE_RULES};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept && !hn_failed(err); i++) {
+        struct hn_tuned_list list;
+        (void)hn_store_list(store, kept[i], kernel, NULL, &list, err);
+        for (size_t k = 0; k < list.count; k++)
+            (void)hn_database_do(store->database, err, mark, "i", list.items[k].session_id);
+        hn_tuned_list_free(&list);
+    }
     hn_database_run(store->database, images_of_rules, err);
-    hn_tuned_list_free(&list);
-    hn_tuned_list_free(&rules);
 }
 
 enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *prune,
@@ -198,18 +191,14 @@ enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *pru
     hn_database_do(database, err, doom, "tiir", prune->kernel, (int64_t)prune->stale,
                    (int64_t)prune->simulated, prune->before);
     hn_database_do(database, err, doom_images, "ti", prune->kernel, (int64_t)prune->images);
-    *pruned = (struct hn_pruned){
-        .sessions = hn_database_integer(database, "SELECT count(*) FROM doomed", err),
-        .records = hn_database_integer(database,
-                                       "SELECT count(*) FROM record WHERE session_id IN"
-                                       " (SELECT id FROM doomed)",
-                                       err),
-        .images = hn_database_integer(database, "SELECT count(*) FROM doomed_image", err),
-        .image_bytes = hn_database_integer(database,
-                                           "SELECT coalesce(sum(length(cubin)), 0) FROM image"
-                                           " WHERE rowid IN (SELECT id FROM doomed_image)",
-                                           err),
-    };
+    *pruned = (struct hn_pruned){.sessions = 0};
+    (void)hn_database_do(database, err,
+                         "SELECT (SELECT count(*) FROM doomed), (SELECT count(*) FROM record"
+                         " WHERE session_id IN (SELECT id FROM doomed)), count(*),"
+                         " coalesce(sum(length(cubin)), 0) FROM image"
+                         " WHERE rowid IN (SELECT id FROM doomed_image)",
+                         ">iiii", &pruned->sessions, &pruned->records, &pruned->images,
+                         &pruned->image_bytes);
     if (!prune->dry_run)
         hn_database_run(database, removal, err);
     hn_database_run(database,

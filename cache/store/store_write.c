@@ -109,8 +109,10 @@ static struct hn_hash new_origin(void)
     return hn_hash_bytes(&seed, sizeof seed);
 }
 
-int64_t hn_store_add_head(struct hn_store *store, const struct hn_store_head *head,
-                          struct hn_error *err)
+/* The rows below are written inside the caller's transaction. */
+
+static int64_t add_head(struct hn_store *store, const struct hn_store_head *head,
+                        struct hn_error *err)
 {
     struct hn_hash plan = {""};
     const struct hn_hash origin = new_origin();
@@ -130,7 +132,7 @@ int64_t hn_store_add_head(struct hn_store *store, const struct hn_store_head *he
     return hn_failed(err) ? 0 : hn_database_last_id(store->database);
 }
 
-struct hn_statement *hn_store_prepare_record(struct hn_database *database, struct hn_error *err)
+static struct hn_statement *prepare_record(struct hn_database *database, struct hn_error *err)
 {
     return hn_database_prepare(database, err,
                                "INSERT INTO record VALUES(NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7,"
@@ -138,8 +140,8 @@ struct hn_statement *hn_store_prepare_record(struct hn_database *database, struc
                                "");
 }
 
-void hn_store_add_record(struct hn_statement *statement, int64_t session_id,
-                         const struct hn_record *record, struct hn_error *err)
+static void add_record(struct hn_statement *statement, int64_t session_id,
+                       const struct hn_record *record, struct hn_error *err)
 {
     if (hn_failed(err))
         return;
@@ -187,55 +189,31 @@ static bool is_new(struct hn_store *store, const char *origin, struct hn_error *
     return !hn_failed(err) && id == 0;
 }
 
-/* The session with so many records at once; returns its id, 0 where its origin is there already. */
-static int64_t add_session(struct hn_store *store, const struct hn_store_session *session,
-                           const struct hn_records *records, struct hn_error *err)
+enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_session *session,
+                              const struct hn_records *records, int64_t *session_id,
+                              struct hn_error *err)
 {
     struct hn_store_head head;
-    int64_t id = 0;
     assert(store->mode == HN_STORE_WRITE);
+    hn_error_init(err);
     make_head(session, &head, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    if (is_new(store, session->origin, err))
-        id = hn_store_add_head(store, &head, err);
-    struct hn_statement *statement =
-        records->count > 0 ? hn_store_prepare_record(store->database, err) : NULL;
-    for (size_t i = 0; i < records->count && id != 0; i++)
-        hn_store_add_record(statement, id, &records->items[i], err);
+    *session_id = is_new(store, session->origin, err) ? add_head(store, &head, err) : 0;
+    struct hn_statement *statement = records != NULL ? prepare_record(store->database, err) : NULL;
+    for (size_t i = 0; records != NULL && i < records->count && *session_id != 0; i++)
+        add_record(statement, *session_id, &records->items[i], err);
     hn_statement_finish(statement);
     hn_subject_finish(&head.subject);
     free(head.plan);
     free(head.rule);
-    (void)hn_database_commit(store->database, err);
-    return id;
+    return hn_database_commit(store->database, err);
 }
 
-enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_session *session,
-                              int64_t *session_id, struct hn_error *err)
+/* Whether its plan and its rule, which not every reader looks at, are what they have to be. */
+static void check_documents(const struct hn_store_head *head, struct hn_error *err)
 {
-    hn_error_init(err);
-    *session_id = add_session(store, session, &(struct hn_records){.count = 0}, err);
-    return err->status;
-}
-
-enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_session *session,
-                               const struct hn_records *records, bool *added, struct hn_error *err)
-{
-    hn_error_init(err);
-    *added = add_session(store, session, records, err) != 0;
-    return err->status;
-}
-
-void hn_store_check_documents(const struct hn_store_head *head, struct hn_error *err)
-{
-    struct hn_stored_plan plan = {.json = NULL};
-    struct hn_rule rule = {0};
-    if (head->plan != NULL)
-        hn_document_read("source", &hn_stored_plan_structure, head->plan, &plan, err);
-    if (head->rule != NULL)
-        hn_document_read("rule", &hn_rule_structure, head->rule, &rule, err);
-    hn_stored_plan_free(&plan);
-    hn_rule_finish(&rule);
+    hn_document_check("source", &hn_stored_plan_structure, head->plan, err);
+    hn_document_check("rule", &hn_rule_structure, head->rule, err);
 }
 
 static void set_rule(struct hn_store *store, int64_t session_id, const struct hn_rule *rule,
@@ -317,8 +295,8 @@ enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id,
     return err->status;
 }
 
-void hn_store_add_image(struct hn_database *database, int64_t session_id,
-                        const struct hn_store_image *image, struct hn_error *err)
+static void add_image(struct hn_database *database, int64_t session_id,
+                      const struct hn_store_image *image, struct hn_error *err)
 {
     const struct hn_hash hash = hn_hash_bytes(image->cubin, image->size);
     hn_database_do(
@@ -335,17 +313,17 @@ static void write_image(struct hn_database *database, const struct hn_pending *p
     char *point = hn_made(hn_bindings_text(&pending->record.point), err);
     const struct hn_store_image image = {
         .point = point, .entry = pending->entry, .cubin = pending->cubin, .size = pending->size};
-    hn_store_add_image(database, pending->session_id, &image, err);
+    add_image(database, pending->session_id, &image, err);
     free(point);
 }
 
 static void write_all_pending(struct hn_store *store, struct hn_error *err)
 {
-    struct hn_statement *record = hn_store_prepare_record(store->database, err);
+    struct hn_statement *record = prepare_record(store->database, err);
     for (size_t i = 0; i < store->pending_count && !hn_failed(err); i++) {
         const struct hn_pending *pending = &store->pending[i];
         if (pending->cubin == NULL)
-            hn_store_add_record(record, pending->session_id, &pending->record, err);
+            add_record(record, pending->session_id, &pending->record, err);
         else
             write_image(store->database, pending, err);
     }
@@ -386,10 +364,10 @@ enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *
 {
     assert(store->mode == HN_STORE_WRITE);
     hn_error_init(err);
-    hn_store_check_documents(head, err);
+    check_documents(head, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (is_new(store, head->origin, err))
-        (void)hn_store_add_head(store, head, err);
+        (void)add_head(store, head, err);
     return hn_database_commit(store->database, err);
 }
 
@@ -401,7 +379,7 @@ static void add_line(struct hn_statement *prepared, int64_t session_id, const ch
     if (!hn_failed(err))
         (void)hn_record_from_json(json, objective, &record, err);
     hn_gate_date(record.time, err);
-    hn_store_add_record(prepared, session_id, &record, err);
+    add_record(prepared, session_id, &record, err);
     hn_record_finish(&record);
     json_decref(json);
 }
@@ -427,7 +405,7 @@ enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64
         " (SELECT count(*) FROM record r WHERE r.session_id = s.id) FROM session s"
         " WHERE s.origin = ?",
         "t", origin);
-    struct hn_statement *record = hn_store_prepare_record(store->database, err);
+    struct hn_statement *record = prepare_record(store->database, err);
     bool found = hn_statement_step(session, err);
     int64_t id = found ? hn_column_integer(session, 0) : 0;
     int64_t known = found ? hn_column_integer(session, 2) : -1;
@@ -480,6 +458,15 @@ int64_t hn_store_last_session(struct hn_store *store, struct hn_error *err)
     return hn_database_integer(store->database, "SELECT coalesce(max(id), 0) FROM session", err);
 }
 
+/* Of what another cache says. */
+static void gate_date(const struct hn_store *from, double seconds, struct hn_error *err)
+{
+    struct hn_error reason = {0};
+    hn_gate_date(seconds, &reason);
+    if (!hn_failed(err) && hn_failed(&reason))
+        hn_fail(err, HN_EFORMAT, "cache '%s': %.1000s", from->path, reason.message);
+}
+
 /* A merge under way: both caches, and what was taken over. */
 struct merge {
     struct hn_store *store;
@@ -487,15 +474,6 @@ struct merge {
     struct hn_statement *record;
     struct hn_store_merged *merged;
 };
-
-static void gate_date(const struct merge *merge, double seconds, struct hn_error *err)
-{
-    struct hn_error reason;
-    hn_error_init(&reason);
-    hn_gate_date(seconds, &reason);
-    if (!hn_failed(err) && hn_failed(&reason))
-        hn_fail(err, HN_EFORMAT, "cache '%s': %.1000s", merge->from->path, reason.message);
-}
 
 /* From position `first` on. */
 static void copy_records(const struct merge *merge, int64_t from_id, const char *objective,
@@ -505,32 +483,37 @@ static void copy_records(const struct merge *merge, int64_t from_id, const char 
         merge->from->database, err,
         "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? ORDER BY id"
                                         " LIMIT -1 OFFSET ?",
-        "ii", (int64_t)from_id, (int64_t)first);
+        "ii", from_id, first);
     while (hn_statement_next(&statement, err)) {
         struct hn_record record = {0};
         hn_store_read_record(merge->from, statement, objective, &record, err);
-        gate_date(merge, record.time, err);
-        hn_store_add_record(merge->record, session_id, &record, err);
+        gate_date(merge->from, record.time, err);
+        add_record(merge->record, session_id, &record, err);
         hn_record_finish(&record);
         merge->merged->records++;
     }
 }
 
-static void add_whole(const struct merge *merge, struct hn_store_head *head, int64_t from_id,
-                      bool images, struct hn_error *err)
+/* The session itself; returns its id. */
+static int64_t copy_head(const struct merge *merge, struct hn_store_head *head,
+                         struct hn_error *err)
+{
+    hn_base_mark(merge->from, &head->from);
+    check_documents(head, err);
+    hn_store_name_failure(merge->from, "a tuning", err);
+    gate_date(merge->from, head->started, err);
+    merge->merged->rules += head->rule != NULL;
+    return add_head(merge->store, head, err);
+}
+
+static void copy_images(const struct merge *merge, int64_t from_id, int64_t session_id,
+                        struct hn_error *err)
 {
     struct hn_store_image image;
-    hn_base_mark(merge->from, &head->from);
-    hn_store_check_documents(head, err);
-    hn_store_name_failure(merge->from, "a tuning", err);
-    gate_date(merge, head->started, err);
-    int64_t session_id = hn_store_add_head(merge->store, head, err);
-    copy_records(merge, from_id, head->identity.objective, session_id, 0, err);
-    merge->merged->rules += head->rule != NULL;
-    struct hn_statement *all = images ? hn_store_get_images(merge->from, from_id, err) : NULL;
+    struct hn_statement *all = hn_store_get_images(merge->from, from_id, err);
     while (hn_store_next_image(merge->from, &all, &image, err)) {
         merge->merged->images++;
-        hn_store_add_image(merge->store->database, session_id, &image, err);
+        add_image(merge->store->database, session_id, &image, err);
     }
 }
 
@@ -538,17 +521,17 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
                           bool images, struct hn_error *err)
 {
     struct hn_store_head head;
-    int64_t own = 0;
-    int64_t own_records = 0;
-    int64_t before = merge->merged->records;
+    int64_t id, known, before = merge->merged->records;
     if (hn_failed(err) || hn_store_get_head(merge->from, from_id, &head, err) != HN_OK ||
-        hn_store_find_session(merge->store, origin, &own, &own_records, err) != HN_OK)
+        hn_store_find_session(merge->store, origin, &id, &known, err) != HN_OK)
         return;
-    if (own == 0)
-        add_whole(merge, &head, from_id, images, err);
-    else
-        copy_records(merge, from_id, head.identity.objective, own, own_records, err);
-    if (own == 0 || merge->merged->records > before)
+    const bool is_there = id != 0;
+    if (!is_there)
+        id = copy_head(merge, &head, err);
+    copy_records(merge, from_id, head.identity.objective, id, known, err);
+    if (!is_there && images)
+        copy_images(merge, from_id, id, err);
+    if (!is_there || merge->merged->records > before)
         merge->merged->sessions++;
     else
         merge->merged->known++;
@@ -565,7 +548,7 @@ enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, boo
     *merged = (struct hn_store_merged){.sessions = 0};
     json_t *all = hn_store_get_extents(from, 0, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    const struct merge merge = {store, from, hn_store_prepare_record(store->database, err), merged};
+    const struct merge merge = {store, from, prepare_record(store->database, err), merged};
     json_object_foreach(all, origin, extent) merge_session(
         &merge, origin, json_integer_value(json_object_get(extent, "id")), images, err);
     hn_statement_finish(merge.record);

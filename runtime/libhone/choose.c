@@ -184,7 +184,7 @@ struct hn_lib_known *hn_lib_known_results(struct hone_cache *cache, const char *
     if (cache->is_folder)
         hn_recording_list(cache->path, kernel, &known->list, err);
     else
-        hn_store_list_problem(cache->store, kernel, NULL, &known->list, err);
+        hn_store_list(cache->store, HN_STORE_UNCOUNTED, kernel, NULL, &known->list, err);
     if (!hn_failed(err) && known->list.count > 0)
         hn_lookup_index_make(&known->lookup, &known->list, err);
     if (!hn_failed(err) && known->list.count > 0)
@@ -228,7 +228,7 @@ struct hn_lib_known *hn_lib_known_rules(struct hone_cache *cache, const char *ke
     if (known == NULL || known->rules != NULL)
         return known;
     if (cache->store != NULL)
-        hn_store_get_rules(cache->store, kernel, &known->stored, err);
+        hn_store_list(cache->store, HN_STORE_RULES, kernel, NULL, &known->stored, err);
     known->rules = hn_allocate(known->stored.count, sizeof *known->rules, err);
     for (size_t i = 0; !hn_failed(err) && i < known->stored.count; i++)
         read_rule(known, i, err);
@@ -669,7 +669,8 @@ static void choose_fast(struct search *search, struct hn_tuned_list *list,
     bool may_be =
         search->rule == NULL || may_be_tuned(cache, search->rule, search->asked.problem, err);
     if (cache->store != NULL && may_be && !hn_failed(err) &&
-        hn_store_list_problem(cache->store, kernel, search->asked.problem, list, err) == HN_OK) {
+        hn_store_list(cache->store, HN_STORE_UNCOUNTED, kernel, search->asked.problem, list, err) ==
+            HN_OK) {
         struct hn_lookup_query query = query_of(search, true);
         exact = hn_lookup(list, &query, &rank);
     }

@@ -338,7 +338,7 @@ static void record(struct hn_lib_race *race, struct hone_cache *cache)
                                                .version = &race->version,
                                                .plan = &stored,
                                                .command = "libhone: a race"};
-        hn_store_begin(store, &begun, &session, err);
+        hn_store_begin(store, &begun, NULL, &session, err);
     }
     free(files);
     for (size_t i = 0; i < race->count && !hn_failed(err); i++)

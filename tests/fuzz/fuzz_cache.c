@@ -73,13 +73,12 @@ static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
 
 static void look_at_all(struct hn_store *store)
 {
-    static enum hn_status (*const lists[])(struct hn_store *, const char *, struct hn_tuned_list *,
-                                           struct hn_error *) = {hn_store_list,
-                                                                 hn_store_list_versions};
+    static const enum hn_store_listed lists[] = {HN_STORE_RESULTS, HN_STORE_VERSIONS};
     for (size_t i = 0; i < 2; i++) {
         struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
         struct hn_error err = {0};
-        (void)fuzz_fine(lists[i](store, i == 0 ? NULL : "idle", &list, &err), &err);
+        (void)fuzz_fine(hn_store_list(store, lists[i], i == 0 ? NULL : "idle", NULL, &list, &err),
+                        &err);
         for (size_t j = 0; j < list.count; j++)
             look_at_tuned(store, &list.items[j]);
     }

@@ -38,7 +38,7 @@ static void put_session(struct hn_store *store, const struct hn_recording *recor
                                              .command = "hone tune",
                                              .from = from,
                                              .started = 1763697600};
-    fuzz_require(hn_store_begin(store, &session, &id, &err) == HN_OK, err.message);
+    fuzz_require(hn_store_begin(store, &session, NULL, &id, &err) == HN_OK, err.message);
     for (size_t i = 0; i < recording->records.count; i++) {
         const struct hn_record *record = &recording->records.items[i];
         fuzz_require(hn_store_put(store, id, record, &err) == HN_OK &&

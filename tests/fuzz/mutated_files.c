@@ -75,7 +75,7 @@ static void measure_here(struct subject *subject)
                                              .started = 1763697600};
     (void)unlink(path_of_own);
     fuzz_require(hn_store_open(path_of_own, HN_STORE_WRITE, &store, &err) == HN_OK &&
-                     hn_store_begin(store, &session, &id, &err) == HN_OK &&
+                     hn_store_begin(store, &session, NULL, &id, &err) == HN_OK &&
                      hn_store_put(store, id, find_worst(recording), &err) == HN_OK &&
                      hn_store_commit(store, &err) == HN_OK,
                  err.message);
@@ -196,7 +196,8 @@ static void require_own_first(const struct subject *subject)
     bool found = false;
     const struct hn_identity *identity = &subject->recording.identity;
     fuzz_require(hn_store_open(path_of_own, HN_STORE_READ, &store, &err) == HN_OK &&
-                     hn_store_list(store, identity->kernel, &list, &err) == HN_OK &&
+                     hn_store_list(store, HN_STORE_RESULTS, identity->kernel, NULL, &list, &err) ==
+                         HN_OK &&
                      hn_store_visit(store, identity, &subject->recording.version, false,
                                     HN_STORE_OWN, count_one, &own, &err) == HN_OK,
                  err.message);

@@ -31,7 +31,7 @@ static inline void learn(struct hn_store *store, const struct hn_tuned *tuned, c
     assert_ok(hn_store_get_plan(store, identity.kernel, &tuned->version, &stored, &said));
     const struct hn_store_session begun = {
         .identity = &identity, .version = &tuned->version, .plan = &stored, .command = "hone tune"};
-    assert_ok(hn_store_begin(store, &begun, &session, &said));
+    assert_ok(hn_store_begin(store, &begun, NULL, &session, &said));
     for (size_t i = 0; i < images; i++)
         keep_image(store, session, tuned, &rule->configurations[i]);
     assert_ok(hn_store_put_rule(store, session, rule, &said));
@@ -44,7 +44,7 @@ static inline void learn_on(const char *kernel, const char *text, size_t images,
     struct hn_rule rule ENDED_BY(hn_rule_finish);
     read_rule(text, &rule);
     assert_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_WRITE, &store, &said));
-    assert_ok(hn_store_list(store, kernel, &list, &said));
+    assert_ok(hn_store_list(store, HN_STORE_RESULTS, kernel, NULL, &list, &said));
     struct hn_device_identity device = list.items[0].identity.device;
     if (device_name != NULL)
         snprintf(device.name, sizeof device.name, "%s", device_name);

@@ -22,7 +22,7 @@ static void find_points(void)
     struct hn_records records ENDED_BY(hn_records_free);
     double slow_us = 0;
     assert_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_READ, &store, &said));
-    assert_ok(hn_store_list(store, "scale", &list, &said));
+    assert_ok(hn_store_list(store, HN_STORE_RESULTS, "scale", NULL, &list, &said));
     const struct hn_tuned *tuned = &list.items[0];
     assert_ok(hn_store_load(store, &tuned->identity, &tuned->version, false, &records, &said));
     for (size_t i = 0; i < records.count; i++) {

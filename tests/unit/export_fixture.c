@@ -73,7 +73,7 @@ static int64_t begin_result(struct hn_store *store, const struct result *result)
                                              .simulated = result->simulated,
                                              .started = 1770000000};
     int64_t id = 0;
-    assert_ok(hn_store_begin(store, &session, &id, &said));
+    assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
     return id;
 }
 

@@ -104,7 +104,7 @@ static inline int64_t begin_result(struct hn_store *store, const struct hn_devic
                                              .simulated = draw(4) == 0,
                                              .started = 1770000000};
     int64_t id = 0;
-    assert_ok(hn_store_begin(store, &session, &id, &said));
+    assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
     return id;
 }
 

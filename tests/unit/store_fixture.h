@@ -84,7 +84,7 @@ static inline int64_t begin_at(struct hn_store *store, const struct hn_version *
                                        .command = "hone tune",
                                        .simulated = simulated,
                                        .started = started};
-    assert_ok(hn_store_begin(store, &session, &id, &said));
+    assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
     return id;
 }
 
@@ -157,7 +157,7 @@ static inline const struct hn_tuned *list_of(struct hn_store *store, const char 
                                              size_t count)
 {
     struct hn_tuned_list *list = keep_new(struct hn_tuned_list, hn_tuned_list_free);
-    assert_ok(hn_store_list(store, kernel, list, &said));
+    assert_ok(hn_store_list(store, HN_STORE_RESULTS, kernel, NULL, list, &said));
     assert_int_equal(list->count, count);
     return list->items;
 }

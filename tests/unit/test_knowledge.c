@@ -37,7 +37,7 @@ static void add_tuning(struct hn_store *store, const struct hn_identity *identit
     int64_t session;
     const struct hn_store_session made = {
         .identity = identity, .version = version, .command = "test"};
-    assert_ok(hn_store_begin(store, &made, &session, &said));
+    assert_ok(hn_store_begin(store, &made, NULL, &session, &said));
     for (int i = 0; i < count; i++) {
         struct hn_record record ENDED_BY(hn_record_finish) = {0};
         struct hn_value block = hn_integer(16 << (i / 4));

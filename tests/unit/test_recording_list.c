@@ -28,15 +28,15 @@ TEST_WITH(best_is_that_of_a_cache, set_up, tear_down)
 {
     struct hn_recording recording ENDED_BY(hn_recording_finish);
     struct hn_tuned_list list ENDED_BY(hn_tuned_list_free) = {0}, cached = {0};
-    bool added = false;
+    int64_t id = 0;
     assert_ok(hn_recording_load(ONE, &recording, &said));
     const struct hn_store_session session = {.identity = &recording.identity,
                                              .version = &recording.version,
                                              .origin = "test",
                                              .started = 1770000000};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    assert_ok(hn_store_import(store, &session, &recording.records, &added, &said));
-    assert_ok(hn_store_list(store, NULL, &cached, &said));
+    assert_ok(hn_store_begin(store, &session, &recording.records, &id, &said));
+    assert_ok(hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &cached, &said));
     assert_ok(hn_recording_list(ONE, "matmul", &list, &said));
     assert_int_equal(list.count, 1);
     assert_int_equal(cached.count, 1);

@@ -232,7 +232,7 @@ static void put_rule(const char *path, const struct hn_rule *rule, int number)
                                              .device = devices[0]};
         const struct hn_store_session session = {
             .identity = &identity, .version = &version_1, .started = 1770000000 + number};
-        assert_ok(hn_store_begin(store, &session, &id, &said));
+        assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
         assert_ok(hn_store_put_rule(store, id, rule, &said));
     }
     drop(store);

@@ -46,7 +46,7 @@ TEST(a_clock_before_1970_writes_nothing)
     struct hn_identity *identity = identity_of(1024);
     const struct hn_store_session session = {.identity = identity, .version = &version_1};
     clock_is_wrong = true;
-    enum hn_status status = hn_store_begin(store, &session, &id, &said);
+    enum hn_status status = hn_store_begin(store, &session, NULL, &id, &said);
     clock_is_wrong = false;
     assert_int_equal(status, HN_EFORMAT);
     assert_non_null(strstr(said.message, "is the clock of this machine right?"));
@@ -237,7 +237,7 @@ TEST(image_and_plan_read_back)
     struct hn_store_session request = {
         .identity = identity, .version = &version_1, .plan = &plan, .command = "hone tune"};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    assert_ok(hn_store_begin(store, &request, &session, &said));
+    assert_ok(hn_store_begin(store, &request, NULL, &session, &said));
     assert_ok(
         hn_store_put_image(store, session, &record.point, cubin, sizeof cubin, "matmul", &said));
     commit(store);
@@ -274,7 +274,7 @@ static void begin_with_plan(struct hn_store *store, char *kernel, const struct h
     free(identity->kernel);
     identity->kernel = strdup(kernel);
     struct hn_store_session request = {.identity = identity, .version = version, .plan = &plan};
-    assert_ok(hn_store_begin(store, &request, &session, &said));
+    assert_ok(hn_store_begin(store, &request, NULL, &session, &said));
 }
 
 static void assert_plan(struct hn_store *store, const char *kernel, const char *json)

@@ -29,7 +29,7 @@ static struct hn_store *open_both(void)
     struct hn_identity *identity = identity_of(512);
     const struct hn_store_session other = {
         .identity = identity, .version = &version_1, .plan = &plan, .command = ""};
-    assert_ok(hn_store_begin(base, &other, &id, &said));
+    assert_ok(hn_store_begin(base, &other, NULL, &id, &said));
     put(base, id, 8, 1);
     put_image(base, id, 8, "e");
     assert_ok(hn_store_put_roofs(base, &device, &roofs, &said));

@@ -85,8 +85,8 @@ TEST_WITH(altered_rows_are_refused, set_up, tear_down)
         drop(store);
         run_sql(cache.path, alterations[i]);
         store = open_store(cache.path, HN_STORE_READ);
-        assert_mentions(hn_store_list(store, NULL, &list, &said), HN_EFORMAT,
-                        "is not what was written");
+        assert_mentions(hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &list, &said),
+                        HN_EFORMAT, "is not what was written");
         drop(store);
         assert_damaged(cache.path, "not what was written: ");
         assert_int_equal(unlink(cache.path), 0);
@@ -229,7 +229,7 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
         struct hn_tuned_list list;
         struct hn_text report ENDED_BY(hn_text_finish) = {0};
         (void)hn_store_check(store, &report, &said);
-        if (hn_store_list(store, NULL, &list, &said) == HN_OK)
+        if (hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &list, &said) == HN_OK)
             hn_tuned_list_free(&list);
         hn_store_close(store);
     }

@@ -73,11 +73,11 @@ static void check(struct hn_store *store)
 {
     struct hn_tuned_list list;
     struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
-    assert_ok(hn_store_list(store, NULL, &list, &said));
+    assert_ok(hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &list, &said));
     assert_listed(&list, &records, records.count);
     hn_tuned_list_free(&list);
     struct hn_identity *identity = identity_of(4096);
-    assert_ok(hn_store_list_problem(store, "matmul", &identity->problem, &list, &said));
+    assert_ok(hn_store_list(store, HN_STORE_UNCOUNTED, "matmul", &identity->problem, &list, &said));
     assert_listed(&list, &records, 0);
     hn_tuned_list_free(&list);
 }

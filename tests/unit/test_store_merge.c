@@ -74,17 +74,17 @@ TEST(merge_is_all_or_nothing)
 TEST(import_takes_an_origin_once)
 {
     struct hn_record record ENDED_BY(hn_record_finish);
-    bool added;
+    int64_t id;
     struct hn_identity *identity = identity_of(4096);
     make_record(&record, 16, 3);
     const struct hn_records records = {&record, 1};
     struct hn_store_session session = {
         .identity = identity, .version = &version_1, .origin = "recording 1", .started = 1000};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    assert_ok(hn_store_import(store, &session, &records, &added, &said));
-    assert_true(added);
-    assert_ok(hn_store_import(store, &session, &records, &added, &said));
-    assert_false(added);
+    assert_ok(hn_store_begin(store, &session, &records, &id, &said));
+    assert_true(id != 0);
+    assert_ok(hn_store_begin(store, &session, &records, &id, &said));
+    assert_true(id == 0);
     assert_true(only_time(store) == 3);
     drop(store);
     assert_int_equal(query(cache.path, "SELECT count(*) FROM record"), 1);
@@ -95,7 +95,7 @@ static void import_faster(struct hn_store *store)
 {
     struct hn_record record ENDED_BY(hn_record_finish);
     struct hn_origin from;
-    bool added;
+    int64_t id;
     struct hn_identity *identity = identity_of(4096);
     make_record(&record, 16, 1);
     record.final = true;
@@ -106,7 +106,7 @@ static void import_faster(struct hn_store *store)
                                              .from = &from,
                                              .origin = "a stranger's",
                                              .started = 0};
-    assert_ok(hn_store_import(store, &session, &records, &added, &said));
+    assert_ok(hn_store_begin(store, &session, &records, &id, &said));
 }
 
 static void assert_listed(struct hn_store *store, double time_us, const char *source)

@@ -23,7 +23,7 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
                                        .started = started};
     read_rule(rule_text, &rule);
     rule.measured.sizes = sizes;
-    assert_ok(hn_store_begin(store, &session, &id, &said));
+    assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
     assert_ok(hn_store_put_image(store, id, &rule.configurations[0], "cubin", 5, "matmul", &said));
     assert_ok(hn_store_put_rule(store, id, &rule, &said));
     return id;
@@ -32,7 +32,7 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
 static struct hn_tuned_list rules_of(struct hn_store *store, const char *kernel)
 {
     struct hn_tuned_list rules;
-    assert_ok(hn_store_get_rules(store, kernel, &rules, &said));
+    assert_ok(hn_store_list(store, HN_STORE_RULES, kernel, NULL, &rules, &said));
     return rules;
 }
 
@@ -163,7 +163,7 @@ static void assert_found(const char *path, const char *finding)
     struct hn_text report ENDED_BY(hn_text_finish) = {0};
     struct hn_tuned_list rules;
     struct hn_store *store = open_store(path, HN_STORE_READ);
-    assert_int_equal(hn_store_get_rules(store, NULL, &rules, &said), HN_EFORMAT);
+    assert_int_equal(hn_store_list(store, HN_STORE_RULES, NULL, NULL, &rules, &said), HN_EFORMAT);
     assert_int_equal(hn_store_check(store, &report, &said), HN_EFORMAT);
     if (report.data == NULL || strstr(report.data, finding) == NULL)
         fail_msg("'%s' does not say '%s'", report.data, finding);
@@ -191,7 +191,7 @@ TEST(which_problems_have_sessions_is_known)
         make_identity(&identity, 2 * m);
         const struct hn_store_session session = {
             .identity = &identity, .version = &version_1, .command = "hone tune"};
-        assert_ok(hn_store_begin(store, &session, &id, &said));
+        assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
         hn_identity_finish(&identity);
     }
     assert_ok(hn_known_problems_read(store, "matmul", &known, &said));

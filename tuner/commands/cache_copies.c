@@ -113,7 +113,7 @@ static void add_recording(const struct hn_given *given, const char *path,
     struct hn_stored_plan there = {.json = NULL};
     struct hn_origin from;
     struct hn_error ignored;
-    bool added = false;
+    int64_t id = 0;
     double newest = recording->learnt;
     for (size_t i = 0; i < recording->records.count; i++)
         newest = fmax(newest, recording->records.items[i].time);
@@ -128,7 +128,8 @@ static void add_recording(const struct hn_given *given, const char *path,
                                              .started = newest,
                                              .rule = recording->rule};
     if (!is_known(given, recording, err) && !hn_failed(err))
-        hn_store_import(given->store, &session, &recording->records, &added, err);
+        hn_store_begin(given->store, &session, &recording->records, &id, err);
+    const bool added = id != 0;
     if (!hn_failed(err) && !added && plan->json != NULL &&
         hn_version_knows_template(&recording->version) &&
         (imported->completed ||
@@ -435,7 +436,7 @@ static size_t export_families(const struct hn_given *given, const char *folder,
 {
     struct hn_tuned_list rules;
     size_t count = 0;
-    if (hn_store_get_rules(given->store, given->path, &rules, err) != HN_OK)
+    if (hn_store_list(given->store, HN_STORE_RULES, given->path, NULL, &rules, err) != HN_OK)
         return 0;
     for (size_t i = 0; i < rules.count; i++) {
         if (rules.items[i].simulated || given->options->problem.count > 0 ||
@@ -660,7 +661,7 @@ static void list_of(const struct hn_given *given, const char *path, struct hn_tu
     if (is_database(path)) {
         struct hn_store *store = hn_cache_open_place(&place, HN_STORE_READ, NULL, err);
         if (store != NULL)
-            (void)hn_store_list_problem(store, NULL, NULL, list, err);
+            (void)hn_store_list(store, HN_STORE_UNCOUNTED, NULL, NULL, list, err);
         hn_store_close(store);
     } else {
         (void)hn_recording_list(path, NULL, list, err);
@@ -673,7 +674,7 @@ void hn_cache_diff(struct hn_given *given, struct hn_error *err)
     struct hn_tuned_list ours, theirs;
     json_int_t differing = 0;
     const struct hn_options *options = given->options;
-    if (hn_store_list_problem(given->store, NULL, NULL, &ours, err) != HN_OK)
+    if (hn_store_list(given->store, HN_STORE_UNCOUNTED, NULL, NULL, &ours, err) != HN_OK)
         return;
     hn_cache_filter(given, false, &ours);
     list_of(given, given->path, &theirs, err);
@@ -732,8 +733,8 @@ static void list_same_problems(struct hn_store *store, const struct hn_tuned_lis
     for (size_t i = 0; i < theirs->count && !hn_failed(err); i++) {
         struct hn_tuned_list part;
         const struct hn_identity *identity = &theirs->items[i].identity;
-        if (comes_earlier(theirs, i) ||
-            hn_store_list_problem(store, identity->kernel, &identity->problem, &part, err) != HN_OK)
+        if (comes_earlier(theirs, i) || hn_store_list(store, HN_STORE_UNCOUNTED, identity->kernel,
+                                                      &identity->problem, &part, err) != HN_OK)
             continue;
         list->items = hn_need_more(list->items, list->count + part.count, sizeof *list->items);
         for (size_t k = 0; k < part.count; k++)

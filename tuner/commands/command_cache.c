@@ -89,10 +89,8 @@ void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn
     *list = (struct hn_tuned_list){.items = NULL};
     if (hn_failed(err))
         return;
-    if (given->options->history)
-        hn_store_list_versions(given->store, kernel, list, err);
-    else
-        hn_store_list(given->store, kernel, list, err);
+    hn_store_list(given->store, given->options->history ? HN_STORE_VERSIONS : HN_STORE_RESULTS,
+                  kernel, NULL, list, err);
     size_t count = list->count;
     hn_cache_filter(given, false, list);
     if (hn_failed(err) || list->count > 0)
@@ -102,7 +100,7 @@ void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn
         hn_fail(err, HN_ENOTFOUND, "none of the tunings%s%s%s fits; `%s` shows them",
                 kernel == NULL ? "" : " of '", kernel == NULL ? "" : kernel,
                 kernel == NULL ? "" : "'", hn_follow_up(given->options, "cache list", NULL, line));
-    if (count > 0 || hn_store_list(given->store, NULL, &all, err) != HN_OK)
+    if (count > 0 || hn_store_list(given->store, HN_STORE_RESULTS, NULL, NULL, &all, err) != HN_OK)
         return;
     for (size_t i = 0; i < all.count; i++) {
         const char *name = all.items[i].identity.kernel;
@@ -167,7 +165,8 @@ static json_t *families_to_json(const struct hn_given *given, const char *kernel
 {
     struct hn_tuned_list rules;
     json_t *array = json_array();
-    if (hn_failed(err) || hn_store_get_rules(given->store, kernel, &rules, err) != HN_OK)
+    if (hn_failed(err) ||
+        hn_store_list(given->store, HN_STORE_RULES, kernel, NULL, &rules, err) != HN_OK)
         return array;
     for (size_t i = 0; i < rules.count; i++)
         if (given->options->problem.count == 0 && hn_cache_fits(given, &rules.items[i].identity))
@@ -212,7 +211,7 @@ static void finish_listing(const struct hn_given *given, json_t *tunings, struct
 static void run_list(struct hn_given *given, struct hn_error *err)
 {
     struct hn_tuned_list list;
-    if (hn_store_list(given->store, NULL, &list, err) != HN_OK)
+    if (hn_store_list(given->store, HN_STORE_RESULTS, NULL, NULL, &list, err) != HN_OK)
         return;
     json_t *tunings = json_array();
     hn_cache_filter(given, false, &list);
@@ -430,7 +429,7 @@ static void run_check(struct hn_given *given, struct hn_error *err)
     struct hn_text report = {0};
     struct hn_tuned_list list = {.count = 0};
     if (hn_store_check(given->store, &report, err) == HN_OK)
-        (void)hn_store_list(given->store, NULL, &list, err);
+        (void)hn_store_list(given->store, HN_STORE_RESULTS, NULL, NULL, &list, err);
     const struct hn_error found = *err;
     bool whole = found.status == HN_OK;
     const char *findings = report.data == NULL ? "" : report.data;

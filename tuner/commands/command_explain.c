@@ -104,7 +104,8 @@ static void count_problem(struct hn_given *given, struct hn_task *task, struct h
         if (!hn_failed(err))
             hn_workers_open(given->workers, err);
     }
-    if (hn_failed(err) || hn_store_list(given->store, task->identity.kernel, &list, err) != HN_OK)
+    if (hn_failed(err) || hn_store_list(given->store, HN_STORE_RESULTS, task->identity.kernel, NULL,
+                                        &list, err) != HN_OK)
         return;
     const struct hn_device_identity *device = &given->workers->lead->device.identity;
     for (size_t i = 0; i < list.count; i++)
@@ -182,7 +183,8 @@ static bool fits(const struct explain *explain, const struct hn_task *task,
 static void show_cached(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
     struct hn_tuned_list list;
-    if (hn_store_list(explain->given->store, task->identity.kernel, &list, err) != HN_OK)
+    if (hn_store_list(explain->given->store, HN_STORE_RESULTS, task->identity.kernel, NULL, &list,
+                      err) != HN_OK)
         return;
     for (size_t i = 0; !hn_failed(err) && i < list.count; i++) {
         const struct hn_tuned *tuned = &list.items[i];

@@ -256,7 +256,8 @@ static void replay_config(struct hn_given *given, struct hn_error *err)
     given->config = hn_options_config(options, given->path, err);
     hn_open_cache(given, HN_STORE_READ, NULL, err);
     if (!hn_failed(err))
-        hn_store_list(given->store, given->config->plan->kernel, &replay.tuned, err);
+        hn_store_list(given->store, HN_STORE_RESULTS, given->config->plan->kernel, NULL,
+                      &replay.tuned, err);
     hn_start_workers(given, &workers, err);
     if (!hn_failed(err))
         hn_interrupt_install();
@@ -406,7 +407,7 @@ static void replay_config_all(struct replay_all *replay, const char *path, struc
     struct hn_tuned_list list = {.items = NULL};
     struct hn_config *config = hn_options_config(given->options, path, err);
     if (!hn_failed(err))
-        hn_store_list(given->store, config->plan->kernel, &list, err);
+        hn_store_list(given->store, HN_STORE_RESULTS, config->plan->kernel, NULL, &list, err);
     hn_config_destroy(config);
     for (size_t i = 0; !hn_failed(err) && i < list.count; i++) {
         const struct hn_tuned *tuned = &list.items[i];

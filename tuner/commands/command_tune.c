@@ -261,8 +261,8 @@ static void report_taken(struct hn_tune_search *search, const struct hn_task *ta
 {
     const struct hn_identity *identity = &task->identity;
     struct hn_tuned_list list;
-    if (hn_store_list_problem(search->store, identity->kernel, &identity->problem, &list, err) !=
-        HN_OK)
+    if (hn_store_list(search->store, HN_STORE_UNCOUNTED, identity->kernel, &identity->problem,
+                      &list, err) != HN_OK)
         return;
     const struct hn_tuned *tuned = NULL;
     for (size_t i = 0; i < list.count && tuned == NULL; i++)

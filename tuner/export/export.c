@@ -370,7 +370,7 @@ static void nothing_cached(struct hn_store *store, const char *kernel, struct hn
 {
     struct hn_tuned_list all = {0};
     struct hn_text names = {0};
-    if (hn_store_list(store, NULL, &all, err) != HN_OK)
+    if (hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &all, err) != HN_OK)
         return;
     for (size_t i = 0; i < all.count; i++)
         if (i == 0 || strcmp(all.items[i].identity.kernel, all.items[i - 1].identity.kernel) != 0)
@@ -448,7 +448,7 @@ static void list_results(struct hn_store *store, const struct hn_export_request 
     if (store == NULL && request->recorded_count == 0)
         hn_fail(err, HN_ENOTFOUND, "there is no cache: nothing was tuned yet");
     else if (store != NULL)
-        hn_store_list(store, request->kernel, all, err);
+        hn_store_list(store, HN_STORE_RESULTS, request->kernel, NULL, all, err);
     for (size_t i = 0; i < request->recorded_count && !hn_failed(err); i++)
         if (!request->defaults || access(request->recorded[i], F_OK) == 0)
             hn_recording_list(request->recorded[i], request->kernel, all, err);

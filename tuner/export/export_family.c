@@ -228,7 +228,7 @@ void hn_export_take_family(struct hn_export *export, struct hn_store *store,
         return;
     struct hn_export_family *family = hn_need(1, sizeof *family);
     if (store != NULL)
-        hn_store_get_rules(store, request->kernel, &family->rules, err);
+        hn_store_list(store, HN_STORE_RULES, request->kernel, NULL, &family->rules, err);
     for (size_t i = 0; store == NULL && i < request->recorded_count && !hn_failed(err); i++)
         if (access(request->recorded[i], F_OK) == 0)
             hn_recording_add_rules(request->recorded[i], request->kernel, &family->rules, err);

@@ -236,7 +236,7 @@ static void find_rule(struct hn_family_replay *replay, struct hn_store *store,
     const struct hn_identity *identity = &task->identity;
     replay->version = task->version;
     replay->device = identity->device;
-    if (hn_store_get_rules(store, identity->kernel, &replay->rules, err) != HN_OK)
+    if (hn_store_list(store, HN_STORE_RULES, identity->kernel, NULL, &replay->rules, err) != HN_OK)
         return;
     for (size_t i = 0; i < replay->rules.count; i++) {
         const struct hn_tuned *stored = &replay->rules.items[i];

@@ -498,7 +498,7 @@ static void read_known(struct hn_measuring *measuring, struct known *known, stru
     if (hn_failed(err) ||
         hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
         return;
-    hn_store_list(store, task.identity.kernel, &known->list, err);
+    hn_store_list(store, HN_STORE_RESULTS, task.identity.kernel, NULL, &known->list, err);
     known->sizes = hn_need(known->list.count, sizeof *known->sizes);
     for (size_t i = 0; i < known->list.count && !hn_failed(err); i++) {
         const struct hn_tuned *tuned = &known->list.items[i];

@@ -213,7 +213,8 @@ static void describe_family(struct hn_report_tuning *tuning, struct hn_store *st
 {
     struct hn_tuned_list rules;
     const struct hn_identity *own = &tuning->identity;
-    if (hn_failed(err) || hn_store_get_rules(store, own->kernel, &rules, err) != HN_OK)
+    if (hn_failed(err) ||
+        hn_store_list(store, HN_STORE_RULES, own->kernel, NULL, &rules, err) != HN_OK)
         return;
     for (size_t i = 0; i < rules.count; i++) {
         const struct hn_tuned *stored = &rules.items[i];

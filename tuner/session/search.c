@@ -310,7 +310,7 @@ enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task
     struct hn_error ignored;
     err = hn_error_begin(err, &ignored);
     *knowledge = (struct hn_knowledge){0};
-    if (hn_store_list(store, task->identity.kernel, &list, err) != HN_OK)
+    if (hn_store_list(store, HN_STORE_RESULTS, task->identity.kernel, NULL, &list, err) != HN_OK)
         return err->status;
     struct source *sources = hn_need(list.count, sizeof *sources);
     size_t count = 0;

@@ -121,7 +121,7 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
                                      .plan = task->stale ? NULL : &plan,
                                      .command = command,
                                      .simulated = simulated};
-    enum hn_status status = hn_store_begin(store, &begun, session, err);
+    enum hn_status status = hn_store_begin(store, &begun, NULL, session, err);
     free(files);
     free(text);
     json_decref(json);
