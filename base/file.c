@@ -66,31 +66,6 @@ FILE *hn_file_stream(const char *path, const char **reason)
     return stream;
 }
 
-bool hn_file_hash(const char *path, struct hn_hash *hash, const char **reason)
-{
-    struct stat about;
-    uint64_t bytes = 0;
-    int fd = hn_file_open(path, reason);
-    if (fd < 0)
-        return false;
-    if (fstat(fd, &about) != 0 || !hn_hash_read(fd, hash, &bytes))
-        *reason = strerror(errno);
-    else if (bytes != (uint64_t)about.st_size)
-        *reason = bytes < (uint64_t)about.st_size ? "it became shorter while it was read"
-                                                  : "it became longer while it was read";
-    close(fd);
-    return *reason == NULL;
-}
-
-bool hn_file_is(const char *path, const char *hash, const char **reason)
-{
-    struct hn_hash found;
-    if (!hn_file_hash(path, &found, reason))
-        return false;
-    *reason = "its contents differ";
-    return strcmp(found.hex, hash) == 0;
-}
-
 static enum hn_status fail_errno(struct hn_error *err, const char *verb, const char *path)
 {
     return hn_fail(err, HN_ERUN, "cannot %s '%s': %s", verb, path, strerror(errno));
@@ -288,9 +263,4 @@ void hn_scratch_remove(struct hn_scratch *scratch)
     remove_files(scratch->lock);
     rmdir(scratch->path);
     close(scratch->lock);
-}
-
-void hn_scratch_path(const struct hn_scratch *scratch, const char *name, char *path, size_t size)
-{
-    snprintf(path, size, "%s/%s", scratch->path, name);
 }

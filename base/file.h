@@ -7,17 +7,12 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 
 bool hn_is_folder(const char *path);
 /* Opens what is to be read: a plain file, or a link to one. Of anything else nothing is read: a pipe would be waited for, and a
  * device may have no end. -1 or NULL, and *reason, for everything that can not be opened. */
 int hn_file_open(const char *path, const char **reason);
 FILE *hn_file_stream(const char *path, const char **reason);
-/* Of all that it holds. False, and *reason: it can not be read. */
-bool hn_file_hash(const char *path, struct hn_hash *hash, const char **reason);
-/* Whether it can be read and that is its hash; where not, *reason. */
-bool hn_file_is(const char *path, const char *hash, const char **reason);
 
 /* The whole file, NUL-terminated, at most `limit` bytes. HN_ERUN names the path and the reason. size may be NULL. */
 enum hn_status hn_file_read(const char *path, size_t limit, char **data, size_t *size, struct hn_error *err);
@@ -41,8 +36,5 @@ struct hn_scratch {
 enum hn_status hn_scratch_make(struct hn_scratch *scratch, struct hn_error *err);
 /* With all files in it; there are no folders in it. */
 void hn_scratch_remove(struct hn_scratch *scratch);
-
-/* "<folder>/<name>" */
-void hn_scratch_path(const struct hn_scratch *scratch, const char *name, char *path, size_t size);
 
 #endif

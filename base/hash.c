@@ -2,14 +2,15 @@
 #include "base/hash.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 
 static struct hn_hash as_text(XXH128_hash_t value)
@@ -31,18 +32,38 @@ uint64_t hn_hash_number(const void *bytes, size_t size)
 }
 
 /* Not by a map of the file: a file that shrinks under one ends the process (SIGBUS). */
-bool hn_hash_read(int fd, struct hn_hash *hash, uint64_t *size)
+bool hn_hash_file(const char *path, struct hn_hash *hash, const char **reason)
 {
     char chunk[1 << 16];
     ssize_t got = -1;
-    XXH3_state_t *state = XXH3_createState();
-    bool ready = state != NULL && XXH3_128bits_reset(state) == XXH_OK;
-    for (*size = 0; ready && (got = read(fd, chunk, sizeof chunk)) > 0; *size += (uint64_t)got)
+    struct stat about;
+    uint64_t bytes = 0;
+    int fd = hn_file_open(path, reason);
+    XXH3_state_t *state = fd >= 0 ? XXH3_createState() : NULL;
+    if (fd < 0)
+        return false;
+    bool ready = fstat(fd, &about) == 0 && state != NULL && XXH3_128bits_reset(state) == XXH_OK;
+    for (; ready && (got = read(fd, chunk, sizeof chunk)) > 0; bytes += (uint64_t)got)
         XXH3_128bits_update(state, chunk, (size_t)got);
-    if (got == 0)
+    if (got != 0)
+        *reason = strerror(errno);
+    else if (bytes != (uint64_t)about.st_size)
+        *reason = bytes < (uint64_t)about.st_size ? "it became shorter while it was read"
+                                                  : "it became longer while it was read";
+    else
         *hash = as_text(XXH3_128bits_digest(state));
     XXH3_freeState(state);
-    return got == 0;
+    close(fd);
+    return *reason == NULL;
+}
+
+bool hn_hash_is(const char *path, const char *hash, const char **reason)
+{
+    struct hn_hash found;
+    if (!hn_hash_file(path, &found, reason))
+        return false;
+    *reason = "its contents differ";
+    return strcmp(found.hex, hash) == 0;
 }
 
 struct hn_hash hn_hash_string(const char *string)
@@ -161,13 +182,6 @@ uint64_t hn_random_below(struct hn_random *random, uint64_t limit)
 double hn_random_unit(struct hn_random *random)
 {
     return (double)(hn_random_next(random) >> 11) * 0x1p-53;
-}
-
-/* Box and Muller's transform. */
-double hn_random_normal(struct hn_random *random)
-{
-    double radius = sqrt(-2 * log(1 - hn_random_unit(random)));
-    return radius * cos(6.283185307179586 * hn_random_unit(random));
 }
 
 void hn_permutation_init(struct hn_permutation *permutation, uint64_t size, uint64_t seed)

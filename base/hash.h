@@ -16,8 +16,10 @@ struct hn_hash {
 struct hn_hash hn_hash_bytes(const void *bytes, size_t size);
 /* One of 64 bits, for tables in memory. */
 uint64_t hn_hash_number(const void *bytes, size_t size);
-/* Of all that is left to read there, *size bytes. False, and errno. */
-bool hn_hash_read(int fd, struct hn_hash *hash, uint64_t *size);
+/* Of all that a file holds. False, and *reason: it can not be read. */
+bool hn_hash_file(const char *path, struct hn_hash *hash, const char **reason);
+/* Whether it can be read and that is its hash; where not, *reason. */
+bool hn_hash_is(const char *path, const char *hash, const char **reason);
 struct hn_hash hn_hash_string(const char *string);
 /* The hash of two hashes, in order. */
 struct hn_hash hn_hash_join(const struct hn_hash *a, const struct hn_hash *b);
@@ -56,8 +58,7 @@ enum hn_status hn_random_seed_secretly(struct hn_random *random, struct hn_error
 uint64_t hn_random_next(struct hn_random *random);
 /* Uniform in 0 .. limit-1, without bias; limit is above 0. */
 uint64_t hn_random_below(struct hn_random *random, uint64_t limit);
-double hn_random_unit(struct hn_random *random);   /* uniform in [0, 1) */
-double hn_random_normal(struct hn_random *random); /* mean 0, deviation 1 */
+double hn_random_unit(struct hn_random *random); /* uniform in [0, 1) */
 
 /* A random order of 0 .. size-1 without a table: a Feistel network (Luby and Rackoff, 1988) over the next power of
  * four; numbers beyond size are mapped on until they fall inside (cycle walking), a few steps on average. */

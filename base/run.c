@@ -82,7 +82,7 @@ size_t hn_parallel_cores(void)
 
 struct work {
     size_t count;
-    hn_parallel_task *run;
+    void (*run)(void *context, size_t task);
     void *context;
     atomic_size_t next;
 };
@@ -96,7 +96,8 @@ static void *do_tasks(void *argument)
     return NULL;
 }
 
-void hn_parallel_do(size_t count, size_t jobs, hn_parallel_task *run, void *context)
+void hn_parallel_do(size_t count, size_t jobs, void (*run)(void *context, size_t task),
+                    void *context)
 {
     enum { JOBS_MOST = 1024 };
     pthread_t threads[JOBS_MOST];

@@ -28,8 +28,7 @@ void hn_event_signal(int event);
 void hn_event_clear(int event);
 
 /* Does tasks 0 .. count-1 on so many threads (0: as many as there are cores), each task once, started in order. */
-typedef void hn_parallel_task(void *context, size_t task);
-void hn_parallel_do(size_t count, size_t jobs, hn_parallel_task *run, void *context);
+void hn_parallel_do(size_t count, size_t jobs, void (*run)(void *context, size_t task), void *context);
 
 /* The cores that this process may use, at least 1. */
 size_t hn_parallel_cores(void);

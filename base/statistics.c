@@ -30,7 +30,7 @@ double hn_median(double *values, size_t count)
     return median_of_sorted(values, count);
 }
 
-size_t hn_interval_rank(size_t count, double outside)
+static size_t interval_rank(size_t count, double outside)
 {
     double n = (double)count;
     /* 2^-n leaves the range of a double near 1,000; the normal approximation is exact to a rank
@@ -52,16 +52,11 @@ size_t hn_interval_rank(size_t count, double outside)
     return rank == 0 ? 0 : rank - 1;
 }
 
-struct hn_interval hn_interval_of(double *values, size_t count)
-{
-    return hn_interval_at(values, count, 0.05);
-}
-
-struct hn_interval hn_interval_at(double *values, size_t count, double outside)
+struct hn_interval hn_interval_of(double *values, size_t count, double outside)
 {
     struct hn_interval interval;
     interval.median = hn_median(values, count);
-    size_t rank = hn_interval_rank(count, outside);
+    size_t rank = interval_rank(count, outside);
     interval.low = values[rank];
     interval.high = values[count - 1 - rank];
     return interval;

@@ -17,14 +17,12 @@ void hn_sort(double *values, size_t count);
 /* The median of unsorted values, which it sorts. 0 when there are none. */
 double hn_median(double *values, size_t count);
 
-/* How many values to leave out at each end of a sorted sample so that the median of whatever distribution it came from
- * lies outside of the rest with at most this probability: 2 P(B <= k - 1) for B binomial(n, 1/2). 0 where it is more even
- * for the smallest and the largest value (at 5%: n < 6). Of more than 1,000 values always 5%. */
-size_t hn_interval_rank(size_t count, double outside);
-
-/* The interval of the median by order statistics, 95% unless `outside` says another. Sorts the values. count is at least 1. */
-struct hn_interval hn_interval_of(double *values, size_t count);
-struct hn_interval hn_interval_at(double *values, size_t count, double outside);
+/* The interval of the median by order statistics; sorts the values. count is at least 1. So many are left out at each end that
+ * the median of whatever distribution they came from lies outside of the rest with at most this probability: 2 P(B <= k - 1)
+ * for B binomial(n, 1/2). None is where it is more even for the smallest and the largest value (at 5%: n < 6). Of more than
+ * 1,000 values it is always 5%. */
+#define HN_OUTSIDE_USUAL 0.05
+struct hn_interval hn_interval_of(double *values, size_t count, double outside);
 
 /* Widens an interval to at least `resolution` around its median. */
 struct hn_interval hn_interval_widen(struct hn_interval interval, double resolution);

@@ -204,7 +204,8 @@ const char *hn_text_nearest(const char *word, const char *const *words, size_t c
         size_t other = strlen(words[i]);
         if (other > LONGEST)
             continue;
-        unsigned d = hn_same_letters(word, words[i]) ? 1 : distance(word, length, words[i], other);
+        unsigned d =
+            hn_same_letters(word, words[i], SIZE_MAX) ? 1 : distance(word, length, words[i], other);
         if (d < limit || (d == limit && nearest == NULL)) {
             nearest = words[i];
             limit = d;
@@ -213,7 +214,7 @@ const char *hn_text_nearest(const char *word, const char *const *words, size_t c
     return nearest;
 }
 
-bool hn_same_letters_within(const char *a, const char *b, size_t length)
+bool hn_same_letters(const char *a, const char *b, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (hn_lower(a[i]) != hn_lower(b[i]))
@@ -224,16 +225,11 @@ bool hn_same_letters_within(const char *a, const char *b, size_t length)
     return true;
 }
 
-bool hn_same_letters(const char *a, const char *b)
-{
-    return hn_same_letters_within(a, b, SIZE_MAX);
-}
-
 const char *hn_find_letters(const char *text, const char *part)
 {
     size_t length = strlen(part);
     for (; *text != '\0' || length == 0; text++)
-        if (hn_same_letters_within(text, part, length))
+        if (hn_same_letters(text, part, length))
             return text;
     return NULL;
 }

@@ -340,7 +340,7 @@ static void set_interval(struct hn_timing *timing, struct hn_error *err)
     if (sorted == NULL)
         return;
     memcpy(sorted, timing->samples_us, count * sizeof *sorted);
-    const struct hn_interval interval = hn_interval_of(sorted, count);
+    const struct hn_interval interval = hn_interval_of(sorted, count, HN_OUTSIDE_USUAL);
     timing->low_us = fmin(timing->median_us, interval.low);
     timing->high_us = fmax(timing->median_us, interval.high);
     timing->unstable = timing->median_us < sorted[0] || timing->median_us > sorted[count - 1];

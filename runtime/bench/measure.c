@@ -393,7 +393,7 @@ static void judge(struct measurement *m)
         hn_measure_keep(m->taken, m->taken_count, m->max_clock_mhz, m->kept, &m->trusted);
     if (m->kept_count == 0)
         return;
-    m->interval = hn_interval_of(m->kept, m->kept_count);
+    m->interval = hn_interval_of(m->kept, m->kept_count, HN_OUTSIDE_USUAL);
     m->measured->stop =
         hn_stopping_decide(&rule, &m->interval, m->kept_count, hn_now_ms() - m->started_ms);
     if (m->measured->stop == HN_STOP_NOT && m->taken_count == MAX_TAKEN)
@@ -522,7 +522,8 @@ static void sample_until(struct measurement *m, struct hn_sample first, struct h
 bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t others, double slack_us)
 {
     return others >= ENOUGH_TO_SUSPECT && isfinite(compared_us) &&
-           compared_us > SUSPICIOUS * hn_interval_of(others_us, others).high + slack_us;
+           compared_us >
+               SUSPICIOUS * hn_interval_of(others_us, others, HN_OUTSIDE_USUAL).high + slack_us;
 }
 
 /* In a stream the host's pace is in the time, which changes by about as much from one tenth of a
@@ -651,7 +652,7 @@ static struct hn_interval interval_of_differences(const double *times, const dou
     double differences[MOST_ROUNDS];
     for (size_t r = 0; r < rounds; r++)
         differences[r] = times[r] - (leader != NULL ? leader[r] : 0.0);
-    return hn_interval_of(differences, rounds);
+    return hn_interval_of(differences, rounds, HN_OUTSIDE_USUAL);
 }
 
 bool hn_race_is_decided(const double *const *times, size_t count, size_t rounds,

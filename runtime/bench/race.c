@@ -219,7 +219,7 @@ const char *hn_beside_obstacle(const struct hn_plan *plan)
 
 static struct hn_interval interval_of(double *values, size_t count, double resolution)
 {
-    return hn_interval_widen(hn_interval_of(values, count), resolution);
+    return hn_interval_widen(hn_interval_of(values, count, HN_OUTSIDE_USUAL), resolution);
 }
 
 void hn_beside_judge(const double *variant_us, const double *reference_us, size_t count,

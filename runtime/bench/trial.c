@@ -34,7 +34,7 @@ static struct finding find(const struct hn_trial *trial, int side, int leg, doub
     struct finding found = {.spared_us = median_of(trial, side, leg)};
     for (size_t i = 0; i < trial->rounds; i++)
         saved_us[i] = whole_us[i] - spared_us[i];
-    found.saved_us = hn_interval_at(saved_us, trial->rounds, chance);
+    found.saved_us = hn_interval_of(saved_us, trial->rounds, chance);
     found.limit_us =
         fmax((again ? AGAIN_GAIN : CHECKED_GAIN[leg]) * found.spared_us, trial->slack_us[side]);
     /* Who is slower on what it has seen before looks at that, too. */

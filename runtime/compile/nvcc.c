@@ -126,7 +126,7 @@ static void start_call(struct call *call, size_t options, struct hn_error *err)
     if (hn_failed(err) || hn_nvcc_find(&call->program, err) != HN_OK ||
         hn_scratch_make(&call->scratch, err) != HN_OK)
         return;
-    hn_scratch_path(&call->scratch, "log", call->log, sizeof call->log);
+    snprintf(call->log, sizeof call->log, "%s/log", call->scratch.path);
     make_environment(call, err);
     call->arguments = hn_allocate(options + OWN_OPTIONS, sizeof *call->arguments, err);
     if (!hn_failed(err))
@@ -301,7 +301,7 @@ static void write_file(const struct hn_scratch *scratch, const char *name, struc
                        struct hn_error *err)
 {
     char path[600];
-    hn_scratch_path(scratch, name, path, sizeof path);
+    snprintf(path, sizeof path, "%s/%s", scratch->path, name);
     if (text->failed)
         hn_fail_memory(err);
     else
@@ -470,7 +470,7 @@ void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *
         image->outcome = crashed ? HN_OUTCOME_COMPILE_CRASH : HN_OUTCOME_COMPILE_ERROR;
         image->message = describe_error(request, image->log);
     } else if (!hn_failed(err)) {
-        hn_scratch_path(&call.scratch, CUBIN, path, sizeof path);
+        snprintf(path, sizeof path, "%s/%s", call.scratch.path, CUBIN);
         hn_file_read(path, CUBIN_LIMIT, &cubin, &image->size, err);
         image->cubin = cubin;
         read_entries(request, image, err);

@@ -289,8 +289,8 @@ static void put(struct hn_store *store, int64_t session, struct racer *racer, st
     const struct hn_lib_module *shared = racer->kernel->shared;
     const struct hn_image *image = shared != NULL ? &shared->image : &racer->image;
     const struct hn_bindings *point = &racer->kernel->point;
-    const struct hn_interval interval =
-        hn_interval_widen(hn_interval_of(racer->samples_us, racer->count), EVENT_US);
+    const struct hn_interval interval = hn_interval_widen(
+        hn_interval_of(racer->samples_us, racer->count, HN_OUTSIDE_USUAL), EVENT_US);
     struct hn_record record = {0};
     hn_bindings_copy(&record.point, point, err);
     record.outcome = HN_OUTCOME_OK;

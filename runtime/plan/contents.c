@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -257,7 +258,7 @@ enum hn_status hn_data_file_read(FILE *stream, void *bytes, size_t size, struct 
 enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct hn_error *err)
 {
     const char *reason = NULL;
-    return hn_file_hash(path, hash, &reason) ? HN_OK : fail_file(path, reason, err);
+    return hn_hash_file(path, hash, &reason) ? HN_OK : fail_file(path, reason, err);
 }
 
 enum hn_status hn_npy_create(const char *path, enum hn_element element, const uint64_t *shape,

@@ -12,7 +12,7 @@ static void expect(const struct hn_stopping_rule *rule, const double *samples, s
     while (stop == HN_STOP_NOT && i < count) {
         i++;
         memcpy(sorted, samples, i * sizeof *samples);
-        struct hn_interval interval = hn_interval_of(sorted, i);
+        struct hn_interval interval = hn_interval_of(sorted, i, HN_OUTSIDE_USUAL);
         stop = hn_stopping_decide(rule, &interval, i, (double)i);
     }
     assert_int_equal(stop, expected);

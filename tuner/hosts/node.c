@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "tuner/hosts/hosts_part.h"
 
@@ -129,7 +130,7 @@ enum { DIGITS = 32, PATH_MOST = 4096 };
 
 static void path_of(const struct files *files, char *path, size_t size)
 {
-    hn_scratch_path(&files->folder, files->hash.hex, path, size);
+    snprintf(path, size, "%s/%s", files->folder.path, files->hash.hex);
 }
 
 /* Answers. False: it is no offer. */
@@ -150,7 +151,7 @@ static bool take_offer(struct files *files, struct hn_link *link, const struct h
     files->fd = -1;
     path_of(files, own, sizeof own);
     /* Without a folder none is wanted: who is to read it says what it lacks. */
-    char there = hn_file_is(text + DIGITS, files->hash.hex, &reason) || !files->made;
+    char there = hn_hash_is(text + DIGITS, files->hash.hex, &reason) || !files->made;
     if (there == 0)
         files->fd = open(own, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     hn_link_put(link, HN_LINK_HAS, 0, &there, 1);
@@ -170,7 +171,7 @@ static void take_part(struct files *files, const struct hn_link_frame *frame)
     path_of(files, own, sizeof own);
     close(files->fd);
     files->fd = -1;
-    if (!kept || !hn_file_is(own, files->hash.hex, &reason))
+    if (!kept || !hn_hash_is(own, files->hash.hex, &reason))
         unlink(own);
 }
 

@@ -139,7 +139,7 @@ static void write_head(struct hn_import *import, const char *kernel, const char 
                              "# Every key is described in docs/config.md, other tuners' terms in "
                              "docs/from-kernel-tuner.md.\n");
     hn_text_printf(&import->text, "hone: 1\nkernel: %s\n", kernel);
-    if (language != NULL && !hn_same_letters(language, "CUDA"))
+    if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
         hn_import_append_comment(
             import, "# TODO: the kernel has to be CUDA. The file says: ", language, "\n");
     hn_text_append(&import->text, "template: ");

@@ -31,7 +31,7 @@ static const char *find_type(const json_t *argument)
 {
     const char *name = hn_import_text(argument, "Type");
     for (size_t i = 0; name != NULL && i < sizeof types / sizeof types[0]; i++)
-        if (hn_same_letters(name, types[i].name))
+        if (hn_same_letters(name, types[i].name, SIZE_MAX))
             return types[i].type;
     return NULL;
 }
@@ -45,7 +45,7 @@ static const json_t *arguments_of(const struct hn_import *import)
 static bool has(const json_t *object, const char *key, const char *word)
 {
     const char *found = hn_import_text(object, key);
-    return found != NULL && hn_same_letters(found, word);
+    return found != NULL && hn_same_letters(found, word, SIZE_MAX);
 }
 
 static bool is_free(const struct hn_import *import, const char *name)
@@ -488,7 +488,7 @@ static bool counts_threads(const struct hn_import *import)
     const char *kind = hn_import_text(import->kernel, "GlobalSizeType");
     if (kind == NULL)
         kind = hn_import_text(import->kernel, "Language");
-    return kind != NULL && hn_same_letters(kind, "OpenCL");
+    return kind != NULL && hn_same_letters(kind, "OpenCL", SIZE_MAX);
 }
 
 static const char *divide(const struct hn_import *import, const char *extent, const char *divisor)

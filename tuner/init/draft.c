@@ -14,7 +14,7 @@ bool hn_draft_is_one_of(const char *name, const char *list)
     size_t length = strlen(name);
     for (const char *at = list; *at != '\0';) {
         size_t word = strcspn(at, " ");
-        if (word == length && hn_same_letters_within(at, name, length))
+        if (word == length && hn_same_letters(at, name, length))
             return true;
         at += word;
         at += strspn(at, " ");
@@ -535,7 +535,7 @@ static bool ends_with(const char *name, const char *end)
 {
     size_t length = strlen(name);
     size_t tail = strlen(end);
-    return length > tail && hn_same_letters(name + length - tail, end);
+    return length > tail && hn_same_letters(name + length - tail, end, SIZE_MAX);
 }
 
 /* The name of a parameter in the source. */

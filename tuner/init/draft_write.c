@@ -198,7 +198,7 @@ static void write_constraints(const struct hn_draft *draft, struct hn_text *text
 static const char *size_named(const struct hn_draft *draft, const char *name)
 {
     for (size_t i = 0; i < draft->size_count; i++)
-        if (draft->sizes[i].is_extent && hn_same_letters(draft->sizes[i].name, name))
+        if (draft->sizes[i].is_extent && hn_same_letters(draft->sizes[i].name, name, SIZE_MAX))
             return draft->sizes[i].name;
     return NULL;
 }
@@ -210,8 +210,8 @@ static void append_count(const struct hn_draft *draft, const char *name, struct 
     const char *n = size_named(draft, "N");
     const char *k = size_named(draft, "K");
     if (m != NULL && n != NULL && k != NULL && hn_draft_is_one_of(name, "a b c")) {
-        bool a = hn_same_letters(name, "a");
-        bool b = hn_same_letters(name, "b");
+        bool a = hn_same_letters(name, "a", SIZE_MAX);
+        bool b = hn_same_letters(name, "b", SIZE_MAX);
         hn_text_printf(text, "%s * %s", b ? k : m, a ? k : n);
         return;
     }

@@ -462,7 +462,7 @@ static struct hn_interval race_interval(const struct hn_record *raced)
     double sorted[HN_RACE_MOST_ROUNDS];
     size_t rounds = raced->timing.sample_count;
     memcpy(sorted, raced->timing.samples_us, rounds * sizeof *sorted);
-    return hn_interval_of(sorted, rounds);
+    return hn_interval_of(sorted, rounds, HN_OUTSIDE_USUAL);
 }
 
 /* The race's samples become the timing; so does what the host's clock said of it. */

@@ -685,7 +685,7 @@ static bool is_tied(const struct hn_record *a, const struct hn_record *b, double
     double *differences = hn_need(rounds, sizeof *differences);
     for (size_t r = 0; r < rounds; r++)
         differences[r] = y->samples_us[r] - x->samples_us[r];
-    struct hn_interval interval = hn_interval_of(differences, rounds);
+    struct hn_interval interval = hn_interval_of(differences, rounds, HN_OUTSIDE_USUAL);
     free(differences);
     return interval.low <= 0 || interval.median <= resolution;
 }

@@ -110,11 +110,11 @@ static char *find_file(const char *path, const char *hash, struct hn_error *err)
 {
     const char *folder = getenv(HN_NODE_FILES), *reason = NULL, *ignored = NULL;
     struct hn_text sent = {0};
-    if (hn_file_is(path, hash, &reason))
+    if (hn_hash_is(path, hash, &reason))
         return hn_need_copy(path);
     hn_text_printf(&sent, "%s/%s", folder != NULL ? folder : "", hash);
     char *found = hn_needed(hn_text_take(&sent));
-    if (hn_file_is(found, hash, &ignored))
+    if (hn_hash_is(found, hash, &ignored))
         return found;
     free(found);
     lacks(reason, err);
