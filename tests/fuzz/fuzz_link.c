@@ -61,7 +61,9 @@ static void relay(const uint8_t *data, size_t size)
         take_all(&host);
     hn_host_workers_lose(&host);
     for (int i = 0; i < 2; i++) {
-        struct hn_host_worker *worker = hn_host_worker_find(&host, processes[i].number);
+        struct hn_host_worker *worker = host.workers;
+        while (worker != NULL && worker->number != processes[i].number)
+            worker = worker->next;
         fuzz_require(worker != NULL && worker->ended, "a worker that is held here stays known");
         worker->left = true;
         processes[i].pid = 0;

@@ -51,14 +51,16 @@ static void for_each_file(const char *folder, const char *const *ends, struct in
         free(entries);
 }
 
-/* Those that -p and --device-name leave out are taken away again. */
+/* Those that -p and --device-name leave out are not. */
 static void add_recording(struct input *input, const char *path, struct hn_error *err)
 {
-    struct hn_report *report = &input->report;
-    hn_report_add_recording(report, path, err);
-    if (!hn_failed(err) &&
-        !hn_cache_fits(input->given, &report->tunings[report->count - 1].identity))
-        hn_report_drop_last(report);
+    struct hn_recording recording;
+    if (hn_failed(err) || hn_recording_load(path, &recording, err) != HN_OK)
+        return;
+    if (hn_cache_fits(input->given, &recording.identity))
+        hn_report_add_recording(&input->report, path, &recording);
+    else
+        hn_recording_finish(&recording);
 }
 
 /* The cache is opened once it is needed; recordings do without one. */
@@ -106,7 +108,7 @@ static void apply_config(struct input *input, const char *path, struct hn_error 
     for (size_t i = 0; i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
         if (strcmp(tuning->identity.kernel, config->plan->kernel) == 0)
-            hn_report_apply_config(tuning, config, err);
+            hn_report_apply_config(tuning, config);
     }
     hn_config_destroy(config);
 }

@@ -93,10 +93,7 @@ struct hn_export_code {
     struct hn_c_slot *slots; /* names, then the pitches of arguments, then the clusters that run at once */
     struct hn_value clusters;
 };
-/* The code is zeroed before. Finish it in any case. */
-void hn_export_code_make(struct hn_export_writer *writer, size_t config, struct hn_export_code *code);
-void hn_export_code_finish(struct hn_export_code *code);
-void hn_export_make_macros(struct hn_export_code *code);
+
 /* The truth of a condition, "1" where it is NULL or known to hold; free it. A condition that C can not say (words of
  * two lists compared) counts as true for the problem that was tuned alone. */
 char *hn_export_condition(const struct hn_export_code *code, const struct hn_expression *condition);
@@ -125,13 +122,12 @@ struct hn_export_part {
 extern const char hn_export_header_skeleton[], hn_export_driver_skeleton[], hn_export_embedded_skeleton[];
 
 /* Each list ends with a part without a name. */
-extern const struct hn_export_part hn_export_head_parts[], hn_export_function_parts[], hn_export_rule_parts[],
+extern const struct hn_export_part hn_export_function_parts[], hn_export_rule_parts[],
     hn_export_driver_parts[];
 
 /* What was measured of the first configuration, and how it is compiled, as a document. */
 json_t *hn_export_tuned_to_json(const struct hn_export *export, struct hn_error *err);
-/* What the document says of the names that the template reads, and of the family. */
-json_t *hn_export_applied_to_json(const struct hn_export_writer *writer);
+/* What the document says of the family. */
 json_t *hn_export_family_to_json(const struct hn_export *export);
 /* Takes the text over. */
 json_t *hn_export_text_json(struct hn_text *text);

@@ -145,7 +145,7 @@ bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_proc
     return true;
 }
 
-struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t number)
+static struct hn_host_worker *find_worker(const struct hn_host *host, uint32_t number)
 {
     struct hn_host_worker *worker = host->workers;
     while (worker != NULL && worker->number != number)
@@ -155,7 +155,7 @@ struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t 
 
 void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame)
 {
-    struct hn_host_worker *worker = hn_host_worker_find(host, frame->worker);
+    struct hn_host_worker *worker = find_worker(host, frame->worker);
     if (worker == NULL || worker->ended)
         return;
     if (frame->kind == HN_LINK_DATA && worker->channel >= 0) {
@@ -555,7 +555,7 @@ static int end_worker(struct hn_place *place, unsigned number, bool *lost)
     struct hn_host *host = of_place(place);
     int wait_status = 0;
     pthread_mutex_lock(&host->hosts->lock);
-    struct hn_host_worker *worker = hn_host_worker_find(host, number);
+    struct hn_host_worker *worker = find_worker(host, number);
     if (worker != NULL) {
         wait_status = worker->wait_status;
         *lost = worker->lost;

@@ -184,6 +184,5 @@ void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
 /* Moves what can be moved; ends those that nobody wants. */
 void hn_host_workers_move(struct hn_host *host);
 void hn_host_workers_lose(struct hn_host *host);
-struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t number);
 
 #endif

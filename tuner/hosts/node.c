@@ -28,7 +28,8 @@ static bool is_installed(const char *path)
            strcmp(path + length + 6, "/hone") == 0;
 }
 
-void hn_install_remove(void)
+/* The program that was sent to start the agent from. */
+static void remove_program(void)
 {
     char path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -344,10 +345,12 @@ static void greet(struct node *node, int gpus)
     hn_bytes_append(&node->link.output, text, strlen(text));
 }
 
-enum hn_status hn_node_run(int gpus, struct hn_error *err)
+enum hn_status hn_node_run(int gpus, bool installed, struct hn_error *err)
 {
     struct node node = {.files = {.fd = -1}};
     struct termios mode;
+    if (installed)
+        remove_program();
     if (isatty(STDIN_FILENO))
         return hn_fail(err, HN_EUSAGE,
                        "`hone worker node` is started by hone, with an input that is no terminal: "

@@ -56,11 +56,6 @@ static void finish_tuning(struct hn_report_tuning *tuning)
     json_decref(tuning->shown);
 }
 
-void hn_report_drop_last(struct hn_report *report)
-{
-    finish_tuning(&report->tunings[--report->count]);
-}
-
 void hn_report_finish(struct hn_report *report)
 {
     for (size_t i = 0; i < report->count; i++)
@@ -163,8 +158,7 @@ static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *pla
     }
 }
 
-void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config,
-                            struct hn_error *err)
+void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config)
 {
     json_t *ladder = json_object_get(tuning->shown, "ladder");
     bool has_ladder = json_array_size(ladder) > 0;
@@ -178,7 +172,6 @@ void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_con
                               place_to_json(tuning, find_record(&tuning->records, &point))));
         hn_bindings_finish(&point);
     }
-    (void)err;
 }
 
 /* From the plan that the cache keeps; imported results have none. The ladder stands in the config
@@ -199,7 +192,7 @@ static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
         take_plan(tuning, plan, plan->config);
         if (plan->config != NULL && hn_config_load(plan->config, &config, &ignored) == HN_OK &&
             strcmp(config->plan->kernel, plan->kernel) == 0)
-            hn_report_apply_config(tuning, config, err);
+            hn_report_apply_config(tuning, config);
         hn_config_destroy(config);
         hn_plan_destroy(plan);
     }
@@ -266,25 +259,23 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
     apply_plan(tuning, store, err);
 }
 
-void hn_report_add_recording(struct hn_report *report, const char *path, struct hn_error *err)
+void hn_report_add_recording(struct hn_report *report, const char *path,
+                             struct hn_recording *recording)
 {
-    struct hn_recording recording;
-    if (hn_failed(err) || hn_recording_load(path, &recording, err) != HN_OK)
-        return;
     struct hn_report_tuning *tuning = append(report);
-    bool stale = recording.from_hone && recording.version.protocol != HN_MEASURING_PROTOCOL;
+    bool stale = recording->from_hone && recording->version.protocol != HN_MEASURING_PROTOCOL;
     tuning->recorded = true;
-    tuning->identity = recording.identity;
-    tuning->version = recording.version;
-    tuning->records = recording.records;
-    tuning->parameters = recording.parameters;
-    tuning->parameter_count = recording.parameter_count;
+    tuning->identity = recording->identity;
+    tuning->version = recording->version;
+    tuning->records = recording->records;
+    tuning->parameters = recording->parameters;
+    tuning->parameter_count = recording->parameter_count;
     json_object_update_new(tuning->shown, json_pack("{sb so}", "stale", stale, "command_line",
-                                                    string_to_json(recording.command)));
-    hn_records_recall_shared(recording.plan.json, &tuning->identity.problem, &tuning->records);
-    hn_stored_plan_free(&recording.plan);
-    free(recording.date);
-    free(recording.command);
+                                                    string_to_json(recording->command)));
+    hn_records_recall_shared(recording->plan.json, &tuning->identity.problem, &tuning->records);
+    hn_stored_plan_free(&recording->plan);
+    free(recording->date);
+    free(recording->command);
     tuning->best = find_best(&tuning->records);
     tuning->source = hn_need_copy(path);
     order_records(tuning);

@@ -35,15 +35,14 @@ struct hn_report {
 
 void hn_report_finish(struct hn_report *report);
 
-/* A tuning of the cache with what its plan says, or of a recording, behind the others. These are sticky (base/error.h). */
+/* A tuning of the cache with what its plan says, or of a recording, which is taken over, behind the others. The first is sticky
+ * (base/error.h). */
 void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path, const struct hn_tuned *tuned,
                          struct hn_error *err);
-void hn_report_add_recording(struct hn_report *report, const char *path, struct hn_error *err);
-
-void hn_report_drop_last(struct hn_report *report);
+void hn_report_add_recording(struct hn_report *report, const char *path, struct hn_recording *recording);
 
 /* Takes ladder, figure of merit and path from a config of the tuning's kernel. */
-void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config, struct hn_error *err);
+void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config);
 
 /* Records that do not say what their launches ask for of dynamic shared memory, as older versions wrote none, get it from
  * the plan that was kept with them (hn_plan_to_json). NULL, or a plan that can not be read: they stay as they are. */
