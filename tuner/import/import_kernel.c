@@ -126,10 +126,23 @@ static size_t append_end(const struct hn_import *import, const char *at, struct 
     return length + 1;
 }
 
+/* A text, or a number as text. NULL: it is neither. It lives as long as the import, as what is
+ * formatted or kept. */
+static const char *number_text(const struct hn_import *import, const json_t *json)
+{
+    struct hn_text text = {0};
+    if (!json_is_number(json))
+        return json_string_value(json);
+    struct hn_value value = json_is_integer(json) ? hn_integer(json_integer_value(json))
+                                                  : hn_real(json_real_value(json));
+    hn_value_append(&text, &value);
+    return hn_import_keep(import, &text);
+}
+
 /* A number of elements, an expression of the problem; NULL when the file has none. */
 static const char *count_of(const struct hn_import *import, const json_t *argument)
 {
-    const char *given = hn_import_number_text(import, json_object_get(argument, "Size"));
+    const char *given = number_text(import, json_object_get(argument, "Size"));
     struct hn_text text = {0};
     if (given == NULL)
         return NULL;
@@ -217,7 +230,7 @@ static bool append_iota(struct hn_text *text, const char *generator)
 static const char *append_fill(struct hn_import *import, const json_t *argument)
 {
     const char *source = hn_import_text(argument, "DataSource");
-    const char *value = hn_import_number_text(import, json_object_get(argument, "FillValue"));
+    const char *value = number_text(import, json_object_get(argument, "FillValue"));
     bool number = value != NULL && hn_import_holds(import, value, false, NULL);
     const char *todo = "";
     if (has(argument, "FillType", "Constant") && number) {
@@ -275,7 +288,7 @@ static void write_buffer(struct hn_import *import, const json_t *argument, size_
     hn_text_append(&import->text, "}");
     if (count == NULL)
         append_todo(import, "how many elements?",
-                    hn_import_number_text(import, json_object_get(argument, "Size")));
+                    number_text(import, json_object_get(argument, "Size")));
     else if (find_type(argument) == NULL)
         append_todo(import, "which type?", hn_import_text(argument, "Type"));
     else if (role_of(argument) == ROLE_UNKNOWN)
@@ -289,7 +302,7 @@ static void write_scalar(struct hn_import *import, const json_t *argument, size_
 {
     const char *name = hn_import_text(argument, "Name");
     const char *type = find_type(argument);
-    const char *value = hn_import_number_text(import, json_object_get(argument, "FillValue"));
+    const char *value = number_text(import, json_object_get(argument, "FillValue"));
     bool known = value != NULL && hn_import_holds(import, value, true, NULL);
     hn_text_printf(&import->text, "  - {name: %s", name_of(import, argument, index));
     hn_text_printf(&import->text, ", type: %s, value: ", type != NULL ? type : "int32");
@@ -437,7 +450,7 @@ static const char *const block_names[] = {"block_size_x", "block_size_y", "block
 static const char *size_of(struct hn_import *import, const char *key, int axis)
 {
     const json_t *sizes = json_object_get(import->kernel, key);
-    const char *size = hn_import_number_text(import, json_object_get(sizes, axes[axis]));
+    const char *size = number_text(import, json_object_get(sizes, axes[axis]));
     struct hn_error reason;
     if (size != NULL && hn_import_holds(import, size, true, &reason))
         return size;
@@ -465,7 +478,7 @@ static const char *divisor_of(struct hn_import *import, int axis, const char *bl
     snprintf(key, sizeof key, "GridDiv%s", axes[axis]);
     const json_t *divisors = json_object_get(import->kernel, key);
     for (size_t i = 0; i < json_array_size(divisors); i++) {
-        const char *divisor = hn_import_number_text(import, json_array_get(divisors, i));
+        const char *divisor = number_text(import, json_array_get(divisors, i));
         if (divisor != NULL && hn_import_holds(import, divisor, true, NULL)) {
             hn_text_append(&text, text.length > 0 ? " * " : "");
             append_factor(&text, divisor, json_array_size(divisors) == 1);
@@ -506,7 +519,7 @@ static const char *grid_of(struct hn_import *import, int axis, const char *block
         const json_t *size = json_array_get(sizes, (size_t)axis);
         const char *extent = hn_bindings_get(&import->problem, problem_names[axis]) != NULL
                                  ? problem_names[axis]
-                                 : hn_import_number_text(import, size);
+                                 : number_text(import, size);
         if (extent != NULL && hn_import_holds(import, extent, true, NULL))
             return divide(import, extent, divisor_of(import, axis, block));
         if (size != NULL)
@@ -539,8 +552,7 @@ static bool has_dynamic_memory(const struct hn_import *import)
 /* SharedMemory is of the launch: of an array that is extern. */
 static void write_shared(struct hn_import *import)
 {
-    const char *bytes =
-        hn_import_number_text(import, json_object_get(import->kernel, "SharedMemory"));
+    const char *bytes = number_text(import, json_object_get(import->kernel, "SharedMemory"));
     bool known = bytes != NULL && hn_import_holds(import, bytes, true, NULL);
     if (known && strcmp(bytes, "0") != 0 && has_dynamic_memory(import)) {
         hn_text_append(&import->text, "  shared_bytes: ");

@@ -49,9 +49,6 @@ struct hn_import {
     struct hn_blocks *memory; /* of texts that are made on the way */
 };
 
-/* import_parameters.c: reads them; what can not be read is written as a comment by the second. */
-void hn_import_read_parameters(struct hn_import *import);
-void hn_import_write_parameters(struct hn_import *import);
 const struct hn_import_parameter *hn_import_find(const struct hn_import *import, const char *name);
 /* import_kernel.c: the problem, arguments, launch and compile options. */
 void hn_import_read_problem(struct hn_import *import);
@@ -59,8 +56,7 @@ void hn_import_write_kernel(struct hn_import *import);
 
 /* A member that is a text; NULL: it is none. */
 const char *hn_import_text(const json_t *object, const char *key);
-/* A text, or a number as text. NULL: it is neither. It lives as long as the import, as what is formatted or kept. */
-const char *hn_import_number_text(const struct hn_import *import, const json_t *json);
+/* What is formatted or kept lives as long as the import. */
 const char *hn_import_format(const struct hn_import *import, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Takes what the text holds. */
