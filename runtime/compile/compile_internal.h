@@ -23,11 +23,5 @@ void hn_compile_log_strip(char *log);
  * it, or the static shared memory that is too much, which ptxas only counts. Free it; NULL when out
  * of memory. */
 char *hn_compile_log_error(const char *log);
-/* The same, and what to do where NVRTC refused what nvcc would not: host code, or a header of the host. */
-char *hn_compile_log_nvrtc_error(const char *log);
-/* Whether a template takes away what the prelude in front of it defines, so that the values of a parameter have no effect:
- * by a second #define, which the compiler's log tells, or by an #undef outside of all conditions. What to tell, with both
- * places, or NULL. Free it. text: of the program, prelude and all; name: of the template. */
-char *hn_prelude_check(const char *name, const char *text, const char *log);
 
 #endif

@@ -21,7 +21,7 @@
 #include "runtime/compile/cubin.h"
 #include "runtime/plan/option_list.h"
 
-enum { LOG_LIMIT = 16 << 20, CUBIN_LIMIT = 1 << 30, OWN_OPTIONS = 12 };
+enum { LOG_LIMIT = 16 << 20, CUBIN_LIMIT = 1 << 30, OWN_OPTIONS = 18 };
 /* So long a process of a compilation may compute whose waiting parent was killed. */
 enum { MOST_CPU_SECONDS = 600 };
 #define CUBIN "program.cubin"
@@ -80,31 +80,8 @@ struct call {
     char *program;
     const char **arguments;
     size_t argument_count;
-    const char **environment;
     char log[600];
 };
-
-extern char **environ;
-
-/* Options that are set there decide the code, and would stand in no version. */
-static void make_environment(struct call *call, struct hn_error *err)
-{
-    static const char *const dropped[] = {"NVCC_PREPEND_FLAGS=", "NVCC_APPEND_FLAGS=", "TMPDIR="};
-    size_t count = 0;
-    size_t kept = 0;
-    while (environ[count] != NULL)
-        count++;
-    call->environment = hn_allocate(count + 2, sizeof *call->environment, err);
-    for (size_t i = 0; call->environment != NULL && i < count; i++) {
-        bool drop = false;
-        for (size_t j = 0; j < sizeof dropped / sizeof *dropped; j++)
-            drop = drop || strncmp(environ[i], dropped[j], strlen(dropped[j])) == 0;
-        if (!drop)
-            call->environment[kept++] = environ[i];
-    }
-    if (call->environment != NULL)
-        call->environment[kept] = "TMPDIR=.";
-}
 
 static void finish_call(struct call *call)
 {
@@ -112,7 +89,6 @@ static void finish_call(struct call *call)
         hn_scratch_remove(&call->scratch);
     free(call->program);
     free(call->arguments);
-    free(call->environment);
 }
 
 static void add(struct call *call, const char *argument)
@@ -122,13 +98,17 @@ static void add(struct call *call, const char *argument)
 
 static void start_call(struct call *call, size_t options, struct hn_error *err)
 {
+    /* Options that are set there decide the code, and would stand in no version. */
+    static const char *const cleaned[] = {
+        "env", "-u", "NVCC_PREPEND_FLAGS", "-u", "NVCC_APPEND_FLAGS", "TMPDIR=."};
     *call = (struct call){.argument_count = 0};
     if (hn_failed(err) || hn_nvcc_find(&call->program, err) != HN_OK ||
         hn_scratch_make(&call->scratch, err) != HN_OK)
         return;
     snprintf(call->log, sizeof call->log, "%s/log", call->scratch.path);
-    make_environment(call, err);
     call->arguments = hn_allocate(options + OWN_OPTIONS, sizeof *call->arguments, err);
+    for (size_t i = 0; !hn_failed(err) && i < sizeof cleaned / sizeof *cleaned; i++)
+        add(call, cleaned[i]);
     if (!hn_failed(err))
         add(call, call->program);
 }
@@ -142,7 +122,7 @@ static void become(const struct call *call, pid_t parent)
     setrlimit(RLIMIT_CPU, &cpu);
     if (output >= 0 && getppid() == parent && chdir(call->scratch.path) == 0 &&
         dup2(output, 1) >= 0 && dup2(output, 2) >= 0)
-        execve(call->program, (char *const *)call->arguments, (char *const *)call->environment);
+        execv("/usr/bin/env", (char *const *)call->arguments);
     _exit(127);
 }
 
@@ -161,7 +141,7 @@ static bool run_nvcc(const struct call *call, char **log, struct hn_error *err)
     while (!hn_failed(err) && waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             hn_fail(err, HN_ERUN, "waiting for nvcc: %s", strerror(errno));
-    if (!hn_failed(err) && WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    if (!hn_failed(err) && WIFEXITED(status) && WEXITSTATUS(status) >= 126)
         hn_fail(err, HN_ERUN, "%s can not be run", call->program);
     if (!hn_failed(err))
         hn_file_read(call->log, LOG_LIMIT, log, NULL, err);

@@ -82,112 +82,67 @@ bool hn_library_path(const void *symbol, char *path, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
-enum { MAX_CANDIDATES = 128 };
-
-/* File names to try, best first. */
-struct candidates {
-    const struct hn_toolkit_library *wanted;
-    char *paths[MAX_CANDIDATES];
-    size_t count;
+/* Where a toolkit has a library, and the PyPI wheels of CUDA 13 and 12, with its own folder between
+ * the halves. */
+enum form { TOOLKIT, WHEELS, PYTHON };
+static const char *const forms[][2] = {
+    [TOOLKIT] = {"{/lib64,", "}"},
+    [WHEELS] = {"/nvidia/{cu13,", "}/lib"},
+    [PYTHON] = {"/lib/python3*/{site,dist}-packages/nvidia/{cu13,", "}/lib"},
 };
 
-static void add_path(struct candidates *list, const char *folder, const char *file,
-                     const char *version)
-{
-    char *path = NULL;
-    if (list->count < MAX_CANDIDATES && asprintf(&path, "%s%s%s", folder, file, version) >= 0)
-        list->paths[list->count++] = path;
-}
+/* Best first. The loader's path has no root. */
+static const struct place {
+    enum form form;
+    const char *variable; /* of the environment, which names the root */
+    const char *root;
+} places[] = {
+    {WHEELS, "HONE_CUDA_WHEELS", NULL}, {TOOLKIT, "CUDA_HOME", NULL}, {TOOLKIT, NULL, ""},
+    {TOOLKIT, NULL, "/usr/local/cuda"}, {TOOLKIT, NULL, "/opt/cuda"},
+#ifdef HONE_CUDA_WHEELS
+    {WHEELS, NULL, HONE_CUDA_WHEELS},
+#endif
+    {PYTHON, "VIRTUAL_ENV", NULL},      {PYTHON, NULL, "/usr/local"}, {PYTHON, NULL, "/usr"},
+};
 
-static void add_versions(struct candidates *list, const char *folder)
+/* The files that are there, or names for the loader. */
+static void add_place(const struct place *place, const struct hn_toolkit_library *wanted,
+                      glob_t *found)
 {
     static const char *const versions[] = {".13", ".12", ""};
-    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-        add_path(list, folder, list->wanted->file, versions[i]);
-}
-
-static void add_below(struct candidates *list, const char *root, const char *below,
-                      const char *further)
-{
-    char *folder = NULL;
-    if (root == NULL || *root == '\0' || below == NULL ||
-        asprintf(&folder, "%s%s%s/", root, below, further) < 0)
-        return;
-    if (access(folder, F_OK) == 0)
-        add_versions(list, folder);
-    free(folder);
-}
-
-static void add_toolkit(struct candidates *list, const char *root)
-{
-    add_below(list, root, "/lib64", "");
-    add_below(list, root, list->wanted->aside, "");
-}
-
-/* A folder as the PyPI wheels of CUDA 13 and 12 unpack into it. */
-static void add_wheels(struct candidates *list, const char *root)
-{
-    char folder[64];
-    add_below(list, root, "/nvidia/cu13", "/lib");
-    snprintf(folder, sizeof folder, "/nvidia/%s", list->wanted->wheel);
-    add_below(list, root, folder, "/lib");
-}
-
-static void add_python(struct candidates *list, const char *root)
-{
-    static const char *const below[] = {"/lib/python3*/site-packages",
-                                        "/lib/python3*/dist-packages"};
-    for (size_t i = 0; root != NULL && i < sizeof below / sizeof *below; i++) {
-        char *pattern = NULL;
-        glob_t found;
-        if (asprintf(&pattern, "%s%s", root, below[i]) < 0)
-            return;
-        bool any = glob(pattern, 0, NULL, &found) == 0;
-        for (size_t j = 0; any && j < found.gl_pathc; j++)
-            add_wheels(list, found.gl_pathv[j]);
-        if (any)
-            globfree(&found);
-        free(pattern);
+    const char *root = place->variable != NULL ? getenv(place->variable) : place->root;
+    const char *const *form = forms[place->form];
+    const char *own = place->form != TOOLKIT  ? wanted->wheel
+                      : wanted->aside != NULL ? wanted->aside
+                                              : "/lib64";
+    bool for_loader = place->variable == NULL && *root == '\0';
+    for (size_t i = 0; root != NULL && (for_loader || *root != '\0') && i < 3; i++) {
+        struct hn_text pattern = {0};
+        for (const char *c = root; *c != '\0'; c++)
+            hn_text_printf(&pattern, strchr("*?[]{},\\", *c) != NULL ? "\\%c" : "%c", *c);
+        if (!for_loader)
+            hn_text_printf(&pattern, "%s%s%s/", form[0], own, form[1]);
+        hn_text_printf(&pattern, "%s%s", wanted->file, versions[i]);
+        if (!pattern.failed)
+            glob(pattern.data, GLOB_APPEND | (for_loader ? GLOB_NOCHECK : GLOB_BRACE), NULL, found);
+        hn_text_finish(&pattern);
     }
-}
-
-bool hn_toolkit_is_chosen(const struct hn_toolkit_library *wanted)
-{
-    const char *chosen = getenv(wanted->variable);
-    return chosen != NULL && *chosen != '\0';
-}
-
-static void collect(struct candidates *list)
-{
-    const char *chosen = getenv(list->wanted->variable);
-    if (hn_toolkit_is_chosen(list->wanted)) {
-        add_path(list, "", chosen, "");
-        return;
-    }
-    add_wheels(list, getenv("HONE_CUDA_WHEELS"));
-    add_toolkit(list, getenv("CUDA_HOME"));
-    add_versions(list, "");
-    add_toolkit(list, "/usr/local/cuda");
-    add_toolkit(list, "/opt/cuda");
-#ifdef HONE_CUDA_WHEELS
-    add_wheels(list, HONE_CUDA_WHEELS);
-#endif
-    add_python(list, getenv("VIRTUAL_ENV"));
-    add_python(list, "/usr/local");
-    add_python(list, "/usr");
 }
 
 enum hn_status hn_toolkit_open(const struct hn_toolkit_library *wanted,
                                const struct hn_symbol *symbols, size_t symbol_count, void **library,
                                struct hn_error *err)
 {
-    struct candidates list = {.wanted = wanted};
-    collect(&list);
-    enum hn_status status = hn_library_open((const char *const *)list.paths, list.count, symbols,
-                                            symbol_count, library, err);
-    for (size_t i = 0; i < list.count; i++)
-        free(list.paths[i]);
-    return status;
+    const char *chosen = getenv(wanted->variable);
+    glob_t found = {0};
+    if (chosen != NULL && *chosen != '\0')
+        return hn_library_open(&chosen, 1, symbols, symbol_count, library, err);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        add_place(&places[i], wanted, &found);
+    enum hn_status status = hn_library_open((const char *const *)found.gl_pathv, found.gl_pathc,
+                                            symbols, symbol_count, library, err);
+    globfree(&found);
+    return status == HN_OK ? HN_OK : HN_ENOTFOUND;
 }
 
 void hn_toolkit_load_beside(const void *symbol, const char *file)

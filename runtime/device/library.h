@@ -34,11 +34,10 @@ struct hn_toolkit_library {
 };
 
 /* Looks at its variable, the wheel folder $HONE_CUDA_WHEELS, $CUDA_HOME, the loader's path, /usr/local/cuda, /opt/cuda, the
- * build's wheel folder and Python environments, version 13 before 12, and resolves the symbols. HN_ERUN: what was tried. */
+ * build's wheel folder and Python environments, version 13 before 12, and resolves the symbols. err says what was tried.
+ * HN_ERUN: the file that the variable names; HN_ENOTFOUND: all others. */
 enum hn_status hn_toolkit_open(const struct hn_toolkit_library *wanted, const struct hn_symbol *symbols,
                                size_t symbol_count, void **library, struct hn_error *err);
-/* Whether the variable names the file. */
-bool hn_toolkit_is_chosen(const struct hn_toolkit_library *wanted);
 /* Loads a file of the folder that a function of an open library comes from, so that the library finds it by its name:
  * wheels are in no path. What is not there is not loaded. */
 void hn_toolkit_load_beside(const void *symbol, const char *file);
