@@ -366,7 +366,7 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
     if (!hn_failed(err) && hn_plan_values(plan, problem, &plan->defaults, &values, err) == HN_OK) {
         hn_arena_init(&made->arena, &made->context, &made->support, plan, values, err);
         made->stage.arena = &made->arena;
-        made->stage.buffer_count = HN_CLASS_COUNT * plan->argument_count;
+        made->stage.buffer_count = HN_HOST_MEMORY_COUNT * plan->argument_count;
         made->stage.buffers = hn_need(made->stage.buffer_count + 1, sizeof *made->stage.buffers);
         hn_arena_fill(&made->arena, options->seed, err);
         if (plan->reference.kind == HN_REFERENCE_NONE)

@@ -11,18 +11,14 @@
 
 enum { PAGE = 4096, GUARD = 65536, PATTERN = 0xa5 };
 
-/* Of an argument with these parts: what is read back is not write-combined. */
-static enum hn_host_class host_class_of(const struct hn_flow *flow, size_t argument)
+/* As which memory an argument's is allocated: what is read back is not write-combined, and what is
+ * pinned is mapped too. */
+static enum hn_host_memory kind_of(const struct hn_flow *flow, size_t argument)
 {
-    static const enum hn_host_class classes[HN_HOST_MEMORY_COUNT] = {
-        [HN_HOST_PAGEABLE] = HN_CLASS_PAGEABLE, [HN_HOST_REGISTERED] = HN_CLASS_REGISTERED,
-        [HN_HOST_PINNED] = HN_CLASS_PINNED,     [HN_HOST_WRITE_COMBINED] = HN_CLASS_WRITE_COMBINED,
-        [HN_HOST_MAPPED] = HN_CLASS_PINNED,     [HN_HOST_MANAGED] = HN_CLASS_MANAGED,
-    };
-    unsigned char parts = flow->pipeline->parts[argument];
-    if (flow->host_memory == HN_HOST_WRITE_COMBINED && (parts & HN_PARTS_ON_HOST) != HN_PART_UPLOAD)
-        return HN_CLASS_PINNED;
-    return classes[flow->host_memory];
+    bool written_alone = (flow->pipeline->parts[argument] & HN_PARTS_ON_HOST) == HN_PART_UPLOAD;
+    bool pinned = flow->host_memory == HN_HOST_MAPPED ||
+                  (flow->host_memory == HN_HOST_WRITE_COMBINED && !written_alone);
+    return pinned ? HN_HOST_PINNED : flow->host_memory;
 }
 
 /* With the guard zones. */
@@ -38,15 +34,15 @@ static void write_guards(struct hn_host_buffer *buffer)
 }
 
 static void host_buffer_free(struct hn_host_buffer *buffer, const struct hn_driver *driver,
-                             enum hn_host_class class)
+                             enum hn_host_memory kind)
 {
     if (buffer->block == NULL)
         return;
-    if (class == HN_CLASS_REGISTERED)
+    if (kind == HN_HOST_REGISTERED)
         driver->p_cuMemHostUnregister(buffer->block);
-    if (class == HN_CLASS_PAGEABLE || class == HN_CLASS_REGISTERED)
+    if (kind == HN_HOST_PAGEABLE || kind == HN_HOST_REGISTERED)
         free(buffer->block);
-    else if (class == HN_CLASS_MANAGED)
+    else if (kind == HN_HOST_MANAGED)
         driver->p_cuMemFree((CUdeviceptr)(uintptr_t)buffer->block);
     else
         driver->p_cuMemFreeHost(buffer->block);
@@ -55,24 +51,24 @@ static void host_buffer_free(struct hn_host_buffer *buffer, const struct hn_driv
 
 /* Whatever the driver says; CUDA_ERROR_OUT_OF_MEMORY also for plain memory. */
 static CUresult host_buffer_allocate(struct hn_host_buffer *buffer, const struct hn_driver *driver,
-                                     enum hn_host_class class, uint64_t bytes)
+                                     enum hn_host_memory kind, uint64_t bytes)
 {
     const uint64_t size = host_buffer_size(bytes);
     void *block = NULL;
     CUdeviceptr address = 0;
     CUresult result = CUDA_SUCCESS;
     *buffer = (struct hn_host_buffer){0};
-    if (class == HN_CLASS_PINNED || class == HN_CLASS_WRITE_COMBINED) {
+    if (kind == HN_HOST_PINNED || kind == HN_HOST_WRITE_COMBINED) {
         unsigned int flags =
-            class == HN_CLASS_PINNED ? CU_MEMHOSTALLOC_DEVICEMAP : CU_MEMHOSTALLOC_WRITECOMBINED;
+            kind == HN_HOST_PINNED ? CU_MEMHOSTALLOC_DEVICEMAP : CU_MEMHOSTALLOC_WRITECOMBINED;
         result = driver->p_cuMemHostAlloc(&block, size, flags | CU_MEMHOSTALLOC_PORTABLE);
-    } else if (class == HN_CLASS_MANAGED) {
+    } else if (kind == HN_HOST_MANAGED) {
         result = driver->p_cuMemAllocManaged(&address, size, CU_MEM_ATTACH_GLOBAL);
         block = (void *)(uintptr_t)address;
     } else if ((block = aligned_alloc(PAGE, size)) == NULL) {
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (result == CUDA_SUCCESS && class == HN_CLASS_REGISTERED) {
+    if (result == CUDA_SUCCESS && kind == HN_HOST_REGISTERED) {
         /* Pages are touched before, so that only the registering is timed. */
         memset(block, 0, size);
         double started_ms = hn_now_ms();
@@ -87,16 +83,16 @@ static CUresult host_buffer_allocate(struct hn_host_buffer *buffer, const struct
     buffer->block_bytes = size;
     buffer->data = buffer->block + GUARD;
     buffer->bytes = bytes;
-    if (class == HN_CLASS_MANAGED)
+    if (kind == HN_HOST_MANAGED)
         buffer->device = address + GUARD;
-    if (class == HN_CLASS_PINNED) {
+    if (kind == HN_HOST_PINNED) {
         result = driver->p_cuMemHostGetDevicePointer(&buffer->device, buffer->block, 0);
         buffer->device += GUARD;
     }
     if (result == CUDA_SUCCESS)
         write_guards(buffer);
     else
-        host_buffer_free(buffer, driver, class);
+        host_buffer_free(buffer, driver, kind);
     return result;
 }
 
@@ -145,7 +141,8 @@ void hn_stage_finish(struct hn_stage *stage)
     for (size_t i = 0; i < stage->upload_count; i++)
         driver->p_cuEventDestroy(stage->uploads[i]);
     for (size_t i = 0; i < stage->buffer_count; i++)
-        host_buffer_free(&stage->buffers[i], driver, (enum hn_host_class)(i % HN_CLASS_COUNT));
+        host_buffer_free(&stage->buffers[i], driver,
+                         (enum hn_host_memory)(i % HN_HOST_MEMORY_COUNT));
     free(stage->buffers);
     free(stage->uploads);
     *stage = (struct hn_stage){0};
@@ -155,7 +152,7 @@ void hn_stage_finish(struct hn_stage *stage)
 static struct hn_host_buffer *buffer_of(const struct hn_stage *stage, const struct hn_flow *flow,
                                         size_t argument)
 {
-    return &stage->buffers[argument * HN_CLASS_COUNT + host_class_of(flow, argument)];
+    return &stage->buffers[argument * HN_HOST_MEMORY_COUNT + kind_of(flow, argument)];
 }
 
 static bool is_on_host(const struct hn_flow *flow, size_t argument)
@@ -215,9 +212,9 @@ static void check_room(struct hn_variant *variant, const struct hn_flow *flow, s
     if ((double)(held_bytes(stage, &most) + needed) <= most)
         return;
     for (size_t i = 0; i < stage->buffer_count; i++) {
-        enum hn_host_class class = (enum hn_host_class)(i % HN_CLASS_COUNT);
-        if (class != host_class_of(flow, i / HN_CLASS_COUNT))
-            host_buffer_free(&stage->buffers[i], arena->context->driver, class);
+        enum hn_host_memory kind = (enum hn_host_memory)(i % HN_HOST_MEMORY_COUNT);
+        if (kind != kind_of(flow, i / HN_HOST_MEMORY_COUNT))
+            host_buffer_free(&stage->buffers[i], arena->context->driver, kind);
     }
     double wanted = (double)(held_bytes(stage, &most) + needed);
     if (wanted > most)
@@ -237,7 +234,7 @@ static void allocate(struct hn_variant *variant, const struct hn_flow *flow, str
         if (!is_on_host(flow, i) || buffer->block != NULL)
             continue;
         CUresult result =
-            host_buffer_allocate(buffer, arena->context->driver, host_class_of(flow, i), bytes);
+            host_buffer_allocate(buffer, arena->context->driver, kind_of(flow, i), bytes);
         snprintf(what, sizeof what, "%.3f GiB of %s host memory for '%.60s'",
                  (double)bytes / 0x1p30, hn_host_memory_names[flow->host_memory],
                  arena->plan->arguments[i].name);

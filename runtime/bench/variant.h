@@ -7,17 +7,7 @@
 #include "runtime/module/module.h"
 #include "runtime/plan/launch.h"
 
-/* Buffers in host memory, each between two guard zones. Kinds of host memory that are allocated alike share a class:
- * what is pinned is mapped too. */
-enum hn_host_class {
-    HN_CLASS_PAGEABLE,
-    HN_CLASS_REGISTERED,
-    HN_CLASS_PINNED,
-    HN_CLASS_WRITE_COMBINED,
-    HN_CLASS_MANAGED,
-    HN_CLASS_COUNT
-};
-
+/* A buffer in host memory between two guard zones. */
 struct hn_host_buffer {
     unsigned char *block; /* with the guard zones; NULL: there is none */
     size_t block_bytes;
@@ -32,7 +22,7 @@ struct hn_host_buffer {
  * variants of a bench share it; it is filled once one with a pipeline is placed. */
 struct hn_stage {
     struct hn_arena *arena;
-    struct hn_host_buffer *buffers;                 /* HN_CLASS_COUNT of each argument */
+    struct hn_host_buffer *buffers;                 /* HN_HOST_MEMORY_COUNT of each argument */
     size_t buffer_count;
     CUstream streams[HN_MAX_STREAMS];               /* the first is the context's */
     CUevent joins[HN_MAX_STREAMS];                  /* one a stream; the first is where they fork */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cache/record/record.h"
+#include "runtime/bench/bench_parts.h"
 
 const struct hn_observer *const hn_observers[] = {
     &hn_audit_observer,

@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_BENCH_OBSERVE_OBSERVERS_H
 #define HONE_RUNTIME_BENCH_OBSERVE_OBSERVERS_H
 
-#include "runtime/bench/observer.h"
+#include "runtime/bench/bench.h"
 
 /* All observers, up to a NULL, in the order in which they look at a variant. */
 extern const struct hn_observer *const hn_observers[];
