@@ -138,8 +138,6 @@ static struct hn_reference_run *find_of_point(const struct hn_bench *bench,
 struct hn_outputs *hn_bench_find_outputs(struct hn_bench *bench, const struct hn_bindings *point,
                                          struct hn_error *err)
 {
-    if (bench->plan->reference.kind == HN_REFERENCE_NONE)
-        return &bench->own_outputs;
     struct hn_reference_run *reference = find_of_point(bench, point, err);
     return reference == NULL ? NULL : &reference->outputs;
 }
@@ -278,10 +276,10 @@ static void compute(struct hn_bench *bench, struct hn_reference_run *reference, 
 {
     if (hn_failed(err))
         return;
-    if (bench->plan->reference.kind != HN_REFERENCE_FILES)
-        run_reference(bench, reference, thorough, err);
-    else
+    if (bench->plan->reference.kind == HN_REFERENCE_FILES)
         load_files(bench, &reference->outputs, !thorough, err);
+    else if (bench->plan->reference.kind != HN_REFERENCE_NONE)
+        run_reference(bench, reference, thorough, err);
 }
 
 /* In the place of the one for the same values. */
@@ -369,9 +367,7 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
         made->stage.buffer_count = HN_HOST_MEMORY_COUNT * plan->argument_count;
         made->stage.buffers = hn_need(made->stage.buffer_count + 1, sizeof *made->stage.buffers);
         hn_arena_fill(&made->arena, options->seed, err);
-        if (plan->reference.kind == HN_REFERENCE_NONE)
-            hn_outputs_init(&made->own_outputs, &made->arena, err);
-        if (plan->reference.kind == HN_REFERENCE_FILES)
+        if (plan->reference.kind == HN_REFERENCE_NONE || plan->reference.kind == HN_REFERENCE_FILES)
             put_reference(made, &nothing, &none, err);
     }
     free(values);
@@ -394,7 +390,6 @@ void hn_bench_destroy(struct hn_bench *bench)
     for (size_t i = 0; i < bench->reference_count; i++)
         destroy_reference(bench->references[i]);
     free(bench->references);
-    hn_outputs_finish(&bench->own_outputs);
     hn_sampler_finish(&bench->sampler);
     hn_stage_finish(&bench->stage);
     hn_arena_finish(&bench->arena);
@@ -554,7 +549,7 @@ static void verify_once(struct hn_bench *bench, struct hn_variant *variant,
     struct hn_work work = hn_bench_work(bench, variant);
     work.prepare = prepare_verification;
     hn_sampler_take(&work, 1, 1, first, err);
-    if (!hn_failed(err) && outputs == &bench->own_outputs) {
+    if (!hn_failed(err) && bench->plan->reference.kind == HN_REFERENCE_NONE) {
         hn_pipeline_collect(variant, "", err);
         hn_outputs_capture(outputs, err);
         if (outputs->partial)
@@ -671,15 +666,14 @@ static void repeat(struct hn_bench *bench, struct hn_variant *variant, struct hn
 }
 
 /* Without a reference the variant's own first launch is what the last one is compared with. */
-static bool needs_verification(const struct hn_bench *bench, const struct hn_outputs *outputs,
-                               const struct hn_bench_request *request)
+static bool needs_verification(const struct hn_bench *bench, const struct hn_bench_request *request)
 {
     const struct hn_observer *const *observers = bench->options.observers;
     bool compares = request->measure || request->repeat_ms > 0.0;
     for (size_t i = 0; observers[i] != NULL; i++)
         compares = compares || (observers[i]->unseen &&
                                 hn_bench_asked(request->observe, observers[i]->name) > 0);
-    return request->verify || (outputs == &bench->own_outputs && compares);
+    return request->verify || (bench->plan->reference.kind == HN_REFERENCE_NONE && compares);
 }
 
 enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *image,
@@ -698,7 +692,7 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
     } else {
         outputs = hn_bench_find_outputs(bench, &record->point, err);
         observe(bench, &variant, request->observe, true, err);
-        if (needs_verification(bench, outputs, request))
+        if (needs_verification(bench, request))
             verify(bench, &variant, outputs, &first, err);
         if (request->repeat_ms > 0.0)
             repeat(bench, &variant, outputs, request->repeat_ms, err);

@@ -35,7 +35,8 @@ struct hn_observer {
 };
 enum { HN_MOST_OBSERVERS = 16 };
 
-/* What the plan's outputs have to be for one set of values that the reference depends on. */
+/* What the plan's outputs have to be for one set of values that the reference depends on; of a plan without a reference
+ * those of the variant's own first launch. */
 struct hn_reference_run {
     char *key; /* canonical text of these values */
     struct hn_bindings depends;
@@ -57,8 +58,6 @@ struct hn_bench {
     /* The last variant was launched after it was checked, and stopped early: what it may have damaged since is found by
      * the next check. */
     bool unchecked;
-    /* Of a plan without a reference: the outputs of the variant's own first launch. */
-    struct hn_outputs own_outputs;
     struct hn_bench_options options;
     void *observing[HN_MOST_OBSERVERS]; /* what each observer keeps; NULL: it was not asked for */
 };

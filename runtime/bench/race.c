@@ -71,10 +71,10 @@ static void run_lap(struct hn_bench *bench, struct runner *runner, bool compare,
     struct hn_sample sample = {0};
     struct hn_variant *variant = &runner->variant;
     hn_variant_place(variant, err);
-    if (compare && runner->outputs == &bench->own_outputs) {
+    if (compare && bench->plan->reference.kind == HN_REFERENCE_NONE) {
         hn_verify_launch(variant, 0, err);
         if (hn_goes_on(variant, err))
-            hn_outputs_capture(&bench->own_outputs, err);
+            hn_outputs_capture(runner->outputs, err);
     }
     if (hn_goes_on(variant, err))
         hn_sampler_take(&runner->work, 1, compare || runner->cheap, &sample, err);
