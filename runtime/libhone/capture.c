@@ -14,8 +14,7 @@
 static struct hone_kernel *make_kernel(struct hone_kernel *kernel, struct hn_error *err)
 {
     struct hn_image image;
-    struct hone_kernel *made = NULL;
-    bool allowed = false, compiled = false;
+    bool allowed = false;
     static const struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
     const struct hn_lib_question asked = {kernel->cache,    kernel->context, kernel->name,
                                           &kernel->problem, &options,        kernel->device};
@@ -27,10 +26,8 @@ static struct hone_kernel *make_kernel(struct hone_kernel *kernel, struct hn_err
         hn_fail(err, HN_ECONFIG, "the default point is not valid for this problem");
         return NULL;
     }
-    hn_image_init(&image);
     pthread_mutex_lock(&kernel->cache->lock);
-    hn_lib_image_get(&choice, &image, &compiled, err);
-    made = hn_lib_kernel_make(&choice, &image, NULL, compiled, err);
+    struct hone_kernel *made = hn_lib_load(&choice, &image, err);
     pthread_mutex_unlock(&kernel->cache->lock);
     hn_image_finish(&image);
     return made;

@@ -572,37 +572,6 @@ static void choose(struct search *search, struct hn_lib_choice *choice, struct h
     }
 }
 
-/* NULL where err has failed. Takes the module that another problem has loaded, or the image of this
- * one, loaded to be shared where its program serves others too; *image: what was loaded, where the
- * module is the handle's own; the caller's to finish. */
-static struct hone_kernel *load(const struct hn_lib_choice *choice, struct hn_image *image,
-                                struct hn_error *err)
-{
-    bool compiled = false;
-    hn_image_init(image);
-    if (choice->plan->has_pipeline) {
-        hn_lib_fail(err, HONE_UNSUPPORTED,
-                    "the plan of %s is a pipeline between host and device, which the "
-                    "library does not launch; `hone run` does",
-                    choice->asked->kernel);
-        return NULL;
-    }
-    struct hn_lib_module *shared = hn_lib_module_find(choice, false);
-    if (shared == NULL) {
-        hn_lib_image_get(choice, image, &compiled, err);
-        if (!hn_failed(err) && choice->asked->options->separate == 0 &&
-            hn_lib_program_is_shared(choice))
-            shared = hn_lib_module_add(choice, image, err);
-    }
-    struct hone_kernel *handle =
-        hn_lib_kernel_make(choice, shared != NULL ? &shared->image : image, shared, compiled, err);
-    if (handle != NULL && shared != NULL && !shared->has_pattern) {
-        shared->pattern = hn_lib_pattern_make(handle, choice);
-        shared->has_pattern = true;
-    }
-    return handle;
-}
-
 /* Points that can be launched for the problem as it is, and need no compiler: of the rule that
  * chose the handle's own, or of results. False: there are none. */
 static bool add_racers(struct search *search, struct hn_lib_race *race,
@@ -629,7 +598,7 @@ static bool add_racers(struct search *search, struct hn_lib_race *race,
         choice.launch = &search->launch;
         choice.values = search->values;
         hn_error_init(&ignored);
-        struct hone_kernel *kernel = load(&choice, &image, &ignored);
+        struct hone_kernel *kernel = hn_lib_load(&choice, &image, &ignored);
         if (kernel != NULL && hn_lib_race_add(race, kernel, &image))
             added++;
         else
@@ -712,10 +681,9 @@ static struct hone_kernel *make_like_others(struct search *search)
         struct hn_lib_choice choice =
             choice_of_rule(search, i == 0 ? leaf->configuration : stored->fallback[i - 1]);
         choice.sure = i == 0 && leaf->sure;
-        struct hn_lib_module *module = hn_lib_module_find(&choice, true);
-        if (module == NULL || (!choice.sure && options->on_miss != HONE_MISS_NEAREST))
+        if ((!choice.sure && options->on_miss != HONE_MISS_NEAREST) ||
+            !hn_lib_pattern_apply(&choice, &made))
             return NULL;
-        made = hn_lib_pattern_apply(module->pattern, &choice);
     }
     return made;
 }
@@ -733,7 +701,7 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
     hn_image_init(&image);
     choose_fast(search, &list, &choice, err);
     if (!hn_failed(err))
-        handle = load(&choice, &image, err);
+        handle = hn_lib_load(&choice, &image, err);
     if (handle != NULL && options->on_miss == HONE_MISS_RACE && !choice.sure &&
         choice.grade != HN_GRADE_EXACT && !handle->is_watched && hn_lib_race_can_be(&choice))
         race = hn_lib_race_make(handle, choice.tuned, options->race_cache, &image);

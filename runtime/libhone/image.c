@@ -162,16 +162,11 @@ static bool image_launches(const struct hn_image *image, const struct hn_lib_cho
 {
     if (!names_are_plain(choice->plan->plan))
         return true;
-    char *entries = launched_entries(choice);
-    const char *at = entries;
-    for (size_t i = 0; at != NULL && i < image->entry_count; i++) {
-        size_t length = strlen(image->entries[i]);
-        bool same = strncmp(at, image->entries[i], length) == 0 &&
-                    at[length] == (i + 1 < image->entry_count ? '\n' : '\0');
-        at = same ? at + length + 1 : NULL;
-    }
+    char *entries = launched_entries(choice), *own = hn_image_entry_lines(image);
+    bool same = entries != NULL && own != NULL && strcmp(entries, own) == 0;
     free(entries);
-    return at != NULL;
+    free(own);
+    return same;
 }
 
 /* Whether the program of the choice's point is the same for two problems: what is frozen of them is
@@ -196,6 +191,62 @@ static bool program_is_same(const struct hn_lib_choice *choice, const struct hn_
     return same;
 }
 
+/* The choice's problem with the low end of all numbers that are no part of its program, or with so
+ * much more than the high one. */
+static bool make_corner(const struct hn_lib_choice *choice, bool high, int beyond,
+                        struct hn_bindings *corner)
+{
+    const struct hn_rule *rule = choice->rule->stored->rule;
+    bool made = hn_bindings_copy(corner, choice->asked->problem, NULL) == HN_OK;
+    for (size_t i = 0; made && i < rule->value_count; i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        double end = high ? value->high + beyond : value->low;
+        struct hn_value number =
+            hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
+        if (value->word_count == 0 &&
+            !hn_plan_is_frozen(choice->plan->plan, choice->point, value->name, &number))
+            made = hn_bindings_set(corner, value->name, &number, NULL) == HN_OK;
+    }
+    return made;
+}
+
+/* The steps that are launched are the same for all problems. */
+static bool steps_are_fixed(const struct hn_plan *plan)
+{
+    for (size_t i = 0; i < plan->step_count; i++)
+        for (size_t slot = 0; slot < plan->name_count; slot++)
+            for (size_t p = 0; plan->steps[i].condition != NULL && p < plan->problem_count; p++)
+                if (strcmp(plan->names[slot], plan->problem[p]) == 0 &&
+                    hn_plan_uses(plan, plan->steps[i].condition, slot))
+                    return false;
+    return true;
+}
+
+/* Whether one program serves all problems of the family that have the same words and frozen values
+ * (hn_plan_program_values). It is kept for all of them as the image of a task that has these alone
+ * as its problem. */
+static bool program_is_shared(const struct hn_lib_choice *choice)
+{
+    struct hn_lib_configuration *configuration = choice->configuration;
+    struct hn_bindings low, high;
+    if (configuration == NULL)
+        return false;
+    if (configuration->program == HN_PROGRAM_UNKNOWN) {
+        const struct hn_plan *plan = choice->plan->plan;
+        bool shared = (names_are_plain(plan) || steps_are_fixed(plan)) &&
+                      !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
+        if (shared) {
+            shared = make_corner(choice, false, 0, &low);
+            shared = make_corner(choice, true, 1, &high) && shared &&
+                     program_is_same(choice, &low, &high);
+            hn_bindings_finish(&low);
+            hn_bindings_finish(&high);
+        }
+        configuration->program = shared ? HN_PROGRAM_SHARED : HN_PROGRAM_OWN;
+    }
+    return configuration->program == HN_PROGRAM_SHARED;
+}
+
 /* The cache keeps it as the image of a task: that of the result, or of a rule's configuration one
  * whose problem are the values of its program. */
 static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image)
@@ -214,7 +265,7 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
         taken = hn_bindings_equal(&task.problem, problem) ||
                 program_is_same(choice, problem, &task.problem);
     } else {
-        taken = hn_lib_program_is_shared(choice) &&
+        taken = program_is_shared(choice) &&
                 hn_plan_program_values(choice->plan->plan, choice->point, problem, &values, NULL) ==
                     HN_OK;
         task.problem = values;
@@ -230,17 +281,6 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
     hn_bindings_finish(&values);
     free(entries);
     return taken;
-}
-
-bool hn_lib_image_is_kept(const struct hn_lib_choice *choice)
-{
-    struct hn_image image;
-    if (hn_lib_module_find(choice, false) != NULL)
-        return true;
-    hn_image_init(&image);
-    bool kept = read_kept(choice, &image);
-    hn_image_finish(&image);
-    return kept;
 }
 
 static bool recall(const struct hone_cache *cache, const struct hn_hash *program,
@@ -267,7 +307,8 @@ static void remember(struct hone_cache *cache, const struct hn_hash *program,
         hn_image_finish(&made->image);
 }
 
-void hn_lib_image_get(const struct hn_lib_choice *choice, struct hn_image *image, bool *compiled,
+/* Machine code for it: the cache's, or compiled. */
+static void get_image(const struct hn_lib_choice *choice, struct hn_image *image, bool *compiled,
                       struct hn_error *err)
 {
     struct hone_cache *cache = choice->asked->cache;
@@ -321,23 +362,28 @@ struct hn_lib_pattern {
     struct hone_kernel *like;
 };
 
-/* The choice's problem with the low end of all numbers that are no part of its program, or with so
- * much more than the high one. */
-static bool make_corner(const struct hn_lib_choice *choice, bool high, int beyond,
-                        struct hn_bindings *corner)
+/* The module that was loaded for another problem with the choice's program, or one that has a
+ * pattern; or NULL. Which steps are launched is the same for all that
+ * have a pattern. */
+static struct hn_lib_module *find_module(const struct hn_lib_choice *choice, bool with_pattern)
 {
-    const struct hn_rule *rule = choice->rule->stored->rule;
-    bool made = hn_bindings_copy(corner, choice->asked->problem, NULL) == HN_OK;
-    for (size_t i = 0; made && i < rule->value_count; i++) {
-        const struct hn_rule_value *value = &rule->values[i];
-        double end = high ? value->high + beyond : value->low;
-        struct hn_value number =
-            hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
-        if (value->word_count == 0 &&
-            !hn_plan_is_frozen(choice->plan->plan, choice->point, value->name, &number))
-            made = hn_bindings_set(corner, value->name, &number, NULL) == HN_OK;
+    const struct hn_bindings *problem = choice->asked->problem;
+    struct hn_lib_module *module =
+        choice->configuration == NULL || choice->asked->options->separate != 0
+            ? NULL
+            : choice->configuration->modules;
+    for (; module != NULL; module = module->next) {
+        const struct hn_bindings *values = &module->values;
+        bool fits = module->context == choice->asked->context;
+        for (size_t i = 0; fits && i < values->count; i++) {
+            const struct hn_value *value = hn_bindings_get(problem, values->names[i]);
+            fits = value != NULL && hn_value_equal(value, &values->values[i]);
+        }
+        if (fits &&
+            (with_pattern ? module->pattern != NULL : image_launches(&module->image, choice)))
+            return module;
     }
-    return made;
+    return NULL;
 }
 
 /* A kernel with slots, problem values and grids of its own behind it, in one piece. */
@@ -409,8 +455,11 @@ static void destroy_pattern(struct hn_lib_pattern *pattern)
     free(pattern);
 }
 
-/* What is copied is of the kernel alone where it has nothing else than a launch. */
-struct hn_lib_pattern *hn_lib_pattern_make(const struct hone_kernel *kernel,
+/* Handles for sizes of a family that nobody asked for before. The first handle of a shared module
+ * is made as any other is, and leaves a pattern behind: all that its like have in common, and a
+ * program for what differs. What is copied is of the kernel alone where it has nothing else than a
+ * launch. NULL: its like differ in more than a program can say, or memory is out. */
+static struct hn_lib_pattern *make_pattern(const struct hone_kernel *kernel,
                                            const struct hn_lib_choice *choice)
 {
     struct hn_bindings low, high;
@@ -432,19 +481,22 @@ struct hn_lib_pattern *hn_lib_pattern_make(const struct hone_kernel *kernel,
     return NULL;
 }
 
-struct hone_kernel *hn_lib_pattern_apply(struct hn_lib_pattern *pattern,
-                                         const struct hn_lib_choice *choice)
+bool hn_lib_pattern_apply(const struct hn_lib_choice *choice, struct hone_kernel **handle)
 {
+    struct hn_lib_module *module = find_module(choice, true);
+    if (module == NULL)
+        return false;
+    struct hn_lib_pattern *pattern = module->pattern;
     const struct hn_launch_program *own = &pattern->program;
     struct hn_program *program = &pattern->program.program;
     const struct hn_bindings *problem = choice->asked->problem;
     for (size_t i = 0; i < problem->count; i++)
         if (problem->values[i].type == HN_INTEGER)
             hn_program_set(program, pattern->slots[i], problem->values[i].integer);
-    struct hone_kernel *made =
+    struct hone_kernel *made = *handle =
         hn_program_run(program) ? copy(pattern->like, problem->values) : NULL;
     if (made == NULL)
-        return NULL;
+        return true;
     made->sure = choice->sure;
     for (size_t i = 0; i < problem->count; i++)
         if (problem->values[i].type == HN_WORD)
@@ -466,7 +518,7 @@ struct hone_kernel *hn_lib_pattern_apply(struct hn_lib_pattern *pattern,
             slot->bytes = result * hn_argument_bytes(&made->plan->plan->arguments[i]);
     }
     hn_lib_slots_place(made);
-    return made;
+    return true;
 }
 
 void hn_lib_module_destroy(struct hn_lib_module *module)
@@ -484,30 +536,8 @@ void hn_lib_module_destroy(struct hn_lib_module *module)
     free(module);
 }
 
-/* That has the values of the choice's problem. Which steps are launched is the same for all that
- * have a pattern. */
-struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice, bool with_pattern)
-{
-    const struct hn_bindings *problem = choice->asked->problem;
-    struct hn_lib_module *module =
-        choice->configuration == NULL || choice->asked->options->separate != 0
-            ? NULL
-            : choice->configuration->modules;
-    for (; module != NULL; module = module->next) {
-        const struct hn_bindings *values = &module->values;
-        bool fits = module->context == choice->asked->context;
-        for (size_t i = 0; fits && i < values->count; i++) {
-            const struct hn_value *value = hn_bindings_get(problem, values->names[i]);
-            fits = value != NULL && hn_value_equal(value, &values->values[i]);
-        }
-        if (fits &&
-            (with_pattern ? module->pattern != NULL : image_launches(&module->image, choice)))
-            return module;
-    }
-    return NULL;
-}
-
-struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image,
+/* Loads it for the configuration. Takes what is in the image. NULL where err has failed. */
+static struct hn_lib_module *add_module(const struct hn_lib_choice *choice, struct hn_image *image,
                                         struct hn_error *err)
 {
     struct hone_cache *cache = choice->asked->cache;
@@ -536,67 +566,45 @@ struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, stru
     return made;
 }
 
-bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_launch *launch)
+bool hn_lib_image_is_kept(const struct hn_lib_choice *choice)
 {
-    bool serves = launch->step_count == module->image.entry_count;
-    for (size_t i = 0; serves && i < launch->step_count; i++)
-        serves = module->functions[i].function == NULL ||
-                 module->functions[i].carveout == launch->steps[i].carveout;
-    return serves;
+    struct hn_image image;
+    if (find_module(choice, false) != NULL)
+        return true;
+    hn_image_init(&image);
+    bool kept = read_kept(choice, &image);
+    hn_image_finish(&image);
+    return kept;
 }
 
-CUresult hn_lib_module_find_function(struct hn_lib_module *module, const struct hn_launch *launch,
-                                     size_t step, CUfunction *function, char what[96])
+/* NULL where err has failed. Takes the module that another problem has loaded, or the image of this
+ * one, loaded to be shared where its program serves others too; *image: what was loaded, where the
+ * module is the handle's own; the caller's to finish. */
+struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_image *image,
+                                struct hn_error *err)
 {
-    struct hn_lib_function *own = &module->functions[step];
-    const struct hn_launch_step *shape = &launch->steps[step];
-    int64_t shared_bytes = hn_module_shared_bytes(launch, &module->image, step);
-    bool large = shape->cluster[0] * shape->cluster[1] * shape->cluster[2] > HN_PORTABLE_CLUSTER;
-    CUresult result = CUDA_SUCCESS;
-    if (own->function == NULL || shared_bytes > own->shared_bytes ||
-        (large && !own->has_large_clusters)) {
-        result = hn_module_find(&module->cache->driver, module->module, &module->image, launch,
-                                step, &own->function, what);
-        own->shared_bytes = shared_bytes > own->shared_bytes ? shared_bytes : own->shared_bytes;
-        own->has_large_clusters = own->has_large_clusters || large;
-        own->carveout = shape->carveout;
+    bool compiled = false;
+    hn_image_init(image);
+    if (choice->plan->has_pipeline) {
+        hn_lib_fail(err, HONE_UNSUPPORTED,
+                    "the plan of %s is a pipeline between host and device, which the "
+                    "library does not launch; `hone run` does",
+                    choice->asked->kernel);
+        return NULL;
     }
-    *function = own->function;
-    return result;
-}
-
-/* The steps that are launched are the same for all problems. */
-static bool steps_are_fixed(const struct hn_plan *plan)
-{
-    for (size_t i = 0; i < plan->step_count; i++)
-        for (size_t slot = 0; slot < plan->name_count; slot++)
-            for (size_t p = 0; plan->steps[i].condition != NULL && p < plan->problem_count; p++)
-                if (strcmp(plan->names[slot], plan->problem[p]) == 0 &&
-                    hn_plan_uses(plan, plan->steps[i].condition, slot))
-                    return false;
-    return true;
-}
-
-bool hn_lib_program_is_shared(const struct hn_lib_choice *choice)
-{
-    struct hn_lib_configuration *configuration = choice->configuration;
-    struct hn_bindings low, high;
-    if (configuration == NULL)
-        return false;
-    if (configuration->program == HN_PROGRAM_UNKNOWN) {
-        const struct hn_plan *plan = choice->plan->plan;
-        bool shared = (names_are_plain(plan) || steps_are_fixed(plan)) &&
-                      !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
-        if (shared) {
-            shared = make_corner(choice, false, 0, &low);
-            shared = make_corner(choice, true, 1, &high) && shared &&
-                     program_is_same(choice, &low, &high);
-            hn_bindings_finish(&low);
-            hn_bindings_finish(&high);
-        }
-        configuration->program = shared ? HN_PROGRAM_SHARED : HN_PROGRAM_OWN;
+    struct hn_lib_module *shared = find_module(choice, false);
+    if (shared == NULL) {
+        get_image(choice, image, &compiled, err);
+        if (!hn_failed(err) && choice->asked->options->separate == 0 && program_is_shared(choice))
+            shared = add_module(choice, image, err);
     }
-    return configuration->program == HN_PROGRAM_SHARED;
+    struct hone_kernel *handle =
+        hn_lib_kernel_make(choice, shared != NULL ? &shared->image : image, shared, compiled, err);
+    if (handle != NULL && shared != NULL && !shared->has_pattern) {
+        shared->pattern = make_pattern(handle, choice);
+        shared->has_pattern = true;
+    }
+    return handle;
 }
 
 /* Tuning. */

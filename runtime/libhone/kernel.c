@@ -400,25 +400,69 @@ void hn_lib_leave(const struct hone_cache *cache, CUcontext outside)
     cache->driver.p_cuCtxSetCurrent(outside);
 }
 
-static void set_shape(struct hone_kernel *kernel, size_t index)
+/* Whether a launch asks for nothing that its functions can not be for others at the same time. */
+static bool module_serves(const struct hn_lib_module *module, const struct hn_launch *launch)
 {
-    struct hn_module_step *shape = &kernel->steps[index].shape;
-    *shape = hn_module_step_of(&kernel->launch.steps[index]);
-    kernel->grids[index][0] = shape->config.gridDimX;
-    kernel->grids[index][1] = shape->config.gridDimY;
-    kernel->grids[index][2] = shape->config.gridDimZ;
+    bool serves = launch->step_count == module->image.entry_count;
+    for (size_t i = 0; serves && i < launch->step_count; i++)
+        serves = module->functions[i].function == NULL ||
+                 module->functions[i].carveout == launch->steps[i].carveout;
+    return serves;
+}
+
+/* As hn_module_find, for all launches so far. */
+static CUresult find_function(struct hn_lib_module *module, const struct hn_launch *launch,
+                              size_t step, CUfunction *function, char what[96])
+{
+    struct hn_lib_function *own = &module->functions[step];
+    const struct hn_launch_step *shape = &launch->steps[step];
+    int64_t shared_bytes = hn_module_shared_bytes(launch, &module->image, step);
+    bool large = shape->cluster[0] * shape->cluster[1] * shape->cluster[2] > HN_PORTABLE_CLUSTER;
+    CUresult result = CUDA_SUCCESS;
+    if (own->function == NULL || shared_bytes > own->shared_bytes ||
+        (large && !own->has_large_clusters)) {
+        result = hn_module_find(&module->cache->driver, module->module, &module->image, launch,
+                                step, &own->function, what);
+        own->shared_bytes = shared_bytes > own->shared_bytes ? shared_bytes : own->shared_bytes;
+        own->has_large_clusters = own->has_large_clusters || large;
+        own->carveout = shape->carveout;
+    }
+    *function = own->function;
+    return result;
+}
+
+/* The grid of a step that asks for it, by what this device has room for. */
+static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_value *values,
+                         struct hn_error *err)
+{
+    const struct hn_plan *plan = kernel->plan->plan;
+    struct hn_launch_step *launch = &kernel->launch.steps[index];
+    struct hn_record record = {0};
+    int clusters = 0;
+    if (!hn_plan_asks_clusters(plan, launch->step))
+        return;
+    hn_lib_cuda(kernel->cache,
+                hn_module_active_clusters(&kernel->cache->driver, launch,
+                                          kernel->steps[index].function, &clusters),
+                "asking for clusters that run at once", err);
+    if (hn_failed(err))
+        return;
+    hn_launch_fit_clusters(plan, kernel->device, values, clusters, launch, &record);
+    if (record.outcome != HN_OUTCOME_OK)
+        hn_lib_fail(err, HONE_UNSUPPORTED, "%s",
+                    record.message != NULL ? record.message : "out of memory");
+    hn_record_finish(&record);
 }
 
 /* Plans come from files: slots are the arguments before the first that is not passed, which those
  * of a step and of its window may lie behind. */
 static void make_step(struct hone_kernel *kernel, const struct hn_image *image, size_t index,
-                      struct hn_error *err)
+                      struct hn_value *values, struct hn_error *err)
 {
     const struct hn_launch *launch = &kernel->launch;
     const struct hn_step *from = launch->steps[index].step;
     struct hn_lib_step *step = &kernel->steps[index];
     char what[96];
-    set_shape(kernel, index);
     step->window_argument = from->geometry.window.argument;
     step->argument_count = from->argument_count;
     if (from->argument_count > HN_LIB_MAX_ARGUMENTS) {
@@ -426,6 +470,7 @@ static void make_step(struct hone_kernel *kernel, const struct hn_image *image, 
                     from->entry, from->argument_count, (int)HN_LIB_MAX_ARGUMENTS);
         return;
     }
+    step->shape = hn_module_step_of(&launch->steps[index]);
     bool valid = step->shape.window == SIZE_MAX || step->window_argument < kernel->slot_count;
     for (size_t i = 0; i < from->argument_count; i++) {
         valid = valid && from->arguments[i] < kernel->slot_count;
@@ -436,42 +481,22 @@ static void make_step(struct hone_kernel *kernel, const struct hn_image *image, 
                 "the plan's step '%s' takes an argument that stands behind a symbol", from->entry);
         return;
     }
-    CUresult result =
-        kernel->shared != NULL
-            ? hn_lib_module_find_function(kernel->shared, launch, index, &step->function, what)
-            : hn_module_find(&kernel->cache->driver, kernel->module, image, launch, index,
-                             &step->function, what);
+    CUresult result = kernel->shared != NULL
+                          ? find_function(kernel->shared, launch, index, &step->function, what)
+                          : hn_module_find(&kernel->cache->driver, kernel->module, image, launch,
+                                           index, &step->function, what);
     hn_lib_cuda(kernel->cache, result, what, err);
-}
-
-/* The grid of a step that asks for it, by what this device has room for. */
-static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_error *err)
-{
-    const struct hn_plan *plan = kernel->plan->plan;
-    struct hn_launch_step *launch = &kernel->launch.steps[index];
-    struct hn_value *values = NULL;
-    struct hn_record record = {0};
-    int clusters = 0;
-    if (hn_failed(err) || !hn_plan_asks_clusters(plan, launch->step))
-        return;
-    hn_lib_cuda(kernel->cache,
-                hn_module_active_clusters(&kernel->cache->driver, launch,
-                                          kernel->steps[index].function, &clusters),
-                "asking for clusters that run at once", err);
-    if (hn_failed(err) ||
-        hn_plan_values(plan, &kernel->problem, &kernel->point, &values, err) != HN_OK)
-        return;
-    hn_launch_fit_clusters(plan, kernel->device, values, clusters, launch, &record);
-    if (record.outcome != HN_OUTCOME_OK)
-        hn_lib_fail(err, HONE_UNSUPPORTED, "%s",
-                    record.message != NULL ? record.message : "out of memory");
-    set_shape(kernel, index);
-    hn_record_finish(&record);
-    free(values);
+    if (!hn_failed(err))
+        fit_clusters(kernel, index, values, err);
+    step->shape = hn_module_step_of(&launch->steps[index]);
+    const CUlaunchConfig *config = &step->shape.config;
+    memcpy(kernel->grids[index],
+           (unsigned int[]){config->gridDimX, config->gridDimY, config->gridDimZ},
+           sizeof kernel->grids[index]);
 }
 
 static void make_steps(struct hone_kernel *kernel, const struct hn_image *image,
-                       struct hn_error *err)
+                       struct hn_value *values, struct hn_error *err)
 {
     kernel->steps = hn_allocate(kernel->launch.step_count, sizeof *kernel->steps, err);
     kernel->grids = hn_allocate(kernel->launch.step_count, sizeof *kernel->grids, err);
@@ -486,10 +511,8 @@ static void make_steps(struct hone_kernel *kernel, const struct hn_image *image,
         kernel->module = result == CUDA_SUCCESS ? kernel->module : NULL;
         hn_lib_cuda(kernel->cache, result, "loading the module", err);
     }
-    for (size_t i = 0; i < kernel->step_count && !hn_failed(err); i++) {
-        make_step(kernel, image, i, err);
-        fit_clusters(kernel, i, err);
-    }
+    for (size_t i = 0; i < kernel->step_count && !hn_failed(err); i++)
+        make_step(kernel, image, i, values, err);
 }
 
 /* Takes the launch that the choice was found with, else makes it, with values that are to be freed.
@@ -549,8 +572,8 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
     made->configuration = choice->configuration;
     made->is_watched = asked->cache->capture_folder != NULL;
     struct hn_value *own = evaluate(made, choice, err);
-    const struct hn_value *values = own != NULL ? own : choice->values;
-    if (!hn_failed(err) && shared != NULL && hn_lib_module_serves(shared, &made->launch))
+    struct hn_value *values = own != NULL ? own : choice->values;
+    if (!hn_failed(err) && shared != NULL && module_serves(shared, &made->launch))
         made->shared = shared;
     if (!hn_failed(err) && (made->shared == NULL || !shared->is_checked)) {
         hn_signature_check(made->plan->plan, values, &made->launch, image, err);
@@ -560,7 +583,7 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
             shared->is_checked = !hn_failed(err);
     }
     make_slots(made, values, err);
-    make_steps(made, image, err);
+    make_steps(made, image, values, err);
     find_symbols(made, values, err);
     free(own);
     made->compiled = compiled;

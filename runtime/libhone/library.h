@@ -298,34 +298,16 @@ struct hn_lib_choice {
  * follows. NULL where err has failed. */
 struct hone_kernel *hn_lib_choose(const struct hn_lib_question *asked, struct hn_error *err);
 
-/* Whether one program serves all problems of the family that have the same words and frozen values (hn_plan_program_values).
- * It is kept for all of them as the image of a task that has these alone as its problem. */
-bool hn_lib_program_is_shared(const struct hn_lib_choice *choice);
-
-/* The module that was loaded for another problem with the choice's program, or one that has a pattern; or NULL. */
-struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice, bool with_pattern);
-/* Loads one for the configuration. Takes what is in the image. NULL where err has failed. */
-struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image,
-                                        struct hn_error *err);
-void hn_lib_module_destroy(struct hn_lib_module *module);
-/* Whether a launch asks for nothing that its functions can not be for others at the same time. */
-bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_launch *launch);
-/* As hn_module_find, for all launches so far. */
-CUresult hn_lib_module_find_function(struct hn_lib_module *module, const struct hn_launch *launch, size_t step,
-                                     CUfunction *function, char what[96]);
-
-/* Handles for sizes of a family that nobody asked for before. The first handle of a shared module is made as any other is, and leaves a
- * pattern behind: all that its like have in common, and a program for what differs. With the lock held.
- * NULL: its like differ in more than a program can say, or memory is out. choice: with which the kernel was made. */
-struct hn_lib_pattern *hn_lib_pattern_make(const struct hone_kernel *kernel, const struct hn_lib_choice *choice);
-
-/* The handle for a choice of the module's configuration; NULL: its launch would be invalid, or memory is out. */
-struct hone_kernel *hn_lib_pattern_apply(struct hn_lib_pattern *pattern, const struct hn_lib_choice *choice);
-
-/* Machine code for it: the cache's, or compiled. */
-void hn_lib_image_get(const struct hn_lib_choice *choice, struct hn_image *image, bool *compiled, struct hn_error *err);
-/* Whether the cache has machine code that was compiled from the same text. */
+/* The choice as a handle: of the module that another problem has loaded, or of its image, kept or compiled, which is loaded to be
+ * shared where its program serves others too. *image: what was loaded, where the module is the handle's own; the caller's to
+ * finish. NULL where err has failed. */
+struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_image *image, struct hn_error *err);
+/* The same of a size of a family for which others have left a pattern. *handle NULL: its launch would be invalid, or memory is
+ * out. False: there is no pattern. */
+bool hn_lib_pattern_apply(const struct hn_lib_choice *choice, struct hone_kernel **handle);
+/* Whether the choice needs no compiler. */
 bool hn_lib_image_is_kept(const struct hn_lib_choice *choice);
+void hn_lib_module_destroy(struct hn_lib_module *module);
 
 /* Loads the image into the current context, or takes the module that is there (shared, whose image it is; NULL: none).
  * The kernel belongs to the caller until it is put into the cache's list. NULL where err has failed. */
