@@ -214,8 +214,9 @@ struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn
 void hn_open_cache(struct hn_given *given, enum hn_store_mode mode, const char *kernel, struct hn_error *err);
 /* Another handle of the cache that is open, for another thread; NULL: it failed. */
 struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_error *err);
-/* Brings the copy up to date again, with what others found of a kernel meanwhile. */
-void hn_cache_refresh(struct hn_server *server, struct hn_store *store, const char *kernel, struct hn_error *err);
+/* Brings the copy up to date, and says what could not be. kernel, images: as of a place. */
+void hn_cache_sync(struct hn_server *server, struct hn_store *store, const char *kernel, bool images,
+                   struct hn_error *err);
 /* The path as messages and records have it: without a password. Free it. */
 char *hn_cache_shown(const char *path);
 
@@ -239,8 +240,6 @@ void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn
 /* The tuning of that identity, measured or simulated; NULL: there is none. */
 const struct hn_tuned *hn_cache_find(const struct hn_tuned_list *list, const struct hn_identity *identity,
                                      bool simulated);
-/* Whether Kernel Tuner measured it. */
-bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned);
 /* "M=4096,N=4096", "-" when there is none; free it. */
 char *hn_cache_problem_text(const struct hn_bindings *problem);
 /* Below a table of tunings with a column of regimes. */
@@ -284,12 +283,11 @@ enum hn_replay_verdict hn_replay_judge_time(const struct hn_timing *was, const s
 /* The first thing that main does. Descriptors 0 to 2 that are closed lead to /dev/null from here on, such that reading
  * and writing there fail: what is opened later never gets their numbers. SIGPIPE and SIGXFSZ become errors of the
  * calls. A program that would exit with 0, from wherever, exits with 1 and a message where not all text could be
- * written to standard output. */
-void hn_output_init(void);
-
-/* With --json a program that ends with another exit code than 0, and has written nothing, writes {"error": {"code",
- * "message"}}. The message is read then; "" where standard error alone says what is wrong. */
-void hn_output_promise_json(const char *message);
+ * written to standard output.
+ *
+ * With --json (NULL: without) one that ends with another exit code than 0, and has written nothing, writes {"error":
+ * {"code", "message"}}. The message is read then; "" where standard error alone says what is wrong. */
+void hn_output_init(const char *json_message);
 
 /* HN_ERUN where standard output takes no more. */
 void hn_output_data(const void *bytes, size_t size, struct hn_error *err);
@@ -297,13 +295,12 @@ void hn_output_data(const void *bytes, size_t size, struct hn_error *err);
  * binary"). Whether there is a line to be said about a file. */
 bool hn_output_write(const struct hn_options *options, const struct hn_text *text, const char *not_shown,
                      struct hn_error *err);
-/* Indented, with a newline at the end. document may be NULL: what jansson could not make of the results. */
-void hn_output_json(const json_t *document, struct hn_error *err);
 /* Shows a part of the results, unless --json; takes it over, into the results. */
 void hn_show(struct hn_given *given, json_t *document, const struct hn_view *views);
 /* With --json all that was shown, in a list. */
 void hn_show_results(const struct hn_given *given, struct hn_error *err);
-/* With --json the document alone, else its views; frees it. */
+/* With --json the document alone, else its views, of which there may be none; frees it. It may be NULL: what jansson could not make of
+ * the results. */
 void hn_show_alone(const struct hn_given *given, json_t *document, const struct hn_view *views, struct hn_error *err);
 
 #endif

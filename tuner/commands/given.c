@@ -139,9 +139,8 @@ static void finish(void *server)
                 end.server, (long long)end.unkept, end.unkept == 1 ? " was" : "s were", end.copy);
 }
 
-/* Brings the copy up to date, and says what could not be. */
-static void sync_copy(struct hn_server *server, struct hn_store *store, const char *kernel,
-                      bool images, struct hn_error *err)
+void hn_cache_sync(struct hn_server *server, struct hn_store *store, const char *kernel,
+                   bool images, struct hn_error *err)
 {
     struct hn_fetched fetched;
     const char *name = hn_server_shown(server);
@@ -157,12 +156,6 @@ static void sync_copy(struct hn_server *server, struct hn_store *store, const ch
                 name);
 }
 
-void hn_cache_refresh(struct hn_server *server, struct hn_store *store, const char *kernel,
-                      struct hn_error *err)
-{
-    sync_copy(server, store, kernel, false, err);
-}
-
 /* A copy that is only read needs the server no longer. */
 static struct hn_store *open_server(const char *uri, const struct hn_cache_place *place,
                                     enum hn_store_mode mode, struct hn_server **server,
@@ -173,7 +166,7 @@ static struct hn_store *open_server(const char *uri, const struct hn_cache_place
     if (hn_server_open(uri, &own, err) != HN_OK)
         return NULL;
     if (hn_store_open(hn_server_copy(own), HN_STORE_WRITE, &store, err) == HN_OK)
-        sync_copy(own, store, place->kernel, place->images, err);
+        hn_cache_sync(own, store, place->kernel, place->images, err);
     if (!hn_failed(err) && mode == HN_STORE_WRITE && hn_server_follow(own, err) == HN_OK) {
         *server = own;
         hn_store_follow(store, &(struct hn_store_follower){tell, finish, own});
@@ -286,29 +279,19 @@ struct hn_workers_options hn_workers_of(const struct hn_options *options, double
     };
 }
 
-/* --install is for hosts elsewhere whose `hone` is not named. */
 void hn_start_workers(struct hn_given *given, const struct hn_workers_options *options,
                       struct hn_error *err)
 {
     struct hn_workers_options wanted = *options;
-    struct hn_host_options *hosts = NULL;
     struct hn_sites sites = {.count = 0};
     if (hn_failed(err))
         return;
-    if (given->options->workers != NULL &&
-        hn_sites_read(given->options->workers, &sites, err) == HN_OK)
-        hosts = hn_need(sites.count, sizeof *hosts);
-    for (size_t i = 0; hosts != NULL && i < sites.count; i++) {
-        const struct hn_site *site = &sites.items[i];
-        bool installs = given->options->install && site->hone == NULL && site->run[0] != '\0';
-        hosts[i] =
-            (struct hn_host_options){site->run, site->hone, site->gpus, site->compile, installs};
-    }
-    wanted.hosts = hosts;
-    wanted.host_count = hosts != NULL ? sites.count : 0;
+    if (given->options->workers != NULL)
+        hn_sites_read(given->options->workers, given->options->install, &sites, err);
+    wanted.hosts = sites.items;
+    wanted.host_count = sites.count;
     if (!hn_failed(err))
         hn_workers_start(&wanted, &given->workers, err);
-    free(hosts);
     hn_sites_finish(&sites);
 }
 

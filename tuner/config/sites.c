@@ -14,8 +14,8 @@ enum { NUMBER_MOST = 4096, ALL = -1 };
 void hn_sites_finish(struct hn_sites *sites)
 {
     for (size_t i = 0; i < sites->count; i++) {
-        free(sites->items[i].run);
-        free(sites->items[i].hone);
+        free((char *)sites->items[i].run);
+        free((char *)sites->items[i].hone);
     }
     free(sites->items);
     *sites = (struct hn_sites){0};
@@ -32,7 +32,7 @@ static void add(struct hn_sites *sites, const char *run, const char *hone, int g
     }
     sites->items = hn_need_more(sites->items, sites->count + 1, sizeof *sites->items);
     sites->items[sites->count++] =
-        (struct hn_site){hn_need_copy(run), hn_need_copy(hone), gpus, compile};
+        (struct hn_host_options){hn_need_copy(run), hn_need_copy(hone), gpus, compile, false};
 }
 
 /* "all" or a whole number. */
@@ -198,7 +198,8 @@ static void read_file(const char *path, struct hn_sites *sites, struct hn_error 
     hn_yaml_destroy(root);
 }
 
-enum hn_status hn_sites_read(const char *text, struct hn_sites *sites, struct hn_error *err)
+enum hn_status hn_sites_read(const char *text, bool install, struct hn_sites *sites,
+                             struct hn_error *err)
 {
     *sites = (struct hn_sites){0};
     hn_error_init(err);
@@ -210,6 +211,10 @@ enum hn_status hn_sites_read(const char *text, struct hn_sites *sites, struct hn
         read_host_file(text + 9, sites, err);
     else
         read_file(text, sites, err);
+    for (size_t i = 0; i < sites->count; i++) {
+        struct hn_host_options *host = &sites->items[i];
+        host->install = install && host->hone == NULL && host->run[0] != '\0';
+    }
     if (hn_failed(err))
         hn_sites_finish(sites);
     return err->status;

@@ -2,9 +2,7 @@
 #ifndef HONE_TUNER_CONFIG_SITES_H
 #define HONE_TUNER_CONFIG_SITES_H
 
-#include <stddef.h>
-
-#include "base/error.h"
+#include "tuner/hosts/hosts.h"
 
 /* Where workers are to run, as --workers says it:
  *
@@ -12,22 +10,16 @@
  *     workers.yaml                   workers: [{run: ssh gpu7, gpus: 4, compile: 16}, {run: srun …, count: 8, gpus: 1}]
  *     slurm                          the nodes of the allocation that this runs in
  *     hostfile:FILE                  the hosts of a machine file of MPI, by ssh */
-struct hn_site {
-    char *run;   /* the launcher; "": this machine */
-    char *hone;  /* the program there; NULL: where it is here */
-    int gpus;    /* -1: all */
-    int compile; /* -1: as many as the machine allows */
-};
-
 struct hn_sites {
-    struct hn_site *items;
+    struct hn_host_options *items;
     size_t count;
 };
 
 enum { HN_SITES_MOST = 256 };
 
-/* HN_EUSAGE or HN_ECONFIG say what was found and what was expected. */
-enum hn_status hn_sites_read(const char *text, struct hn_sites *sites, struct hn_error *err);
+/* install: the program is taken to hosts elsewhere where none is named. HN_EUSAGE or HN_ECONFIG say what was found and what was
+ * expected. */
+enum hn_status hn_sites_read(const char *text, bool install, struct hn_sites *sites, struct hn_error *err);
 void hn_sites_finish(struct hn_sites *sites);
 
 #endif
