@@ -339,7 +339,7 @@ int main(int argc, char **argv)
     size_t seed = setting("HONE_SEED", 1);
     size_t count = setting("HONE_MUTATIONS", 40);
     struct fuzz_random random = {seed};
-    hn_output_init();
+    hn_output_init(NULL);
     choose_paths();
     start_double();
     printf("HONE_SEED=%zu\n", seed);

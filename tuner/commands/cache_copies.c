@@ -399,8 +399,9 @@ static void export_to_folder(const struct hn_given *given, const struct hn_tuned
         struct hn_hash hash = hn_hash_string(tuned->identity.signature);
         char own[64];
         snprintf(own, sizeof own, "-kernel-tuner-%.6s%s", hash.hex, ending);
-        paths[i] = file_in_folder(folder, &tuned->identity,
-                                  hn_cache_is_kernel_tuners(tuned) ? own : ending);
+        paths[i] =
+            file_in_folder(folder, &tuned->identity,
+                           tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL ? own : ending);
     }
     for (size_t i = 0; i < list->count; i++)
         if (!is_superseded(list, paths, i))
@@ -789,10 +790,7 @@ static void take_files(const struct hn_given *given, bool merges, struct hn_erro
     json_t *files = json_array();
     for (size_t i = 0; i < paths->count && !hn_failed(err); i++)
         take_file(given, paths->items[i], merges, files, err);
-    json_t *document = hn_needed(json_pack("{ss so}", "cache", given->cache, "files", files));
-    if (given->options->json)
-        hn_output_json(document, err);
-    json_decref(document);
+    hn_show_alone(given, json_pack("{ss so}", "cache", given->cache, "files", files), NULL, err);
 }
 
 void hn_cache_import(struct hn_given *given, struct hn_error *err)

@@ -25,11 +25,6 @@ char *hn_cache_problem_text(const struct hn_bindings *problem)
     return hn_needed(hn_text_take(&text));
 }
 
-bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned)
-{
-    return tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
-}
-
 /* "simulated", "stale": what a reader has to know of a record before trusting its time; nothing
  * when it is measured and verified. first: one more, in front; NULL: none. */
 static json_t *remarks_to_json(const struct hn_tuned *tuned, const struct hn_record *record,
@@ -45,7 +40,7 @@ static json_t *remarks_to_json(const struct hn_tuned *tuned, const struct hn_rec
         {record->verdict.kind == HN_NOT_RECORDED, "verification not recorded"},
         {record->verdict.kind == HN_SELF_VERIFIED, "self-verified"},
         {record->timing.unstable, "unstable"},
-        {hn_cache_is_kernel_tuners(tuned), "by Kernel Tuner"},
+        {tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL, "by Kernel Tuner"},
         {tuned->stale, "stale"},
     };
     json_t *array = json_array();
@@ -131,7 +126,7 @@ json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
     set(json, "points", json_integer(tuned->points));
     set(json, "simulated", json_boolean(tuned->simulated));
     set(json, "stale", json_boolean(tuned->stale));
-    set(json, "kernel_tuner", json_boolean(hn_cache_is_kernel_tuners(tuned)));
+    set(json, "kernel_tuner", json_boolean(tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL));
     set(json, "origin", hn_origin_to_json(&tuned->origin));
     set(json, "remarks",
         remarks_to_json(tuned, &tuned->best,

@@ -22,8 +22,10 @@ struct compile {
     struct hn_compile_pool *pool;
     uint64_t good, done;
     struct hn_task task;
-    struct hn_bindings *points;
-    struct hn_image *images;
+    struct variant {
+        struct hn_bindings point;
+        struct hn_image image;
+    } * variants;
     uint64_t count, submitted, finished;
 };
 
@@ -59,16 +61,15 @@ static void choose_points(struct compile *compile, struct hn_error *err)
     if (hn_failed(err))
         return;
     compile->count = options->all ? hn_space_size(space) : 1;
-    compile->points = hn_need(compile->count, sizeof *compile->points);
-    compile->images = hn_need(compile->count, sizeof *compile->images);
+    compile->variants = hn_need(compile->count, sizeof *compile->variants);
     uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
     for (uint64_t i = 0; !hn_failed(err) && i < compile->count; i++) {
-        hn_image_init(&compile->images[i]);
+        hn_image_init(&compile->variants[i].image);
         if (options->all) {
             hn_space_point(space, i, choice);
-            hn_space_bindings(space, choice, &compile->points[i]);
+            hn_space_bindings(space, choice, &compile->variants[i].point);
         } else {
-            hn_single_point(options, &compile->task, &compile->points[i], err);
+            hn_single_point(options, &compile->task, &compile->variants[i].point, err);
         }
     }
     free(choice);
@@ -81,12 +82,12 @@ static void submit_some(struct compile *compile, struct hn_error *err)
     while (!hn_failed(err) && compile->submitted < compile->count && pool->pending < limit) {
         struct hn_source source;
         uint64_t i = compile->submitted++;
-        if (hn_task_source(&compile->task, &compile->points[i], &source, err) == HN_OK) {
+        if (hn_task_source(&compile->task, &compile->variants[i].point, &source, err) == HN_OK) {
             hn_compile_pool_submit(pool, i, &source, compile->architecture, err);
             hn_source_finish(&source);
         } else if (err->status == HN_EVALUE) {
-            compile->images[i].outcome = HN_OUTCOME_INVALID_LAUNCH;
-            compile->images[i].message = hn_need_copy(err->message);
+            compile->variants[i].image.outcome = HN_OUTCOME_INVALID_LAUNCH;
+            compile->variants[i].image.message = hn_need_copy(err->message);
             compile->done++;
             compile->finished++;
             hn_error_init(err);
@@ -109,13 +110,13 @@ static void compile_points(struct compile *compile, struct hn_error *err)
         compile->done++;
         compile->finished++;
         if (image.outcome == HN_OUTCOME_OK)
-            hn_task_complete_image(&compile->task, &compile->device, &compile->points[i], &image,
-                                   key, err);
+            hn_task_complete_image(&compile->task, &compile->device, &compile->variants[i].point,
+                                   &image, key, err);
         compile->good += !hn_failed(err) && image.outcome == HN_OUTCOME_OK;
         /* Only what it says of the point is wanted: thousands of cubins would fill the memory. */
         free(image.cubin);
         image.cubin = NULL;
-        compile->images[i] = image;
+        compile->variants[i].image = image;
         if (shows)
             dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s",
                     (unsigned long long)compile->finished, (unsigned long long)compile->count,
@@ -151,12 +152,12 @@ static const struct hn_view views[] = {
 /* Resources are as records have them, and with the dynamic part of shared memory always. */
 static json_t *point_to_json(const struct compile *compile, uint64_t i)
 {
-    const struct hn_image *image = &compile->images[i];
+    const struct hn_image *image = &compile->variants[i].image;
     json_t *row =
         json_pack("{ss so so ss ss so* sf}", "kernel", compile->task.plan->kernel, "problem",
                   hn_bindings_to_json(compile->task.problem), "point",
-                  hn_bindings_to_json(&compile->points[i]), "architecture", compile->architecture,
-                  "outcome", hn_outcome_name(image->outcome), "message",
+                  hn_bindings_to_json(&compile->variants[i].point), "architecture",
+                  compile->architecture, "outcome", hn_outcome_name(image->outcome), "message",
                   image->message != NULL ? hn_string_to_json(image->message) : NULL, "compile_ms",
                   image->compile_ms);
     if (image->resources.known) {
@@ -178,7 +179,7 @@ static void report(const struct compile *compile)
     json_t *points = json_array(), *outcomes = json_object(), *failure = NULL;
     for (uint64_t i = 0; i < compile->count; i++) {
         json_t *point = point_to_json(compile, i);
-        const char *outcome = hn_outcome_name(compile->images[i].outcome);
+        const char *outcome = hn_outcome_name(compile->variants[i].image.outcome);
         json_int_t count = json_integer_value(json_object_get(outcomes, outcome));
         json_object_set_new(outcomes, outcome, json_integer(count + 1));
         failure = failure != NULL ? failure : json_object_get(point, "message");
@@ -199,7 +200,7 @@ static void write_source(struct compile *compile, uint64_t i, struct hn_error *e
 {
     struct hn_source source;
     char path[PATH_MAX];
-    if (hn_task_source(&compile->task, &compile->points[i], &source, err) != HN_OK)
+    if (hn_task_source(&compile->task, &compile->variants[i].point, &source, err) != HN_OK)
         return;
     snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->options->sources,
              compile->task.plan->kernel, (unsigned long long)compile->good++);
@@ -229,13 +230,11 @@ static void compile_problem(struct compile *compile, size_t problem, struct hn_e
     if (!hn_failed(err) && folder == NULL)
         report(compile);
     for (uint64_t i = 0; i < compile->count; i++) {
-        hn_bindings_finish(&compile->points[i]);
-        hn_image_finish(&compile->images[i]);
+        hn_bindings_finish(&compile->variants[i].point);
+        hn_image_finish(&compile->variants[i].image);
     }
-    free(compile->points);
-    free(compile->images);
-    compile->points = NULL;
-    compile->images = NULL;
+    free(compile->variants);
+    compile->variants = NULL;
     hn_task_finish(&compile->task);
 }
 

@@ -78,13 +78,19 @@ static void count_point(struct hn_task *task, struct hn_workers *workers, struct
     hn_backend_destroy(backend);
 }
 
-static bool is_here(const struct hn_tuned *tuned, const struct hn_task *task,
-                    const struct hn_device_identity *device)
+static bool is_of_task(const struct hn_tuned *tuned, const struct hn_task *task)
 {
     const struct hn_identity *identity = &tuned->identity;
-    return !tuned->simulated && hn_bindings_equal(&identity->problem, task->problem) &&
-           strcmp(identity->regime, task->identity.regime) == 0 &&
-           strcmp(identity->objective, task->identity.objective) == 0 &&
+    return hn_bindings_equal(&identity->problem, task->problem) &&
+           (strcmp(identity->regime, hn_regime_name(task->regime)) == 0 ||
+            strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0) &&
+           strcmp(identity->objective, task->identity.objective) == 0;
+}
+
+static bool is_here(const struct hn_tuned *tuned, const struct hn_device_identity *device)
+{
+    const struct hn_identity *identity = &tuned->identity;
+    return !tuned->simulated && strcmp(identity->regime, HN_REGIME_UNKNOWN) != 0 &&
            strcmp(identity->device.name, device->name) == 0 &&
            strcmp(identity->device.mig_profile, device->mig_profile) == 0;
 }
@@ -109,7 +115,8 @@ static void count_problem(struct hn_given *given, struct hn_task *task, struct h
         return;
     const struct hn_device_identity *device = &given->workers->lead->device.identity;
     for (size_t i = 0; i < list.count; i++)
-        if (is_here(&list.items[i], task, device) && list.items[i].best.outcome == HN_OUTCOME_OK &&
+        if (is_of_task(&list.items[i], task) && is_here(&list.items[i], device) &&
+            list.items[i].best.outcome == HN_OUTCOME_OK &&
             (newest == NULL || list.items[i].best.time > newest->best.time))
             newest = &list.items[i];
     if (newest != NULL && !hn_observed_any(&newest->best.observed, "counters"))
@@ -170,13 +177,9 @@ static void show_recording(struct explain *explain, struct hn_task *task, struct
 static bool fits(const struct explain *explain, const struct hn_task *task,
                  const struct hn_tuned *tuned)
 {
-    const struct hn_identity *identity = &tuned->identity;
-    return hn_bindings_equal(&identity->problem, task->problem) &&
-           (strcmp(identity->regime, hn_regime_name(task->regime)) == 0 ||
-            strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0) &&
-           strcmp(identity->objective, task->identity.objective) == 0 &&
-           (explain->options->device_name == NULL ||
-            strstr(identity->device.name, explain->options->device_name) != NULL);
+    const char *device = explain->options->device_name;
+    return is_of_task(tuned, task) &&
+           (device == NULL || strstr(tuned->identity.device.name, device) != NULL);
 }
 
 /* Those of every device; what was simulated only where it was not measured too. */

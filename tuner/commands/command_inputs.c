@@ -170,9 +170,7 @@ static void run(struct hn_given *given, struct hn_error *err)
     make_folder(given->options->output, err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++)
         write_problem(&inputs, &config->problems[i], err);
-    if (given->options->json)
-        hn_output_json(root, err);
-    json_decref(root);
+    hn_show_alone(given, root, NULL, err);
 }
 
 const struct hn_command hn_command_inputs = {

@@ -247,20 +247,26 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
     hn_task_finish(&task);
 }
 
+/* useful: as in hn_workers_options. */
+static void open_all(struct hn_given *given, enum hn_store_mode mode, double useful,
+                     struct hn_error *err)
+{
+    const struct hn_workers_options workers = hn_workers_of(given->options, useful);
+    hn_open_cache(given, mode, NULL, err);
+    hn_start_workers(given, &workers, err);
+    hn_interrupt_install();
+}
+
 static void replay_config(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     struct replay replay = {.given = given};
-    /* The point, the default point, the reference and the support kernels. */
-    const struct hn_workers_options workers = hn_workers_of(options, 4);
     given->config = hn_options_config(options, given->path, err);
-    hn_open_cache(given, HN_STORE_READ, NULL, err);
+    /* The point, the default point, the reference and the support kernels. */
+    open_all(given, HN_STORE_READ, 4, err);
     if (!hn_failed(err))
         hn_store_list(given->store, HN_STORE_RESULTS, given->config->plan->kernel, NULL,
                       &replay.tuned, err);
-    hn_start_workers(given, &workers, err);
-    if (!hn_failed(err))
-        hn_interrupt_install();
     for (size_t i = 0; !hn_failed(err) && i < given->config->problem_count; i++)
         replay_problem(&replay, i, err);
     hn_show_results(given, err);
@@ -429,12 +435,9 @@ static void replay_all(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     struct replay_all replay = {.given = given};
-    /* beside the points: default point, reference, support kernels */
-    const struct hn_workers_options workers = hn_workers_of(options, BEST_COUNT + 3);
     char line[HN_FOLLOW_UP_SIZE];
-    hn_open_cache(given, HN_STORE_WRITE, NULL, err);
-    hn_start_workers(given, &workers, err);
-    hn_interrupt_install();
+    /* beside the points: default point, reference, support kernels */
+    open_all(given, HN_STORE_WRITE, BEST_COUNT + 3, err);
     for (size_t i = 0; !hn_failed(err) && i < options->arguments.count; i++)
         replay_config_all(&replay, options->arguments.items[i], err);
     hn_show_results(given, err);
@@ -515,15 +518,12 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
 static void replay_family(struct hn_given *given, struct hn_error *err)
 {
     struct hn_family_replay found = {.rule = NULL};
-    /* Searches take as many as there are. */
-    const struct hn_workers_options workers = hn_workers_of(given->options, 1e6);
     given->config = hn_options_config(given->options, given->path, err);
     hn_check_family(given, err);
-    hn_open_cache(given, HN_STORE_WRITE, NULL, err);
-    hn_start_workers(given, &workers, err);
+    /* Searches take as many as there are. */
+    open_all(given, HN_STORE_WRITE, 1e6, err);
     struct hn_family_options family = hn_family_of(given);
     family.command = "hone replay --family";
-    hn_interrupt_install();
     if (!hn_failed(err) && hn_family_replay(&family, &found, err) == HN_OK)
         judge_family(given, &found, err);
     hn_tuned_list_free(&found.rules);

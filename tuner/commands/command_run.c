@@ -418,11 +418,8 @@ static void run_all(struct once *once, struct hn_error *err)
         run_problem(once, i, err);
     if (once->lock >= 0)
         close(once->lock);
-    if (!hn_failed(err) && once->options->json) {
-        json_t *document = make_document(once);
-        hn_output_json(document, err);
-        json_decref(document);
-    }
+    if (!hn_failed(err))
+        hn_show_alone(once->given, make_document(once), NULL, err);
     if (!hn_failed(err) && once->wrong != NULL)
         hn_fail(err, HN_ENOTFOUND, "the variant is not valid; its outcome stands above");
 }

@@ -71,18 +71,16 @@ static void visit_points(const struct view *view, const struct arguments *argume
     free(choice);
 }
 
-static void print_point(const struct hn_bindings *point, void *context, struct hn_error *err)
+/* Into an array, or where there is none printed at once: there may be more than memory holds. */
+static void tell_point(const struct hn_bindings *point, void *array, struct hn_error *err)
 {
     char *text = hn_needed(hn_bindings_text(point));
     (void)err;
-    fprintf(context, "%s\n", text);
+    if (array != NULL)
+        json_array_append_new(array, hn_needed(hn_bindings_to_json(point)));
+    else
+        printf("%s\n", text);
     free(text);
-}
-
-static void add_point(const struct hn_bindings *point, void *context, struct hn_error *err)
-{
-    (void)err;
-    json_array_append_new(context, hn_needed(hn_bindings_to_json(point)));
 }
 
 static void try_launch(const struct hn_bindings *point, void *context, struct hn_error *err)
@@ -196,44 +194,38 @@ static json_t *view_to_json(const struct view *view)
     return hn_needed(json);
 }
 
-/* Points are printed as they come: there may be more than memory holds. The parameters stand in
- * front of the first problem. */
-static void print_view(const struct view *view, const struct arguments *arguments,
-                       struct hn_error *err)
+/* Into the array of --json, or NULL: printed. The parameters stand in front of the first problem.
+ */
+static void tell_view(const struct view *view, const struct arguments *arguments, json_t *problems,
+                      struct hn_error *err)
 {
     const struct hn_config *config = view->config;
     const bool several = config->problem_count > 1;
+    const bool lists = arguments->mode == LIST || arguments->mode == SAMPLE;
     char text[HN_SPACE_COUNT_TEXT];
-    if (arguments->mode == LIST || arguments->mode == SAMPLE) {
+    json_t *json = view_to_json(view), *points = problems != NULL ? json_array() : NULL;
+    if (problems == NULL && !lists) {
+        json_object_update_new(
+            json, json_pack("{ss ss sb sb sb si so}", "valid_text",
+                            hn_space_count_text(view->task.space, text), "kernel",
+                            config->plan->kernel, "several", several, "first", view->problem == 0,
+                            "infinite", isfinite(hn_space_cartesian(view->task.space)) == 0,
+                            "constraints", (int)config->constraint_count, "parameters",
+                            view->problem == 0 ? parameters_to_json(config) : json_null()));
+        hn_render(json, arguments->mode == COUNT ? count_views : summary_views, stdout);
+    } else if (problems == NULL && several) {
         char *problem = hn_needed(hn_bindings_text(&config->problems[view->problem]));
-        if (several)
-            printf("# %s\n", problem);
+        printf("# %s\n", problem);
         free(problem);
-        visit_points(view, arguments, print_point, stdout, err);
-        return;
     }
-    json_t *json = view_to_json(view);
-    json_object_update_new(
-        json, json_pack("{ss ss sb sb sb si so}", "valid_text",
-                        hn_space_count_text(view->task.space, text), "kernel", config->plan->kernel,
-                        "several", several, "first", view->problem == 0, "infinite",
-                        isfinite(hn_space_cartesian(view->task.space)) == 0, "constraints",
-                        (int)config->constraint_count, "parameters",
-                        view->problem == 0 ? parameters_to_json(config) : json_null()));
-    hn_render(json, arguments->mode == COUNT ? count_views : summary_views, stdout);
-    json_decref(json);
-}
-
-static void add_view(const struct view *view, const struct arguments *arguments, json_t *problems,
-                     struct hn_error *err)
-{
-    json_t *object = view_to_json(view), *points = json_array();
-    json_array_append_new(problems, object);
-    if (arguments->mode == LIST || arguments->mode == SAMPLE) {
-        visit_points(view, arguments, add_point, points, err);
-        json_object_set(object, "points", points);
-    }
+    if (lists)
+        visit_points(view, arguments, tell_point, points, err);
+    if (lists && points != NULL)
+        json_object_set(json, "points", points);
     json_decref(points);
+    if (problems != NULL)
+        json_array_append(problems, json);
+    json_decref(json);
 }
 
 static void show_problem(const struct hn_given *given, size_t problem,
@@ -259,10 +251,8 @@ static void show_problem(const struct hn_given *given, size_t problem,
     view.build_ms = hn_now_ms() - start;
     if (has_kernel && arguments->mode == SUMMARY)
         check_points(&view, err);
-    if (!hn_failed(err) && given->options->json)
-        add_view(&view, arguments, problems, err);
-    else if (!hn_failed(err))
-        print_view(&view, arguments, err);
+    if (!hn_failed(err))
+        tell_view(&view, arguments, given->options->json ? problems : NULL, err);
     hn_task_finish(&view.task);
     free(view.example);
     fflush(stdout);
@@ -288,9 +278,7 @@ static void run(struct hn_given *given, struct hn_error *err)
     hn_config_check_sources(config, err);
     for (size_t i = 0; i < config->problem_count && !hn_failed(err); i++)
         show_problem(given, i, &arguments, problems, err);
-    if (options->json)
-        hn_output_json(root, err);
-    json_decref(root);
+    hn_show_alone(given, root, NULL, err);
 }
 
 const struct hn_command hn_command_space = {

@@ -81,9 +81,31 @@ static const char *reason(void)
 /* NULL: no document is promised, or one was begun. */
 static const char *promised;
 
-void hn_output_promise_json(const char *message)
+void hn_output_data(const void *bytes, size_t size, struct hn_error *err)
 {
-    promised = message;
+    if (hn_failed(err))
+        return;
+    promised = NULL;
+    if (fflush(stdout) != 0 || !hn_file_write_all(STDOUT_FILENO, bytes, size))
+        hn_fail(err, HN_ERUN, "%s: %s", not_written, reason());
+}
+
+/* Indented, with a newline at the end. document may be NULL: what jansson could not make of the
+ * results. */
+static void print_json(const json_t *document, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    char *text = document == NULL ? NULL : json_dumps(document, JSON_INDENT(1));
+    if (text == NULL) {
+        hn_fail(err, HN_ERUN,
+                "the results can not be said in JSON: a name is not UTF-8, a number is not "
+                "finite, or there is not enough memory");
+        return;
+    }
+    hn_output_data(text, strlen(text), err);
+    hn_output_data("\n", 1, err);
+    free(text);
 }
 
 /* --help and wrong usage end a program within argp. */
@@ -95,7 +117,7 @@ static void check_output(int status, void *unused)
         json_t *error = json_pack("{s:{s:i, s:s}}", "error", "code", status, "message", message);
         struct hn_error ignored;
         hn_error_init(&ignored);
-        hn_output_json(error, &ignored);
+        print_json(error, &ignored);
         json_decref(error);
     }
     if (status != EXIT_SUCCESS || (fflush(stdout) == 0 && !ferror(stdout)))
@@ -104,9 +126,10 @@ static void check_output(int status, void *unused)
     _exit(EXIT_FAILURE);
 }
 
-void hn_output_init(void)
+void hn_output_init(const char *json_message)
 {
     static struct filter filters[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
+    promised = json_message;
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
@@ -115,15 +138,6 @@ void hn_output_init(void)
     put_filter(&stdout, &filters[0], isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
     put_filter(&stderr, &filters[1], _IONBF);
     on_exit(check_output, NULL);
-}
-
-void hn_output_data(const void *bytes, size_t size, struct hn_error *err)
-{
-    if (hn_failed(err))
-        return;
-    promised = NULL;
-    if (fflush(stdout) != 0 || !hn_file_write_all(STDOUT_FILENO, bytes, size))
-        hn_fail(err, HN_ERUN, "%s: %s", not_written, reason());
 }
 
 bool hn_output_write(const struct hn_options *options, const struct hn_text *text,
@@ -140,22 +154,6 @@ bool hn_output_write(const struct hn_options *options, const struct hn_text *tex
     return false;
 }
 
-void hn_output_json(const json_t *document, struct hn_error *err)
-{
-    if (hn_failed(err))
-        return;
-    char *text = document == NULL ? NULL : json_dumps(document, JSON_INDENT(1));
-    if (text == NULL) {
-        hn_fail(err, HN_ERUN,
-                "the results can not be said in JSON: a name is not UTF-8, a number is not "
-                "finite, or there is not enough memory");
-        return;
-    }
-    hn_output_data(text, strlen(text), err);
-    hn_output_data("\n", 1, err);
-    free(text);
-}
-
 void hn_show(struct hn_given *given, json_t *document, const struct hn_view *views)
 {
     if (!given->options->json)
@@ -167,15 +165,15 @@ void hn_show(struct hn_given *given, json_t *document, const struct hn_view *vie
 void hn_show_results(const struct hn_given *given, struct hn_error *err)
 {
     if (given->options->json)
-        hn_output_json(given->results, err);
+        print_json(given->results, err);
 }
 
 void hn_show_alone(const struct hn_given *given, json_t *document, const struct hn_view *views,
                    struct hn_error *err)
 {
     if (given->options->json)
-        hn_output_json(hn_needed(document), err);
-    else
+        print_json(document, err);
+    else if (views != NULL)
         hn_render(hn_needed(document), views, stdout);
     json_decref(document);
 }
