@@ -386,10 +386,9 @@ static void replay_tuned(struct replay_all *replay, const char *path, const stru
         hn_config_take_problem(config, &tuned->identity.problem, err);
     if (!hn_failed(err) && hn_task_make(config, 0, regime, HN_TASK_MEASURES, &task, err) == HN_OK) {
         load_best(given->store, tuned, &best, err);
-        const struct hn_live_options live = {.seed = given->options->seed,
-                                             .ahead = best.points,
-                                             .ahead_count = best.count,
-                                             .ahead_is_all = true};
+        const struct hn_live_options live = {
+            .seed = given->options->seed,
+            .ahead = {.points = best.points, .count = best.count, .complete = true}};
         if (!hn_failed(err) &&
             hn_backend_live(&task, given->workers, &live, &backend, err) == HN_OK) {
             replay->device = task.identity.device;

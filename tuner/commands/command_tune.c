@@ -113,10 +113,7 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
         .seed = search->tune->options->seed,
         .end_ms = session->budget_s > 0 ? session->started_ms + session->budget_s * 1e3 : 0,
         .any_order = !search->tune->strategy->needs_feedback,
-        .ahead = ahead.points,
-        .ahead_count = ahead.count,
-        .ahead_is_all = ahead.complete,
-        .measures = ahead.fresh,
+        .ahead = ahead,
     };
     hn_backend_live(task, search->workers, &live, &backend, err);
     hn_points_ahead_finish(&ahead);

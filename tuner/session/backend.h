@@ -145,16 +145,21 @@ struct hn_backend {
     void *owner;
 };
 
+/* The points that a session will ask for first, told before there is a device and so a session: its ladder, then what
+ * the strategy proposes before it knows anything. */
+struct hn_points_ahead {
+    struct hn_bindings *points;
+    size_t count;
+    bool complete; /* it will ask for no others */
+    bool fresh;    /* the cache holds none of them, whatever the device: something will be measured, for sure */
+};
+
 struct hn_live_options {
     uint64_t seed; /* of the inputs */
     double end_ms; /* of the backend */
     bool any_order; /* compilations may be started in another order than asked for */
-    /* Points that will be asked for first, when nothing is known of them: compiled before the device is. */
-    const struct hn_bindings *ahead;
-    size_t ahead_count;
-    bool ahead_is_all; /* there are no others */
-    bool measures;     /* something, for sure: what that takes is compiled before the device is, too */
-    bool stays_warm;   /* one of many backends in a row: a device that was at work a moment ago is not warmed up again */
+    struct hn_points_ahead ahead; /* compiled before the device is known, as is what measuring takes */
+    bool stays_warm; /* one of many backends in a row: a device that was at work a moment ago is not warmed up again */
 };
 
 struct hn_workers;

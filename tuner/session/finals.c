@@ -41,7 +41,7 @@ static const struct hn_result *result_at(const struct hn_session *session, size_
 /* Where energy is the objective all are weighed, for some seconds each. */
 static size_t limit_of(const struct hn_session *session)
 {
-    return hn_session_weighs(session) ? HN_WEIGHED_LIMIT : HN_FINALIST_LIMIT;
+    return session->weighs ? HN_WEIGHED_LIMIT : HN_FINALIST_LIMIT;
 }
 
 /* This decides who becomes a finalist. Energy is measured of the finalists only, so that where it
@@ -49,7 +49,7 @@ static size_t limit_of(const struct hn_session *session)
 static double merit_of(const struct hn_session *session, size_t number)
 {
     const struct hn_result *result = result_at(session, number);
-    return hn_session_weighs(session) ? result->median_us : result->objective;
+    return session->weighs ? result->median_us : result->objective;
 }
 
 /* Whether a result's interval overlaps the best's, widened by what times differ by that were taken
@@ -617,7 +617,7 @@ static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
     bool told = !hn_failed(err) && hn_observed_any(&verdict.observed, "energy");
     if (told)
         hn_observers_add("energy", &record_of(finals, i)->observed, &verdict.observed, err);
-    bool falls = is_failure(&verdict) && hn_session_weighs(finals->session);
+    bool falls = is_failure(&verdict) && finals->session->weighs;
     if (falls)
         fall(finals, i, &verdict, "(while its energy was measured)", err);
     hn_record_finish(&verdict);
@@ -787,8 +787,7 @@ static void hold(struct finals *finals, struct hn_error *err)
         return;
     hn_session_show(session, "racing the finalists");
     race(finals, err);
-    bool weighs = hn_session_weighs(session);
-    if (!finals->again && finals->raced && weighs)
+    if (!finals->again && finals->raced && session->weighs)
         weigh(finals, true, err);
     find_winner(finals, err);
     if (finals->again)
@@ -796,7 +795,7 @@ static void hold(struct finals *finals, struct hn_error *err)
     keep_images(finals, err);
     measure_beside(finals, err);
     read_counters(finals, err);
-    if (!weighs)
+    if (!session->weighs)
         weigh(finals, false, err);
 }
 

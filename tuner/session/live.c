@@ -157,19 +157,18 @@ static void start_ahead(struct hn_live *live, struct hn_error *err)
     struct hn_device device;
     int guess = live->workers->lead->guess;
     if (hn_failed(err) || live->workers->lead->known || live->own_started || guess == 0 ||
-        (live->options.ahead_count == 0 && !live->options.measures))
+        (live->options.ahead.count == 0 && !live->options.ahead.fresh))
         return;
     snprintf(live->architecture, sizeof live->architecture, "sm_%d", guess);
     /* One that we do not know is left to the driver. */
     if (hn_device_for_architecture(live->architecture, &device, NULL) != HN_OK) {
-        live->options.ahead_count = 0;
-        live->options.measures = false;
+        live->options.ahead = (struct hn_points_ahead){0};
         return;
     }
-    live->pool->prefers_heavy = live->options.any_order && live->options.ahead_is_all;
+    live->pool->prefers_heavy = live->options.any_order && live->options.ahead.complete;
     start_own(live, err);
-    while (!hn_failed(err) && live->ahead_count < live->options.ahead_count) {
-        const struct hn_bindings *point = &live->options.ahead[live->ahead_count];
+    while (!hn_failed(err) && live->ahead_count < live->options.ahead.count) {
+        const struct hn_bindings *point = &live->options.ahead.points[live->ahead_count];
         uint64_t id = number_of(OWN_COUNT + live->ahead_count++);
         struct hn_record record = {0};
         struct hn_launch launch;
@@ -215,8 +214,6 @@ static void complete(struct hn_backend *backend, const struct hn_bindings *point
 static void process(struct hn_live *live, struct hn_backend_event *event, struct hn_error *err)
 {
     hn_live_cards_move(live, err);
-    if (live->event_count == 0)
-        hn_live_lead_move(live, err);
     if (!hn_failed(err) && live->event_count > 0) {
         *event = live->events[0];
         live->event_count--;
@@ -249,8 +246,6 @@ void hn_live_sleep(struct hn_live *live, struct hn_error *err)
     start_ahead(live, err);
     process_compilations(live, err);
     hn_live_cards_move(live, err);
-    live->ends = hn_failed(err);
-    hn_live_set_up_lead(live, err);
     if (!hn_failed(err))
         sleep_on_workers(live, sleep_limit_ms);
 }
@@ -628,10 +623,9 @@ static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_ba
     size_t unfinished = live->pool->unfinished;
     *state = (struct hn_backend_state){
         .room = unfinished < wanted ? wanted - unfinished : 0,
-        .idle = live->returned_count == 0 && hn_live_card_idle(live) != NULL,
-        .quiet = hn_live_cards_quiet(live),
         .age_ms = load.age_ms,
     };
+    hn_live_cards_look(live, state);
     hn_workers_unlock(live->workers);
 }
 
@@ -708,7 +702,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
         /* Images for another architecture are thrown away. */
         if (live->own_started && strcmp(architecture, live->architecture) != 0) {
             hn_compile_pool_forget(live->pool, HN_RANK_SETUP, false);
-            live->options.ahead_count = 0;
+            live->options.ahead.count = 0;
             live->own_started = false;
         }
         memcpy(live->architecture, architecture, sizeof architecture);

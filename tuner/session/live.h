@@ -21,6 +21,7 @@ struct hn_live {
     struct hn_workers *workers;
     struct hn_compile_pool *pool; /* of the workers */
     bool prepared;
+    bool asks; /* the lead, or waits for who leads then: it is moved on by whoever does */
     bool ends; /* what is done while a card is waited for failed: no fault of the card's */
     struct hn_message warm; /* the default point, with which cards warm up; json NULL: it is of no use */
     struct hn_live_anchor anchors[HN_ANCHORS];
@@ -58,15 +59,11 @@ void hn_live_read_record(const struct hn_bindings *point, const struct hn_gpu_re
                          struct hn_error *err);
 /* Times as of the first card. */
 void hn_live_card_scale(const struct hn_card *card, struct hn_record *record);
-/* Looks for cards, and moves all but the lead on without blocking; moves the lead. */
+/* Looks for cards, and moves all on without blocking; the lead's worker is set up meanwhile. */
 void hn_live_cards_move(struct hn_live *live, struct hn_error *err);
-void hn_live_lead_move(struct hn_live *live, struct hn_error *err);
-/* The lead's worker is set up meanwhile, as far as that goes without blocking. */
-void hn_live_set_up_lead(struct hn_live *live, struct hn_error *err);
 void hn_live_cards_finish(struct hn_live *live);
-/* A card that can evaluate now, the lead first; NULL: there is none. */
-struct hn_card *hn_live_card_idle(struct hn_live *live);
-bool hn_live_cards_quiet(const struct hn_live *live);
+/* Whether one of them can evaluate, and whether none does. */
+void hn_live_cards_look(struct hn_live *live, struct hn_backend_state *state);
 /* Fills in live->usages, and returns how many there are: none where all is of this process. */
 size_t hn_live_cards_usage(struct hn_live *live);
 /* All cards are set up with it, which is taken over, before their next request. */

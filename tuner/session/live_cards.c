@@ -101,12 +101,36 @@ static void begin_evaluation(struct hn_live *live, struct hn_card *card, struct 
     card->evaluating = true;
 }
 
+static bool is_free(const struct hn_card *card)
+{
+    return card->state == HN_CARD_READY && !card->evaluating && !card->requested &&
+           hn_card_is_reachable(card);
+}
+
+/* A card that can evaluate now, the lead first; NULL: there is none. */
+static struct hn_card *find_idle(const struct hn_live *live)
+{
+    const struct hn_workers *workers = live->workers;
+    struct hn_card *idle = is_free(workers->lead) ? workers->lead : NULL;
+    for (size_t i = 0; idle == NULL && i < workers->card_count; i++)
+        idle = is_free(workers->cards[i]) ? workers->cards[i] : NULL;
+    return idle;
+}
+
+void hn_live_cards_look(struct hn_live *live, struct hn_backend_state *state)
+{
+    state->idle = live->returned_count == 0 && find_idle(live) != NULL;
+    state->quiet = live->returned_count == 0 && live->event_count == 0;
+    for (size_t i = 0; i < live->workers->card_count; i++)
+        state->quiet = state->quiet && !live->workers->cards[i]->evaluating;
+}
+
 void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct hn_error *err)
 {
     struct hn_card_job job = {.ticket = start->ticket, .request = *start->request};
     hn_live_ensure_reference(live, start->point, err);
     /* Finals are measured on one card. */
-    struct hn_card *card = start->request->measure ? hn_live_card_idle(live) : live->workers->lead;
+    struct hn_card *card = start->request->measure ? find_idle(live) : live->workers->lead;
     hn_live_make_evaluation(start->point, start->image, start->request, &job.message, err);
     if (!hn_failed(err))
         hn_bindings_copy(&job.point, start->point, err);
@@ -358,35 +382,12 @@ void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char
     hn_message_finish(message);
 }
 
-static bool is_free(const struct hn_card *card)
-{
-    return card->state == HN_CARD_READY && !card->evaluating && !card->requested &&
-           hn_card_is_reachable(card);
-}
-
-struct hn_card *hn_live_card_idle(struct hn_live *live)
-{
-    if (is_free(live->workers->lead))
-        return live->workers->lead;
-    for (size_t i = 0; i < live->workers->card_count; i++)
-        if (is_free(live->workers->cards[i]))
-            return live->workers->cards[i];
-    return NULL;
-}
-
-bool hn_live_cards_quiet(const struct hn_live *live)
-{
-    bool quiet = live->returned_count == 0 && live->event_count == 0;
-    for (size_t i = 0; i < live->workers->card_count; i++)
-        quiet = quiet && !live->workers->cards[i]->evaluating;
-    return quiet;
-}
-
 void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s,
                  hn_live_read *read, void *into, struct hn_error *err)
 {
     struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
     bool again = !hn_failed(err);
+    live->asks = true;
     while (again) {
         struct hn_card *lead = live->workers->lead;
         ask(lead, message, hn_message_type(message), NULL, timeout_s, err);
@@ -400,6 +401,7 @@ void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
         hn_message_finish(&result.message);
         again = succeed(live, err);
     }
+    live->asks = false;
     hn_message_finish(message);
 }
 
@@ -524,12 +526,10 @@ static void move_card(struct hn_live *live, struct hn_card *card, struct hn_erro
         give_up(live, card, reason.message);
 }
 
-void hn_live_lead_move(struct hn_live *live, struct hn_error *err)
+static void move_lead(struct hn_live *live, struct hn_error *err)
 {
     struct hn_gpu_result result;
     struct hn_card *lead = live->workers->lead;
-    if (hn_failed(err))
-        return;
     hn_card_process(lead, &result, err);
     if (!hn_failed(err) && result.end != HN_GPU_NOTHING)
         take_evaluated(live, lead, &result, err);
@@ -538,14 +538,7 @@ void hn_live_lead_move(struct hn_live *live, struct hn_error *err)
     succeed(live, err);
 }
 
-void hn_live_set_up_lead(struct hn_live *live, struct hn_error *err)
-{
-    const struct hn_card *lead = live->workers->lead;
-    if (!hn_failed(err) && lead->known && !lead->requested && !is_lost(lead))
-        hn_live_lead_move(live, err);
-}
-
-void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
+static void move_others(struct hn_live *live, struct hn_error *err)
 {
     if (hn_failed(err) || live->workers->hosts == NULL)
         return;
@@ -577,11 +570,18 @@ void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
     }
     /* Evaluations that came back go to whoever is free. */
     struct hn_card *idle;
-    while (!hn_failed(err) && live->returned_count > 0 &&
-           (idle = hn_live_card_idle(live)) != NULL) {
+    while (!hn_failed(err) && live->returned_count > 0 && (idle = find_idle(live)) != NULL) {
         begin_evaluation(live, idle, &live->returned[live->returned_count - 1], err);
         live->returned_count -= !hn_failed(err);
     }
+}
+
+void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
+{
+    move_others(live, err);
+    live->ends = hn_failed(err);
+    if (!hn_failed(err) && !live->asks && live->event_count == 0 && live->workers->lead->known)
+        move_lead(live, err);
 }
 
 static const char *doing(const struct hn_live *live, const struct hn_card *card)

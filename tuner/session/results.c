@@ -256,41 +256,6 @@ void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
                                      HN_STORE_IMPORTED, take_lead, session, err);
 }
 
-static const struct hn_cached_entry *entry_of(const struct hn_cached *cached, uint32_t point)
-{
-    return point < cached->count && cached->entries[point].row != 0 ? &cached->entries[point]
-                                                                    : NULL;
-}
-
-const struct hn_cached_entry *hn_session_find_cached(const struct hn_session *session,
-                                                     uint32_t point)
-{
-    const struct hn_cached_entry *entry = entry_of(&session->cached, point);
-    if (entry == NULL)
-        return NULL;
-    const struct hn_cached_entry *original = entry_of(&session->cached, entry->result.against);
-    bool serves = !session->options.retry_failed;
-    switch ((enum hn_outcome)entry->result.outcome) {
-    case HN_OUTCOME_OK:
-        return entry;
-    case HN_OUTCOME_DUPLICATE:
-    case HN_OUTCOME_SLOWER:
-        /* The point that it duplicates or that stopped it early needs a time of its own here. */
-        serves = original != NULL && original->result.outcome == HN_OUTCOME_OK &&
-                 (entry->result.outcome == HN_OUTCOME_DUPLICATE || !session->options.full);
-        break;
-    case HN_OUTCOME_COMPILE_STOPPED:
-        return NULL; /* it may be worth more now */
-    case HN_OUTCOME_SKIPPED:
-        /* Declined by a strategy: another that measures everything does not take its word. */
-        serves = serves && session->options.strategy->compiled != NULL;
-        break;
-    default:
-        break;
-    }
-    return serves ? entry : NULL;
-}
-
 void hn_session_point(const struct hn_session *session, uint32_t point,
                       struct hn_bindings *bindings)
 {
@@ -417,9 +382,6 @@ void hn_session_forget_races(struct hn_session *session)
             ticket->flight->record.final = false;
     }
 }
-
-/* A compilation that takes longer than this does not hold up the look-up of code behind it. */
-static const double patience_ms = 3000;
 
 double hn_session_epoch_s(void)
 {
@@ -579,23 +541,6 @@ void hn_session_register_ticket(struct hn_session *session, size_t number, struc
     hn_session_finish_ticket(session, number, err);
 }
 
-/* Where a strategy needs feedback, machine code is looked up when that is told of it, so that
- * duplicates are the same whatever the machine; but nobody is told of the given tickets, which are
- * looked up as they come. */
-void hn_session_register(struct hn_session *session, struct hn_error *err)
-{
-    size_t *next = &session->next_register;
-    for (; !hn_failed(err) && *next < session->tickets.count; ++*next) {
-        const struct hn_ticket *ticket = &session->tickets.items[*next];
-        bool compiles = ticket->state == HN_TICKET_COMPILING &&
-                        hn_now_ms() - ticket->flight->compiling_since_ms < patience_ms;
-        if (*next >= session->given_count &&
-            (session->options.strategy->needs_feedback || compiles))
-            return;
-        hn_session_register_ticket(session, *next, err);
-    }
-}
-
 static void take_compiled(struct hn_session *session, struct hn_backend_event *event,
                           struct hn_error *err)
 {
@@ -704,9 +649,8 @@ static void count_tied(const struct hn_session *session, struct hn_ranking *rank
                HN_OUTCOME_OK) {
         struct hn_record next;
         hn_session_record(session, ranking->tickets[ranking->tied], &next, err);
-        tied = !hn_failed(err) &&
-               (hn_session_weighs(session) ? hn_front_is_tied(&best, &next)
-                                           : is_tied(&best, &next, session->state.noise));
+        tied = !hn_failed(err) && (session->weighs ? hn_front_is_tied(&best, &next)
+                                                   : is_tied(&best, &next, session->state.noise));
         hn_record_finish(&next);
         ranking->tied += tied;
     }

@@ -40,6 +40,42 @@ static void start_compiling(struct hn_session *session, size_t number, double pa
     hn_session_start(session, number, patience_ms, NULL, err);
 }
 
+static const struct hn_cached_entry *entry_of(const struct hn_cached *cached, uint32_t point)
+{
+    return point < cached->count && cached->entries[point].row != 0 ? &cached->entries[point]
+                                                                    : NULL;
+}
+
+/* The entry of a point when it serves this session; NULL when the point has to be evaluated
+ * (again). */
+static const struct hn_cached_entry *find_cached(const struct hn_session *session, uint32_t point)
+{
+    const struct hn_cached_entry *entry = entry_of(&session->cached, point);
+    if (entry == NULL)
+        return NULL;
+    const struct hn_cached_entry *original = entry_of(&session->cached, entry->result.against);
+    bool serves = !session->options.retry_failed;
+    switch ((enum hn_outcome)entry->result.outcome) {
+    case HN_OUTCOME_OK:
+        return entry;
+    case HN_OUTCOME_DUPLICATE:
+    case HN_OUTCOME_SLOWER:
+        /* The point that it duplicates or that stopped it early needs a time of its own here. */
+        serves = original != NULL && original->result.outcome == HN_OUTCOME_OK &&
+                 (entry->result.outcome == HN_OUTCOME_DUPLICATE || !session->options.full);
+        break;
+    case HN_OUTCOME_COMPILE_STOPPED:
+        return NULL; /* it may be worth more now */
+    case HN_OUTCOME_SKIPPED:
+        /* Declined by a strategy: another that measures everything does not take its word. */
+        serves = serves && session->options.strategy->compiled != NULL;
+        break;
+    default:
+        break;
+    }
+    return serves ? entry : NULL;
+}
+
 /* Makes a ticket of the point in session->choice. */
 static void admit(struct hn_session *session, bool full, double patience_ms, struct hn_error *err)
 {
@@ -51,7 +87,7 @@ static void admit(struct hn_session *session, bool full, double patience_ms, str
     size_t earlier = hn_tickets_of_point(&session->tickets, point);
     size_t number = hn_tickets_add(&session->tickets, point);
     struct hn_ticket *ticket = &session->tickets.items[number];
-    const struct hn_cached_entry *cached = hn_session_find_cached(session, point);
+    const struct hn_cached_entry *cached = find_cached(session, point);
     ticket->full = full;
     session->state.proposed += earlier == SIZE_MAX;
     if (earlier != SIZE_MAX) {

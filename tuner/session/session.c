@@ -31,6 +31,9 @@ static const double idle_ms = 2000;
 /* So much of the finals' time is left to them when all that is compiled was measured. */
 static const double finals_kept = 0.7;
 
+/* A compilation that takes longer than this does not hold up the look-up of code behind it. */
+static const double register_patience_ms = 3000;
+
 /* A search that has measured nothing when its time is up, but has something compiled, gets the
  * first of it measured, for so long. */
 static const double extension_ms = 1500;
@@ -135,12 +138,6 @@ static void tell_end(struct hn_session *session, struct hn_error *err)
              err);
 }
 
-bool hn_session_weighs(const struct hn_session *session)
-{
-    enum hn_front_by by;
-    return hn_plan_weighs(session->task->plan, &by);
-}
-
 enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *store,
                                  const struct hn_session_options *options, struct hn_session **out,
                                  struct hn_error *err)
@@ -152,8 +149,9 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->task = task;
     session->store = store;
     session->options = *options;
+    session->weighs = hn_plan_weighs(task->plan, &(enum hn_front_by){0});
     /* Joules are measured whether they were asked for or not. */
-    if (hn_session_weighs(session)) {
+    if (session->weighs) {
         session->options.energy_s = options->energy_s > 0 ? options->energy_s : HN_ENERGY_SECONDS;
         session->options.race_within = fmax(options->race_within, HN_WEIGHED_WITHIN);
     }
@@ -426,14 +424,13 @@ static void dispatch(struct hn_session *session, size_t number, struct hn_error 
     const struct hn_result *censor =
         against != SIZE_MAX ? &session->tickets.items[against].result : NULL;
     bool by_time = strcmp(session->task->plan->objective, "time") == 0;
-    bool weighs = hn_session_weighs(session);
     struct hn_bench_request request = {
         .verify = true,
         .measure = true,
-        .full = session->options.full || ticket->full || !(by_time || weighs),
-        .censor_us = censor != NULL
-                         ? censor->median_us * (weighs ? 1 + session->options.race_within : 1)
-                         : 0,
+        .full = session->options.full || ticket->full || !(by_time || session->weighs),
+        .censor_us = censor != NULL ? censor->median_us *
+                                          (session->weighs ? 1 + session->options.race_within : 1)
+                                    : 0,
         .censor_clock_mhz = censor != NULL ? (double)censor->clock_mhz : 0,
     };
     ticket->state = HN_TICKET_EVALUATING;
@@ -514,6 +511,23 @@ static void end_search(struct hn_session *session, struct hn_error *err)
     wait_for_gpu(session, err);
 }
 
+/* Where a strategy needs feedback, machine code is looked up when that is told of it, so that
+ * duplicates are the same whatever the machine; but nobody is told of the given tickets, which are
+ * looked up as they come. */
+static void register_codes(struct hn_session *session, struct hn_error *err)
+{
+    size_t *next = &session->next_register;
+    for (; !hn_failed(err) && *next < session->tickets.count; ++*next) {
+        const struct hn_ticket *ticket = &session->tickets.items[*next];
+        bool compiles = ticket->state == HN_TICKET_COMPILING &&
+                        hn_now_ms() - ticket->flight->compiling_since_ms < register_patience_ms;
+        if (*next >= session->given_count &&
+            (session->options.strategy->needs_feedback || compiles))
+            return;
+        hn_session_register_ticket(session, *next, err);
+    }
+}
+
 static void search(struct hn_session *session, struct hn_error *err)
 {
     hn_session_show(session, "searching");
@@ -524,12 +538,12 @@ static void search(struct hn_session *session, struct hn_error *err)
             return;
         }
         /* Codes that the event before this made known, then proposals because of them. */
-        hn_session_register(session, err);
+        register_codes(session, err);
         hn_session_propose(session, err);
         /* The compile workers have something to do while this blocks. */
         if (session->compiles)
             hn_session_prepare(session, err);
-        hn_session_register(session, err);
+        register_codes(session, err);
         hn_session_tell(session, err);
         feed_gpu(session, err);
         if (hn_session_is_over(session) || (all_finished(session) && session->exhausted))

@@ -95,15 +95,6 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
                                  struct hn_error *err);
 void hn_session_destroy(struct hn_session *session);
 
-/* The points that a session will ask for first, told before there is a device and so a session: its ladder, then what
- * the strategy proposes before it knows anything. */
-struct hn_points_ahead {
-    struct hn_bindings *points;
-    size_t count;
-    bool complete; /* it will ask for no others */
-    bool fresh;    /* the cache holds none of them, whatever the device: something will be measured */
-};
-
 /* At most `limit` points; none where the cache may hold some of them, whatever the device. */
 enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *task, struct hn_store *store,
                                     const struct hn_session_options *options, size_t limit, struct hn_error *err);

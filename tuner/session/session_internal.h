@@ -156,6 +156,7 @@ struct hn_session {
     bool compiles;    /* something was given to the compile workers */
     bool prepared;
     bool warm; /* preparing has come to its end */
+    bool weighs; /* energy, or energy_delay, is the objective */
     bool begun; /* session_id is valid */
     int64_t session_id;
 };
@@ -188,8 +189,7 @@ void hn_session_hold_against(struct hn_session *session, size_t number);
 
 /* results.c */
 void hn_session_take_event(struct hn_session *session, struct hn_backend_event *event, struct hn_error *err);
-/* Looks up the machine code of tickets, in order, as far as they are compiled; or of one. */
-void hn_session_register(struct hn_session *session, struct hn_error *err);
+/* Looks up the machine code of a ticket, where it is compiled. */
 void hn_session_register_ticket(struct hn_session *session, size_t number, struct hn_error *err);
 /* The ticket is done with what the record of its flight says, or its result where it has none. */
 void hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);
@@ -202,8 +202,6 @@ double hn_session_epoch_s(void);
  * read from the cache when it is needed again. */
 /* Numbers the points of the cached records, the first that a session numbers. A session without a store has none. */
 void hn_session_load_cached(struct hn_session *session, struct hn_error *err);
-/* The entry of a point when it serves this session; NULL when the point has to be evaluated (again). */
-const struct hn_cached_entry *hn_session_find_cached(const struct hn_session *session, uint32_t point);
 /* The ticket has a flight, with its record, until it is released; NULL only on failure. */
 struct hn_flight *hn_session_recall(struct hn_session *session, size_t number, struct hn_error *err);
 /* Lets go of a finished ticket's flight, unless it is held, among the close ones, or not yet told to the strategy. */
@@ -238,8 +236,6 @@ void hn_session_show(struct hn_session *session, const char *phase);
 /* Writes what the store still holds back. */
 void hn_session_commit(struct hn_session *session, struct hn_error *err);
 void hn_session_settle(struct hn_session *session);
-/* Whether energy, or energy_delay, is the objective. */
-bool hn_session_weighs(const struct hn_session *session);
 
 /* Until the end of the budget; INFINITY without one. */
 double hn_session_left_ms(const struct hn_session *session);
