@@ -19,6 +19,13 @@ double hn_now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
+double hn_epoch_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 /* Without a lock on all that we run on, as a handler needs it. */
 static atomic_int caught;
 

@@ -9,6 +9,8 @@
 
 /* Milliseconds of the monotonic clock. */
 double hn_now_ms(void);
+/* Seconds since 1970. */
+double hn_epoch_s(void);
 
 /* SIGINT, SIGTERM and SIGHUP ask a command to stop: it finishes nothing new, keeps everything and exits with 128 + n.
  * A second one kills at once. Programs other than hone install nothing. */

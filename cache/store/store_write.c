@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
@@ -17,13 +18,6 @@
 
 /* Records are grouped for this long, so that a fast tune costs few transactions. */
 enum { COMMIT_AFTER_MS = 50 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 char *hn_document_text(json_t *json, struct hn_error *err)
 {
@@ -104,7 +98,7 @@ static struct hn_hash new_origin(void)
     struct {
         unsigned char random[16];
         double time;
-    } seed = {.time = now()};
+    } seed = {.time = hn_epoch_s()};
     (void)!getrandom(seed.random, sizeof seed.random, 0);
     return hn_hash_bytes(&seed, sizeof seed);
 }
@@ -128,7 +122,7 @@ static int64_t add_head(struct hn_store *store, const struct hn_store_head *head
                    HN_SUBJECT_VALUES(&head->subject), head->plan == NULL ? NULL : plan.hex,
                    head->rule, head->started, head->command, (int64_t)head->simulated,
                    head->from.machine, head->from.source,
-                   hn_origin_is_foreign(&head->from) ? now() : 0);
+                   hn_origin_is_foreign(&head->from) ? hn_epoch_s() : 0);
     return hn_failed(err) ? 0 : hn_database_last_id(store->database);
 }
 
@@ -163,7 +157,7 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
     *head = (struct hn_store_head){
         .origin = (char *)(uintptr_t)session->origin,
         .command = (char *)(uintptr_t)(session->command == NULL ? "" : session->command),
-        .started = session->started > 0 ? session->started : now(),
+        .started = session->started > 0 ? session->started : hn_epoch_s(),
         .simulated = session->simulated,
     };
     if (session->from != NULL)

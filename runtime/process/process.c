@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -24,17 +25,7 @@
 
 extern char **environ;
 
-const char *hn_process_build(void)
-{
-    return HONE_BUILD;
-}
-
-void hn_process_hello(struct hn_message *hello)
-{
-    hn_message_init(hello, "hello");
-    json_object_set_new(hello->json, "protocol", json_integer(HN_PROTOCOL));
-    json_object_set_new(hello->json, "build", json_string(HONE_BUILD));
-}
+const char hn_process_build[] = HONE_BUILD;
 
 static void greet(struct hn_process *process, const struct hn_message *hello, struct hn_error *err)
 {
@@ -103,11 +94,6 @@ static enum hn_status spawn(struct hn_process *process, const char *program, con
     return hn_fail(err, HN_ERUN, "a worker process can not be started%s%s: %s",
                    program != NULL ? " by " : "", program != NULL ? program : "",
                    strerror(failure));
-}
-
-bool hn_process_ready(const struct hn_process *process)
-{
-    return process->place == NULL || process->place->ready(process->place);
 }
 
 enum hn_status hn_process_start(struct hn_process *process, const char *program, const char *role,
@@ -344,15 +330,6 @@ int hn_machine_jobs(void)
     return jobs >= 1 ? (int)fmin(jobs, 1024) : 1;
 }
 
-void hn_machine_offer_to_end(void)
-{
-    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (file < 0)
-        return;
-    (void)!write(file, "1000", 4);
-    close(file);
-}
-
 /* Limits this process to 4 GiB of data, or half of the machine's memory: a template that
  * instantiates itself without end takes gigabytes a minute. Beyond it NVRTC says "out of memory".
  */
@@ -456,4 +433,36 @@ void hn_worker_compile(struct hn_channel *channel)
         hn_message_finish(&request);
     }
     hn_nvrtc_close(&nvrtc);
+}
+
+/* Where memory runs out, the kernel is to end a worker and not hone or another's process. */
+static void offer_to_end(void)
+{
+    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        return;
+    (void)!write(file, "1000", 4);
+    close(file);
+}
+
+bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel))
+{
+    struct hn_channel channel;
+    struct hn_message hello;
+    /* posix_spawn can not set it; the parent may have ended before this line, so look afterwards.
+     * Its number is given: in a container hone itself may be process 1. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        return true;
+    offer_to_end();
+    hn_channel_init(&channel, 3);
+    hn_message_init(&hello, "hello");
+    json_object_set_new(hello.json, "protocol", json_integer(HN_PROTOCOL));
+    json_object_set_new(hello.json, "build", json_string(HONE_BUILD));
+    bool told = hn_channel_send(&channel, &hello, NULL) == HN_OK;
+    hn_message_finish(&hello);
+    if (told)
+        serve(&channel);
+    hn_channel_finish(&channel);
+    return told;
 }

@@ -38,9 +38,6 @@ struct hn_process {
 
 void hn_process_init(struct hn_process *process);
 
-/* Whether it can be started now: a child always. */
-bool hn_process_ready(const struct hn_process *process);
-
 /* Starts a program, in a process group of its own or in this one, with these descriptors as 0, 1, …; -1: /dev/null. 0, or errno,
  * and *pid is 0. */
 int hn_process_spawn(pid_t *pid, const char *program, char *const *arguments, const int *streams, int count, bool as_group);
@@ -83,10 +80,11 @@ void hn_process_describe_output(const struct hn_process *process, char *text, si
 void hn_process_forget_output(struct hn_process *process);
 
 /* The build of this program, which a worker has to be of. */
-const char *hn_process_build(void);
-/* What a worker says first: protocol, build. */
-void hn_process_hello(struct hn_message *hello);
+extern const char hn_process_build[];
 
+/* The worker that a parent has started: says hello, then answers until its channel is closed. It ends with the parent. False: nobody
+ * listens. */
+bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel));
 /* The inside of a compile worker: reads a message and answers it, until the channel is closed. */
 void hn_worker_compile(struct hn_channel *channel);
 
@@ -96,8 +94,5 @@ void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const str
 /* How many compile workers the machine allows: its affinity mask, the cgroup's CPU quota, and memory at about
  * 400 MiB a worker. At least 1. */
 int hn_machine_jobs(void);
-
-/* For a worker. Where memory runs out, the kernel is to end it and not hone or another's process. */
-void hn_machine_offer_to_end(void);
 
 #endif

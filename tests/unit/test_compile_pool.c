@@ -235,16 +235,7 @@ TEST(guests_are_served_in_turn)
 /* The process that the pool starts, which is this program with the argument "worker". */
 PROCESS(worker)
 {
-    struct hn_channel channel;
     if (getenv(hangs) != NULL)
         return pause();
-    hn_channel_init(&channel, 3);
-    struct hn_message hello;
-    hn_process_hello(&hello);
-    if (hn_channel_send(&channel, &hello, NULL) != HN_OK)
-        return 1;
-    hn_message_finish(&hello);
-    hn_worker_compile(&channel);
-    hn_channel_finish(&channel);
-    return 0;
+    return hn_worker_run(getppid(), hn_worker_compile) ? 0 : 1;
 }

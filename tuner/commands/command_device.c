@@ -96,7 +96,7 @@ static void measure_roofs(const struct hn_driver *driver, const struct hn_device
     hn_compile_source(&nvrtc, &hn_roofs_program, architecture, &image, err);
     hn_nvrtc_close(&nvrtc);
     int lock = hn_turn_open(device->uuid, NULL);
-    hn_turn_take(lock);
+    hn_turn_await(lock);
     if (!hn_failed(err) && hn_context_init(&context, driver, device, err) == HN_OK) {
         hn_roofs_measure(&context, &image, roofs, err);
         hn_context_finish(&context);

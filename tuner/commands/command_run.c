@@ -72,7 +72,7 @@ static void set_reference(struct result *result, struct hn_error *err)
         hn_source_finish(&source);
     }
     if (!hn_failed(err)) {
-        hn_turn_take(result->once->lock);
+        hn_turn_await(result->once->lock);
         hn_bench_set_reference(result->bench, &depends, &image, err);
         hn_turn_end(result->once->lock);
     }
@@ -227,7 +227,7 @@ static void evaluate(struct result *result, struct hn_error *err)
         hn_record_fail(record, image->outcome, "%s", image->message != NULL ? image->message : "");
         return;
     }
-    hn_turn_take(once->lock);
+    hn_turn_await(once->lock);
     work(result, err);
     hn_turn_end(once->lock);
 }
@@ -382,7 +382,7 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
     options.watch = hn_health_watch_create(once->device.uuid);
     compile_support(once, task->plan, &support, err);
     if (!hn_failed(err)) {
-        hn_turn_take(once->lock);
+        hn_turn_await(once->lock);
         hn_bench_create(&once->driver, &once->device, &support, task->plan, task->problem, &options,
                         &result.bench, err);
         hn_turn_end(once->lock);

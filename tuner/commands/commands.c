@@ -163,8 +163,6 @@ static int count_gpus(void)
 static void run_worker(int argc, char **argv, struct hn_error *err)
 {
     static const char refusal[] = "`hone worker` is for hone itself";
-    struct hn_channel channel;
-    struct hn_message hello;
     if (argc >= 2 && strcmp(argv[1], "node") == 0) {
         /* Whoever starts it is its parent, or stands between: its end is the launcher's, and so is
          * this one's. */
@@ -177,24 +175,9 @@ static void run_worker(int argc, char **argv, struct hn_error *err)
         hn_fail(err, HN_EUSAGE, refusal);
         return;
     }
-
-    /* posix_spawn can not set it; the parent may have ended before this line, so look afterwards.
-     * Its number is given: in a container hone itself may be process 1. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != strtol(argv[2], NULL, 10))
-        return;
-    hn_machine_offer_to_end();
-    hn_channel_init(&channel, 3);
-    hn_process_hello(&hello);
-    enum hn_status status = hn_channel_send(&channel, &hello, err);
-    hn_message_finish(&hello);
-    if (status != HN_OK)
+    if (!hn_worker_run(strtol(argv[2], NULL, 10),
+                       strcmp(argv[1], "compile") == 0 ? hn_worker_compile : hn_worker_gpu))
         hn_fail(err, HN_EUSAGE, refusal);
-    else if (strcmp(argv[1], "compile") == 0)
-        hn_worker_compile(&channel);
-    else
-        hn_worker_gpu(&channel);
-    hn_channel_finish(&channel);
 }
 
 /* Not listed, and it reads its arguments itself. */

@@ -70,8 +70,9 @@ static void *run_search(void *pointer)
         hn_tune_report_loss(search->tune, search->store, &running->err);
     hn_store_close(search->store);
     hn_workers_lock(search->workers);
-    hn_workers_end_share(search->workers);
+    hn_workers_leave(search->workers);
     running->ended = true;
+    hn_event_signal(search->workers->whole->wakeup);
     hn_workers_unlock(search->workers);
     return NULL;
 }

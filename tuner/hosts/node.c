@@ -67,11 +67,11 @@ static enum hn_status read_line(const char *line, struct hn_greeting *greeting,
                       &greeting->gpus, &end);
     bool known = read >= 2 && greeting->protocol >= 0 && is_plain(greeting->build);
     if (known &&
-        (greeting->protocol != HN_PROTOCOL || strcmp(greeting->build, hn_process_build()) != 0))
+        (greeting->protocol != HN_PROTOCOL || strcmp(greeting->build, hn_process_build) != 0))
         return hn_fail(err, HN_ERUN,
                        "its Hone is another (build %s, protocol %d; this one is build %s, protocol "
                        "%d): install the same there, or name it by 'hone'",
-                       greeting->build, greeting->protocol, hn_process_build(), HN_PROTOCOL);
+                       greeting->build, greeting->protocol, hn_process_build, HN_PROTOCOL);
     if (!known || read < 5 || line[end] != '\0' || !is_plain(greeting->host) ||
         greeting->compile < 1 || greeting->compile > MOST || greeting->gpus < 0 ||
         greeting->gpus > MOST)
@@ -336,7 +336,7 @@ static void greet(struct node *node, int gpus)
     char text[256];
     struct hn_greeting greeting = {
         .protocol = HN_PROTOCOL, .compile = hn_machine_jobs(), .gpus = gpus};
-    snprintf(greeting.build, sizeof greeting.build, "%s", hn_process_build());
+    snprintf(greeting.build, sizeof greeting.build, "%s", hn_process_build);
     if (gethostname(greeting.host, sizeof greeting.host) != 0 || greeting.host[0] == '\0')
         snprintf(greeting.host, sizeof greeting.host, "unnamed");
     greeting.host[sizeof greeting.host - 1] = '\0';

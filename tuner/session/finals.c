@@ -333,7 +333,7 @@ static void fail_ticket(struct hn_session *session, size_t number, enum hn_outco
     session->state.counts[outcome]++;
     hn_record_fail(record, outcome, "%s", message);
     record->final = false;
-    record->time = hn_session_epoch_s();
+    record->time = hn_epoch_s();
     hn_session_keep(session, number, err);
     if (!hn_failed(err))
         hn_session_note_result(session, number);
@@ -484,7 +484,7 @@ static void take_timing(struct hn_record *record, struct hn_record *raced, struc
     memcpy(record->card, raced->card, sizeof record->card);
     record->ratio = raced->ratio;
     record->final = true;
-    record->time = hn_session_epoch_s();
+    record->time = hn_epoch_s();
     hn_observed_replace(&record->observed, "conditions", &raced->observed, err);
 }
 

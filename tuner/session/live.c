@@ -707,7 +707,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
         }
         memcpy(live->architecture, architecture, sizeof architecture);
     }
-    const char *said = hn_compile_pool_nvrtc(live->pool);
+    const char *said = live->pool->nvrtc;
     while (!hn_failed(err) && said[0] == '\0') {
         process_compilations(live, err);
         if (said[0] == '\0')

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
 #include "base/run.h"
@@ -383,13 +382,6 @@ void hn_session_forget_races(struct hn_session *session)
     }
 }
 
-double hn_session_epoch_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 void hn_session_keep(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
@@ -473,7 +465,7 @@ static void finish_one(struct hn_session *session, size_t number, struct hn_erro
         if (!unknown && !session->fresh && !session->backend->simulated)
             hn_session_forget_races(session);
         session->fresh = session->fresh || !unknown;
-        record->time = hn_session_epoch_s();
+        record->time = hn_epoch_s();
         if (!unknown)
             hn_session_keep(session, number, err);
         if (hn_failed(err))

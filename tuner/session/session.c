@@ -87,7 +87,7 @@ static void tell_start(struct hn_session *session, struct hn_error *err)
                        "look_ahead", count(true, session->state.look_ahead), "points",
                        count(session->state.points != UINT64_MAX, session->state.points), "budget",
                        count(options->budget_count > 0, options->budget_count), "time",
-                       hn_session_epoch_s()),
+                       hn_epoch_s()),
              err);
 }
 
@@ -107,7 +107,7 @@ void hn_session_tell_chance(struct hn_session *session, double chance, struct hn
         tell(session, "chance",
              json_pack("{ss so sf sf}", "device", session->task->identity.device.name, "finished",
                        count(true, session->state.finished), "chance", chance, "time",
-                       hn_session_epoch_s()),
+                       hn_epoch_s()),
              err);
 }
 
@@ -127,14 +127,14 @@ static void tell_end(struct hn_session *session, struct hn_error *err)
     const struct hn_record *best = state->best;
     if (is_told(session, err))
         tell(session, "end",
-             json_pack(
-                 "{ss so so so so so so sb sb sf sf}", "device",
-                 session->task->identity.device.name, "finished", count(true, state->finished),
-                 "reused", count(true, state->reused), "outcomes", hn_session_counts_to_json(state),
-                 "best", best != NULL ? hn_bindings_to_json(&best->point) : json_null(), "best_us",
-                 real(best != NULL ? best->timing.median_us : NAN), "chance", real(state->chance),
-                 "stopped", state->stopped, "interrupted", state->interrupted, "elapsed_s",
-                 state->elapsed_s, "time", hn_session_epoch_s()),
+             json_pack("{ss so so so so so so sb sb sf sf}", "device",
+                       session->task->identity.device.name, "finished",
+                       count(true, state->finished), "reused", count(true, state->reused),
+                       "outcomes", hn_session_counts_to_json(state), "best",
+                       best != NULL ? hn_bindings_to_json(&best->point) : json_null(), "best_us",
+                       real(best != NULL ? best->timing.median_us : NAN), "chance",
+                       real(state->chance), "stopped", state->stopped, "interrupted",
+                       state->interrupted, "elapsed_s", state->elapsed_s, "time", hn_epoch_s()),
              err);
 }
 
@@ -164,7 +164,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->state.phase = "preparing";
     session->state.chance = NAN;
     session->state.started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
-    session->created_s = hn_session_epoch_s();
+    session->created_s = hn_epoch_s();
     backend->end_ms =
         options->budget_s > 0 ? session->state.started_ms + options->budget_s * 1e3 : 0;
     session->choice = hn_need(hn_space_parameter_count(task->space), sizeof *session->choice);

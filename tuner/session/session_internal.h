@@ -195,8 +195,6 @@ void hn_session_register_ticket(struct hn_session *session, size_t number, struc
 void hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);
 /* Writes the record of a ticket in flight (again). */
 void hn_session_keep(struct hn_session *session, size_t number, struct hn_error *err);
-/* Seconds since the epoch. */
-double hn_session_epoch_s(void);
 
 /* Also results.c: what a session holds of its tickets. The record of a finished one stays in flight as long as it is needed, and is
  * read from the cache when it is needed again. */

@@ -18,18 +18,6 @@ static const double setup_limit_ms = 120e3;
 /* So long may one at a host be silent that has got all that was sent. */
 enum { MUTE_MS = 15000 };
 
-struct hn_card *hn_card_create(double run_timeout_s, struct hn_host *host, const char *selector)
-{
-    struct hn_card *card = hn_need(1, sizeof *card);
-    hn_process_init(&card->process);
-    card->run_timeout_ms = run_timeout_s * 1e3;
-    card->host = host;
-    card->process.place = host != NULL ? hn_host_place(host) : NULL;
-    snprintf(card->selector, sizeof card->selector, "%s", selector != NULL ? selector : "");
-    hn_card_begin(card);
-    return card;
-}
-
 void hn_card_job_finish(struct hn_card_job *job)
 {
     hn_bindings_finish(&job->point);
@@ -38,7 +26,8 @@ void hn_card_job_finish(struct hn_card_job *job)
     *job = (struct hn_card_job){.ticket = 0};
 }
 
-void hn_card_begin(struct hn_card *card)
+/* Another problem begins: what was found out in the one before is forgotten. */
+static void begin(struct hn_card *card)
 {
     hn_card_job_finish(&card->job);
     card->health = (struct hn_health){0};
@@ -46,6 +35,18 @@ void hn_card_begin(struct hn_card *card)
     card->evaluating = false;
     card->anchor = card->ratio_count = card->measured = 0;
     card->ratio = 1;
+}
+
+struct hn_card *hn_card_create(double run_timeout_s, struct hn_host *host, const char *selector)
+{
+    struct hn_card *card = hn_need(1, sizeof *card);
+    hn_process_init(&card->process);
+    card->run_timeout_ms = run_timeout_s * 1e3;
+    card->host = host;
+    card->process.place = host != NULL ? hn_host_place(host) : NULL;
+    snprintf(card->selector, sizeof card->selector, "%s", selector != NULL ? selector : "");
+    begin(card);
+    return card;
 }
 
 static void end_turn(struct hn_card *card)
@@ -90,7 +91,8 @@ void hn_card_destroy(struct hn_card *card)
 
 bool hn_card_is_reachable(const struct hn_card *card)
 {
-    return card->process.pid != 0 || hn_process_ready(&card->process);
+    const struct hn_place *place = card->process.place;
+    return card->process.pid != 0 || place == NULL || place->ready(place);
 }
 
 bool hn_card_is_left_out(const struct hn_card *card)
@@ -157,10 +159,8 @@ const char *hn_card_holder(const struct hn_card *card)
 
 int hn_card_timeout_ms(const struct hn_card *card)
 {
-    if (!card->waiting && card->process.pid == 0 && !hn_process_ready(&card->process))
-        return -1;
     if (!card->waiting)
-        return has_work(card) ? 0 : -1;
+        return hn_card_is_reachable(card) && has_work(card) ? 0 : -1;
     if (awaits_turn(card))
         return card->host != NULL ? MUTE_MS / 10 : -1;
     double left = card->sent_ms + limit_ms(card) - hn_now_ms();
@@ -207,7 +207,7 @@ static void send_next(struct hn_card *card, struct hn_gpu_result *result, struct
 {
     if (hn_failed(err) || result->end != HN_GPU_NOTHING || card->waiting || !has_work(card))
         return;
-    if (card->process.pid == 0 && !hn_process_ready(&card->process)) {
+    if (!hn_card_is_reachable(card)) {
         struct hn_host_view view;
         hn_host_look(card->host, &view);
         /* One that is not up may be soon. */
@@ -462,7 +462,7 @@ void hn_card_leave(struct hn_card *card)
     while (card->setup_count > lasting)
         hn_message_finish(&card->setup[--card->setup_count]);
     card->step = card->step < lasting ? card->step : lasting;
-    hn_card_begin(card);
+    begin(card);
     if (at_work)
         hn_card_drop(card);
     if (at_work || !has_bench)

@@ -85,8 +85,6 @@ struct hn_card {
 struct hn_card *hn_card_create(double run_timeout_s, struct hn_host *host, const char *selector);
 /* Kills the worker and does not wait until the driver has cleaned up after it. */
 void hn_card_destroy(struct hn_card *card);
-/* Another problem begins: what was found out in the one before is forgotten. */
-void hn_card_begin(struct hn_card *card);
 void hn_card_job_finish(struct hn_card_job *job); /* empty then */
 
 /* Keeps a setup message, as the last; `replaces` is the type of an earlier one that it takes the place of, or NULL. taken: a worker that

@@ -186,6 +186,15 @@ static void listen_to(struct hn_compile_workers *workers, struct hn_compile_work
         replace_worker(workers, worker, err);
 }
 
+/* For how long it is worth compiling. */
+static double patience_of(const struct hn_job *job)
+{
+    double patience_ms = 0;
+    for (const struct hn_want *want = job->wants; want != NULL; want = want->next)
+        patience_ms = fmax(patience_ms, want->patience_ms);
+    return job->wants != NULL ? patience_ms : INFINITY;
+}
+
 /* Kills one that takes too long over its job; one that takes too long to start ends the run, as all
  * then would. */
 static void enforce_limit(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
@@ -215,7 +224,7 @@ static void enforce_limit(struct hn_compile_workers *workers, struct hn_compile_
     if (worker->job == NULL)
         return;
     double limit_ms = worker->job->timeout_ms;
-    double patience_ms = hn_job_patience_ms(worker->job);
+    double patience_ms = patience_of(worker->job);
     bool late = past_ms >= limit_ms;
     char message[128];
     if (!late && past_ms < patience_ms)
@@ -308,6 +317,7 @@ static struct hn_compile_pool *make_pool(struct hn_compile_workers *workers, dou
                                      .wake = wake,
                                      .workers = workers,
                                      .timeout_ms = timeout_ms,
+                                     .nvrtc = workers->nvrtc,
                                      .keeps_shared = true};
     hn_compile_queue_add_client(&workers->queue, pool);
     return pool;
@@ -503,7 +513,7 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
         if (job == NULL && !starts)
             continue;
         double limit_ms =
-            starts ? workers->start_limit_ms : fmin(hn_job_patience_ms(job), job->timeout_ms);
+            starts ? workers->start_limit_ms : fmin(patience_of(job), job->timeout_ms);
         double left = fmax(worker->started_ms + limit_ms - hn_now_ms(), 0);
         least = least < 0 ? left : fmin(least, left);
     }
@@ -526,9 +536,4 @@ bool hn_compile_pool_wait(struct hn_compile_pool *pool, const uint64_t *wanted, 
         hn_interrupt_check(err);
     }
     return false;
-}
-
-const char *hn_compile_pool_nvrtc(const struct hn_compile_pool *pool)
-{
-    return pool->workers->nvrtc;
 }

@@ -81,6 +81,7 @@ struct hn_compile_pool {
     int wakeup;      /* eventfd that is signalled when something is finished; -1: none */
     int wake;        /* of a guest: that of whoever moves the workers, for when it asks for something; else -1 */
     double timeout_ms;
+    const char *nvrtc; /* "13.0"; "": no worker has said so yet */
     struct hn_compile_workers *workers;
     struct hn_compile_queue *queue;
     struct hn_compile_pool *next; /* who is served behind it */
@@ -130,9 +131,6 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);
 /* Starts jobs, takes replies, enforces limits; does not block. HN_ERUN: workers do not start, or NVRTC is missing. */
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err);
 
-/* "13.0"; "": no worker has said so yet. */
-const char *hn_compile_pool_nvrtc(const struct hn_compile_pool *pool);
-
 /* compile_queue.c, for compile_pool.c. */
 void hn_compile_queue_finish(struct hn_compile_queue *queue);
 void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compile_pool *client);
@@ -157,7 +155,5 @@ void hn_compile_queue_retry(struct hn_compile_queue *queue, struct hn_job *job);
 
 /* The client's want on a job; NULL: it has none. id NULL: any. */
 const struct hn_want *hn_job_want(const struct hn_job *job, const struct hn_compile_pool *client, const uint64_t *id);
-/* For how long it is worth compiling. */
-double hn_job_patience_ms(const struct hn_job *job);
 
 #endif

@@ -22,6 +22,14 @@ static void free_want(struct hn_want *want)
     free(want);
 }
 
+static void append(struct hn_want **link, struct hn_want *want)
+{
+    while (*link != NULL)
+        link = &(*link)->next;
+    want->next = NULL;
+    *link = want;
+}
+
 static void free_job(struct hn_job *job)
 {
     while (job->wants != NULL) {
@@ -98,7 +106,6 @@ void hn_compile_queue_remove_client(struct hn_compile_pool *client)
 /* Gives the want the job's image, which is the job's last use of it where `moves`. */
 static void finish_want(struct hn_job *job, struct hn_want *want, bool moves)
 {
-    struct hn_want **link = &want->client->finished;
     if (moves) {
         want->image = job->image;
         hn_image_init(&job->image);
@@ -108,10 +115,7 @@ static void finish_want(struct hn_job *job, struct hn_want *want, bool moves)
     if (job->paid)
         want->image.compile_ms = 0;
     job->paid = true;
-    while (*link != NULL)
-        link = &(*link)->next;
-    want->next = NULL;
-    *link = want;
+    append(&want->client->finished, want);
     want->client->unfinished--;
     hn_event_signal(want->client->wakeup);
 }
@@ -141,15 +145,10 @@ void hn_compile_queue_ask(const struct hn_want *asked, const struct hn_hash *key
     job->kept = job->kept || (kept && job->state != HN_JOB_DONE);
     want->client->pending += want->rank != HN_RANK_GUESSED;
     want->client->unfinished += want->rank != HN_RANK_GUESSED;
-    if (job->state == HN_JOB_DONE && want->rank != HN_RANK_GUESSED) {
+    if (job->state == HN_JOB_DONE && want->rank != HN_RANK_GUESSED)
         finish_want(job, want, false);
-        return;
-    }
-    struct hn_want **link = &job->wants;
-    while (*link != NULL)
-        link = &(*link)->next;
-    want->next = NULL;
-    *link = want;
+    else
+        append(&job->wants, want);
 }
 
 /* id NULL: all of the rank, and those behind it. */
@@ -224,14 +223,6 @@ const struct hn_want *hn_job_want(const struct hn_job *job, const struct hn_comp
     while (want != NULL && !is_meant(want, client, HN_RANK_SETUP, id))
         want = want->next;
     return want;
-}
-
-double hn_job_patience_ms(const struct hn_job *job)
-{
-    double patience_ms = 0;
-    for (const struct hn_want *want = job->wants; want != NULL; want = want->next)
-        patience_ms = fmax(patience_ms, want->patience_ms);
-    return job->wants != NULL ? patience_ms : INFINITY;
 }
 
 /* The weight of the client's want of this rank; -1: it has none. */

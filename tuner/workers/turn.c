@@ -79,35 +79,27 @@ static void note_holder(int lock)
     (void)!pwrite(lock, note, NOTE_BYTES, 0);
 }
 
-bool hn_turn_try(int lock)
+bool hn_turn_take(int lock, bool waits)
 {
-    if (lock < 0)
-        return true;
-    if (flock(lock, LOCK_EX | LOCK_NB) != 0)
-        return false;
-    note_holder(lock);
-    return true;
+    int failed = lock < 0 ? 0 : flock(lock, LOCK_EX | LOCK_NB);
+    while (failed != 0 && waits)
+        failed = flock(lock, LOCK_EX) != 0 && errno == EINTR;
+    if (lock >= 0 && failed == 0)
+        note_holder(lock);
+    return failed == 0;
 }
 
-void hn_turn_wait(int lock)
-{
-    while (flock(lock, LOCK_EX) != 0)
-        if (errno != EINTR)
-            return;
-    note_holder(lock);
-}
-
-void hn_turn_take(int lock)
+void hn_turn_await(int lock)
 {
     char holder[64];
     for (int waited = 0; waited < ANNOUNCED_AFTER_MS; waited += STEP_MS) {
-        if (hn_turn_try(lock))
+        if (hn_turn_take(lock, false))
             return;
         nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
     }
     hn_turn_holder(lock, holder);
     fprintf(stderr, "waiting for the GPU: %s\n", holder);
-    hn_turn_wait(lock);
+    hn_turn_take(lock, true);
 }
 
 void hn_turn_end(int lock)

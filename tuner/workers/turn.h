@@ -13,12 +13,10 @@
  * warning: why there is none, what that means and what to do; where it is NULL, that is said on stderr. */
 int hn_turn_open(const char *uuid, char warning[512]);
 
-/* Takes the turn if nobody has it. */
-bool hn_turn_try(int lock);
-/* Waits for it. */
-void hn_turn_wait(int lock);
-/* Both; says on stderr who has it where that lasts. */
-void hn_turn_take(int lock);
+/* Takes the turn if nobody has it, or waits for it. */
+bool hn_turn_take(int lock, bool waits);
+/* Waits for it; says on stderr who has it where that lasts. */
+void hn_turn_await(int lock);
 void hn_turn_end(int lock);
 
 /* "process 4711 has it since 12:03:04", as far as it has said so. */

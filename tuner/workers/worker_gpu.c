@@ -62,10 +62,10 @@ static void tell(struct gpu *gpu, const char *type, const char *key, json_t *val
 static void take_turn(struct gpu *gpu)
 {
     char holder[64];
-    if (!hn_turn_try(gpu->lock)) {
+    if (!hn_turn_take(gpu->lock, false)) {
         hn_turn_holder(gpu->lock, holder);
         tell(gpu, "waiting", "holder", json_string(holder));
-        hn_turn_wait(gpu->lock);
+        hn_turn_take(gpu->lock, true);
     }
     /* The time limit of the request starts here, not while waiting for the other tuner. */
     tell(gpu, "begun", "", NULL);

@@ -156,7 +156,8 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
         hn_card_open(workers->lead, err);
     workers->pool->early =
         (int)fmin(options->useful, elsewhere ? first_compilations : options->jobs);
-    if (!hn_failed(err) && workers->pool->early > 0)
+    /* Hosts are not there yet. */
+    if (!hn_failed(err) && !elsewhere && workers->pool->early > 0)
         hn_compile_pool_process(workers->pool, err);
     if (hn_failed(err))
         hn_workers_destroy(workers);
@@ -368,17 +369,10 @@ enum hn_status hn_workers_share(struct hn_workers *workers, struct hn_card *lead
 
 void hn_workers_give(struct hn_workers *share, struct hn_card *card)
 {
-    hn_card_begin(card);
     card->away = true;
     card->meter.whole = &share->on_cards;
     share->cards[share->card_count++] = card;
     hn_event_signal(share->wakeup);
-}
-
-void hn_workers_end_share(struct hn_workers *share)
-{
-    leave_cards(share);
-    hn_event_signal(share->whole->wakeup);
 }
 
 void hn_meter_begin(struct hn_meter *meter, double now_ms)

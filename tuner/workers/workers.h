@@ -68,7 +68,7 @@ bool hn_workers_open_cards(struct hn_workers *workers);
 /* The card is of no use; where that is its host's fault, it is told with the host. */
 __attribute__((format(printf, 3, 4))) void hn_workers_refuse(struct hn_workers *workers, struct hn_card *card,
                                                              const char *format, ...);
-/* Before a problem: what belongs to an earlier one is let go of. */
+/* Before a problem, and at the end of a share: what belongs to an earlier one is let go of. */
 void hn_workers_leave(struct hn_workers *workers);
 
 /* Searches side by side, each in a thread of its own, have shares of workers that were started as `divided`: cards, which are theirs until
@@ -79,7 +79,5 @@ void hn_workers_unlock(const struct hn_workers *workers);
 /* A share with a card that is known. HN_ERUN. */
 enum hn_status hn_workers_share(struct hn_workers *workers, struct hn_card *lead, struct hn_workers **share, struct hn_error *err);
 void hn_workers_give(struct hn_workers *share, struct hn_card *card);
-/* By its thread, once its backend is destroyed: its cards let go of the problem, and the whole is woken. It is still to be destroyed. */
-void hn_workers_end_share(struct hn_workers *share);
 
 #endif
