@@ -140,24 +140,15 @@ static bool has_room(const struct hn_session *session)
     return raced < limit_of(session);
 }
 
-/* When a finished ticket's record was made. */
-static double read_time(struct hn_session *session, size_t number, struct hn_error *err)
-{
-    const struct hn_flight *flight = hn_session_recall(session, number, err);
-    double time = flight != NULL ? flight->record.time : 0;
-    hn_session_release(session, number);
-    return time;
-}
-
 /* The best of the raced ones; SIZE_MAX when none was. *time: when the newest race was. */
-static size_t find_raced(struct hn_session *session, double *time, struct hn_error *err)
+static size_t find_raced(const struct hn_session *session, double *time)
 {
     size_t best = SIZE_MAX;
     *time = 0;
-    for (size_t i = 0; i < session->tickets.count && !hn_failed(err); i++) {
+    for (size_t i = 0; i < session->tickets.count; i++) {
         if (!hn_ticket_is_ok(&session->tickets.items[i]) || !result_at(session, i)->final)
             continue;
-        *time = fmax(*time, read_time(session, i, err));
+        *time = fmax(*time, result_at(session, i)->time);
         if (best == SIZE_MAX || merit_of(session, i) < merit_of(session, best))
             best = i;
     }
@@ -166,11 +157,10 @@ static size_t find_raced(struct hn_session *session, double *time, struct hn_err
 
 /* Whether a point was measured after the race, or is so much better than the best of it that it
  * belongs into one. A race shifts times a little, so that one it left out may be better now. */
-static bool challenges(struct hn_session *session, size_t number, size_t raced, double race_time,
-                       struct hn_error *err)
+static bool challenges(const struct hn_session *session, size_t number, size_t raced,
+                       const struct hn_timing *timing, double race_time)
 {
     const struct hn_result *result = result_at(session, number);
-    const struct hn_timing *timing = &session->tickets.items[raced].flight->record.timing;
     double merit = merit_of(session, raced);
     double lead = (merit - merit_of(session, number)) / fabs(merit);
     double shift = race_shift + timing->resolution_us / timing->median_us;
@@ -180,23 +170,22 @@ static bool challenges(struct hn_session *session, size_t number, size_t raced, 
         return true;
     if (lead < 0 && !overlaps(session, number, merit, timing))
         return false;
-    return read_time(session, number, err) >= race_time || lead > shift;
+    return result->time >= race_time || lead > shift;
 }
 
-static bool is_unchallenged(struct hn_session *session, struct hn_error *err)
+static bool is_unchallenged(const struct hn_session *session, struct hn_error *err)
 {
     double time;
+    struct hn_record best;
     bool challenged = false;
-    if (session->fresh || hn_failed(err))
+    size_t raced = find_raced(session, &time);
+    if (session->fresh || hn_failed(err) || raced == SIZE_MAX ||
+        hn_session_record(session, raced, &best, err) != HN_OK)
         return false;
-    size_t raced = find_raced(session, &time, err);
-    if (raced == SIZE_MAX || hn_session_recall(session, raced, err) == NULL)
-        return false;
-    for (size_t i = 0; !hn_failed(err) && !challenged && i < session->tickets.count; i++)
-        challenged = challenges(session, i, raced, time, err);
-    if (raced != session->best && !hn_failed(err))
-        hn_session_release(session, raced);
-    return !challenged && !hn_failed(err);
+    for (size_t i = 0; !challenged && i < session->tickets.count; i++)
+        challenged = challenges(session, i, raced, &best.timing, time);
+    hn_record_finish(&best);
+    return !challenged;
 }
 
 /* The field of the finals. */

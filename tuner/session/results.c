@@ -95,31 +95,6 @@ size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point)
     return entry > 0 ? entry - 1 : SIZE_MAX;
 }
 
-void hn_tickets_follow(struct hn_tickets *tickets, size_t number, size_t original)
-{
-    struct hn_flight *first = tickets->items[original].flight;
-    struct hn_ticket *ticket = &tickets->items[number];
-    ticket->state = HN_TICKET_DUPLICATE;
-    ticket->flight->original = original;
-    ticket->flight->next_follower = 0;
-    if (first->follower == 0)
-        first->follower = number + 1;
-    else
-        tickets->items[first->last_follower - 1].flight->next_follower = number + 1;
-    first->last_follower = number + 1;
-}
-
-/* The next that waits for it, in the order that they came; SIZE_MAX: none does. */
-static size_t take_follower(struct hn_tickets *tickets, size_t original)
-{
-    struct hn_flight *first = tickets->items[original].flight;
-    if (first == NULL || first->follower == 0)
-        return SIZE_MAX;
-    size_t number = first->follower - 1;
-    first->follower = tickets->items[number].flight->next_follower;
-    return number;
-}
-
 size_t hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number)
 {
     uint32_t known = tickets->codes.count;
@@ -154,6 +129,7 @@ static struct hn_result result_of(struct hn_session *session, const struct hn_re
     return (struct hn_result){
         .objective = record->objective,
         .median_us = timing->median_us,
+        .time = record->time,
         .clock_mhz = (float)timing->clock_mhz,
         .low = timing->median_us > 0 ? (float)(timing->low_us / timing->median_us) : 1,
         .outcome = (uint8_t)record->outcome,
@@ -330,24 +306,20 @@ static void drop_close(struct hn_session *session, size_t place)
 static void keep_close(struct hn_session *session, size_t number)
 {
     const struct hn_ticket *tickets = session->tickets.items;
+    const size_t *close = session->close;
     double limit = tickets[session->best].result.median_us * close_within;
-    size_t place = session->close_count;
-    while (place > 0 &&
-           tickets[number].result.objective < tickets[session->close[place - 1]].result.objective)
-        place--;
-    if (place < HN_KEPT_CLOSE) {
-        if (session->close_count == HN_KEPT_CLOSE)
-            drop_close(session, HN_KEPT_CLOSE - 1);
-        memmove(&session->close[place + 1], &session->close[place],
-                (session->close_count - place) * sizeof *session->close);
-        session->close[place] = number;
-        session->close_count++;
-    }
+    size_t worst = 0;
+    session->close[session->close_count++] = number;
     for (size_t i = session->close_count; i-- > 0;) {
-        const struct hn_result *result = &tickets[session->close[i]].result;
+        const struct hn_result *result = &tickets[close[i]].result;
         if (result->median_us * (double)result->low > limit)
             drop_close(session, i);
     }
+    for (size_t i = 0; i < session->close_count; i++)
+        if (tickets[close[i]].result.objective >= tickets[close[worst]].result.objective)
+            worst = i;
+    if (session->close_count > HN_KEPT_CLOSE)
+        drop_close(session, worst);
 }
 
 static void set_best(struct hn_session *session, size_t number, struct hn_error *err)
@@ -457,6 +429,9 @@ static void finish_one(struct hn_session *session, size_t number, struct hn_erro
     if (hn_failed(err))
         return;
     ticket->state = HN_TICKET_FINISHED;
+    while (session->next_settled < session->tickets.count &&
+           tickets[session->next_settled].state == HN_TICKET_FINISHED)
+        session->next_settled++;
     if (!ticket->cached && !ticket->replayed) {
         struct hn_record *record = &ticket->flight->record;
         /* A point that the recording lacks was not measured, and is not kept. */
@@ -488,14 +463,18 @@ static void finish_one(struct hn_session *session, size_t number, struct hn_erro
 void hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_flight *flight = session->tickets.items[number].flight;
-    size_t follower;
     if (hn_failed(err))
         return;
     if (flight != NULL)
         flight->held = true;
     finish_one(session, number, err);
-    while (!hn_failed(err) && (follower = take_follower(&session->tickets, number)) != SIZE_MAX)
-        hn_session_finish_ticket(session, follower, err);
+    size_t count = session->tickets.items[number].awaited ? session->tickets.count : 0;
+    for (size_t i = session->next_settled; !hn_failed(err) && i < count; i++) {
+        const struct hn_ticket *waits = &session->tickets.items[i];
+        if (waits->state == HN_TICKET_DUPLICATE && waits->flight != NULL &&
+            waits->flight->original == number)
+            hn_session_finish_ticket(session, i, err);
+    }
     if (flight != NULL)
         flight->held = false;
     hn_session_release(session, number);
@@ -519,18 +498,16 @@ void hn_session_register_ticket(struct hn_session *session, size_t number, struc
     size_t first = hn_tickets_first_of_code(&session->tickets, code_of(session, ticket), number);
     if (first == number || ticket->state != HN_TICKET_COMPILED)
         return;
-    const struct hn_ticket *original = &session->tickets.items[first];
+    struct hn_ticket *original = &session->tickets.items[first];
     bool finished = original->state == HN_TICKET_FINISHED;
     /* An early stop is no time for a step of the ladder, which is to be measured in full. */
     if (ticket->full && finished && original->result.outcome == HN_OUTCOME_SLOWER)
         return;
-    if (!finished) {
-        hn_tickets_follow(&session->tickets, number, first);
-        return;
-    }
     ticket->state = HN_TICKET_DUPLICATE;
     ticket->flight->original = first;
-    hn_session_finish_ticket(session, number, err);
+    original->awaited = !finished;
+    if (finished)
+        hn_session_finish_ticket(session, number, err);
 }
 
 static void take_compiled(struct hn_session *session, struct hn_backend_event *event,

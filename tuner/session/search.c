@@ -98,8 +98,8 @@ static void admit(struct hn_session *session, bool full, double patience_ms, str
             hn_session_finish_ticket(session, number, err);
             return;
         }
-        hn_tickets_fly(&session->tickets, number);
-        hn_tickets_follow(&session->tickets, number, earlier);
+        hn_tickets_fly(&session->tickets, number)->original = earlier;
+        session->tickets.items[earlier].awaited = true;
     } else if (cached != NULL && !(full && cached->result.outcome == HN_OUTCOME_SLOWER)) {
         ticket->cached = true;
         ticket->result = cached->result;
@@ -569,7 +569,6 @@ static bool tell_next(struct hn_session *session, struct hn_error *err)
         hn_schedule_tell(schedule, event, t, 0);
         return true;
     }
-    hn_session_settle(session);
     if (session->next_settled < session->given_count || state != HN_TICKET_FINISHED)
         return false;
     conclude(session, t);

@@ -466,17 +466,8 @@ static void feed_gpu(struct hn_session *session, struct hn_error *err)
     }
 }
 
-void hn_session_settle(struct hn_session *session)
+static bool all_finished(const struct hn_session *session)
 {
-    size_t *settled = &session->next_settled;
-    while (*settled < session->tickets.count &&
-           session->tickets.items[*settled].state == HN_TICKET_FINISHED)
-        ++*settled;
-}
-
-static bool all_finished(struct hn_session *session)
-{
-    hn_session_settle(session);
     return session->next_settled == session->tickets.count;
 }
 

@@ -29,6 +29,7 @@ enum hn_ticket_state {
 struct hn_result {
     double objective;
     double median_us;
+    double time; /* when the record was made */
     float low; /* lower end of the interval over the median */
     float clock_mhz;
     uint32_t against; /* the point that it duplicates or that stopped it early; HN_NO_KEY: none */
@@ -40,11 +41,8 @@ struct hn_result {
 struct hn_flight {
     struct hn_record record;
     struct hn_image image; /* kept until measured, and for the best */
-    size_t original;       /* of a duplicate: its ticket */
+    size_t original;       /* the ticket that a duplicate waits for */
     size_t censor;         /* the ticket that it was held against when measured, or SIZE_MAX */
-    size_t follower;       /* the first and the last duplicate that wait for this one, and the next that waits */
-    size_t last_follower;  /* for the same: ticket + 1, 0 for none */
-    size_t next_follower;
     double compiling_since_ms;
     bool held; /* somebody works on it: it stays */
 };
@@ -61,6 +59,7 @@ struct hn_ticket {
     bool decided;             /* the strategy was told of its compilation */
     bool told;                /* and that it is finished */
     bool replayed;            /* shares the record of an earlier ticket of the same point */
+    bool awaited;             /* duplicates wait for it */
 };
 
 /* Growing array of tickets and where each point and each machine code has its first one. */
@@ -84,8 +83,6 @@ struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number);
 void hn_tickets_land(struct hn_tickets *tickets, size_t number);
 /* The first ticket of a point; SIZE_MAX when there is none. */
 size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point);
-/* Makes `number` a duplicate that waits for `original`, both in flight. */
-void hn_tickets_follow(struct hn_tickets *tickets, size_t number, size_t original);
 /* The ticket that first had this code; when there is none it is this one, and its own number comes back. code: as in a
  * record. */
 size_t hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number);
@@ -140,13 +137,13 @@ struct hn_session {
     size_t next_given;    /* no given ticket below it is being compiled */
     size_t next_register; /* first ticket whose machine code is not yet looked up, but for given ones that are being compiled */
     size_t next_dispatch; /* no ticket below it waits for the GPU */
-    size_t next_settled;  /* all tickets below it are finished, as of hn_session_settle */
+    size_t next_settled;  /* all tickets below it are finished */
 
     /* Who is ahead. */
     size_t best;        /* ticket, or SIZE_MAX; it has a flight */
     size_t censor_next; /* tickets below it have been looked at for the censor */
     size_t censor;      /* best ok ticket among them, or SIZE_MAX */
-    size_t close[HN_KEPT_CLOSE]; /* tickets whose images are kept, best first */
+    size_t close[HN_KEPT_CLOSE + 1]; /* tickets whose images are kept, with room for one more */
     size_t close_count;
 
     double watched_ms;
@@ -233,7 +230,6 @@ void hn_session_step(struct hn_session *session, struct hn_backend_event *event,
 void hn_session_show(struct hn_session *session, const char *phase);
 /* Writes what the store still holds back. */
 void hn_session_commit(struct hn_session *session, struct hn_error *err);
-void hn_session_settle(struct hn_session *session);
 
 /* Until the end of the budget; INFINITY without one. */
 double hn_session_left_ms(const struct hn_session *session);

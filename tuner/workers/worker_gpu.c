@@ -186,11 +186,13 @@ static void make_bench(struct gpu *gpu, struct hn_error *err)
                         &gpu->bench, err);
 }
 
-/* The next problem has a bench of its own. */
+/* The next problem has a bench of its own. After a fault the driver's own calls may hang or fail:
+ * the end of the process cleans up. */
 static void leave_bench(struct gpu *gpu, struct hn_error *err)
 {
     (void)err;
-    hn_bench_destroy(gpu->bench);
+    if (gpu->bench != NULL && !hn_bench_is_dead(gpu->bench))
+        hn_bench_destroy(gpu->bench);
     hn_health_watch_destroy(gpu->watch);
     hn_plan_destroy(gpu->plan);
     hn_bindings_finish(&gpu->problem);
@@ -393,14 +395,10 @@ void hn_worker_gpu(struct hn_channel *channel)
         alive = answer(&gpu, &request);
         hn_message_finish(&request);
     }
-    /* After a fault the driver's own calls may hang or fail: the end of the process cleans up. */
-    if (gpu.bench != NULL && !hn_bench_is_dead(gpu.bench))
-        hn_bench_destroy(gpu.bench);
-    if (gpu.bench == NULL || !hn_bench_is_dead(gpu.bench))
+    bool dead = gpu.bench != NULL && hn_bench_is_dead(gpu.bench);
+    leave_bench(&gpu, &err);
+    if (!dead)
         hn_context_finish(&gpu.context);
-    hn_health_watch_destroy(gpu.watch);
-    hn_plan_destroy(gpu.plan);
-    hn_bindings_finish(&gpu.problem);
     if (gpu.driver_open)
         hn_driver_close(&gpu.driver);
 }
