@@ -394,11 +394,6 @@ static void append_integer(struct hn_text *text, int64_t integer)
         hn_text_printf(text, "%" PRId64, integer);
 }
 
-static const char *type_of(const struct hn_export_rule *out, size_t place)
-{
-    return out->slots[place].real ? "double" : "int64_t";
-}
-
 /* "(problem.ORDER == HONE_MATMUL_ROW || …)", or that a number stayed what it was. */
 static void write_inside(struct hn_export_writer *writer)
 {
@@ -530,7 +525,7 @@ static void write_tree(struct hn_export_writer *writer)
     write_node(out, 0, 4);
 }
 
-static char *end_text(double end, bool real)
+static json_t *end_to_json(double end, bool real)
 {
     struct hn_text text = {0};
     const struct hn_value value = hn_real(end);
@@ -538,52 +533,7 @@ static char *end_text(double end, bool real)
         hn_value_append(&text, &value);
     else
         append_integer(&text, (int64_t)end);
-    return hn_needed(hn_text_take(&text));
-}
-
-/* "    const int64_t own_M = problem.M >= 1 ? problem.M <= 4096 ? problem.M : 4096 : 1;" */
-static void write_numbers(struct hn_export_writer *writer)
-{
-    for (size_t i = 0; i < writer->rule->rule->value_count; i++) {
-        const struct hn_rule_value *value = &writer->rule->rule->values[i];
-        const char *name = value->name;
-        bool real = writer->rule->slots[i].real;
-        char *low = end_text(value->low, real), *high = end_text(value->high, real);
-        const char *cast = real ? "(double)" : "", *type = type_of(writer->rule, i);
-        if (value->word_count > 0)
-            hn_text_printf(writer->text, "    const int64_t own_%s = problem.%s;\n", name, name);
-        else
-            hn_text_printf(writer->text,
-                           "    const %s own_%s = %sproblem.%s >= %s ? %sproblem.%s <= %s ? "
-                           "%sproblem.%s : %s : %s;\n",
-                           type, name, cast, name, low, cast, name, high, cast, name, high, low);
-        free(low);
-        free(high);
-    }
-}
-
-static void write_parameters(struct hn_export_writer *writer)
-{
-    const struct hn_export_rule *out = writer->rule;
-    for (size_t i = 0; i < out->rule->value_count; i++)
-        hn_export_append_wrapped(writer->text, "\n    ", "%s%s own_%s", i > 0 ? ", " : "",
-                                 type_of(out, i), out->rule->values[i].name);
-}
-
-static void write_arguments(struct hn_export_writer *writer)
-{
-    const struct hn_rule *rule = writer->rule->rule;
-    for (size_t i = 0; i < rule->value_count; i++)
-        hn_export_append_wrapped(writer->text, "\n        ", "%sown_%s", i > 0 ? ", " : "",
-                                 rule->values[i].name);
-}
-
-static void write_fallback(struct hn_export_writer *writer)
-{
-    const struct hn_rule *rule = writer->rule->rule;
-    for (size_t i = 0; i < rule->fallback_count; i++)
-        hn_export_append_wrapped(writer->text, "\n       ", "%s%d", i > 0 ? ", " : "",
-                                 rule->fallback[i]);
+    return hn_export_text_json(&text);
 }
 
 static void write_family_rows(struct hn_export_writer *writer)
@@ -593,37 +543,53 @@ static void write_family_rows(struct hn_export_writer *writer)
         hn_export_append_row(writer->export, &family->rows[i], family->config_of[i], writer->text);
 }
 
-static json_t *loss_to_json(const struct hn_rule_loss *loss)
+/* How the rule takes the values of a problem: numbers are brought inside of what it was learnt for.
+ */
+static json_t *inputs_to_json(const struct hn_export_rule *out)
 {
-    return loss->sizes == 0 ? json_null()
-                            : json_pack("{sf sf sI}", "mean", loss->mean, "worst", loss->worst,
-                                        "sizes", (json_int_t)loss->sizes);
+    json_t *inputs = json_array();
+    for (size_t i = 0; i < out->rule->value_count; i++) {
+        const struct hn_rule_value *value = &out->rule->values[i];
+        bool real = out->slots[i].real;
+        json_array_append_new(
+            inputs, json_pack("{ss ss sb ss so so}", "name", value->name, "type",
+                              real ? "double" : "int64_t", "word", value->word_count > 0, "cast",
+                              real ? "(double)" : "", "low", end_to_json(value->low, real), "high",
+                              end_to_json(value->high, real)));
+    }
+    return inputs;
 }
 
-json_t *hn_export_family_to_json(const struct hn_export *export)
+json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
 {
+    const struct hn_export *export = writer->export;
     const struct hn_export_family *family = export->family;
     struct hn_text values = {0}, loss = {0}, literal = {0};
     if (family == NULL)
         return json_null();
     const struct hn_tuned *stored = family->stored;
+    json_t *fallback = json_array();
+    for (size_t i = 0; i < stored->rule->fallback_count; i++)
+        json_array_append_new(fallback, json_sprintf("%d", stored->rule->fallback[i]));
     hn_rule_append_values(&values, stored->rule);
     hn_rule_append_loss(&loss, stored->rule);
     hn_export_append_literal(&literal, loss.length > 0 ? loss.data : "not known");
     return hn_needed(json_pack(
-        "{sI so so so so sf so so sb sb sI sI si}", "configurations",
+        "{sI so so so so sf so so sb sb sI sI si so so}", "configurations",
         (json_int_t)stored->rule->configuration_count, "values", hn_export_text_json(&values),
         "loss", hn_export_text_json(&loss), "literal", hn_export_text_json(&literal), "device",
         hn_string_to_json(stored->identity.device.name), "learnt", stored->learnt, "predicted",
-        loss_to_json(&stored->rule->predicted), "measured", loss_to_json(&stored->rule->measured),
-        "stale", strcmp(stored->version.template_hash, export->template_hash) != 0, "simulated",
+        hn_rule_loss_to_json(&stored->rule->predicted), "measured",
+        hn_rule_loss_to_json(&stored->rule->measured), "stale",
+        strcmp(stored->version.template_hash, export->template_hash) != 0, "simulated",
         stored->simulated, "rows", (json_int_t)family->row_count, "variants",
-        (json_int_t)family->variants, "capability", stored->identity.device.capability));
+        (json_int_t)family->variants, "capability", stored->identity.device.capability, "inputs",
+        inputs_to_json(writer->rule), "fallback", fallback));
 }
 
 const struct hn_export_part hn_export_rule_parts[] = {
-    {"family_rows", write_family_rows},    {"rule_body", write_tree},
-    {"rule_numbers", write_numbers},       {"rule_inside", write_inside},
-    {"rule_parameters", write_parameters}, {"rule_arguments", write_arguments},
-    {"rule_fallback", write_fallback},     {0},
+    {"family_rows", write_family_rows},
+    {"rule_body", write_tree},
+    {"rule_inside", write_inside},
+    {0},
 };

@@ -473,12 +473,6 @@ static void write_problem_members(struct hn_export_writer *writer)
     hn_text_append(writer->text, plan->problem_count > 0 ? ";\n" : "    int none;\n");
 }
 
-static void write_problem_defined(struct hn_export_writer *writer)
-{
-    for (size_t i = 0; i < writer->plan->problem_count; i++)
-        hn_text_printf(writer->text, "%sdefined %s", i > 0 ? " || " : "", writer->plan->problem[i]);
-}
-
 /* "if (!(…)) return 0;" A condition that the point alone decides held when it was tuned; and two
  * can come down to the same once the point is known. */
 static void list_constraints(const struct hn_export_code *code, size_t step, struct hn_text *lines)
@@ -651,7 +645,6 @@ static void write_tensors(struct hn_export_writer *writer)
 }
 
 const struct hn_export_part hn_export_function_parts[] = {
-    {"problem_defined", write_problem_defined},
     {"problem_members", write_problem_members},
     {"shared_limits", write_shared_limits},
     {"sizes_members", write_sizes_members},

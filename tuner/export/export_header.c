@@ -254,15 +254,6 @@ static void write_columns(struct hn_export_writer *writer)
     hn_export_append_wrapped(writer->text, "\n * ", "device, compute capability, SMs, time in us");
 }
 
-static void write_tuned_problem(struct hn_export_writer *writer)
-{
-    const struct hn_plan *plan = writer->plan;
-    for (size_t i = 0; i < plan->problem_count; i++)
-        hn_export_append_wrapped(writer->text, "\\\n    ", "%s_TUNED_%s%s", writer->export->upper,
-                                 plan->problem[i], i + 1 < plan->problem_count ? ", " : "");
-    hn_text_append(writer->text, plan->problem_count == 0 ? "0" : "");
-}
-
 static json_t *applied_to_json(const struct hn_export_writer *writer)
 {
     const json_t *thawed = find_prelude(writer, false);
@@ -319,7 +310,7 @@ static void write_results(struct hn_export_writer *writer)
 }
 
 /* Problem values by what compiled code knows of them. */
-enum held { WORDS = 1, NUMBERS = 2, OTHERS = 4, ALL = 7 };
+enum held { WORDS = 1, NUMBERS = 2, OTHERS = 4 };
 
 static enum held held_of(const struct hn_export *export, const char *name)
 {
@@ -341,12 +332,6 @@ static void append_agreement(const struct hn_export *export, unsigned kinds, con
         hn_export_append_wrapped(text, line_break, "row->problem.%s == problem.%s", name, name);
         before = " && ";
     }
-}
-
-static void write_equal(struct hn_export_writer *writer)
-{
-    append_agreement(writer->export, ALL, "", "\n                    ", writer->text);
-    hn_text_append(writer->text, writer->export->plan->problem_count == 0 ? "1" : "");
 }
 
 /* "(config == 1 || config == 3)": whether it is one at whose point they are not. */
@@ -459,9 +444,7 @@ static const struct hn_export_part head_parts[] = {
     {"macros", write_macros},
     {"config_columns", write_columns},
     {"config_rows", write_rows},
-    {"tuned_problem", write_tuned_problem},
     {"result_rows", write_results},
-    {"equal", write_equal},
     {"and_frozen", write_frozen},
     {0},
 };
@@ -759,8 +742,7 @@ static json_t *describe(struct hn_export_writer *writer)
     append_comment(&kernel, "", export->kernel);
     json_t *json = hn_needed(json_pack(
         "{so so sI sI ss ss ss# sO sb so so so so so sI sI sI sb sI sI sI sI sb sI sI sI sI sI sI "
-        "sI sI so "
-        "so so so so}",
+        "sI sI so so so so so so}",
         "kernel", hn_export_text_json(&kernel), "tensor_names", tensor_names, "symbols",
         (json_int_t)symbols, "problem", (json_int_t)plan->problem_count, "template",
         base_name(export), "hone", HONE_VERSION, "template_hash",
@@ -768,7 +750,7 @@ static json_t *describe(struct hn_export_writer *writer)
         json_object_get(of_plan, "problem"), "untuned", export->untuned, "tuned",
         hn_export_tuned_to_json(export, writer->err), "arguments",
         arguments_to_json(export, json_object_get(of_plan, "arguments")), "family",
-        hn_export_family_to_json(export), "pipeline", pipeline_to_json(writer, of_plan), "applied",
+        hn_export_family_to_json(writer), "pipeline", pipeline_to_json(writer, of_plan), "applied",
         applied_to_json(writer), "config_count", (json_int_t) export->count, "last_config",
         (json_int_t) export->count - 1, "body_count", (json_int_t) export->body_count, "fallback",
         export->fallback != NULL, "result_count", (json_int_t) export->result_count, "step_count",
@@ -780,7 +762,8 @@ static json_t *describe(struct hn_export_writer *writer)
         (json_int_t)(clusters + cooperative + programmatic + windows), "most_arguments",
         (json_int_t)most_arguments, "dynamic_steps", dynamic_steps, "window",
         hn_export_text_json(&window), "window_buffers", window_buffers, "distances", distances,
-        "architectures", architectures));
+        "architectures", architectures, "parameters",
+        images != NULL ? hn_export_parameters_to_json(writer) : json_array()));
     json_decref(of_plan);
     return json;
 }
@@ -796,6 +779,50 @@ static const struct hn_export_part *find_part(const char *name, size_t length)
     return NULL;
 }
 
+/* "{{array;separator;piece;blanks}}": the piece for each item of an array, in which @ is the item
+ * and @name a member of it. Lines are broken behind separators, or before one that begins with ~,
+ * and go on behind so many blanks; a \ before their number ends the line, and without a number
+ * none is broken. False: there is no item. */
+static bool write_list(const struct hn_export_writer *writer, const char *hole, size_t length,
+                       struct hn_text *text)
+{
+    enum { ARRAY, SEPARATOR, PIECE, BLANKS, FIELDS };
+    char copy[512], *rest = copy, *fields[FIELDS], line_break[32];
+    const json_t *items, *item;
+    size_t i;
+    snprintf(copy, sizeof copy, "%.*s", (int)length, hole);
+    for (int field = 0; field < FIELDS; field++)
+        if ((fields[field] = strsep(&rest, ";")) == NULL)
+            return false;
+    items = json_object_get(writer->item, fields[ARRAY]);
+    items = items != NULL ? items : json_object_get(writer->document, fields[ARRAY]);
+    bool macro = *fields[BLANKS] == '\\', joins = *fields[SEPARATOR] == '~';
+    snprintf(line_break, sizeof line_break, "%s\n%*s", macro ? "\\" : "",
+             atoi(fields[BLANKS] + macro), "");
+    json_array_foreach(items, i, item)
+    {
+        struct hn_text piece = {0};
+        hn_text_append(joins ? &piece : text, i > 0 ? fields[SEPARATOR] + joins : "");
+        for (const char *c = fields[PIECE]; *c != '\0'; c++) {
+            char name[64];
+            size_t word = *c == '@' ? hn_word_length(c + 1) : 0;
+            snprintf(name, sizeof name, "%.*s", (int)word, c + 1);
+            if (*c == '@')
+                hn_text_append(&piece,
+                               json_string_value(word > 0 ? json_object_get(item, name) : item));
+            else
+                hn_text_append_bytes(&piece, c, 1);
+            c += word;
+        }
+        if (*fields[BLANKS] != '\0')
+            hn_export_append_wrapped(text, line_break, "%s", piece.data);
+        else
+            hn_text_append(text, piece.data);
+        hn_text_finish(&piece);
+    }
+    return json_array_size(items) > 0;
+}
+
 /* A part goes to where the line goes, since pieces of C are wrapped by their column. */
 static bool write_part(void *context, const char *name, size_t length, struct hn_text *text)
 {
@@ -803,7 +830,7 @@ static bool write_part(void *context, const char *name, size_t length, struct hn
     struct hn_text *outer = writer->text;
     const struct hn_export_part *part = find_part(name, length);
     if (part == NULL)
-        return false;
+        return memchr(name, ';', length) != NULL && write_list(writer, name, length, text);
     writer->text = text;
     part->write(writer);
     writer->text = outer;
@@ -837,6 +864,7 @@ static void write_line(struct hn_export_writer *writer, const json_t *item, cons
                                           .part = write_part,
                                           .context = writer};
     struct hn_text own = {0}, *text = writer->text;
+    writer->item = item;
     char *line = copy_line(writer->export, given, length);
     if (strncmp(line, comment, strlen(comment)) == 0 && strstr(line, "{{") != NULL) {
         if (hn_render_at(&own, &place, line + strlen(comment)) && own.length > 0) {

@@ -226,47 +226,30 @@ static bool is_by_value(const struct hn_argument *argument)
            (argument->value == NULL || argument->lanes > 1);
 }
 
-/* Whether the caller gives it. */
-static bool is_parameter(const struct hn_plan *plan, size_t i)
+json_t *hn_export_parameters_to_json(const struct hn_export_writer *writer)
 {
-    const struct hn_argument *argument = &plan->arguments[i];
-    return hn_export_is_taken(plan, i) && hn_export_is_given(argument) &&
-           argument->role != HN_ROLE_TENSOR_MAP;
-}
-
-/* ", CUdeviceptr argument_A" of each argument that the caller gives. */
-static void write_parameters(struct hn_export_writer *writer)
-{
+    json_t *parameters = json_array();
     for (size_t i = 0; i < writer->plan->argument_count; i++) {
         const struct hn_argument *argument = &writer->plan->arguments[i];
         char type[32];
-        if (!is_parameter(writer->plan, i))
+        if (!hn_export_is_taken(writer->plan, i) || !hn_export_is_given(argument) ||
+            argument->role == HN_ROLE_TENSOR_MAP)
             continue;
         if (argument->value != NULL)
             hn_export_need_one_type(writer->export, argument, writer->err);
         hn_type_format_c(argument->element, 1, type, sizeof type);
-        hn_text_append(writer->text, ", ");
-        hn_export_append_wrapped(writer->text, "\n    ", "%s%sargument_%s",
-                                 argument->role == HN_ROLE_TEXTURE         ? "CUtexObject"
-                                 : argument->count != NULL                 ? "CUdeviceptr"
-                                 : is_by_value(argument)                   ? "const void"
-                                 : argument->element == HN_FLOAT8_E4M3     ? "uint8_t"
-                                 : hn_element_is_narrow(argument->element) ? "uint16_t"
-                                                                           : type,
-                                 is_by_value(argument) ? " *" : " ", argument->name);
+        const char *own = argument->role == HN_ROLE_TEXTURE         ? "CUtexObject"
+                          : argument->count != NULL                 ? "CUdeviceptr"
+                          : is_by_value(argument)                   ? "const void"
+                          : argument->element == HN_FLOAT8_E4M3     ? "uint8_t"
+                          : hn_element_is_narrow(argument->element) ? "uint16_t"
+                                                                    : type;
+        json_array_append_new(parameters, json_pack("{ss so}", "name", argument->name, "declared",
+                                                    json_sprintf("%s%sargument_%s", own,
+                                                                 is_by_value(argument) ? " *" : " ",
+                                                                 argument->name)));
     }
-}
-
-/* ", argument_A" of each. */
-static void write_arguments(struct hn_export_writer *writer)
-{
-    for (size_t i = 0; i < writer->plan->argument_count; i++) {
-        if (!is_parameter(writer->plan, i))
-            continue;
-        hn_text_append(writer->text, ", ");
-        hn_export_append_wrapped(writer->text, "\n            ", "argument_%s",
-                                 writer->plan->arguments[i].name);
-    }
+    return parameters;
 }
 
 /* The addresses of a step's arguments. */
@@ -366,12 +349,6 @@ static void write_header(struct hn_export_writer *writer)
 }
 
 const struct hn_export_part hn_export_driver_parts[] = {
-    {"header", write_header},
-    {"images", write_images},
-    {"image_rows", write_rows},
-    {"driver_part", write_driver},
-    {"launch_parameters", write_parameters},
-    {"launch_arguments", write_arguments},
-    {"address_rows", write_addresses},
-    {0},
+    {"header", write_header},      {"images", write_images},          {"image_rows", write_rows},
+    {"driver_part", write_driver}, {"address_rows", write_addresses}, {0},
 };

@@ -72,6 +72,7 @@ struct hn_export_writer {
     struct hn_export_code *codes; /* of the configurations and the fallback */
     struct hn_export_rule *rule;  /* NULL: the export has none */
     json_t *document; /* that the holes of skeletons are filled from */
+    const json_t *item; /* of it, where the line is */
     struct hn_text *text;
     struct hn_error *err;
 };
@@ -113,7 +114,7 @@ void hn_export_append_row(const struct hn_export *export, const struct hn_tuned 
 /* Exported C is a skeleton (header.h.in, driver.h.in, embedded.h.in) that is filled in from a document. HONE_NAME and
  * hone_NAME become the prefix. A line is one of tuner/report/render.h, with double braces and brackets; {{name}} may be a
  * part, too, which is written by C. Lines from {{#name}} to {{/name}} stay, for each item where it is an array, where the
- * document has something; those from {{^name}} where it has not. Lines behind " * " become a comment's. */
+ * document has something; those from {{^name}} where it has not. {{array;separator;piece;blanks}} is a list. Lines behind " * " become a comment's. */
 struct hn_export_part {
     const char *name;
     void (*write)(struct hn_export_writer *writer);
@@ -128,7 +129,9 @@ extern const struct hn_export_part hn_export_function_parts[], hn_export_rule_pa
 /* What was measured of the first configuration, and how it is compiled, as a document. */
 json_t *hn_export_tuned_to_json(const struct hn_export *export, struct hn_error *err);
 /* What the document says of the family. */
-json_t *hn_export_family_to_json(const struct hn_export *export);
+json_t *hn_export_family_to_json(const struct hn_export_writer *writer);
+/* And of the arguments that the caller gives to the launch of the driver. */
+json_t *hn_export_parameters_to_json(const struct hn_export_writer *writer);
 /* Takes the text over. */
 json_t *hn_export_text_json(struct hn_text *text);
 /* The rule of the family as C; NULL: there is none. */
