@@ -78,7 +78,7 @@ static double crossed(const uint16_t *choice)
 
 static const struct hn_evidence *find_evidence(struct fixture *fixture)
 {
-    hn_evidence_make(fixture->space, &fixture->records, &fixture->evidence);
+    hn_evidence_make(fixture->space, &fixture->records, false, &fixture->evidence);
     return &fixture->evidence;
 }
 
@@ -248,7 +248,7 @@ TEST(test_compile_times)
         record->outcome = i % 3 == 0 ? HN_OUTCOME_INVALID_LAUNCH : HN_OUTCOME_OK;
         record->costs.compile_ms = i == 5 ? 0 : 100 * exp(b);
     }
-    hn_evidence_of_compiling(fixture->space, &fixture->records, evidence);
+    hn_evidence_make(fixture->space, &fixture->records, true, evidence);
     assert_int_equal(evidence->count, fixture->records.count - 1);
     assert_near(exp(evidence->values[evidence->best]), 100, 1e-9);
     hn_effects_find(evidence, 1, effects);

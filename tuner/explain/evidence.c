@@ -58,25 +58,6 @@ static int compare_points(const void *a, const void *b, void *context)
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-static void sort(struct hn_evidence *evidence)
-{
-    size_t count = evidence->count + evidence->failed;
-    for (size_t i = 0; i < count; i++)
-        evidence->sorted[i] = (uint32_t)i;
-    qsort_r(evidence->sorted, count, sizeof *evidence->sorted, compare_points, evidence);
-}
-
-static void find_best(struct hn_evidence *evidence)
-{
-    const struct hn_record *best = NULL;
-    for (size_t i = 0; i < evidence->count; i++) {
-        if (!hn_record_beats(hn_evidence_record(evidence, i), best))
-            continue;
-        evidence->best = i;
-        best = hn_evidence_record(evidence, i);
-    }
-}
-
 static void begin(const struct hn_space *space, const struct hn_records *records,
                   struct hn_evidence *evidence)
 {
@@ -94,52 +75,53 @@ static void begin(const struct hn_space *space, const struct hn_records *records
     };
 }
 
-static void add_value(struct hn_evidence *evidence, size_t record, double value, bool bounded)
+static void find_best(struct hn_evidence *evidence, bool compiling)
 {
-    evidence->values[evidence->count] = value;
-    evidence->lower_bounds[evidence->count] = bounded;
-    evidence->numbers[evidence->count++] = (uint32_t)record;
-    evidence->bounded += bounded;
-}
-
-void hn_evidence_of_compiling(const struct hn_space *space, const struct hn_records *records,
-                              struct hn_evidence *evidence)
-{
-    begin(space, records, evidence);
-    for (size_t i = 0; i < records->count; i++) {
-        double ms = records->items[i].costs.compile_ms;
-        if (!(ms > 0) || !place(evidence, &records->items[i]))
+    const struct hn_record *best = NULL;
+    for (size_t i = 0; i < evidence->count; i++) {
+        bool better = compiling
+                          ? best == NULL || evidence->values[i] < evidence->values[evidence->best]
+                          : hn_record_beats(hn_evidence_record(evidence, i), best);
+        if (!better)
             continue;
-        if (evidence->best == SIZE_MAX || ms < evidence->values[evidence->best])
-            evidence->best = evidence->count;
-        add_value(evidence, i, ms, false);
+        evidence->best = i;
+        best = hn_evidence_record(evidence, i);
     }
-    sort(evidence);
-    take_logarithms(evidence);
 }
 
 void hn_evidence_make(const struct hn_space *space, const struct hn_records *records,
-                      struct hn_evidence *evidence)
+                      bool compiling, struct hn_evidence *evidence)
 {
     begin(space, records, evidence);
-    /* The timed ones come first. */
-    for (size_t i = 0; i < 2 * records->count; i++) {
+    /* The timed ones come first; of what did not compile nobody knows how long it would take. */
+    for (size_t i = 0; i < (compiling ? 1 : 2) * records->count; i++) {
         size_t number = i % records->count;
         const struct hn_record *record = &records->items[number];
-        bool timed = is_timed(record);
+        bool timed = compiling ? record->costs.compile_ms > 0 : is_timed(record);
+        bool bounded = !compiling && record->outcome == HN_OUTCOME_SLOWER;
         /* What a session was not asked for says nothing of a point. */
         if (timed != (i < records->count) || (!timed && hn_outcome_is_open(record->outcome)))
             continue;
-        if (!place(evidence, record))
+        if (!place(evidence, record)) {
             evidence->foreign++;
-        else if (timed)
-            add_value(evidence, number, record->objective, record->outcome == HN_OUTCOME_SLOWER);
-        else
-            evidence->numbers[evidence->count + evidence->failed++] = (uint32_t)number;
+            continue;
+        }
+        evidence->numbers[evidence->count + evidence->failed] = (uint32_t)number;
+        if (timed) {
+            evidence->values[evidence->count] =
+                compiling ? record->costs.compile_ms : record->objective;
+            evidence->lower_bounds[evidence->count++] = bounded;
+            evidence->bounded += bounded;
+        } else {
+            evidence->failed++;
+        }
     }
-    sort(evidence);
+    find_best(evidence, compiling);
+    for (size_t i = 0; i < evidence->count + evidence->failed; i++)
+        evidence->sorted[i] = (uint32_t)i;
+    qsort_r(evidence->sorted, evidence->count + evidence->failed, sizeof *evidence->sorted,
+            compare_points, evidence);
     take_logarithms(evidence);
-    find_best(evidence);
 }
 
 void hn_evidence_finish(struct hn_evidence *evidence)

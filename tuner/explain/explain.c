@@ -740,9 +740,9 @@ json_t *hn_explain(const struct hn_explain_input *input)
     struct hn_evidence *evidence = &explanation.evidence;
     const struct hn_task *task = input->task;
     bool known = describe_device(task, &explanation.device);
-    hn_evidence_make(task->space, input->records, evidence);
+    hn_evidence_make(task->space, input->records, false, evidence);
     hn_effects_find(evidence, seed, &explanation.effects);
-    hn_evidence_of_compiling(task->space, input->records, &explanation.compiling);
+    hn_evidence_make(task->space, input->records, true, &explanation.compiling);
     hn_effects_find(&explanation.compiling, seed, &explanation.compile_effects);
     if (evidence->best != SIZE_MAX)
         find_edges(&explanation, known);

@@ -27,10 +27,10 @@ struct hn_evidence {
     bool logarithmic;   /* differences of values are logarithms of ratios; not so for a metric that changes its sign */
 };
 
-/* The same of what compiling took, in milliseconds: of all points that were compiled, whatever came of them. None of them failed
- * then, and the best compiled most quickly. */
-void hn_evidence_of_compiling(const struct hn_space *space, const struct hn_records *records, struct hn_evidence *evidence);
-void hn_evidence_make(const struct hn_space *space, const struct hn_records *records, struct hn_evidence *evidence);
+/* compiling: the same of what compiling took, in milliseconds: of all points that were compiled, whatever came of them. None of
+ * them failed then, and the best compiled most quickly. */
+void hn_evidence_make(const struct hn_space *space, const struct hn_records *records, bool compiling,
+                      struct hn_evidence *evidence);
 void hn_evidence_finish(struct hn_evidence *evidence);
 
 const uint16_t *hn_evidence_choice(const struct hn_evidence *evidence, size_t point);
