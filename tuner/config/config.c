@@ -527,16 +527,6 @@ static void read_prior(struct hn_reader *reader)
 
 enum { FORMAT = 1 };
 
-static void free_constraints(struct hn_config_constraint *constraints, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(constraints[i].text);
-        hn_expression_destroy(constraints[i].expression);
-        free(constraints[i].where);
-    }
-    free(constraints);
-}
-
 static void free_points(struct hn_bindings *points, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -548,17 +538,12 @@ static void destroy_family(struct hn_family *family)
 {
     if (family == NULL)
         return;
-    for (size_t i = 0; i < family->value_count; i++) {
-        hn_config_free_values(family->values[i].values, family->values[i].count);
-        free(family->values[i].name);
-    }
-    free_constraints(family->where, family->where_count);
+    for (size_t i = 0; i < family->where_count; i++)
+        hn_expression_destroy(family->where[i].expression);
     free_points(family->sizes, family->size_count);
     free_points(family->ladder, family->ladder_count);
-    free(family->values);
     free(family->weights);
     hn_bindings_finish(&family->defaults);
-    free(family);
 }
 
 void hn_config_destroy(struct hn_config *config)
@@ -566,15 +551,12 @@ void hn_config_destroy(struct hn_config *config)
     if (config == NULL)
         return;
     for (size_t i = 0; i < config->parameter_count; i++) {
-        free(config->parameters[i].name);
-        hn_config_free_values(config->parameters[i].values, config->parameters[i].count);
-        hn_config_finish_recipe(config->parameters[i].recipe);
+        const struct hn_config_recipe *recipe = config->parameters[i].recipe;
+        for (size_t j = 0; recipe != NULL && j < recipe->count; j++)
+            hn_expression_destroy(recipe->items[j]);
     }
-    free_constraints(config->constraints, config->constraint_count);
-    for (size_t i = 0; i < config->typed_count; i++)
-        free(config->typed[i].name);
-    free(config->parameters);
-    free(config->typed);
+    for (size_t i = 0; i < config->constraint_count; i++)
+        hn_expression_destroy(config->constraints[i].expression);
     free_points(config->problems, config->problem_count);
     free_points(config->ladder, config->ladder_count);
     free_points(config->only, config->only_count);
@@ -583,6 +565,8 @@ void hn_config_destroy(struct hn_config *config)
     hn_bindings_finish(&config->prior_limits);
     destroy_family(config->family);
     hn_plan_destroy(config->plan);
+    hn_yaml_destroy(config->root);
+    hn_blocks_finish(&config->blocks);
     free(config->path);
     free(config);
 }
@@ -703,7 +687,7 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
                                .use = use,
                                .err = err};
     *reader.config = (struct hn_config){
-        .path = hn_need_copy(path), .plan = reader.plan, .look_ahead = HN_LOOK_AHEAD};
+        .path = hn_need_copy(path), .root = root, .plan = reader.plan, .look_ahead = HN_LOOK_AHEAD};
     read_root(&reader);
     if (!hn_failed(err))
         complete_plan(&reader);
@@ -711,9 +695,7 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
         *config = reader.config;
     else
         hn_config_destroy(reader.config);
-    hn_blocks_finish(&reader.blocks);
     free(reader.places);
     free(reader.folder);
-    hn_yaml_destroy(root);
     return err->status;
 }

@@ -2,15 +2,16 @@
 #ifndef HONE_TUNER_CONFIG_CONFIG_H
 #define HONE_TUNER_CONFIG_CONFIG_H
 
+#include "base/memory.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
 #include "tuner/space/space.h"
 
 /* A condition as a config says it. */
 struct hn_config_constraint {
-    char *text;
+    const char *text;
     struct hn_expression *expression;
-    char *where; /* "configs/matmul.yaml:24:5" */
+    const char *where; /* "configs/matmul.yaml:24:5" */
     bool promising; /* says what is worth a search, not what is valid */
 };
 
@@ -24,11 +25,11 @@ enum {
 #define HN_FAMILY_LOSS 0.03 /* without the key */
 
 struct hn_family_value {
-    char *name;
+    const char *name;
     enum hn_family_kind { HN_FAMILY_RANGE, HN_FAMILY_LIST } kind;
     int64_t low, high, multiple_of; /* RANGE: low, low + multiple_of, ... high, all of them multiples of it */
     bool log;                       /* as likely to be in one octave as in another; low is at least 1 */
-    struct hn_value *values;        /* LIST: a value that is fixed is a list of one. Owned, words too */
+    struct hn_value *values;        /* LIST: a value that is fixed is a list of one */
     size_t count;
 };
 
@@ -74,13 +75,13 @@ struct hn_config_recipe {
     enum { HN_CONFIG_LIST, HN_CONFIG_RANGE, HN_CONFIG_POWERS } kind;
     struct hn_expression **items; /* bound to the plan's problem values */
     size_t count;
-    char *where; /* as of a constraint */
+    const char *where; /* as of a constraint */
 };
 
 /* A search space as read from YAML and checked as a whole. Owns all. */
 struct hn_config_parameter {
-    char *name;
-    struct hn_value *values; /* words owned by the config */
+    const char *name;
+    struct hn_value *values;
     size_t count;
     struct hn_config_recipe *recipe; /* of values that depend on the problem: then they are those of all problems, and a
                                         constraint says which are of one. NULL: as written */
@@ -88,6 +89,8 @@ struct hn_config_parameter {
 
 struct hn_config {
     char *path;             /* as given */
+    struct hn_yaml *root;   /* the file, whose names, words and texts all of this borrows */
+    struct hn_blocks blocks; /* of all lists of fixed length, and of what is made of texts */
     struct hn_plan *plan;   /* template_path NULL when the config has only kernel, parameters and constraints */
     struct hn_config_parameter *parameters;
     size_t parameter_count;
@@ -102,7 +105,7 @@ struct hn_config {
     struct hn_bindings defaults; /* as written, maybe empty */
     struct hn_config_typed {
         size_t argument; /* of the plan, which has the type that the first word says */
-        char *name;      /* the problem value whose word is its type */
+        const char *name; /* the problem value whose word is its type */
     } *typed;
     size_t typed_count;
     struct hn_bindings *only; /* points of which alone spaces are made, as far as the plan allows them; NULL: all */

@@ -86,6 +86,8 @@ void hn_config_read_types(struct hn_reader *reader)
     hn_template_finish(&template);
 }
 
+enum { ARGUMENTS_MOST = 256 }; /* and symbols, together */
+
 /* Whether the type of an argument is the word of a problem value; notes that it is. */
 static bool read_type_name(struct hn_reader *reader, const struct hn_yaml *node,
                            struct hn_argument *argument)
@@ -102,9 +104,10 @@ static bool read_type_name(struct hn_reader *reader, const struct hn_yaml *node,
                 "'%s' is a type here, but its word '%s' is no type of an element in CUDA "
                 "C++; expected words such as float, double or __half",
                 node->text, list->words[i]);
-    config->typed = hn_need_more(config->typed, config->typed_count + 1, sizeof *config->typed);
-    config->typed[config->typed_count++] = (struct hn_config_typed){
-        (size_t)(argument - config->plan->arguments), hn_need_copy(node->text)};
+    if (config->typed == NULL)
+        config->typed = hn_need_block(&config->blocks, ARGUMENTS_MOST, sizeof *config->typed);
+    config->typed[config->typed_count++] =
+        (struct hn_config_typed){(size_t)(argument - config->plan->arguments), node->text};
     if (!hn_failed(reader->err) && hn_type_of_c(list->words[0], type))
         hn_type_parse(type, &argument->element, &argument->lanes);
     return true;
@@ -179,8 +182,6 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
 
 /* Arguments, textures, tensor maps and symbols: all are arguments of the plan, read by one table.
  */
-
-enum { ARGUMENTS_MOST = 256 }; /* and symbols, together */
 
 static const char expected_fill[] =
     "uniform(low, high), normal(mean, deviation), iota(start, step), constant(value), "

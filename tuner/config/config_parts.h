@@ -35,7 +35,6 @@ struct hn_reader {
     struct hn_device device; /* once it was asked for */
     struct hn_config_let *lets;
     size_t let_count;
-    struct hn_blocks blocks; /* of the lets */
     struct hn_error *err;
 };
 
@@ -52,8 +51,8 @@ void hn_config_fail_unknown(struct hn_reader *reader, const struct hn_yaml *node
 void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node, const struct hn_error *reason);
 void hn_config_take_in(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                        const struct hn_error *reason);
-/* "path:line:column" of a node; the caller frees it. */
-char *hn_config_where(const struct hn_reader *reader, const struct hn_yaml *node);
+/* "path:line:column" of a node; the config's. */
+const char *hn_config_where(const struct hn_reader *reader, const struct hn_yaml *node);
 
 /* These return whether all is well so far. */
 bool hn_config_expect(struct hn_reader *reader, bool holds, const struct hn_yaml *node, const char *expected);
@@ -129,14 +128,13 @@ void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node
 
 /* One value; a word is borrowed from the node. An integer 0 after a failure. */
 struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_yaml *node);
-/* The same as a list of one, whose word is a copy. */
+/* The same as a list of one. */
 void hn_config_read_one_value(struct hn_reader *reader, const struct hn_yaml *node, struct hn_value **values,
                               size_t *count);
 /* A list of values, {range: [low, high], step: s} or {powers_of_two: [low, high]}: at least one, none twice, of one
- * kind. The words are copies. */
+ * kind. */
 void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node, struct hn_value **values,
                            size_t *count);
-void hn_config_free_values(struct hn_value *values, size_t count);
 /* "word", "boolean" or "number". */
 const char *hn_config_value_kind(const struct hn_value *value);
 /* The value of a list that equals this one, or the same number in another type; NULL. */
@@ -171,7 +169,6 @@ void hn_config_read_condition(struct hn_reader *reader, const struct hn_yaml *no
 bool hn_config_is_computed(const struct hn_reader *reader, const struct hn_yaml *node);
 /* Computes them, for the problems that there are now. HN_ECONFIG. */
 void hn_config_compute(struct hn_config *config, struct hn_error *err);
-void hn_config_finish_recipe(struct hn_config_recipe *recipe);
 struct hn_config_parameter *hn_config_find_parameter(const struct hn_config *config, const char *name);
 
 /* The place of the argument of kernels that the node names. */

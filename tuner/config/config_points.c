@@ -111,8 +111,6 @@ static void keep_values(struct hn_config_parameter *parameter, const bool *keep)
     for (size_t i = 0; i < parameter->count; i++)
         if (keep[i])
             parameter->values[kept++] = parameter->values[i];
-        else if (parameter->values[i].type == HN_WORD)
-            free((char *)parameter->values[i].word);
     parameter->count = kept;
 }
 

@@ -98,11 +98,11 @@ void hn_config_take_in(struct hn_reader *reader, const struct hn_yaml *node, con
                        reason->message);
 }
 
-char *hn_config_where(const struct hn_reader *reader, const struct hn_yaml *node)
+const char *hn_config_where(const struct hn_reader *reader, const struct hn_yaml *node)
 {
-    char *where = NULL;
-    if (asprintf(&where, "%s:%d:%d", reader->path, node->line, node->column) < 0)
-        hn_needed(NULL);
+    size_t size = strlen(reader->path) + 32;
+    char *where = hn_need_block(&reader->config->blocks, size, 1);
+    snprintf(where, size, "%s:%d:%d", reader->path, node->line, node->column);
     return where;
 }
 

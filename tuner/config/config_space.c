@@ -24,16 +24,16 @@ void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key)
 static void read_lists(struct hn_reader *reader, const struct hn_yaml *mapping, bool scalars,
                        struct hn_config_parameter **lists, size_t *count)
 {
-    *lists = hn_need(mapping->count, sizeof **lists);
+    *lists = hn_need_block(&reader->config->blocks, mapping->count, sizeof **lists);
     const struct hn_yaml *child = mapping->child;
     for (; child != NULL && !hn_failed(reader->err); child = child->next) {
         struct hn_config_parameter *list = &(*lists)[(*count)++];
         hn_config_check_name(reader, child->key);
-        list->name = hn_need_copy(child->key->text);
+        list->name = child->key->text;
         if (scalars && child->kind == HN_YAML_SCALAR)
             hn_config_read_one_value(reader, child, &list->values, &list->count);
         else if (!scalars && hn_config_is_computed(reader, child))
-            list->recipe = hn_need(1, sizeof *list->recipe);
+            list->recipe = hn_need_block(&reader->config->blocks, 1, sizeof *list->recipe);
         else
             hn_config_read_values(reader, child, &list->values, &list->count);
     }
@@ -101,10 +101,7 @@ static void read_one_mapping(struct hn_reader *reader, const struct hn_yaml *nod
     for (size_t i = 0; i < count; i++) {
         check_problem_count(reader, reader->config->problem_count * lists[i].count);
         multiply_problems(reader, &lists[i]);
-        free(lists[i].name);
-        hn_config_free_values(lists[i].values, lists[i].count);
     }
-    free(lists);
 }
 
 /* A problem in a list has the names of the first, each with a value of the same kind. */
@@ -260,8 +257,7 @@ static void move_types(struct hn_reader *reader)
                            "expected fewer",
                            PROBLEMS_MOST, name);
         multiply_problems(reader, parameter);
-        config->plan->problem[config->plan->problem_count++] = parameter->name;
-        hn_config_free_values(parameter->values, parameter->count);
+        config->plan->problem[config->plan->problem_count++] = hn_need_copy(name);
         memmove(parameter, parameter + 1, (config->parameter_count - i - 1) * sizeof *parameter);
         config->parameter_count--;
     }
@@ -394,11 +390,13 @@ void hn_config_read_condition(struct hn_reader *reader, const struct hn_yaml *no
                               struct hn_config_constraint *condition)
 {
     condition->where = hn_config_where(reader, node);
-    condition->text = hn_need_copy(text != NULL ? text : node->text);
-    if (text != NULL)
-        hn_config_parse(reader, node, text, &condition->expression);
-    else
+    condition->text = text != NULL ? text : node->text;
+    if (text == NULL)
         hn_config_read_expression(reader, node, &condition->expression);
+    else
+        hn_config_parse(reader, node, text, &condition->expression);
+    if (text != NULL && condition->expression != NULL)
+        condition->text = hn_expression_text(condition->expression);
     hn_config_bind(reader, node, condition->text, condition->expression, scope);
 }
 
@@ -425,7 +423,8 @@ static void read_constraints(struct hn_reader *reader)
     /* And one of each parameter whose values are computed. */
     size_t most =
         hn_config_count(constraints) + hn_config_count(promising) + reader->config->parameter_count;
-    reader->config->constraints = hn_need(most, sizeof *reader->config->constraints);
+    reader->config->constraints =
+        hn_need_block(&reader->config->blocks, most, sizeof *reader->config->constraints);
     struct hn_scope scope = hn_config_scope(reader->plan, NULL, 0);
     read_conditions(reader, first, &scope, false);
     read_conditions(reader, second, &scope, true);
@@ -514,7 +513,7 @@ static void read_one_let(struct hn_reader *reader, const struct hn_yaml *node,
         const char *text = hn_expression_text(expression);
         struct hn_config_let *let = &reader->lets[reader->let_count++];
         let->name = key->text;
-        let->text = hn_need_block(&reader->blocks, strlen(text) + 3, 1);
+        let->text = hn_need_block(&reader->config->blocks, strlen(text) + 3, 1);
         sprintf(let->text, "(%s)", text);
     }
     hn_expression_destroy(expression);
@@ -527,7 +526,7 @@ static void read_let(struct hn_reader *reader)
         hn_config_pairs(reader, node, "a mapping of names to expressions");
     if (child == NULL)
         return;
-    reader->lets = hn_need_block(&reader->blocks, node->count, sizeof *reader->lets);
+    reader->lets = hn_need_block(&reader->config->blocks, node->count, sizeof *reader->lets);
     /* Names that one of a grid may have, too. */
     char *const more[] = {(char *)hn_clusters_name};
     struct hn_scope scope = hn_config_scope(reader->plan, more, 1);

@@ -37,26 +37,11 @@ struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_y
     return hn_failed(reader->err) ? hn_integer(0) : value;
 }
 
-static struct hn_value own(struct hn_value value)
-{
-    if (value.type == HN_WORD)
-        value.word = hn_need_copy(value.word);
-    return value;
-}
-
 void hn_config_read_one_value(struct hn_reader *reader, const struct hn_yaml *node,
                               struct hn_value **values, size_t *count)
 {
-    *values = hn_need(1, sizeof **values);
-    (*values)[(*count)++] = own(hn_config_read_value(reader, node));
-}
-
-void hn_config_free_values(struct hn_value *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (values[i].type == HN_WORD)
-            free((char *)values[i].word);
-    free(values);
+    *values = hn_need_block(&reader->config->blocks, 1, sizeof **values);
+    (*values)[(*count)++] = hn_config_read_value(reader, node);
 }
 
 const struct hn_value *hn_config_find_value(const struct hn_value *values, size_t count,
@@ -133,7 +118,7 @@ static void read_list(struct hn_reader *reader, const struct hn_yaml *node,
                        HN_CONFIG_VALUES_MOST);
     if (hn_failed(reader->err))
         return;
-    *values = hn_need(node->count, sizeof **values);
+    *values = hn_need_block(&reader->config->blocks, node->count, sizeof **values);
     for (const struct hn_yaml *item = node->child; item != NULL; item = item->next) {
         struct hn_value value = hn_config_read_value(reader, item);
         const char *kind = hn_config_value_kind(*count > 0 ? &(*values)[0] : &value);
@@ -142,7 +127,7 @@ static void read_list(struct hn_reader *reader, const struct hn_yaml *node,
                            item->text, kind);
         if (hn_failed(reader->err))
             return;
-        (*values)[(*count)++] = own(value);
+        (*values)[(*count)++] = value;
     }
     check_repeats(reader, node, *values, *count);
 }
@@ -207,7 +192,7 @@ static void read_range(struct hn_reader *reader, const struct hn_yaml *node,
                        HN_CONFIG_VALUES_MOST);
         return;
     }
-    *values = hn_need((size_t)most + 1, sizeof **values);
+    *values = hn_need_block(&reader->config->blocks, (size_t)most + 1, sizeof **values);
     for (*count = 0; *count < (size_t)most + 1; ++*count)
         (*values)[*count] = step_value(&low, &step, *count);
     check_repeats(reader, node, *values, *count);
@@ -231,7 +216,7 @@ static void read_powers(struct hn_reader *reader, const struct hn_yaml *node,
         !hn_config_expect(reader, high.type == HN_INTEGER && is_power(high.integer),
                           bounds->child->next, "a power of two"))
         return;
-    *values = hn_need(64, sizeof **values);
+    *values = hn_need_block(&reader->config->blocks, 64, sizeof **values);
     for (uint64_t power = (uint64_t)low.integer; power <= (uint64_t)high.integer; power *= 2)
         (*values)[(*count)++] = hn_integer((int64_t)power);
 }
@@ -317,7 +302,7 @@ static void read_items(struct hn_reader *reader, const struct hn_yaml *node,
         hn_config_expect(reader, list->kind == HN_YAML_SEQUENCE && list->count == 2, list,
                          "[low, high]");
     }
-    recipe->items = hn_need(list->count + 1, sizeof(struct hn_expression *));
+    recipe->items = hn_need_block(&reader->config->blocks, list->count + 1, sizeof *recipe->items);
     const struct hn_yaml *item = list->child;
     for (; item != NULL && !hn_failed(reader->err); item = item->next)
         read_computed(reader, item, scope, recipe);
@@ -371,7 +356,8 @@ void hn_config_read_computed(struct hn_reader *reader)
     hn_config_compute(config, reader->err);
 }
 
-static void add_value(struct hn_config_parameter *parameter, int64_t number, struct hn_error *err)
+static void add_value(struct hn_config *config, struct hn_config_parameter *parameter,
+                      int64_t number, struct hn_error *err)
 {
     if (hn_failed(err))
         return;
@@ -381,14 +367,17 @@ static void add_value(struct hn_config_parameter *parameter, int64_t number, str
         return;
     }
     size_t count = parameter->count++;
-    if ((count & (count - 1)) == 0) /* there is room for the next power of two */
-        parameter->values =
-            hn_need_more(parameter->values, count > 0 ? 2 * count : 1, sizeof *parameter->values);
+    struct hn_value *before = parameter->values;
+    if ((count & (count - 1)) == 0) { /* there is room for the next power of two */
+        parameter->values = hn_need_block(&config->blocks, 2 * count + 1, sizeof *before);
+        for (size_t i = 0; i < count; i++)
+            parameter->values[i] = before[i];
+    }
     parameter->values[count] = hn_integer(number);
 }
 
-static void add_steps(struct hn_config_parameter *parameter, const int64_t *items,
-                      struct hn_error *err)
+static void add_steps(struct hn_config *config, struct hn_config_parameter *parameter,
+                      const int64_t *items, struct hn_error *err)
 {
     const struct hn_config_recipe *recipe = parameter->recipe;
     bool powers = recipe->kind == HN_CONFIG_POWERS;
@@ -399,14 +388,14 @@ static void add_steps(struct hn_config_parameter *parameter, const int64_t *item
                 (long long)(powers ? at : step),
                 powers ? "a power of two as the lower bound" : "a step of at least 1");
     while (!hn_failed(err) && at <= items[HIGH]) {
-        add_value(parameter, at, err);
+        add_value(config, parameter, at, err);
         if (__builtin_add_overflow(at, powers ? at : step, &at))
             break;
     }
 }
 
 /* The values that a recipe gives for a problem. */
-static void add_values(const struct hn_config *config, size_t problem,
+static void add_values(struct hn_config *config, size_t problem,
                        struct hn_config_parameter *parameter, struct hn_error *err)
 {
     const struct hn_config_recipe *recipe = parameter->recipe;
@@ -421,9 +410,9 @@ static void add_values(const struct hn_config *config, size_t problem,
                     hn_expression_text(recipe->items[i]), reason.message);
     }
     if (!hn_failed(err) && recipe->kind != HN_CONFIG_LIST)
-        add_steps(parameter, items, err);
+        add_steps(config, parameter, items, err);
     for (size_t i = 0; recipe->kind == HN_CONFIG_LIST && i < recipe->count; i++)
-        add_value(parameter, items[i], err);
+        add_value(config, parameter, items[i], err);
     free(items);
     free(values);
 }
@@ -465,15 +454,4 @@ void hn_config_compute(struct hn_config *config, struct hn_error *err)
             hn_fail(err, HN_ECONFIG, "%s: '%s' has no value", parameter->recipe->where,
                     parameter->name);
     }
-}
-
-void hn_config_finish_recipe(struct hn_config_recipe *recipe)
-{
-    if (recipe == NULL)
-        return;
-    for (size_t i = 0; i < recipe->count; i++)
-        hn_expression_destroy(recipe->items[i]);
-    free(recipe->items);
-    free(recipe->where);
-    free(recipe);
 }

@@ -270,7 +270,7 @@ static void read_family_value(struct hn_reader *reader, const struct hn_yaml *no
                               struct hn_family_value *value)
 {
     hn_config_check_name(reader, node->key);
-    value->name = hn_need_copy(node->key->text);
+    value->name = node->key->text;
     value->kind = HN_FAMILY_LIST;
     if (node->kind == HN_YAML_SCALAR)
         hn_config_read_one_value(reader, node, &value->values, &value->count);
@@ -506,12 +506,13 @@ void hn_config_read_family(struct hn_reader *reader)
     if (node == NULL ||
         !hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping of problem values"))
         return;
-    struct hn_family *family = hn_need(1, sizeof *family);
+    struct hn_blocks *blocks = &reader->config->blocks;
+    struct hn_family *family = hn_need_block(blocks, 1, sizeof *family);
     reader->config->family = family;
     const struct hn_yaml *weight = hn_yaml_get(node, "weight");
     if (weight != NULL)
         hn_config_fail(reader, weight->key, "'weight' is no name of a value: sizes have weights");
-    family->values = hn_need(node->count, sizeof *family->values);
+    family->values = hn_need_block(blocks, node->count, sizeof *family->values);
     for (const struct hn_yaml *child = node->child; child != NULL && !hn_failed(reader->err);
          child = child->next)
         if (!hn_text_is_among(child->key->text, own_keys, sizeof own_keys / sizeof *own_keys))
@@ -522,7 +523,7 @@ void hn_config_read_family(struct hn_reader *reader)
     const struct hn_yaml *where = hn_yaml_get(node, "where");
     const struct hn_yaml *item = hn_config_list(reader, where, "a list of expressions");
     struct hn_scope scope = make_scope(family);
-    family->where = hn_need(hn_config_count(where), sizeof *family->where);
+    family->where = hn_need_block(blocks, hn_config_count(where), sizeof *family->where);
     for (; item != NULL && hn_config_expect_kind(reader, item, HN_YAML_SCALAR, "an expression");
          item = item->next)
         hn_config_read_condition(reader, item, NULL, &scope, &family->where[family->where_count++]);
