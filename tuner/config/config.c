@@ -473,7 +473,7 @@ static void take_limits(struct hn_reader *reader)
         const char *name = hn_device_limit_names[i];
         struct hn_error reason = {0};
         if (hn_plan_has_name(config->plan, name) ||
-            !hn_config_mentions(hn_expression_text(config->prior), name))
+            !hn_text_has_word(hn_expression_text(config->prior), name, strlen(name)))
             continue;
         const struct hn_value value = hn_integer(hn_config_find_limit(reader, i, &reason));
         hn_bindings_set(&config->prior_limits, name, &value, reader->err);

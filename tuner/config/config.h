@@ -45,7 +45,7 @@ struct hn_family {
     struct hn_bindings *ladder;  /* points, as written, that only the tuning of the family begins with */
     size_t ladder_count;
     bool worst; /* the worst ratio is what is to be good, not the mean */
-    unsigned configurations;
+    int64_t configurations;
     double loss; /* 0.03: a mean ratio of time to the best time of 1.03 is good enough */
 };
 
@@ -112,7 +112,7 @@ struct hn_config {
     size_t only_count;
     struct hn_expression *prior; /* estimates what a point costs; no part of the plan, as look_ahead; NULL: none */
     struct hn_bindings prior_limits; /* of the device, that it names and problems do not have */
-    unsigned look_ahead; /* of a search; no part of the plan, since it says nothing of what is measured */
+    int64_t look_ahead; /* of a search; no part of the plan, since it says nothing of what is measured */
 };
 
 /* For which device a config is read. A config that names a limit of the device (runtime/device/device.h) has it as one more

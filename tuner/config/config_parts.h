@@ -82,16 +82,10 @@ int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node, 
                           const char *const *choices, size_t count);
 /* true or false; without a node false. */
 bool hn_config_read_flag(struct hn_reader *reader, const struct hn_yaml *node, const char *what);
-/* A whole number from `least` to `most`, or an expression of constants that gives one: 2 ** 20. */
-int64_t hn_config_read_whole(struct hn_reader *reader, const struct hn_yaml *node, int64_t least, int64_t most,
-                             const char *expected);
+/* A whole number from `least` to `most`, or an expression of constants that gives one: 2 ** 20. Without a node *to stays as it is. */
+void hn_config_read_whole(struct hn_reader *reader, const struct hn_yaml *node, int64_t least, int64_t most,
+                          const char *expected, int64_t *to);
 
-/* A whole number from 1 to `most`; without a node *to stays as it is. */
-void hn_config_read_count(struct hn_reader *reader, const struct hn_yaml *node, int most, const char *expected,
-                          unsigned *to);
-
-/* Whether the name is a token of an expression. */
-bool hn_config_mentions(const char *text, const char *name);
 /* The text with what `let` names written out; with holes only what stands in braces. The caller frees it. */
 char *hn_config_expand(struct hn_reader *reader, const struct hn_yaml *node, const char *text, bool holes);
 /* An expression, with what `let` names written out, which hn_config_place() finds the node of. */

@@ -319,28 +319,20 @@ static size_t read_expressions(struct hn_reader *reader, const struct hn_yaml *n
     return count;
 }
 
-int64_t hn_config_read_whole(struct hn_reader *reader, const struct hn_yaml *node, int64_t least,
-                             int64_t most, const char *expected)
+void hn_config_read_whole(struct hn_reader *reader, const struct hn_yaml *node, int64_t least,
+                          int64_t most, const char *expected, int64_t *to)
 {
     static const struct hn_scope nothing = {NULL, 0, NULL, 0};
     struct hn_expression *expression = NULL;
     int64_t result = least;
-    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
-        return least;
+    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected) || node == NULL)
+        return;
     bool found = hn_expression_parse(node->text, &expression, NULL) == HN_OK &&
                  hn_expression_bind(expression, &nothing, NULL) == HN_OK &&
                  hn_expression_integer(expression, NULL, &result, NULL) == HN_OK;
     hn_expression_destroy(expression);
-    return hn_config_expect(reader, found && result >= least && result <= most, node, expected)
-               ? result
-               : least;
-}
-
-void hn_config_read_count(struct hn_reader *reader, const struct hn_yaml *node, int most,
-                          const char *expected, unsigned *to)
-{
-    if (node != NULL)
-        *to = (unsigned)hn_config_read_whole(reader, node, 1, most, expected);
+    if (hn_config_expect(reader, found && result >= least && result <= most, node, expected))
+        *to = result;
 }
 
 static const struct hn_config_form *find_form(const struct hn_config_mapping *mapping,

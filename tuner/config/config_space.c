@@ -324,7 +324,8 @@ static const struct hn_yaml *find_scalar(const struct hn_yaml *node, const char 
 {
     const struct hn_yaml *found = NULL;
     if (node != NULL && node->kind == HN_YAML_SCALAR)
-        return (mentions ? hn_config_mentions(node->text, name) : strcmp(node->text, name) == 0)
+        return (mentions ? hn_text_has_word(node->text, name, strlen(name))
+                         : strcmp(node->text, name) == 0)
                    ? node
                    : NULL;
     for (const struct hn_yaml *child = node == NULL ? NULL : node->child;
@@ -460,15 +461,6 @@ static size_t token_length(const char *text)
         while (hn_is_word_char(text[length]) || (hn_is_digit(*text) && text[length] == '.'))
             length++;
     return length;
-}
-
-bool hn_config_mentions(const char *text, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = text; *at != '\0'; at += token_length(at))
-        if (strncmp(at, name, length) == 0 && token_length(at) == length)
-            return true;
-    return false;
 }
 
 char *hn_config_expand(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
@@ -709,6 +701,6 @@ void hn_config_read_space(struct hn_reader *reader)
     read_ladder(reader, hn_yaml_get(reader->root, "ladder"), &config->ladder,
                 &config->ladder_count);
     _Static_assert(HN_LOOK_AHEAD_MOST == 4096, "as the message says");
-    hn_config_read_count(reader, hn_yaml_get(reader->root, "look_ahead"), HN_LOOK_AHEAD_MOST,
+    hn_config_read_whole(reader, hn_yaml_get(reader->root, "look_ahead"), 1, HN_LOOK_AHEAD_MOST,
                          "a whole number from 1 to 4096", &config->look_ahead);
 }

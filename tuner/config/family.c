@@ -239,21 +239,19 @@ static void read_range(struct hn_reader *reader, const struct hn_yaml *node,
 {
     static const char *const scales[] = {"log", "linear"};
     const struct hn_yaml *bounds = hn_yaml_get(node, "range");
-    const struct hn_yaml *multiple = hn_yaml_get(node, "multiple_of");
     hn_config_check_keys(reader, node, "range scale multiple_of");
     value->kind = HN_FAMILY_RANGE;
     value->multiple_of = 1;
     value->log = hn_config_read_choice(reader, hn_yaml_get(node, "scale"), "scale", scales, 2) == 0;
-    if (multiple != NULL)
-        value->multiple_of =
-            hn_config_read_whole(reader, multiple, 1, INT64_MAX, "a whole number of at least 1");
+    hn_config_read_whole(reader, hn_yaml_get(node, "multiple_of"), 1, INT64_MAX,
+                         "a whole number of at least 1", &value->multiple_of);
     if (!hn_config_expect(reader, bounds->kind == HN_YAML_SEQUENCE && bounds->count == 2, bounds,
                           "[low, high]"))
         return;
-    value->low =
-        hn_config_read_whole(reader, bounds->child, INT64_MIN, INT64_MAX, "a whole number");
-    value->high =
-        hn_config_read_whole(reader, bounds->child->next, INT64_MIN, INT64_MAX, "a whole number");
+    hn_config_read_whole(reader, bounds->child, INT64_MIN, INT64_MAX, "a whole number",
+                         &value->low);
+    hn_config_read_whole(reader, bounds->child->next, INT64_MIN, INT64_MAX, "a whole number",
+                         &value->high);
     if (value->low > value->high)
         hn_config_fail(reader, bounds, "found [%s, %s], expected the lower bound first",
                        bounds->child->text, bounds->child->next->text);
@@ -531,8 +529,9 @@ void hn_config_read_family(struct hn_reader *reader)
     family->worst = hn_config_read_choice(reader, hn_yaml_get(node, "goal"), "goal", goals, 2) == 1;
     _Static_assert(HN_FAMILY_CONFIGURATIONS_MOST == 255, "as the message says");
     family->configurations = HN_FAMILY_CONFIGURATIONS;
-    hn_config_read_count(reader, hn_yaml_get(node, "configurations"), HN_FAMILY_CONFIGURATIONS_MOST,
-                         "a whole number from 1 to 255", &family->configurations);
+    hn_config_read_whole(reader, hn_yaml_get(node, "configurations"), 1,
+                         HN_FAMILY_CONFIGURATIONS_MOST, "a whole number from 1 to 255",
+                         &family->configurations);
     read_loss(reader, hn_yaml_get(node, "loss"), family);
     read_sizes(reader, hn_yaml_get(node, "sizes"), family);
 }

@@ -493,7 +493,7 @@ static void pick(struct hn_learning *learning)
 {
     const struct hn_forecast *forecast = &learning->all.forecast;
     size_t points = learning->all.matrix->point_count, samples = forecast->places.count;
-    size_t most = learning->kernel->family->configurations;
+    size_t most = (size_t)learning->kernel->family->configurations;
     double *costs = hn_need(points * samples, sizeof *costs);
     find_costs(learning, &learning->all, costs);
     const struct hn_costs_table table = {points, samples, costs, forecast->weights};
