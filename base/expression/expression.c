@@ -331,58 +331,60 @@ enum hn_truth hn_expression_truth(const struct hn_expression *expression,
     return hn_value_truth(&result) ? HN_TRUE : HN_FALSE;
 }
 
-enum hn_status hn_expression_holds(const struct hn_expression *condition,
-                                   const struct hn_value *values, bool *holds, struct hn_error *err)
+/* Without an expression *value stays as it is. */
+static bool evaluate(const struct hn_expression *expression, const struct hn_value *values,
+                     struct hn_value *value, struct hn_error *err)
 {
-    struct hn_value value = hn_boolean(true);
-    enum hn_status status =
-        condition == NULL ? HN_OK : hn_expression_evaluate(condition, values, &value, err);
-    *holds = status == HN_OK && hn_value_truth(&value);
-    return status;
+    return (err == NULL || !hn_failed(err)) &&
+           (expression == NULL || hn_expression_evaluate(expression, values, value, err) == HN_OK);
 }
 
-static enum hn_status fail_result(const struct hn_expression *expression,
-                                  const struct hn_value *value, const char *expected,
-                                  struct hn_error *err)
+bool hn_expression_holds(const struct hn_expression *condition, const struct hn_value *values,
+                         struct hn_error *err)
+{
+    struct hn_value value = hn_boolean(true);
+    return evaluate(condition, values, &value, err) && hn_value_truth(&value);
+}
+
+static bool fail_result(const struct hn_expression *expression, const struct hn_value *value,
+                        const char *expected, struct hn_error *err)
 {
     struct hn_text text = {0};
     append_operand(&text, value);
     hn_fail(err, HN_EVALUE, "%s%s'%s' gives %s, expected %s", PLACE(expression), expression->text,
             text.failed ? "" : text.data, expected);
     hn_text_finish(&text);
-    return HN_EVALUE;
+    return false;
 }
 
-enum hn_status hn_expression_integer(const struct hn_expression *expression,
-                                     const struct hn_value *values, int64_t *result,
-                                     struct hn_error *err)
+bool hn_expression_integer(const struct hn_expression *expression, const struct hn_value *values,
+                           int64_t *result, struct hn_error *err)
 {
-    struct hn_value value;
-    enum hn_status status = hn_expression_evaluate(expression, values, &value, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_value value = {.type = HN_INTEGER};
+    bool well = evaluate(expression, values, &value, err);
+    if (!well || expression == NULL)
+        return well;
     if (value.type == HN_INTEGER || value.type == HN_BOOLEAN) {
         *result = value.type == HN_INTEGER ? value.integer : value.boolean;
-        return HN_OK;
+        return true;
     }
     if (value.type == HN_WORD || value.real != floor(value.real) || !(fabs(value.real) < 0x1p63))
         return fail_result(expression, &value, "an integer", err);
     *result = (int64_t)value.real;
-    return HN_OK;
+    return true;
 }
 
-enum hn_status hn_expression_number(const struct hn_expression *expression,
-                                    const struct hn_value *values, double *result,
-                                    struct hn_error *err)
+bool hn_expression_number(const struct hn_expression *expression, const struct hn_value *values,
+                          double *result, struct hn_error *err)
 {
-    struct hn_value value;
-    enum hn_status status = hn_expression_evaluate(expression, values, &value, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_value value = {.type = HN_INTEGER};
+    bool well = evaluate(expression, values, &value, err);
+    if (!well || expression == NULL)
+        return well;
     if (value.type == HN_WORD)
         return fail_result(expression, &value, "a number", err);
     *result = hn_value_number(&value);
-    return HN_OK;
+    return true;
 }
 
 static void read_expression(struct hn_json_reader *reader, const struct hn_field *field,

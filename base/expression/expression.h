@@ -65,17 +65,17 @@ bool hn_value_truth(const struct hn_value *value);
 enum hn_truth { HN_NO_VALUE = -1, HN_FALSE = 0, HN_TRUE = 1 };
 enum hn_truth hn_expression_truth(const struct hn_expression *expression, const struct hn_value *values);
 
-/* Whether a condition holds, which it does where there is none (NULL). HN_EVALUE. */
-enum hn_status hn_expression_holds(const struct hn_expression *condition, const struct hn_value *values, bool *holds,
-                                   struct hn_error *err);
+/* These are sticky (base/error.h), and err may be NULL. Whether a condition holds, which it does where there is none (NULL), and
+ * does not where it has no value, or err has failed. HN_EVALUE. */
+bool hn_expression_holds(const struct hn_expression *condition, const struct hn_value *values, struct hn_error *err);
 
 /* Evaluates and demands an integral result (a real with an integral value is taken); HN_EVALUE names the expression
- * and what came out. */
-enum hn_status hn_expression_integer(const struct hn_expression *expression, const struct hn_value *values,
-                                     int64_t *result, struct hn_error *err);
-/* Evaluates and demands a number. */
-enum hn_status hn_expression_number(const struct hn_expression *expression, const struct hn_value *values,
-                                    double *result, struct hn_error *err);
+ * and what came out. Without an expression *result stays as it is. Returns whether all is well so far. */
+bool hn_expression_integer(const struct hn_expression *expression, const struct hn_value *values, int64_t *result,
+                           struct hn_error *err);
+/* The same of a number. */
+bool hn_expression_number(const struct hn_expression *expression, const struct hn_value *values, double *result,
+                          struct hn_error *err);
 
 /* The conditions that bound expressions demand, one after another: the operands of their outermost `and`, and the links of a chained
  * comparison (a < b < c is a < b, then b < c). Where each in its order either holds or ends the evaluation, the expressions do the

@@ -85,7 +85,7 @@ static int64_t evaluate_feature(const struct hn_rule_feature *feature,
                                 const struct hn_value *clamped)
 {
     int64_t result;
-    return hn_expression_integer(feature->expression, clamped, &result, NULL) == HN_OK ? result : 0;
+    return hn_expression_integer(feature->expression, clamped, &result, NULL) ? result : 0;
 }
 
 bool hn_rule_evaluate(const struct hn_rule *rule, const struct hn_bindings *problem,
@@ -379,10 +379,10 @@ static void check_corners(const struct hn_rule *rule, const struct hn_rule_featu
     size_t step = used_count > CORNER_VALUES_MOST ? corners - 1 : 1;
     for (size_t corner = 0; !hn_failed(err) && corner < corners; corner += step) {
         int64_t ignored;
-        struct hn_error reason;
+        struct hn_error reason = {0};
         for (size_t i = 0; i < used_count; i++)
             values[used[i]] = hn_rule_value_end(&rule->values[used[i]], (corner >> i & 1) != 0);
-        if (hn_expression_integer(feature->expression, values, &ignored, &reason) != HN_OK)
+        if (!hn_expression_integer(feature->expression, values, &ignored, &reason))
             hn_fail(err, HN_ECONFIG, "rule: feature '%.200s' has no value: %.1000s", feature->text,
                     reason.message);
     }

@@ -28,7 +28,7 @@ static void evaluate_size(const struct hn_plan *plan, const struct hn_argument *
     int64_t count = 0;
     int64_t element_size = (int64_t)hn_argument_bytes(argument);
     bool textured = false;
-    if (hn_failed(err) || hn_expression_integer(argument->count, values, &count, err) != HN_OK)
+    if (!hn_expression_integer(argument->count, values, &count, err))
         return;
     if (count < 1 || count > MAX_BYTES / element_size) {
         hn_fail(err, HN_ECONFIG, "argument '%s' has a count of %lld; expected 1 to %lld elements",

@@ -36,10 +36,8 @@ static void evaluate_scalars(struct hn_variant *variant, struct hn_error *err)
             hn_plan_set_chunk(plan, variant->values, chunk->begin, chunk->count, (int64_t)c - 1);
         for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
             const struct hn_argument *argument = &plan->arguments[i];
-            bool applies = false;
             if (argument->value != NULL &&
-                hn_expression_holds(argument->condition, variant->values, &applies, err) == HN_OK &&
-                applies)
+                hn_expression_holds(argument->condition, variant->values, err))
                 hn_argument_evaluate_scalar(argument, variant->values, &scalars[i], err);
         }
         scalars += plan->argument_count;
@@ -161,14 +159,10 @@ static void find_symbol(struct hn_variant *variant, size_t symbol, struct hn_err
 static void find_symbols(struct hn_variant *variant, struct hn_error *err)
 {
     const struct hn_plan *plan = variant->arena->plan;
-    for (size_t i = 0; i < plan->argument_count && hn_goes_on(variant, err); i++) {
-        bool applies = false;
+    for (size_t i = 0; i < plan->argument_count && hn_goes_on(variant, err); i++)
         if (plan->arguments[i].role == HN_ROLE_SYMBOL &&
-            hn_expression_holds(plan->arguments[i].condition, variant->values, &applies, err) ==
-                HN_OK &&
-            applies)
+            hn_expression_holds(plan->arguments[i].condition, variant->values, err))
             find_symbol(variant, i, err);
-    }
 }
 
 /* Makes the L2 cache as this variant wants it (runtime/device/driver.h). What is set aside is the

@@ -590,14 +590,11 @@ static void evaluate_limits(const struct check *check, size_t i, struct tally *t
     int64_t count = 0;
     if (compare->mode == HN_COMPARE_MAX_NORM &&
         hn_element_is_real(check->plan->arguments[i].element)) {
-        if (compare->relative != NULL)
-            hn_expression_number(compare->relative, values, &relative, check->err);
-        if (!hn_failed(check->err) && compare->absolute != NULL)
-            hn_expression_number(compare->absolute, values, &absolute, check->err);
+        hn_expression_number(compare->relative, values, &relative, check->err);
+        hn_expression_number(compare->absolute, values, &absolute, check->err);
         tally->tolerance = absolute + relative * check->outputs->of[i].largest;
     }
-    if (compare->mismatches != NULL && !hn_failed(check->err))
-        hn_expression_integer(compare->mismatches, values, &count, check->err);
+    hn_expression_integer(compare->mismatches, values, &count, check->err);
     tally->allowed =
         count > 0 ? (uint64_t)count : (uint64_t)(compare->mismatch_share * (double)tally->compared);
     if (tally->allowed >= tally->compared)

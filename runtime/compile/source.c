@@ -242,9 +242,7 @@ static void add_option(const struct hn_plan *plan, const struct hn_option *optio
                        const struct hn_value *values, struct hn_source *source,
                        struct hn_error *err)
 {
-    bool holds;
-    if (hn_failed(err) || hn_expression_holds(option->condition, values, &holds, err) != HN_OK ||
-        !holds)
+    if (!hn_expression_holds(option->condition, values, err))
         return;
     char **expanded = &source->options[source->option_count++];
     *expanded = expand_option(option, values, err);
@@ -261,12 +259,9 @@ static void add_entries_and_options(const struct scope *scope, struct hn_source 
     struct hn_value *values = NULL;
     if (hn_failed(err) || hn_plan_values(plan, scope->problem, scope->point, &values, err) != HN_OK)
         return;
-    for (size_t i = 0; i < plan->step_count && !hn_failed(err); i++) {
-        bool applies = false;
-        if (hn_expression_holds(plan->steps[i].condition, values, &applies, err) == HN_OK &&
-            applies)
+    for (size_t i = 0; i < plan->step_count; i++)
+        if (hn_expression_holds(plan->steps[i].condition, values, err))
             add_entry(scope, plan->steps[i].entry, source, err);
-    }
     for (size_t i = 0; i < plan->option_count; i++)
         add_option(plan, &plan->options[i], values, source, err);
     free(values);

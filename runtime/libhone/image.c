@@ -145,13 +145,12 @@ static char *launched_entries(const struct hn_lib_choice *choice)
     struct hn_value *values = NULL;
     if (hn_plan_values(plan, choice->asked->problem, choice->point, &values, NULL) != HN_OK)
         return NULL;
-    for (size_t i = 0; i < plan->step_count; i++) {
-        bool applies = false;
-        if (hn_expression_holds(plan->steps[i].condition, values, &applies, NULL) != HN_OK)
-            lines.failed = true;
-        else if (applies)
+    struct hn_error reason;
+    hn_error_init(&reason);
+    for (size_t i = 0; i < plan->step_count; i++)
+        if (hn_expression_holds(plan->steps[i].condition, values, &reason))
             hn_text_printf(&lines, "%s%s", lines.length > 0 ? "\n" : "", plan->steps[i].entry);
-    }
+    lines.failed = lines.failed || hn_failed(&reason);
     free(values);
     return hn_text_take(&lines);
 }

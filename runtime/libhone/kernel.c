@@ -171,13 +171,10 @@ static void find_symbols(struct hone_kernel *kernel, const struct hn_value *valu
     if (hn_failed(err) || !hn_plan_has_role(plan, HN_ROLE_SYMBOL))
         return;
     kernel->symbols = hn_allocate(plan->argument_count, sizeof *kernel->symbols, err);
-    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
-        bool applies = false;
+    for (size_t i = 0; i < plan->argument_count; i++)
         if (plan->arguments[i].role == HN_ROLE_SYMBOL &&
-            hn_expression_holds(plan->arguments[i].condition, values, &applies, err) == HN_OK &&
-            applies)
+            hn_expression_holds(plan->arguments[i].condition, values, err))
             find_symbol(kernel, i, values, err);
-    }
 }
 
 /* The index-th of those that are to be set, or NULL. */

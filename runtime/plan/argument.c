@@ -7,27 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hn_evaluate_integer(const struct hn_value *values, const struct hn_expression *expression,
-                         int64_t *to, struct hn_error *err)
-{
-    if (expression != NULL && !hn_failed(err))
-        hn_expression_integer(expression, values, to, err);
-}
-
-void hn_evaluate_number(const struct hn_value *values, const struct hn_expression *expression,
-                        double *to, struct hn_error *err)
-{
-    if (expression != NULL && !hn_failed(err))
-        hn_expression_number(expression, values, to, err);
-}
-
-void hn_evaluate_truth(const struct hn_value *values, const struct hn_expression *expression,
-                       bool *to, struct hn_error *err)
-{
-    if (expression != NULL && !hn_failed(err))
-        hn_expression_holds(expression, values, to, err);
-}
-
 void hn_evaluate_word(const struct hn_value *values, const struct hn_expression *expression,
                       const char *const *names, int count, const char *expected, int *to,
                       struct hn_error *err)
@@ -388,7 +367,7 @@ enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument,
     *row = *pitch = 0;
     if (shape->width == NULL)
         return HN_OK;
-    hn_evaluate_integer(values, shape->width, &width, err);
+    hn_expression_integer(shape->width, values, &width, err);
     if (!hn_failed(err) && (width < 1 || width > MOST))
         return hn_fail(err, HN_EVALUE, "argument '%s' has a width of %lld; expected 1 to %lld",
                        argument->name, (long long)width, (long long)MOST);
@@ -396,7 +375,7 @@ enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument,
     int64_t bytes = row_bytes;
     if (shape->device)
         bytes = (row_bytes + HN_DEVICE_PITCH - 1) / HN_DEVICE_PITCH * HN_DEVICE_PITCH;
-    hn_evaluate_integer(values, shape->pitch, &bytes, err);
+    hn_expression_integer(shape->pitch, values, &bytes, err);
     if (hn_failed(err))
         return err->status;
     if (bytes < row_bytes || bytes > 8 * MOST ||
@@ -419,9 +398,10 @@ enum hn_status hn_argument_evaluate_align(const struct hn_argument *argument,
     int64_t least = (int64_t)hn_element_size(argument->element);
     if (argument->align == NULL)
         return HN_OK;
-    enum hn_status status = hn_expression_integer(argument->align, values, &bytes, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    if (!hn_expression_integer(argument->align, values, &bytes, err))
+        return err->status;
     if (bytes < least || bytes > HN_MOST_ALIGN || (bytes & (bytes - 1)) != 0)
         return hn_fail(
             err, HN_EVALUE,
@@ -454,32 +434,34 @@ enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument,
     int64_t count = 0;
     uint64_t row = 0, pitch = 0;
     int64_t element_bytes = (int64_t)hn_argument_bytes(argument);
-    enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
-    if (status == HN_OK && (count < 1 || count > most))
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    if (hn_expression_integer(argument->count, values, &count, err) && (count < 1 || count > most))
         return hn_fail(err, HN_EVALUE, "argument '%s' has a count of %lld; expected 1 to %lld",
                        argument->name, (long long)count, (long long)most);
-    if (status == HN_OK)
-        status = hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
+    if (!hn_failed(err))
+        hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
     *bytes = row == 0 ? (uint64_t)(count * element_bytes)
                       : (uint64_t)count * argument->lanes / row * pitch;
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_argument_evaluate_scalar(const struct hn_argument *argument,
                                            const struct hn_value *values, uint64_t *scalar,
                                            struct hn_error *err)
 {
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     *scalar = 0;
     if (hn_element_is_real(argument->element)) {
         double real = 0.0;
-        enum hn_status status = hn_expression_number(argument->value, values, &real, err);
+        hn_expression_number(argument->value, values, &real, err);
         hn_element_encode(real, argument->element, scalar);
-        return status;
+        return err->status;
     }
     int64_t integer = 0, low = 0, high = 0;
-    enum hn_status status = hn_expression_integer(argument->value, values, &integer, err);
-    if (status != HN_OK)
-        return status;
+    if (!hn_expression_integer(argument->value, values, &integer, err))
+        return err->status;
     hn_element_range(argument->element, &low, &high);
     if (integer < low || integer > high)
         return hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold",

@@ -9,14 +9,7 @@
 #include "base/expression/expression.h"
 #include "base/text.h"
 
-/* The value of an expression for these values of the plan's names. Sticky, and without an expression they do nothing. */
-void hn_evaluate_integer(const struct hn_value *values, const struct hn_expression *expression, int64_t *to,
-                         struct hn_error *err);
-void hn_evaluate_number(const struct hn_value *values, const struct hn_expression *expression, double *to,
-                        struct hn_error *err);
-void hn_evaluate_truth(const struct hn_value *values, const struct hn_expression *expression, bool *to,
-                       struct hn_error *err);
-/* The place of a word among `names`; HN_EVALUE: "'<expression>' is 7, expected <expected>". */
+/* The place of the word that an expression gives among `names`. Sticky, and without an expression it does nothing. HN_EVALUE: "'<expression>' is 7, expected <expected>". */
 void hn_evaluate_word(const struct hn_value *values, const struct hn_expression *expression, const char *const *names,
                       int count, const char *expected, int *to, struct hn_error *err);
 

@@ -29,10 +29,10 @@ static void resolve(const struct hn_plan *plan, const struct hn_argument *argume
             hn_fail(err, HN_ECONFIG,
                     "which uses the parameter '%s'; contents can only depend on the problem",
                     parameter);
-        hn_evaluate_number(values, fill->expressions[i], &fill->numbers[i], err);
+        hn_expression_number(fill->expressions[i], values, &fill->numbers[i], err);
         fill->expressions[i] = NULL;
     }
-    hn_evaluate_integer(values, argument->count, &count, err);
+    hn_expression_integer(argument->count, values, &count, err);
     *elements = (uint64_t)count * argument->lanes;
     if (hn_failed(err))
         return;

@@ -21,13 +21,13 @@ enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan,
     err = hn_error_begin(err, &own);
     *window = (struct hn_l2_window){.hit_ratio = 1.0};
     if (parts[HN_WINDOW_BYTES] != NULL) {
-        hn_evaluate_integer(values, parts[HN_WINDOW_BYTES], &window->bytes, err);
-        hn_evaluate_number(values, parts[HN_WINDOW_HIT_RATIO], &window->hit_ratio, err);
+        hn_expression_integer(parts[HN_WINDOW_BYTES], values, &window->bytes, err);
+        hn_expression_number(parts[HN_WINDOW_HIT_RATIO], values, &window->hit_ratio, err);
         hn_evaluate_word(values, parts[HN_WINDOW_HIT], hn_access_names, HN_ACCESS_COUNT,
                          expected_access, &hit, err);
         hn_evaluate_word(values, parts[HN_WINDOW_MISS], hn_access_names, HN_ACCESS_COUNT,
                          expected_access, &miss, err);
-        hn_evaluate_integer(values, parts[HN_WINDOW_SET_ASIDE], &window->set_aside, err);
+        hn_expression_integer(parts[HN_WINDOW_SET_ASIDE], values, &window->set_aside, err);
     }
     window->hit = (enum hn_access)hit;
     window->miss = (enum hn_access)miss;
@@ -111,7 +111,7 @@ static void evaluate_dimensions(const struct hn_value *values,
 {
     for (size_t i = 0; i < 3; i++) {
         dimensions[i] = 1;
-        hn_evaluate_integer(values, expressions[i], &dimensions[i], err);
+        hn_expression_integer(expressions[i], values, &dimensions[i], err);
     }
 }
 
@@ -123,10 +123,12 @@ static void evaluate_step(const struct hn_step *step, const struct hn_value *val
     evaluate_dimensions(values, geometry->grid, launch->grid, err);
     evaluate_dimensions(values, geometry->block, launch->block, err);
     evaluate_dimensions(values, geometry->cluster, launch->cluster, err);
-    hn_evaluate_integer(values, geometry->shared_bytes, &launch->shared_bytes, err);
-    hn_evaluate_integer(values, geometry->carveout, &launch->carveout, err);
-    hn_evaluate_truth(values, geometry->cooperative, &launch->cooperative, err);
-    hn_evaluate_truth(values, geometry->programmatic, &launch->programmatic, err);
+    hn_expression_integer(geometry->shared_bytes, values, &launch->shared_bytes, err);
+    hn_expression_integer(geometry->carveout, values, &launch->carveout, err);
+    launch->cooperative =
+        geometry->cooperative != NULL && hn_expression_holds(geometry->cooperative, values, err);
+    launch->programmatic =
+        geometry->programmatic != NULL && hn_expression_holds(geometry->programmatic, values, err);
     if (!hn_failed(err))
         hn_l2_window_evaluate(&geometry->window, values, &launch->window, err);
 }
@@ -162,7 +164,7 @@ static void check_counts(const struct hn_plan *plan, const struct hn_value *valu
         int64_t count = 0;
         if ((parts & HN_PART_CUT) == 0)
             continue;
-        hn_evaluate_integer(values, rows ? argument->shape.height : argument->count, &count, err);
+        hn_expression_integer(rows ? argument->shape.height : argument->count, values, &count, err);
         if (hn_failed(err) || count % hn_flow_units(flow, i) == 0)
             continue;
         snprintf(flow->why, sizeof flow->why,
@@ -197,7 +199,7 @@ static void evaluate_fields(const struct hn_plan *plan, const struct hn_value *v
     size_t count = sizeof numbers / sizeof *numbers;
     flow->pieces = 1;
     for (size_t i = 0; i < (sequential ? count - 2 : count); i++)
-        hn_evaluate_integer(values, fields[numbers[i].field], numbers[i].to, err);
+        hn_expression_integer(fields[numbers[i].field], values, numbers[i].to, err);
     hn_evaluate_word(values, fields[HN_PIPELINE_ORDER], hn_order_names, HN_ORDER_COUNT,
                      "an order of the pipeline: depth_first or breadth_first", &order, err);
     hn_evaluate_word(values, fields[HN_PIPELINE_HOST_MEMORY], hn_host_memory_names,
@@ -285,10 +287,8 @@ static struct hn_flow *make_flow(const struct hn_plan *plan, struct hn_value *va
     flow->copies = hn_allocate(pipeline->copy_count, sizeof *flow->copies, err);
     flow->pipeline = pipeline;
     evaluate_fields(plan, values, sequential, flow, &granule, err);
-    for (size_t i = 0; flow->copies != NULL && i < pipeline->copy_count; i++) {
-        flow->copies[i] = true;
-        hn_evaluate_truth(values, pipeline->copies[i].condition, &flow->copies[i], err);
-    }
+    for (size_t i = 0; flow->copies != NULL && i < pipeline->copy_count; i++)
+        flow->copies[i] = hn_expression_holds(pipeline->copies[i].condition, values, err);
     if (hn_failed(err))
         return flow;
     int64_t granules = flow->why[0] == '\0' ? (flow->over - 1) / granule + 1 : 0;
@@ -388,12 +388,9 @@ static void make_from(const struct hn_plan *plan, struct hn_value *values, bool 
     if (hn_failed(err))
         return;
     launch->steps = hn_allocate(plan->step_count, sizeof *launch->steps, err);
-    for (size_t i = 0; i < plan->step_count && !hn_failed(err); i++) {
-        bool applies = false;
-        hn_expression_holds(plan->steps[i].condition, values, &applies, err);
-        if (applies)
+    for (size_t i = 0; i < plan->step_count; i++)
+        if (hn_expression_holds(plan->steps[i].condition, values, err))
             evaluate_step(&plan->steps[i], values, &launch->steps[launch->step_count++], err);
-    }
     make_tensors(plan, values, launch, err);
     if (plan->pipeline != NULL && !hn_failed(err))
         launch->flow = make_flow(plan, values, sequential, launch->steps, launch->step_count, err);
@@ -429,9 +426,8 @@ static void check_values(const struct hn_plan *plan, const struct hn_value *valu
 {
     for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         const struct hn_argument *argument = &plan->arguments[i];
-        bool applies = false;
+        bool applies = hn_expression_holds(argument->condition, values, err);
         uint64_t ignored;
-        hn_expression_holds(argument->condition, values, &applies, err);
         if (applies && argument->value != NULL)
             hn_argument_evaluate_scalar(argument, values, &ignored, err);
         if (applies && argument->count != NULL)
@@ -442,8 +438,7 @@ static void check_values(const struct hn_plan *plan, const struct hn_value *valu
     for (size_t i = 0; i < plan->option_count && !hn_failed(err); i++) {
         const struct hn_option *option = &plan->options[i];
         struct hn_value value;
-        bool given = false;
-        hn_expression_holds(option->condition, values, &given, err);
+        bool given = hn_expression_holds(option->condition, values, err);
         for (size_t h = 0; given && h < option->hole_count && !hn_failed(err); h++)
             hn_expression_evaluate(option->holes[h], values, &value, err);
     }
@@ -695,7 +690,7 @@ static void evaluate_metrics(const struct hn_plan *plan, struct hn_value *values
         struct hn_error reason;
         double number = 0;
         hn_error_init(&reason);
-        hn_evaluate_number(values, metric->expression, &number, &reason);
+        hn_expression_number(metric->expression, values, &number, &reason);
         if (!hn_failed(&reason))
             hn_expression_evaluate(metric->expression, values, value, &reason);
         if (reason.status == HN_EVALUE)

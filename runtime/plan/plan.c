@@ -471,7 +471,7 @@ enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindin
     }
     if (plan->pipeline != NULL) {
         int64_t over = 0;
-        hn_evaluate_integer(made, plan->pipeline->fields[HN_PIPELINE_OVER], &over, err);
+        hn_expression_integer(plan->pipeline->fields[HN_PIPELINE_OVER], made, &over, err);
         if (!hn_failed(err) && over < 1)
             hn_fail(err, HN_EVALUE, "'over' of the pipeline is %lld, expected at least 1",
                     (long long)over);

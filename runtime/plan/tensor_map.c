@@ -59,7 +59,7 @@ enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
         hn_argument_evaluate_align(over, values, &tensor->align, err);
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
         for (size_t i = 0; i < lists[l].count; i++)
-            hn_evaluate_integer(values, lists[l].expressions[i], &lists[l].to[i], err);
+            hn_expression_integer(lists[l].expressions[i], values, &lists[l].to[i], err);
     hn_evaluate_word(values, map->settings[HN_TENSOR_FILL], hn_tensor_fills, HN_TENSOR_FILL_COUNT,
                      "zeros or nan", &fill, err);
     tensor->settings[HN_TENSOR_FILL] = fill;

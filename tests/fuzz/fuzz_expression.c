@@ -41,6 +41,7 @@ static void evaluate(const struct hn_expression *expression)
                      "evaluating gives a value or says why not");
         if (status == HN_OK)
             (void)hn_value_truth(&result);
+        hn_error_init(&err);
         (void)hn_expression_integer(expression, values, &integer, &err);
         (void)hn_expression_number(expression, values, &number, NULL);
     }

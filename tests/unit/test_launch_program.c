@@ -82,7 +82,7 @@ static void expect_same(const struct hn_launch_program *made, const struct hn_pl
         const int64_t result =
             made->arguments[i] < 0 ? 0 : hn_program_result(&made->program, made->arguments[i]);
         if (made->arguments[i] >= 0 && argument->value != NULL) {
-            assert_ok(hn_expression_integer(argument->value, values, &value, NULL));
+            assert_true(hn_expression_integer(argument->value, values, &value, NULL));
             assert_int_equal(result, value);
         } else if (made->arguments[i] >= 0) {
             assert_ok(hn_argument_buffer_bytes(argument, values, &bytes, NULL));

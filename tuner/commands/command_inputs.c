@@ -84,7 +84,7 @@ static void tell_result(const struct hn_argument *argument, const struct hn_valu
 {
     uint64_t row = 0, pitch = 0, shape[3];
     int64_t count = 0;
-    if (hn_expression_integer(argument->count, values, &count, err) != HN_OK ||
+    if (!hn_expression_integer(argument->count, values, &count, err) ||
         hn_argument_evaluate_rows(argument, values, &row, &pitch, err) != HN_OK)
         return;
     size_t dimensions = shape_of(argument, (uint64_t)count * argument->lanes, row, shape);

@@ -132,7 +132,7 @@ static void try_integer(const struct trial *trial, const struct hn_expression *e
 {
     struct hn_error reason = {0};
     int64_t result = least;
-    hn_evaluate_integer(trial->values, expression, &result, &reason);
+    hn_expression_integer(expression, trial->values, &result, &reason);
     if (!hn_failed(&reason) && (result < least || result > most))
         hn_fail(&reason, HN_ECONFIG, "'%.60s' is %lld, expected %s %lld",
                 hn_expression_text(expression), (long long)result,
@@ -146,7 +146,7 @@ static void try_number(const struct trial *trial, const struct hn_expression *ex
 {
     struct hn_error reason = {0};
     double result = least;
-    hn_evaluate_number(trial->values, expression, &result, &reason);
+    hn_expression_number(expression, trial->values, &result, &reason);
     if (!hn_failed(&reason) && !(result >= least))
         hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected at least %g",
                 hn_expression_text(expression), result, least);
@@ -157,8 +157,7 @@ static void try_number(const struct trial *trial, const struct hn_expression *ex
 static bool try_condition(const struct trial *trial, const struct hn_expression *expression)
 {
     struct hn_error reason = {0};
-    bool holds;
-    hn_expression_holds(expression, trial->values, &holds, &reason);
+    bool holds = hn_expression_holds(expression, trial->values, &reason);
     take_reason(trial, expression, &reason);
     return holds;
 }
@@ -497,7 +496,7 @@ static void try_prior(struct hn_reader *reader, size_t problem)
             hn_need_more(trial.values, plan->name_count + limits->count, sizeof *trial.values);
         for (size_t i = 0; i < limits->count; i++)
             trial.values[plan->name_count + i] = limits->values[i];
-        if (hn_expression_number(config->prior, trial.values, &estimate, &reason) == HN_OK &&
+        if (hn_expression_number(config->prior, trial.values, &estimate, &reason) &&
             !(estimate > 0))
             hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected a time, above 0",
                     hn_expression_text(config->prior), estimate);

@@ -33,7 +33,7 @@ enum hn_status hn_config_check_data(const struct hn_config *config, size_t probl
         const struct hn_argument *argument = &plan->arguments[files.items[i].argument];
         int64_t count = 0;
         FILE *stream;
-        if (hn_expression_integer(argument->count, values, &count, &reason) == HN_OK &&
+        if (hn_expression_integer(argument->count, values, &count, &reason) &&
             hn_data_file_open(files.items[i].path, argument->element,
                               (uint64_t)count * argument->lanes, &stream, &reason) == HN_OK)
             fclose(stream);

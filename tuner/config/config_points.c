@@ -27,8 +27,8 @@ const struct hn_config_constraint *hn_config_find_broken(const struct hn_config 
     for (size_t i = 0; i < config->constraint_count && broken == NULL && !hn_failed(err); i++) {
         const struct hn_config_constraint *constraint = &config->constraints[i];
         struct hn_error reason = {0};
-        bool holds;
-        if (hn_expression_holds(constraint->expression, values, &holds, &reason) != HN_OK)
+        bool holds = hn_expression_holds(constraint->expression, values, &reason);
+        if (hn_failed(&reason))
             hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", constraint->where, constraint->text,
                     reason.message);
         else if (!holds)

@@ -329,7 +329,7 @@ void hn_config_read_whole(struct hn_reader *reader, const struct hn_yaml *node, 
         return;
     bool found = hn_expression_parse(node->text, &expression, NULL) == HN_OK &&
                  hn_expression_bind(expression, &nothing, NULL) == HN_OK &&
-                 hn_expression_integer(expression, NULL, &result, NULL) == HN_OK;
+                 hn_expression_integer(expression, NULL, &result, NULL);
     hn_expression_destroy(expression);
     if (hn_config_expect(reader, found && result >= least && result <= most, node, expected))
         *to = result;

@@ -405,7 +405,7 @@ static void add_values(struct hn_config *config, size_t problem,
         values[i] = *hn_bindings_get(&config->problems[problem], config->plan->problem[i]);
     for (size_t i = 0; i < recipe->count && !hn_failed(err); i++) {
         struct hn_error reason = {0};
-        if (hn_expression_integer(recipe->items[i], values, &items[i], &reason) != HN_OK)
+        if (!hn_expression_integer(recipe->items[i], values, &items[i], &reason))
             hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", recipe->where,
                     hn_expression_text(recipe->items[i]), reason.message);
     }

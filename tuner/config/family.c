@@ -25,12 +25,9 @@ static bool allows(const struct hn_family_value *value, const struct hn_value *g
 static const struct hn_config_constraint *
 find_broken(const struct hn_family *family, const struct hn_value *values, struct hn_error *reason)
 {
-    for (size_t i = 0; i < family->where_count; i++) {
-        bool holds;
-        hn_expression_holds(family->where[i].expression, values, &holds, reason);
-        if (!holds)
+    for (size_t i = 0; i < family->where_count; i++)
+        if (!hn_expression_holds(family->where[i].expression, values, reason))
             return &family->where[i];
-    }
     return NULL;
 }
 

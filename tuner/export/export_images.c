@@ -316,10 +316,10 @@ static void append_entries(const struct hn_export_writer *writer,
     const struct hn_plan *plan = writer->plan;
     char *const *launched = item->image.entries;
     for (size_t i = 0; i < plan->step_count; i++) {
-        bool applies = false;
         const struct hn_step *step = &plan->steps[i];
-        if (hn_expression_holds(step->condition, writer->codes[item->config].values, &applies,
-                                writer->err) != HN_OK)
+        bool applies =
+            hn_expression_holds(step->condition, writer->codes[item->config].values, writer->err);
+        if (hn_failed(writer->err))
             return;
         bool may_apply = !applies && hn_plan_problem_used(plan, step->condition) != NULL &&
                          hn_text_is_word(step->entry);

@@ -355,9 +355,8 @@ static void append_arguments(struct hn_text *text, const struct hn_task *task,
         const struct hn_expression *expression =
             argument->count != NULL ? argument->count : argument->value;
         struct hn_value value = hn_boolean(true);
-        bool applies = false;
-        if (hn_expression_holds(argument->condition, values, &applies, err) == HN_OK && applies &&
-            expression != NULL)
+        bool applies = hn_expression_holds(argument->condition, values, err);
+        if (applies && expression != NULL)
             hn_expression_evaluate(expression, values, &value, err);
         hn_text_append(text, applies ? " " : " -");
         hn_value_append(text, &value);

@@ -167,7 +167,7 @@ double hn_space_estimate(const struct hn_space *space, const uint16_t *choice)
     struct hn_value values[space->slot_count + 1];
     hn_space_set_values(space, choice, values);
     double estimate;
-    if (hn_expression_number(space->estimate, values, &estimate, NULL) != HN_OK || !(estimate > 0))
+    if (!hn_expression_number(space->estimate, values, &estimate, NULL) || !(estimate > 0))
         return NAN;
     return log(estimate);
 }
