@@ -7,7 +7,10 @@
 
 #include "base/memory.h"
 
-double hn_lookup_ratio(double a, double b)
+/* How far two values are apart in log space: the exponential of |s(a) - s(b)| with s(x) = sign(x)
+ * log(1 + |x|). Made of one operation or two that IEEE 754 rounds correctly, so that C everywhere
+ * gives the same bits. */
+static double lookup_ratio(double a, double b)
 {
     double x = 1 + (a < 0 ? -a : a);
     double y = 1 + (b < 0 ? -b : b);
@@ -55,7 +58,7 @@ static bool measure(const struct hn_bindings *asked, const struct hn_bindings *p
         if (a->type == HN_WORD || b->type == HN_WORD)
             rank->unlike += !equal;
         else
-            rank->distance *= hn_lookup_ratio(hn_value_number(b), hn_value_number(a));
+            rank->distance *= lookup_ratio(hn_value_number(b), hn_value_number(a));
     }
     return true;
 }
@@ -85,7 +88,7 @@ static struct hn_lookup_rank rank_task(const struct hn_lookup_query *query,
         return rank;
     rank.grade = grade_of(query, &identity->device, same_problem);
     if (query->sm_count > 0)
-        rank.sm_ratio = hn_lookup_ratio(identity->device.sm_count, query->sm_count);
+        rank.sm_ratio = lookup_ratio(identity->device.sm_count, query->sm_count);
     return rank;
 }
 
@@ -259,7 +262,7 @@ static int compare_items(const void *a, const void *b)
     return order != 0 ? order : hn_lookup_order(x, y);
 }
 
-/* As hn_lookup_ratio measures: ratios multiply, so that their logarithms add up. */
+/* As lookup_ratio measures: ratios multiply, so that their logarithms add up. */
 static float log_of(const struct hn_value *value)
 {
     double number = value->type == HN_WORD ? 0 : hn_value_number(value);

@@ -34,13 +34,9 @@ struct hn_lookup_query {
 struct hn_lookup_rank {
     enum hn_grade grade;
     int unlike;       /* words of the problem (and values that one of the two does not have as a number) that differ */
-    double distance;  /* of the problem: the product of hn_lookup_ratio over its values, 1 for equal ones */
-    double sm_ratio;  /* hn_lookup_ratio of the multiprocessors; 1 where they are not known */
+    double distance;  /* of the problem: the product of the ratios of its values, 1 for equal ones */
+    double sm_ratio;  /* ratio of the multiprocessors; 1 where they are not known */
 };
-
-/* How far two values are apart in log space: the exponential of |s(a) - s(b)| with s(x) = sign(x) log(1 + |x|). Made of
- * one operation or two that IEEE 754 rounds correctly, so that C everywhere gives the same bits. */
-double hn_lookup_ratio(double a, double b);
 
 /* Whether a result's objective is the one that is asked for: NULL, any; a metric's name, with or without its direction. */
 bool hn_lookup_is_objective(const char *asked, const char *own);

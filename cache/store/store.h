@@ -47,9 +47,6 @@ bool hn_store_is_server(const char *path);
 /* Whether a path is no link, and nobody but the user and root owns it or can write to it; else why. leads_on: it is a folder on the
  * way, where everybody may write if only owners rename (/tmp): the next part has to be the user's, too. why is "" before. */
 bool hn_store_is_own(const char *path, bool leads_on, char *why, size_t size);
-/* The network file system with that f_type of statfs, or NULL for local ones: on these, shared memory between hosts does not
- * work, which a write-ahead log needs. */
-const char *hn_store_network_name(unsigned long type);
 
 /* What a merge calls the cache as a source, in place of its file's name. Copied; HN_ENOMEM. */
 enum hn_status hn_store_set_name(struct hn_store *store, const char *name, struct hn_error *err);

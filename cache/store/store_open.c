@@ -28,7 +28,9 @@ static const struct {
     {0x73757245, "Coda"},   {0x65735546, "FUSE"},   {0x01161970, "GFS2"},  {0x7461636f, "OCFS2"},
 };
 
-const char *hn_store_network_name(unsigned long type)
+/* The network file system with that f_type of statfs, or NULL for local ones: on these, shared
+ * memory between hosts does not work, which a write-ahead log needs. */
+static const char *store_network_name(unsigned long type)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         if (networks[i].type == type)
@@ -40,7 +42,7 @@ const char *hn_store_network_name(unsigned long type)
 static const char *network_of(const char *path)
 {
     struct statfs info;
-    return statfs(path, &info) == 0 ? hn_store_network_name((unsigned long)info.f_type & 0xffffffff)
+    return statfs(path, &info) == 0 ? store_network_name((unsigned long)info.f_type & 0xffffffff)
                                     : NULL;
 }
 

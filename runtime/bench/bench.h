@@ -83,10 +83,6 @@ enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *im
 /* Why this plan's reference says nothing of a speedup; NULL when it does. */
 const char *hn_beside_obstacle(const struct hn_plan *plan);
 
-/* Of `count` rounds, at least one; the resolutions are the timer's. */
-void hn_beside_judge(const double *variant_us, const double *reference_us, size_t count, double variant_resolution_us,
-                     double reference_resolution_us, struct hn_beside *beside);
-
 /* True after a device fault: the process has to be replaced. */
 bool hn_bench_is_dead(const struct hn_bench *bench);
 

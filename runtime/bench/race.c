@@ -222,9 +222,10 @@ static struct hn_interval interval_of(double *values, size_t count, double resol
     return hn_interval_widen(hn_interval_of(values, count, HN_OUTSIDE_USUAL), resolution);
 }
 
-void hn_beside_judge(const double *variant_us, const double *reference_us, size_t count,
-                     double variant_resolution_us, double reference_resolution_us,
-                     struct hn_beside *beside)
+/* Of `count` rounds, at least one; the resolutions are the timer's. */
+static void beside_judge(const double *variant_us, const double *reference_us, size_t count,
+                         double variant_resolution_us, double reference_resolution_us,
+                         struct hn_beside *beside)
 {
     double *sorted = hn_need(3 * count, sizeof *sorted);
     double *ratios = sorted + 2 * count;
@@ -266,9 +267,9 @@ enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *im
                     hn_outcome_name(reference->outcome),
                     reference->message == NULL ? "no message" : reference->message);
         else if (reference->timing.sample_count > 0)
-            hn_beside_judge(variant->timing.samples_us, reference->timing.samples_us,
-                            reference->timing.sample_count, record->timing.resolution_us,
-                            bench->sampler.resolution_us, beside);
+            beside_judge(variant->timing.samples_us, reference->timing.samples_us,
+                         reference->timing.sample_count, record->timing.resolution_us,
+                         bench->sampler.resolution_us, beside);
     }
     for (size_t i = 0; i < FIELD; i++)
         hn_record_finish(&raced[i]);

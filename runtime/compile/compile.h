@@ -35,10 +35,6 @@ enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_s
 enum hn_status hn_compiler_version(enum hn_compiler compiler, const struct hn_nvrtc *nvrtc, char version[16],
                                    struct hn_error *err);
 
-/* nvcc compiles device code of sources with host code or headers that NVRTC can not read. It needs a host compiler, which
- * it calls as its preprocessor. Is looked for in $NVCC (a file; then nothing else counts), PATH, $CUDA_HOME/bin,
- * /usr/local/cuda/bin. Free the path. HN_ERUN. */
-enum hn_status hn_nvcc_find(char **path, struct hn_error *err);
 /* "nvcc 13.0.88" */
 enum hn_status hn_nvcc_version(char version[16], struct hn_error *err);
 

@@ -11,12 +11,6 @@
  * ends it with its group. */
 void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *image, struct hn_error *err);
 
-/* nvcc can not be asked for the mangled name of a name expression, as NVRTC can. So the program gets an empty kernel
- * for each, a template whose argument is the expression: it makes the compiler instantiate what the expression names,
- * and the marker's own mangled name holds that of the kernel. Whether `marker`, the mangled name of a kernel, marks
- * that entry as `kernel`, the mangled name of another. */
-bool hn_entry_marker_names(const char *marker, size_t entry, const char *kernel);
-
 /* Removes in place the lines that differ from run to run ("Compile time = 3.4 ms"). */
 void hn_compile_log_strip(char *log);
 /* What to tell of a log of a failed compile: its first error, with file(line) as the compiler gives

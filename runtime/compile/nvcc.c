@@ -35,7 +35,10 @@ static bool is_program(const char *path)
     return stat(path, &is) == 0 && S_ISREG(is.st_mode) && access(path, X_OK) == 0;
 }
 
-enum hn_status hn_nvcc_find(char **path, struct hn_error *err)
+/* nvcc compiles device code of sources with host code or headers that NVRTC can not read. It needs
+ * a host compiler, which it calls as its preprocessor. Is looked for in $NVCC (a file; then nothing
+ * else counts), PATH, $CUDA_HOME/bin, /usr/local/cuda/bin. Free the path. HN_ERUN. */
+static enum hn_status nvcc_find(char **path, struct hn_error *err)
 {
     const char *chosen = getenv("NVCC");
     const char *home = getenv("CUDA_HOME");
@@ -102,7 +105,7 @@ static void start_call(struct call *call, size_t options, struct hn_error *err)
     static const char *const cleaned[] = {
         "env", "-u", "NVCC_PREPEND_FLAGS", "-u", "NVCC_APPEND_FLAGS", "TMPDIR=."};
     *call = (struct call){.argument_count = 0};
-    if (hn_failed(err) || hn_nvcc_find(&call->program, err) != HN_OK ||
+    if (hn_failed(err) || nvcc_find(&call->program, err) != HN_OK ||
         hn_scratch_make(&call->scratch, err) != HN_OK)
         return;
     snprintf(call->log, sizeof call->log, "%s/log", call->scratch.path);
@@ -360,7 +363,12 @@ static const char *behind_kernel(const char *marker, const char *kernel)
     return marker;
 }
 
-bool hn_entry_marker_names(const char *marker, size_t entry, const char *kernel)
+/* nvcc can not be asked for the mangled name of a name expression, as NVRTC can. So the program
+ * gets an empty kernel for each, a template whose argument is the expression: it makes the compiler
+ * instantiate what the expression names, and the marker's own mangled name holds that of the
+ * kernel. Whether `marker`, the mangled name of a kernel, marks that entry as `kernel`, the mangled
+ * name of another. */
+static bool entry_marker_names(const char *marker, size_t entry, const char *kernel)
 {
     static const char end[] = "EEEvv";
     char name[300];
@@ -386,7 +394,7 @@ static const char *find_marked(const struct hn_kernel_names *kernels, const char
 {
     for (size_t i = 0; i < kernels->count * kernels->count; i++) {
         const char *kernel = kernels->names[i % kernels->count];
-        if (hn_entry_marker_names(kernels->names[i / kernels->count], entry, kernel))
+        if (entry_marker_names(kernels->names[i / kernels->count], entry, kernel))
             return kernel;
     }
     hn_fail(err, HN_ERUN, "nvcc made no kernel of the name expression '%s'", expression);

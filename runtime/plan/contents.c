@@ -149,8 +149,10 @@ static bool read_shape(const char *shape, uint64_t *count, int *dimensions)
     return true;
 }
 
-enum hn_status hn_npy_check(const char *header, enum hn_element element, uint64_t *count,
-                            struct hn_error *err)
+/* The header of a NumPy array, without magic and lengths: "{'descr': '<f4', 'fortran_order': False,
+ * 'shape': (3, 4), }". *count becomes the number of elements. */
+static enum hn_status npy_check(const char *header, enum hn_element element, uint64_t *count,
+                                struct hn_error *err)
 {
     int dimensions = 0;
     const char *descr = find_value(header, "'descr'");
@@ -196,7 +198,7 @@ static void read_npy(const char *path, enum hn_element element, FILE *stream, ui
         hn_fail_memory(err);
     else if (!whole || fread(header, 1, length, stream) != length)
         fail_file(path, "the header is cut off", err);
-    else if (hn_npy_check(header, element, count, &reason) != HN_OK)
+    else if (npy_check(header, element, count, &reason) != HN_OK)
         fail_file(path, reason.message, err);
     free(header);
 }

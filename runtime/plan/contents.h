@@ -43,10 +43,6 @@ enum hn_status hn_npy_finish(const char *path, FILE *stream, struct hn_error *er
 /* The hash of the whole file. */
 enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct hn_error *err);
 
-/* The header of a NumPy array, without magic and lengths: "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }".
- * *count becomes the number of elements. */
-enum hn_status hn_npy_check(const char *header, enum hn_element element, uint64_t *count, struct hn_error *err);
-
 /* The path of a data file, in whose name {n} stands for the problem's n. HN_ECONFIG: it names something else. Free it. */
 enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file, const struct hn_value *values,
                                  char **path, struct hn_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuzz.h"
-#include "runtime/plan/contents.h"
+#include "runtime/plan/contents.c"
 
 /* A data file that a config names: plain bytes or a NumPy array, asked for as elements of each
  * type. */
@@ -30,6 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t count = 0;
     for (size_t i = 0; i + 1 < sizeof header && i < size; i++)
         header[i] = (char)data[i];
-    (void)fuzz_fine(hn_npy_check(header, HN_FLOAT32, &count, &err), &err);
+    (void)fuzz_fine(npy_check(header, HN_FLOAT32, &count, &err), &err);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/bench/bench.h"
+#include "runtime/bench/race.c"
 #include "tests/unit/unit.h"
 
 static void assert_near(double found, double expected)
@@ -27,7 +27,7 @@ TEST(what_slows_both_down_does_not_count)
         variant_us[i] = i < 5 ? 10 : 20;
         reference_us[i] = i < 5 ? 30 : 60;
     }
-    hn_beside_judge(variant_us, reference_us, ROUNDS, 0, 0, &beside);
+    beside_judge(variant_us, reference_us, ROUNDS, 0, 0, &beside);
     assert_int_equal(beside.rounds, ROUNDS);
     assert_interval(&beside.speedup, 3, 3, 3);
     assert_interval(&beside.variant_us, 10, 20, 20);
@@ -40,7 +40,7 @@ TEST(the_interval_is_that_of_the_ratios)
     const double variant_us[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const double reference_us[] = {2, 9, 4, 5, 1, 6, 3, 7, 8, 11, 10};
     struct hn_beside beside;
-    hn_beside_judge(variant_us, reference_us, 11, 0, 0, &beside);
+    beside_judge(variant_us, reference_us, 11, 0, 0, &beside);
     assert_interval(&beside.speedup, 2, 6, 10);
     assert_interval(&beside.reference_us, 2, 6, 10);
 }
@@ -51,7 +51,7 @@ TEST(a_coarse_timer_widens_it)
     const double variant_us[] = {5, 5, 5, 5, 5, 5};
     const double reference_us[] = {10, 10, 10, 10, 10, 10};
     struct hn_beside beside;
-    hn_beside_judge(variant_us, reference_us, 6, 0.5, 0.5, &beside);
+    beside_judge(variant_us, reference_us, 6, 0.5, 0.5, &beside);
     assert_interval(&beside.speedup, 2 - 0.15, 2, 2 + 0.15);
     assert_interval(&beside.variant_us, 4.75, 5, 5.25);
 }

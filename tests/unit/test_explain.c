@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
-#include "tuner/explain/explain_parts.h"
+#include "tuner/explain/effects.c"
+#include "tuner/explain/evidence.c"
 #include "tuner/report/summary.h"
 
 static void assert_near(double found, double expected, double tolerance)
@@ -58,7 +59,7 @@ static void end(struct fixture *fixture)
     free(fixture);
 }
 
-static struct fixture *begin(struct hn_space *space, log_time *function, uint64_t stride)
+static struct fixture *begin_fixture(struct hn_space *space, log_time *function, uint64_t stride)
 {
     struct fixture *fixture = keep(calloc(1, sizeof *fixture), end);
     fixture->space = space;
@@ -99,7 +100,7 @@ static const struct hn_effects *find(struct fixture *fixture)
 /* Variances of the terms: 0.4^2 * 1.25, 0.2^2 * 1.25, 0.1^2 * 2/9. */
 TEST(test_exact_shares_of_a_sum)
 {
-    const struct hn_effects *effects = find(begin(make_space(), additive, 1));
+    const struct hn_effects *effects = find(begin_fixture(make_space(), additive, 1));
     double a = 0.16 * 1.25;
     double b = 0.04 * 1.25;
     double c = 0.01 * 2 / 9;
@@ -118,7 +119,7 @@ TEST(test_exact_shares_of_a_sum)
 /* One cell of 16 is 1 higher: its interaction has variance 1/16 - 2 * (1/64 - 1/256) - 1/256. */
 TEST(test_exact_share_of_an_interaction)
 {
-    struct fixture *fixture = begin(make_space(), crossed, 1);
+    struct fixture *fixture = begin_fixture(make_space(), crossed, 1);
     const struct hn_effects *effects = find(fixture);
     const struct hn_evidence *evidence = &fixture->evidence;
     double total = 0;
@@ -137,7 +138,7 @@ TEST(test_exact_share_of_an_interaction)
 /* Half of the points, by a forest: the order and about the size of the shares. */
 TEST(test_forest_stands_in)
 {
-    const struct hn_effects *effects = find(begin(make_space(), additive, 2));
+    const struct hn_effects *effects = find(begin_fixture(make_space(), additive, 2));
     assert_true(effects->known && !effects->exact && !effects->sampled);
     assert_int_equal(effects->points, 48);
     assert_int_equal(effects->unmeasured, 24);
@@ -151,7 +152,7 @@ TEST(test_forest_stands_in)
  * would make A = 4 and A = 8 alike. */
 TEST(test_lower_bounds)
 {
-    struct fixture *fixture = begin(make_space(), additive, 1);
+    struct fixture *fixture = begin_fixture(make_space(), additive, 1);
     size_t bounded = 0;
     double bound = exp(0.9);
     for (size_t i = 0; i < fixture->records.count; i++) {
@@ -164,13 +165,13 @@ TEST(test_lower_bounds)
     }
     const struct hn_evidence *evidence = find_evidence(fixture);
     assert_int_equal(evidence->bounded, bounded);
-    struct hn_forest *forest = keep(hn_forest_grow(evidence, 1), hn_forest_destroy);
+    struct forest *forest = keep(forest_grow(evidence, 1), forest_destroy);
     double mean = 0;
     for (size_t i = 0; i < evidence->count; i++) {
         if (!evidence->lower_bounds[i])
             continue;
-        assert_true(hn_forest_value(forest, i) >= evidence->values[i]);
-        mean += (hn_forest_value(forest, i) - evidence->values[i]) / (double)bounded;
+        assert_true(forest_value(forest, i) >= evidence->values[i]);
+        mean += (forest_value(forest, i) - evidence->values[i]) / (double)bounded;
     }
     assert_true(mean > 0.02);
 }
@@ -186,7 +187,7 @@ TEST(test_sample_of_what_was_measured)
     for (int p = 0; p < 3; p++)
         hn_space_add_parameter(space, names[p], values, 32);
     assert_ok(hn_space_build(space, &said));
-    const struct hn_effects *effects = find(begin(space, additive, 1));
+    const struct hn_effects *effects = find(begin_fixture(space, additive, 1));
     assert_true(effects->known && effects->sampled && !effects->exact);
     assert_int_equal(effects->points, 20000);
     assert_int_equal(effects->unmeasured, 0);
@@ -195,12 +196,12 @@ TEST(test_sample_of_what_was_measured)
 
 TEST(test_too_few)
 {
-    assert_false(find(begin(make_space(), additive, 6))->known);
+    assert_false(find(begin_fixture(make_space(), additive, 6))->known);
 }
 
 TEST(test_failures_and_others_points)
 {
-    struct fixture *fixture = begin(make_space(), additive, 1);
+    struct fixture *fixture = begin_fixture(make_space(), additive, 1);
     struct hn_value odd = hn_integer(3);
     hn_record_fail(&fixture->records.items[0], HN_OUTCOME_COMPILE_ERROR, "no");
     hn_record_fail(&fixture->records.items[1], HN_OUTCOME_SKIPPED, "no");
@@ -214,15 +215,15 @@ TEST(test_failures_and_others_points)
 /* Of 10 with 4 marked, 2 drawn: both 6/45, one or more 1 - 15/45. */
 TEST(test_chance)
 {
-    assert_near(hn_common_chance(2, 2, 4, 10), 6.0 / 45, 1e-12);
-    assert_near(hn_common_chance(1, 2, 4, 10), 30.0 / 45, 1e-12);
-    assert_near(hn_common_chance(0, 2, 4, 10), 1, 1e-12);
+    assert_near(common_chance(2, 2, 4, 10), 6.0 / 45, 1e-12);
+    assert_near(common_chance(1, 2, 4, 10), 30.0 / 45, 1e-12);
+    assert_near(common_chance(0, 2, 4, 10), 1, 1e-12);
 }
 
 TEST(test_common)
 {
     json_t *common =
-        keep(hn_common_find(find_evidence(begin(make_space(), additive, 1))), json_decref);
+        keep(hn_common_find(find_evidence(begin_fixture(make_space(), additive, 1))), json_decref);
     const char *name;
     int best, among_best, among_all, value;
     assert_int_equal(json_unpack(common, "{s:i, s:[{s:s, s:i, s:i, s:i}!]}", "best", &best,
@@ -239,7 +240,7 @@ TEST(test_common)
 /* Of points that failed, too, and of the same parameter whatever the objective says. */
 TEST(test_compile_times)
 {
-    struct fixture *fixture = begin(make_space(), additive, 1);
+    struct fixture *fixture = begin_fixture(make_space(), additive, 1);
     struct hn_evidence *evidence = &fixture->evidence;
     struct hn_effects *effects = &fixture->effects;
     for (size_t i = 0; i < fixture->records.count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "tests/unit/export_fixture.h"
+#include "tuner/export/export.c"
 
 EACH_TEST(set_up, tear_down)
 
@@ -257,10 +258,10 @@ TEST(test_header_of_rows)
 
 TEST(test_prefix)
 {
-    char *name = hn_export_identifier("2d-conv", NULL, true);
+    char *name = export_identifier("2d-conv", NULL, true);
     assert_string_equal(name, "HONE_2D_CONV");
     free(name);
-    name = hn_export_identifier("matmul", "My_mm", false);
+    name = export_identifier("matmul", "My_mm", false);
     assert_string_equal(name, "my_mm");
     free(name);
 }

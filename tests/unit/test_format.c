@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/report/render.h"
+#include "tuner/report/render.c"
 
 #include "tests/unit/unit.h"
 
-typedef void format_number(double number, char text[HN_FORMAT_SIZE]);
+typedef void format_with(double number, char text[HN_FORMAT_SIZE]);
 
 struct expected {
     double number;
     const char *text;
 };
 
-static void check(format_number *format, const struct expected *cases, size_t count)
+static void check(format_with *format, const struct expected *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         char text[HN_FORMAT_SIZE];
@@ -27,7 +27,7 @@ TEST(times_have_four_digits)
         {1000, "1.000 ms"},   {2674.123, "2.674 ms"}, {1e6, "1.000 s"},     {2.5e8, "250.0 s"},
         {999960, "1.000 s"},  {123456789, "123.5 s"},
     };
-    check(hn_format_time, cases, sizeof cases / sizeof cases[0]);
+    check(format_time, cases, sizeof cases / sizeof cases[0]);
 }
 
 TEST(durations_are_for_people)
@@ -44,7 +44,7 @@ TEST(durations_are_for_people)
         {3900, "1 h 05 min"},
         {360000, "100 h 00 min"},
     };
-    check(hn_format_duration, cases, sizeof cases / sizeof cases[0]);
+    check(format_duration, cases, sizeof cases / sizeof cases[0]);
 }
 
 TEST(bytes_are_binary)
@@ -53,23 +53,23 @@ TEST(bytes_are_binary)
         {0, "0 B"},          {1023, "1023 B"},       {1024, "1.0 KiB"}, {49152, "48.0 KiB"},
         {102400, "100 KiB"}, {62914560, "60.0 MiB"}, {1e12, "931 GiB"}, {0x1p50, "1024 TiB"},
     };
-    check(hn_format_bytes, cases, sizeof cases / sizeof cases[0]);
+    check(format_bytes, cases, sizeof cases / sizeof cases[0]);
 }
 
 TEST(spread_is_half_the_interval)
 {
     char text[HN_FORMAT_SIZE];
     struct hn_timing timing = {.median_us = 100, .low_us = 99.7, .high_us = 100.3};
-    hn_format_spread(&timing, text);
+    format_spread(&timing, text);
     assert_string_equal(text, "0.30%");
     timing.high_us = 104.7;
-    hn_format_spread(&timing, text);
+    format_spread(&timing, text);
     assert_string_equal(text, "2.5%");
     timing = (struct hn_timing){0};
-    hn_format_spread(&timing, text);
+    format_spread(&timing, text);
     assert_string_equal(text, "?");
     timing = (struct hn_timing){.median_us = 5, .low_us = 5, .high_us = 5};
-    hn_format_spread(&timing, text);
+    format_spread(&timing, text);
     assert_string_equal(text, "?");
 }
 

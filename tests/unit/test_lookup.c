@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/store/lookup.h"
+#include "cache/store/lookup.c"
 
 #include "tests/unit/bindings_fixture.h"
 
@@ -117,8 +117,8 @@ TEST(distance_is_in_log_space)
     expect(fixture, on_h200, "M=1900,N=2000", 0, HN_GRADE_PROBLEM);
     expect(fixture, on_h200, "M=2200,N=2100", 1, HN_GRADE_PROBLEM);
     expect(fixture, on_h200, "M=512,N=16384", 1, HN_GRADE_PROBLEM);
-    assert_true(hn_lookup_ratio(3, 7) > 1.999 && hn_lookup_ratio(7, 3) < 2.001);
-    assert_true(hn_lookup_ratio(-3, 3) > 15.9 && hn_lookup_ratio(0, 0) < 1.1);
+    assert_true(lookup_ratio(3, 7) > 1.999 && lookup_ratio(7, 3) < 2.001);
+    assert_true(lookup_ratio(-3, 3) > 15.9 && lookup_ratio(0, 0) < 1.1);
 }
 
 TEST(words_before_numbers)

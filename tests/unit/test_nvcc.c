@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/compile.h"
+#include "runtime/compile/nvcc.c"
 
 #include <sys/stat.h>
 
@@ -193,13 +193,13 @@ TEST(is_looked_for_where_the_user_says)
 {
     char *path FREED = NULL;
     char *found = NULL;
-    assert_ok(hn_nvcc_find(&path, NULL));
+    assert_ok(nvcc_find(&path, NULL));
     setenv("NVCC", path, 1);
-    assert_ok(hn_nvcc_find(&found, NULL));
+    assert_ok(nvcc_find(&found, NULL));
     assert_string_equal(found, path);
     free(found);
     setenv("NVCC", "/nowhere/nvcc", 1);
-    assert_error(hn_nvcc_find(&found, &said), HN_ERUN,
+    assert_error(nvcc_find(&found, &said), HN_ERUN,
                  "$NVCC is '/nowhere/nvcc', which is no program; expected the "
                  "path of nvcc");
     setenv("NVCC", "/bin/true", 1);
@@ -237,12 +237,12 @@ TEST(markers_name_their_kernels)
 {
     static const char marker[] =
         "_Z12hone_entry_2IXadL_ZN2ns1kIPNS0_1PIfEELi3EEEvPT_NS2_IS5_EEEEEvv";
-    assert_true(hn_entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_EE"));
-    assert_false(hn_entry_marker_names(marker, 1, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_EE"));
-    assert_false(hn_entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_E"));
-    assert_false(hn_entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi4EEEvPT_NS1_IS4_EE"));
-    assert_true(hn_entry_marker_names("_Z12hone_entry_0IXadL_Z3S0_PfEEEvv", 0, "_Z3S0_Pf"));
-    assert_true(hn_entry_marker_names("_Z12hone_entry_0IXadL_Z2kkPfEEEvv", 0, "kk"));
-    assert_false(hn_entry_marker_names("_Z12hone_entry_0IXadL_Z3kkkPfEEEvv", 0, "kk"));
-    assert_false(hn_entry_marker_names("k", 0, "k"));
+    assert_true(entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_EE"));
+    assert_false(entry_marker_names(marker, 1, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_EE"));
+    assert_false(entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_E"));
+    assert_false(entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi4EEEvPT_NS1_IS4_EE"));
+    assert_true(entry_marker_names("_Z12hone_entry_0IXadL_Z3S0_PfEEEvv", 0, "_Z3S0_Pf"));
+    assert_true(entry_marker_names("_Z12hone_entry_0IXadL_Z2kkPfEEEvv", 0, "kk"));
+    assert_false(entry_marker_names("_Z12hone_entry_0IXadL_Z3kkkPfEEEvv", 0, "kk"));
+    assert_false(entry_marker_names("k", 0, "k"));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
-#include "tuner/report/progress.h"
+#include "tuner/report/progress.c"
 
 static void assert_clipped(const char *text, size_t columns, const char *expected)
 {
-    char *clipped FREED = hn_progress_clip(text, columns);
+    char *clipped FREED = progress_clip(text, columns);
     assert_non_null(clipped);
     assert_string_equal(clipped, expected);
 }
@@ -21,15 +21,15 @@ TEST(test_clip)
 
 TEST(test_columns)
 {
-    assert_int_equal(hn_progress_columns(""), 0);
-    assert_int_equal(hn_progress_columns("\033[1m█▌\033[0m a"), 4);
+    assert_int_equal(progress_columns(""), 0);
+    assert_int_equal(progress_columns("\033[1m█▌\033[0m a"), 4);
 }
 
 static void assert_spark(struct hn_progress_view *view, uint64_t finished, size_t columns,
                          const char *expected)
 {
     struct hn_text text ENDED_BY(hn_text_finish) = {0};
-    hn_progress_sparkline(view, finished, columns, &text);
+    progress_sparkline(view, finished, columns, &text);
     assert_string_equal(text.data != NULL ? text.data : "", expected);
 }
 
@@ -62,17 +62,17 @@ TEST(test_note_keeps_improvements)
     struct hn_record record = {.objective = 5};
     struct hn_session_state now = {.finished = 1};
     struct hn_progress_view view = {.trail_count = 0};
-    hn_progress_note(&view, &now);
+    progress_note(&view, &now);
     assert_int_equal(view.trail_count, 0);
     now.best = &record;
-    hn_progress_note(&view, &now);
+    progress_note(&view, &now);
     now.finished = 2;
-    hn_progress_note(&view, &now);
+    progress_note(&view, &now);
     assert_int_equal(view.trail_count, 1);
     for (int i = 0; i < 2 * HN_PROGRESS_TRAIL; i++) {
         record.objective = 4.0 / (1 + i);
         now.finished++;
-        hn_progress_note(&view, &now);
+        progress_note(&view, &now);
         assert_true(view.trail_count <= HN_PROGRESS_TRAIL);
     }
     assert_int_equal(view.trail[0].finished, 1);
@@ -82,7 +82,7 @@ TEST(test_note_keeps_improvements)
 static void assert_line(const struct hn_session_state *now, const char *expected)
 {
     const struct hn_progress_view view = {.stop_chance = 0};
-    char *line FREED = hn_progress_line(&view, now);
+    char *line FREED = progress_line(&view, now);
     assert_non_null(line);
     assert_string_equal(line, expected);
 }

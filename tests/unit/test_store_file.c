@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/file.h"
-#include "cache/store/store.h"
+#include "cache/store/store_open.c"
 
 TEST_WITH(makes_missing_folders, set_up, tear_down)
 {
@@ -382,8 +382,8 @@ TEST(path_comes_from_option_then_environment)
 
 TEST(network_file_systems_are_known)
 {
-    assert_string_equal(hn_store_network_name(0x6969), "NFS");
-    assert_string_equal(hn_store_network_name(0x0bd00bd0), "Lustre");
-    assert_null(hn_store_network_name(0xef53));     /* ext4 */
-    assert_null(hn_store_network_name(0x01021994)); /* tmpfs */
+    assert_string_equal(store_network_name(0x6969), "NFS");
+    assert_string_equal(store_network_name(0x0bd00bd0), "Lustre");
+    assert_null(store_network_name(0xef53));     /* ext4 */
+    assert_null(store_network_name(0x01021994)); /* tmpfs */
 }

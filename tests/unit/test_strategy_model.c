@@ -2,7 +2,7 @@
 #include "tuner/strategy/strategy.h"
 
 #include "tests/unit/space_fixture.h"
-#include "tuner/strategy/model.h"
+#include "tuner/strategy/strategy_model.c"
 
 enum { WIDTH = 4, MOST = 2000 };
 
@@ -389,7 +389,7 @@ TEST(doubt_falls)
     assert_true(late.to_best > 0);
     assert_true(late.chance < 0.1);
     const struct hn_doubt_signs nothing_left = {.expected = 3, .left = 0};
-    assert_true(hn_doubt_chance(&nothing_left) == 0);
+    assert_true(doubt_chance(&nothing_left) == 0);
 }
 
 static void estimate(struct hn_space *space, const char *text)

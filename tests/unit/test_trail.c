@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/trail.h"
+#include "tuner/strategy/trail.c"
 
 #include "tests/unit/space_fixture.h"
 
@@ -141,7 +141,7 @@ TEST(change_reaches_where_no_neighbour_is)
     hn_trail_add(trail, 0, from, 0);
     assert_false(hn_move_step(trail, from, HN_HAMMING, choice));
     for (uint64_t ticket = 1; ticket <= 3; ticket++) {
-        assert_true(hn_move_change(trail, from, choice));
+        assert_true(move_change(trail, from, choice));
         assert_true(hn_space_contains(space, choice));
         assert_int_equal(hn_trail_find(trail, choice), HN_TRAIL_NONE);
         hn_trail_add(trail, ticket, choice, 0);

@@ -91,8 +91,14 @@ static double ratio(double of, double to)
     return of > 0 && to > 0 ? of / to : 1;
 }
 
-enum hn_replay_verdict hn_replay_judge_time(const struct hn_timing *was,
-                                            const struct hn_timing *now, double most)
+/* HN_REPLAY_SLOWER: half of the processes of now and more are slower than the record by more than
+ * `most` (a tenth at least where the record is of one process) and than both intervals. The
+ * record's time is the median of its processes, or that of its race, whichever is longer: a process
+ * may have been fast by chance. HN_REPLAY_MACHINE: slower, but for what the copies or the clock
+ * lost. A single process (now->processes 0) is held against half of the limit: it is a reason to
+ * ask others. */
+static enum hn_replay_verdict replay_judge_time(const struct hn_timing *was,
+                                                const struct hn_timing *now, double most)
 {
     double then_us = fmax(was->median_us, was->processes > 1 ? was->middle_us : 0);
     double now_us = now->processes > 0 ? now->middle_us : now->median_us;
@@ -118,8 +124,8 @@ static enum hn_replay_verdict judge(const struct replay *replay, const struct hn
         return HN_REPLAY_WRONG;
     if (!same_device || tuned->simulated)
         return HN_REPLAY_VERIFIED_ONLY;
-    return hn_replay_judge_time(&tuned->best.timing, &record->timing,
-                                replay->given->options->max_slowdown);
+    return replay_judge_time(&tuned->best.timing, &record->timing,
+                             replay->given->options->max_slowdown);
 }
 
 /* No process is believed alone that the kernel is slower. */

@@ -276,7 +276,12 @@ static void grow_tree(struct growth *growth, struct tree *tree)
 
 enum { TREES = 48, ROUNDS = 4 };
 
-struct hn_forest {
+/* A random forest over the measured points (Breiman, "Random Forests", 2001), for what was not
+ * measured, or stopped early. A lower bound is replaced by the mean of the normal distribution that
+ * the forest states, cut off at the bound, and the forest grown again, a few times (Schmee and
+ * Hahn, 1979; for forests Hutter, Hoos and Leyton-Brown, "Bayesian Optimization With Censored
+ * Response Data", 2011). The same points and seed give the same forest. */
+struct forest {
     const struct hn_evidence *evidence;
     struct tree trees[TREES];
     double *values; /* lower bounds replaced */
@@ -286,7 +291,7 @@ struct hn_forest {
     double explained;
 };
 
-static void tally(struct hn_forest *forest, const struct tree *tree, const bool *seen)
+static void tally(struct forest *forest, const struct tree *tree, const bool *seen)
 {
     for (size_t i = 0; i < forest->evidence->count; i++) {
         double value;
@@ -299,7 +304,7 @@ static void tally(struct hn_forest *forest, const struct tree *tree, const bool 
     }
 }
 
-static void grow_all(struct hn_forest *forest, struct growth *growth)
+static void grow_all(struct forest *forest, struct growth *growth)
 {
     size_t count = forest->evidence->count;
     memset(forest->sums, 0, count * sizeof *forest->sums);
@@ -311,12 +316,12 @@ static void grow_all(struct hn_forest *forest, struct growth *growth)
     }
 }
 
-static double unseen_mean(const struct hn_forest *forest, size_t i)
+static double unseen_mean(const struct forest *forest, size_t i)
 {
     return forest->unseen[i] > 0 ? forest->sums[i] / forest->unseen[i] : forest->values[i];
 }
 
-static double explain_rest(const struct hn_forest *forest)
+static double explain_rest(const struct forest *forest)
 {
     const struct hn_evidence *evidence = forest->evidence;
     double mean = 0, total = 0, rest = 0;
@@ -346,7 +351,7 @@ static double mean_above(double mean, double deviation, double bound)
 }
 
 /* The deviation is that of the trees and of what they leave unexplained. */
-static void impute(struct hn_forest *forest)
+static void impute(struct forest *forest)
 {
     const struct hn_evidence *evidence = forest->evidence;
     double rest = 0;
@@ -366,10 +371,10 @@ static void impute(struct hn_forest *forest)
     }
 }
 
-struct hn_forest *hn_forest_grow(const struct hn_evidence *evidence, uint64_t seed)
+static struct forest *forest_grow(const struct hn_evidence *evidence, uint64_t seed)
 {
     struct growth growth;
-    struct hn_forest *forest = hn_need(1, sizeof *forest);
+    struct forest *forest = hn_need(1, sizeof *forest);
     forest->evidence = evidence;
     forest->values = hn_need(evidence->count, sizeof *forest->values);
     forest->sums = hn_need(evidence->count, sizeof *forest->sums);
@@ -387,7 +392,7 @@ struct hn_forest *hn_forest_grow(const struct hn_evidence *evidence, uint64_t se
     return forest;
 }
 
-void hn_forest_destroy(struct hn_forest *forest)
+static void forest_destroy(struct forest *forest)
 {
     if (forest == NULL)
         return;
@@ -400,7 +405,7 @@ void hn_forest_destroy(struct hn_forest *forest)
     free(forest);
 }
 
-static double predict_all(const struct hn_forest *forest, const uint16_t *choice)
+static double predict_all(const struct forest *forest, const uint16_t *choice)
 {
     double sum = 0;
     for (size_t t = 0; t < TREES; t++)
@@ -408,7 +413,9 @@ static double predict_all(const struct hn_forest *forest, const uint16_t *choice
     return sum / TREES;
 }
 
-double hn_forest_value(const struct hn_forest *forest, size_t point)
+/* What stands for the value of a timed point: itself, or for a lower bound what was put in its
+ * place. */
+static double forest_value(const struct forest *forest, size_t point)
 {
     return forest->values[point];
 }
@@ -579,7 +586,7 @@ static void remember_promising(struct hn_effects *effects, const struct hn_evide
 
 /* Adds the point at the sample's end with its value, or the forest's; not one that failed. */
 static void add_point(struct hn_effects *effects, struct sample *sample,
-                      const struct hn_evidence *evidence, const struct hn_forest *forest)
+                      const struct hn_evidence *evidence, const struct forest *forest)
 {
     const uint16_t *choice = sample->choices + sample->count * sample->parameters;
     double *value = &sample->values[sample->count];
@@ -590,7 +597,7 @@ static void add_point(struct hn_effects *effects, struct sample *sample,
         *value = predict_all(forest, choice);
         remember_promising(effects, evidence, choice, *value);
     } else {
-        *value = forest != NULL ? hn_forest_value(forest, known) : evidence->values[known];
+        *value = forest != NULL ? forest_value(forest, known) : evidence->values[known];
     }
     sample->count++;
 }
@@ -604,7 +611,7 @@ static void sum_up(struct sample *sample)
 }
 
 static void fill_sample(struct hn_effects *effects, const struct hn_evidence *evidence,
-                        const struct hn_forest *forest, uint64_t seed, struct sample *sample)
+                        const struct forest *forest, uint64_t seed, struct sample *sample)
 {
     const struct hn_space *space = evidence->space;
     struct hn_random random = hn_random_seeded(seed);
@@ -696,7 +703,7 @@ static void find_shares(struct hn_effects *effects, const struct hn_evidence *ev
 
 void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct hn_effects *effects)
 {
-    struct hn_forest *forest = NULL;
+    struct forest *forest = NULL;
     struct sample sample;
     *effects = (struct hn_effects){0};
     if (evidence->count - evidence->bounded < HN_EFFECTS_LEAST || evidence->best == SIZE_MAX)
@@ -704,7 +711,7 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
     effects->promising = hn_need(evidence->parameters, sizeof *effects->promising);
     effects->exact = is_complete(evidence, effects->promising);
     if (!effects->exact)
-        forest = hn_forest_grow(evidence, seed);
+        forest = forest_grow(evidence, seed);
     fill_sample(effects, evidence, forest, seed, &sample);
     effects->explained = forest != NULL ? forest->explained : 1;
     effects->known = sample.squares > 0;
@@ -712,7 +719,7 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
         find_shares(effects, evidence, &sample);
     free(sample.choices);
     free(sample.values);
-    hn_forest_destroy(forest);
+    forest_destroy(forest);
 }
 
 void hn_effects_finish(struct hn_effects *effects)

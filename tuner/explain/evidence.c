@@ -173,7 +173,8 @@ static double log_choose(size_t n, size_t k)
     return lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1);
 }
 
-double hn_common_chance(size_t hits, size_t drawn, size_t marked, size_t all)
+/* The chance of `hits` or more marked ones among `drawn`, of `all` of which `marked` are. */
+static double common_chance(size_t hits, size_t drawn, size_t marked, size_t all)
 {
     double sum = 0;
     size_t most = drawn < marked ? drawn : marked;
@@ -220,7 +221,7 @@ static void find_value(const struct hn_evidence *evidence, const size_t *ranked,
         among_all[hn_evidence_choice(evidence, i)[parameter]]++;
     for (size_t v = 0; v < values; v++) {
         double chance = among_best[v] * 2 > best
-                            ? hn_common_chance(among_best[v], best, among_all[v], evidence->count)
+                            ? common_chance(among_best[v], best, among_all[v], evidence->count)
                             : 1;
         if (!(chance * (double)evidence->parameters < surely))
             continue;

@@ -47,8 +47,6 @@ size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choi
  * the best the worst of them is, "values": [{"name", "value", "among_best", "among_all", "chance": that as many of the best have it, were
  * they drawn from all}, …], the surest first}. */
 json_t *hn_common_find(const struct hn_evidence *evidence);
-/* The chance of `hits` or more marked ones among `drawn`, of `all` of which `marked` are. */
-double hn_common_chance(size_t hits, size_t drawn, size_t marked, size_t all);
 
 /* Which parameters matter: a functional analysis of variance over the valid points (Hutter, Hoos and Leyton-Brown, "An
  * Efficient Approach for Assessing Hyperparameter Importance", 2014), which here are the points themselves and not the box
@@ -94,17 +92,5 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
 void hn_effects_finish(struct hn_effects *effects);
 /* What a parameter decides at most, alone or with one other. */
 double hn_effects_most(const struct hn_effects *effects, size_t parameter);
-
-/* A random forest over the measured points (Breiman, "Random Forests", 2001), for what was not measured, or stopped
- * early. A lower bound is replaced by the mean of the normal distribution that the forest states, cut off at the bound,
- * and the forest grown again, a few times (Schmee and Hahn, 1979; for forests Hutter, Hoos and Leyton-Brown, "Bayesian
- * Optimization With Censored Response Data", 2011). The same points and seed give the same forest. */
-struct hn_forest;
-
-struct hn_forest *hn_forest_grow(const struct hn_evidence *evidence, uint64_t seed);
-void hn_forest_destroy(struct hn_forest *forest);
-
-/* What stands for the value of a timed point: itself, or for a lower bound what was put in its place. */
-double hn_forest_value(const struct hn_forest *forest, size_t point);
 
 #endif

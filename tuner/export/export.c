@@ -714,6 +714,16 @@ static void number(struct hn_export *export, struct hn_error *err)
     add_fallback(export);
 }
 
+/* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". Free it. */
+static char *export_identifier(const char *kernel, const char *prefix, bool upper)
+{
+    struct hn_text text = {0};
+    hn_text_printf(&text, "%s%s", prefix == NULL ? "hone_" : "", prefix == NULL ? kernel : prefix);
+    for (char *c = hn_needed(text.data); *c != '\0'; c++)
+        *c = !hn_is_letter_or_digit(*c) ? '_' : upper ? hn_upper(*c) : hn_lower(*c);
+    return hn_needed(hn_text_take(&text));
+}
+
 static void open_results(struct hn_store *store, const struct hn_export_request *request,
                          bool untuned, struct hn_export *export, struct hn_error *err)
 {
@@ -721,8 +731,8 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
                                  .untuned = untuned,
                                  .store = store,
                                  .compiling = request->compiling};
-    export->upper = hn_export_identifier(request->kernel, request->prefix, true);
-    export->lower = hn_export_identifier(request->kernel, request->prefix, false);
+    export->upper = export_identifier(request->kernel, request->prefix, true);
+    export->lower = export_identifier(request->kernel, request->prefix, false);
     hn_error_init(err);
     if (untuned)
         list_defaults(request, &export->all, err);
@@ -777,15 +787,6 @@ void hn_export_finish(struct hn_export *export)
     free(export->lower);
     free(export->upper);
     *export = (struct hn_export){0};
-}
-
-char *hn_export_identifier(const char *kernel, const char *prefix, bool upper)
-{
-    struct hn_text text = {0};
-    hn_text_printf(&text, "%s%s", prefix == NULL ? "hone_" : "", prefix == NULL ? kernel : prefix);
-    for (char *c = hn_needed(text.data); *c != '\0'; c++)
-        *c = !hn_is_letter_or_digit(*c) ? '_' : upper ? hn_upper(*c) : hn_lower(*c);
-    return hn_needed(hn_text_take(&text));
 }
 
 const struct hn_export_format hn_export_formats[] = {

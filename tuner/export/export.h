@@ -74,8 +74,6 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);
 
-/* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". Free it. */
-char *hn_export_identifier(const char *kernel, const char *prefix, bool upper);
 /* Appends what is lost by the rule of a family, as a sentence; nothing where there is none, or that is not known. */
 void hn_export_append_loss(const struct hn_export *export, struct hn_text *text);
 

@@ -29,7 +29,8 @@ static void paint(const struct hn_progress_view *view, struct hn_text *text, con
         hn_text_append(text, colour);
 }
 
-void hn_progress_note(struct hn_progress_view *view, const struct hn_session_state *state)
+/* Notes whether the best got better. */
+static void progress_note(struct hn_progress_view *view, const struct hn_session_state *state)
 {
     struct hn_progress_step *trail = view->trail;
     size_t *count = &view->trail_count;
@@ -52,8 +53,10 @@ static double scale(double objective)
     return objective < 0 ? -log(-objective) : 0;
 }
 
-void hn_progress_sparkline(const struct hn_progress_view *view, uint64_t finished, size_t columns,
-                           struct hn_text *text)
+/* How the best got better from left to right, the best lowest, on a logarithmic scale; "" before
+ * there is one. */
+static void progress_sparkline(const struct hn_progress_view *view, uint64_t finished,
+                               size_t columns, struct hn_text *text)
 {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char *const letters[] = {"_", ".", ",", "-", "~", "=", "+", "#"};
@@ -241,7 +244,7 @@ static json_t *describe(const struct hn_progress_view *view, const struct hn_ses
         append_bar(view, &bar, part);
     set_text(json, "bar", &bar);
     if (block && state->best != NULL)
-        hn_progress_sparkline(view, state->finished, SPARK, &spark);
+        progress_sparkline(view, state->finished, SPARK, &spark);
     set_text(json, "spark", &spark);
     if (view->trail_count > 1 && block) {
         json_object_set_new(json, "better", json_integer((json_int_t)view->trail_count - 1));
@@ -249,31 +252,6 @@ static json_t *describe(const struct hn_progress_view *view, const struct hn_ses
             json_object_set_new(json, "from_us", json_real(view->trail[0].objective));
     }
     return json;
-}
-
-/* Up to HN_PROGRESS_LINES lines of at most `columns` columns. Returns how many. */
-static size_t make_block(const struct hn_progress_view *view, const struct hn_session_state *state,
-                         size_t columns, char *lines[HN_PROGRESS_LINES])
-{
-    size_t count = 0;
-    json_t *json = describe(view, state, true);
-    for (size_t i = 0; i < HN_PROGRESS_LINES; i++) {
-        struct hn_text text = {0};
-        if (hn_render_line(&text, json, block_lines[i]))
-            lines[count++] = hn_progress_clip(text.data, columns);
-        hn_text_finish(&text);
-    }
-    json_decref(json);
-    return count;
-}
-
-char *hn_progress_line(const struct hn_progress_view *view, const struct hn_session_state *state)
-{
-    struct hn_text text = {0};
-    json_t *json = describe(view, state, false);
-    hn_render_line(&text, json, whole_line);
-    json_decref(json);
-    return hn_needed(hn_text_take(&text));
 }
 
 /* The length of an escape sequence that sets colours; 0 where there is none. */
@@ -295,7 +273,8 @@ static size_t character_length(const char *text)
     return length;
 }
 
-char *hn_progress_clip(const char *text, size_t columns)
+/* The text without what goes beyond so many columns; colours are kept and ended; free it. */
+static char *progress_clip(const char *text, size_t columns)
 {
     struct hn_text clipped = {0};
     bool coloured = false;
@@ -312,7 +291,35 @@ char *hn_progress_clip(const char *text, size_t columns)
     return hn_needed(hn_text_take(&clipped));
 }
 
-size_t hn_progress_columns(const char *text)
+/* Up to HN_PROGRESS_LINES lines of at most `columns` columns. Returns how many. */
+static size_t make_block(const struct hn_progress_view *view, const struct hn_session_state *state,
+                         size_t columns, char *lines[HN_PROGRESS_LINES])
+{
+    size_t count = 0;
+    json_t *json = describe(view, state, true);
+    for (size_t i = 0; i < HN_PROGRESS_LINES; i++) {
+        struct hn_text text = {0};
+        if (hn_render_line(&text, json, block_lines[i]))
+            lines[count++] = progress_clip(text.data, columns);
+        hn_text_finish(&text);
+    }
+    json_decref(json);
+    return count;
+}
+
+/* All in one line, the most important first; free it. */
+static char *progress_line(const struct hn_progress_view *view,
+                           const struct hn_session_state *state)
+{
+    struct hn_text text = {0};
+    json_t *json = describe(view, state, false);
+    hn_render_line(&text, json, whole_line);
+    json_decref(json);
+    return hn_needed(hn_text_take(&text));
+}
+
+/* Columns that a text takes: characters without escape sequences. */
+static size_t progress_columns(const char *text)
 {
     size_t columns = 0;
     while (*text != '\0') {
@@ -377,7 +384,7 @@ static void take_back(struct hn_progress_board *board, size_t columns, struct hn
 static char *make_line(const struct hn_progress *progress, const struct hn_session_state *state)
 {
     struct hn_text text = {0};
-    char *line = hn_progress_line(&progress->view, state);
+    char *line = progress_line(&progress->view, state);
     if (progress->board->most < 2)
         return line;
     hn_text_printf(&text, "%s: %s", progress->label, line);
@@ -403,7 +410,7 @@ static void make_lines(struct hn_progress *progress, const struct hn_session_sta
         return;
     }
     char *line = make_line(progress, state);
-    progress->lines[progress->line_count++] = hn_progress_clip(line, columns);
+    progress->lines[progress->line_count++] = progress_clip(line, columns);
     free(line);
 }
 
@@ -411,7 +418,7 @@ static void add_line(struct hn_progress_board *board, const char *line, struct h
 {
     hn_text_append(text, board->drawn_count > 0 ? "\r\n" : "");
     hn_text_append(text, line);
-    board->drawn[board->drawn_count++] = hn_progress_columns(line);
+    board->drawn[board->drawn_count++] = progress_columns(line);
 }
 
 static void write_text(struct hn_text *text)
@@ -459,7 +466,7 @@ void hn_progress_show(void *watcher, const struct hn_session_state *state)
 {
     struct hn_progress *progress = watcher;
     struct hn_progress_board *board = progress->board;
-    hn_progress_note(&progress->view, state);
+    progress_note(&progress->view, state);
     if (board->quiet)
         return;
     pthread_mutex_lock(&board->lock);

@@ -27,19 +27,6 @@ struct hn_progress_view {
     size_t trail_count;
 };
 
-/* Notes whether the best got better. */
-void hn_progress_note(struct hn_progress_view *view, const struct hn_session_state *state);
-
-/* All in one line, the most important first; free it. */
-char *hn_progress_line(const struct hn_progress_view *view, const struct hn_session_state *state);
-
-/* The text without what goes beyond so many columns; colours are kept and ended; free it. */
-char *hn_progress_clip(const char *text, size_t columns);
-/* Columns that a text takes: characters without escape sequences. */
-size_t hn_progress_columns(const char *text);
-/* How the best got better from left to right, the best lowest, on a logarithmic scale; "" before there is one. */
-void hn_progress_sparkline(const struct hn_progress_view *view, uint64_t finished, size_t columns, struct hn_text *text);
-
 /* The progress of sessions on stderr: a few lines redrawn in place on a terminal, one on a narrow or low one, a plain line
  * every few seconds elsewhere (and where TERM is dumb or not set), nothing when quiet. Sessions that run side by side, each in a
  * thread, have a line each. The cursor stays visible and no mode of the terminal is changed, so that whatever ends the process leaves

@@ -16,6 +16,59 @@
 #include "runtime/plan/launch.h"
 #include "tuner/report/table.h"
 
+/* "12.34 us", "1.234 ms", "2.1 s": four significant digits. */
+static void format_time(double us, char text[HN_FORMAT_SIZE])
+{
+    static const struct {
+        double scale;
+        const char *unit;
+    } units[] = {{1e6, "s"}, {1e3, "ms"}, {1, "us"}};
+    /* The bounds are where the last digit shown rounds up to one more before the point. */
+    size_t u = us >= 999.95e3 ? 0 : us >= 999.95 ? 1 : 2;
+    double number = us / units[u].scale;
+    int decimals = number >= 99.995 ? 1 : number >= 9.9995 ? 2 : 3;
+    snprintf(text, HN_FORMAT_SIZE, "%.*f %s", decimals, number, units[u].unit);
+}
+
+/* "42 s", "3 min 20 s", "1 h 05 min". */
+static void format_duration(double seconds, char text[HN_FORMAT_SIZE])
+{
+    long whole = lround(seconds);
+    if (seconds < 9.95)
+        snprintf(text, HN_FORMAT_SIZE, "%.1f s", seconds);
+    else if (whole < 60)
+        snprintf(text, HN_FORMAT_SIZE, "%ld s", whole);
+    else if (whole < 3600)
+        snprintf(text, HN_FORMAT_SIZE, "%ld min %02ld s", whole / 60, whole % 60);
+    else
+        snprintf(text, HN_FORMAT_SIZE, "%ld h %02ld min", whole / 3600, whole % 3600 / 60);
+}
+
+/* Half the interval over the median: "0.3%"; "?" when there is none. */
+static void format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE])
+{
+    double spread = (timing->high_us - timing->low_us) / 2 / timing->median_us;
+    if (isfinite(spread) && spread > 0)
+        snprintf(text, HN_FORMAT_SIZE, "%.*f%%", spread < 0.01 ? 2 : 1, spread * 100);
+    else
+        snprintf(text, HN_FORMAT_SIZE, "?");
+}
+
+int hn_format_percent(double share)
+{
+    return (int)floor(share * 100 + 0.5);
+}
+
+/* "12.3 KiB". */
+static void format_bytes(double bytes, char text[HN_FORMAT_SIZE])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t u = 0;
+    for (; bytes >= 1024 && u + 1 < sizeof units / sizeof units[0]; u++)
+        bytes /= 1024;
+    snprintf(text, HN_FORMAT_SIZE, "%.*f %s", u == 0 || bytes >= 100 ? 0 : 1, bytes, units[u]);
+}
+
 json_t *hn_render_number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -189,8 +242,8 @@ static void append_spread(struct hn_text *text, const json_t *json, bool with_ti
         .low_us = number_of(json_object_get(json, "low_us")),
         .high_us = number_of(json_object_get(json, "high_us")),
     };
-    hn_format_time(timing.median_us, time);
-    hn_format_spread(&timing, spread);
+    format_time(timing.median_us, time);
+    format_spread(&timing, spread);
     hn_text_printf(text, "%s%s%s", with_time ? time : "", with_time ? " ±" : "", spread);
 }
 
@@ -275,9 +328,9 @@ static void format_number(double number, const char *format, char text[HN_FORMAT
         const char *name;
         void (*write)(double number, char text[HN_FORMAT_SIZE]);
     } formats[] = {{"date", format_date},
-                   {"time", hn_format_time},
-                   {"duration", hn_format_duration},
-                   {"bytes", hn_format_bytes},
+                   {"time", format_time},
+                   {"duration", format_duration},
+                   {"bytes", format_bytes},
                    {"energy", format_energy}};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (strcmp(formats[i].name, format) == 0) {
@@ -553,55 +606,6 @@ void hn_render(const json_t *document, const struct hn_view *views, FILE *file)
         else
             print_line(views, &place, file);
     }
-}
-
-void hn_format_time(double us, char text[HN_FORMAT_SIZE])
-{
-    static const struct {
-        double scale;
-        const char *unit;
-    } units[] = {{1e6, "s"}, {1e3, "ms"}, {1, "us"}};
-    /* The bounds are where the last digit shown rounds up to one more before the point. */
-    size_t u = us >= 999.95e3 ? 0 : us >= 999.95 ? 1 : 2;
-    double number = us / units[u].scale;
-    int decimals = number >= 99.995 ? 1 : number >= 9.9995 ? 2 : 3;
-    snprintf(text, HN_FORMAT_SIZE, "%.*f %s", decimals, number, units[u].unit);
-}
-
-void hn_format_duration(double seconds, char text[HN_FORMAT_SIZE])
-{
-    long whole = lround(seconds);
-    if (seconds < 9.95)
-        snprintf(text, HN_FORMAT_SIZE, "%.1f s", seconds);
-    else if (whole < 60)
-        snprintf(text, HN_FORMAT_SIZE, "%ld s", whole);
-    else if (whole < 3600)
-        snprintf(text, HN_FORMAT_SIZE, "%ld min %02ld s", whole / 60, whole % 60);
-    else
-        snprintf(text, HN_FORMAT_SIZE, "%ld h %02ld min", whole / 3600, whole % 3600 / 60);
-}
-
-void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE])
-{
-    double spread = (timing->high_us - timing->low_us) / 2 / timing->median_us;
-    if (isfinite(spread) && spread > 0)
-        snprintf(text, HN_FORMAT_SIZE, "%.*f%%", spread < 0.01 ? 2 : 1, spread * 100);
-    else
-        snprintf(text, HN_FORMAT_SIZE, "?");
-}
-
-int hn_format_percent(double share)
-{
-    return (int)floor(share * 100 + 0.5);
-}
-
-void hn_format_bytes(double bytes, char text[HN_FORMAT_SIZE])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t u = 0;
-    for (; bytes >= 1024 && u + 1 < sizeof units / sizeof units[0]; u++)
-        bytes /= 1024;
-    snprintf(text, HN_FORMAT_SIZE, "%.*f %s", u == 0 || bytes >= 100 ? 0 : 1, bytes, units[u]);
 }
 
 const char *hn_format_merit_name(const struct hn_plan *plan)

@@ -79,16 +79,8 @@ json_t *hn_render_names(char *const *names, size_t count);
 /* Figures as people read them, in buffers of the caller. */
 enum { HN_FORMAT_SIZE = 64 };
 
-/* "12.34 us", "1.234 ms", "2.1 s": four significant digits. */
-void hn_format_time(double us, char text[HN_FORMAT_SIZE]);
-/* "42 s", "3 min 20 s", "1 h 05 min". */
-void hn_format_duration(double seconds, char text[HN_FORMAT_SIZE]);
-/* Half the interval over the median: "0.3%"; "?" when there is none. */
-void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE]);
 /* A share as a whole number of percent, halves up as in the page of the report: 0.125 is 13. */
 int hn_format_percent(double share);
-/* "12.3 KiB". */
-void hn_format_bytes(double bytes, char text[HN_FORMAT_SIZE]);
 
 /* The figure of merit of a plan: its objective when that is a metric, else its last metric; NULL when it has none. */
 const char *hn_format_merit_name(const struct hn_plan *plan);

@@ -417,7 +417,8 @@ static void print_layout(struct layout *layout, size_t *band, const char **rest)
     print_bands(layout, band, rest);
 }
 
-void hn_table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns)
+/* columns: how many characters a line may have. */
+static void table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns)
 {
     size_t count = table->column_count + 1;
     size_t *numbers = hn_need(count * 4, sizeof *numbers);
@@ -441,5 +442,5 @@ void hn_table_print_within(const struct hn_table *table, FILE *file, int indent,
 
 void hn_table_print(const struct hn_table *table, FILE *file, int indent)
 {
-    hn_table_print_within(table, file, indent, hn_terminal_columns(file));
+    table_print_within(table, file, indent, hn_terminal_columns(file));
 }

@@ -26,9 +26,6 @@ void hn_table_cell(struct hn_table *table, const char *format, ...) __attribute_
 void hn_table_highlight(struct hn_table *table, size_t tied);
 /* indent: blanks before each line. What is printed to standard output fits its width; where that is a terminal, with colour. */
 void hn_table_print(const struct hn_table *table, FILE *file, int indent);
-/* columns: how many characters a line may have. */
-void hn_table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns);
-
 
 /* Whether a file is a terminal that is no typewriter: TERM says which, and not `dumb`. */
 bool hn_terminal_is_capable(int file);

@@ -86,8 +86,4 @@ struct hn_doubt_signs {
     double left;     /* points of the space not proposed */
 };
 
-/* The chance, 0 to 1, that a point that gains exists: a logistic regression of the signs, fitted to recorded tunings
- * (docs/search.md). */
-double hn_doubt_chance(const struct hn_doubt_signs *signs);
-
 #endif

@@ -891,9 +891,11 @@ static void read_signs(const struct hn_strategy *strategy, struct hn_doubt_signs
     finish_candidates(&sample);
 }
 
-/* Fitted to 14,751 moments of 960 recorded searches (24 spaces, look-ahead 1 and 32). Left out of
- * the fit by kernel, each tenth of the stated chances is within 0.09 of the frequency. */
-double hn_doubt_chance(const struct hn_doubt_signs *signs)
+/* The chance, 0 to 1, that a point that gains exists: a logistic regression of the signs, fitted to
+ * recorded tunings (docs/search.md). Fitted to 14,751 moments of 960 recorded searches (24 spaces,
+ * look-ahead 1 and 32). Left out of the fit by kernel, each tenth of the stated chances is within
+ * 0.09 of the frequency. */
+static double doubt_chance(const struct hn_doubt_signs *signs)
 {
     if (signs->left <= 0)
         return 0;
@@ -909,7 +911,7 @@ static double chance(struct hn_strategy *strategy)
     if (!strategy->surrogate.fitted)
         return NAN;
     read_signs(strategy, &signs);
-    return hn_doubt_chance(&signs);
+    return doubt_chance(&signs);
 }
 
 const struct hn_strategy_kind hn_strategy_model = {

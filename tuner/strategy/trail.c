@@ -165,7 +165,10 @@ uint16_t hn_move_value(struct hn_trail *trail, size_t i, uint16_t value, bool ne
     return (uint16_t)(other < value ? other : other + 1);
 }
 
-bool hn_move_change(struct hn_trail *trail, const uint16_t *from, uint16_t *choice)
+/* From the valid point `from` to a new one by a change of one parameter and, where that is not
+ * valid, of another one: for parameters that depend on each other (A * B == 64). Tries a few times
+ * only. */
+static bool move_change(struct hn_trail *trail, const uint16_t *from, uint16_t *choice)
 {
     size_t width = trail->width;
     uint16_t changed[width + 1];
@@ -205,8 +208,8 @@ bool hn_move_step(struct hn_trail *trail, const uint16_t *from, enum hn_neighbou
 bool hn_move_renew(struct hn_trail *trail, uint16_t *choice)
 {
     return is_new(trail, choice) || hn_move_step(trail, choice, HN_ADJACENT, choice) ||
-           hn_move_step(trail, choice, HN_HAMMING, choice) ||
-           hn_move_change(trail, choice, choice) || hn_move_sample(trail, choice);
+           hn_move_step(trail, choice, HN_HAMMING, choice) || move_change(trail, choice, choice) ||
+           hn_move_sample(trail, choice);
 }
 
 static bool was_measured(const struct hn_prior *prior)

@@ -61,10 +61,6 @@ bool hn_move_step(struct hn_trail *trail, const uint16_t *from, enum hn_neighbou
 /* Another value of a parameter with at least two: an adjacent one when near, else any. */
 uint16_t hn_move_value(struct hn_trail *trail, size_t i, uint16_t value, bool near);
 
-/* From the valid point `from` to a new one by a change of one parameter and, where that is not valid, of another one:
- * for parameters that depend on each other (A * B == 64). Tries a few times only. */
-bool hn_move_change(struct hn_trail *trail, const uint16_t *from, uint16_t *choice);
-
 /* Makes the valid `choice` new: as it is when it is; else a new neighbour (adjacent before any other); else a random
  * point. */
 bool hn_move_renew(struct hn_trail *trail, uint16_t *choice);
