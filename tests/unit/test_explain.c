@@ -53,8 +53,8 @@ static void record(struct fixture *fixture, log_time *function, uint64_t stride)
 
 static void end(struct fixture *fixture)
 {
-    hn_effects_finish(&fixture->effects);
-    hn_evidence_finish(&fixture->evidence);
+    hn_blocks_finish(&fixture->effects.memory);
+    hn_blocks_finish(&fixture->evidence.memory);
     hn_records_free(&fixture->records);
     free(fixture);
 }

@@ -53,6 +53,7 @@ struct growth {
     uint16_t *order;
     size_t *candidates;
     struct split split; /* the best so far, of the node that is grown */
+    struct hn_blocks memory;
 };
 
 static size_t most_values(const struct hn_space *space)
@@ -68,33 +69,23 @@ static void begin_growth(const struct hn_evidence *evidence, const double *value
                          struct growth *growth)
 {
     size_t most = most_values(evidence->space) + 1;
+    struct hn_blocks memory = {0};
     *growth = (struct growth){
         .evidence = evidence,
         .values = values,
         .random = hn_random_seeded(seed),
-        .rows = hn_need(evidence->count, sizeof *growth->rows),
-        .right = hn_need(evidence->count, sizeof *growth->right),
-        .seen = hn_need(evidence->count, sizeof *growth->seen),
-        .sums = hn_need(most, sizeof *growth->sums),
-        .hits = hn_need(most, sizeof *growth->hits),
-        .order = hn_need(most, sizeof *growth->order),
-        .candidates = hn_need(evidence->parameters, sizeof *growth->candidates),
-        .split = {.order = hn_need(most, sizeof *growth->split.order)},
+        .rows = hn_need_block(&memory, evidence->count, sizeof *growth->rows),
+        .right = hn_need_block(&memory, evidence->count, sizeof *growth->right),
+        .seen = hn_need_block(&memory, evidence->count, sizeof *growth->seen),
+        .sums = hn_need_block(&memory, most, sizeof *growth->sums),
+        .hits = hn_need_block(&memory, most, sizeof *growth->hits),
+        .order = hn_need_block(&memory, most, sizeof *growth->order),
+        .candidates = hn_need_block(&memory, evidence->parameters, sizeof *growth->candidates),
+        .split = {.order = hn_need_block(&memory, most, sizeof *growth->split.order)},
     };
+    growth->memory = memory;
     for (size_t p = 0; p < evidence->parameters; p++)
         growth->candidates[p] = p;
-}
-
-static void end_growth(struct growth *growth)
-{
-    free(growth->rows);
-    free(growth->right);
-    free(growth->seen);
-    free(growth->sums);
-    free(growth->hits);
-    free(growth->order);
-    free(growth->candidates);
-    free(growth->split.order);
 }
 
 static double mean_of(const struct growth *growth, size_t begin, size_t end)
@@ -289,6 +280,7 @@ struct forest {
     uint32_t *unseen;
     double *variances; /* of a point's leaves among the trees */
     double explained;
+    struct hn_blocks memory;
 };
 
 static void tally(struct forest *forest, const struct tree *tree, const bool *seen)
@@ -376,10 +368,10 @@ static struct forest *forest_grow(const struct hn_evidence *evidence, uint64_t s
     struct growth growth;
     struct forest *forest = hn_need(1, sizeof *forest);
     forest->evidence = evidence;
-    forest->values = hn_need(evidence->count, sizeof *forest->values);
-    forest->sums = hn_need(evidence->count, sizeof *forest->sums);
-    forest->variances = hn_need(evidence->count, sizeof *forest->variances);
-    forest->unseen = hn_need(evidence->count, sizeof *forest->unseen);
+    forest->values = hn_need_block(&forest->memory, evidence->count, sizeof *forest->values);
+    forest->sums = hn_need_block(&forest->memory, evidence->count, sizeof *forest->sums);
+    forest->variances = hn_need_block(&forest->memory, evidence->count, sizeof *forest->variances);
+    forest->unseen = hn_need_block(&forest->memory, evidence->count, sizeof *forest->unseen);
     memcpy(forest->values, evidence->values, evidence->count * sizeof *forest->values);
     begin_growth(evidence, forest->values, seed, &growth);
     grow_all(forest, &growth);
@@ -387,7 +379,7 @@ static struct forest *forest_grow(const struct hn_evidence *evidence, uint64_t s
         impute(forest);
         grow_all(forest, &growth);
     }
-    end_growth(&growth);
+    hn_blocks_finish(&growth.memory);
     forest->explained = explain_rest(forest);
     return forest;
 }
@@ -398,10 +390,7 @@ static void forest_destroy(struct forest *forest)
         return;
     for (size_t t = 0; t < TREES; t++)
         finish_tree(&forest->trees[t]);
-    free(forest->values);
-    free(forest->sums);
-    free(forest->variances);
-    free(forest->unseen);
+    hn_blocks_finish(&forest->memory);
     free(forest);
 }
 
@@ -444,12 +433,13 @@ static double share_of(const struct sample *sample, double explained, double lef
 }
 
 /* Fills in share, means and counts of effect->parameter. */
-static void find_main(const struct sample *sample, struct hn_effect *effect)
+static void find_main(const struct sample *sample, struct hn_blocks *memory,
+                      struct hn_effect *effect)
 {
     size_t values = hn_space_value_count(sample->space, effect->parameter);
     double explained = 0, groups = 0;
-    effect->means = hn_need(values, sizeof *effect->means);
-    effect->counts = hn_need(values, sizeof *effect->counts);
+    effect->means = hn_need_block(memory, values, sizeof *effect->means);
+    effect->counts = hn_need_block(memory, values, sizeof *effect->counts);
     for (size_t i = 0; i < sample->count; i++) {
         uint16_t value = sample->choices[i * sample->parameters + effect->parameter];
         effect->means[value] += sample->values[i];
@@ -539,16 +529,14 @@ static void find_pair(const struct sample *sample, struct hn_interaction *pair)
     };
     if (cells.rows * cells.columns > MOST_CELLS)
         return;
-    cells.means = hn_need(cells.rows * cells.columns, sizeof *cells.means);
-    cells.weights = hn_need(cells.rows * cells.columns, sizeof *cells.weights);
-    cells.row_terms = hn_need(cells.rows, sizeof *cells.row_terms);
-    cells.column_terms = hn_need(cells.columns, sizeof *cells.column_terms);
+    struct hn_blocks memory = {0};
+    cells.means = hn_need_block(&memory, cells.rows * cells.columns, sizeof *cells.means);
+    cells.weights = hn_need_block(&memory, cells.rows * cells.columns, sizeof *cells.weights);
+    cells.row_terms = hn_need_block(&memory, cells.rows, sizeof *cells.row_terms);
+    cells.column_terms = hn_need_block(&memory, cells.columns, sizeof *cells.column_terms);
     fill_cells(sample, pair->parameters, &cells);
     pair->share = judge_cells(sample, &cells);
-    free(cells.means);
-    free(cells.weights);
-    free(cells.row_terms);
-    free(cells.column_terms);
+    hn_blocks_finish(&memory);
 }
 
 /* Beyond so many valid points they are drawn. */
@@ -682,12 +670,12 @@ static void find_shares(struct hn_effects *effects, const struct hn_evidence *ev
                         const struct sample *sample)
 {
     size_t count = evidence->parameters;
-    effects->mains = hn_need(count, sizeof *effects->mains);
-    effects->pairs = hn_need(count * count / 2 + 1, sizeof *effects->pairs);
+    effects->mains = hn_need_block(&effects->memory, count, sizeof *effects->mains);
+    effects->pairs = hn_need_block(&effects->memory, count * count / 2 + 1, sizeof *effects->pairs);
     effects->parameter_count = count;
     for (size_t p = 0; p < count; p++) {
         effects->mains[p].parameter = p;
-        find_main(sample, &effects->mains[p]);
+        find_main(sample, &effects->memory, &effects->mains[p]);
     }
     look_around(evidence, effects->mains);
     for (size_t p = 0; p < count; p++) {
@@ -708,7 +696,8 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
     *effects = (struct hn_effects){0};
     if (evidence->count - evidence->bounded < HN_EFFECTS_LEAST || evidence->best == SIZE_MAX)
         return;
-    effects->promising = hn_need(evidence->parameters, sizeof *effects->promising);
+    effects->promising =
+        hn_need_block(&effects->memory, evidence->parameters, sizeof *effects->promising);
     effects->exact = is_complete(evidence, effects->promising);
     if (!effects->exact)
         forest = forest_grow(evidence, seed);
@@ -720,18 +709,6 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
     free(sample.choices);
     free(sample.values);
     forest_destroy(forest);
-}
-
-void hn_effects_finish(struct hn_effects *effects)
-{
-    for (size_t p = 0; p < effects->parameter_count; p++) {
-        free(effects->mains[p].means);
-        free(effects->mains[p].counts);
-    }
-    free(effects->mains);
-    free(effects->pairs);
-    free(effects->promising);
-    *effects = (struct hn_effects){0};
 }
 
 double hn_effects_most(const struct hn_effects *effects, size_t parameter)

@@ -62,17 +62,19 @@ static void begin(const struct hn_space *space, const struct hn_records *records
                   struct hn_evidence *evidence)
 {
     size_t room = records->count + 1, parameters = hn_space_parameter_count(space);
+    struct hn_blocks memory = {0};
     *evidence = (struct hn_evidence){
         .space = space,
         .records = records,
         .parameters = parameters,
-        .choices = hn_need(room * (parameters + 1), sizeof *evidence->choices),
-        .values = hn_need(room, sizeof *evidence->values),
-        .lower_bounds = hn_need(room, sizeof *evidence->lower_bounds),
-        .numbers = hn_need(room, sizeof *evidence->numbers),
-        .sorted = hn_need(room, sizeof *evidence->sorted),
+        .choices = hn_need_block(&memory, room * (parameters + 1), sizeof *evidence->choices),
+        .values = hn_need_block(&memory, room, sizeof *evidence->values),
+        .lower_bounds = hn_need_block(&memory, room, sizeof *evidence->lower_bounds),
+        .numbers = hn_need_block(&memory, room, sizeof *evidence->numbers),
+        .sorted = hn_need_block(&memory, room, sizeof *evidence->sorted),
         .best = SIZE_MAX,
     };
+    evidence->memory = memory;
 }
 
 static void find_best(struct hn_evidence *evidence, bool compiling)
@@ -122,16 +124,6 @@ void hn_evidence_make(const struct hn_space *space, const struct hn_records *rec
     qsort_r(evidence->sorted, evidence->count + evidence->failed, sizeof *evidence->sorted,
             compare_points, evidence);
     take_logarithms(evidence);
-}
-
-void hn_evidence_finish(struct hn_evidence *evidence)
-{
-    free(evidence->choices);
-    free(evidence->values);
-    free(evidence->lower_bounds);
-    free(evidence->numbers);
-    free(evidence->sorted);
-    *evidence = (struct hn_evidence){0};
 }
 
 const uint16_t *hn_evidence_choice(const struct hn_evidence *evidence, size_t point)

@@ -747,9 +747,9 @@ json_t *hn_explain(const struct hn_explain_input *input)
     if (evidence->best != SIZE_MAX)
         find_edges(&explanation, known);
     json_t *document = to_json(&explanation);
-    hn_evidence_finish(evidence);
-    hn_effects_finish(&explanation.effects);
-    hn_evidence_finish(&explanation.compiling);
-    hn_effects_finish(&explanation.compile_effects);
+    hn_blocks_finish(&evidence->memory);
+    hn_blocks_finish(&explanation.effects.memory);
+    hn_blocks_finish(&explanation.compiling.memory);
+    hn_blocks_finish(&explanation.compile_effects.memory);
     return document;
 }

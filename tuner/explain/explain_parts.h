@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_EXPLAIN_EXPLAIN_PARTS_H
 #define HONE_TUNER_EXPLAIN_EXPLAIN_PARTS_H
 
+#include "base/memory.h"
 #include "cache/store/store.h"
 #include "runtime/device/device.h"
 #include "tuner/explain/explain.h"
@@ -24,6 +25,7 @@ struct hn_evidence {
     uint32_t *numbers;  /* of the timed and the failed ones: which record */
     uint32_t *sorted;   /* the timed and the failed ones by their value indices */
     size_t best;        /* of the timed ones; SIZE_MAX: none */
+    struct hn_blocks memory; /* of the arrays: to be finished */
     bool logarithmic;   /* differences of values are logarithms of ratios; not so for a metric that changes its sign */
 };
 
@@ -31,7 +33,6 @@ struct hn_evidence {
  * them failed then, and the best compiled most quickly. */
 void hn_evidence_make(const struct hn_space *space, const struct hn_records *records, bool compiling,
                       struct hn_evidence *evidence);
-void hn_evidence_finish(struct hn_evidence *evidence);
 
 const uint16_t *hn_evidence_choice(const struct hn_evidence *evidence, size_t point);
 const struct hn_record *hn_evidence_record(const struct hn_evidence *evidence, size_t point);
@@ -84,12 +85,12 @@ struct hn_effects {
     size_t unmeasured;
     double promise;
     uint16_t *promising;
+    struct hn_blocks memory; /* of the arrays: to be finished */
 };
 
 enum { HN_EFFECTS_LEAST = 10 };
 
 void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct hn_effects *effects);
-void hn_effects_finish(struct hn_effects *effects);
 /* What a parameter decides at most, alone or with one other. */
 double hn_effects_most(const struct hn_effects *effects, size_t parameter);
 
