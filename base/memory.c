@@ -103,6 +103,13 @@ void *hn_need_block(struct hn_blocks *blocks, size_t count, size_t size)
     return hn_needed(hn_blocks_take(blocks, count * size + 1));
 }
 
+char *hn_need_kept(struct hn_blocks *blocks, char *string)
+{
+    char *kept = strcpy(hn_need_block(blocks, strlen(hn_needed(string)), 1), string);
+    free(string);
+    return kept;
+}
+
 void hn_blocks_finish(struct hn_blocks *blocks)
 {
     while (blocks->last != NULL) {

@@ -41,6 +41,8 @@ struct hn_blocks {
 void *hn_blocks_take(struct hn_blocks *blocks, size_t size);
 /* The same of so many items, for the tuner and the bench. */
 void *hn_need_block(struct hn_blocks *blocks, size_t count, size_t size);
+/* Takes a string over that lives as long as they do. The process ends where it, or a place for it, is NULL. */
+char *hn_need_kept(struct hn_blocks *blocks, char *string);
 void hn_blocks_finish(struct hn_blocks *blocks);
 
 #endif

@@ -248,12 +248,11 @@ struct hn_export_rule {
     struct hn_export_writer *writer;
     const struct hn_rule *rule;
     struct hn_c_slot slots[HN_RULE_VALUES_MOST];
-    char *names[HN_RULE_VALUES_MOST];        /* that the slots borrow */
-    char *features[HN_RULE_FEATURES_MOST];   /* as C */
-    bool is_truth[HN_RULE_FEATURES_MOST];    /* of a feature: its value is a truth, 0 or 1 */
-    unsigned char depth[HN_RULE_NODES_MOST]; /* below a node, at most 255 */
-    struct hn_text usable[HN_RULE_CONFIGURATIONS_MOST]; /* as C, for problems inside; "": nobody
-                                                           knows, or not all the same */
+    const char *features[HN_RULE_FEATURES_MOST]; /* as C */
+    bool is_truth[HN_RULE_FEATURES_MOST];        /* of a feature: its value is a truth, 0 or 1 */
+    unsigned char depth[HN_RULE_NODES_MOST];     /* below a node, at most 255 */
+    const char *usable[HN_RULE_CONFIGURATIONS_MOST]; /* as C, for problems inside; NULL: nobody
+                                                        knows, or not all the same */
 };
 
 static bool is_real(const struct hn_export_rule *out, size_t value)
@@ -270,9 +269,8 @@ static void name_slots(struct hn_export_rule *out)
         const struct hn_word_list *list = hn_plan_find_words(out->writer->plan, value->name);
         struct hn_text name = {0};
         hn_text_printf(&name, "own_%s", value->name);
-        out->names[i] = hn_needed(hn_text_take(&name));
         out->slots[i] = (struct hn_c_slot){
-            .name = out->names[i],
+            .name = hn_need_kept(&out->writer->memory, hn_text_take(&name)),
             .real = value->word_count == 0 && is_real(out, i),
             .words = list == NULL ? NULL : (const char *const *)list->words,
             .word_count = list == NULL ? 0 : list->count,
@@ -298,7 +296,7 @@ static void write_features(struct hn_export_rule *out)
         out->is_truth[i] = is_truth(out->rule, feature);
         hn_expression_append_c(feature->expression, out->slots, writer->export->lower, NULL, &text,
                                writer->err);
-        out->features[i] = hn_needed(hn_text_take(&text));
+        out->features[i] = hn_need_kept(&writer->memory, hn_text_take(&text));
     }
 }
 
@@ -315,14 +313,16 @@ static bool make_end(const struct hn_rule *rule, bool high, struct hn_bindings *
     return made;
 }
 
-/* The constraints that a problem inside can break, as C. */
-static void append_constraints(struct hn_export_rule *out, const struct hn_launch_program *program,
-                               const struct hn_bindings *point, struct hn_text *text)
+/* The constraints that a problem inside can break, as C; NULL: C can not say them. */
+static const char *write_constraints(const struct hn_export_rule *out,
+                                     const struct hn_launch_program *program,
+                                     const struct hn_bindings *point)
 {
     const struct hn_plan *plan = out->writer->export->plan;
-    struct hn_c_slot *slots = calloc(plan->name_count + 1, sizeof *slots);
+    struct hn_c_slot *slots = hn_need_block(&out->writer->memory, plan->name_count, sizeof *slots);
+    struct hn_text text = {0};
     struct hn_error ignored;
-    bool known = slots != NULL;
+    bool known = true;
     for (size_t i = 0; known && i < plan->name_count; i++) {
         slots[i].constant = hn_bindings_get(point, plan->names[i]);
         for (size_t v = 0; v < out->rule->value_count && slots[i].constant == NULL; v++)
@@ -333,16 +333,15 @@ static void append_constraints(struct hn_export_rule *out, const struct hn_launc
     for (size_t i = 0; known && i < plan->constraint_count; i++) {
         if (hn_terms_is(&program->program.terms, program->constraints[i], 1))
             continue;
-        hn_text_append(text, text->length > 0 ? " && " : "");
+        hn_text_append(&text, text.length > 0 ? " && " : "");
         known =
             hn_expression_append_c_condition(plan->constraints[i], slots,
-                                             out->writer->export->lower, text, &ignored) == HN_OK;
+                                             out->writer->export->lower, &text, &ignored) == HN_OK;
     }
-    free(slots);
-    if (known && text->length == 0)
-        hn_text_append(text, "1");
-    if (!known)
-        hn_text_finish(text);
+    if (known && text.length == 0)
+        hn_text_append(&text, "1");
+    const char *written = hn_need_kept(&out->writer->memory, hn_text_take(&text));
+    return known ? written : NULL;
 }
 
 /* What is left to ask of a problem inside, whether a configuration can be used for it, on the
@@ -361,7 +360,7 @@ static void write_usable(struct hn_export_rule *out, size_t configuration,
     if (hn_launch_program_make(&program, plan, device, point, low, high, &launch) &&
         hn_launch_check(&launch, device, &record) &&
         hn_terms_is(&program.program.terms, program.limits, 1))
-        append_constraints(out, &program, point, &out->usable[configuration]);
+        out->usable[configuration] = write_constraints(out, &program, point);
     hn_record_finish(&record);
     hn_launch_program_finish(&program);
     hn_launch_finish(&launch);
@@ -419,12 +418,12 @@ static void write_inside(struct hn_export_writer *writer)
  * behind it does not count, since it always can, or nobody knows. */
 static bool append_choice(const struct hn_export_rule *out, int configuration, int choice, int leaf)
 {
-    const struct hn_text *usable = &out->usable[configuration];
-    bool goes_on = usable->length > 0 && strcmp(usable->data, "1") != 0;
+    const char *usable = out->usable[configuration];
+    bool goes_on = usable != NULL && strcmp(usable, "1") != 0;
     if (goes_on)
-        hn_text_printf(out->writer->text, "%s ? %d : ", usable->data, choice);
+        hn_text_printf(out->writer->text, "%s ? %d : ", usable, choice);
     else
-        hn_text_printf(out->writer->text, "%d", usable->length > 0 ? choice : ~leaf);
+        hn_text_printf(out->writer->text, "%d", usable != NULL ? choice : ~leaf);
     return goes_on;
 }
 
@@ -496,24 +495,13 @@ struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
 {
     if (writer->export->family == NULL || hn_failed(writer->err))
         return NULL;
-    struct hn_export_rule *out = hn_need(1, sizeof *out);
+    struct hn_export_rule *out = hn_need_block(&writer->memory, 1, sizeof *out);
     out->writer = writer;
     out->rule = writer->export->family->stored->rule;
     name_slots(out);
     write_features(out);
     measure_depths(out);
     return out;
-}
-
-void hn_export_rule_destroy(struct hn_export_rule *out)
-{
-    for (size_t i = 0; out != NULL && i < HN_RULE_CONFIGURATIONS_MOST; i++)
-        hn_text_finish(&out->usable[i]);
-    for (size_t i = 0; out != NULL && i < HN_RULE_VALUES_MOST; i++)
-        free(out->names[i]);
-    for (size_t i = 0; out != NULL && i < HN_RULE_FEATURES_MOST; i++)
-        free(out->features[i]);
-    free(out);
 }
 
 static void write_tree(struct hn_export_writer *writer)

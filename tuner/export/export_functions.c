@@ -30,12 +30,11 @@ static void append_number(const struct hn_export_code *code, const struct hn_exp
         hn_text_append(&number, missing);
     else
         append_expression(code, expression, &real, &number);
-    char *taken = hn_needed(hn_text_take(&number));
+    const char *taken = hn_need_kept(&code->writer->memory, hn_text_take(&number));
     if (real)
         hn_text_printf(text, "%s_whole(%s)", code->writer->export->lower, taken);
     else
         hn_text_append(text, taken);
-    free(taken);
 }
 
 /* "(problem.K == 32 && …)" */
@@ -57,22 +56,23 @@ static void append_own_problem(const struct hn_export_code *code,
     hn_text_append(text, ")");
 }
 
-char *hn_export_condition(const struct hn_export_code *code, const struct hn_expression *condition)
+const char *hn_export_condition(const struct hn_export_code *code,
+                                const struct hn_expression *condition)
 {
     const struct hn_export *export = code->writer->export;
     struct hn_text text = {0};
     struct hn_error reason;
     if (hn_failed(code->writer->err) || condition == NULL)
-        return hn_need_copy("1");
+        return "1";
     if (hn_plan_problem_used(export->plan, condition) == NULL)
-        return hn_need_copy(hn_expression_truth(condition, code->values) == HN_TRUE ? "1" : "0");
+        return hn_expression_truth(condition, code->values) == HN_TRUE ? "1" : "0";
     if (hn_expression_append_c_condition(condition, code->slots, export->lower, &text, &reason) !=
             HN_OK ||
         text.length == 0) {
         hn_text_finish(&text);
         append_own_problem(code, condition, &text);
     }
-    return hn_needed(hn_text_take(&text));
+    return hn_need_kept(&code->writer->memory, hn_text_take(&text));
 }
 
 enum { LINE_MOST = 110 };
@@ -82,10 +82,11 @@ enum dependence { ON_NOTHING, ON_CONFIG, ON_STEP, ON_BOTH };
 
 /* Statements of a function that depend on `config`, and may depend on `step`. */
 struct cases {
+    struct hn_blocks *memory; /* of the writer */
     size_t configs, steps;
-    size_t count;        /* statements of a case, at most */
-    char **statements;   /* [config][step][statement]; NULL: it has none there */
-    enum dependence *on; /* [statement] */
+    size_t count;      /* statements of a case, at most */
+    char **statements; /* [config][step][statement]; NULL: it has none there */
+    unsigned *on;      /* [statement]: enum dependence */
 };
 
 /* Appends the statements of a case, a line each, which is empty where there is none. */
@@ -97,61 +98,49 @@ static const char *get(const struct cases *cases, size_t config, size_t step, si
     return text == NULL ? "" : text;
 }
 
-static enum dependence find_dependence(const struct cases *cases, size_t statement)
+static struct cases list_cases(struct hn_export_writer *writer, size_t steps, list_case *list)
 {
-    bool on_config = false, on_step = false;
-    for (size_t c = 0; c < cases->configs; c++)
-        for (size_t s = 0; s < cases->steps; s++) {
-            const char *own = get(cases, c, s, statement);
-            on_config = on_config || strcmp(own, get(cases, 0, s, statement)) != 0;
-            on_step = on_step || strcmp(own, get(cases, c, 0, statement)) != 0;
-        }
-    return on_config && on_step ? ON_BOTH : on_config ? ON_CONFIG : on_step ? ON_STEP : ON_NOTHING;
-}
-
-static struct cases list_cases(const struct hn_export_writer *writer, size_t steps, list_case *list)
-{
-    struct cases cases = {.configs = writer->export->body_count, .steps = steps};
+    struct cases cases = {
+        .memory = &writer->memory, .configs = writer->export->body_count, .steps = steps};
     size_t all = cases.configs * steps;
-    char **texts = hn_need(all, sizeof *texts);
+    char **texts = hn_need_block(cases.memory, all, sizeof *texts);
     for (size_t i = 0; i < all; i++) {
         struct hn_text lines = {0};
         size_t count = 0;
         list(&writer->codes[i / steps], i % steps, &lines);
-        texts[i] = hn_needed(hn_text_take(&lines));
+        texts[i] = hn_need_kept(cases.memory, hn_text_take(&lines));
         for (const char *c = texts[i]; *c != '\0'; c++)
             count += *c == '\n';
         cases.count = count > cases.count ? count : cases.count;
     }
-    cases.statements = hn_need(all * cases.count, sizeof *cases.statements);
-    for (size_t i = 0; i < all; i++) {
-        char **statement = &cases.statements[i * cases.count];
-        for (const char *line = texts[i]; *line != '\0'; statement++) {
-            size_t length = strcspn(line, "\n");
-            *statement = hn_needed(strndup(line, length));
-            line += length + 1;
-        }
-        free(texts[i]);
-    }
-    free(texts);
-    cases.on = hn_need(cases.count, sizeof *cases.on);
+    cases.statements = hn_need_block(cases.memory, all * cases.count, sizeof *cases.statements);
+    for (size_t i = 0; i < all; i++)
+        for (char **at = &cases.statements[i * cases.count]; texts[i] != NULL && *texts[i] != '\0';
+             at++)
+            *at = strsep(&texts[i], "\n");
+    cases.on = hn_need_block(cases.memory, cases.count, sizeof *cases.on);
     for (size_t i = 0; i < cases.count; i++)
-        cases.on[i] = find_dependence(&cases, i);
+        for (size_t c = 0; c < cases.configs; c++)
+            for (size_t s = 0; s < steps; s++) {
+                const char *own = get(&cases, c, s, i);
+                cases.on[i] |= strcmp(own, get(&cases, 0, s, i)) != 0 ? ON_CONFIG : ON_NOTHING;
+                cases.on[i] |= strcmp(own, get(&cases, c, 0, i)) != 0 ? ON_STEP : ON_NOTHING;
+            }
     return cases;
 }
 
 /* The statements of a case that depend on the same, a line each. */
-static char *make_body(const struct cases *cases, enum dependence on, size_t number)
+static const char *make_body(const struct cases *cases, unsigned on, size_t number)
 {
     struct hn_text body = {0};
-    size_t config = on == ON_CONFIG ? number : on == ON_BOTH ? number / cases->steps : 0;
-    size_t step = on == ON_STEP ? number : on == ON_BOTH ? number % cases->steps : 0;
+    size_t config = on == ON_BOTH ? number / cases->steps : on == ON_CONFIG ? number : 0;
+    size_t step = on == ON_BOTH ? number % cases->steps : on == ON_STEP ? number : 0;
     for (size_t i = 0; i < cases->count; i++) {
         const char *statement = get(cases, config, step, i);
         if (statement[0] != '\0' && cases->on[i] == on)
             hn_text_printf(&body, on == ON_NOTHING ? "    %s\n" : "        %s\n", statement);
     }
-    return hn_needed(hn_text_take(&body));
+    return hn_need_kept(cases->memory, hn_text_take(&body));
 }
 
 void hn_export_append_wrapped(struct hn_text *text, const char *line_break, const char *format, ...)
@@ -174,7 +163,7 @@ void hn_export_append_wrapped(struct hn_text *text, const char *line_break, cons
 }
 
 /* "    case 0: case 3:", then the body, on the same line where it is short. */
-static void append_case(char *const *bodies, size_t count, size_t first, struct hn_text *text)
+static void append_case(const char *const *bodies, size_t count, size_t first, struct hn_text *text)
 {
     struct hn_text labels = {0};
     const char *body = bodies[first];
@@ -184,19 +173,19 @@ static void append_case(char *const *bodies, size_t count, size_t first, struct 
     const char *start = body + strspn(body, " ");
     size_t length = strcspn(start, "\n");
     bool one_line = start[length + 1] == '\0' && labels.length + length + 9 <= LINE_MOST;
-    char *all = hn_needed(hn_text_take(&labels));
+    hn_text_append(text, labels.data);
+    hn_text_finish(&labels);
     if (one_line)
-        hn_text_printf(text, "%s %.*s break;\n", all, (int)length, start);
+        hn_text_printf(text, " %.*s break;\n", (int)length, start);
     else
-        hn_text_printf(text, "%s\n%s        break;\n", all, body);
-    free(all);
+        hn_text_printf(text, "\n%s        break;\n", body);
 }
 
 /* The switch over what depends on the same; nothing where nothing does. */
-static void append_switch(const struct cases *cases, enum dependence on, struct hn_text *text)
+static void append_switch(const struct cases *cases, unsigned on, struct hn_text *text)
 {
     size_t count = (on == ON_STEP ? 1 : cases->configs) * (on == ON_CONFIG ? 1 : cases->steps);
-    char **bodies = hn_need(count, sizeof *bodies);
+    const char **bodies = hn_need_block(cases->memory, count, sizeof *bodies);
     bool any = false;
     for (size_t i = 0; i < count; i++) {
         bodies[i] = make_body(cases, on, i);
@@ -214,9 +203,6 @@ static void append_switch(const struct cases *cases, enum dependence on, struct 
             append_case(bodies, count, i, text);
     }
     hn_text_append(text, any ? "    default: break;\n    }\n" : "");
-    for (size_t i = 0; i < count; i++)
-        free(bodies[i]);
-    free(bodies);
 }
 
 /* Statements that are the same in all cases stand once; the others in a switch by config, by step,
@@ -228,10 +214,8 @@ static void write_cases(struct hn_export_writer *writer, size_t steps, list_case
     struct cases cases = list_cases(writer, steps, list);
     struct hn_text body = {0};
     if (!hn_failed(writer->err)) {
-        char *same = make_body(&cases, ON_NOTHING, 0);
-        hn_text_append(&body, same);
-        free(same);
-        for (enum dependence on = ON_CONFIG; on <= ON_BOTH; on++)
+        hn_text_append(&body, make_body(&cases, ON_NOTHING, 0));
+        for (unsigned on = ON_CONFIG; on <= ON_BOTH; on++)
             append_switch(&cases, on, &body);
     }
     if (!in_sizes && body.length > 0 && strstr(body.data, "size.") != NULL)
@@ -239,10 +223,6 @@ static void write_cases(struct hn_export_writer *writer, size_t steps, list_case
                        lower, lower);
     hn_text_append(writer->text, body.length > 0 ? body.data : "");
     hn_text_finish(&body);
-    for (size_t i = 0; i < cases.configs * steps * cases.count; i++)
-        free(cases.statements[i]);
-    free(cases.statements);
-    free(cases.on);
 }
 
 /* The functions of a problem: sizes of arguments, launches of steps, and whether a configuration
@@ -274,11 +254,8 @@ static void set_number(const struct hn_export_code *code, const char *start,
 static void set_truth(const struct hn_export_code *code, const char *member,
                       const struct hn_expression *expression, struct hn_text *lines)
 {
-    if (expression != NULL) {
-        char *condition = hn_export_condition(code, expression);
-        hn_text_printf(lines, "s.%s = %s;", member, condition);
-        free(condition);
-    }
+    if (expression != NULL)
+        hn_text_printf(lines, "s.%s = %s;", member, hn_export_condition(code, expression));
     hn_text_append(lines, "\n");
 }
 
@@ -307,13 +284,10 @@ static void list_step(const struct hn_export_code *code, size_t number, struct h
 {
     const struct hn_step *step = &code->plan->steps[number];
     const struct hn_geometry *geometry = &code->writer->plan->steps[number].geometry;
-    char *runs = hn_export_condition(code, code->writer->plan->steps[number].condition);
-    bool may_run = strcmp(runs, "0") != 0;
-    if (may_run)
-        hn_text_printf(lines, "s.runs = %s;\n", runs);
-    free(runs);
-    if (!may_run) /* its sizes need not have values */
+    const char *runs = hn_export_condition(code, code->writer->plan->steps[number].condition);
+    if (strcmp(runs, "0") == 0) /* its sizes need not have values */
         return;
+    hn_text_printf(lines, "s.runs = %s;\n", runs);
     set_extents(code, "grid", geometry->grid, lines);
     set_extents(code, "block", geometry->block, lines);
     set_extents(code, "cluster", geometry->cluster, lines);
@@ -482,12 +456,11 @@ static void list_constraints(const struct hn_export_code *code, size_t step, str
     for (size_t i = 0; i < plan->constraint_count; i++) {
         struct hn_text text = {0};
         if (hn_plan_problem_used(plan, plan->constraints[i]) != NULL) {
-            char *condition = hn_export_condition(code, plan->constraints[i]);
+            const char *condition = hn_export_condition(code, plan->constraints[i]);
             hn_text_printf(&text, "if (!%s) return 0;", condition);
             if (strcmp(condition, "1") != 0 &&
                 (lines->data == NULL || strstr(lines->data, text.data) == NULL))
                 hn_text_append(lines, text.data);
-            free(condition);
         }
         hn_text_append(lines, "\n");
         hn_text_finish(&text);
@@ -570,12 +543,11 @@ static bool append_taken(const struct hn_export_code *code, size_t map, struct h
             takes = takes || step->arguments[i] == map;
         if (!takes)
             continue;
-        char *condition = hn_export_condition(code, step->condition);
+        const char *condition = hn_export_condition(code, step->condition);
         if (strcmp(condition, "0") != 0) {
             hn_text_printf(text, "%s%s", separator, condition);
             separator = " || ";
         }
-        free(condition);
     }
     hn_text_append(text, text->length > 0 ? ");\n" : "");
     return text->length > 0;

@@ -421,7 +421,7 @@ static void write_launches(const struct hn_export_code *code, struct hn_text *te
     const char *declared = "struct hone_step ";
     for (size_t i = 0; i < export->plan->step_count; i++) {
         const struct hn_step *step = &export->plan->steps[i];
-        char *condition = hn_export_condition(code, step->condition);
+        const char *condition = hn_export_condition(code, step->condition);
         if (strcmp(condition, "0") != 0) {
             hn_text_printf(text, "    %ss = %s_step(%s_CONFIG, %zu, problem);\n%s", declared,
                            export->lower, export->upper, i,
@@ -429,7 +429,6 @@ static void write_launches(const struct hn_export_code *code, struct hn_text *te
             append_launch(export, step, text);
             declared = "";
         }
-        free(condition);
     }
 }
 
@@ -453,28 +452,26 @@ static const struct hn_export_part head_parts[] = {
 
 static void finish_code(struct hn_export_code *code)
 {
-    size_t count = code->slots == NULL ? 0 : code->plan->name_count + code->plan->pitch_count;
-    for (size_t i = 0; i < count; i++)
-        free((char *)(uintptr_t)code->slots[i].name);
-    free(code->slots);
     free(code->values);
     for (int of = 0; of < HN_EXPORT_MACROS; of++)
         json_decref(code->macros[of]);
 }
 
 /* "problem.M" and the like. */
-static char *name_member(const char *of, const char *name)
+static const char *name_member(struct hn_blocks *memory, const char *of, const char *name)
 {
     struct hn_text text = {0};
     hn_text_printf(&text, "%s.%s", of, name);
-    return hn_needed(hn_text_take(&text));
+    return hn_need_kept(memory, hn_text_take(&text));
 }
 
 static void fill_slots(struct hn_export_code *code)
 {
     const struct hn_export *export = code->writer->export;
     const struct hn_plan *plan = export->plan;
-    struct hn_c_slot *slot = hn_need(plan->name_count + plan->pitch_count + 1, sizeof *slot);
+    struct hn_blocks *memory = &code->writer->memory;
+    struct hn_c_slot *slot =
+        hn_need_block(memory, plan->name_count + plan->pitch_count + 1, sizeof *slot);
     code->slots = slot;
     for (size_t i = 0; i < plan->name_count; i++, slot++) {
         const struct hn_word_list *list = hn_plan_find_words(plan, plan->names[i]);
@@ -482,13 +479,13 @@ static void fill_slots(struct hn_export_code *code)
             hn_bindings_get(&export->configs[code->config]->best.point, plan->names[i]);
         if (slot->constant != NULL)
             continue;
-        slot->name = name_member("problem", plan->names[i]);
+        slot->name = name_member(memory, "problem", plan->names[i]);
         slot->real = hn_export_problem_is_real(export, plan->names[i]);
         slot->words = list == NULL ? NULL : (const char *const *)list->words;
         slot->word_count = list == NULL ? 0 : list->count;
     }
     for (size_t i = 0; i < plan->pitch_count; i++, slot++)
-        slot->name = name_member("size", plan->pitches[i]);
+        slot->name = name_member(memory, "size", plan->pitches[i]);
     slot->constant = &code->clusters;
 }
 
@@ -929,7 +926,7 @@ void hn_export_write(const struct hn_export *export, const char *skeleton, struc
     if (hn_failed(err))
         return;
     writer.rule = hn_export_rule_make(&writer);
-    writer.codes = hn_need(export->body_count, sizeof *writer.codes);
+    writer.codes = hn_need_block(&writer.memory, export->body_count, sizeof *writer.codes);
     for (size_t i = 0; i < export->body_count; i++)
         make_code(&writer, i, &writer.codes[i]);
     if (!hn_failed(err)) {
@@ -939,8 +936,7 @@ void hn_export_write(const struct hn_export *export, const char *skeleton, struc
     }
     for (size_t i = 0; i < export->body_count; i++)
         finish_code(&writer.codes[i]);
-    hn_export_rule_destroy(writer.rule);
-    free(writer.codes);
+    hn_blocks_finish(&writer.memory);
 }
 
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,

@@ -75,6 +75,7 @@ struct hn_export_writer {
     const json_t *item; /* of it, where the line is */
     struct hn_text *text;
     struct hn_error *err;
+    struct hn_blocks memory; /* of what is made on the way */
 };
 
 /* Definitions of macros, values by names. */
@@ -95,9 +96,9 @@ struct hn_export_code {
     struct hn_value clusters;
 };
 
-/* The truth of a condition, "1" where it is NULL or known to hold; free it. A condition that C can not say (words of
+/* The truth of a condition, "1" where it is NULL or known to hold, which lives as long as the writer. A condition that C can not say (words of
  * two lists compared) counts as true for the problem that was tuned alone. */
-char *hn_export_condition(const struct hn_export_code *code, const struct hn_expression *condition);
+const char *hn_export_condition(const struct hn_export_code *code, const struct hn_expression *condition);
 
 /* Appends a piece of a list, behind `line_break` ("\n    " and the like) where it would pass the 110th column. */
 void hn_export_append_wrapped(struct hn_text *text, const char *line_break, const char *format, ...)
@@ -134,9 +135,8 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer);
 json_t *hn_export_parameters_to_json(const struct hn_export_writer *writer);
 /* Takes the text over. */
 json_t *hn_export_text_json(struct hn_text *text);
-/* The rule of the family as C; NULL: there is none. */
+/* The rule of the family as C, which lives as long as the writer; NULL: there is none. */
 struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer);
-void hn_export_rule_destroy(struct hn_export_rule *rule);
 
 /* Fills a skeleton in. */
 void hn_export_fill(struct hn_export_writer *writer, const char *skeleton);

@@ -60,14 +60,6 @@ char *hn_import_kernel(const json_t *root)
     return hn_need_copy("kernel");
 }
 
-const char *hn_import_keep(const struct hn_import *import, struct hn_text *text)
-{
-    char *made = hn_needed(hn_text_take(text));
-    const char *kept = strcpy(hn_need_block(import->memory, strlen(made) + 1, 1), made);
-    free(made);
-    return kept;
-}
-
 const char *hn_import_format(const struct hn_import *import, const char *format, ...)
 {
     struct hn_text text = {0};
@@ -75,7 +67,7 @@ const char *hn_import_format(const struct hn_import *import, const char *format,
     va_start(arguments, format);
     hn_text_vprintf(&text, format, arguments);
     va_end(arguments);
-    return hn_import_keep(import, &text);
+    return hn_need_kept(import->memory, hn_text_take(&text));
 }
 
 /* The kernel's file from the config's folder: in the file's folder or the one above it. *found: it

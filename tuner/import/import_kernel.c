@@ -136,7 +136,7 @@ static const char *number_text(const struct hn_import *import, const json_t *jso
     struct hn_value value = json_is_integer(json) ? hn_integer(json_integer_value(json))
                                                   : hn_real(json_real_value(json));
     hn_value_append(&text, &value);
-    return hn_import_keep(import, &text);
+    return hn_need_kept(import->memory, hn_text_take(&text));
 }
 
 /* A number of elements, an expression of the problem; NULL when the file has none. */
@@ -155,7 +155,7 @@ static const char *count_of(const struct hn_import *import, const json_t *argume
             hn_text_append_bytes(&text, at, 1);
         at += length > 0 ? length : 1;
     }
-    const char *count = hn_import_keep(import, &text);
+    const char *count = hn_need_kept(import->memory, hn_text_take(&text));
     return hn_import_holds(import, count, false, NULL) ? count : NULL;
 }
 
@@ -492,7 +492,7 @@ static const char *divisor_of(struct hn_import *import, int axis, const char *bl
                                                                                 : block);
     if (text.length == 0)
         hn_text_append(&text, "1");
-    return hn_import_keep(import, &text);
+    return hn_need_kept(import->memory, hn_text_take(&text));
 }
 
 /* Whether GlobalSize counts threads, as OpenCL does, not blocks. */
