@@ -38,11 +38,15 @@ static const struct hn_nvrtc *real(void)
     struct hn_error err;
     if (nvrtc.library != NULL)
         return &nvrtc;
+    /* Whoever opens NVRTC again is to find this one again. */
+    char *own = strdup(getenv("HONE_NVRTC"));
     unsetenv("HONE_NVRTC");
     if (hn_nvrtc_open(&nvrtc, &err) != HN_OK) {
         fprintf(stderr, "%s\n", err.message);
         abort();
     }
+    setenv("HONE_NVRTC", own, 1);
+    free(own);
     return &nvrtc;
 }
 
