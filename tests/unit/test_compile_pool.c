@@ -203,10 +203,10 @@ TEST(guests_are_served_in_turn)
 {
     struct hn_compile_pool *owner = make_pool(1, false);
     struct hn_compile_pool *guests[2];
-    int wakeups[2], wake = eventfd(0, EFD_NONBLOCK);
+    int wakeups[2], wake = owner->wakeup = eventfd(0, EFD_NONBLOCK);
     for (int i = 0; i < 2; i++) {
         wakeups[i] = eventfd(0, EFD_NONBLOCK);
-        guests[i] = hn_compile_pool_share(owner, wakeups[i], wake);
+        guests[i] = hn_compile_pool_share(owner, wakeups[i]);
     }
     submit(guests[0], 1, "2", false);
     submit(guests[0], 2, "5", false);

@@ -72,7 +72,7 @@ static void *run_search(void *pointer)
     hn_workers_lock(search->workers);
     hn_workers_leave(search->workers);
     running->ended = true;
-    hn_event_signal(search->workers->whole->wakeup);
+    hn_event_signal(search->workers->whole->pool->wakeup);
     hn_workers_unlock(search->workers);
     return NULL;
 }
@@ -343,7 +343,7 @@ void hn_tune_spread_run(struct hn_tune *tune, struct hn_error *err)
         bool news = hn_workers_sleep(spread.workers, sleep_limit_ms);
         for (struct running *running = spread.running; news && running != NULL;
              running = running->next)
-            hn_event_signal(running->search.workers->wakeup);
+            hn_event_signal(running->search.workers->pool->wakeup);
     }
     hn_workers_unlock(spread.workers);
     for (size_t i = 0; i < spread.model_count; i++) {

@@ -491,8 +491,8 @@ static json_t *time_to_json(const struct summary *summary)
     return json_pack("{sf sf sf sf sf sf sf sf sf sf sf so so}", "elapsed_s", state->elapsed_s,
                      "compile_s", state->compile_s, "compile_cpu_s", usage->compile_cpu_s,
                      "compile_wall_s", usage->compile_wall_s, "verify_s", state->verify_s,
-                     "measure_s", state->measure_s, "gpu_busy_s", state->gpu_busy_s, "gpu_idle_s",
-                     fmax(state->elapsed_s - state->gpu_busy_s, 0), "overhead_s", overhead_s,
+                     "measure_s", state->measure_s, "gpu_busy_s", usage->gpu_busy_s, "gpu_idle_s",
+                     fmax(state->elapsed_s - usage->gpu_busy_s, 0), "overhead_s", overhead_s,
                      "overhead_ms_a_point", fresh > 0 ? overhead_s * 1e3 / (double)fresh : 0.0,
                      "noise", state->noise, "phases", phases, "waits", waits_to_json(summary));
 }

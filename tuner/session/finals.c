@@ -324,8 +324,6 @@ static void fail_ticket(struct hn_session *session, size_t number, enum hn_outco
     record->final = false;
     record->time = hn_epoch_s();
     hn_session_keep(session, number, err);
-    if (!hn_failed(err))
-        hn_session_note_result(session, number);
 }
 
 static bool is_failure(const struct hn_record *verdict)

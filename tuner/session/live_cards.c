@@ -405,12 +405,11 @@ void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
     hn_message_finish(message);
 }
 
-/* reason, here and below: why the card can not be used. */
-static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *reason,
-                   struct hn_error *err)
+/* err, here and below: why the card can not be used. */
+static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
     const struct hn_bench_request request = {.verify = true};
-    if (check_match(live, card, reason) != HN_OK)
+    if (check_match(live, card, err) != HN_OK)
         return;
     hn_card_keep_as(card, live->workers->lead);
     card->state = live->warm.json != NULL ? HN_CARD_VERIFYING : HN_CARD_ANCHORING;
@@ -419,20 +418,20 @@ static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *
 }
 
 /* All anchors are measured that there will be. */
-static void settle_ratio(struct hn_live *live, struct hn_card *card, struct hn_error *reason)
+static void settle_ratio(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
     double sorted[HN_ANCHORS];
     size_t count = card->ratio_count;
     memcpy(sorted, card->ratios, sizeof sorted);
     double ratio = count > 0 ? hn_median(sorted, count) : 1;
     if (count == 0 && live->anchor_count > 0)
-        hn_fail(reason, HN_ERUN, "it measured none of the points that the first card did");
+        hn_fail(err, HN_ERUN, "it measured none of the points that the first card did");
     else if (ratio > most_ratio || ratio < 1 / most_ratio)
-        hn_fail(reason, HN_ERUN,
+        hn_fail(err, HN_ERUN,
                 "it takes %.2f times as long as the first card, which is no card of the same kind "
                 "or a busy one",
                 ratio);
-    if (hn_failed(reason))
+    if (hn_failed(err))
         return;
     double spread = count == 1 ? lone_spread : 0;
     for (size_t i = 0; i < count; i++)
@@ -442,8 +441,7 @@ static void settle_ratio(struct hn_live *live, struct hn_card *card, struct hn_e
     live->base.spread = fmax(live->base.spread, spread);
 }
 
-static void measure_anchors(struct hn_live *live, struct hn_card *card, struct hn_error *reason,
-                            struct hn_error *err)
+static void measure_anchors(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
     const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
     bool all = live->anchor_count == HN_ANCHORS ||
@@ -452,11 +450,11 @@ static void measure_anchors(struct hn_live *live, struct hn_card *card, struct h
     if (card->anchor < live->anchor_count)
         ask(card, &live->anchors[card->anchor].message, "evaluate", &request, 0, err);
     else if (all)
-        settle_ratio(live, card, reason);
+        settle_ratio(live, card, err);
 }
 
 static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gpu_result *result,
-                        struct hn_error *reason, struct hn_error *err)
+                        struct hn_error *err)
 {
     const struct hn_live_anchor *anchor;
     struct hn_record record;
@@ -469,7 +467,7 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
         break;
     case HN_CARD_WARMING:
         card->state = HN_CARD_ANCHORING;
-        measure_anchors(live, card, reason, err);
+        measure_anchors(live, card, err);
         break;
     case HN_CARD_ANCHORING:
         anchor = &live->anchors[card->anchor++];
@@ -477,10 +475,10 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
         if (!hn_failed(&ignored) && record.outcome == HN_OUTCOME_OK && record.timing.median_us > 0)
             card->ratios[card->ratio_count++] = record.timing.median_us / anchor->median_us;
         hn_record_finish(&record);
-        measure_anchors(live, card, reason, err);
+        measure_anchors(live, card, err);
         break;
     case HN_CARD_READY:
-        take_evaluated(live, card, result, reason);
+        take_evaluated(live, card, result, err);
         break;
     default:
         break;
@@ -488,20 +486,19 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
     hn_message_finish(&result->message);
 }
 
-static void begin(struct hn_live *live, struct hn_card *card, struct hn_error *reason,
-                  struct hn_error *err)
+static void begin(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
     struct hn_gpu_result result;
     if (!hn_card_is_reachable(card))
         return;
     card->refusal[0] = '\0';
     if (live->prepared)
-        follow(live, card, reason, err);
+        follow(live, card, err);
     else
-        hn_card_process(card, &result, reason);
+        hn_card_process(card, &result, err);
 }
 
-static void move_card(struct hn_live *live, struct hn_card *card, struct hn_error *err)
+static void move_card(struct hn_live *live, struct hn_card *card)
 {
     struct hn_gpu_result result;
     struct hn_error reason;
@@ -509,13 +506,13 @@ static void move_card(struct hn_live *live, struct hn_card *card, struct hn_erro
     if (!card->known || card->out || card->state == HN_CARD_OUT)
         return;
     if (card->state == HN_CARD_NEW) {
-        begin(live, card, &reason, err);
+        begin(live, card, &reason);
     } else if (card->state == HN_CARD_ANCHORING && !card->requested) {
-        measure_anchors(live, card, &reason, err);
+        measure_anchors(live, card, &reason);
     } else {
         hn_card_process(card, &result, &reason);
         if (result.end != HN_GPU_NOTHING && !hn_failed(&reason)) {
-            take_result(live, card, &result, &reason, err);
+            take_result(live, card, &result, &reason);
         } else if (!hn_failed(&reason) && card->evaluating && !hn_card_is_reachable(card)) {
             /* Its host is gone, for a while or for good. */
             hn_card_drop(card);
@@ -545,9 +542,8 @@ static void move_others(struct hn_live *live, struct hn_error *err)
     /* With each event; where there are hundreds of cards, few have anything to say. */
     double now_ms = hn_now_ms();
     bool looks_at_all = now_ms - live->looked_ms >= look_ms;
-    if (looks_at_all) {
+    if (looks_at_all)
         live->looked_ms = now_ms;
-    }
     /* Drivers take their time to come up, in which the lead is set up. */
     if (live->workers->lead->known && live->workers->whole == NULL &&
         (looks_at_all || !live->opened))
@@ -566,7 +562,7 @@ static void move_others(struct hn_live *live, struct hn_error *err)
         struct hn_card *card = live->workers->cards[i];
         bool quiet = card->state == HN_CARD_READY && hn_card_is_quiet(card);
         if (card != live->workers->lead && (looks_at_all || !quiet))
-            move_card(live, card, err);
+            move_card(live, card);
     }
     /* Evaluations that came back go to whoever is free. */
     struct hn_card *idle;

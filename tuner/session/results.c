@@ -360,14 +360,14 @@ void hn_session_keep(struct hn_session *session, size_t number, struct hn_error 
     const struct hn_record *record = &ticket->flight->record;
     if (hn_failed(err))
         return;
-    if (session->store != NULL && !session->begun)
+    if (session->store != NULL && session->session_id == 0)
         err->status = hn_task_begin(session->task, session->store, session->options.command,
                                     session->backend->simulated, &session->session_id, err);
-    session->begun = session->begun || session->store != NULL;
     if (session->store != NULL && !hn_failed(err))
         err->status = hn_store_put(session->store, session->session_id, record, err);
     ticket->kept = session->store != NULL && !hn_failed(err);
     hn_session_tell_record(session, record, err);
+    hn_session_note_result(session, number);
 }
 
 /* A duplicate has its original's fate: the time that was measured, or the failure. */
@@ -441,11 +441,12 @@ static void finish_one(struct hn_session *session, size_t number, struct hn_erro
             hn_session_forget_races(session);
         session->fresh = session->fresh || !unknown;
         record->time = hn_epoch_s();
-        if (!unknown)
+        if (unknown)
+            hn_session_note_result(session, number);
+        else
             hn_session_keep(session, number, err);
         if (hn_failed(err))
             return;
-        hn_session_note_result(session, number);
     }
     count_ticket(session, ticket);
     if (!hn_ticket_is_ok(ticket))

@@ -277,7 +277,6 @@ void hn_session_show(struct hn_session *session, const char *phase)
     state->elapsed_s = (now - state->started_ms) / 1e3;
     if (session->backend->kind->usage != NULL)
         session->backend->kind->usage(session->backend, &state->usage);
-    state->gpu_busy_s = state->usage.gpu_busy_s;
     state->best = best != SIZE_MAX ? &session->tickets.items[best].flight->record : NULL;
     session->watched_ms = now;
     if (session->watch != NULL)

@@ -154,8 +154,7 @@ struct hn_session {
     bool prepared;
     bool warm; /* preparing has come to its end */
     bool weighs; /* energy, or energy_delay, is the objective */
-    bool begun; /* session_id is valid */
-    int64_t session_id;
+    int64_t session_id; /* in the store; 0: not yet */
 };
 
 /* search.c */
@@ -190,7 +189,7 @@ void hn_session_take_event(struct hn_session *session, struct hn_backend_event *
 void hn_session_register_ticket(struct hn_session *session, size_t number, struct hn_error *err);
 /* The ticket is done with what the record of its flight says, or its result where it has none. */
 void hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);
-/* Writes the record of a ticket in flight (again). */
+/* Writes the record of a ticket in flight (again), and notes its result. */
 void hn_session_keep(struct hn_session *session, size_t number, struct hn_error *err);
 
 /* Also results.c: what a session holds of its tickets. The record of a finished one stays in flight as long as it is needed, and is

@@ -28,7 +28,6 @@ static void load_templates(struct hn_task *task, struct hn_error *err)
     if (hn_failed(err) || plan->reference.kind != HN_REFERENCE_TEMPLATE)
         return;
     err->status = hn_template_load(plan->reference.template_path, &task->reference, err);
-    task->has_reference = !hn_failed(err);
 }
 
 static void identify(struct hn_task *task, bool measures, struct hn_error *err)
@@ -46,9 +45,9 @@ static void identify(struct hn_task *task, bool measures, struct hn_error *err)
         hn_text_append(&objective, plan->maximize ? " maximize" : " minimize");
     identity->objective = hn_needed(hn_text_take(&objective));
     if (measures)
-        err->status =
-            hn_config_version(plan, task->problem, &task->template,
-                              task->has_reference ? &task->reference : NULL, &task->version, err);
+        err->status = hn_config_version(plan, task->problem, &task->template,
+                                        task->reference.path != NULL ? &task->reference : NULL,
+                                        &task->version, err);
     if (!hn_failed(err))
         hn_bindings_copy(&identity->problem, task->problem, err);
 }
@@ -81,8 +80,7 @@ void hn_task_finish(struct hn_task *task)
 {
     hn_space_destroy(task->space);
     hn_template_finish(&task->template);
-    if (task->has_reference)
-        hn_template_finish(&task->reference);
+    hn_template_finish(&task->reference);
     hn_identity_finish(&task->identity);
     hn_plan_destroy(task->own_plan);
     *task = (struct hn_task){0};
@@ -137,7 +135,7 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
 enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,
                                         struct hn_source *source, struct hn_error *err)
 {
-    if (!task->has_reference)
+    if (task->reference.path == NULL)
         return hn_task_source(task, point, source, err);
     return hn_source_make_reference(task->plan, &task->reference, task->problem, point, source,
                                     err);

@@ -16,8 +16,7 @@ struct hn_task {
     enum hn_regime regime;
     struct hn_space *space;
     struct hn_template template;
-    struct hn_template reference; /* only when the config names one */
-    bool has_reference;
+    struct hn_template reference; /* path NULL: the config names none */
     struct hn_identity identity; /* device and version are filled in by hn_task_set_device */
     struct hn_version version;
     bool stale; /* the version is that of a recording of another state of template, options or plan */

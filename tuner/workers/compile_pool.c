@@ -46,6 +46,7 @@ struct hn_compile_worker {
 
 /* The workers, the hosts where they run, and their queue: of one pool or of several. */
 struct hn_compile_workers {
+    struct hn_compile_pool *owner;
     struct hn_compile_queue queue;
     int count;
     struct hn_compile_worker *items;
@@ -310,22 +311,16 @@ static void start_workers(struct hn_compile_workers *workers, uint64_t wanted, s
 }
 
 static struct hn_compile_pool *make_pool(struct hn_compile_workers *workers, double timeout_ms,
-                                         int wakeup, int wake)
+                                         int wakeup)
 {
     struct hn_compile_pool *pool = hn_need(1, sizeof *pool);
     *pool = (struct hn_compile_pool){.wakeup = wakeup,
-                                     .wake = wake,
                                      .workers = workers,
                                      .timeout_ms = timeout_ms,
                                      .nvrtc = workers->nvrtc,
                                      .keeps_shared = true};
     hn_compile_queue_add_client(&workers->queue, pool);
     return pool;
-}
-
-static bool is_guest(const struct hn_compile_pool *pool)
-{
-    return pool->wake >= 0;
 }
 
 struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, double start_limit_s)
@@ -337,12 +332,13 @@ struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, doubl
     hn_error_init(&workers->failure);
     for (int i = 0; i < jobs; i++)
         hn_process_init(&workers->items[i].process);
-    return make_pool(workers, timeout_s * 1e3, -1, -1);
+    workers->owner = make_pool(workers, timeout_s * 1e3, -1);
+    return workers->owner;
 }
 
-struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup, int wake)
+struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup)
 {
-    return make_pool(owner->workers, owner->timeout_ms, wakeup, wake);
+    return make_pool(owner->workers, owner->timeout_ms, wakeup);
 }
 
 void hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts)
@@ -378,7 +374,7 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool)
         return;
     struct hn_compile_workers *workers = pool->workers;
     hn_compile_queue_remove_client(pool);
-    if (!is_guest(pool)) {
+    if (pool == workers->owner) {
         hn_compile_pool_end(pool);
         for (int i = 0; i < workers->count; i++)
             hn_process_kill(&workers->items[i].process);
@@ -425,7 +421,7 @@ enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_s
         hn_compile_queue_ask(want, &key.hash, &request,
                              sets_up ? fmax(pool->timeout_ms, setup_timeout_ms) : pool->timeout_ms,
                              sets_up || pool->keeps_all || (pool->keeps_shared && key.leaves_out));
-        hn_event_signal(pool->wake);
+        hn_event_signal(pool->workers->owner->wakeup);
     }
     hn_message_finish(&request);
     return status;
@@ -458,7 +454,7 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
 {
     struct hn_compile_workers *workers = pool->workers;
     struct hn_error *failure = &workers->failure;
-    if (!is_guest(pool) && !hn_failed(failure)) {
+    if (pool == workers->owner && !hn_failed(failure)) {
         uint64_t waiting = 0;
         for (size_t i = 0; i < workers->host_count; i++)
             hn_host_look(workers->hosts[i].host, &workers->hosts[i].view);

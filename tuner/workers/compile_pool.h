@@ -78,8 +78,7 @@ struct hn_compile_pool {
 
     struct hn_want *finished; /* in the order finished */
     int passed_over; /* how often in a row its oldest job had to wait for a heavier one */
-    int wakeup;      /* eventfd that is signalled when something is finished; -1: none */
-    int wake;        /* of a guest: that of whoever moves the workers, for when it asks for something; else -1 */
+    int wakeup;      /* eventfd that is signalled when something is finished, and the owner's when a guest asks; -1: none */
     double timeout_ms;
     const char *nvrtc; /* "13.0"; "": no worker has said so yet */
     struct hn_compile_workers *workers;
@@ -89,8 +88,8 @@ struct hn_compile_pool {
 
 /* jobs: workers at most; start_limit_s: for how long one may start. */
 struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, double start_limit_s);
-/* A guest, with its eventfds. */
-struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup, int wake);
+/* A guest, with its eventfd. */
+struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup);
 /* Kills the workers, which are of no more use; destroy is still to be called. */
 void hn_compile_pool_end(const struct hn_compile_pool *pool);
 void hn_compile_pool_destroy(struct hn_compile_pool *pool);

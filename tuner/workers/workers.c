@@ -124,13 +124,12 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     hn_error_init(err);
     workers->run_timeout_s = options->run_timeout_s;
     workers->on_cards.whole = &workers->working;
-    workers->wakeup = -1;
     workers->pool = hn_compile_pool_create(elsewhere ? 0 : options->jobs,
                                            options->compile_timeout_s, HN_COMPILE_START_S);
     if (options->divided) {
         workers->lock = hn_need(1, sizeof *workers->lock);
         pthread_mutex_init(workers->lock, NULL);
-        workers->wakeup = make_event(err);
+        workers->pool->wakeup = make_event(err);
     }
     if (!elsewhere)
         add_card(workers, NULL, options->device)->announces = options->announces;
@@ -180,13 +179,14 @@ void hn_workers_destroy(struct hn_workers *workers)
         }
         hn_card_destroy(card);
     }
+    int wakeup = workers->pool->wakeup;
     hn_compile_pool_destroy(workers->pool);
     if (workers->whole == NULL) {
         hn_hosts_destroy(workers->hosts);
         free(workers->lock);
     }
-    if (workers->wakeup >= 0)
-        close(workers->wakeup);
+    if (wakeup >= 0)
+        close(wakeup);
     free(workers->fds);
     free(workers);
 }
@@ -227,7 +227,7 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
                                sizeof(struct pollfd));
     struct pollfd *fds = workers->fds;
     size_t count = 2;
-    fds[0] = (struct pollfd){.fd = workers->wakeup, .events = POLLIN};
+    fds[0] = (struct pollfd){.fd = workers->pool->wakeup, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = whole && workers->hosts != NULL ? hn_hosts_wakeup(workers->hosts)
                                                                    : -1,
                              .events = POLLIN};
@@ -350,15 +350,13 @@ enum hn_status hn_workers_share(struct hn_workers *workers, struct hn_card *lead
     if (hn_failed(err))
         return err->status;
     struct hn_workers *share = hn_need(1, sizeof *share);
-    *share =
-        (struct hn_workers){.hosts = workers->hosts,
-                            .pool = hn_compile_pool_share(workers->pool, wakeup, workers->wakeup),
-                            .lead = lead,
-                            .on_cards = {.whole = &share->working},
-                            .run_timeout_s = workers->run_timeout_s,
-                            .lock = workers->lock,
-                            .wakeup = wakeup,
-                            .whole = workers};
+    *share = (struct hn_workers){.hosts = workers->hosts,
+                                 .pool = hn_compile_pool_share(workers->pool, wakeup),
+                                 .lead = lead,
+                                 .on_cards = {.whole = &share->working},
+                                 .run_timeout_s = workers->run_timeout_s,
+                                 .lock = workers->lock,
+                                 .whole = workers};
     share->pool->meter.whole = &share->working;
     share->pool->timeline = &share->compiling;
     lead->timeline = &share->on_gpu;
@@ -372,7 +370,7 @@ void hn_workers_give(struct hn_workers *share, struct hn_card *card)
     card->away = true;
     card->meter.whole = &share->on_cards;
     share->cards[share->card_count++] = card;
-    hn_event_signal(share->wakeup);
+    hn_event_signal(share->pool->wakeup);
 }
 
 void hn_meter_begin(struct hn_meter *meter, double now_ms)

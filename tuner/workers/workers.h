@@ -39,7 +39,6 @@ struct hn_workers {
     struct pollfd *fds;      /* room for all */
     /* Where they are divided: */
     pthread_mutex_t *lock; /* NULL: they are not */
-    int wakeup; /* eventfd: something is to be looked at; -1: there is none */
     struct hn_workers *whole; /* of a share */
 };
 
