@@ -132,7 +132,7 @@ static void record(const char *config, const char *problem, enum hn_regime regim
     bench_fixture_compile(&fixture, point, &image);
     printf("{\"kind\":\"kernel\",\"config\":\"%s\",\"problem\":\"%s\",\"regime\":\"%s\","
            "\"device\":\"%s\"}\n",
-           config, problem, hn_regime_name(regime), fixture.device.identity.name);
+           config, problem, hn_regime_names[regime], fixture.device.identity.name);
     take_trials(&fixture, &image, HN_SUSPICION_CHECKED, 0.5 * seconds);
     take_trials(&fixture, &image, HN_SUSPICION_AGAIN, 0.4 * seconds);
     take_singles(&fixture, &image);

@@ -7,7 +7,7 @@
 
 #include "base/expression/expression_terms.h"
 #include "base/memory.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 
 bool hn_rule_value_is_whole(const struct hn_rule_value *value)
 {
@@ -585,7 +585,7 @@ static const struct hn_field loss_fields[] = {
     {HN_NEEDED("worst"), .kind = HN_FIELD_REAL, HN_AT(hn_rule_loss, worst)},
     {HN_NEEDED("sizes"), .kind = HN_FIELD_INDEX, HN_AT(hn_rule_loss, sizes)},
 };
-static const struct hn_structure loss_structure = HN_STRUCTURE(hn_rule_loss, loss_fields, NULL);
+const struct hn_structure hn_rule_loss_structure = HN_STRUCTURE(hn_rule_loss, loss_fields, NULL);
 
 static const char *const goals[] = {"mean", "worst"};
 
@@ -606,8 +606,8 @@ static const struct hn_field rule_fields[] = {
      HN_LIST(hn_rule, configurations, configuration_count, point_list)},
     {HN_NEEDED("fallback"), .most = HN_RULE_CONFIGURATIONS_MOST,
      HN_LIST(hn_rule, fallback, fallback_count, place_list)},
-    {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, loss_structure)},
-    {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, loss_structure)},
+    {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, hn_rule_loss_structure)},
+    {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, hn_rule_loss_structure)},
 };
 const struct hn_structure hn_rule_structure = HN_STRUCTURE(hn_rule, rule_fields, check_rule);
 
@@ -615,21 +615,4 @@ void hn_rule_finish(struct hn_rule *rule)
 {
     hn_fields_finish(&hn_rule_structure, rule);
     *rule = (struct hn_rule){0};
-}
-
-json_t *hn_rule_loss_to_json(const struct hn_rule_loss *loss)
-{
-    return hn_fields_to_json(&loss_structure, loss);
-}
-
-json_t *hn_rule_to_json(const struct hn_rule *rule)
-{
-    return hn_fields_to_json(&hn_rule_structure, rule);
-}
-
-enum hn_status hn_rule_from_json(const json_t *json, struct hn_rule *rule, struct hn_error *err)
-{
-    hn_error_init(err);
-    hn_fields_read("rule", &hn_rule_structure, json, rule, err);
-    return err->status;
 }

@@ -106,11 +106,8 @@ void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule);
  * else for the predicted one with "predicted" for "at"; nothing where neither is known. */
 void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule);
 
+/* Read, a rule is complete. */
 extern const struct hn_structure hn_rule_structure;
-/* NULL when out of memory. */
-json_t *hn_rule_loss_to_json(const struct hn_rule_loss *loss);
-json_t *hn_rule_to_json(const struct hn_rule *rule);
-/* Into an initialised rule, complete then; to be finished also after a failure. Trusts nothing: HN_EFORMAT. */
-enum hn_status hn_rule_from_json(const json_t *json, struct hn_rule *rule, struct hn_error *err);
+extern const struct hn_structure hn_rule_loss_structure;
 
 #endif

@@ -2,27 +2,22 @@
 #ifndef HONE_CACHE_RECORD_GATE_H
 #define HONE_CACHE_RECORD_GATE_H
 
-#include "cache/record/identity.h"
-#include "cache/record/record.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
 
 /* What every identity, version and record passes that comes from a file or from another process: rows of a cache,
- * recordings, Kernel Tuner's files, captures, what workers send. Before it nothing is used, behind it nobody checks again. Each
+ * recordings, Kernel Tuner's files, captures, what workers send. Records and identities pass what record.h has. Before it nothing is used, behind it nobody checks again. Each
  * is sticky, fails with HN_EFORMAT and says what was found and what was expected. Names are words (hn_text_is_word). */
 
-/* The kernel is a word, regime and objective are ones that there are, all else is text of one line. */
-void hn_gate_identity(const struct hn_identity *identity, struct hn_error *err);
-void hn_gate_version(const struct hn_version *version, struct hn_error *err);
+/* HN_EFORMAT where it does not hold, with what printf makes of the rest. */
+void hn_gate_expect(struct hn_error *err, bool holds, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* 32 hexadecimal digits, or "" where it is not known. */
 void hn_gate_hash(const char *what, const char *hash, struct hn_error *err);
 /* Finite and not negative. */
 void hn_gate_amount(const char *what, double amount, struct hn_error *err);
-
-/* Occupancy is a share. */
-void hn_gate_resources(const struct hn_resources *resources, struct hn_error *err);
-/* Times are of 1 ns to a year, within their interval, and there where the outcome is a time; shares, costs and errors are
- * what they can be. `objective` is the identity's, to which the record's has to fit; NULL: it is not known, and the record
- * may be one that was not timed. */
-void hn_gate_record(const struct hn_record *record, const char *objective, struct hn_error *err);
 
 /* Seconds since the epoch that a calendar of four digits has: what is shown as a date. */
 void hn_gate_moment(const char *what, double seconds, struct hn_error *err);

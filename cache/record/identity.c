@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/record/identity.h"
+#include "cache/record/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,8 +120,9 @@ bool hn_origin_is_foreign(const struct hn_origin *origin)
     return origin->source[0] != '\0';
 }
 
-void hn_origin_append(struct hn_text *text, const struct hn_origin *origin)
+char *hn_origin_text(const struct hn_origin *origin)
 {
+    struct hn_text text = {0};
     time_t seconds = (time_t)origin->imported;
     struct tm utc;
     char date[40] = "";
@@ -130,16 +131,10 @@ void hn_origin_append(struct hn_text *text, const struct hn_origin *origin)
                  utc.tm_mday);
     bool foreign = hn_origin_is_foreign(origin);
     if (foreign)
-        hn_text_printf(text, "%s %s%s%s", origin->imported > 0 ? "imported from" : "read from",
+        hn_text_printf(&text, "%s %s%s%s", origin->imported > 0 ? "imported from" : "read from",
                        origin->source, date[0] == '\0' ? "" : " on ", date);
     if (!foreign || origin->machine[0] != '\0')
-        hn_text_printf(text, "%smeasured on %s", foreign ? ", " : "", origin->machine);
-}
-
-char *hn_origin_text(const struct hn_origin *origin)
-{
-    struct hn_text text = {0};
-    hn_origin_append(&text, origin);
+        hn_text_printf(&text, "%smeasured on %s", foreign ? ", " : "", origin->machine);
     return hn_text_take(&text);
 }
 

@@ -16,11 +16,6 @@ const char *const hn_outcome_names[HN_OUTCOME_COUNT] = {
 #undef X
 };
 
-const char *hn_outcome_name(enum hn_outcome outcome)
-{
-    return hn_outcome_names[outcome];
-}
-
 const char *const hn_outcome_meanings[HN_OUTCOME_COUNT] = {
 #define X(identifier, name, meaning) [identifier] = meaning,
     HN_OUTCOMES(X)
@@ -32,22 +27,16 @@ bool hn_outcome_is_open(enum hn_outcome outcome)
     return outcome == HN_OUTCOME_SKIPPED || outcome == HN_OUTCOME_COMPILE_STOPPED;
 }
 
-/* They are written to caches and files: never change one. */
-static const char *const regime_names[] = {[HN_COLD] = "cold",
-                                           [HN_WARM] = "warm",
-                                           [HN_STREAM] = "stream",
-                                           [HN_GRAPH] = "graph",
-                                           [HN_GRAPH10] = "graph10"};
-
-const char *hn_regime_name(enum hn_regime regime)
-{
-    return regime_names[regime];
-}
+const char *const hn_regime_names[] = {[HN_COLD] = "cold",
+                                       [HN_WARM] = "warm",
+                                       [HN_STREAM] = "stream",
+                                       [HN_GRAPH] = "graph",
+                                       [HN_GRAPH10] = "graph10"};
 
 bool hn_regime_parse(const char *name, enum hn_regime *regime)
 {
-    enum { COUNT = sizeof regime_names / sizeof *regime_names };
-    size_t place = name == NULL ? COUNT : hn_text_place(name, regime_names, COUNT);
+    enum { COUNT = sizeof hn_regime_names / sizeof *hn_regime_names };
+    size_t place = name == NULL ? COUNT : hn_text_place(name, hn_regime_names, COUNT);
     if (place < COUNT)
         *regime = (enum hn_regime)place;
     return place < COUNT;
@@ -69,17 +58,6 @@ const char *const hn_warning_meanings[HN_WARNING_COUNT] = {
     HN_WARNINGS(X)
 #undef X
 };
-
-void hn_warnings_append(struct hn_text *text, unsigned warnings)
-{
-    const char *separator = "";
-    for (int i = 0; i < HN_WARNING_COUNT; i++) {
-        if ((warnings >> i & 1) == 0)
-            continue;
-        hn_text_printf(text, "%s%s", separator, hn_warning_names[i]);
-        separator = ", ";
-    }
-}
 
 static void read_warnings(struct hn_json_reader *reader, const struct hn_field *field,
                           const json_t *json, void *member)
@@ -210,7 +188,8 @@ static bool is_in(const char *name, const char *group)
     return strncmp(name, group, length) == 0 && name[length] == '.';
 }
 
-size_t hn_observed_range(const struct hn_bindings *observed, const char *group, size_t *end)
+/* The values that begin with `group` and a dot: from the returned place to *end. */
+static size_t range_of(const struct hn_bindings *observed, const char *group, size_t *end)
 {
     size_t begin = 0;
     while (begin < observed->count && !is_in(observed->names[begin], group))
@@ -224,37 +203,20 @@ size_t hn_observed_range(const struct hn_bindings *observed, const char *group, 
 bool hn_observed_any(const struct hn_bindings *observed, const char *group)
 {
     size_t end;
-    return hn_observed_range(observed, group, &end) < end;
+    return range_of(observed, group, &end) < end;
 }
 
-static void set(struct hn_bindings *observed, const char *name, struct hn_value value,
-                struct hn_error *err)
+void hn_observed_set(struct hn_bindings *observed, const char *name, struct hn_value value,
+                     struct hn_error *err)
 {
     if (!hn_failed(err))
         hn_bindings_set(observed, name, &value, err);
 }
 
-void hn_observed_set(struct hn_bindings *observed, const char *name, double value,
-                     struct hn_error *err)
-{
-    set(observed, name, hn_real(value), err);
-}
-
-void hn_observed_count(struct hn_bindings *observed, const char *name, int64_t count,
-                       struct hn_error *err)
-{
-    set(observed, name, hn_integer(count), err);
-}
-
-void hn_observed_flag(struct hn_bindings *observed, const char *name, struct hn_error *err)
-{
-    set(observed, name, hn_boolean(true), err);
-}
-
 void hn_observed_drop(struct hn_bindings *observed, const char *group)
 {
     size_t end;
-    size_t begin = hn_observed_range(observed, group, &end);
+    size_t begin = range_of(observed, group, &end);
     for (size_t i = begin; i < end; i++)
         free(observed->names[i]);
     size_t behind = observed->count - end;
@@ -269,12 +231,72 @@ void hn_observed_replace(struct hn_bindings *observed, const char *group,
                          const struct hn_bindings *from, struct hn_error *err)
 {
     size_t end;
-    size_t begin = hn_observed_range(from, group, &end);
+    size_t begin = range_of(from, group, &end);
     if (hn_failed(err))
         return;
     hn_observed_drop(observed, group);
     for (size_t i = begin; i < end && !hn_failed(err); i++)
         hn_bindings_set(observed, from->names[i], &from->values[i], err);
+}
+
+/* In files these come first, in this order; all others by their names. */
+static const char *const first[] = {
+    "staging.chunks",
+    "staging.streams",
+    "staging.register_ms",
+    "staging.copy_engines",
+    "staging.kernels_us",
+    "staging.upload_us",
+    "staging.download_us",
+    "staging.sequential_us",
+    "energy.joules",
+    "energy.spread",
+    "energy.power_w",
+    "energy.launch_us",
+    "energy.idle_w",
+    "energy.seconds",
+    "energy.windows",
+    "energy.temperature_c",
+    "conditions.sm_mhz",
+    "conditions.memory_mhz",
+    "conditions.power_w",
+    "conditions.temperature_c",
+    "conditions.held_down_by.power_cap",
+    "conditions.held_down_by.hardware",
+    "conditions.held_down_by.temperature",
+    "conditions.held_down_by.hot",
+};
+
+static void build_value(json_t **object, const char *name, const struct hn_value *value)
+{
+    char key[160];
+    const char *own = strchr(name, '.') + 1;
+    const char *word = strchr(own, '.');
+    if (word == NULL) {
+        hn_build_set(object, own, hn_value_to_json(value));
+        return;
+    }
+    snprintf(key, sizeof key, "%.*s", (int)(word - own), own);
+    json_t *list = json_incref(json_object_get(*object, key));
+    list = list != NULL ? list : json_array();
+    hn_build_append(&list, json_string(word + 1));
+    hn_build_set(object, key, list);
+}
+
+json_t *hn_observed_to_json(const struct hn_bindings *observed, const char *group)
+{
+    enum { FIRST = sizeof first / sizeof *first };
+    size_t end, in_group;
+    size_t begin = range_of(observed, group, &end);
+    json_t *object = json_object();
+    for (size_t i = 0; i < FIRST; i++)
+        for (in_group = begin; in_group < end; in_group++)
+            if (strcmp(observed->names[in_group], first[i]) == 0)
+                build_value(&object, first[i], &observed->values[in_group]);
+    for (size_t i = begin; i < end; i++)
+        if (!hn_text_is_among(observed->names[i], first, FIRST))
+            build_value(&object, observed->names[i], &observed->values[i]);
+    return object;
 }
 
 static const double counter_leaves = 0.002;

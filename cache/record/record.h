@@ -11,6 +11,84 @@
 #include "base/schema.h"
 #include "base/text.h"
 
+/* Values, and names with values, as JSON. Words are JSON strings; a real always reads back as a real ({"real": "nan"} for
+ * what JSON can not say). Reading trusts nothing (HN_EFORMAT). */
+
+/* New references; NULL when out of memory. */
+json_t *hn_value_to_json(const struct hn_value *value);
+json_t *hn_bindings_to_json(const struct hn_bindings *bindings);
+/* A word is borrowed from the JSON string. */
+enum hn_status hn_value_from_json(const json_t *json, struct hn_value *value, struct hn_error *err);
+/* Into an empty struct; on failure it can still be finished. */
+enum hn_status hn_bindings_from_json(const json_t *json, struct hn_bindings *bindings, struct hn_error *err);
+/* Bindings as a field of a struct. */
+extern const struct hn_field_own hn_bindings_field;
+
+/* The device as far as it decides whether a time can be compared. */
+struct hn_device_identity {
+    char name[128];        /* "NVIDIA H200" */
+    int capability;        /* 90 for 9.0 */
+    int sm_count;
+    char mig_profile[64];  /* "" when the GPU is not divided */
+};
+
+bool hn_device_identity_equal(const struct hn_device_identity *a, const struct hn_device_identity *b);
+
+/* What was measured, apart from the point: two records with equal identities and points can be compared. Owns its
+ * strings and the problem. Begin with all zero. */
+struct hn_identity {
+    char *kernel;
+    char *signature; /* argument names, types and roles in order */
+    struct hn_bindings problem;
+    char *regime;    /* a name of regime.h, or HN_REGIME_UNKNOWN */
+    char *objective; /* "time" or "<metric> minimize|maximize" */
+    struct hn_device_identity device;
+};
+
+/* Of files of Kernel Tuner, which do not say how launches found the L2 cache. */
+#define HN_REGIME_UNKNOWN "unknown"
+
+/* With what it was measured: a record of an equal identity but another version is stale. Owns nothing. */
+struct hn_version {
+    char template_hash[33]; /* template with its quoted includes */
+    char options_hash[33];  /* compile options */
+    char plan_hash[33];     /* launch, arguments, reference, comparison */
+    char driver[32];        /* "580.159.04", or the driver's CUDA version where that is all there is */
+    char nvrtc[16];         /* "13.0" */
+    int protocol;           /* how Hone verifies and measures; raised when times of old and new can not be compared */
+};
+
+#define HN_MEASURING_PROTOCOL 1
+/* Not Hone but Kernel Tuner measured: means of plain launches; what was verified is not known. */
+#define HN_KERNEL_TUNER_PROTOCOL 1000
+
+void hn_identity_finish(struct hn_identity *identity);
+enum hn_status hn_identity_copy(struct hn_identity *to, const struct hn_identity *from, struct hn_error *err);
+bool hn_identity_equal(const struct hn_identity *a, const struct hn_identity *b);
+bool hn_version_equal(const struct hn_version *a, const struct hn_version *b);
+/* Of the same template, options and plan, whatever compiled and ran them. */
+bool hn_version_same_source(const struct hn_version *a, const struct hn_version *b);
+/* Whether it says of which template it is. What Kernel Tuner measured does not: then equal versions may be of any two
+ * kernels, and none of them has a plan. */
+bool hn_version_knows_template(const struct hn_version *version);
+/* "driver 580.82 -> 580.159, template": the parts that differ, for messages; "" when equal. */
+void hn_version_append_difference(struct hn_text *text, const struct hn_version *was, const struct hn_version *is);
+
+/* Where the measurements of a session come from: they were taken by the Hone that keeps the cache, or imported into it. What
+ * is imported leads searches and serves look-ups, marked as such; `hone tune` measures again what it takes from it. */
+struct hn_origin {
+    char machine[65]; /* the host on which they were taken; "" where that is not known */
+    char source[256]; /* the file that they were imported from, or are read from; "": they were taken here */
+    double imported;  /* when, seconds since the epoch; 0 where they are read from a recording */
+};
+
+void hn_origin_of_file(const char *path, struct hn_origin *origin);
+bool hn_origin_is_foreign(const struct hn_origin *origin);
+/* "measured on node7", "imported from a.json.gz on 2026-11-22", "imported from b.db on 2026-11-22, measured on node7". NULL when out of memory; free
+ * it. */
+char *hn_origin_text(const struct hn_origin *origin);
+json_t *hn_origin_to_json(const struct hn_origin *origin);
+
 /* What became of a variant: X(identifier, name, meaning). The names are written to caches and files: never change one.
  * docs/outcomes.md says more of each. */
 #define HN_OUTCOMES(X) \
@@ -39,7 +117,6 @@ enum hn_outcome {
 };
 
 extern const char *const hn_outcome_names[HN_OUTCOME_COUNT];
-const char *hn_outcome_name(enum hn_outcome outcome);
 /* Whether it says neither how fast the variant is nor that it fails. */
 bool hn_outcome_is_open(enum hn_outcome outcome);
 /* What each means, in some words. */
@@ -55,7 +132,8 @@ enum { HN_GRAPH_CHAIN = 10 };
 #define HN_REGIMES "cold|warm|stream|graph|graph10"
 #define HN_REGIMES_EXPECTED "cold, warm, stream, graph or graph10"
 
-const char *hn_regime_name(enum hn_regime regime);
+/* They are written to caches and files: never change one. */
+extern const char *const hn_regime_names[HN_GRAPH10 + 1];
 bool hn_regime_parse(const char *name, enum hn_regime *regime);
 /* What launching costs is in the time. */
 bool hn_regime_is_deployed(enum hn_regime regime);
@@ -78,9 +156,6 @@ enum hn_warning {
 
 extern const char *const hn_warning_names[HN_WARNING_COUNT];
 extern const char *const hn_warning_meanings[HN_WARNING_COUNT];
-
-/* "serialised, injected"; nothing of none. */
-void hn_warnings_append(struct hn_text *text, unsigned warnings);
 
 /* An `unsigned` with a set of them, in JSON a list of names, which is not there for none. Names that are not known, as of a
  * newer Hone, are left out. */
@@ -200,17 +275,15 @@ struct hn_record {
 
 /* 0 where it was not seen. */
 double hn_observed(const struct hn_bindings *observed, const char *name);
-/* The values that begin with `group` and a dot: from the returned place to *end. */
-size_t hn_observed_range(const struct hn_bindings *observed, const char *group, size_t *end);
 bool hn_observed_any(const struct hn_bindings *observed, const char *group);
-/* Sticky, as all below. */
-void hn_observed_set(struct hn_bindings *observed, const char *name, double value, struct hn_error *err);
-void hn_observed_count(struct hn_bindings *observed, const char *name, int64_t count, struct hn_error *err);
-void hn_observed_flag(struct hn_bindings *observed, const char *name, struct hn_error *err);
+/* Sticky, as all below. A flag is true. */
+void hn_observed_set(struct hn_bindings *observed, const char *name, struct hn_value value, struct hn_error *err);
 /* What one observer saw, in the place of what it saw before. */
 void hn_observed_replace(struct hn_bindings *observed, const char *group, const struct hn_bindings *from,
                          struct hn_error *err);
 void hn_observed_drop(struct hn_bindings *observed, const char *group);
+/* What one observer saw; NULL when out of memory. */
+json_t *hn_observed_to_json(const struct hn_bindings *observed, const char *group);
 
 /* What another process has measured. The medians of those before are in `medians_us`, which is sorted and has room for one more. */
 void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *process, double *medians_us);
@@ -223,6 +296,31 @@ bool hn_record_beats(const struct hn_record *a, const struct hn_record *b);
 /* Sets outcome and message (printf). An allocation failure leaves message NULL. */
 void hn_record_fail(struct hn_record *record, enum hn_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Records and versions as JSON, for the worker protocol, --json, the store and the file formats. docs/formats.md says what
+ * each member means; their order is that of the files. Reading trusts nothing: types, ranges and sizes are checked
+ * (HN_EFORMAT). */
+
+/* A new reference; NULL when out of memory. */
+json_t *hn_record_to_json(const struct hn_record *record);
+/* Into an empty record; on failure it can still be finished. What it gives has passed the gate (gate.h);
+ * objective: of the identity, NULL: not known. */
+enum hn_status hn_record_from_json(const json_t *json, const char *objective, struct hn_record *record,
+                                   struct hn_error *err);
+
+/* What every identity and record passes that is read, as gate.h has it. The kernel is a word, regime and objective are ones that there
+ * are, all else is text of one line. */
+void hn_gate_identity(const struct hn_identity *identity, struct hn_error *err);
+/* Times are of 1 ns to a year, within their interval, and there where the outcome is a time; shares, costs and errors are
+ * what they can be. `objective` is the identity's, to which the record's has to fit; NULL: it is not known, and the record
+ * may be one that was not timed. */
+void hn_gate_record(const struct hn_record *record, const char *objective, struct hn_error *err);
+
+/* Of those that have them. Reading resources makes them known; they and versions pass the gate. */
+extern const struct hn_structure hn_resources_structure;
+extern const struct hn_structure hn_device_identity_structure;
+extern const struct hn_structure hn_identity_structure;
+extern const struct hn_structure hn_version_structure;
 
 /* What is chosen by, of records whose energy was measured. */
 enum hn_front_by { HN_FRONT_TIME, HN_FRONT_ENERGY, HN_FRONT_ENERGY_DELAY };

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/record/record_json.h"
-
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cache/record/gate.h"
+#include "cache/record/record.h"
+
+/* Records and what they belong to as JSON, and the gate that what is read passes. */
+
+enum { NAME_SIZE = 160, WORD_MOST = 60 };
 
 json_t *hn_value_to_json(const struct hn_value *value)
 {
@@ -101,68 +106,6 @@ static void finish_bindings(void *member)
 
 const struct hn_field_own hn_bindings_field = {read_bindings, build_bindings, finish_bindings};
 
-enum { NAME_SIZE = 160, WORD_MOST = 60 };
-
-/* In files these come first, in this order; all others by their names. */
-static const char *const first[] = {
-    "staging.chunks",
-    "staging.streams",
-    "staging.register_ms",
-    "staging.copy_engines",
-    "staging.kernels_us",
-    "staging.upload_us",
-    "staging.download_us",
-    "staging.sequential_us",
-    "energy.joules",
-    "energy.spread",
-    "energy.power_w",
-    "energy.launch_us",
-    "energy.idle_w",
-    "energy.seconds",
-    "energy.windows",
-    "energy.temperature_c",
-    "conditions.sm_mhz",
-    "conditions.memory_mhz",
-    "conditions.power_w",
-    "conditions.temperature_c",
-    "conditions.held_down_by.power_cap",
-    "conditions.held_down_by.hardware",
-    "conditions.held_down_by.temperature",
-    "conditions.held_down_by.hot",
-};
-
-static void build_value(json_t **object, const char *name, const struct hn_value *value)
-{
-    char key[NAME_SIZE];
-    const char *own = strchr(name, '.') + 1;
-    const char *word = strchr(own, '.');
-    if (word == NULL) {
-        hn_build_set(object, own, hn_value_to_json(value));
-        return;
-    }
-    snprintf(key, sizeof key, "%.*s", (int)(word - own), own);
-    json_t *list = json_incref(json_object_get(*object, key));
-    list = list != NULL ? list : json_array();
-    hn_build_append(&list, json_string(word + 1));
-    hn_build_set(object, key, list);
-}
-
-json_t *hn_observed_to_json(const struct hn_bindings *observed, const char *group)
-{
-    enum { FIRST = sizeof first / sizeof *first };
-    size_t end, in_group;
-    size_t begin = hn_observed_range(observed, group, &end);
-    json_t *object = json_object();
-    for (size_t i = 0; i < FIRST; i++)
-        for (in_group = begin; in_group < end; in_group++)
-            if (strcmp(observed->names[in_group], first[i]) == 0)
-                build_value(&object, first[i], &observed->values[in_group]);
-    for (size_t i = begin; i < end; i++)
-        if (!hn_text_is_among(observed->names[i], first, FIRST))
-            build_value(&object, observed->names[i], &observed->values[i]);
-    return object;
-}
-
 static void read_later(struct hn_json_reader *reader, const struct hn_field *field,
                        const json_t *json, void *member)
 {
@@ -192,7 +135,7 @@ static void read_set(struct hn_bindings *observed, const char *name, const json_
         if (word == NULL || !hn_text_is_word(word) || strlen(word) > WORD_MOST)
             continue;
         snprintf(flag, sizeof flag, "%s.%.*s", name, (int)WORD_MOST, word);
-        hn_observed_flag(observed, flag, err);
+        hn_observed_set(observed, flag, hn_boolean(true), err);
     }
 }
 
@@ -222,6 +165,165 @@ static void read_observed(struct hn_bindings *observed, const char *group, const
     }
 }
 
+/* The gate: what is read is what it can be. */
+
+enum { SIGNATURE_MOST = 1 << 16, LINE_MOST = 1024 };
+
+/* The metric of "NAME minimize" or "NAME maximize"; false for anything else. */
+static bool read_metric(const char *objective, char name[256], bool *maximize)
+{
+    const char *space = strchr(objective, ' ');
+    if (space == NULL || space - objective > 255)
+        return false;
+    memcpy(name, objective, (size_t)(space - objective));
+    name[space - objective] = '\0';
+    *maximize = strcmp(space, " maximize") == 0;
+    return hn_text_is_word(name) && (*maximize || strcmp(space, " minimize") == 0);
+}
+
+static bool is_objective(const char *objective)
+{
+    char name[256];
+    bool maximize;
+    return strcmp(objective, "time") == 0 || read_metric(objective, name, &maximize);
+}
+
+void hn_gate_identity(const struct hn_identity *identity, struct hn_error *err)
+{
+    const struct hn_device_identity *device = &identity->device;
+    enum hn_regime regime;
+    if (hn_failed(err))
+        return;
+    hn_gate_expect(err, hn_text_is_word(identity->kernel),
+                   "the kernel is named '%.60s', expected a word", identity->kernel);
+    hn_gate_expect(err,
+                   hn_regime_parse(identity->regime, &regime) ||
+                       strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0,
+                   "the regime is '%.60s', expected " HN_REGIMES_EXPECTED ", or unknown",
+                   identity->regime);
+    hn_gate_expect(err, is_objective(identity->objective),
+                   "the objective is '%.60s', expected time, or a metric with minimize or maximize",
+                   identity->objective);
+    hn_gate_expect(
+        err,
+        device->capability >= 0 && device->capability <= 1000 && device->sm_count >= 0 &&
+            device->sm_count <= 1000000,
+        "the device has compute capability %d and %d SMs, expected 0 to 1000 and 0 to 1000000",
+        device->capability, device->sm_count);
+    hn_gate_line("the signature", identity->signature, SIGNATURE_MOST, err);
+    hn_gate_line("the device's name", device->name, sizeof device->name - 1, err);
+    hn_gate_line("the MIG profile", device->mig_profile, LINE_MOST, err);
+}
+
+static void check_version(struct hn_json_reader *reader, void *owner)
+{
+    const struct hn_version *version = owner;
+    struct hn_error *err = reader->err;
+    hn_gate_hash("template", version->template_hash, err);
+    hn_gate_hash("options", version->options_hash, err);
+    hn_gate_hash("plan", version->plan_hash, err);
+    hn_gate_line("the driver's version", version->driver, LINE_MOST, err);
+    hn_gate_line("NVRTC's version", version->nvrtc, LINE_MOST, err);
+}
+
+static bool is_time(double us)
+{
+    return us >= 1e-3 && us <= 3.2e13;
+}
+
+/* 0 where it was not taken. */
+static bool is_time_or_none(double us)
+{
+    return us == 0 || is_time(us);
+}
+
+static bool is_amount(double amount)
+{
+    return amount >= 0 && isfinite(amount);
+}
+
+static bool has_time(enum hn_outcome outcome)
+{
+    return outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_SLOWER;
+}
+
+static void gate_timing(const struct hn_record *record, bool timed, struct hn_error *err)
+{
+    /* Recordings have the time in milliseconds, and the interval in microseconds. */
+    const double above = 1 + 1e-9;
+    const struct hn_timing *timing = &record->timing;
+    bool none = timing->low_us == 0 && timing->high_us == 0;
+    hn_gate_expect(err, timed ? is_time(timing->median_us) : is_time_or_none(timing->median_us),
+                   "the time is %g us, expected 0.001 us to a year", timing->median_us);
+    hn_gate_expect(err,
+                   none || (is_time_or_none(timing->low_us) && is_time(timing->high_us) &&
+                            timing->low_us <= above * timing->median_us &&
+                            timing->median_us <= above * timing->high_us),
+                   "the interval is %g to %g us, expected one around the time of %g us",
+                   timing->low_us, timing->high_us, timing->median_us);
+    hn_gate_expect(
+        err,
+        is_time_or_none(timing->host_us) && is_amount(timing->resolution_us) &&
+            is_amount(timing->clock_mhz),
+        "host time, resolution or clock is %g us, %g us, %g MHz, expected numbers that are not "
+        "negative",
+        timing->host_us, timing->resolution_us, timing->clock_mhz);
+    hn_gate_expect(err,
+                   timing->processes <= 0 ||
+                       (is_time(timing->fastest_us) && is_time(timing->slowest_us) &&
+                        timing->fastest_us <= timing->middle_us &&
+                        timing->middle_us <= timing->slowest_us),
+                   "the times of %d processes are %g to %g us, expected 0.001 us to a year",
+                   timing->processes, timing->fastest_us, timing->slowest_us);
+    for (size_t i = 0; i < timing->sample_count && !hn_failed(err); i++)
+        hn_gate_expect(err, is_time(timing->samples_us[i]),
+                       "sample %zu is %g us, expected 0.001 us to a year", i,
+                       timing->samples_us[i]);
+}
+
+static void gate_objective(const struct hn_record *record, const char *objective,
+                           struct hn_error *err)
+{
+    char name[256];
+    bool maximize = false;
+    double expected = record->timing.median_us;
+    if (!has_time(record->outcome) || isnan(record->objective))
+        return;
+    if (read_metric(objective, name, &maximize)) {
+        const struct hn_value *metric = hn_bindings_get(&record->metrics, name);
+        enum hn_front_by by;
+        if (metric == NULL && !maximize && hn_front_parse(name, &by))
+            expected = hn_front_objective(record, by);
+        else
+            expected = metric == NULL ? NAN : hn_value_number(metric) * (maximize ? -1 : 1);
+    }
+    hn_gate_expect(err, fabs(record->objective - expected) <= 1e-9 * fabs(expected),
+                   "the objective (%s) is %.17g, expected %.17g", objective, record->objective,
+                   expected);
+}
+
+static void gate_resources(const struct hn_resources *resources, struct hn_error *err)
+{
+    hn_gate_expect(err, resources->occupancy >= 0 && resources->occupancy <= 1,
+                   "'occupancy' is %g, expected 0 to 1", resources->occupancy);
+}
+
+void hn_gate_record(const struct hn_record *record, const char *objective, struct hn_error *err)
+{
+    const struct hn_bindings *observed = &record->observed;
+    gate_timing(record, objective != NULL && has_time(record->outcome), err);
+    hn_gate_amount("compile_ms", record->costs.compile_ms, err);
+    hn_gate_amount("verify_ms", record->costs.verify_ms, err);
+    hn_gate_amount("measure_ms", record->costs.measure_ms, err);
+    for (size_t i = 0; i < observed->count; i++)
+        hn_gate_amount(strchr(observed->names[i], '.') + 1, hn_value_number(&observed->values[i]),
+                       err);
+    hn_gate_moment("time", record->time, err);
+    gate_resources(&record->resources, err);
+    if (objective != NULL)
+        gate_objective(record, objective, err);
+}
+
 /* Far more than any measurement takes, small enough to refuse nonsense before it is allocated. */
 enum { SAMPLES_MOST = 1 << 20 };
 enum { NUMBER_MOST = 1000000 };
@@ -240,7 +342,7 @@ enum { NUMBER_MOST = 1000000 };
 
 static void check_resources(struct hn_json_reader *reader, void *owner)
 {
-    (void)reader;
+    gate_resources(owner, reader->err);
     ((struct hn_resources *)owner)->known = true;
 }
 
@@ -371,7 +473,8 @@ static const struct hn_field version_fields[] = {
     {CHARS(hn_version, plan_hash)},     {CHARS(hn_version, driver)},
     {CHARS(hn_version, nvrtc)},         {NUMBER(hn_version, protocol)},
 };
-const struct hn_structure hn_version_structure = HN_STRUCTURE(hn_version, version_fields, NULL);
+const struct hn_structure hn_version_structure =
+    HN_STRUCTURE(hn_version, version_fields, check_version);
 
 /* Members of a record that may be objects. All others are what observers saw. */
 static bool is_part(const char *key)

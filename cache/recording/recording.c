@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/recording/recording.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include "base/memory.h"
 #include "base/statistics.h"
 #include "cache/record/gate.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/recording/recording_internal.h"
 
 enum { RECORDING_FORMAT = 1 };
@@ -98,15 +97,14 @@ void hn_recording_finish(struct hn_recording *recording)
     *recording = (struct hn_recording){.from_hone = false};
 }
 
-/* The costs of a row, as Kernel Tuner and as Hone call them. */
+/* The costs of a row, as Kernel Tuner calls them. */
 static const struct {
     const char *name;
-    const char *key;
     size_t offset;
 } costs[] = {
-    {"compile_time", "compile_ms", offsetof(struct hn_costs, compile_ms)},
-    {"verification_time", "verify_ms", offsetof(struct hn_costs, verify_ms)},
-    {"benchmark_time", "measure_ms", offsetof(struct hn_costs, measure_ms)},
+    {"compile_time", offsetof(struct hn_costs, compile_ms)},
+    {"verification_time", offsetof(struct hn_costs, verify_ms)},
+    {"benchmark_time", offsetof(struct hn_costs, measure_ms)},
 };
 enum { COST_COUNT = sizeof costs / sizeof *costs };
 
@@ -347,6 +345,25 @@ static void set_interval(struct hn_timing *timing, struct hn_error *err)
     free(sorted);
 }
 
+/* The point and the costs, which Hone's rows and Kernel Tuner's have alike. */
+static void read_members(const struct hn_recording *recording, const json_t *row,
+                         struct hn_record *record, struct hn_error *err)
+{
+    struct hn_json_reader reader = {"row", err, NULL};
+    for (size_t i = 0; i < COST_COUNT; i++) {
+        const json_t *cost = json_object_get(row, costs[i].name);
+        bool holds = !recording->from_hone || cost == NULL || json_is_number(cost);
+        (void)hn_json_expect(&reader, holds, costs[i].name, "a number");
+        *cost_of(&record->costs, i) = json_number_value(cost);
+    }
+    for (size_t i = 0; !hn_failed(err) && i < recording->parameter_count; i++) {
+        struct hn_value value;
+        const char *parameter = recording->parameters[i];
+        if (hn_value_from_json(json_object_get(row, parameter), &value, err) == HN_OK)
+            (void)hn_bindings_set(&record->point, parameter, &value, err);
+    }
+}
+
 static void read_kernel_tuner_row(const struct hn_recording *recording, const json_t *row,
                                   struct hn_record *record, struct hn_error *err)
 {
@@ -354,16 +371,8 @@ static void read_kernel_tuner_row(const struct hn_recording *recording, const js
     const char *reason, *name;
     json_t *item;
     enum hn_outcome outcome = hn_row_outcome(row, &ms, &reason);
-    for (size_t i = 0; i < COST_COUNT; i++)
-        *cost_of(&record->costs, i) = json_number_value(json_object_get(row, costs[i].name));
     record->time = parse_timestamp(json_string_value(json_object_get(row, "timestamp")));
     record->verdict.kind = HN_NOT_RECORDED;
-    for (size_t i = 0; !hn_failed(err) && i < recording->parameter_count; i++) {
-        struct hn_value value;
-        const char *parameter = recording->parameters[i];
-        if (hn_value_from_json(json_object_get(row, parameter), &value, err) == HN_OK)
-            (void)hn_bindings_set(&record->point, parameter, &value, err);
-    }
     if (outcome != HN_OUTCOME_OK) {
         hn_record_fail(record, outcome, "%s", reason);
         return;
@@ -382,40 +391,14 @@ static void read_kernel_tuner_row(const struct hn_recording *recording, const js
     }
 }
 
-/* Puts back into the hone object what write_row said by the row's own members, all but the samples.
- */
-static void complete(const struct hn_recording *recording, const json_t *row, json_t *hone,
-                     struct hn_error *err)
-{
-    json_t *point = json_object(), *spent = json_object();
-    json_t *timing = json_object_get(hone, "timing");
-    const json_t *time = json_object_get(row, "time");
-    for (size_t i = 0; i < recording->parameter_count; i++)
-        hn_build_set(&point, recording->parameters[i],
-                     json_incref(json_object_get(row, recording->parameters[i])));
-    for (size_t i = 0; i < COST_COUNT; i++)
-        if (json_object_get(row, costs[i].name) != NULL)
-            hn_build_set(&spent, costs[i].key, json_incref(json_object_get(row, costs[i].name)));
-    bool failed = json_object_set_new(hone, "point", point) != 0;
-    if (json_object_get(hone, "costs") == NULL)
-        failed = json_object_set_new(hone, "costs", spent) != 0 || failed;
-    else
-        json_decref(spent);
-    if (json_is_object(timing) && json_object_get(timing, "median_us") == NULL &&
-        json_is_number(time))
-        (void)json_object_set_new(timing, "median_us",
-                                  json_real(fmin(json_number_value(time) * 1000, DBL_MAX)));
-    if (failed)
-        hn_fail_memory(err);
-}
-
 static void read_hone_row(const struct hn_recording *recording, const json_t *row,
                           struct hn_record *record, struct hn_error *err)
 {
     struct hn_json_reader reader = {"row", err, NULL};
     json_t *hone = json_object_get(row, "hone");
     const json_t *time = json_object_get(row, "time");
-    const json_t *median = json_object_get(json_object_get(hone, "timing"), "median_us");
+    const json_t *timing = json_object_get(hone, "timing");
+    const json_t *median = json_object_get(timing, "median_us");
     double ms = json_number_value(time);
     double us = json_number_value(median);
     if (!hn_json_expect(&reader, json_is_object(hone), "hone", "an object"))
@@ -425,8 +408,11 @@ static void read_hone_row(const struct hn_recording *recording, const json_t *ro
         !(fabs(ms * 1000 - us) <= 1e-9 * fabs(us)))
         hn_fail(err, HN_EFORMAT, "'time' is %g ms, 'median_us' is %g us, expected the same", ms,
                 us);
-    else
-        complete(recording, row, hone, err);
+    if (timing != NULL && median == NULL)
+        record->timing.median_us = ms * 1000;
+    /* The row says the point, which the hone object has none of. */
+    if (!hn_failed(err) && json_object_set_new(hone, "point", json_object()) != 0)
+        hn_fail_memory(err);
     if (!hn_failed(err))
         (void)hn_record_from_json(hone, recording->identity.objective, record, err);
     if (json_object_get(hone, "timing") != NULL && record->timing.sample_count == 0)
@@ -441,6 +427,8 @@ void hn_row_read(const struct hn_recording *recording, const json_t *row, struct
     for (size_t i = 0; i < recording->parameter_count && !hn_failed(err); i++)
         if (json_object_get(row, recording->parameters[i]) == NULL)
             hn_fail(err, HN_EFORMAT, "parameter '%s' is missing", recording->parameters[i]);
+    if (!hn_failed(err))
+        read_members(recording, row, record, err);
     if (!hn_failed(err) && recording->from_hone)
         read_hone_row(recording, row, record, err);
     else if (!hn_failed(err))
@@ -522,7 +510,6 @@ static void read_root(const json_t *root, struct hn_recording *recording, struct
     if (!hn_failed(err) && !recording->from_hone)
         read_kernel_tuner(root, recording, err);
     hn_gate_identity(&recording->identity, err);
-    hn_gate_version(&recording->version, err);
     read_rows(json_object_get(root, "cache"), recording, err);
 }
 

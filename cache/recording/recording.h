@@ -3,7 +3,6 @@
 #define HONE_CACHE_RECORDING_RECORDING_H
 
 #include "cache/family/rule.h"
-#include "cache/record/identity.h"
 #include "cache/record/record.h"
 #include "cache/store/store.h"
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cache/record/gate.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/recording/recording_internal.h"
 
 /* Larger recordings than this would not fit into memory as JSON. */

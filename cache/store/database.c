@@ -355,11 +355,6 @@ enum hn_status hn_database_commit(struct hn_database *database, struct hn_error 
     return err->status;
 }
 
-int64_t hn_database_last_id(const struct hn_database *database)
-{
-    return sqlite3_last_insert_rowid(database->handle);
-}
-
 static int take_journal_mode(void *mode, int columns, char **values, char **names)
 {
     (void)names;
@@ -564,6 +559,10 @@ static void read_all(struct hn_statement *statement, int column, const char *kin
         case 'r':
             *(double *)to = hn_column_real(statement, column);
             break;
+        case 'p':
+            *(const void **)to = sqlite3_column_blob(statement->handle, column);
+            *va_arg(*places, size_t *) = (size_t)sqlite3_column_bytes(statement->handle, column);
+            break;
         default:
             *(char **)to = *kinds == 'n' && *text == '\0' ? NULL : hn_copy_string(text, err);
         }
@@ -608,11 +607,4 @@ int64_t hn_column_integer(struct hn_statement *statement, int column)
 double hn_column_real(struct hn_statement *statement, int column)
 {
     return sqlite3_column_double(statement->handle, column);
-}
-
-const void *hn_column_bytes(struct hn_statement *statement, int column, size_t *size)
-{
-    const void *bytes = sqlite3_column_blob(statement->handle, column);
-    *size = (size_t)sqlite3_column_bytes(statement->handle, column);
-    return bytes;
 }

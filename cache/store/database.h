@@ -37,7 +37,6 @@ bool hn_database_do(struct hn_database *database, struct hn_error *err, const ch
 int64_t hn_database_integer(struct hn_database *database, const char *sql, struct hn_error *err);
 /* Commits what was begun, or takes all of it back where err has failed; returns err's status. */
 enum hn_status hn_database_commit(struct hn_database *database, struct hn_error *err);
-int64_t hn_database_last_id(const struct hn_database *database);
 
 /* Switches the journal and says whether it is so now. A database that others use just then is waited for. */
 bool hn_database_set_wal(struct hn_database *database, bool wal, struct hn_error *err);
@@ -60,7 +59,8 @@ void hn_statement_finish(struct hn_statement *statement);
 /* The same as hn_statement_step, where there is no row more the statement is finished, and NULL. */
 bool hn_statement_next(struct hn_statement **statement, struct hn_error *err);
 /* Copies columns of the current row from `first` on, for each a letter and where it goes: t a char * (n: NULL for ""), c characters
- * and their size_t, where HN_EFORMAT says that it is longer, i an int64_t, b a bool, r a double. */
+ * and their size_t, where HN_EFORMAT says that it is longer, i an int64_t, b a bool, r a double; p bytes
+ * and their size_t, which are valid until the next step. */
 void hn_statement_read(struct hn_statement *statement, int first, struct hn_error *err, const char *kinds, ...);
 
 /* Binds the next parameters, for each a letter and a value: t a text (NULL: SQL's NULL), i an int64_t, r a double, b bytes and their
@@ -76,6 +76,5 @@ void hn_statement_run(struct hn_statement *statement, struct hn_error *err);
 const char *hn_column_text(struct hn_statement *statement, int column);
 int64_t hn_column_integer(struct hn_statement *statement, int column);
 double hn_column_real(struct hn_statement *statement, int column);
-const void *hn_column_bytes(struct hn_statement *statement, int column, size_t *size);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "cache/family/rule.h"
-#include "cache/record/identity.h"
 #include "cache/record/record.h"
 
 /* The cache: one SQLite file of append-only measurements, safe under concurrent tuners. It holds a document a session: its head (what was
@@ -294,7 +293,7 @@ void hn_store_head_finish(struct hn_store_head *head); /* zeroed is fine */
 
 /* The same as a JSON document, where plan is what the head has for it: its text, or the hash of a plan that is kept apart. Reading
  * gives identity, version and subject, and trusts nothing: HN_EFORMAT. */
-json_t *hn_store_head_to_json(const struct hn_store_head *head); /* NULL when out of memory */
+extern const struct hn_structure hn_store_head_structure;
 enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *head, struct hn_error *err);
 
 /* The lines of a session: its records at positions from 0 on, at -1 the rule of a family. Each is JSON. */

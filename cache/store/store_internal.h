@@ -47,9 +47,8 @@ struct hn_store {
     HN_INTACT(t, t "kernel, " t "problem, " t "task, " t "version, " t "point, " t "entry, " t "hash")
 #define HN_ROOF_INTACT(t) HN_INTACT(t, t "device, " t "driver, " t "measured, " t "json")
 
-/* HN_EFORMAT unless the column, one of HN_..._INTACT, is true; `what` is named. */
-void hn_store_expect_intact(const struct hn_store *store, struct hn_statement *statement, int column, const char *what,
-                            struct hn_error *err);
+/* HN_EFORMAT unless a row is, by one of HN_..._INTACT; `what` is named. */
+void hn_store_expect_intact(const struct hn_store *store, bool intact, const char *what, struct hn_error *err);
 /* Of a damaged or hostile cache: err's message with the cache's name before it, and `what` of it can not be read. */
 void hn_store_name_failure(const struct hn_store *store, const char *what, struct hn_error *err);
 

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/store/store_internal.h"
 
 /* What is read out of a cache, which may be damaged or an enemy's: heads of sessions with their
@@ -94,10 +94,10 @@ void hn_stored_plan_free(struct hn_stored_plan *plan)
     *plan = (struct hn_stored_plan){.json = NULL};
 }
 
-void hn_store_expect_intact(const struct hn_store *store, struct hn_statement *statement,
-                            int column, const char *what, struct hn_error *err)
+void hn_store_expect_intact(const struct hn_store *store, bool intact, const char *what,
+                            struct hn_error *err)
 {
-    if (!hn_failed(err) && hn_column_integer(statement, column) == 0)
+    if (!hn_failed(err) && !intact)
         hn_fail(err, HN_EFORMAT,
                 "cache '%s' is damaged: %s is not what was written ('hone cache check' lists what "
                 "is); restore a copy, or move it away to start anew",
@@ -135,7 +135,6 @@ void hn_store_gate_origin(const struct hn_origin *origin, struct hn_error *err)
 static void gate_head(const struct hn_store_head *head, struct hn_error *err)
 {
     hn_gate_identity(&head->identity, err);
-    hn_gate_version(&head->version, err);
     hn_store_gate_origin(&head->from, err);
     hn_gate_line("the command of a session", head->command, HN_COMMAND_MOST, err);
     hn_gate_line("the origin of a session", head->origin, HN_NAME_MOST, err);
@@ -158,19 +157,14 @@ static const struct hn_field head_fields[] = {
     {CHARS("source", from.source)},
     {COPY("imported", from.imported), .kind = HN_FIELD_REAL},
 };
-static const struct hn_structure head_structure = HN_STRUCTURE(hn_store_head, head_fields, NULL);
-
-json_t *hn_store_head_to_json(const struct hn_store_head *head)
-{
-    return hn_fields_to_json(&head_structure, head);
-}
+const struct hn_structure hn_store_head_structure = HN_STRUCTURE(hn_store_head, head_fields, NULL);
 
 enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *head,
                                        struct hn_error *err)
 {
     hn_error_init(err);
     *head = (struct hn_store_head){.origin = NULL};
-    hn_document_read("session", &head_structure, text, head, err);
+    hn_document_read("session", &hn_store_head_structure, text, head, err);
     gate_head(head, err);
     hn_gate_date(head->started, err);
     if (!hn_failed(err))
@@ -202,7 +196,8 @@ void hn_store_read_head(const struct hn_store *store, struct hn_statement *state
                         struct hn_store_head *head, struct hn_error *err)
 {
     struct hn_subject *subject = &head->subject;
-    hn_store_expect_intact(store, statement, HN_HEAD_COLUMN_COUNT - 1, "a tuning", err);
+    hn_store_expect_intact(store, hn_column_integer(statement, HN_HEAD_COLUMN_COUNT - 1) != 0,
+                           "a tuning", err);
     if (hn_failed(err))
         return;
     hn_statement_read(statement, 0, err, "tttttnrtbccr", &head->origin, &subject->kernel,
@@ -227,7 +222,8 @@ enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
         "i", (int64_t)session_id);
     if (hn_statement_step(statement, err)) {
         hn_store_read_head(store, statement, head, err);
-        hn_store_expect_intact(store, statement, HN_HEAD_COLUMN_COUNT + 1, "a plan", err);
+        hn_store_expect_intact(store, hn_column_integer(statement, HN_HEAD_COLUMN_COUNT + 1) != 0,
+                               "a plan", err);
         hn_statement_read(statement, HN_HEAD_COLUMN_COUNT, err, "n", &head->plan);
     } else if (!hn_failed(err)) {
         hn_fail(err, HN_ENOTFOUND, "cache '%s' has no session %lld", store->path,
@@ -290,25 +286,24 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
 {
     hn_error_init(err);
     *plan = (struct hn_stored_plan){.json = NULL};
-    char *version_text = hn_version_text(version, err);
+    char *version_text = hn_version_text(version, err), *text = NULL;
+    bool intact = true;
     /* What a version does not hash (metrics, words) may change: the newest plan counts. */
-    struct hn_statement *statement = hn_database_prepare(
-        store->database, err,
-        "SELECT p.json, p.json IS NOT NULL AND " HN_PLAN_INTACT(
-            "p.") " FROM session s LEFT JOIN plan p ON p.hash = s.plan WHERE +s.kernel = ?"
-                  " AND s.version = ? AND s.plan IS NOT NULL ORDER BY s.id DESC LIMIT 1",
-        "tt", kernel, version_text);
-    bool row = hn_version_knows_template(version) && hn_statement_step(statement, err);
-    if (row)
-        hn_store_expect_intact(store, statement, 1, "a plan or a file of it", err);
-    if (row)
-        hn_document_read("source", &hn_stored_plan_structure, hn_column_text(statement, 0), plan,
-                         err);
+    bool row = hn_version_knows_template(version) &&
+               hn_database_do(store->database, err,
+                              "SELECT p.json, p.json IS NOT NULL AND " HN_PLAN_INTACT(
+                                  "p.") " FROM session s LEFT JOIN plan p ON p.hash = s.plan"
+                                        " WHERE +s.kernel = ? AND s.version = ? AND s.plan IS NOT"
+                                        " NULL ORDER BY s.id DESC LIMIT 1",
+                              "tt>tb", kernel, version_text, &text, &intact);
+    hn_store_expect_intact(store, intact, "a plan or a file of it", err);
+    if (text != NULL)
+        hn_document_read("source", &hn_stored_plan_structure, text, plan, err);
     if (hn_failed(err))
         hn_stored_plan_free(plan);
     if (!row && !hn_failed(err))
         hn_fail(err, HN_ENOTFOUND, "the cache keeps no plan of this version of '%s'", kernel);
-    hn_statement_finish(statement);
+    free(text);
     free(version_text);
     return err->status == HN_ENOTFOUND && store->base != NULL
                ? hn_store_get_plan(store->base, kernel, version, plan, err)
@@ -334,9 +329,9 @@ static void compare_columns(struct hn_statement *statement, const struct hn_reco
     if (strcmp(point, hn_column_text(statement, 2)) != 0)
         hn_fail(err, HN_EFORMAT, "its point is '%.200s', its JSON says '%.200s'",
                 hn_column_text(statement, 2), point);
-    else if (strcmp(hn_outcome_name(record->outcome), hn_column_text(statement, 3)) != 0)
+    else if (strcmp(hn_outcome_names[record->outcome], hn_column_text(statement, 3)) != 0)
         hn_fail(err, HN_EFORMAT, "its outcome is '%.40s', its JSON says '%s'",
-                hn_column_text(statement, 3), hn_outcome_name(record->outcome));
+                hn_column_text(statement, 3), hn_outcome_names[record->outcome]);
     else if (record->verdict.kind != hn_column_integer(statement, 4) ||
              record->final != (hn_column_integer(statement, 5) != 0) ||
              objective != (isnan(record->objective) ? 0 : record->objective))
@@ -351,7 +346,7 @@ void hn_store_read_record(const struct hn_store *store, struct hn_statement *sta
     if (hn_failed(err))
         return;
     snprintf(name, sizeof name, "record %lld", (long long)hn_column_integer(statement, 0));
-    hn_store_expect_intact(store, statement, 7, name, err);
+    hn_store_expect_intact(store, hn_column_integer(statement, 7) != 0, name, err);
     if (hn_failed(err))
         return;
     json_t *json = hn_document_parse(hn_column_text(statement, 1), err);
@@ -529,7 +524,8 @@ json_t *hn_store_get_lines(struct hn_store *store, int64_t session_id, int64_t f
         hn_database_prepare(store->database, err, first < 0 ? rule : records, "iii",
                             (int64_t)session_id, (int64_t)most, (int64_t)first);
     while (hn_statement_next(&statement, err)) {
-        hn_store_expect_intact(store, statement, 1, first < 0 ? "a tuning" : "a record", err);
+        hn_store_expect_intact(store, hn_column_integer(statement, 1) != 0,
+                               first < 0 ? "a tuning" : "a record", err);
         hn_build_append(&lines, json_string(hn_column_text(statement, 0)));
     }
     return hn_made(lines, err);
@@ -543,14 +539,14 @@ void hn_store_read_image(const struct hn_store *store, struct hn_statement *stat
         .entry = hn_column_text(statement, 1),
         .hash = hn_column_text(statement, 2),
     };
-    image->cubin = hn_column_bytes(statement, 3, &image->size);
+    hn_statement_read(statement, 3, err, "p", &image->cubin, &image->size);
     const struct hn_hash hash = hn_hash_bytes(image->cubin, image->size);
     if (!hn_failed(err) && strcmp(hash.hex, image->hash) != 0)
         hn_fail(err, HN_EFORMAT,
                 "cache '%s' is damaged: an image has hash %s, expected '%.32s'; 'hone cache prune "
                 "--images' removes all images, 'hone tune' makes them again",
                 store->path, hash.hex, image->hash);
-    hn_store_expect_intact(store, statement, 4, "an image", err);
+    hn_store_expect_intact(store, hn_column_integer(statement, 4) != 0, "an image", err);
 }
 
 struct hn_statement *hn_store_get_images(struct hn_store *store, int64_t session_id,

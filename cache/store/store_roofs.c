@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/schema.h"
 #include "cache/record/gate.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/store/store_internal.h"
 
 const char *const hn_tensor_pipe_names[HN_PIPE_COUNT] = {
@@ -60,8 +60,7 @@ static const struct hn_field roofs_fields[] = {
      .most = sizeof((struct hn_roofs *)NULL)->driver - 1, HN_AT(hn_roofs, driver)},
     {.key = "tensor", HN_STRUCT(hn_roofs, tensor, tensor_structure)},
 };
-static const struct hn_structure roofs_structure =
-    HN_STRUCTURE(hn_roofs, roofs_fields, check_roofs);
+const struct hn_structure hn_roofs_structure = HN_STRUCTURE(hn_roofs, roofs_fields, check_roofs);
 
 void hn_tensor_roofs_append(struct hn_text *text, const struct hn_tensor_roofs *roofs)
 {
@@ -77,19 +76,6 @@ void hn_tensor_roofs_append(struct hn_text *text, const struct hn_tensor_roofs *
     }
     if (roofs->power_limit_w > 0 && separator[0] != '\0')
         hn_text_printf(text, "; power limit %.0f W", roofs->power_limit_w);
-}
-
-json_t *hn_roofs_to_json(const struct hn_roofs *roofs)
-{
-    return hn_fields_to_json(&roofs_structure, roofs);
-}
-
-enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err)
-{
-    hn_error_init(err);
-    *roofs = (struct hn_roofs){.measured = 0};
-    hn_fields_read("roofs", &roofs_structure, json, roofs, err);
-    return err->status;
 }
 
 static char *device_text(const struct hn_device_identity *device, struct hn_error *err)
@@ -108,32 +94,23 @@ static void gate(const struct hn_device_identity *device, const struct hn_roofs 
     hn_gate_line("the driver's version", roofs->driver, sizeof roofs->driver, err);
 }
 
-static void read_roofs(const struct hn_store *store, struct hn_statement *statement,
-                       const struct hn_device_identity *device, struct hn_roofs *roofs,
-                       struct hn_error *err)
-{
-    hn_store_expect_intact(store, statement, 1, "what a device can do at best", err);
-    json_t *json = hn_document_parse(hn_column_text(statement, 0), err);
-    if (json != NULL)
-        (void)hn_roofs_from_json(json, roofs, err);
-    json_decref(json);
-    gate(device, roofs, err);
-}
-
 static bool find_roofs(const struct hn_store *store, const struct hn_device_identity *device,
                        const char *driver, struct hn_roofs *roofs, struct hn_error *err)
 {
-    char *text = device_text(device, err);
-    struct hn_statement *statement =
-        hn_database_prepare(store->database, err,
-                            "SELECT json, " HN_ROOF_INTACT(
-                                "") " FROM roof WHERE device = ? AND driver = ifnull(?, driver)"
-                                    " ORDER BY measured DESC LIMIT 1",
-                            "tt", text, driver);
-    bool found = hn_statement_step(statement, err);
-    if (found)
-        read_roofs(store, statement, device, roofs, err);
-    hn_statement_finish(statement);
+    bool intact = true;
+    char *json = NULL, *text = device_text(device, err);
+    *roofs = (struct hn_roofs){.measured = 0};
+    bool found = hn_database_do(store->database, err,
+                                "SELECT json, " HN_ROOF_INTACT(
+                                    "") " FROM roof WHERE device = ? AND driver = ifnull(?, driver)"
+                                        " ORDER BY measured DESC LIMIT 1",
+                                "tt>tb", text, driver, &json, &intact);
+    hn_store_expect_intact(store, intact, "what a device can do at best", err);
+    if (found) {
+        hn_document_read("roofs", &hn_roofs_structure, json, roofs, err);
+        gate(device, roofs, err);
+    }
+    free(json);
     free(text);
     return found;
 }
@@ -158,12 +135,12 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
     struct hn_roofs before;
     hn_error_init(err);
     gate(device, roofs, err);
-    json_t *json = hn_roofs_to_json(&kept);
+    json_t *json = hn_fields_to_json(&hn_roofs_structure, &kept);
     if (json_object_get(json, "tensor") == NULL &&
         find_roofs(store, device, roofs->driver, &before, &ignored) && !hn_failed(&ignored)) {
         kept.tensor = before.tensor;
         json_decref(json);
-        json = hn_roofs_to_json(&kept);
+        json = hn_fields_to_json(&hn_roofs_structure, &kept);
     }
     char *text = hn_document_text(json, err);
     char *device_json = device_text(device, err);
@@ -193,16 +170,12 @@ enum hn_status hn_store_add_roofs(struct hn_store *store, const char *device_tex
                                   const char *roofs_text, struct hn_error *err)
 {
     struct hn_error ignored;
-    struct hn_roofs roofs, known;
+    struct hn_roofs roofs = {.measured = 0}, known;
     struct hn_device_identity device = {.capability = 0};
     hn_error_init(err);
-    json_t *device_json = hn_document_parse(device_text, err);
-    json_t *json = hn_document_parse(roofs_text, err);
-    hn_fields_read("device", &hn_device_identity_structure, device_json, &device, err);
-    if (!hn_failed(err) && hn_roofs_from_json(json, &roofs, err) == HN_OK)
-        hn_gate_date(roofs.measured, err);
-    json_decref(json);
-    json_decref(device_json);
+    hn_document_read("device", &hn_device_identity_structure, device_text, &device, err);
+    hn_document_read("roofs", &hn_roofs_structure, roofs_text, &roofs, err);
+    hn_gate_date(roofs.measured, err);
     if (hn_failed(err) ||
         (hn_store_get_roofs(store, &device, roofs.driver, &known, &ignored) == HN_OK &&
          known.measured >= roofs.measured))

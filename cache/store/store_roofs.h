@@ -46,10 +46,8 @@ struct hn_roofs {
     struct hn_tensor_roofs tensor;
 };
 
-/* With what tensor cores do, where that is known. NULL when out of memory. */
-json_t *hn_roofs_to_json(const struct hn_roofs *roofs);
-/* HN_EFORMAT: a rate is missing, or not above 0. */
-enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err);
+/* With what tensor cores do, where that is known. Reading fails where a rate is missing, or not above 0. */
+extern const struct hn_structure hn_roofs_structure;
 
 /* Replaces what this driver measured before, of tensor cores only what is known. */
 enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device_identity *device,

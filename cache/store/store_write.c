@@ -11,7 +11,7 @@
 #include "base/run.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/store/store_internal.h"
 
 /* What is put into a cache: sessions with their plans and rules, records, images. */
@@ -123,7 +123,7 @@ static int64_t add_head(struct hn_store *store, const struct hn_store_head *head
                    head->rule, head->started, head->command, (int64_t)head->simulated,
                    head->from.machine, head->from.source,
                    hn_origin_is_foreign(&head->from) ? hn_epoch_s() : 0);
-    return hn_failed(err) ? 0 : hn_database_last_id(store->database);
+    return hn_database_integer(store->database, "SELECT last_insert_rowid()", err);
 }
 
 static struct hn_statement *prepare_record(struct hn_database *database, struct hn_error *err)
@@ -141,7 +141,7 @@ static void add_record(struct hn_statement *statement, int64_t session_id,
         return;
     char *point = hn_made(hn_bindings_text(&record->point), err);
     char *json = hn_document_text(hn_record_to_json(record), err);
-    hn_statement_bind(statement, "ittiirt", session_id, point, hn_outcome_name(record->outcome),
+    hn_statement_bind(statement, "ittiirt", session_id, point, hn_outcome_names[record->outcome],
                       (int64_t)record->verdict.kind, (int64_t)record->final, record->objective,
                       json);
     hn_statement_run(statement, err);
@@ -169,7 +169,7 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
         head->plan =
             hn_document_text(hn_fields_to_json(&hn_stored_plan_structure, session->plan), err);
     if (!hn_failed(err) && session->rule != NULL)
-        head->rule = hn_document_text(hn_rule_to_json(session->rule), err);
+        head->rule = hn_document_text(hn_fields_to_json(&hn_rule_structure, session->rule), err);
     /* By a clock before 1970 it would be damaged for whoever reads it. */
     hn_gate_date(head->started, err);
 }
@@ -213,7 +213,8 @@ static void check_documents(const struct hn_store_head *head, struct hn_error *e
 static void set_rule(struct hn_store *store, int64_t session_id, const struct hn_rule *rule,
                      struct hn_error *err)
 {
-    char *text = hn_failed(err) ? NULL : hn_document_text(hn_rule_to_json(rule), err);
+    char *text =
+        hn_failed(err) ? NULL : hn_document_text(hn_fields_to_json(&hn_rule_structure, rule), err);
     hn_database_do(store->database, err,
                    "UPDATE session SET rule = ?1, checksum = checksum(origin, kernel,"
                    " problem, task, version, plan, ?1, started, command, simulated,"

@@ -266,7 +266,7 @@ static void run_reference(struct hn_bench *bench, struct hn_reference_run *refer
     if (hn_failed(&reason))
         hn_fail(err, reason.status, "the reference failed: %.4000s", reason.message);
     else if (record.outcome != HN_OUTCOME_OK)
-        hn_fail(err, HN_ERUN, "the reference failed: %s: %s", hn_outcome_name(record.outcome),
+        hn_fail(err, HN_ERUN, "the reference failed: %s: %s", hn_outcome_names[record.outcome],
                 record.message == NULL ? "no message" : record.message);
     hn_record_finish(&record);
 }
@@ -794,7 +794,7 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
         if (noise != NULL)
             measure_noise(&work, noise, err);
     } else if (!hn_failed(err)) {
-        hn_fail(err, HN_ERUN, "can not warm up: %s: %s", hn_outcome_name(record.outcome),
+        hn_fail(err, HN_ERUN, "can not warm up: %s: %s", hn_outcome_names[record.outcome],
                 record.message == NULL ? "no message" : record.message);
     }
     hn_variant_finish(&variant);

@@ -329,10 +329,10 @@ void hn_pipeline_place(struct hn_variant *variant, struct hn_error *err)
         if ((flow->pipeline->parts[i] & HN_PART_CUT) != 0)
             staged->unit = arena->buffers[i].bytes / (uint64_t)hn_flow_units(flow, i);
     }
-    hn_observed_count(observed, "staging.chunks", (int64_t)flow->chunk_count, err);
-    hn_observed_count(observed, "staging.streams", (int64_t)flow->streams, err);
+    hn_observed_set(observed, "staging.chunks", hn_integer((int64_t)flow->chunk_count), err);
+    hn_observed_set(observed, "staging.streams", hn_integer((int64_t)flow->streams), err);
     if (register_ms > 0)
-        hn_observed_set(observed, "staging.register_ms", register_ms, err);
+        hn_observed_set(observed, "staging.register_ms", hn_real(register_ms), err);
 }
 
 /* Issuing: after a call that failed nothing more is queued. */

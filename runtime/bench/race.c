@@ -264,7 +264,7 @@ enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *im
                            variant->message == NULL ? "no message" : variant->message);
         else if (reference->outcome != HN_OUTCOME_OK)
             hn_fail(err, HN_ERUN, "the reference failed beside the variant: %s: %.3000s",
-                    hn_outcome_name(reference->outcome),
+                    hn_outcome_names[reference->outcome],
                     reference->message == NULL ? "no message" : reference->message);
         else if (reference->timing.sample_count > 0)
             beside_judge(variant->timing.samples_us, reference->timing.samples_us,

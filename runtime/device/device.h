@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "cache/record/identity.h"
 #include "cache/record/record.h"
 
 /* A GPU's identity and limits, read from the driver or, for compiling without a GPU, from the table of architectures

@@ -273,13 +273,13 @@ void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *obs
     for (int i = 0; i < CONDITION_COUNT; i++) {
         double number = watch->last[i];
         if (number > 0 && i == POWER_W)
-            hn_observed_set(observed, conditions[i].name, number, err);
+            hn_observed_set(observed, conditions[i].name, hn_real(number), err);
         else if (number > 0)
-            hn_observed_count(observed, conditions[i].name, (int)number, err);
+            hn_observed_set(observed, conditions[i].name, hn_integer((int)number), err);
     }
     for (size_t i = 0; i < SLOWDOWN_COUNT; i++)
         if ((watch->held_down & slowdowns[i].bit) != 0)
-            hn_observed_flag(observed, slowdowns[i].name, err);
+            hn_observed_set(observed, slowdowns[i].name, hn_boolean(true), err);
 }
 
 unsigned hn_conditions_held_down(const struct hn_bindings *observed)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/plan/capture_file.h"
 
 static struct hone_kernel *make_kernel(struct hone_kernel *kernel, struct hn_error *err)

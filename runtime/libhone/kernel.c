@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/compile/cubin.h"
 
 _Static_assert(HONE_FLOAT8_E4M3 - HONE_INT8 == HN_FLOAT8_E4M3 - HN_INT8,

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 
 static void write_bytes(struct hn_capture_file *file, const void *bytes, size_t size,
                         struct hn_error *err)

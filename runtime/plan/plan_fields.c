@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
-#include "cache/record/record_json.h"
 #include "runtime/plan/plan.h"
 
 #define EXPRESSION(type, member) HN_OWN(type, member, hn_expression_field)

@@ -13,7 +13,7 @@
 #include "base/schema.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/device/device.h"
 
 /* Far more than any message has; empty ones would cost many times the memory of their frame. */
@@ -294,7 +294,6 @@ static bool is_compiled(const void *image)
 static void check_image(struct hn_json_reader *reader, void *owner)
 {
     const struct hn_image *image = owner;
-    hn_gate_resources(&image->resources, reader->err);
     for (size_t i = 0; i < image->entry_count; i++)
         hn_gate_line("an image's entry", image->entries[i], ENTRY_MOST, reader->err);
 }
@@ -361,7 +360,7 @@ static void expect_outcome(struct hn_json_reader *reader, const struct hn_image 
                   image->outcome == HN_OUTCOME_INVALID_LAUNCH;
     bool consistent = failed || (fine && image->cubin != NULL && image->entry_count > 0);
     if (!hn_failed(reader->err) && !consistent)
-        hn_fail(reader->err, HN_EFORMAT, "an image is %s, %s", hn_outcome_name(image->outcome),
+        hn_fail(reader->err, HN_EFORMAT, "an image is %s, %s", hn_outcome_names[image->outcome],
                 fine ? "and has no code" : "which compiling does not give");
 }
 

@@ -57,7 +57,9 @@ static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
     struct hn_error err = {0};
     char *command FREED = NULL;
     hn_gate_identity(&tuned->identity, &err);
-    hn_gate_version(&tuned->version, &err);
+    struct hn_version read = {.protocol = 0};
+    json_auto_t *version = hn_fields_to_json(&hn_version_structure, &tuned->version);
+    hn_fields_read("version", &hn_version_structure, version, &read, &err);
     fuzz_require(!hn_failed(&err), err.message);
     look_at_record(&tuned->best, tuned->identity.objective);
     enum hn_status status =

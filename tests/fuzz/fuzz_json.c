@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cache/family/rule.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "fuzz.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
@@ -95,17 +95,21 @@ static void ask_rule(const struct hn_rule *rule, bool highest)
     fuzz_require(chosen >= 0 && (size_t)chosen < rule->configuration_count, "a rule has an answer");
 }
 
+static enum hn_status rule_from_json(const json_t *json, struct hn_rule *rule, struct hn_error *err)
+{
+    hn_fields_read("rule", &hn_rule_structure, json, rule, err);
+    return err->status;
+}
+
 static void use_rule(const json_t *json)
 {
-    struct hn_rule rule, again;
+    struct hn_rule rule = {0}, again = {0};
     struct hn_error err = {0};
-    rule = (struct hn_rule){0};
-    again = (struct hn_rule){0};
-    if (fuzz_fine(hn_rule_from_json(json, &rule, &err), &err)) {
-        char *text FREED = dump(hn_rule_to_json(&rule));
+    if (fuzz_fine(rule_from_json(json, &rule, &err), &err)) {
+        char *text FREED = dump(hn_fields_to_json(&hn_rule_structure, &rule));
         json_auto_t *stored = load(text);
-        fuzz_require(hn_rule_from_json(stored, &again, &err) == HN_OK, err.message);
-        char *text_again FREED = dump(hn_rule_to_json(&again));
+        fuzz_require(rule_from_json(stored, &again, &err) == HN_OK, err.message);
+        char *text_again FREED = dump(hn_fields_to_json(&hn_rule_structure, &again));
         fuzz_require(strcmp(text, text_again) == 0, "a stored rule is the rule");
         ask_rule(&rule, false);
         ask_rule(&again, true);

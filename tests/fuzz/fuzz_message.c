@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "fuzz.h"
 #include "runtime/device/device.h"
 #include "runtime/process/message.h"

@@ -186,8 +186,8 @@ void bench_fixture_check(const struct hn_record *record, enum hn_outcome outcome
     if (record->outcome != outcome) {
         char *point FREED = hn_bindings_text(&record->point);
         print_error("%s:\n", point == NULL ? "a point" : point);
-        fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
-                 record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
+        fail_msg("found %s (%s), expected %s", hn_outcome_names[record->outcome],
+                 record->message == NULL ? "" : record->message, hn_outcome_names[outcome]);
     }
     if (message != NULL && !bench_fixture_says(record->message, message))
         fail_msg("found '%s', expected '%s'", record->message, message);

@@ -45,7 +45,7 @@ TEST(right_and_wrong_variants_are_told_apart)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct hn_record *record =
             bench_fixture_record(&scale, cases[i].point, &measured, cases[i].outcome, NULL);
-        printf("%s: %s: %s\n", cases[i].point, hn_outcome_name(record->outcome),
+        printf("%s: %s: %s\n", cases[i].point, hn_outcome_names[record->outcome],
                record->message == NULL ? "" : record->message);
     }
 }
@@ -65,7 +65,7 @@ static double measure_us(const char *problem, enum hn_regime regime)
     bench_fixture_start(&scale, regime);
     const struct hn_record *record =
         bench_fixture_record(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &measured, HN_OUTCOME_OK, NULL);
-    print_timing(hn_regime_name(regime), record);
+    print_timing(hn_regime_names[regime], record);
     double median_us = record->timing.median_us;
     assert_true(record->timing.low_us <= median_us && median_us <= record->timing.high_us);
     bench_fixture_close(&scale);

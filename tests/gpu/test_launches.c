@@ -19,7 +19,7 @@ static struct hn_verdict check(struct bench_fixture *fixture, const struct expec
         bench_fixture_mentions(fixture, expected->point, &measured, expected->outcome,
                                expected->part == NULL ? "" : expected->part);
     printf("%s: %s, %.2f us, %d clusters at once %s\n", expected->point,
-           hn_outcome_name(record->outcome), record->timing.median_us, record->active_clusters,
+           hn_outcome_names[record->outcome], record->timing.median_us, record->active_clusters,
            record->message == NULL ? "" : record->message);
     if (record->outcome == HN_OUTCOME_OK &&
         !(record->verdict.max_error <= record->verdict.tolerance))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench_fixture.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "tests/unit/unit.h"
 #include "tuner/report/bounds.h"
 
@@ -45,7 +45,7 @@ static struct hn_record evaluate(const struct cut *cut, const char *memory, cons
     struct hn_record record = bench_fixture_evaluate(&smooth, point, &request);
     json_t *shown = hn_record_to_json(&record), *staging = json_object_get(shown, "staging");
     hn_staging_add_json(shown);
-    printf("%s: %s%s%s\n", point, hn_outcome_name(record.outcome),
+    printf("%s: %s%s%s\n", point, hn_outcome_names[record.outcome],
            record.message == NULL ? "" : ": ", record.message == NULL ? "" : record.message);
     if (measure)
         printf("  %.2f us, host %.2f us; kernels %.2f, up %.2f, down %.2f, sequential %.2f, limit "

@@ -37,11 +37,18 @@ static inline json_t *parse_quoted(const char *text)
     return json;
 }
 
+static inline enum hn_status rule_from_json(const json_t *json, struct hn_rule *rule, struct hn_error *err)
+{
+    hn_error_init(err);
+    hn_fields_read("rule", &hn_rule_structure, json, rule, err);
+    return err->status;
+}
+
 static inline void read_rule(const char *text, struct hn_rule *rule)
 {
     json_auto_t *json = parse_quoted(text);
     *rule = (struct hn_rule){0};
-    assert_ok(hn_rule_from_json(json, rule, &said));
+    assert_ok(rule_from_json(json, rule, &said));
 }
 
 #endif

@@ -7,7 +7,7 @@ static void set(struct hn_bindings *observed, const char *name, double value)
 {
     struct hn_error err;
     hn_error_init(&err);
-    hn_observed_set(observed, name, value, &err);
+    hn_observed_set(observed, name, hn_real(value), &err);
     assert_false(hn_failed(&err));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/record/identity.h"
+#include "cache/record/record.h"
 
 #include "tests/unit/unit.h"
 

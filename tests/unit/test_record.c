@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 
 #include "tests/unit/bindings_fixture.h"
 

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "tests/unit/bindings_fixture.h"
 
 #define DATA HONE_TEST_DATA "/kernel_tuner/"
@@ -215,7 +215,7 @@ TEST(failures_have_kernel_tuners_names)
         {
             const char *outcome =
                 json_string_value(json_object_get(json_object_get(row, "hone"), "outcome"));
-            if (strcmp(outcome, hn_outcome_name(cases[i].outcome)) == 0)
+            if (strcmp(outcome, hn_outcome_names[cases[i].outcome]) == 0)
                 assert_string_equal(json_string_value(json_object_get(row, "time")), cases[i].name);
         }
     }

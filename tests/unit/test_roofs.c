@@ -68,6 +68,14 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
     assert_same(&found, &first);
 }
 
+static enum hn_status read_roofs(const json_t *json, struct hn_roofs *roofs, struct hn_error *err)
+{
+    hn_error_init(err);
+    *roofs = (struct hn_roofs){.measured = 0};
+    hn_fields_read("roofs", &hn_roofs_structure, json, roofs, err);
+    return err->status;
+}
+
 TEST(json_is_exact_both_ways)
 {
     static const char *const members[] = {"copy_gb_per_s", "l2_gb_per_s", "fp32_gflops",
@@ -78,8 +86,8 @@ TEST(json_is_exact_both_ways)
     for (int i = 0; i < HN_PIPE_COUNT; i++)
         roofs.tensor.pipes[i] = (struct hn_tensor_roof){1000.0 / (i + 3), 1600};
     roofs.tensor.power_limit_w = 700;
-    json_t *json = keep(hn_roofs_to_json(&roofs), json_decref);
-    assert_ok(hn_roofs_from_json(json, &found, &said));
+    json_t *json = keep(hn_fields_to_json(&hn_roofs_structure, &roofs), json_decref);
+    assert_ok(read_roofs(json, &found, &said));
     assert_same(&found, &roofs);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         char message[96];
@@ -87,18 +95,18 @@ TEST(json_is_exact_both_ways)
         json_object_set_new(wrong, members[i], json_false());
         snprintf(message, sizeof message, "roofs: '%s' is not a %s", members[i],
                  i == 5 ? "string of at most 31 bytes" : "number from 0 on");
-        assert_error(hn_roofs_from_json(wrong, &found, &said), HN_EFORMAT, message);
+        assert_error(read_roofs(wrong, &found, &said), HN_EFORMAT, message);
     }
     json_object_set_new(json_object_get(json_object_get(json, "tensor"), "tf32"), "gflops",
                         json_real(-1));
-    assert_int_equal(hn_roofs_from_json(json, &found, &reason), HN_EFORMAT);
+    assert_int_equal(read_roofs(json, &found, &reason), HN_EFORMAT);
     assert_string_equal(reason.message, "roofs: 'gflops' is not a number from 0 on");
     json_object_del(json, "tensor");
-    assert_ok(hn_roofs_from_json(json, &found, &said));
+    assert_ok(read_roofs(json, &found, &said));
     assert_true(found.tensor.pipes[HN_PIPE_TF32].gflops == 0);
     json_object_set_new(json, "copy_gb_per_s", json_real(-1));
-    assert_int_equal(hn_roofs_from_json(json, &found, &said), HN_EFORMAT);
-    assert_int_equal(hn_roofs_from_json(NULL, &found, &said), HN_EFORMAT);
+    assert_int_equal(read_roofs(json, &found, &said), HN_EFORMAT);
+    assert_int_equal(read_roofs(NULL, &found, &said), HN_EFORMAT);
 }
 
 static void assert_near(double found, double expected)
@@ -201,7 +209,7 @@ TEST(roofs_have_a_text)
     struct hn_roofs roofs = make_roofs("580.82", 1795296456);
     struct hn_text text = {0};
     roofs.fp32_gflops = 61234;
-    json_auto_t *json = hn_roofs_to_json(&roofs);
+    json_auto_t *json = hn_fields_to_json(&hn_roofs_structure, &roofs);
     assert_true(hn_render_line(&text, json, HN_ROOFS_LINE("")));
     assert_string_equal(text.data, "copy 4000 GB/s, L2 8000 GB/s, FP32 61.2 TFLOP/s, launch 2 us, "
                                    "measured 2026-11-21 with driver 580.82");

@@ -120,12 +120,12 @@ TEST(json_is_exact_both_ways)
     struct hn_rule rule;
     json_t *given = keep(parse_quoted(rule_text), json_decref);
     read_rule(rule_text, &rule);
-    json_t *written = keep(hn_rule_to_json(&rule), json_decref);
+    json_t *written = keep(hn_fields_to_json(&hn_rule_structure, &rule), json_decref);
     /* Whole numbers of values are reals in the struct. */
     char *a = keep(json_dumps(written, JSON_SORT_KEYS), free);
     hn_rule_finish(&rule);
-    assert_ok(hn_rule_from_json(written, &rule, &said));
-    json_t *again = keep(hn_rule_to_json(&rule), json_decref);
+    assert_ok(rule_from_json(written, &rule, &said));
+    json_t *again = keep(hn_fields_to_json(&hn_rule_structure, &rule), json_decref);
     char *b = keep(json_dumps(again, JSON_SORT_KEYS), free);
     assert_string_equal(a, b);
     assert_true(json_equal(json_object_get(given, "nodes"), json_object_get(written, "nodes")));
@@ -194,7 +194,7 @@ TEST(what_is_no_rule_is_refused)
         struct hn_rule rule ENDED_BY(hn_rule_finish) = {0};
         char *text FREED = replace(rule_text, broken[i].part, broken[i].with);
         json_auto_t *json = parse_quoted(text);
-        assert_error(hn_rule_from_json(json, &rule, &said), HN_EFORMAT, broken[i].message);
+        assert_error(rule_from_json(json, &rule, &said), HN_EFORMAT, broken[i].message);
     }
 }
 

@@ -50,7 +50,7 @@ static json_t *document_of(void)
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin_at(store, &version_1, 4096, false, 1700000000.125);
     assert_ok(hn_store_get_head(store, session, &head, &said));
-    json_t *json = hn_store_head_to_json(&head);
+    json_t *json = hn_fields_to_json(&hn_store_head_structure, &head);
     assert_non_null(json);
     hn_store_head_finish(&head);
     drop(store);

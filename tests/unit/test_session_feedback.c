@@ -106,7 +106,7 @@ static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
     assert_true(!probe.exact || ticket == strategy->compiled);
     strategy->compiled++;
     snprintf(line, sizeof line, "compiled %llu: %d %s %d\n", (unsigned long long)ticket, point,
-             hn_outcome_name(observation->outcome), observation->resources->registers);
+             hn_outcome_names[observation->outcome], observation->resources->registers);
     remember(strategy, line);
     return probe.declined == 0 || point % probe.declined != 0;
 }
@@ -119,7 +119,7 @@ static void finished(struct hn_strategy *strategy, uint64_t ticket,
     assert_true(strategy->finished < strategy->compiled);
     strategy->finished++;
     snprintf(line, sizeof line, "finished %llu: %d %s %.17g\n", (unsigned long long)ticket,
-             probe.points[ticket], hn_outcome_name(observation->outcome), observation->cost);
+             probe.points[ticket], hn_outcome_names[observation->outcome], observation->cost);
     remember(strategy, line);
 }
 

@@ -154,13 +154,14 @@ TEST(so_are_rules_and_what_lies_beside_them)
 TEST(roofs_are_whole_and_of_the_same_device)
 {
     json_error_t where;
-    struct hn_roofs roofs;
+    struct hn_roofs roofs = {0};
     struct hn_recording recording ENDED_BY(hn_recording_finish);
     json_t *document = keep(json_load_file(RECORDED "roofs.json", 0, &where), json_decref);
     json_t *device = json_array_get(json_object_get(document, "devices"), 0);
     json_t *written = json_object_get(device, "roofs");
     assert_int_equal(json_array_size(json_object_get(document, "devices")), 1);
-    assert_ok(hn_roofs_from_json(written, &roofs, &said));
+    hn_fields_read("roofs", &hn_roofs_structure, written, &roofs, &said);
+    assert_ok(said.status);
     for (size_t i = 0; i < HN_PIPE_COUNT; i++)
         assert_true(roofs.tensor.pipes[i].gflops > 0 && roofs.tensor.pipes[i].clock_mhz > 0);
     assert_ok(hn_recording_load(RECORDED "nvidia-h200/matmul-b_layout-row-k-32-m-4096-n-4096"

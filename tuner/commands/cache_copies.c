@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/recording/recording.h"
 #include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
@@ -64,7 +64,7 @@ static struct hn_hash name_origin(const struct hn_recording *recording)
     for (size_t i = 0; i < recording->records.count; i++)
         append_json(&all, hn_record_to_json(&recording->records.items[i]));
     if (recording->rule != NULL)
-        append_json(&all, hn_rule_to_json(recording->rule));
+        append_json(&all, hn_fields_to_json(&hn_rule_structure, recording->rule));
     char *text = hn_needed(hn_text_take(&all));
     struct hn_hash origin = hn_hash_string(text);
     free(text);

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "cache/record/record.h"
-#include "cache/record/record_json.h"
 #include "cache/store/lookup.h"
 #include "runtime/device/health.h"
 #include "tuner/commands/command.h"
@@ -140,14 +139,14 @@ static json_t *stored_to_json(const struct hn_tuned *stored)
     struct hn_text problems = {0}, promise = {0};
     hn_rule_append_values(&problems, stored->rule);
     hn_rule_append_loss(&promise, stored->rule);
-    json_t *json =
-        json_pack("{ss ss ss so so sf sb sb so so ss* ss*}", "kernel", identity->kernel, "regime",
-                  identity->regime, "objective", identity->objective, "device",
-                  hn_fields_to_json(&hn_device_identity_structure, &identity->device), "version",
-                  hn_fields_to_json(&hn_version_structure, &stored->version), "learnt",
-                  stored->learnt, "simulated", stored->simulated, "stale", stored->stale, "origin",
-                  hn_origin_to_json(&stored->origin), "rule", hn_rule_to_json(stored->rule),
-                  "problems", problems.data, "promise", promise.data);
+    json_t *json = json_pack("{ss ss ss so so sf sb sb so so ss* ss*}", "kernel", identity->kernel,
+                             "regime", identity->regime, "objective", identity->objective, "device",
+                             hn_fields_to_json(&hn_device_identity_structure, &identity->device),
+                             "version", hn_fields_to_json(&hn_version_structure, &stored->version),
+                             "learnt", stored->learnt, "simulated", stored->simulated, "stale",
+                             stored->stale, "origin", hn_origin_to_json(&stored->origin), "rule",
+                             hn_fields_to_json(&hn_rule_structure, stored->rule), "problems",
+                             problems.data, "promise", promise.data);
     hn_text_finish(&problems);
     hn_text_finish(&promise);
     return hn_needed(json);
@@ -384,7 +383,7 @@ static json_t *view_to_json(const struct view *view)
     }
     for (int i = 0; i < HN_OUTCOME_COUNT; i++)
         if (counts[i] > 0)
-            set(outcomes, hn_outcome_name((enum hn_outcome)i), json_integer(counts[i]));
+            set(outcomes, hn_outcome_names[(enum hn_outcome)i], json_integer(counts[i]));
     set(json, "outcomes", outcomes);
     if (conditions != NULL)
         set(json, "conditions", conditions);

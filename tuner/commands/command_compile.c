@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/run.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/session/task.h"
@@ -157,7 +157,7 @@ static json_t *point_to_json(const struct compile *compile, uint64_t i)
         json_pack("{ss so so ss ss so* sf}", "kernel", compile->task.plan->kernel, "problem",
                   hn_bindings_to_json(compile->task.problem), "point",
                   hn_bindings_to_json(&compile->variants[i].point), "architecture",
-                  compile->architecture, "outcome", hn_outcome_name(image->outcome), "message",
+                  compile->architecture, "outcome", hn_outcome_names[image->outcome], "message",
                   image->message != NULL ? hn_string_to_json(image->message) : NULL, "compile_ms",
                   image->compile_ms);
     if (image->resources.known) {
@@ -179,7 +179,7 @@ static void report(const struct compile *compile)
     json_t *points = json_array(), *outcomes = json_object(), *failure = NULL;
     for (uint64_t i = 0; i < compile->count; i++) {
         json_t *point = point_to_json(compile, i);
-        const char *outcome = hn_outcome_name(compile->variants[i].image.outcome);
+        const char *outcome = hn_outcome_names[compile->variants[i].image.outcome];
         json_int_t count = json_integer_value(json_object_get(outcomes, outcome));
         json_object_set_new(outcomes, outcome, json_integer(count + 1));
         failure = failure != NULL ? failure : json_object_get(point, "message");

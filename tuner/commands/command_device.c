@@ -112,7 +112,8 @@ static json_t *device_to_json(const struct hn_device *device, const struct hn_ro
 {
     json_t *json = hn_needed(hn_device_to_json(device));
     struct hn_text tensor = {0};
-    json_object_set_new(json, "roofs", roofs != NULL ? hn_roofs_to_json(roofs) : json_null());
+    json_object_set_new(
+        json, "roofs", roofs != NULL ? hn_fields_to_json(&hn_roofs_structure, roofs) : json_null());
     if (roofs != NULL)
         hn_tensor_roofs_append(&tensor, &roofs->tensor);
     if (tensor.length > 0)

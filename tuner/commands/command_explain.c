@@ -82,7 +82,7 @@ static bool is_of_task(const struct hn_tuned *tuned, const struct hn_task *task)
 {
     const struct hn_identity *identity = &tuned->identity;
     return hn_bindings_equal(&identity->problem, task->problem) &&
-           (strcmp(identity->regime, hn_regime_name(task->regime)) == 0 ||
+           (strcmp(identity->regime, hn_regime_names[task->regime]) == 0 ||
             strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0) &&
            strcmp(identity->objective, task->identity.objective) == 0;
 }

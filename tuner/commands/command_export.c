@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/device/device.h"
 #include "tuner/commands/command.h"
 #include "tuner/export/export.h"
@@ -123,7 +123,7 @@ static void export_from(struct hn_store *store, const struct hn_options *options
         .present = has_device ? &present.identity : NULL,
         .problem = &options->problem,
         .regime = hn_options_given(options, "regime")
-                      ? hn_regime_name((enum hn_regime)options->regime)
+                      ? hn_regime_names[(enum hn_regime)options->regime]
                       : NULL,
         .by = (enum hn_front_by)options->objective,
         .config = configs->count > 0 ? configs->items[configs->count - 1] : NULL,

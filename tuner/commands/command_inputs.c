@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/bench/support.h"
 #include "runtime/plan/contents.h"
 #include "tuner/commands/command.h"

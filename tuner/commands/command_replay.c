@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/run.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "tuner/commands/command.h"
 #include "tuner/family/family.h"
 #include "tuner/session/backend.h"
@@ -496,14 +496,15 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
     hn_rule_append_loss(&promise, rule);
     hn_family_append_default(&untuned, &found->untuned);
     hn_show(given,
-            json_pack("{ss so ss so so sf so so so ss* ss*}", "kernel", stored->identity.kernel,
-                      "device", hn_string_to_json(replay->device.name), "verdict",
-                      holds ? "holds" : "WORSE", "promised", hn_rule_loss_to_json(promised), "now",
-                      hn_rule_loss_to_json(&found->loss), "mean_at_least", found->low, "default",
-                      hn_rule_loss_to_json(&found->untuned), "origin",
-                      hn_origin_to_json(&stored->origin), "changed",
-                      difference_to_json(&stored->version, &replay->version), "promise",
-                      promise.data, "untuned", untuned.data),
+            json_pack(
+                "{ss so ss so so sf so so so ss* ss*}", "kernel", stored->identity.kernel, "device",
+                hn_string_to_json(replay->device.name), "verdict", holds ? "holds" : "WORSE",
+                "promised", hn_fields_to_json(&hn_rule_loss_structure, promised), "now",
+                hn_fields_to_json(&hn_rule_loss_structure, &found->loss), "mean_at_least",
+                found->low, "default", hn_fields_to_json(&hn_rule_loss_structure, &found->untuned),
+                "origin", hn_origin_to_json(&stored->origin), "changed",
+                difference_to_json(&stored->version, &replay->version), "promise", promise.data,
+                "untuned", untuned.data),
             family_views);
     hn_text_finish(&promise);
     hn_text_finish(&untuned);

@@ -149,9 +149,11 @@ static enum hn_status read_roofs(const json_t *document, struct hn_report_tuning
             !json_is_object(roofs))
             continue;
         tuning->has_roofs = true;
-        return hn_roofs_from_json(roofs, &tuning->roofs, err);
+        tuning->roofs = (struct hn_roofs){.measured = 0};
+        hn_fields_read("roofs", &hn_roofs_structure, roofs, &tuning->roofs, err);
+        break;
     }
-    return HN_OK;
+    return err->status;
 }
 
 /* NULL: there is none, or it failed. */

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/bench/arena.h"
 #include "runtime/bench/observe/observers.h"
 #include "runtime/bench/support.h"
@@ -331,7 +331,7 @@ static json_t *result_to_json(const struct result *result)
     json_t *json = json_pack("{so so ss sO? so ss s{so sf si sb} so}", "problem",
                              hn_bindings_to_json(result->task.problem), "point",
                              hn_bindings_to_json(&record->point), "outcome",
-                             hn_outcome_name(record->outcome), "message", message, "verified",
+                             hn_outcome_names[record->outcome], "message", message, "verified",
                              verified, "regime", result->task.identity.regime, "clocks", "sm_mhz",
                              timing->clock_mhz > 0 ? json_real(timing->clock_mhz) : json_null(),
                              "max_mhz", max_mhz, "dropped", timing->dropped, "unstable",

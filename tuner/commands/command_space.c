@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/run.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/compile/compile.h"
 #include "runtime/plan/launch.h"
 #include "tuner/commands/command.h"

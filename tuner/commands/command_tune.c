@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/run.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/store/store_roofs.h"
 #include "runtime/bench/roofs.h"
 #include "tuner/commands/tune.h"
@@ -460,13 +460,13 @@ static json_t *family_to_json(const struct hn_family_outcome *outcome, const cha
     struct hn_text loss = {0}, untuned = {0};
     hn_rule_append_loss(&loss, &outcome->rule);
     hn_family_append_default(&untuned, &outcome->untuned);
-    json_t *json =
-        json_pack("{ss s{so sI sI sI sf sb so sI ss* ss*}}", "kernel", kernel, "family", "rule",
-                  hn_rule_to_json(&outcome->rule), "sizes", (json_int_t)outcome->sizes, "tuned",
-                  (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
-                  outcome->elapsed_s, "reached", (int)outcome->reached, "default",
-                  hn_rule_loss_to_json(&outcome->untuned), "nodes",
-                  (json_int_t)outcome->rule.node_count, "loss", loss.data, "untuned", untuned.data);
+    json_t *json = json_pack(
+        "{ss s{so sI sI sI sf sb so sI ss* ss*}}", "kernel", kernel, "family", "rule",
+        hn_fields_to_json(&hn_rule_structure, &outcome->rule), "sizes", (json_int_t)outcome->sizes,
+        "tuned", (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
+        outcome->elapsed_s, "reached", (int)outcome->reached, "default",
+        hn_fields_to_json(&hn_rule_loss_structure, &outcome->untuned), "nodes",
+        (json_int_t)outcome->rule.node_count, "loss", loss.data, "untuned", untuned.data);
     hn_text_finish(&loss);
     hn_text_finish(&untuned);
     return hn_needed(json);

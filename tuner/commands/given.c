@@ -388,7 +388,7 @@ const char *hn_follow_up(const struct hn_options *options, const char *command, 
     for (size_t i = 0; (takes & SETS) != 0 && i < options->restrictions.count; i++)
         append(&text, " -s ", options->restrictions.items[i]);
     if ((takes & REGIME) != 0 && options->regime != HN_COLD)
-        append(&text, " --regime ", hn_regime_name((enum hn_regime)options->regime));
+        append(&text, " --regime ", hn_regime_names[(enum hn_regime)options->regime]);
     if ((takes & DEVICE) != 0)
         append(&text, " --device ", options->device);
     if ((takes & CACHE) != 0) {

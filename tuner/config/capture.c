@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/plan/capture_file.h"
 
 struct hn_capture {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 
 static bool is_timed(const struct hn_record *record)
 {

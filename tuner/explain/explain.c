@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/schema.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/plan/launch.h"
 #include "tuner/explain/explain_parts.h"
 
@@ -632,7 +632,7 @@ static void find_failing(const struct hn_evidence *evidence, size_t parameter, j
                 json_pack("{ss so sI ss}", "name",
                           hn_space_parameter_name(evidence->space, parameter), "value",
                           hn_value_to_json(hn_space_value(evidence->space, parameter, v)), "failed",
-                          (json_int_t)failed, "outcome", hn_outcome_name(first->outcome)));
+                          (json_int_t)failed, "outcome", hn_outcome_names[first->outcome]));
     }
 }
 
@@ -726,8 +726,8 @@ static json_t *to_json(const struct explanation *explanation)
         input->task->plan->pipeline != NULL, "best", best_to_json(explanation), "effects", effects,
         "compiling", compiling_to_json(explanation), "common", hn_common_find(evidence), "bounds",
         bounds_to_json(explanation), "roofs",
-        input->roofs != NULL ? hn_roofs_to_json(input->roofs) : json_null(), "measure",
-        hn_string_to_json(input->measure), "warnings",
+        input->roofs != NULL ? hn_fields_to_json(&hn_roofs_structure, input->roofs) : json_null(),
+        "measure", hn_string_to_json(input->measure), "warnings",
         warnings_to_json(evidence, input->task->plan->refused), "edges",
         explanation->edges != NULL ? explanation->edges : json_array()));
     json_object_set_new(json, "next", advise(explanation, json));

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/schema.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/store/lookup.h"
 #include "runtime/compile/source.h"
 #include "runtime/plan/launch.h"

@@ -110,7 +110,7 @@ static void wait_for(struct hn_compile_pool *pool, const struct hn_export *expor
         char *point = hn_needed(hn_bindings_text(&export->configs[item->config]->best.point));
         hn_fail(err, HN_ERUN, "'%s' does not compile for %s at %s: %s", export->kernel,
                 item->architecture, point,
-                image.message == NULL ? hn_outcome_name(image.outcome) : image.message);
+                image.message == NULL ? hn_outcome_names[image.outcome] : image.message);
         free(point);
     }
 }

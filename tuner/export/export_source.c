@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/source.h"
 #include "tuner/export/export_parts.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "tuner/report/render.h"
 
 /* Where several are given, the first counts. */

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "base/schema.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "tuner/report/render.h"
 #include "tuner/report/table.h"
 
@@ -146,7 +146,7 @@ static void append_outcomes(const struct hn_progress_view *view,
         hn_text_append(text, text->length > 0 ? ", " : "");
         paint(view, text, is_failure(outcome) ? red : "");
         hn_text_printf(text, "%llu %s", (unsigned long long)state->counts[outcome],
-                       hn_outcome_name((enum hn_outcome)outcome));
+                       hn_outcome_names[(enum hn_outcome)outcome]);
         paint(view, text, is_failure(outcome) ? plain : "");
     }
     if (all && state->reused > 0)

@@ -10,9 +10,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "cache/record/identity.h"
 #include "cache/record/record.h"
-#include "cache/record/record_json.h"
 #include "runtime/plan/launch.h"
 #include "tuner/report/table.h"
 
@@ -196,7 +194,7 @@ static void append_outcomes(struct hn_text *text, const json_t *counts, bool mea
 {
     const char *separator = "";
     for (int i = means ? HN_OUTCOME_OK + 1 : 0; i < HN_OUTCOME_COUNT; i++) {
-        const char *name = hn_outcome_name((enum hn_outcome)i);
+        const char *name = hn_outcome_names[(enum hn_outcome)i];
         const json_t *count = json_object_get(counts, name);
         if (count == NULL)
             continue;
@@ -216,7 +214,9 @@ static void append_origin(struct hn_text *text, const json_t *json)
              json_string_value(json_object_get(json, "machine")));
     snprintf(origin.source, sizeof origin.source, "%s",
              json_string_value(json_object_get(json, "source")));
-    hn_origin_append(text, &origin);
+    char *shown = hn_needed(hn_origin_text(&origin));
+    hn_text_append(text, shown);
+    free(shown);
 }
 
 /* Units of a GPU that do something to speak of. */

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/schema.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/store/store.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/device/health.h"
@@ -239,8 +239,9 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
     tuning->version = tuned->version;
     hn_text_append(&source, path);
     if (hn_origin_is_foreign(&tuned->origin)) {
-        hn_text_append(&source, ", ");
-        hn_origin_append(&source, &tuned->origin);
+        char *origin = hn_needed(hn_origin_text(&tuned->origin));
+        hn_text_printf(&source, ", %s", origin);
+        free(origin);
     }
     tuning->source = hn_needed(hn_text_take(&source));
     if (hn_identity_copy(&tuning->identity, &tuned->identity, err) != HN_OK ||
@@ -414,7 +415,7 @@ static json_t *outcomes_to_json(void)
 {
     json_t *meanings = json_object();
     for (int i = 0; i < HN_OUTCOME_COUNT; i++)
-        json_object_set_new(meanings, hn_outcome_name((enum hn_outcome)i),
+        json_object_set_new(meanings, hn_outcome_names[(enum hn_outcome)i],
                             json_string(hn_outcome_meanings[i]));
     return meanings;
 }
@@ -423,7 +424,9 @@ static json_t *outcomes_to_json(void)
  * whose time stamp is a whole number, which is not rounded as other figures are. */
 static void add_best(const struct hn_report_tuning *tuning, json_t *json)
 {
-    json_t *roofs = tuning->has_roofs ? hn_needed(hn_roofs_to_json(&tuning->roofs)) : json_null();
+    json_t *roofs = tuning->has_roofs
+                        ? hn_needed(hn_fields_to_json(&hn_roofs_structure, &tuning->roofs))
+                        : json_null();
     json_t *staging = json_null(), *counted = NULL;
     if (tuning->has_roofs)
         json_object_set_new(roofs, "measured", json_integer((json_int_t)tuning->roofs.measured));

@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "cache/record/record.h"
-#include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/plan/launch.h"
 
@@ -390,7 +389,7 @@ static json_t *failures_to_json(const struct summary *summary, const struct hn_r
             continue;
         json_array_append_new(
             failures,
-            json_pack("{ss so so}", "outcome", hn_outcome_name(record.outcome), "point",
+            json_pack("{ss so so}", "outcome", hn_outcome_names[record.outcome], "point",
                       hn_bindings_to_json(&record.point), "message",
                       hn_string_to_json(record.message != NULL ? record.message : "no message")));
         hn_record_finish(&record);
@@ -545,8 +544,9 @@ static json_t *state_to_json(const struct summary *summary, size_t tied)
         hn_session_counts_to_json(state), "chance", hn_render_number(state->chance), "stopped",
         state->stopped, "unraced", state->unraced, "unweighed", state->unweighed, "tied", (int)tied,
         "copy_gb_per_s", state->copy_gb_per_s, "roofs",
-        summary->roofs != NULL ? hn_roofs_to_json(summary->roofs) : json_null(), "time",
-        time_to_json(summary), "health", hn_health_to_json(&state->usage.health), "cards",
+        summary->roofs != NULL ? hn_fields_to_json(&hn_roofs_structure, summary->roofs)
+                               : json_null(),
+        "time", time_to_json(summary), "health", hn_health_to_json(&state->usage.health), "cards",
         cards_to_json(&state->usage), "trials", trials_to_json(state->usage.trials));
 }
 

@@ -228,7 +228,7 @@ static void send_head(const struct pair *pair, struct hn_error *err)
         free(head.plan);
         head.plan = hn_need_copy(hash.hex);
     }
-    char *text = dump(hn_store_head_to_json(&head));
+    char *text = dump(hn_fields_to_json(&hn_store_head_structure, &head));
     const struct hn_hash sum = checksum(pair->origin, HEAD, text);
     const struct hn_hash subject = hash_subject(&head.subject);
     hn_connection_run(connection, err,

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/run.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
@@ -316,7 +316,7 @@ static void set_up_bench(struct hn_live *live, struct hn_error *err)
     hn_message_init(&bench, "bench");
     json_object_set_new(bench.json, "plan", hn_plan_to_json(task->plan));
     json_object_set_new(bench.json, "problem", hn_bindings_to_json(task->problem));
-    json_object_set_new(bench.json, "regime", json_string(hn_regime_name(task->regime)));
+    json_object_set_new(bench.json, "regime", json_string(hn_regime_names[task->regime]));
     json_object_set_new(bench.json, "seed", json_integer((json_int_t)live->options.seed));
     add_data(live, &bench, err);
     if (!hn_failed(err))
@@ -562,8 +562,11 @@ static void read_roofs(const struct hn_gpu_result *result, void *into, struct hn
 {
     struct roofs *roofs = into;
     roofs->told = result->end == HN_GPU_REPLY;
-    if (roofs->told)
-        hn_roofs_from_json(json_object_get(result->message.json, "roofs"), roofs->roofs, err);
+    if (!roofs->told)
+        return;
+    *roofs->roofs = (struct hn_roofs){.measured = 0};
+    hn_fields_read("roofs", &hn_roofs_structure, json_object_get(result->message.json, "roofs"),
+                   roofs->roofs, err);
 }
 
 static void measure_roofs(struct hn_live *live, struct hn_roofs *to, struct hn_error *err)

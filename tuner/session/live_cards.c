@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/statistics.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "tuner/session/live.h"
 
 /* Evaluations, and several cards of one model. The lead is set up first and measures; the others

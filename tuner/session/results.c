@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/store/store.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "tuner/session/session_internal.h"
 
 static const double watch_interval_ms = 100;
@@ -116,7 +116,7 @@ json_t *hn_session_counts_to_json(const struct hn_session_state *state)
     json_t *counts = json_object();
     for (int outcome = 0; outcome < HN_OUTCOME_COUNT; outcome++)
         if (state->counts[outcome] > 0)
-            json_object_set_new(counts, hn_outcome_name((enum hn_outcome)outcome),
+            json_object_set_new(counts, hn_outcome_names[(enum hn_outcome)outcome],
                                 json_integer((json_int_t)state->counts[outcome]));
     return counts;
 }

@@ -54,9 +54,10 @@ static bool fits(const struct hn_task *task, const struct hn_recording *recordin
     const struct hn_identity *identity = &recording->identity;
     if (strcmp(identity->kernel, task->identity.kernel) != 0)
         return false;
-    return !recording->from_hone || (hn_bindings_equal(&identity->problem, task->problem) &&
-                                     (strcmp(identity->regime, hn_regime_name(task->regime)) == 0 ||
-                                      strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0));
+    return !recording->from_hone ||
+           (hn_bindings_equal(&identity->problem, task->problem) &&
+            (strcmp(identity->regime, hn_regime_names[task->regime]) == 0 ||
+             strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0));
 }
 
 static enum hn_status search_folder(const struct hn_task *task, const char *path,

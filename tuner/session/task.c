@@ -39,7 +39,7 @@ static void identify(struct hn_task *task, bool measures, struct hn_error *err)
         return;
     identity->kernel = hn_need_copy(plan->kernel);
     identity->signature = hn_needed(hn_plan_signature(plan));
-    identity->regime = hn_need_copy(hn_regime_name(task->regime));
+    identity->regime = hn_need_copy(hn_regime_names[task->regime]);
     hn_text_append(&objective, plan->objective);
     if (strcmp(plan->objective, "time") != 0)
         hn_text_append(&objective, plan->maximize ? " maximize" : " minimize");
@@ -187,6 +187,18 @@ static void refuse(struct hn_image *image, enum hn_outcome outcome, const char *
     image->message = hn_need_copy(why);
 }
 
+/* "serialised, injected"; nothing of none. */
+static void append_warnings(struct hn_text *text, unsigned warnings)
+{
+    const char *separator = "";
+    for (int i = 0; i < HN_WARNING_COUNT; i++) {
+        if ((warnings >> i & 1) == 0)
+            continue;
+        hn_text_printf(text, "%s%s", separator, hn_warning_names[i]);
+        separator = ", ";
+    }
+}
+
 /* The config may refuse warnings of the compiler. */
 static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
 {
@@ -195,7 +207,7 @@ static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
     if (refused == 0 || image->outcome != HN_OUTCOME_OK)
         return;
     hn_text_append(&why, "the compiler warns of what the config's 'refuse' lists: ");
-    hn_warnings_append(&why, refused);
+    append_warnings(&why, refused);
     refuse(image, HN_OUTCOME_SKIPPED, why.data == NULL ? "" : why.data);
     hn_text_finish(&why);
 }

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/text.h"
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "runtime/bench/bench.h"
 #include "runtime/bench/observe/observers.h"
 #include "runtime/bench/roofs.h"
@@ -258,7 +258,7 @@ static void measure_roofs(struct gpu *gpu, struct hn_error *err)
     if (gpu->context.primary == NULL)
         hn_fail(err, HN_EFORMAT, "'roofs' before 'context'");
     else if (hn_roofs_measure(&gpu->context, &gpu->image, &roofs, err) == HN_OK)
-        json_object_set_new(gpu->reply, "roofs", hn_roofs_to_json(&roofs));
+        json_object_set_new(gpu->reply, "roofs", hn_fields_to_json(&hn_roofs_structure, &roofs));
 }
 
 /* The "point" and "image" of an object in the message, both the caller's, who begins and finishes

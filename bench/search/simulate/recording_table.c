@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/record/record_json.h"
+#include "cache/record/record.h"
 #include "cache/recording/recording_internal.h"
 
 enum { VALUES_MOST = 65535 };

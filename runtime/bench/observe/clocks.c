@@ -53,9 +53,9 @@ static void note_range(struct hn_bindings *observed, const char *const names[3],
         greatest = fmax(greatest, values[i]);
     }
     if (*count > 0) {
-        hn_observed_set(observed, names[0], least, err);
-        hn_observed_set(observed, names[1], hn_median(values, *count), err);
-        hn_observed_set(observed, names[2], greatest, err);
+        hn_observed_set(observed, names[0], hn_real(least), err);
+        hn_observed_set(observed, names[1], hn_real(hn_median(values, *count)), err);
+        hn_observed_set(observed, names[2], hn_real(greatest), err);
     }
     *count = 0;
 }

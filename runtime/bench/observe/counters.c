@@ -346,7 +346,8 @@ static void read_counters(struct profiler *profiler, struct hn_bindings *observe
     for (size_t i = 0; i < profiler->count; i++) {
         /* Nothing over nothing: of a unit that was not used. */
         if (isfinite(values[i]) && values[i] >= 0)
-            hn_observed_set(observed, hn_counter_names[profiler->counters[i]], values[i], err);
+            hn_observed_set(observed, hn_counter_names[profiler->counters[i]], hn_real(values[i]),
+                            err);
     }
 }
 

@@ -220,12 +220,13 @@ static void add(struct hn_bindings *observed, const struct hn_bindings *window,
     if (windows == 0)
         return;
     for (int i = 0; i < 3; i++)
-        hn_observed_set(observed, averages[i], means[i], err);
+        hn_observed_set(observed, averages[i], hn_real(means[i]), err);
     double apart = fmax(joules + half, one) - fmin(joules - half, one);
-    hn_observed_set(observed, "energy.spread", means[0] > 0 ? apart / 2 / means[0] : 0, err);
-    hn_observed_set(observed, "energy.seconds", seconds + hn_observed(window, "energy.seconds"),
+    hn_observed_set(observed, "energy.spread", hn_real(means[0] > 0 ? apart / 2 / means[0] : 0),
                     err);
-    hn_observed_count(observed, "energy.windows", (int64_t)windows + 1, err);
+    hn_observed_set(observed, "energy.seconds",
+                    hn_real(seconds + hn_observed(window, "energy.seconds")), err);
+    hn_observed_set(observed, "energy.windows", hn_integer((int64_t)windows + 1), err);
 }
 
 static void note(struct hn_bindings *observed, const struct window *window, double idle_w,
@@ -234,14 +235,14 @@ static void note(struct hn_bindings *observed, const struct window *window, doub
     double joules = 1e-6 * window->power_w * window->launch_us;
     if (!(joules > 0.0))
         return;
-    hn_observed_set(observed, "energy.joules", joules, err);
-    hn_observed_set(observed, "energy.spread", 0.0, err);
-    hn_observed_set(observed, "energy.power_w", window->power_w, err);
-    hn_observed_set(observed, "energy.launch_us", window->launch_us, err);
-    hn_observed_set(observed, "energy.idle_w", idle_w, err);
-    hn_observed_set(observed, "energy.seconds", window->seconds, err);
-    hn_observed_count(observed, "energy.windows", 1, err);
-    hn_observed_count(observed, "energy.temperature_c", window->temperature_c, err);
+    hn_observed_set(observed, "energy.joules", hn_real(joules), err);
+    hn_observed_set(observed, "energy.spread", hn_real(0.0), err);
+    hn_observed_set(observed, "energy.power_w", hn_real(window->power_w), err);
+    hn_observed_set(observed, "energy.launch_us", hn_real(window->launch_us), err);
+    hn_observed_set(observed, "energy.idle_w", hn_real(idle_w), err);
+    hn_observed_set(observed, "energy.seconds", hn_real(window->seconds), err);
+    hn_observed_set(observed, "energy.windows", hn_integer(1), err);
+    hn_observed_set(observed, "energy.temperature_c", hn_integer(window->temperature_c), err);
 }
 
 struct energy {

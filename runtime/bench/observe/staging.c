@@ -117,10 +117,10 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
     /* What it may have done wrong is for the next check to find. */
     bench->unchecked = true;
     if (hn_goes_on(&sequential, err)) {
-        hn_observed_count(&record->observed, "staging.copy_engines", bench->device->copy_engines,
-                          err);
+        hn_observed_set(&record->observed, "staging.copy_engines",
+                        hn_integer(bench->device->copy_engines), err);
         for (size_t i = 0; i < PARTS; i++)
-            hn_observed_set(&record->observed, parts[i].name, times_us[i], err);
+            hn_observed_set(&record->observed, parts[i].name, hn_real(times_us[i]), err);
     }
     hn_variant_finish(&sequential);
     hn_record_finish(&record_of_parts);
