@@ -166,13 +166,13 @@ static enum hn_status load(const char *config_path, const struct hn_bindings *pr
 {
     struct hn_config *config = NULL;
     struct hn_expression *expression = NULL;
-    enum hn_status status = hn_config_load(config_path, &config, err);
+    enum hn_status status = hn_config_load(config_path, NULL, &config, err);
     if (status == HN_OK && problem->count > 0)
         status = hn_config_take_problem(config, problem, err);
     if (status == HN_OK)
-        status = hn_config_space(config, 0, &bench->space, err);
+        status = hn_config_space(config, 0, false, &bench->space, err);
     if (status == HN_OK)
-        status = hn_config_space(config, 0, &bench->model, err);
+        status = hn_config_space(config, 0, false, &bench->model, err);
     if (status == HN_OK)
         status = hn_expression_parse(text, &expression, err);
     if (status == HN_OK)

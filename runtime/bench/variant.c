@@ -173,7 +173,7 @@ static CUresult use_cache(const struct hn_variant *variant, int64_t *set_aside)
     *set_aside = 0;
     for (size_t i = 0; i < variant->launch.step_count; i++) {
         const struct hn_l2_window *window = &variant->launch.steps[i].window;
-        has_windows = has_windows || hn_l2_window_counts(window);
+        has_windows = has_windows || window->bytes > 0 || window->set_aside > 0;
         *set_aside = window->set_aside > *set_aside ? window->set_aside : *set_aside;
     }
     return hn_l2_use(variant->arena->context, has_windows ? variant : NULL, *set_aside);
@@ -189,7 +189,7 @@ static void open_windows(struct hn_variant *variant, struct hn_error *err)
         const struct hn_launch_step *step = &variant->launch.steps[i];
         size_t argument = step->step->geometry.window.argument;
         unsigned long long bytes = variant->arena->buffers[argument].bytes;
-        if (hn_l2_window_counts(&step->window) && (unsigned long long)step->window.bytes > bytes)
+        if (step->window.bytes > 0 && (unsigned long long)step->window.bytes > bytes)
             hn_record_fail(variant->record, HN_OUTCOME_INVALID_LAUNCH,
                            "an L2 window of %lld bytes over '%s', which has %llu",
                            (long long)step->window.bytes,

@@ -29,7 +29,9 @@ void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct 
         const struct hn_buffer *buffer = &arena->buffers[i];
         struct hn_output *output = &outputs->of[i];
         output->is_compared = hn_argument_is_compared(&plan->arguments[i]);
-        output->is_partial = hn_plan_compares_in_part(plan, &plan->arguments[i]);
+        const struct hn_compare *compare = hn_plan_comparison(plan, &plan->arguments[i]);
+        output->is_partial = plan->arguments[i].role == HN_ROLE_OUTPUT && compare->partial &&
+                             compare->mode != HN_COMPARE_MULTISET;
         outputs->partial = outputs->partial || output->is_partial;
         output->copy = bytes;
         output->kept = buffer->bytes;

@@ -14,16 +14,14 @@
 static struct hone_kernel *make_kernel(struct hone_kernel *kernel, struct hn_error *err)
 {
     struct hn_image image;
-    bool allowed = false;
     static const struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
     const struct hn_lib_question asked = {kernel->cache,    kernel->context, kernel->name,
                                           &kernel->problem, &options,        kernel->device};
     const struct hn_lib_choice choice = {
         .asked = &asked, .plan = kernel->plan, .point = &kernel->plan->plan->defaults};
-    if (hn_plan_allows(kernel->plan->plan, &kernel->problem, choice.point, &allowed, err) != HN_OK)
-        return NULL;
-    if (!allowed) {
-        hn_fail(err, HN_ECONFIG, "the default point is not valid for this problem");
+    if (!hn_plan_allows(kernel->plan->plan, &kernel->problem, choice.point, err)) {
+        if (!hn_failed(err))
+            hn_fail(err, HN_ECONFIG, "the default point is not valid for this problem");
         return NULL;
     }
     pthread_mutex_lock(&kernel->cache->lock);

@@ -47,7 +47,7 @@ const char *hn_element_name(enum hn_element element)
     return elements[element].name;
 }
 
-void hn_type_format(enum hn_element element, unsigned lanes, char text[HN_TYPE_SIZE])
+static void format_type(enum hn_element element, unsigned lanes, char text[HN_TYPE_SIZE])
 {
     if (lanes > 1)
         snprintf(text, HN_TYPE_SIZE, "%sx%u", hn_element_name(element), lanes);
@@ -61,7 +61,7 @@ bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
     char text[HN_TYPE_SIZE];
     for (int i = 0; i < HN_ELEMENT_COUNT; i++)
         for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
-            hn_type_format((enum hn_element)i, sizes[n], text);
+            format_type((enum hn_element)i, sizes[n], text);
             if (strcmp(text, name) != 0)
                 continue;
             *element = (enum hn_element)i;
@@ -214,22 +214,15 @@ const char *const hn_fill_names[HN_FILL_COUNT] = {
 #undef X
 };
 
+const int hn_fill_numbers[HN_FILL_COUNT] = {
+#define X(identifier, name, numbers) [identifier] = numbers,
+    HN_FILLS(X)
+#undef X
+};
+
 bool hn_fill_has_source(enum hn_fill_kind kind)
 {
     return kind == HN_FILL_CSR_COLUMNS || kind == HN_FILL_TRANSPOSED;
-}
-
-bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
-{
-    static const int counts[HN_FILL_COUNT] = {
-#define X(identifier, name, count) [identifier] = count,
-        HN_FILLS(X)
-#undef X
-    };
-    size_t place = hn_text_place(name, hn_fill_names, HN_FILL_COUNT);
-    *kind = (enum hn_fill_kind)place;
-    *numbers = place < HN_FILL_COUNT ? counts[place] : 0;
-    return place < HN_FILL_COUNT;
 }
 
 /* The largest of the numbers from 0 on that are all there in the type. */
@@ -413,7 +406,7 @@ enum hn_status hn_argument_evaluate_align(const struct hn_argument *argument,
 
 void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE])
 {
-    hn_type_format(argument->element, argument->lanes, text);
+    format_type(argument->element, argument->lanes, text);
 }
 
 size_t hn_argument_bytes(const struct hn_argument *argument)

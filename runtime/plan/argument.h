@@ -42,7 +42,6 @@ size_t hn_element_size(enum hn_element element);
 const char *hn_element_name(enum hn_element element);
 
 /* A type is an element, or a vector of 2, 3, 4, 8 or 16 of them: "float32x4". */
-void hn_type_format(enum hn_element element, unsigned lanes, char text[HN_TYPE_SIZE]);
 bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes);
 /* "float4", "__half2"; "uint8_t[16]" where CUDA has no name for the vector. */
 void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_t size);
@@ -104,10 +103,9 @@ struct hn_fill {
 };
 
 extern const char *const hn_fill_names[HN_FILL_COUNT];
+extern const int hn_fill_numbers[HN_FILL_COUNT]; /* how many the kind takes: 0 to 2 */
 /* Whether it follows from another input, which it names before its numbers. */
 bool hn_fill_has_source(enum hn_fill_kind kind);
-/* `numbers` is how many the kind takes: 0 to 2. */
-bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers);
 
 /* Whether a fill with all its numbers makes sense for `count` such elements. Otherwise `why` goes on after "found
  * '<fill>', ". */

@@ -83,11 +83,6 @@ static bool check_window(const struct hn_l2_window *window, const struct hn_devi
            REFUSE(record, "misses of an L2 window are persisting; expected normal or streaming");
 }
 
-bool hn_l2_window_counts(const struct hn_l2_window *window)
-{
-    return window->bytes > 0 || window->set_aside > 0;
-}
-
 void hn_l2_window_append(struct hn_text *text, const struct hn_l2_window *window)
 {
     struct hn_value ratio = hn_real(window->hit_ratio);

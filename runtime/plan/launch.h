@@ -19,8 +19,6 @@ struct hn_l2_window {
 enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan, const struct hn_value *values,
                                      struct hn_l2_window *window, struct hn_error *err);
 
-/* Whether it makes a difference to a launch. */
-bool hn_l2_window_counts(const struct hn_l2_window *window);
 /* " window 20971520 0.6 persisting streaming 31457280"; nothing where it makes no difference. */
 void hn_l2_window_append(struct hn_text *text, const struct hn_l2_window *window);
 

@@ -77,13 +77,6 @@ const struct hn_compare *hn_plan_comparison(const struct hn_plan *plan,
     return argument->compare != NULL ? argument->compare : &plan->compare;
 }
 
-bool hn_plan_compares_in_part(const struct hn_plan *plan, const struct hn_argument *argument)
-{
-    const struct hn_compare *compare = hn_plan_comparison(plan, argument);
-    return argument->role == HN_ROLE_OUTPUT && compare->partial &&
-           compare->mode != HN_COMPARE_MULTISET;
-}
-
 size_t hn_plan_source(const struct hn_plan *plan, size_t argument)
 {
     if (plan->arguments[argument].from == NULL)
@@ -382,14 +375,14 @@ bool hn_plan_allows_values(const struct hn_plan *plan, const struct hn_value *va
     return allows;
 }
 
-enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
-                              const struct hn_bindings *point, bool *allows, struct hn_error *err)
+bool hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
+                    const struct hn_bindings *point, struct hn_error *err)
 {
     struct hn_value *values = NULL;
-    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
-    *allows = status == HN_OK && hn_plan_allows_values(plan, values);
+    bool allows = hn_plan_values(plan, problem, point, &values, err) == HN_OK &&
+                  hn_plan_allows_values(plan, values);
     free(values);
-    return status;
+    return allows;
 }
 
 const struct hn_bindings *hn_plan_default(const struct hn_plan *plan,
@@ -402,10 +395,9 @@ const struct hn_bindings *hn_plan_default(const struct hn_plan *plan,
         return found;
     for (size_t i = 0; i < plan->other_default_count && found == &plan->defaults; i++) {
         const struct hn_default *other = &plan->other_defaults[i];
-        bool allowed = false;
-        if (hn_expression_truth(other->condition, values) == HN_TRUE)
-            hn_plan_allows(plan, problem, &other->point, &allowed, NULL);
-        found = allowed ? &other->point : found;
+        if (hn_expression_truth(other->condition, values) == HN_TRUE &&
+            hn_plan_allows(plan, problem, &other->point, NULL))
+            found = &other->point;
     }
     free(values);
     return found;

@@ -318,9 +318,9 @@ enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindin
                               const struct hn_bindings *point, struct hn_value **values, struct hn_error *err);
 /* Whether one of its arguments and symbols has that role. */
 bool hn_plan_has_role(const struct hn_plan *plan, enum hn_role role);
-/* Whether a point satisfies the constraints for a problem; not where one of them has no value. */
-enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
-                              const struct hn_bindings *point, bool *allows, struct hn_error *err);
+/* Whether a point satisfies the constraints for a problem; not where one of them has no value, or hn_plan_values fails. */
+bool hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem, const struct hn_bindings *point,
+                    struct hn_error *err);
 /* The same of values that are there already. */
 bool hn_plan_allows_values(const struct hn_plan *plan, const struct hn_value *values);
 /* How many slots there are before those of metrics: names, pitches, and with a pipeline those of a chunk. */
@@ -339,8 +339,6 @@ bool hn_plan_is_length(const struct hn_plan *plan, const struct hn_argument *arg
 const char *hn_plan_wrong_source(const struct hn_plan *plan, const struct hn_argument *argument);
 /* How it is compared, where it is: as it says itself, or as the plan says for all. */
 const struct hn_compare *hn_plan_comparison(const struct hn_plan *plan, const struct hn_argument *argument);
-/* Whether only those of its elements are compared that the reference writes. */
-bool hn_plan_compares_in_part(const struct hn_plan *plan, const struct hn_argument *argument);
 /* The argument whose contents this one takes; itself where it has its own. */
 size_t hn_plan_source(const struct hn_plan *plan, size_t argument);
 /* Adds a copy of the word behind the others; nothing when it is there. */

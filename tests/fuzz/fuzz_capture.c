@@ -28,7 +28,7 @@ static struct hn_config *load_config(void)
     struct hn_error err = {0};
     const char *path =
         fuzz_write_file("config.yaml", (const uint8_t *)config_text, strlen(config_text));
-    fuzz_require(hn_config_load(path, &config, &err) == HN_OK, err.message);
+    fuzz_require(hn_config_load(path, NULL, &config, &err) == HN_OK, err.message);
     return config;
 }
 

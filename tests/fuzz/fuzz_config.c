@@ -82,7 +82,7 @@ static void use_config(const struct hn_config *config)
         store_plan(config->plan);
     if (config->family != NULL)
         use_family(config->family);
-    if (fuzz_fine(hn_config_space(config, 0, &space, &err), &err))
+    if (fuzz_fine(hn_config_space(config, 0, false, &space, &err), &err))
         use_space(config, space);
     hn_space_destroy(space);
 }
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hn_config *config = NULL;
     struct hn_error err = {0};
     const char *path = fuzz_write_file("config.yaml", data, size);
-    if (fuzz_fine(hn_config_load(path, &config, &err), &err))
+    if (fuzz_fine(hn_config_load(path, NULL, &config, &err), &err))
         use_config(config);
     if (config != NULL)
         hn_config_destroy(config);

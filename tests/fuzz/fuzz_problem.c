@@ -32,7 +32,7 @@ static void check_config(const char *text)
     if (fuzz_fine(hn_yaml_load(path, &yaml, &err), &err))
         check_keys(yaml);
     hn_yaml_destroy(yaml);
-    if (fuzz_fine(hn_config_load(path, &config, &err), &err))
+    if (fuzz_fine(hn_config_load(path, NULL, &config, &err), &err))
         hn_config_destroy(config);
 }
 

@@ -74,7 +74,7 @@ void bench_fixture_load(struct bench_fixture *fixture, const char *config, int c
     hn_image_init(&fixture->reference);
     snprintf(path, sizeof path, "%s/%s", HONE_TEST_DATA, config);
     must(hn_nvrtc_open(&fixture->nvrtc, &err), &err);
-    must(hn_config_load(path, &fixture->config, &err), &err);
+    must(hn_config_load(path, NULL, &fixture->config, &err), &err);
     must(hn_template_load(fixture->config->plan->template_path, &fixture->template, &err), &err);
     const struct hn_source support = hn_support_program(NULL, NULL);
     compile(fixture, &support, &fixture->support);

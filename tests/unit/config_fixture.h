@@ -9,7 +9,7 @@
 static inline struct hn_config *load(const char *path)
 {
     struct hn_config *config = NULL;
-    assert_ok(hn_config_load(path, &config, &said));
+    assert_ok(hn_config_load(path, NULL, &config, &said));
     return keep(config, hn_config_destroy);
 }
 

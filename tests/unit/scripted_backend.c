@@ -278,7 +278,7 @@ struct grid *make_grid(const char *restriction)
     struct grid *grid = keep_new(struct grid, finish_grid);
     struct scripted *backend = &grid->backend;
     assert_ok(
-        hn_config_load(HONE_TEST_DATA "/session/grid.yaml", &grid->config, &said) != HN_OK ||
+        hn_config_load(HONE_TEST_DATA "/session/grid.yaml", NULL, &grid->config, &said) != HN_OK ||
         (restriction != NULL && hn_config_restrict(grid->config, restriction, &said) != HN_OK) ||
         hn_task_make(grid->config, 0, HN_COLD, HN_TASK_MEASURES, &grid->task, &said));
     backend->base = (struct hn_backend){.kind = &scripted_kind, .task = &grid->task};

@@ -68,10 +68,9 @@ struct judge {
 
 static inline bool accepts(const struct judge *judge, const struct hn_bindings *point)
 {
-    bool allows = false;
     struct hn_launch launch;
     struct hn_record record = {0};
-    if (hn_plan_allows(judge->plan, judge->problem, point, &allows, NULL) != HN_OK || !allows ||
+    if (!hn_plan_allows(judge->plan, judge->problem, point, NULL) ||
         hn_launch_make(judge->plan, judge->problem, point, &launch, NULL) != HN_OK)
         return false;
     bool fits = hn_launch_check(&launch, &judge->device, &record);

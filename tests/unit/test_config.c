@@ -16,7 +16,7 @@ ALL_TESTS(set_up, NULL)
 static struct hn_space *build(const struct hn_config *config, size_t problem)
 {
     struct hn_space *space = NULL;
-    assert_ok(hn_config_space(config, problem, &space, NULL));
+    assert_ok(hn_config_space(config, problem, false, &space, NULL));
     return keep(space, hn_space_destroy);
 }
 
@@ -422,10 +422,10 @@ TEST(wrong_assignments_say_what_is_there)
 static enum hn_status load_bad(const char *path, struct hn_error *err)
 {
     struct hn_config *config = NULL;
-    enum hn_status status = hn_config_load(path, &config, err);
+    enum hn_status status = hn_config_load(path, NULL, &config, err);
     for (size_t i = 0; status == HN_OK && i < config->problem_count; i++) {
         struct hn_space *space = NULL;
-        status = hn_config_space(config, i, &space, err);
+        status = hn_config_space(config, i, false, &space, err);
         hn_space_destroy(space);
     }
     hn_config_destroy(config);

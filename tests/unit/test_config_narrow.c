@@ -20,7 +20,7 @@ static void take_problem(struct hn_config *config, const char *text)
 static struct hn_space *build(const struct hn_config *config)
 {
     struct hn_space *space = NULL;
-    assert_ok(hn_config_space(config, 0, &space, NULL));
+    assert_ok(hn_config_space(config, 0, false, &space, NULL));
     return keep(space, hn_space_destroy);
 }
 
@@ -39,9 +39,7 @@ static bool is_in_space(const struct hn_config *config, const char *text)
 
 static bool is_allowed(const struct hn_config *config, const char *text)
 {
-    bool allowed = false;
-    assert_ok(hn_plan_allows(config->plan, &config->problems[0], parsed(text), &allowed, NULL));
-    return allowed;
+    return hn_plan_allows(config->plan, &config->problems[0], parsed(text), NULL);
 }
 
 static void assert_default(const struct hn_config *config, const char *expected)
@@ -134,6 +132,6 @@ TEST(where_none_of_the_kept_is_valid_is_no_space)
     struct hn_space *space = NULL;
     keep_all(config, "FROZEN=0,TILE=16,WORD=4", "FROZEN=0,TILE=8,WORD=4");
     take_problem(config, "M=6,N=64,S=3");
-    assert_error(hn_config_space(config, 0, &space, &said), HN_ENOTFOUND,
+    assert_error(hn_config_space(config, 0, false, &space, &said), HN_ENOTFOUND,
                  "none of the points is valid for the problem");
 }

@@ -48,7 +48,7 @@ TEST(a_default_point_is_never_far_from_the_best)
             config = NULL;
             snprintf(last, sizeof last, "%s", kernel);
             snprintf(path, sizeof path, HONE_SOURCE_DIR "/configs/%s.yaml", kernel);
-            assert_ok(hn_config_load(path, &config, &said));
+            assert_ok(hn_config_load(path, NULL, &config, &said));
         }
         double ratio = compare(&recording, config);
         compared += ratio > 0;

@@ -126,7 +126,8 @@ TEST(types_have_names)
         assert_true(hn_type_parse(types[i].name, &element, &lanes));
         assert_int_equal(element, types[i].element);
         assert_int_equal(lanes, types[i].lanes);
-        hn_type_format(element, lanes, text);
+        const struct hn_argument argument = {.element = element, .lanes = lanes};
+        hn_argument_format_type(&argument, text);
         assert_string_equal(text, types[i].name);
         hn_type_format_c(element, lanes, c_name, sizeof c_name);
         assert_string_equal(c_name, types[i].c_name);

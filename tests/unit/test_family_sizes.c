@@ -8,7 +8,7 @@ static struct hn_config *load(const char *path)
 {
     struct hn_config *config = NULL;
     assert_int_equal(chdir(HONE_TEST_DATA), 0);
-    assert_ok(hn_config_load(path, &config, NULL));
+    assert_ok(hn_config_load(path, NULL, &config, NULL));
     return keep(config, hn_config_destroy);
 }
 

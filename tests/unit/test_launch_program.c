@@ -132,7 +132,7 @@ TEST(launches_are_those_that_are_made_one_by_one)
 {
     struct hn_config *config;
     int programs = 0, valid = 0;
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said));
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", NULL, &config, &said));
     for (int i = 0; i < POINTS; i++) {
         struct family family = draw_family();
         int own = try_sizes(config->plan, draw_point(), &family);
@@ -160,7 +160,7 @@ TEST(shipped_kernels_are_programs)
         struct hn_config *config;
         char path[512];
         snprintf(path, sizeof path, "%s/configs/%s.yaml", HONE_SOURCE_DIR, kernels[i][0]);
-        assert_ok(hn_config_load(path, &config, &said));
+        assert_ok(hn_config_load(path, NULL, &config, &said));
         struct family family = {parsed(kernels[i][1]), parsed(kernels[i][2]),
                                 parsed(kernels[i][3])};
         if (try_sizes(config->plan, hn_plan_default(config->plan, family.one), &family) < SIZES / 2)

@@ -117,7 +117,7 @@ static void count_grades(const char *answers, int *grades)
 TEST(test_one_answer)
 {
     struct hn_config *config;
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said));
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", NULL, &config, &said));
     struct judge judge = {.plan = config->plan};
     fill(cache.path, &judge);
 

@@ -254,7 +254,7 @@ static void write_header(struct hn_export *export)
 TEST(test_rules)
 {
     struct hn_config *config;
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said));
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", NULL, &config, &said));
     struct judge judge = {.plan = config->plan};
     fill(cache.path, &judge);
     judge_on(&judge, &devices[0]);

@@ -46,7 +46,7 @@ static void load_config(struct shipped *shipped)
     snprintf(path, sizeof path, HONE_SOURCE_DIR "/configs/%s.yaml",
              shipped->recording.identity.kernel);
     const struct hn_config_for use = {.problem = is_rule ? NULL : problem};
-    if (hn_config_load_for(path, &use, &shipped->config, &said) != HN_OK)
+    if (hn_config_load(path, &use, &shipped->config, &said) != HN_OK)
         fail_msg("%s: %s", shipped->path, said.message);
     if (!is_of_family(shipped) && !is_listed(shipped->config, problem))
         complain(shipped, "is of a problem that the config does not have");
@@ -84,9 +84,8 @@ static bool is_point(const struct shipped *shipped, const struct hn_space *space
         return false;
     if (!is_of_family(shipped))
         return hn_space_contains(space, choice);
-    return allowed || (hn_plan_allows(shipped->config->plan, &shipped->config->problems[0], point,
-                                      &allowed, NULL) == HN_OK &&
-                       allowed);
+    return allowed ||
+           hn_plan_allows(shipped->config->plan, &shipped->config->problems[0], point, NULL);
 }
 
 /* The points of a rule serve other problems than that of the space. The first fault is enough. */
@@ -98,7 +97,7 @@ static void compare_points(struct shipped *shipped)
     const struct hn_bindings *foreign = NULL;
     if (is_of_family(shipped) && hn_config_thaw(shipped->config, &said) != HN_OK)
         fail_msg("%s: %s", shipped->path, said.message);
-    if (hn_config_begin_space(shipped->config, 0, &space, &said) != HN_OK)
+    if (hn_config_space(shipped->config, 0, true, &space, &said) != HN_OK)
         fail_msg("%s: %s", shipped->path, said.message);
     for (size_t i = 0; i < records->count && foreign == NULL; i++)
         if (!is_point(shipped, space, &records->items[i].point))

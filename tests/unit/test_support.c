@@ -41,7 +41,7 @@ TEST(all_that_a_plan_uses_is_compiled)
     assert_int_equal(glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct hn_config *config;
-        assert_ok(hn_config_load(found.gl_pathv[i], &config, &said));
+        assert_ok(hn_config_load(found.gl_pathv[i], NULL, &config, &said));
         check_plan(config->plan);
         hn_config_destroy(config);
     }

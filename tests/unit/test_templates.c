@@ -87,7 +87,7 @@ static bool stands_somewhere(const struct hn_config *config, const struct hn_spa
     ASSERT_OK(hn_bindings_merge(&point, step, &err));
     ASSERT_OK(hn_space_choice(space, &point, choice, &err));
     for (size_t i = 0; !allowed && i < config->problem_count; i++)
-        ASSERT_OK(hn_plan_allows(config->plan, &config->problems[i], &point, &allowed, &err));
+        allowed = hn_plan_allows(config->plan, &config->problems[i], &point, NULL);
     return allowed;
 }
 
@@ -107,11 +107,11 @@ TEST(configs_and_templates_agree)
         struct hn_config *config;
         struct hn_space *space;
         struct hn_bindings point ENDED_BY(hn_bindings_finish);
-        ASSERT_OK(hn_config_load(configs.gl_pathv[i], &config, &err));
+        ASSERT_OK(hn_config_load(configs.gl_pathv[i], NULL, &config, &err));
         ASSERT_OK(hn_config_check_sources(config, &err));
         check_names(config);
         assert_true(config->ladder_count > 0);
-        ASSERT_OK(hn_config_space(config, 0, &space, &err));
+        ASSERT_OK(hn_config_space(config, 0, false, &space, &err));
         hn_config_default_point(config, space, &point);
         check_defaults(config, &point);
         check_reference(config, &point);
@@ -133,13 +133,10 @@ static void check_member(const struct hn_config *config, const struct hn_device 
     struct hn_launch_step step;
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_value *values FREED;
-    bool allowed = false;
     char *text FREED = hn_bindings_text(problem);
     const struct hn_bindings *point = hn_plan_default(plan, problem);
-    ASSERT_OK(hn_plan_allows(plan, problem, &plan->defaults, &allowed, &err));
-    if (allowed)
-        ASSERT_OK(hn_plan_allows(plan, problem, point, &allowed, &err));
-    if (!allowed)
+    if (!hn_plan_allows(plan, problem, &plan->defaults, NULL) ||
+        !hn_plan_allows(plan, problem, point, NULL))
         fail_msg("%s: the default point is not valid for %s", plan->kernel, text);
     ASSERT_OK(hn_launch_make(plan, problem, point, &launch, &err));
     ASSERT_OK(
@@ -185,7 +182,7 @@ TEST(defaults_serve_all_of_a_family)
     for (size_t i = 0; i < configs.gl_pathc; i++) {
         struct hn_config *config;
         uint64_t at = 0;
-        ASSERT_OK(hn_config_load(configs.gl_pathv[i], &config, &err));
+        ASSERT_OK(hn_config_load(configs.gl_pathv[i], NULL, &config, &err));
         for (int n = 0; config->family != NULL && n < 1000; n++) {
             struct hn_bindings problem ENDED_BY(hn_bindings_finish);
             ASSERT_OK(hn_family_draw(config->family, 1, &at, &problem, &err));
@@ -206,7 +203,7 @@ TEST(tall_products_have_a_default)
     struct hn_config *config;
     struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     ASSERT_OK(hn_device_for_architecture("sm_90", &device, &err));
-    ASSERT_OK(hn_config_load(HONE_SOURCE_DIR "/configs/sgemm.yaml", &config, &err));
+    ASSERT_OK(hn_config_load(HONE_SOURCE_DIR "/configs/sgemm.yaml", NULL, &config, &err));
     ASSERT_OK(hn_bindings_parse("K=4,M=4000000,N=40", &problem, &err));
     check_member(config, &device, &problem);
     hn_config_destroy(config);

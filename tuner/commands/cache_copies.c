@@ -797,7 +797,7 @@ void hn_cache_import(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_texts *configs = &given->options->configs;
     if (configs->count > 0 &&
-        hn_config_load(configs->items[configs->count - 1], &given->config, err) == HN_OK)
+        hn_config_load(configs->items[configs->count - 1], NULL, &given->config, err) == HN_OK)
         (void)hn_config_check_files(given->config, err);
     take_files(given, false, err);
 }

@@ -25,7 +25,7 @@ static void check_kernel(const struct hn_options *options, struct hn_error *err)
     struct hn_error ignored;
     const char *path = options->arguments.items[0];
     char line[HN_FOLLOW_UP_SIZE];
-    if (access(path, R_OK) != 0 || hn_config_load(path, &config, &ignored) != HN_OK)
+    if (access(path, R_OK) != 0 || hn_config_load(path, NULL, &config, &ignored) != HN_OK)
         return;
     hn_fail(err, HN_EUSAGE, "export takes the kernel's name, and '%s' is the config of '%s': `%s`",
             path, config->plan->kernel,

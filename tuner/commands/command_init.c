@@ -97,7 +97,7 @@ static void tell(const struct init *init)
     struct hn_config *config = NULL;
     struct hn_error wrong;
     char line[HN_FOLLOW_UP_SIZE];
-    bool valid = hn_config_load(init->output, &config, &wrong) == HN_OK;
+    bool valid = hn_config_load(init->output, NULL, &config, &wrong) == HN_OK;
     hn_config_destroy(config);
     if (!init->options->quiet)
         printf("wrote %s\nnext: look at its lines marked TODO, then `%s`\n", init->output,

@@ -103,7 +103,7 @@ static void gather(struct input *input, struct hn_error *err)
 static void apply_config(struct input *input, const char *path, struct hn_error *err)
 {
     struct hn_config *config;
-    if (hn_config_load(path, &config, err) != HN_OK)
+    if (hn_config_load(path, NULL, &config, err) != HN_OK)
         return;
     for (size_t i = 0; i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];

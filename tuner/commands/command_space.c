@@ -243,7 +243,7 @@ static void show_problem(const struct hn_given *given, size_t problem,
     if (has_kernel)
         hn_task_make(config, problem, HN_COLD, HN_TASK_COMPILES, &view.task, err);
     else
-        hn_config_space(config, problem, &view.task.space, err);
+        hn_config_space(config, problem, false, &view.task.space, err);
     if (shows)
         dprintf(STDERR_FILENO, "\r\033[K");
     if (hn_failed(err))

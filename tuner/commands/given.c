@@ -75,7 +75,7 @@ struct hn_config *hn_options_config(const struct hn_options *options, const char
     if (hn_failed(err))
         return NULL;
     check_path(path, err);
-    if (hn_failed(err) || hn_config_load_for(path, &use, &config, err) != HN_OK)
+    if (hn_failed(err) || hn_config_load(path, &use, &config, err) != HN_OK)
         return NULL;
     hn_config_take_problem(config, &options->problem, err);
     for (size_t i = 0; i < options->restrictions.count && !hn_failed(err); i++)

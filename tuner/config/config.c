@@ -47,7 +47,7 @@ static void complete_defaults(struct hn_reader *reader)
     for (size_t i = 0; i < count; i++) {
         struct hn_bindings point;
         struct hn_space *space = NULL;
-        if (hn_config_space(config, i, &space, reader->err) != HN_OK)
+        if (hn_config_space(config, i, false, &space, reader->err) != HN_OK)
             return;
         if (!hn_config_default_point(config, space, &point))
             hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
@@ -434,8 +434,8 @@ static void check_all(struct hn_reader *reader)
     struct hn_error reason = {0};
     if (!hn_failed(reader->err))
         hn_plan_bind(plan, &failed, &reason);
-    hn_config_take_in(reader, failed == NULL ? reader->root : hn_config_place(reader, failed),
-                      failed == NULL ? "" : hn_expression_text(failed), &reason);
+    hn_config_take(reader, failed == NULL ? reader->root : hn_config_place(reader, failed),
+                   failed == NULL ? "" : hn_expression_text(failed), &reason);
     /* One program is compiled for a point, and may serve all problems. */
     const char *used = hn_failed(reader->err) ? NULL : hn_plan_problem_used(plan, plan->freeze_if);
     if (used != NULL)
@@ -665,13 +665,8 @@ static void complete_plan(struct hn_reader *reader)
                 plan->config);
 }
 
-enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err)
-{
-    return hn_config_load_for(path, NULL, config, err);
-}
-
-enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *use,
-                                  struct hn_config **config, struct hn_error *err)
+enum hn_status hn_config_load(const char *path, const struct hn_config_for *use,
+                              struct hn_config **config, struct hn_error *err)
 {
     struct hn_yaml *root = NULL;
     struct hn_error ignored;

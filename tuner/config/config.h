@@ -126,9 +126,8 @@ struct hn_config_for {
 /* Reads and checks the whole file: syntax, keys, types, names, expressions, that the default point is valid for each
  * problem. The template need not exist (hn_config_check_files asks). `use` NULL: for who wants nothing that depends on the
  * device. HN_ECONFIG: "path:line:column: what". */
-enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *use, struct hn_config **config,
+enum hn_status hn_config_load(const char *path, const struct hn_config_for *use, struct hn_config **config,
                                   struct hn_error *err);
-enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err); /* NULL */
 void hn_config_destroy(struct hn_config *config);
 
 /* The plan of a problem where types of arguments are problem values: a plan of its own, for hn_plan_destroy. NULL where the
@@ -152,13 +151,10 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err);
 /* Leaves of the space these points, promising or not, where they are valid. */
 void hn_config_keep_points(struct hn_config *config, const struct hn_bindings *const *points, size_t count);
 
-/* The space of one problem, built. HN_ENOTFOUND when it is empty. */
-enum hn_status hn_config_space(const struct hn_config *config, size_t problem, struct hn_space **space,
+/* The space of one problem, built; HN_ENOTFOUND when it is empty. In haste (hn_space_make_hasty), and where the default point is known
+ * to be valid without it, it is only begun, for who has something to do until hn_space_wait(). */
+enum hn_status hn_config_space(const struct hn_config *config, size_t problem, bool in_haste, struct hn_space **space,
                                struct hn_error *err);
-/* The same, hasty (hn_space_make_hasty), and where the default point is known to be valid without it for who has something to do until
- * hn_space_wait(). */
-enum hn_status hn_config_begin_space(const struct hn_config *config, size_t problem, struct hn_space **space,
-                                     struct hn_error *err);
 /* The default point: the first valid point in declared order that has the `defaults`; the first of all where -p or -s
  * left none that has them, which false says. */
 bool hn_config_default_point(const struct hn_config *config, const struct hn_space *space, struct hn_bindings *point);

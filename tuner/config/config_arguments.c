@@ -241,22 +241,24 @@ static void read_fill(struct hn_reader *reader, const struct hn_yaml *node, void
 {
     struct hn_fill *fill = &((struct hn_argument *)owner)->fill;
     char name[16];
-    int numbers = 0;
     set_default_fill(owner);
     if (!hn_config_check_cut(reader, node) ||
         !hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected_fill))
         return;
     size_t length = strcspn(node->text, "( ");
-    bool known = length < sizeof name;
     snprintf(name, sizeof name, "%.*s", (int)length, node->text);
     if (strcmp(node->text, "arange") == 0) {
         fill->kind = HN_FILL_IOTA;
         fill->numbers[0] = 0;
         return;
     }
-    known = known && hn_fill_kind_parse(name, &fill->kind, &numbers) && fill->kind != HN_FILL_FILE;
-    if (!hn_config_expect(reader, known, node, expected_fill))
+    size_t kind =
+        length < sizeof name ? hn_text_place(name, hn_fill_names, HN_FILL_COUNT) : HN_FILL_COUNT;
+    if (!hn_config_expect(reader, kind < HN_FILL_COUNT && kind != HN_FILL_FILE, node,
+                          expected_fill))
         return;
+    fill->kind = (enum hn_fill_kind)kind;
+    int numbers = hn_fill_numbers[kind];
     bool sourced = hn_fill_has_source(fill->kind);
     char *parts[3] = {NULL}, *copy = hn_need_copy(node->text);
     char *at = copy + length + strspn(copy + length, " ");
@@ -302,7 +304,7 @@ static void read_type(struct hn_reader *reader, const struct hn_yaml *node, void
     for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
         names[i] = hn_element_name((enum hn_element)i);
         if (strlen(names[i]) == base && strncmp(node->text, names[i], base) == 0)
-            hn_config_fail_found(reader, node, "a vector of 2, 3, 4, 8 or 16, as float32x4");
+            hn_config_expect(reader, false, node, "a vector of 2, 3, 4, 8 or 16, as float32x4");
     }
     hn_config_fail_unknown(reader, node, "element type", node->text, names, HN_ELEMENT_COUNT);
 }
@@ -710,7 +712,7 @@ void hn_config_read_arguments(struct hn_reader *reader)
                        "no argument has role output or inout, so nothing could be verified");
     if (!hn_failed(reader->err))
         hn_plan_name_pitches(plan, &reason);
-    hn_config_take(reader, node, &reason);
+    hn_config_take(reader, node, NULL, &reason);
     if (plan->argument_count + hn_config_count(symbols) > ARGUMENTS_MOST)
         hn_config_fail(reader, symbols,
                        "found %zu symbols and %zu arguments, expected at most %d in all",

@@ -321,7 +321,7 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
             hn_config_destroy(config);
             config = NULL;
         }
-        if (config != NULL || (path != NULL && hn_config_load(path, &config, NULL) == HN_OK))
+        if (config != NULL || (path != NULL && hn_config_load(path, NULL, &config, NULL) == HN_OK))
             tuned->stale |= hn_config_has_changed(config, &tuned->identity, &tuned->version);
         json_decref(json);
         hn_stored_plan_free(&plan);

@@ -249,7 +249,7 @@ static void read_option(struct hn_reader *reader, const struct hn_yaml *node,
     option->text = hn_config_expand(reader, text, text->text, true);
     if (!hn_failed(reader->err))
         hn_option_read_holes(option, &reason);
-    hn_config_take(reader, text, &reason);
+    hn_config_take(reader, text, NULL, &reason);
     for (size_t i = 0; i < option->hole_count; i++)
         hn_config_remember(reader, option->holes[i], text);
 }

@@ -41,20 +41,17 @@ struct hn_reader {
 /* HN_ECONFIG: "path:line:column: " and the message; a child of a mapping is blamed at its value. */
 void hn_config_fail(struct hn_reader *reader, const struct hn_yaml *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* "found 'abc', expected a list", for a node of another kind or content. */
-void hn_config_fail_found(struct hn_reader *reader, const struct hn_yaml *node, const char *expected);
 /* "unknown <what> 'abc'; nearest is 'abd'", or a list of what is known. */
 void hn_config_fail_unknown(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                             const char *found, const char *const *known, size_t count);
-/* The failure of a call that knew nothing of the node, whose message `reason` is; where it has none, nothing. The second
- * says what was read, too: "in '<text>': <reason>". */
-void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node, const struct hn_error *reason);
-void hn_config_take_in(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
-                       const struct hn_error *reason);
+/* The failure of a call that knew nothing of the node, whose message `reason` is; where it has none, nothing. With a text it says
+ * what was read, too: "in '<text>': <reason>". */
+void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
+                    const struct hn_error *reason);
 /* "path:line:column" of a node; the config's. */
 const char *hn_config_where(const struct hn_reader *reader, const struct hn_yaml *node);
 
-/* These return whether all is well so far. */
+/* "found 'abc', expected a list", for a node of another kind or content. These return whether all is well so far. */
 bool hn_config_expect(struct hn_reader *reader, bool holds, const struct hn_yaml *node, const char *expected);
 bool hn_config_expect_kind(struct hn_reader *reader, const struct hn_yaml *node, enum hn_yaml_kind kind,
                            const char *expected);
@@ -149,8 +146,6 @@ void hn_config_read_types(struct hn_reader *reader);
  * depends on the device. */
 int64_t hn_config_find_limit(struct hn_reader *reader, size_t limit, struct hn_error *reason);
 
-/* Whether the grammar of expressions keeps a word for itself. */
-bool hn_config_is_reserved(const char *word);
 /* That a key is a word that expressions and results leave free. */
 void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key);
 /* Names that expressions of the config may use: names of the plan, `more` behind them, and all words. */

@@ -134,10 +134,7 @@ static void build_only(const struct hn_config *config, size_t problem, struct hn
     uint16_t *choices = hn_need((config->only_count + 1) * (width + 1), sizeof *choices);
     for (size_t i = 0; i < config->only_count && !hn_failed(err); i++) {
         const struct hn_bindings *point = &config->only[i];
-        bool allowed = false;
-        if (hn_plan_allows(config->plan, &config->problems[problem], point, &allowed, NULL) ==
-                HN_OK &&
-            allowed)
+        if (hn_plan_allows(config->plan, &config->problems[problem], point, NULL))
             hn_space_choice(space, point, choices + count++ * width, err);
     }
     if (!hn_failed(err) && count == 0)
@@ -262,19 +259,19 @@ static void fill_space(const struct hn_config *config, size_t problem, struct hn
                                 config->constraints[i].where);
 }
 
-static enum hn_status make_space(const struct hn_config *config, size_t problem, bool waits,
-                                 struct hn_space **space, struct hn_error *err)
+enum hn_status hn_config_space(const struct hn_config *config, size_t problem, bool in_haste,
+                               struct hn_space **space, struct hn_error *err)
 {
     struct hn_error own;
     struct hn_space *made = hn_space_create();
     uint16_t choice[config->parameter_count + 1];
     err = hn_error_begin(err, &own);
     fill_space(config, problem, made, err);
-    if (!waits)
+    if (in_haste)
         hn_space_make_hasty(made);
     if (config->only != NULL)
         build_only(config, problem, made, err);
-    else if (!hn_failed(err) && waits)
+    else if (!hn_failed(err) && !in_haste)
         hn_space_build(made, err);
     else if (!hn_failed(err) && hn_space_begin(made, err) == HN_OK &&
              (hn_space_is_built(made) || !find_default(config, made, choice)))
@@ -284,18 +281,6 @@ static enum hn_status make_space(const struct hn_config *config, size_t problem,
     else
         hn_space_destroy(made);
     return err->status;
-}
-
-enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
-                               struct hn_space **space, struct hn_error *err)
-{
-    return make_space(config, problem, true, space, err);
-}
-
-enum hn_status hn_config_begin_space(const struct hn_config *config, size_t problem,
-                                     struct hn_space **space, struct hn_error *err)
-{
-    return make_space(config, problem, false, space, err);
 }
 
 /* -p, -s and --reference: a config after it was read. */

@@ -44,8 +44,7 @@ static const char *dots_behind(const char *text)
     return strlen(text) > SHOWN ? "..." : "";
 }
 
-void hn_config_fail_found(struct hn_reader *reader, const struct hn_yaml *node,
-                          const char *expected)
+static void fail_found(struct hn_reader *reader, const struct hn_yaml *node, const char *expected)
 {
     if (hn_failed(reader->err))
         return;
@@ -83,17 +82,12 @@ void hn_config_fail_unknown(struct hn_reader *reader, const struct hn_yaml *node
     free(list);
 }
 
-void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node,
+void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                     const struct hn_error *reason)
 {
-    if (hn_failed(reason))
+    if (hn_failed(reason) && text == NULL)
         hn_config_fail(reader, node, "%s", reason->message);
-}
-
-void hn_config_take_in(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
-                       const struct hn_error *reason)
-{
-    if (hn_failed(reason))
+    else if (hn_failed(reason))
         hn_config_fail(reader, node, "in '%.*s%s': %s", SHOWN, text, dots_behind(text),
                        reason->message);
 }
@@ -110,7 +104,7 @@ bool hn_config_expect(struct hn_reader *reader, bool holds, const struct hn_yaml
                       const char *expected)
 {
     if (!holds)
-        hn_config_fail_found(reader, node, expected);
+        fail_found(reader, node, expected);
     return !hn_failed(reader->err);
 }
 
@@ -241,7 +235,7 @@ int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node, 
         snprintf(expected, sizeof expected, "%s or %s", choices[0], choices[1]);
     else
         snprintf(expected, sizeof expected, "one of %s", list);
-    hn_config_fail_found(reader, node, expected);
+    fail_found(reader, node, expected);
     free(list);
     return 0;
 }
@@ -278,7 +272,7 @@ void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const
     char *expanded = hn_config_expand(reader, node, text, false);
     if (!hn_failed(reader->err) && hn_expression_parse(expanded, to, &reason) == HN_OK)
         hn_config_remember(reader, *to, node);
-    hn_config_take_in(reader, node, text, &reason);
+    hn_config_take(reader, node, text, &reason);
     free(expanded);
 }
 
@@ -289,7 +283,7 @@ void hn_config_bind(struct hn_reader *reader, const struct hn_yaml *node, const 
     if (hn_failed(reader->err))
         return;
     hn_expression_bind(expression, scope, &reason);
-    hn_config_take_in(reader, node, text, &reason);
+    hn_config_take(reader, node, text, &reason);
 }
 
 void hn_config_read_expression(struct hn_reader *reader, const struct hn_yaml *node,

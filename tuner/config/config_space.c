@@ -11,15 +11,6 @@
 
 enum { PROBLEMS_MOST = 10000 };
 
-/* A key that expressions or results do not use for something else. */
-void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key)
-{
-    hn_config_expect(reader, hn_text_is_word(key->text), key, "a name ([A-Za-z_][A-Za-z0-9_]*)");
-    if (hn_config_is_reserved(key->text) || strcmp(key->text, "time_us") == 0 ||
-        strcmp(key->text, "sizeof") == 0)
-        hn_config_fail(reader, key, "'%s' can not be a name: expressions use it", key->text);
-}
-
 /* Names with their values: lists, or scalars where they may be. */
 static void read_lists(struct hn_reader *reader, const struct hn_yaml *mapping, bool scalars,
                        struct hn_config_parameter **lists, size_t *count)
@@ -207,7 +198,7 @@ static void read_problem(struct hn_reader *reader)
     } else if (node->kind == HN_YAML_SEQUENCE) {
         read_problem_list(reader, node);
     } else {
-        hn_config_fail_found(reader, node, "a mapping of names to values, or a list of them");
+        hn_config_expect(reader, false, node, "a mapping of names to values, or a list of them");
     }
     name_problem_values(reader, node == NULL || node->kind == HN_YAML_MAPPING ? node : node->child);
     match_family(reader);

@@ -6,11 +6,20 @@
 #include "tuner/config/config_parts.h"
 
 /* Words that the grammar of expressions keeps for itself. */
-bool hn_config_is_reserved(const char *word)
+static bool is_reserved(const char *word)
 {
     static const char *const reserved[] = {"and",  "or",    "not",  "in",    "if",  "else",
                                            "True", "False", "true", "false", "null"};
     return hn_text_is_among(word, reserved, sizeof reserved / sizeof *reserved);
+}
+
+/* A key that expressions or results do not use for something else. */
+void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key)
+{
+    hn_config_expect(reader, hn_text_is_word(key->text), key, "a name ([A-Za-z_][A-Za-z0-9_]*)");
+    if (is_reserved(key->text) || strcmp(key->text, "time_us") == 0 ||
+        strcmp(key->text, "sizeof") == 0)
+        hn_config_fail(reader, key, "'%s' can not be a name: expressions use it", key->text);
 }
 
 struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_yaml *node)
@@ -22,7 +31,7 @@ struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_y
                           expected))
         return hn_integer(0);
     bool read = hn_value_parse(node->text, &value, &reason) == HN_OK;
-    bool word = read && value.type == HN_WORD && !hn_config_is_reserved(value.word);
+    bool word = read && value.type == HN_WORD && !is_reserved(value.word);
     if (node->quoted) {
         hn_config_expect(reader, word && hn_text_is_word(node->text), node,
                          "a word ([A-Za-z_][A-Za-z0-9_]*), which quotes mean here; "
@@ -231,9 +240,9 @@ void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node,
     else if (node->kind == HN_YAML_MAPPING && hn_yaml_get(node, "powers_of_two") != NULL)
         read_powers(reader, node, values, count);
     else
-        hn_config_fail_found(reader, node,
-                             "a list of values, {range: [low, high], step: s} or "
-                             "{powers_of_two: [low, high]}");
+        hn_config_expect(reader, false, node,
+                         "a list of values, {range: [low, high], step: s} or "
+                         "{powers_of_two: [low, high]}");
 }
 
 /* Values of parameters that are computed of the problem. All problems have one list, of what any of

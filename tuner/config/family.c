@@ -274,9 +274,9 @@ static void read_family_value(struct hn_reader *reader, const struct hn_yaml *no
     else if (hn_yaml_get(node, "range") != NULL)
         read_range(reader, node, value);
     else
-        hn_config_fail_found(reader, node,
-                             "a value, a list of values, {range: [low, high], scale: log or "
-                             "linear, multiple_of: m} or {powers_of_two: [low, high]}");
+        hn_config_expect(reader, false, node,
+                         "a value, a list of values, {range: [low, high], scale: log or "
+                         "linear, multiple_of: m} or {powers_of_two: [low, high]}");
 }
 
 /* The names that `where` may use: the family's values, and their words. */
@@ -387,7 +387,7 @@ static void read_size(struct hn_reader *reader, const struct hn_yaml *node, stru
     }
     if (!hn_failed(reader->err))
         add_size(list, &given, &reason);
-    hn_config_take(reader, node, &reason);
+    hn_config_take(reader, node, NULL, &reason);
     hn_bindings_finish(&given);
 }
 
@@ -466,7 +466,7 @@ static void read_file(struct hn_reader *reader, const struct hn_yaml *node, stru
     hn_config_read_path(reader, node, "the path of a file, one size a line", &path);
     if (path != NULL)
         hn_file_read(path, FILE_MOST, &text, NULL, &reason);
-    hn_config_take(reader, node, &reason);
+    hn_config_take(reader, node, NULL, &reason);
     read_lines(reader, node, text, list);
     if (list->family->size_count == 0)
         hn_config_fail(reader, node, "%s has no size, expected lines as \"M=16 N=4096\"",

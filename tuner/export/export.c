@@ -72,7 +72,7 @@ static void check_config(const struct hn_config *config, const char *kernel, str
 static void take_config(struct hn_export *export, const char *path, struct hn_error *err)
 {
     struct hn_config_kept kept;
-    if (hn_config_load(path, &export->config, err) != HN_OK)
+    if (hn_config_load(path, NULL, &export->config, err) != HN_OK)
         return;
     check_config(export->config, export->kernel, err);
     if (hn_failed(err) ||
@@ -470,14 +470,12 @@ static void add_default(const struct hn_config *config, const struct hn_bindings
 {
     struct hn_tuned *tuned = &all->items[all->count];
     struct hn_bindings point;
-    bool allows = false;
     if (hn_failed(err))
         return;
     hn_bindings_copy(&point, hn_plan_default(config->plan, problem), err);
     if (config->family != NULL)
         hn_bindings_merge(&point, &config->family->defaults, err);
-    if (hn_failed(err) || hn_plan_allows(config->plan, problem, &point, &allows, err) != HN_OK ||
-        !allows) {
+    if (hn_failed(err) || !hn_plan_allows(config->plan, problem, &point, err)) {
         hn_bindings_finish(&point);
         return;
     }
@@ -499,7 +497,7 @@ static void list_defaults(const struct hn_export_request *request, struct hn_tun
 {
     struct hn_config *config;
     const struct hn_config_for use = {.problem = request->problem};
-    if (hn_config_load_for(request->config, &use, &config, err) != HN_OK)
+    if (hn_config_load(request->config, &use, &config, err) != HN_OK)
         return;
     check_config(config, request->kernel, err);
     if (!hn_failed(err))

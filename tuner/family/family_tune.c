@@ -391,7 +391,7 @@ static void add_default(struct tuning *tuning, struct hn_error *err)
     struct hn_config *config = tuning->measuring.config;
     if (hn_failed(err) ||
         hn_config_take_problem(config, &tuning->measuring.matrix->sizes[0].problem, err) != HN_OK ||
-        hn_config_space(config, 0, &space, err) != HN_OK)
+        hn_config_space(config, 0, false, &space, err) != HN_OK)
         return;
     hn_config_default_point(config, space, &point);
     hn_matrix_add_point(tuning->measuring.matrix, &point);

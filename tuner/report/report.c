@@ -190,7 +190,8 @@ static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
     json_t *json = json_loads(stored.json, 0, NULL);
     if (json != NULL && hn_plan_from_json(json, &plan, &ignored) == HN_OK) {
         take_plan(tuning, plan, plan->config);
-        if (plan->config != NULL && hn_config_load(plan->config, &config, &ignored) == HN_OK &&
+        if (plan->config != NULL &&
+            hn_config_load(plan->config, NULL, &config, &ignored) == HN_OK &&
             strcmp(config->plan->kernel, plan->kernel) == 0)
             hn_report_apply_config(tuning, config);
         hn_config_destroy(config);

@@ -167,10 +167,8 @@ static bool is_possible(const struct outlook *outlook, const char *name,
     struct hn_bindings point = change(outlook, name, value);
     struct hn_launch launch;
     struct hn_record record = {0};
-    bool allows = false;
     const struct hn_plan *plan = outlook->task->plan;
-    bool possible = hn_plan_allows(plan, outlook->task->problem, &point, &allows, NULL) == HN_OK &&
-                    allows &&
+    bool possible = hn_plan_allows(plan, outlook->task->problem, &point, NULL) &&
                     hn_launch_make(plan, outlook->task->problem, &point, &launch, NULL) == HN_OK;
     if (possible) {
         possible = outlook->device == NULL || hn_launch_check(&launch, outlook->device, &record);

@@ -68,8 +68,7 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
     if (!hn_failed(err) && purpose != HN_TASK_COMPILES)
         err->status = hn_config_check_data(config, problem, err);
     if (!hn_failed(err))
-        err->status = (purpose == HN_TASK_SEARCHES ? hn_config_begin_space : hn_config_space)(
-            config, problem, &task->space, err);
+        hn_config_space(config, problem, purpose == HN_TASK_SEARCHES, &task->space, err);
     identify(task, purpose != HN_TASK_COMPILES, err);
     if (hn_failed(err))
         hn_task_finish(task);
