@@ -321,40 +321,39 @@ static void set_parameters(const struct hn_bindings *point, struct hn_recording 
     free(names);
 }
 
-/* Writes it with the plan; what was imported without one is exported without one. Whether it is to
- * be told. */
-static bool save(const struct hn_given *given, const char *path, const struct hn_bindings *point,
-                 struct hn_recording *recording, struct hn_error *err)
+/* A tuning, or the rule of a family, with its plan; what was imported without one is exported
+ * without one. */
+static void export_one(const struct hn_given *given, const struct hn_tuned *tuned, const char *path,
+                       struct hn_error *err)
 {
+    struct hn_recording recording = {
+        .from_hone = true, .version = tuned->version, .rule = tuned->rule, .learnt = tuned->learnt};
+    const struct hn_rule *rule = tuned->rule;
+    const char *kernel = tuned->identity.kernel, *device = tuned->identity.device.name;
     char date[32] = "";
     struct tm parts;
     struct hn_error ignored;
     time_t now = time(NULL);
-    if (gmtime_r(&now, &parts) != NULL)
-        (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    (void)hn_store_get_plan(given->store, recording->identity.kernel, &recording->version,
-                            &recording->plan, &ignored);
-    set_parameters(point, recording);
-    recording->command = hn_need_copy("hone cache export");
-    recording->date = hn_need_copy(date);
-    if (!hn_failed(err))
-        (void)(given->options->format == 1 ? hn_recording_save_t4(path, recording, err)
-                                           : hn_recording_save(path, recording, err));
-    return !hn_failed(err) && !given->options->quiet;
-}
-
-static void export_one(const struct hn_given *given, const struct hn_tuned *tuned, const char *path,
-                       struct hn_error *err)
-{
-    struct hn_recording recording = {.from_hone = true, .version = tuned->version};
     if (hn_failed(err) || hn_identity_copy(&recording.identity, &tuned->identity, err) != HN_OK)
         return;
-    (void)hn_store_load(given->store, &tuned->identity, &tuned->version, tuned->simulated,
-                        &recording.records, err);
-    if (save(given, path, &tuned->best.point, &recording, err))
+    if (rule == NULL)
+        (void)hn_store_load(given->store, &tuned->identity, &tuned->version, tuned->simulated,
+                            &recording.records, err);
+    if (gmtime_r(&now, &parts) != NULL)
+        (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    (void)hn_store_get_plan(given->store, kernel, &recording.version, &recording.plan, &ignored);
+    set_parameters(rule != NULL ? &rule->configurations[0] : &tuned->best.point, &recording);
+    recording.command = hn_need_copy("hone cache export");
+    recording.date = hn_need_copy(date);
+    if (!hn_failed(err))
+        (void)(given->options->format == 1 ? hn_recording_save_t4(path, &recording, err)
+                                           : hn_recording_save(path, &recording, err));
+    if (!hn_failed(err) && !given->options->quiet && rule != NULL)
+        printf("%s: the rule of %s's family on %s\n", path, kernel, device);
+    else if (!hn_failed(err) && !given->options->quiet)
         printf("%s: %zu point%s of %s on %s\n", path, recording.records.count,
-               hn_plural(recording.records.count), tuned->identity.kernel,
-               tuned->identity.device.name);
+               hn_plural(recording.records.count), kernel, device);
+    recording.rule = NULL;
     hn_recording_finish(&recording);
 }
 
@@ -411,25 +410,6 @@ static void export_to_folder(const struct hn_given *given, const struct hn_tuned
     free(paths);
 }
 
-static void export_family(const struct hn_given *given, const struct hn_tuned *stored,
-                          const char *folder, struct hn_error *err)
-{
-    struct hn_recording recording = {.from_hone = true,
-                                     .version = stored->version,
-                                     .rule = stored->rule,
-                                     .learnt = stored->learnt};
-    if (hn_failed(err) || hn_identity_copy(&recording.identity, &stored->identity, err) != HN_OK)
-        return;
-    char *path = file_in_folder(folder, &stored->identity, ".family.gz");
-    (void)mkdir(folder, 0777);
-    if (save(given, path, &stored->rule->configurations[0], &recording, err))
-        printf("%s: the rule of %s's family on %s\n", path, stored->identity.kernel,
-               stored->identity.device.name);
-    recording.rule = NULL;
-    hn_recording_finish(&recording);
-    free(path);
-}
-
 /* The rules of families that fit go beside the tunings; where there are none of these, too. Returns
  * how many. */
 static size_t export_families(const struct hn_given *given, const char *folder,
@@ -443,7 +423,10 @@ static size_t export_families(const struct hn_given *given, const char *folder,
         if (rules.items[i].simulated || given->options->problem.count > 0 ||
             !hn_cache_fits(given, &rules.items[i].identity))
             continue;
-        export_family(given, &rules.items[i], folder, err);
+        char *path = file_in_folder(folder, &rules.items[i].identity, ".family.gz");
+        (void)mkdir(folder, 0777);
+        export_one(given, &rules.items[i], path, err);
+        free(path);
         count++;
     }
     hn_tuned_list_free(&rules);
