@@ -11,6 +11,7 @@
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
 #include "tuner/report/render.h"
+#include "tuner/session/session.h"
 
 struct hn_capture;
 struct hn_device;
@@ -54,21 +55,14 @@ enum { HN_OPTION_ROWS = 96 };
 struct hn_options {
     bool given[HN_OPTION_ROWS]; /* by row */
     const struct hn_command *of;
-    char *command;              /* the whole line, as it is kept and shown: without a password */
     struct hn_texts arguments;  /* those that are no options */
 
     struct hn_bindings problem;   /* -p */
     struct hn_texts restrictions; /* -s */
 
-    const char *strategy;  /* NULL: the default */
-    double budget_s;       /* 0: none */
-    uint64_t budget_count; /* 0: none */
-    double stop_chance;
-    bool full;
-    uint64_t look_ahead; /* 0: as the config says */
-    uint64_t seed;
+    struct hn_session_options search; /* its command is the whole line, as it is kept and shown: without a password */
+    const char *strategy;             /* NULL: the default */
     const char *simulate;
-    bool retry_failed;
 
     const char *device;
     int regime; /* an enum hn_regime; of export: those that there are, where none is given */
@@ -86,8 +80,6 @@ struct hn_options {
 
     const char *output; /* -o: a file, or a folder */
     const char *device_name;
-    bool counters;
-    double energy_s; /* of a window; 0: not asked for */
     const char *observe; /* run: observers by name; NULL: none */
     bool family;
     uint64_t held_out; /* 0: as many as suit the family */
@@ -114,7 +106,7 @@ struct hn_options {
     bool history;
     bool own, images; /* cache */
     double threshold; /* relative */
-    bool stale, simulated, dry_run;
+    struct hn_prune prune;
     double older_than_days; /* 0: whatever its age */
 };
 

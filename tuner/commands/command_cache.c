@@ -457,14 +457,9 @@ static void run_prune(struct hn_given *given, struct hn_error *err)
     const double before = (double)time(NULL) - options->older_than_days * 86400;
     struct hn_tuned_list list = {.items = NULL};
     struct hn_pruned pruned;
-    const struct hn_prune prune = {
-        .kernel = given->path,
-        .stale = options->stale,
-        .simulated = options->simulated,
-        .images = options->images,
-        .before = options->older_than_days > 0 ? before : 0,
-        .dry_run = options->dry_run,
-    };
+    struct hn_prune prune = options->prune;
+    prune.kernel = given->path;
+    prune.before = options->older_than_days > 0 ? before : 0;
     char *path = hn_needed(hn_store_default_path(options->cache));
     if (hn_store_is_server(path))
         hn_fail(err, HN_EUSAGE,

@@ -209,7 +209,7 @@ static void open_cache(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     struct hn_error ignored = {.status = HN_OK};
-    hn_open_cache(given, options->counters ? HN_STORE_WRITE : HN_STORE_READ, NULL,
+    hn_open_cache(given, options->search.counters ? HN_STORE_WRITE : HN_STORE_READ, NULL,
                   options->simulate != NULL ? &ignored : err);
 }
 
@@ -225,7 +225,7 @@ static void run(struct hn_given *given, struct hn_error *err)
         if (hn_task_make(config, i, (enum hn_regime)options->regime, HN_TASK_MEASURES, &task,
                          err) != HN_OK)
             break;
-        if (options->counters)
+        if (options->search.counters)
             count_problem(given, &task, err);
         if (!hn_failed(err) && options->simulate != NULL)
             show_recording(&explain, &task, err);

@@ -58,7 +58,7 @@ static void write_elements(const struct inputs *inputs, const struct hn_recipe *
         if (from != NULL)
             hn_data_file_read(from, piece, count * size, err);
         else
-            hn_host_fill(recipe, element, inputs->options->seed, at, count, piece);
+            hn_host_fill(recipe, element, inputs->options->search.seed, at, count, piece);
         if (!hn_failed(err))
             fwrite(piece, size, count, to);
     }
@@ -163,9 +163,9 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_config *config = given->config;
     struct inputs inputs = {.options = given->options, .config = config, .problems = json_array()};
-    json_t *root =
-        hn_needed(json_pack("{ss ss sI so}", "config", config->path, "kernel", config->plan->kernel,
-                            "seed", (json_int_t)given->options->seed, "problems", inputs.problems));
+    json_t *root = hn_needed(
+        json_pack("{ss ss sI so}", "config", config->path, "kernel", config->plan->kernel, "seed",
+                  (json_int_t)given->options->search.seed, "problems", inputs.problems));
     hn_config_check_files(config, err);
     make_folder(given->options->output, err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++)

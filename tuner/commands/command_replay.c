@@ -237,7 +237,7 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
     if (hn_task_make(given->config, problem, (enum hn_regime)options->regime, HN_TASK_MEASURES,
                      &task, err) != HN_OK)
         return;
-    hn_backend_live(&task, given->workers, &(struct hn_live_options){.seed = options->seed},
+    hn_backend_live(&task, given->workers, &(struct hn_live_options){.seed = options->search.seed},
                     &backend, err);
     const struct hn_tuned *tuned = hn_failed(err) ? NULL : find_tuned(replay, &task);
     if (tuned != NULL) {
@@ -360,7 +360,7 @@ static void race(struct replay_all *replay, const struct hn_tuned *tuned,
     struct hn_session *session = NULL;
     const struct hn_session_options options = {
         .strategy = hn_strategy_find("exhaustive"),
-        .seed = replay->given->options->seed,
+        .seed = replay->given->options->search.seed,
         .full = true,
         .retry_failed = true,
         .command = "hone replay --all",
@@ -393,7 +393,7 @@ static void replay_tuned(struct replay_all *replay, const char *path, const stru
     if (!hn_failed(err) && hn_task_make(config, 0, regime, HN_TASK_MEASURES, &task, err) == HN_OK) {
         load_best(given->store, tuned, &best, err);
         const struct hn_live_options live = {
-            .seed = given->options->seed,
+            .seed = given->options->search.seed,
             .ahead = {.points = best.points, .count = best.count, .complete = true}};
         if (!hn_failed(err) &&
             hn_backend_live(&task, given->workers, &live, &backend, err) == HN_OK) {
@@ -529,7 +529,7 @@ static void replay_family(struct hn_given *given, struct hn_error *err)
     /* Searches take as many as there are. */
     open_all(given, HN_STORE_WRITE, 1e6, err);
     struct hn_family_options family = hn_family_of(given);
-    family.command = "hone replay --family";
+    family.search.command = "hone replay --family";
     if (!hn_failed(err) && hn_family_replay(&family, &found, err) == HN_OK)
         judge_family(given, &found, err);
     hn_tuned_list_free(&found.rules);

@@ -111,7 +111,7 @@ static void weigh(struct result *result, struct hn_error *err)
 {
     struct hn_bench_request request = {.verify = false};
     snprintf(request.observe, sizeof request.observe, "energy=%.17g",
-             result->once->options->energy_s);
+             result->once->options->search.energy_s);
     for (int i = 0; !hn_failed(err) && i < 2; i++) {
         struct hn_record window;
         look(result, &request, &window, err);
@@ -189,9 +189,9 @@ static void work(struct result *result, struct hn_error *err)
         hn_metrics_evaluate(task->plan, task->problem, record, err);
     if (is_good(record, err) && options->json && !options->verify_only)
         judge(result, err);
-    if (is_good(record, err) && options->counters)
+    if (is_good(record, err) && options->search.counters)
         count(result, err);
-    if (is_good(record, err) && options->energy_s > 0)
+    if (is_good(record, err) && options->search.energy_s > 0)
         weigh(result, err);
     /* Energy may be the objective. */
     if (!hn_failed(err) && hn_observed_any(&record->observed, "energy") &&
@@ -370,7 +370,7 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
     struct hn_image support;
     struct result result = {.once = once};
     struct hn_bench_options options = {.regime = (enum hn_regime)once->options->regime,
-                                       .seed = once->options->seed,
+                                       .seed = once->options->search.seed,
                                        .observers = hn_observers,
                                        .health = &result.health};
     const struct hn_task *task = &result.task;

@@ -269,7 +269,7 @@ static void run(struct hn_given *given, struct hn_error *err)
                 : hn_options_given(options, "sample") ? SAMPLE
                                                       : SUMMARY,
         .points = lists ? options->list : options->sample,
-        .seed = options->seed,
+        .seed = options->search.seed,
     };
     json_t *problems = json_array();
     json_t *root =

@@ -43,7 +43,7 @@ static enum turn claim_problem(struct hn_tune_search *search, const struct hn_ta
 {
     const struct hn_identity *identity = &task->identity;
     const struct hn_server_wish wish = {identity, &task->version,
-                                        search->tune->options->budget_s <= 0};
+                                        search->tune->options->search.budget_s <= 0};
     enum hn_claim_state state = HN_CLAIM_TAKEN;
     bool waited = false;
     if (hn_failed(err) || search->tune->server == NULL)
@@ -110,9 +110,9 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
                              err) != HN_OK)
         return NULL;
     const struct hn_live_options live = {
-        .seed = search->tune->options->seed,
+        .seed = search->tune->options->search.seed,
         .end_ms = session->budget_s > 0 ? session->started_ms + session->budget_s * 1e3 : 0,
-        .any_order = !search->tune->strategy->needs_feedback,
+        .any_order = !search->tune->search.strategy->needs_feedback,
         .ahead = ahead,
     };
     hn_backend_live(task, search->workers, &live, &backend, err);
@@ -238,9 +238,10 @@ static void run_session(struct hn_tune_search *search, struct hn_backend *backen
     const struct hn_progress_view view = {
         .backend = backend,
         .roofs = known ? &roofs : NULL,
-        .budget_count = options->budget_count,
-        .budget_s = options->budget_s,
-        .stop_chance = search->tune->strategy->chance != NULL ? options->stop_chance : 0,
+        .budget_count = options->search.budget_count,
+        .budget_s = options->search.budget_s,
+        .stop_chance =
+            search->tune->search.strategy->chance != NULL ? options->search.stop_chance : 0,
     };
     const char *device = search->names_device ? backend->device.identity.name : "";
     snprintf(label, sizeof label, "%s%s%s", search->label,
@@ -280,23 +281,8 @@ static void report_taken(struct hn_tune_search *search, const struct hn_task *ta
 static enum turn tune_in_turn(struct hn_tune_search *search, struct hn_task *task,
                               struct hn_error *err)
 {
-    const struct hn_options *options = search->tune->options;
-    const struct hn_session_options settings = {
-        .strategy = search->tune->strategy,
-        .look_ahead = (unsigned)options->look_ahead,
-        .seed = options->seed,
-        .budget_s = options->budget_s,
-        .budget_count = options->budget_count,
-        .stop_chance = options->stop_chance,
-        .full = options->full,
-        .counters = options->counters,
-        .retry_failed = options->retry_failed,
-        .energy_s = options->energy_s,
-        .race_within = options->energy_s > 0 ? HN_WEIGHED_WITHIN : 0,
-        .events = search->tune->events,
-        .command = options->command,
-        .started_ms = search->started_ms,
-    };
+    struct hn_session_options settings = search->tune->search;
+    settings.started_ms = search->started_ms;
     struct hn_backend *backend = make_backend(search, task, &settings, err);
     enum turn turn = claim_problem(search, task, err);
     if (!hn_failed(err) && turn == TURN_NOW)
@@ -318,7 +304,7 @@ void hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
     const enum hn_regime regime = (enum hn_regime)tune->options->regime;
     if (hn_failed(err))
         return;
-    bool at_once = tune->options->simulate != NULL || !tune->strategy->needs_feedback;
+    bool at_once = tune->options->simulate != NULL || !tune->search.strategy->needs_feedback;
     if (hn_task_make(config, search->problem, regime, at_once ? HN_TASK_MEASURES : HN_TASK_SEARCHES,
                      &task, err) != HN_OK)
         return;
@@ -359,11 +345,11 @@ static void find_strategy(struct hn_tune *tune, struct hn_error *err)
     const char *names[32];
     size_t count = 0;
     const struct hn_options *options = tune->options;
-    const char *wanted = options->full ? "exhaustive" : "auto";
+    const char *wanted = options->search.full ? "exhaustive" : "auto";
     struct hn_text list = {0};
     wanted = options->strategy != NULL ? options->strategy : wanted;
-    tune->strategy = hn_strategy_find(wanted);
-    if (hn_failed(err) || tune->strategy != NULL)
+    tune->search.strategy = hn_strategy_find(wanted);
+    if (hn_failed(err) || tune->search.strategy != NULL)
         return;
     for (; hn_strategy_kinds[count] != NULL && count < 32; count++) {
         names[count] = hn_strategy_kinds[count]->name;
@@ -407,8 +393,8 @@ static void open_events(struct hn_tune *tune, struct hn_error *err)
     const char *path = tune->options->events;
     if (hn_failed(err) || path == NULL)
         return;
-    tune->events = fopen(path, "we");
-    if (tune->events == NULL)
+    tune->search.events = fopen(path, "we");
+    if (tune->search.events == NULL)
         hn_fail(err, HN_ERUN, "%s can not be written: %s", path, strerror(errno));
 }
 
@@ -477,9 +463,7 @@ static void tune_family(struct hn_tune *tune, struct hn_error *err)
     struct hn_given *given = tune->given;
     struct hn_family_outcome outcome;
     struct hn_family_options family = hn_family_of(given);
-    family.strategy = tune->strategy;
-    family.command = given->options->command;
-    family.events = tune->events;
+    family.search = tune->search;
     if (hn_family_tune(&family, &outcome, err) == HN_OK)
         hn_show(given, family_to_json(&outcome, given->config->plan->kernel), family_views);
     hn_rule_finish(&outcome.rule);
@@ -558,7 +542,7 @@ static void tune_opened(struct hn_tune *tune, struct hn_error *err)
         hn_fail(err, HN_ENOTFOUND,
                 "the budget of %g s ended before a variant was measured; points were under way: "
                 "give it more",
-                given->options->budget_s);
+                given->options->search.budget_s);
     else if (!hn_failed(err) && !tune->found)
         hn_fail(err, HN_ENOTFOUND,
                 "no variant compiled, ran and gave the right result; the first failure of each "
@@ -571,9 +555,11 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     struct hn_tune tune = {.given = given,
                            .options = given->options,
+                           .search = given->options->search,
                            .started_ms = hn_now_ms(),
                            .jobs = hn_workers_of(given->options, 0).jobs,
                            .found = true};
+    tune.search.race_within = tune.search.energy_s > 0 ? HN_WEIGHED_WITHIN : 0;
     read_config(given, err);
     find_strategy(&tune, err);
     start_workers(&tune, err);
@@ -583,8 +569,8 @@ static void run(struct hn_given *given, struct hn_error *err)
     open_events(&tune, err);
     if (!hn_failed(err))
         tune_opened(&tune, err);
-    if (tune.events != NULL)
-        fclose(tune.events);
+    if (tune.search.events != NULL)
+        fclose(tune.search.events);
 }
 
 const struct hn_command hn_command_tune = {

@@ -301,7 +301,7 @@ void hn_check_family(const struct hn_given *given, struct hn_error *err)
         hn_fail(err, HN_EUSAGE,
                 "--family: %s has no 'family'; docs/families.md says how to write one",
                 given->path);
-    else if (!hn_failed(err) && given->options->budget_count > 0)
+    else if (!hn_failed(err) && given->options->search.budget_count > 0)
         hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
 }
 
@@ -325,17 +325,16 @@ static void say(void *context, const char *line)
 struct hn_family_options hn_family_of(struct hn_given *given)
 {
     const struct hn_options *options = given->options;
+    struct hn_session_options search = options->search;
+    search.strategy = hn_strategy_find("auto");
     return (struct hn_family_options){
         .load = load_again,
         .say = say,
         .context = given,
         .workers = given->workers,
         .store = given->store,
-        .strategy = hn_strategy_find("auto"),
+        .search = search,
         .regime = (enum hn_regime)options->regime,
-        .look_ahead = (unsigned)options->look_ahead,
-        .seed = options->seed,
-        .budget_s = options->budget_s,
         .loss = options->loss,
         .held_out = (unsigned)options->held_out,
     };

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "tuner/session/session.h"
 
 /* The value of an option: its form, its limits, and how they are told. */
 struct kind {
@@ -115,26 +114,27 @@ static const struct row {
      "Stop after a time (s, m, h) or a number of evaluations"},
     {"budget", 0, "60s", &budget, 0, SEARCH, HN_REPLAY,
      "For a family: time for all searches (s, m, h)"},
-    {"stop-chance", 0, "P", &chance, AT(stop_chance), SEARCH, HN_TUNE,
+    {"stop-chance", 0, "P", &chance, AT(search.stop_chance), SEARCH, HN_TUNE,
      "Stop when the chance that a point better by 2% exists is estimated to be below P (default "
      "0.05); 0: go on to the end of the space or budget"},
-    {"full", 0, NULL, &flag, AT(full), SEARCH, HN_TUNE, "Measure every variant, and each in full"},
-    {"look-ahead", 0, "N", &proposals, AT(look_ahead), SEARCH, HN_TUNE,
+    {"full", 0, NULL, &flag, AT(search.full), SEARCH, HN_TUNE,
+     "Measure every variant, and each in full"},
+    {"look-ahead", 0, "N", &proposals, AT(search.look_ahead), SEARCH, HN_TUNE,
      "Proposals made before the result of one is known: more keep more cores compiling (default: "
      "look_ahead of the config, else 32)"},
-    {"seed", 0, "S", &whole, AT(seed), SEARCH, HN_TUNE,
+    {"seed", 0, "S", &whole, AT(search.seed), SEARCH, HN_TUNE,
      "Seed of the search and the inputs (default 1)"},
-    {"seed", 0, "S", &whole, AT(seed), OWN, HN_RUN,
+    {"seed", 0, "S", &whole, AT(search.seed), OWN, HN_RUN,
      "Seed of the inputs (default 1); with --json a second, drawn one, too"},
-    {"seed", 0, "S", &whole, AT(seed), OWN, HN_SPACE, "Seed of the sample (default 1)"},
-    {"seed", 0, "S", &whole, AT(seed), OWN, HN_INPUTS,
+    {"seed", 0, "S", &whole, AT(search.seed), OWN, HN_SPACE, "Seed of the sample (default 1)"},
+    {"seed", 0, "S", &whole, AT(search.seed), OWN, HN_INPUTS,
      "Seed of the inputs, as of `hone tune` (default 1)"},
     {"simulate", 0, "PATH", &text, AT(simulate), SEARCH, HN_TUNE,
      "Take the times from a recorded tuning (a file or a folder) instead of a GPU"},
     {"simulate", 0, "PATH", &text, AT(simulate), OWN, HN_EXPLAIN,
      "Explain a recorded tuning (a file, or a folder with one file a problem) instead of the "
      "cache"},
-    {"retry-failed", 0, NULL, &flag, AT(retry_failed), SEARCH, HN_TUNE,
+    {"retry-failed", 0, NULL, &flag, AT(search.retry_failed), SEARCH, HN_TUNE,
      "Try points again that failed before"},
 
     {"device", 0, "N|UUID", &text, AT(device), DEVICE, WITH_DEVICE,
@@ -217,15 +217,15 @@ static const struct row {
      "loses"},
     {"held-out", 0, "COUNT", &sizes, AT(held_out), OWN, HN_REPLAY,
      "For a family: at so many sizes"},
-    {"counters", 0, NULL, &flag, AT(counters), OWN, HN_TUNE,
+    {"counters", 0, NULL, &flag, AT(search.counters), OWN, HN_TUNE,
      "Read what the GPU counts of the finalists' launches: bytes, conflicts, stalls"},
-    {"counters", 0, NULL, &flag, AT(counters), OWN, HN_RUN,
+    {"counters", 0, NULL, &flag, AT(search.counters), OWN, HN_RUN,
      "Read what the GPU counts of a launch, behind all that is timed"},
-    {"counters", 0, NULL, &flag, AT(counters), OWN, HN_EXPLAIN,
+    {"counters", 0, NULL, &flag, AT(search.counters), OWN, HN_EXPLAIN,
      "First read what this machine's GPU counts of the best point, where that is not known"},
-    {"energy", 0, "SECONDS", &window, AT(energy_s), OWN, HN_TUNE,
+    {"energy", 0, "SECONDS", &window, AT(search.energy_s), OWN, HN_TUNE,
      "Measure what the fastest consume, in two windows of so many seconds each (default 2)"},
-    {"energy", 0, "SECONDS", &window, AT(energy_s), OWN, HN_RUN,
+    {"energy", 0, "SECONDS", &window, AT(search.energy_s), OWN, HN_RUN,
      "Measure what launches consume, in two windows of so many seconds each (default 2)"},
     {"observe", 0, "NAMES", &text, AT(observe), OWN, HN_RUN,
      "Also record: clocks, the SM clock and the temperature under the samples"},
@@ -291,15 +291,16 @@ static const struct row {
     {"all", 0, NULL, &flag, AT(all), OWN, HN_CACHE_DIFF, "Also show what is the same"},
     {"threshold", 0, "PERCENT", &threshold, AT(threshold), OWN, HN_CACHE_MERGE | HN_CACHE_DIFF,
      "Medians that differ by less are as fast (default 2%)"},
-    {"stale", 0, NULL, &flag, AT(stale), OWN, HN_CACHE_PRUNE,
+    {"stale", 0, NULL, &flag, AT(prune.stale), OWN, HN_CACHE_PRUNE,
      "Sessions of another version (template, driver, NVRTC, protocol) than the newest"},
-    {"simulated", 0, NULL, &flag, AT(simulated), OWN, HN_CACHE_PRUNE,
+    {"simulated", 0, NULL, &flag, AT(prune.simulated), OWN, HN_CACHE_PRUNE,
      "Sessions whose times came from a recording"},
     {"older-than", 0, "DAYS", &days, AT(older_than_days), OWN, HN_CACHE_PRUNE,
      "Sessions started so long ago, but not those that hold the best of a tuning"},
-    {"images", 0, NULL, &flag, AT(images), OWN, HN_CACHE_PRUNE,
+    {"images", 0, NULL, &flag, AT(prune.images), OWN, HN_CACHE_PRUNE,
      "All compiled kernels: a replay compiles them again"},
-    {"dry-run", 0, NULL, &flag, AT(dry_run), OWN, HN_CACHE_PRUNE, "Only say what would be removed"},
+    {"dry-run", 0, NULL, &flag, AT(prune.dry_run), OWN, HN_CACHE_PRUNE,
+     "Only say what would be removed"},
 };
 enum { ROWS = sizeof options_of_all / sizeof *options_of_all };
 _Static_assert((int)ROWS <= (int)HN_OPTION_ROWS, "a bool for each row");
@@ -481,8 +482,9 @@ static bool read_value(const struct row *row, const char *value, struct hn_optio
     case SECONDS:
         return read_seconds(value, false, member);
     case BUDGET:
-        return (read_whole(value, &whole, &options->budget_count) && options->budget_count > 0) ||
-               read_seconds(value, true, &options->budget_s);
+        return (read_whole(value, &whole, &options->search.budget_count) &&
+                options->search.budget_count > 0) ||
+               read_seconds(value, true, &options->search.budget_s);
     case CHOICE:
         *(int *)member = (int)hn_text_place(value, kind->choices, count_choices(kind));
         return kind->choices[*(int *)member] != NULL;
@@ -606,14 +608,13 @@ static char *join(int argc, char **argv)
 void hn_options_read(const struct hn_command *command, int argc, char **argv,
                      struct hn_options *options, struct hn_error *err)
 {
-    *options = (struct hn_options){.of = command,
-                                   .command = join(argc, argv),
-                                   .stop_chance = 0.05,
-                                   .seed = 1,
-                                   .max_slowdown = 0.05,
-                                   .threshold = 0.02,
-                                   .compile_timeout_s = 60,
-                                   .run_timeout_s = 10};
+    *options =
+        (struct hn_options){.of = command,
+                            .search = {.command = join(argc, argv), .stop_chance = 0.05, .seed = 1},
+                            .max_slowdown = 0.05,
+                            .threshold = 0.02,
+                            .compile_timeout_s = 60,
+                            .run_timeout_s = 10};
     char program[64];
     struct argp_option list[ROWS + GROUPS];
     char *help = help_text(command);
@@ -635,7 +636,7 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
 void hn_options_finish(struct hn_options *options)
 {
     hn_bindings_finish(&options->problem);
-    free(options->command);
+    free((char *)options->search.command);
     free(options->arguments.items);
     free(options->restrictions.items);
     free(options->expected.items);

@@ -13,9 +13,8 @@
 struct hn_tune {
     struct hn_given *given;
     const struct hn_options *options;
-    const struct hn_strategy_kind *strategy;
+    struct hn_session_options search; /* of every problem */
     struct hn_server *server; /* whose cache others share; NULL: nobody does */
-    FILE *events; /* NULL: none */
     int jobs;     /* that may compile at once */
     double started_ms;
     struct hn_progress_board board;

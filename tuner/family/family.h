@@ -22,15 +22,10 @@ struct hn_family_options {
     void *context;
     struct hn_workers *workers;
     struct hn_store *store;
-    const struct hn_strategy_kind *strategy;
+    struct hn_session_options search; /* of all sessions; budget_s: of the whole; 0: 60 s for one range, 120 s for two, 600 s for more */
     enum hn_regime regime;
-    unsigned look_ahead;
-    uint64_t seed;
-    double budget_s; /* of the whole; 0: 60 s for one range, 120 s for two, 600 s for more */
     double loss;     /* predicted, at which no more is measured; 0: the config's */
     unsigned held_out; /* sizes for the measured loss; 0: 10, 12 or 20 */
-    const char *command; /* kept with the measurements */
-    FILE *events;        /* one JSON line an event of any session; NULL: none */
 };
 
 struct hn_family_outcome {

@@ -276,9 +276,10 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
     const struct held_out held_out = {
         .measuring = measuring,
         .rule = replay->rule->rule,
-        .seed = options->seed ^ replay_salt,
+        .seed = options->search.seed ^ replay_salt,
         .count = options->held_out > 0 ? options->held_out : worth.held_out,
-        .budget_s = options->budget_s > 0 ? options->budget_s : held_out_share * worth.budget_s,
+        .budget_s = options->search.budget_s > 0 ? options->search.budget_s
+                                                 : held_out_share * worth.budget_s,
         .known = &known,
     };
     replay->found = measure_held_out(&held_out, err);
@@ -344,7 +345,7 @@ static void plan(struct tuning *tuning)
     const struct hn_family_options *options = tuning->options;
     const struct hn_family *family = tuning->measuring.config->family;
     const struct worth worth = worth_of(family);
-    tuning->budget_s = options->budget_s > 0 ? options->budget_s : worth.budget_s;
+    tuning->budget_s = options->search.budget_s > 0 ? options->search.budget_s : worth.budget_s;
     tuning->loss = options->loss > 0 ? options->loss : family->loss;
     tuning->held_out = options->held_out > 0 ? options->held_out : worth.held_out;
     /* A search has to last a while, too. */
@@ -358,7 +359,7 @@ static size_t draw_size(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_matrix *matrix = tuning->measuring.matrix;
     struct hn_bindings problem =
-        hn_measuring_draw(&tuning->measuring, tuning->options->seed, &tuning->drawn, err);
+        hn_measuring_draw(&tuning->measuring, tuning->options->search.seed, &tuning->drawn, err);
     size_t size = hn_failed(err) ? SIZE_MAX : hn_matrix_add_size(matrix, &problem, 0);
     if (size != SIZE_MAX)
         matrix->sizes[size].drawn = true;
@@ -423,7 +424,8 @@ static void add_ladder(struct tuning *tuning, struct hn_error *err)
     size_t count = 0;
     uint64_t at = 0;
     while (count < SOME_SIZES && !hn_failed(err))
-        some[count++] = hn_measuring_draw(&tuning->measuring, tuning->options->seed, &at, err);
+        some[count++] =
+            hn_measuring_draw(&tuning->measuring, tuning->options->search.seed, &at, err);
     for (size_t i = 0; i < plan->other_default_count && !hn_failed(err); i++)
         if (serves_some(tuning, some, count, &plan->other_defaults[i].point))
             hn_matrix_add_point(matrix, &plan->other_defaults[i].point);
@@ -510,7 +512,7 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
 {
     const struct hn_family_kernel kernel = kernel_of(&tuning->measuring);
     const struct hn_learn_options options = {
-        .seed = ~tuning->options->seed, .samples = samples, .wanted = WANTED};
+        .seed = ~tuning->options->search.seed, .samples = samples, .wanted = WANTED};
     if (hn_failed(err))
         return;
     hn_learnt_finish(&tuning->learnt);
@@ -614,7 +616,7 @@ static void measure_loss(struct tuning *tuning, struct hn_error *err)
     const struct held_out held_out = {
         .measuring = &tuning->measuring,
         .rule = rule,
-        .seed = tuning->options->seed ^ held_out_salt,
+        .seed = tuning->options->search.seed ^ held_out_salt,
         .count = tuning->held_out,
         .budget_s = fmax(left_s, held_out_share * tuning->budget_s / 2),
     };

@@ -109,7 +109,8 @@ static bool run(struct hn_measuring *measuring, struct hn_config *config,
     struct hn_error reason;
     *visit = (struct visit){.session = NULL};
     /* Where the points are told there is nothing to choose, and no other problem to learn from. */
-    own.strategy = asked->points != NULL ? hn_strategy_find("exhaustive") : options->strategy;
+    own.strategy =
+        asked->points != NULL ? hn_strategy_find("exhaustive") : options->search.strategy;
     if (hn_failed(err) || hn_config_take_problem(config, problem, err) != HN_OK)
         return false;
     if (hn_task_make(config, 0, options->regime,
@@ -119,14 +120,15 @@ static bool run(struct hn_measuring *measuring, struct hn_config *config,
             *err = reason;
         return false;
     }
-    const struct hn_live_options live = {
-        .seed = options->seed, .any_order = !own.strategy->needs_feedback, .stays_warm = true};
+    const struct hn_live_options live = {.seed = options->search.seed,
+                                         .any_order = !own.strategy->needs_feedback,
+                                         .stays_warm = true};
     if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) == HN_OK) {
         snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
-        own.look_ahead = options->look_ahead;
-        own.seed = options->seed;
-        own.events = options->events;
-        own.command = options->command;
+        own.look_ahead = options->search.look_ahead;
+        own.seed = options->search.seed;
+        own.events = options->search.events;
+        own.command = options->search.command;
         own.started_ms = hn_now_ms(); /* driver and compiler are up */
         own.brief = true;
         hn_session_create(visit->backend, options->store, &own, &visit->session, err);
@@ -388,7 +390,7 @@ static void begin(struct hn_measuring *measuring, const struct hn_bindings *prob
         return;
     hn_bindings_finish(&task->identity.problem);
     task->identity.problem = hn_need_bindings(values, NULL);
-    if (hn_task_begin(task, options->store, options->command, false, session, err) != HN_OK)
+    if (hn_task_begin(task, options->store, options->search.command, false, session, err) != HN_OK)
         hn_task_finish(task);
 }
 
@@ -620,7 +622,8 @@ static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
     uint64_t at = 0;
     struct hn_matrix *matrix = measuring->matrix;
     for (size_t i = 0; i < MOST_SIZES && !hn_failed(err); i++) {
-        struct hn_bindings whole = hn_measuring_draw(measuring, measuring->options->seed, &at, err);
+        struct hn_bindings whole =
+            hn_measuring_draw(measuring, measuring->options->search.seed, &at, err);
         for (size_t s = 0; s < matrix->size_count && !hn_failed(err); s++)
             if (hn_bindings_equal(&matrix->sizes[s].problem, &whole))
                 matrix->sizes[s].drawn = true;

@@ -667,8 +667,8 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
                           struct hn_error *err)
 {
     const struct hn_strategy_kind *kind = options->strategy;
-    unsigned look_ahead =
-        options->look_ahead > 0 ? options->look_ahead : (unsigned)task->config->look_ahead;
+    unsigned look_ahead = options->look_ahead > 0 ? (unsigned)options->look_ahead
+                                                  : (unsigned)task->config->look_ahead;
     const struct hn_search search = {
         .space = task->space, .seed = options->seed, .look_ahead = look_ahead};
     uint64_t most = kind->needs_feedback ? look_ahead / 2 : limit;

@@ -157,8 +157,8 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     }
     session->held_ms = INFINITY;
     session->best = session->censor = SIZE_MAX;
-    session->state.look_ahead =
-        options->look_ahead > 0 ? options->look_ahead : (unsigned)task->config->look_ahead;
+    session->state.look_ahead = options->look_ahead > 0 ? (unsigned)options->look_ahead
+                                                        : (unsigned)task->config->look_ahead;
     session->state.points = UINT64_MAX;
     snprintf(session->state.points_text, sizeof session->state.points_text, "so far uncounted");
     session->state.phase = "preparing";

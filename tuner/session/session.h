@@ -13,7 +13,7 @@
 
 struct hn_session_options {
     const struct hn_strategy_kind *strategy;
-    unsigned look_ahead; /* 0: as the config says */
+    uint64_t look_ahead; /* 0: as the config says */
     uint64_t seed;
     double budget_s;       /* of the whole, finals and all; 0: none */
     uint64_t budget_count; /* evaluations; 0: none */
