@@ -433,7 +433,7 @@ static size_t export_families(const struct hn_given *given, const char *folder,
     return count;
 }
 
-void hn_cache_export(struct hn_given *given, struct hn_error *err)
+static void run_export(struct hn_given *given, struct hn_error *err)
 {
     struct hn_tuned_list list;
     const struct hn_options *options = given->options;
@@ -653,7 +653,7 @@ static void list_of(const struct hn_given *given, const char *path, struct hn_tu
     hn_cache_filter(given, false, list);
 }
 
-void hn_cache_diff(struct hn_given *given, struct hn_error *err)
+static void run_diff(struct hn_given *given, struct hn_error *err)
 {
     struct hn_tuned_list ours, theirs;
     json_int_t differing = 0;
@@ -776,7 +776,7 @@ static void take_files(const struct hn_given *given, bool merges, struct hn_erro
     hn_show_alone(given, json_pack("{ss so}", "cache", given->cache, "files", files), NULL, err);
 }
 
-void hn_cache_import(struct hn_given *given, struct hn_error *err)
+static void run_import(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_texts *configs = &given->options->configs;
     if (configs->count > 0 &&
@@ -785,7 +785,36 @@ void hn_cache_import(struct hn_given *given, struct hn_error *err)
     take_files(given, false, err);
 }
 
-void hn_cache_merge(struct hn_given *given, struct hn_error *err)
+static void run_merge(struct hn_given *given, struct hn_error *err)
 {
     take_files(given, true, err);
 }
+
+HN_CACHE_PART(
+    export, HN_CACHE_EXPORT, .run = run_export, .cache = HN_CACHE_READ, .arguments = "NAME FILE",
+    .least = 2, .most = 2, .missing = HN_TOO_FEW "NAME FILE",
+    .summary = "Writes the tunings of a kernel as recordings.",
+    .details =
+        "A recording is Kernel Tuner's cache file with Hone's data added; a name that ends in "
+        ".gz is compressed. Several tunings need a folder as FILE.",
+    .examples = "hone cache export scale recorded/");
+HN_CACHE_PART(
+    import, HN_CACHE_IMPORT, .run = run_import, .cache = HN_CACHE_WRITE, .arguments = "FILE...",
+    .least = 1, .most = SIZE_MAX, .missing = HN_TOO_FEW "FILE...",
+    .summary = "Takes over recordings of Hone, cache files of Kernel Tuner and other caches.",
+    .details = "Each file is taken over as a whole or not at all, and once only.",
+    .examples = "hone cache import recorded/scale.json");
+HN_CACHE_PART(merge, HN_CACHE_MERGE, .run = run_merge, .cache = HN_CACHE_WRITE,
+              .arguments = "FILE...", .least = 1, .most = SIZE_MAX, .missing = HN_TOO_FEW "FILE...",
+              .summary = "Brings the caches of several machines together.",
+              .details =
+                  "As import, and lists the tunings of which both had another result: the newest "
+                  "verified session counts.",
+              .examples = "hone cache merge colleague.db");
+HN_CACHE_PART(
+    diff, HN_CACHE_DIFF, .run = run_diff, .cache = HN_CACHE_READ, .arguments = "FILE", .least = 1,
+    .most = 1, .missing = HN_TOO_FEW "FILE",
+    .summary = "Shows what is other in another cache, a recording or a folder of them.",
+    .details = "A tuning is faster or slower when the 95% intervals of both medians are apart, and "
+               "the medians by more than the threshold.",
+    .examples = "hone cache diff before.db");

@@ -159,8 +159,18 @@ extern const struct hn_command hn_command_init;
 extern const struct hn_command hn_command_replay;
 extern const struct hn_command hn_command_report;
 extern const struct hn_command hn_command_device;
-/* NULL-terminated. */
+/* Parts of `hone cache`: that bring tunings from one place to another or set them side by side, and all, NULL-terminated. */
+extern const struct hn_command hn_command_cache_export;
+extern const struct hn_command hn_command_cache_import;
+extern const struct hn_command hn_command_cache_merge;
+extern const struct hn_command hn_command_cache_diff;
 extern const struct hn_command *const hn_cache_parts[];
+
+/* Defines a part. */
+#define HN_CACHE_PART(part, bit, ...) \
+    const struct hn_command hn_command_cache_##part = { \
+        .name = "cache " #part, .of = bit, .extra = "found '%s', expected no more arguments", __VA_ARGS__}
+#define HN_TOO_FEW "too few arguments, expected "
 
 /* Finds the command that argv[0] names, reads its options and runs it. */
 enum hn_status hn_run_command(int argc, char **argv, struct hn_error *err);
@@ -178,7 +188,7 @@ bool hn_options_given(const struct hn_options *options, const char *name);
 void hn_options_misused(const struct hn_options *options, struct hn_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The config with -p and -s applied; NULL: it failed. */
+/* The config with -p and -s applied; NULL: it failed. HN_EUSAGE: with --family it has no family, or --budget is a number of points. */
 struct hn_config *hn_options_config(const struct hn_options *options, const char *path, struct hn_error *err);
 /* For a HN_POINT_CONFIG: -s gives values of the point, and what it leaves open comes from the default point. HN_ECONFIG
  * when the point is not valid; it goes into an initialised set. */
@@ -214,12 +224,6 @@ char *hn_cache_shown(const char *path);
 
 /* Tunings of the cache that is open: -p chooses those with these values, --device-name those of a device. */
 
-/* Parts of `hone cache` that bring tunings from one place to another, or set them side by side. */
-void hn_cache_export(struct hn_given *given, struct hn_error *err);
-void hn_cache_import(struct hn_given *given, struct hn_error *err);
-void hn_cache_merge(struct hn_given *given, struct hn_error *err);
-void hn_cache_diff(struct hn_given *given, struct hn_error *err);
-
 /* Whether it fits -p and --device-name; drops those that do not, or that are simulated where only what was measured is
  * wanted. */
 bool hn_cache_fits(const struct hn_given *given, const struct hn_identity *identity);
@@ -244,9 +248,7 @@ struct hn_workers_options hn_workers_of(const struct hn_options *options, double
 /* Starts them, into given, on the hosts of --workers where there are any. */
 void hn_start_workers(struct hn_given *given, const struct hn_workers_options *options, struct hn_error *err);
 
-/* `tune --family` and `replay --family` share these. HN_EUSAGE: the config has no family, or --budget is a number of
- * points. */
-void hn_check_family(const struct hn_given *given, struct hn_error *err);
+/* Of `tune --family` and `replay --family`. */
 struct hn_family_options hn_family_of(struct hn_given *given);
 
 /* A command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is

@@ -486,58 +486,27 @@ static void run_prune(struct hn_given *given, struct hn_error *err)
                       prune_views, err);
 }
 
-/* Defines a part. */
-#define PART(part, bit, ...)                                                                       \
-    static const struct hn_command command_##part = {.name = "cache " #part,                       \
-                                                     .of = bit,                                    \
-                                                     .extra =                                      \
-                                                         "found '%s', expected no more arguments", \
-                                                     __VA_ARGS__};
-#define FEW "too few arguments, expected "
-
-PART(list, HN_CACHE_LIST, .run = run_list, .cache = HN_CACHE_READ, .arguments = "",
-     .summary = "Lists the tuned kernels: the best of each problem and device.",
-     .examples = "hone cache list")
-PART(show, HN_CACHE_SHOW, .run = run_show, .cache = HN_CACHE_READ, .arguments = "NAME", .least = 1,
-     .most = 1, .missing = FEW "NAME",
-     .summary = "Shows the tunings of a kernel: the best points and what became of all.",
-     .examples = "hone cache show scale")
-PART(export, HN_CACHE_EXPORT, .run = hn_cache_export, .cache = HN_CACHE_READ,
-     .arguments = "NAME FILE", .least = 2, .most = 2, .missing = FEW "NAME FILE",
-     .summary = "Writes the tunings of a kernel as recordings.",
-     .details =
-         "A recording is Kernel Tuner's cache file with Hone's data added; a name that ends in "
-         ".gz is compressed. Several tunings need a folder as FILE.",
-     .examples = "hone cache export scale recorded/")
-PART(import, HN_CACHE_IMPORT, .run = hn_cache_import, .cache = HN_CACHE_WRITE,
-     .arguments = "FILE...", .least = 1, .most = SIZE_MAX, .missing = FEW "FILE...",
-     .summary = "Takes over recordings of Hone, cache files of Kernel Tuner and other caches.",
-     .details = "Each file is taken over as a whole or not at all, and once only.",
-     .examples = "hone cache import recorded/scale.json")
-PART(merge, HN_CACHE_MERGE, .run = hn_cache_merge, .cache = HN_CACHE_WRITE, .arguments = "FILE...",
-     .least = 1, .most = SIZE_MAX, .missing = FEW "FILE...",
-     .summary = "Brings the caches of several machines together.",
-     .details = "As import, and lists the tunings of which both had another result: the newest "
-                "verified session counts.",
-     .examples = "hone cache merge colleague.db")
-PART(diff, HN_CACHE_DIFF, .run = hn_cache_diff, .cache = HN_CACHE_READ, .arguments = "FILE",
-     .least = 1, .most = 1, .missing = FEW "FILE",
-     .summary = "Shows what is other in another cache, a recording or a folder of them.",
-     .details =
-         "A tuning is faster or slower when the 95% intervals of both medians are apart, and "
-         "the medians by more than the threshold.",
-     .examples = "hone cache diff before.db")
-PART(prune, HN_CACHE_PRUNE, .run = run_prune, .arguments = "[NAME]", .most = 1,
-     .summary = "Removes what is no longer wanted, of one kernel or of all.",
-     .details = "At least one of the options says what. What is removed no longer leads later "
-                "searches.",
-     .examples = "hone cache prune --stale")
-PART(check, HN_CACHE_CHECK, .run = run_check, .cache = HN_CACHE_READ, .arguments = "",
-     .summary = "Checks that the cache is whole and every record can be read.",
-     .examples = "hone cache check")
+static HN_CACHE_PART(list, HN_CACHE_LIST, .run = run_list, .cache = HN_CACHE_READ, .arguments = "",
+                     .summary = "Lists the tuned kernels: the best of each problem and device.",
+                     .examples = "hone cache list");
+static HN_CACHE_PART(
+    show, HN_CACHE_SHOW, .run = run_show, .cache = HN_CACHE_READ, .arguments = "NAME", .least = 1,
+    .most = 1, .missing = HN_TOO_FEW "NAME",
+    .summary = "Shows the tunings of a kernel: the best points and what became of all.",
+    .examples = "hone cache show scale");
+static HN_CACHE_PART(
+    prune, HN_CACHE_PRUNE, .run = run_prune, .arguments = "[NAME]", .most = 1,
+    .summary = "Removes what is no longer wanted, of one kernel or of all.",
+    .details = "At least one of the options says what. What is removed no longer leads later "
+               "searches.",
+    .examples = "hone cache prune --stale");
+static HN_CACHE_PART(check, HN_CACHE_CHECK, .run = run_check, .cache = HN_CACHE_READ,
+                     .arguments = "",
+                     .summary = "Checks that the cache is whole and every record can be read.",
+                     .examples = "hone cache check");
 
 const struct hn_command *const hn_cache_parts[] = {
-    &command_list,   &command_show,  &command_export,
-    &command_import, &command_merge, &command_diff,
-    &command_prune,  &command_check, NULL,
+    &hn_command_cache_list,   &hn_command_cache_show,  &hn_command_cache_export,
+    &hn_command_cache_import, &hn_command_cache_merge, &hn_command_cache_diff,
+    &hn_command_cache_prune,  &hn_command_cache_check, NULL,
 };

@@ -525,7 +525,6 @@ static void replay_family(struct hn_given *given, struct hn_error *err)
 {
     struct hn_family_replay found = {.rule = NULL};
     given->config = hn_options_config(given->options, given->path, err);
-    hn_check_family(given, err);
     /* Searches take as many as there are. */
     open_all(given, HN_STORE_WRITE, 1e6, err);
     struct hn_family_options family = hn_family_of(given);

@@ -334,12 +334,6 @@ void hn_tune_report_loss(struct hn_tune *tune, struct hn_store *store, struct hn
     hn_progress_board_release(&tune->board);
 }
 
-void hn_tune_interrupted(struct hn_error *err)
-{
-    hn_fail(err, HN_EINTERRUPTED,
-            "interrupted; what was finished is kept, and the same command goes on from there");
-}
-
 static void find_strategy(struct hn_tune *tune, struct hn_error *err)
 {
     const char *names[32];
@@ -425,7 +419,7 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
         if (search.json != NULL)
             json_array_append_new(given->results, search.json);
         if (!hn_failed(err) && hn_interrupted() != 0)
-            hn_tune_interrupted(err);
+            hn_fail(err, HN_EINTERRUPTED, HN_TUNE_INTERRUPTED);
     }
     free(later);
 }
@@ -482,10 +476,7 @@ static void read_config(struct hn_given *given, struct hn_error *err)
     else if (!hn_failed(err) && options->expected.count > 0)
         hn_config_set_reference(given->config, options->expected.items, options->expected.count,
                                 err);
-    if (!options->family)
-        return;
-    hn_check_family(given, err);
-    if (!hn_failed(err) && strcmp(given->config->plan->objective, "time") != 0)
+    if (!hn_failed(err) && options->family && strcmp(given->config->plan->objective, "time") != 0)
         hn_fail(err, HN_ECONFIG, "--family compares times, and the objective of %s is '%s'",
                 given->path, given->config->plan->objective);
 }

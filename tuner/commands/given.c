@@ -80,6 +80,11 @@ struct hn_config *hn_options_config(const struct hn_options *options, const char
     hn_config_take_problem(config, &options->problem, err);
     for (size_t i = 0; i < options->restrictions.count && !hn_failed(err); i++)
         hn_config_restrict(config, options->restrictions.items[i], err);
+    if (!hn_failed(err) && options->family && config->family == NULL)
+        hn_fail(err, HN_EUSAGE,
+                "--family: %s has no 'family'; docs/families.md says how to write one", path);
+    else if (!hn_failed(err) && options->family && options->search.budget_count > 0)
+        hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
     if (hn_failed(err)) {
         hn_config_destroy(config);
         return NULL;
@@ -293,16 +298,6 @@ void hn_start_workers(struct hn_given *given, const struct hn_workers_options *o
     if (!hn_failed(err))
         hn_workers_start(&wanted, &given->workers, err);
     hn_sites_finish(&sites);
-}
-
-void hn_check_family(const struct hn_given *given, struct hn_error *err)
-{
-    if (!hn_failed(err) && given->config->family == NULL)
-        hn_fail(err, HN_EUSAGE,
-                "--family: %s has no 'family'; docs/families.md says how to write one",
-                given->path);
-    else if (!hn_failed(err) && given->options->search.budget_count > 0)
-        hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
 }
 
 static enum hn_status load_again(void *context, struct hn_config **config, struct hn_error *err)

@@ -49,8 +49,7 @@ void hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err);
 
 /* Commits what the store still has, also after a failure, and says where all of it is if the file is gone. */
 void hn_tune_report_loss(struct hn_tune *tune, struct hn_store *store, struct hn_error *err);
-/* HN_EINTERRUPTED, and that nothing is lost. */
-void hn_tune_interrupted(struct hn_error *err);
+#define HN_TUNE_INTERRUPTED "interrupted; what was finished is kept, and the same command goes on from there"
 
 /* `hone tune --workers`: the problems of a config, for each model of GPU that is there, as searches side by side, each
  * in a thread with cards of its own (workers.h). A card that is free begins the next problem of its model; where there

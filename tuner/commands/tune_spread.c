@@ -336,7 +336,7 @@ void hn_tune_spread_run(struct hn_tune *tune, struct hn_error *err)
             hn_workers_open_cards(spread.workers);
         end_searches(&spread);
         if (!hn_failed(&now) && hn_interrupted() != 0)
-            hn_tune_interrupted(&now);
+            hn_fail(&now, HN_EINTERRUPTED, HN_TUNE_INTERRUPTED);
         if (!hn_failed(err))
             use_cards(&spread, &now);
         note_failure(&spread, &now);
