@@ -182,7 +182,6 @@ int hn_exit_code(enum hn_status status);
  * stdout and exits 0. */
 void hn_options_read(const struct hn_command *command, int argc, char **argv, struct hn_options *options,
                      struct hn_error *err);
-void hn_options_finish(struct hn_options *options);
 bool hn_options_given(const struct hn_options *options, const char *name);
 /* HN_EUSAGE, after what is wrong with the command line was printed, and where help is found. */
 void hn_options_misused(const struct hn_options *options, struct hn_error *err, const char *format, ...)

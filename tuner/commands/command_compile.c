@@ -16,7 +16,6 @@
 /* One problem's points after those of another; point i has number i in the queue. */
 struct compile {
     struct hn_given *given;
-    const struct hn_options *options;
     struct hn_device device;
     char architecture[HN_ARCHITECTURE_SIZE];
     struct hn_compile_pool *pool;
@@ -33,7 +32,7 @@ struct compile {
  * suffix that the config asks for. */
 static void find_device(struct compile *compile, struct hn_error *err)
 {
-    const char *wanted = compile->options->architecture;
+    const char *wanted = compile->given->options->architecture;
     char given[HN_ARCHITECTURE_SIZE];
     if (wanted != NULL)
         hn_device_for_architecture(wanted, &compile->device, err);
@@ -52,7 +51,7 @@ static void find_device(struct compile *compile, struct hn_error *err)
 static void choose_points(struct compile *compile, struct hn_error *err)
 {
     const struct hn_space *space = compile->task.space;
-    const struct hn_options *options = compile->options;
+    const struct hn_options *options = compile->given->options;
     char count[HN_SPACE_COUNT_TEXT];
     if (options->all && !hn_space_enumerated(space))
         hn_fail(err, HN_ECONFIG,
@@ -98,7 +97,7 @@ static void submit_some(struct compile *compile, struct hn_error *err)
 static void compile_points(struct compile *compile, struct hn_error *err)
 {
     struct hn_compile_pool *pool = compile->pool;
-    bool shows = !compile->options->quiet && isatty(STDERR_FILENO);
+    bool shows = !compile->given->options->quiet && isatty(STDERR_FILENO);
     double started_ms = hn_now_ms();
     while (!hn_failed(err) && compile->finished < compile->count) {
         uint64_t i;
@@ -166,7 +165,7 @@ static json_t *point_to_json(const struct compile *compile, uint64_t i)
                             json_integer(image->resources.dynamic_shared_bytes));
         json_object_set_new(row, "resources", resources);
     }
-    if (compile->options->log && image->log != NULL)
+    if (compile->given->options->log && image->log != NULL)
         json_object_set_new(row, "log", hn_string_to_json(image->log));
     return hn_needed(row);
 }
@@ -174,7 +173,7 @@ static json_t *point_to_json(const struct compile *compile, uint64_t i)
 /* --json has the points of all problems in one list. */
 static void report(const struct compile *compile)
 {
-    const struct hn_options *options = compile->options;
+    const struct hn_options *options = compile->given->options;
     const struct hn_plan *plan = compile->task.plan;
     json_t *points = json_array(), *outcomes = json_object(), *failure = NULL;
     for (uint64_t i = 0; i < compile->count; i++) {
@@ -202,7 +201,7 @@ static void write_source(struct compile *compile, uint64_t i, struct hn_error *e
     char path[PATH_MAX];
     if (hn_task_source(&compile->task, &compile->variants[i].point, &source, err) != HN_OK)
         return;
-    snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->options->sources,
+    snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->given->options->sources,
              compile->task.plan->kernel, (unsigned long long)compile->good++);
     json_t *request = hn_message_of_source(&source, compile->architecture);
     if (request == NULL)
@@ -215,7 +214,7 @@ static void write_source(struct compile *compile, uint64_t i, struct hn_error *e
 
 static void compile_problem(struct compile *compile, size_t problem, struct hn_error *err)
 {
-    const char *folder = compile->options->sources;
+    const char *folder = compile->given->options->sources;
     if (hn_task_make(compile->given->config, problem, HN_COLD, HN_TASK_COMPILES, &compile->task,
                      err) != HN_OK)
         return;
@@ -246,7 +245,7 @@ static void judge(const struct compile *compile, struct hn_error *err)
         hn_fail(err, HN_ENOTFOUND, "the point can not be compiled and launched");
     else if (good == 0)
         hn_fail(err, HN_ENOTFOUND, "none of the %llu points can be compiled and launched", done);
-    else if (compile->options->strict && good < done)
+    else if (compile->given->options->strict && good < done)
         hn_fail(err, HN_ERUN, "%llu of %llu points can not be compiled and launched", done - good,
                 done);
 }
@@ -254,7 +253,7 @@ static void judge(const struct compile *compile, struct hn_error *err)
 static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    struct compile compile = {.given = given, .options = options};
+    struct compile compile = {.given = given};
     find_device(&compile, err);
     if (hn_failed(err))
         return;

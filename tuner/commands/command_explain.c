@@ -13,8 +13,7 @@
 #include "tuner/workers/workers.h"
 
 struct explain {
-    struct hn_given *given; /* its store: NULL: there is none, with a recording */
-    const struct hn_options *options;
+    struct hn_given *given;       /* its store: NULL: there is none, with a recording */
     struct hn_compile_pool *pool; /* NULL: no point was tried yet */
     bool tried_in_vain;           /* there is no compiler here */
     size_t found;
@@ -136,7 +135,7 @@ static void show(struct explain *explain, const struct hn_task *task,
     bool known = given->store != NULL && hn_store_get_roofs(given->store, &task->identity.device,
                                                             NULL, &roofs, &ignored) == HN_OK;
     const struct hn_edge_compiler compiler = {try_to_compile, explain};
-    struct hn_options options = *explain->options;
+    struct hn_options options = *explain->given->options;
     options.problem = *task->problem;
     options.restrictions.count = 0;
     char lines[4][HN_FOLLOW_UP_SIZE];
@@ -165,10 +164,10 @@ static void show(struct explain *explain, const struct hn_task *task,
 static void show_recording(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
     struct hn_recording recording;
-    if (hn_find_recording(task, explain->options->simulate, &recording, err) != HN_OK)
+    if (hn_find_recording(task, explain->given->options->simulate, &recording, err) != HN_OK)
         return;
     struct hn_tuned tuned = {.simulated = true, .version = recording.version};
-    hn_origin_of_file(explain->options->simulate, &tuned.origin);
+    hn_origin_of_file(explain->given->options->simulate, &tuned.origin);
     hn_task_set_measured(task, &recording.identity);
     show(explain, task, &recording.records, &tuned);
     hn_recording_finish(&recording);
@@ -177,7 +176,7 @@ static void show_recording(struct explain *explain, struct hn_task *task, struct
 static bool fits(const struct explain *explain, const struct hn_task *task,
                  const struct hn_tuned *tuned)
 {
-    const char *device = explain->options->device_name;
+    const char *device = explain->given->options->device_name;
     return is_of_task(tuned, task) &&
            (device == NULL || strstr(tuned->identity.device.name, device) != NULL);
 }
@@ -217,7 +216,7 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     const struct hn_config *config = given->config;
-    struct explain explain = {.given = given, .options = options};
+    struct explain explain = {.given = given};
     char lines[2][HN_FOLLOW_UP_SIZE];
     open_cache(given, err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++) {

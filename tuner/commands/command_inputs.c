@@ -12,8 +12,7 @@
 #include "tuner/config/config_files.h"
 
 struct inputs {
-    const struct hn_options *options;
-    const struct hn_config *config;
+    const struct hn_given *given;
     const struct hn_plan *plan; /* of the problem: types may be among its values */
     json_t *problems;
 };
@@ -58,7 +57,7 @@ static void write_elements(const struct inputs *inputs, const struct hn_recipe *
         if (from != NULL)
             hn_data_file_read(from, piece, count * size, err);
         else
-            hn_host_fill(recipe, element, inputs->options->search.seed, at, count, piece);
+            hn_host_fill(recipe, element, inputs->given->options->search.seed, at, count, piece);
         if (!hn_failed(err))
             fwrite(piece, size, count, to);
     }
@@ -109,7 +108,7 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
         write_elements(inputs, &recipe, values, to, err);
         hn_npy_finish(path, to, hn_failed(err) ? NULL : err);
     }
-    bool told = !hn_failed(err) && !inputs->options->json && !inputs->options->quiet;
+    bool told = !hn_failed(err) && !inputs->given->options->json && !inputs->given->options->quiet;
     if (!hn_failed(err))
         json_array_append_new(files, shape_to_json(input, path, shape, dimensions));
     if (told)
@@ -124,10 +123,10 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
 static char *name_folder(const struct inputs *inputs, const struct hn_bindings *problem)
 {
     char *folder = NULL;
-    if (inputs->config->problem_count == 1)
-        return hn_need_copy(inputs->options->output);
+    if (inputs->given->config->problem_count == 1)
+        return hn_need_copy(inputs->given->options->output);
     char *text = hn_needed(hn_bindings_text(problem));
-    if (asprintf(&folder, "%s/%s", inputs->options->output, text) < 0)
+    if (asprintf(&folder, "%s/%s", inputs->given->options->output, text) < 0)
         folder = hn_needed(NULL);
     free(text);
     return folder;
@@ -143,8 +142,8 @@ static void write_problem(struct inputs *inputs, const struct hn_bindings *probl
     json_t *object = json_pack("{s:o, s:o, s:o}", "problem", hn_bindings_to_json(problem), "files",
                                files, "results", results);
     json_array_append_new(inputs->problems, hn_needed(object));
-    hn_config_make_plan(inputs->config, problem, &own, err);
-    const struct hn_plan *plan = inputs->plan = own != NULL ? own : inputs->config->plan;
+    hn_config_make_plan(inputs->given->config, problem, &own, err);
+    const struct hn_plan *plan = inputs->plan = own != NULL ? own : inputs->given->config->plan;
     make_folder(folder, err);
     if (!hn_failed(err))
         hn_plan_values(plan, problem, &plan->defaults, &values, err);
@@ -162,7 +161,7 @@ static void write_problem(struct inputs *inputs, const struct hn_bindings *probl
 static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_config *config = given->config;
-    struct inputs inputs = {.options = given->options, .config = config, .problems = json_array()};
+    struct inputs inputs = {.given = given, .problems = json_array()};
     json_t *root = hn_needed(
         json_pack("{ss ss sI so}", "config", config->path, "kernel", config->plan->kernel, "seed",
                   (json_int_t)given->options->search.seed, "problems", inputs.problems));

@@ -12,7 +12,6 @@
 
 struct input {
     struct hn_given *given;
-    const struct hn_options *options;
     struct hn_report report;
 };
 
@@ -67,7 +66,7 @@ static void add_recording(struct input *input, const char *path, struct hn_error
 static void open_cache(struct input *input, struct hn_error *err)
 {
     hn_open_cache(input->given, HN_STORE_READ, NULL, err);
-    input->report.cache = input->options->cache != NULL ? input->given->cache : NULL;
+    input->report.cache = input->given->options->cache != NULL ? input->given->cache : NULL;
 }
 
 static void add_kernel(struct input *input, const char *kernel, struct hn_error *err)
@@ -84,7 +83,7 @@ static void add_kernel(struct input *input, const char *kernel, struct hn_error 
 static void gather(struct input *input, struct hn_error *err)
 {
     static const char *const ends[] = {".json", ".json.gz", NULL};
-    const struct hn_texts *names = &input->options->arguments;
+    const struct hn_texts *names = &input->given->options->arguments;
     if (names->count == 0)
         add_kernel(input, NULL, err);
     for (size_t i = 0; !hn_failed(err) && i < names->count; i++) {
@@ -126,8 +125,8 @@ static void try_config(struct input *input, const char *path, struct hn_error *e
 static void apply_configs(struct input *input, struct hn_error *err)
 {
     static const char *const ends[] = {".yaml", ".yml", NULL};
-    for (size_t i = 0; !hn_failed(err) && i < input->options->configs.count; i++) {
-        const char *path = input->options->configs.items[i];
+    for (size_t i = 0; !hn_failed(err) && i < input->given->options->configs.count; i++) {
+        const char *path = input->given->options->configs.items[i];
         if (hn_is_folder(path))
             for_each_file(path, ends, input, try_config, err);
         else
@@ -195,7 +194,7 @@ static void apply_roofs(struct input *input, struct hn_error *err)
     struct hn_error ignored = {.status = HN_OK};
     if (hn_failed(err))
         return;
-    json_t *document = load_roofs(input->options->roofs, err);
+    json_t *document = load_roofs(input->given->options->roofs, err);
     open_cache(input, hn_failed(err) ? err : &ignored);
     for (size_t i = 0; !hn_failed(err) && i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
@@ -211,15 +210,15 @@ static void apply_roofs(struct input *input, struct hn_error *err)
 
 static void run(struct hn_given *given, struct hn_error *err)
 {
-    struct input input = {.given = given, .options = given->options};
+    struct input input = {.given = given};
     struct hn_text page = {0};
     gather(&input, err);
     apply_configs(&input, err);
     apply_roofs(&input, err);
     if (!hn_failed(err))
         hn_report_page(&input.report, &page, err);
-    if (hn_output_write(input.options, &page, "a report is a page of HTML", err))
-        fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", input.options->output,
+    if (hn_output_write(given->options, &page, "a report is a page of HTML", err))
+        fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", given->options->output,
                 input.report.count, hn_plural(input.report.count), (double)page.length / 1024);
     hn_text_finish(&page);
     hn_report_finish(&input.report);

@@ -106,7 +106,8 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
         hn_backend_simulated(task, search->tune->options->simulate, &backend, err);
         return backend;
     }
-    if (hn_points_ahead_make(&ahead, task, search->store, session, 4 * (size_t)search->tune->jobs,
+    if (hn_points_ahead_make(&ahead, task, search->store, session,
+                             4 * (size_t)hn_workers_of(search->tune->options, 0).jobs,
                              err) != HN_OK)
         return NULL;
     const struct hn_live_options live = {
@@ -406,7 +407,8 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
                                         .store = given->store,
                                         .workers = given->workers,
                                         .problem = n % count,
-                                        .started_ms = n == 0 ? tune->started_ms : hn_now_ms(),
+                                        .started_ms =
+                                            n == 0 ? tune->search.started_ms : hn_now_ms(),
                                         .waits = n >= count};
         if (search.waits && !later[search.problem])
             continue;
@@ -544,12 +546,9 @@ static void tune_opened(struct hn_tune *tune, struct hn_error *err)
 
 static void run(struct hn_given *given, struct hn_error *err)
 {
-    struct hn_tune tune = {.given = given,
-                           .options = given->options,
-                           .search = given->options->search,
-                           .started_ms = hn_now_ms(),
-                           .jobs = hn_workers_of(given->options, 0).jobs,
-                           .found = true};
+    struct hn_tune tune = {
+        .given = given, .options = given->options, .search = given->options->search, .found = true};
+    tune.search.started_ms = hn_now_ms();
     tune.search.race_within = tune.search.energy_s > 0 ? HN_WEIGHED_WITHIN : 0;
     read_config(given, err);
     find_strategy(&tune, err);

@@ -632,14 +632,3 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
     free(help);
     find_clash(options, err);
 }
-
-void hn_options_finish(struct hn_options *options)
-{
-    hn_bindings_finish(&options->problem);
-    free((char *)options->search.command);
-    free(options->arguments.items);
-    free(options->restrictions.items);
-    free(options->expected.items);
-    free(options->recorded.items);
-    free(options->configs.items);
-}

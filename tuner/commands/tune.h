@@ -15,8 +15,6 @@ struct hn_tune {
     const struct hn_options *options;
     struct hn_session_options search; /* of every problem */
     struct hn_server *server; /* whose cache others share; NULL: nobody does */
-    int jobs;     /* that may compile at once */
-    double started_ms;
     struct hn_progress_board board;
     bool follows; /* something stands on stdout, behind which a line is left free; under the board's lock */
     bool found;   /* a valid variant for every problem so far */

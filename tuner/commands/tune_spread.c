@@ -142,7 +142,7 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
     struct hn_tune_search *search = &running->search;
     if (item->started_ms <= 0)
         item->started_ms = spread->running == NULL && model == spread->models && problem == 0
-                               ? spread->tune->started_ms
+                               ? spread->tune->search.started_ms
                                : hn_now_ms();
     running->model = model;
     *search = (struct hn_tune_search){.tune = spread->tune,
@@ -314,7 +314,7 @@ static bool is_over(struct spread *spread)
         return spread->running == NULL;
     bool more = has_unknown(spread->workers, spread->workers->card_count);
     if (is_all_done(spread))
-        return !more || hn_now_ms() - spread->tune->started_ms > hosts_wait_ms;
+        return !more || hn_now_ms() - spread->tune->search.started_ms > hosts_wait_ms;
     if (more || has_card(spread))
         return false;
     hn_fail(spread->err, HN_ERUN, "%s", spread->workers->refusal);
