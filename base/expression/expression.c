@@ -117,15 +117,6 @@ size_t hn_expression_slots(const struct hn_expression *expression)
     return slots;
 }
 
-void hn_expression_mark_slots(const struct hn_expression *expression, uint64_t *slots)
-{
-    for (int i = 0; i < expression->count; i++) {
-        int slot = expression->list[i].slot;
-        if (slot >= 0)
-            slots[slot / 64] |= (uint64_t)1 << (slot % 64);
-    }
-}
-
 struct hn_expression *hn_expression_part(const struct hn_expression *whole, int root)
 {
     struct hn_expression *part = malloc(sizeof *part);

@@ -51,8 +51,6 @@ enum hn_status hn_expression_bind(struct hn_expression *expression, const struct
 bool hn_expression_uses(const struct hn_expression *expression, size_t slot);
 /* The highest slot used plus one; 0 for a constant. */
 size_t hn_expression_slots(const struct hn_expression *expression);
-/* Sets the bit of every slot that occurs. */
-void hn_expression_mark_slots(const struct hn_expression *expression, uint64_t *slots);
 
 /* values[i] is the value of slot i. HN_EVALUE with the reason; err may be NULL, which costs no formatting. */
 enum hn_status hn_expression_evaluate(const struct hn_expression *expression, const struct hn_value *values,
@@ -178,18 +176,17 @@ struct hn_c_slot {
     size_t word_count;
 };
 
-/* Appends the expression as a C expression of type int64_t (real NULL: a double with an integral
- * value is converted), or tells in *real whether it is a double. Helpers are called as
- * <prefix>_floor_div and so on. HN_ECONFIG for what C can not say: a word as a result, words of
- * different lists compared. HN_EVALUE when a constant part has no value. */
-enum hn_status hn_expression_append_c(const struct hn_expression *expression,
-                                      const struct hn_c_slot *slots, const char *prefix, bool *real,
-                                      struct hn_text *text, struct hn_error *err);
+enum hn_c_form {
+    HN_C_INTEGER,   /* an int64_t: a double with an integral value is converted */
+    HN_C_NUMBER,    /* an int64_t or a double, which *real tells */
+    HN_C_CONDITION, /* its truth: "1" or "0" where constant parts decide it */
+};
 
-/* Appends the truth of the expression as a C condition: "1" or "0" where constant parts decide it. */
-enum hn_status hn_expression_append_c_condition(const struct hn_expression *expression,
-                                                const struct hn_c_slot *slots, const char *prefix,
-                                                struct hn_text *text, struct hn_error *err);
+/* Appends the expression as a C expression. Helpers are called as <prefix>_floor_div and so on. HN_ECONFIG for what C can not
+ * say: a word as a number, words of different lists compared. HN_EVALUE when a constant part has no value. */
+enum hn_status hn_expression_append_c(const struct hn_expression *expression, const struct hn_c_slot *slots,
+                                      const char *prefix, enum hn_c_form form, bool *real, struct hn_text *text,
+                                      struct hn_error *err);
 
 /* Appends the definitions (static inline) of the helpers that `code` calls, those that they call
  * included, and whether they need math.h. One more is <prefix>_whole(double): -1 where it is not. */

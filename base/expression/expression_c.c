@@ -395,19 +395,22 @@ static enum hn_status finish(struct generator *generator)
 }
 
 enum hn_status hn_expression_append_c(const struct hn_expression *expression,
-                                      const struct hn_c_slot *slots, const char *prefix, bool *real,
-                                      struct hn_text *text, struct hn_error *err)
+                                      const struct hn_c_slot *slots, const char *prefix,
+                                      enum hn_c_form form, bool *real, struct hn_text *text,
+                                      struct hn_error *err)
 {
     struct hn_error own;
     struct generator generator = {expression, slots, prefix, .err = hn_error_begin(err, &own)};
-    const struct part *part = generate_all(&generator, false);
+    const struct part *part = generate_all(&generator, form == HN_C_CONDITION);
     if (part == NULL)
         return finish(&generator);
-    if (real != NULL)
+    if (form == HN_C_NUMBER)
         *real = is_real(part);
-    if (is_word(part)) {
+    if (form == HN_C_CONDITION) {
+        append_condition(text, part);
+    } else if (is_word(part)) {
         fail(&generator, HN_ECONFIG, "a word is not a number");
-    } else if (real != NULL || !is_real(part)) {
+    } else if (form == HN_C_NUMBER || !is_real(part)) {
         append_number(text, part, is_real(part), false);
     } else if (part->kind == REAL) {
         hn_text_printf(text, "%s_integer(", prefix);
@@ -418,18 +421,6 @@ enum hn_status hn_expression_append_c(const struct hn_expression *expression,
     } else {
         fail(&generator, HN_EVALUE, "not an integer");
     }
-    return finish(&generator);
-}
-
-enum hn_status hn_expression_append_c_condition(const struct hn_expression *expression,
-                                                const struct hn_c_slot *slots, const char *prefix,
-                                                struct hn_text *text, struct hn_error *err)
-{
-    struct hn_error own;
-    struct generator generator = {expression, slots, prefix, .err = hn_error_begin(err, &own)};
-    const struct part *part = generate_all(&generator, true);
-    if (part != NULL)
-        append_condition(text, part);
     return finish(&generator);
 }
 

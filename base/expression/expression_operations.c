@@ -465,11 +465,6 @@ static inline union hn_cell apply_cell(int operation, union hn_cell a, union hn_
     }
 }
 
-union hn_cell hn_cell_apply(int operation, union hn_cell a, union hn_cell b, union hn_cell c)
-{
-    return apply_cell(operation, a, b, c);
-}
-
 void hn_instructions_run(const struct hn_instruction *instructions, size_t count,
                          const uint16_t *positions, union hn_cell *cells)
 {

@@ -272,11 +272,16 @@ static int tabulate(struct hn_terms *terms, int slot, const struct hn_term *term
 {
     size_t count = slot >= 0 ? terms->domains[slot].count : 1;
     union hn_cell *cells = malloc(count * sizeof *cells);
+    const struct hn_instruction instruction = {
+        .operation = term->operation, .result = 3, .operand = {0, 1, 2}};
     terms->out_of_memory = terms->out_of_memory || cells == NULL;
-    for (size_t i = 0; i < count && cells != NULL; i++)
-        cells[i] =
-            hn_cell_apply(term->operation, cell_at(terms, term->operand[0], i),
-                          cell_at(terms, term->operand[1], i), cell_at(terms, term->operand[2], i));
+    for (size_t i = 0; i < count && cells != NULL; i++) {
+        union hn_cell at[4];
+        for (size_t j = 0; j < 3; j++)
+            at[j] = cell_at(terms, term->operand[j], i);
+        hn_instructions_run(&instruction, 1, NULL, at);
+        cells[i] = at[3];
+    }
     int made = cells == NULL ? -1 : make_table(terms, slot, term->real, cells);
     free(cells);
     return made;
@@ -838,20 +843,15 @@ static struct term_part add(struct hn_terms *terms, const struct hn_expression *
     return part;
 }
 
-struct hn_said hn_terms_add_condition(struct hn_terms *terms, const struct hn_expression *condition)
+struct hn_said hn_terms_add(struct hn_terms *terms, const struct hn_expression *expression,
+                            bool is_condition)
 {
-    struct term_part part = add(terms, condition, true);
-    if (part.value < 0 || part.fails < 0)
-        return (struct hn_said){-1, -1};
-    int holds = both(terms, part.value, negation(terms, part.fails));
-    return (struct hn_said){holds, holds < 0 ? -1 : part.fails};
-}
-
-struct hn_said hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression)
-{
-    struct term_part part = add(terms, expression, false);
-    bool known = part.value >= 0 && part.fails >= 0 && part.type == TYPE_INTEGER;
-    return known ? (struct hn_said){part.value, part.fails} : (struct hn_said){-1, -1};
+    struct term_part part = add(terms, expression, is_condition);
+    bool known = part.value >= 0 && part.fails >= 0 && (is_condition || part.type == TYPE_INTEGER);
+    if (known && is_condition)
+        part.value = both(terms, part.value, negation(terms, part.fails));
+    return known && part.value >= 0 ? (struct hn_said){part.value, part.fails}
+                                    : (struct hn_said){-1, -1};
 }
 
 void hn_program_init(struct hn_program *program, const struct hn_domain *domains, size_t slot_count)
@@ -894,24 +894,18 @@ void hn_program_demand_between(struct hn_program *program, int term, int64_t low
     hn_program_demand(program, pair(&program->terms, HN_OP_LESS_EQUAL, term, most));
 }
 
-int hn_program_number(struct hn_program *program, const struct hn_expression *expression)
+int hn_program_number(struct hn_program *program, const struct hn_expression *expression, bool or_0)
 {
     if (program->failed)
         return -1;
-    struct hn_said number = hn_terms_add_number(&program->terms, expression);
+    struct hn_said number = hn_terms_add(&program->terms, expression, false);
+    if (or_0)
+        return hn_terms_make(&program->terms, HN_OP_SELECT, number.fails,
+                             hn_terms_constant(&program->terms, 0), number.value);
     program->failed = number.value < 0;
     if (!program->failed)
-        hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_NOT, number.fails, -1, -1));
+        hn_program_demand(program, negation(&program->terms, number.fails));
     return number.value;
-}
-
-int hn_program_number_or_0(struct hn_program *program, const struct hn_expression *expression)
-{
-    if (program->failed)
-        return -1;
-    struct hn_said number = hn_terms_add_number(&program->terms, expression);
-    return hn_terms_make(&program->terms, HN_OP_SELECT, number.fails,
-                         hn_terms_constant(&program->terms, 0), number.value);
 }
 
 /* Marks what the wanted terms are computed of. Operands stand in front of what they are used in. */

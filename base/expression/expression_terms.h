@@ -18,9 +18,6 @@ union hn_cell {
     double real;
 };
 
-/* One operation on cells; a table's is not one. */
-union hn_cell hn_cell_apply(int operation, union hn_cell a, union hn_cell b, union hn_cell c);
-
 struct hn_instruction {
     int operation;
     int result; /* cells[result] is set */
@@ -96,10 +93,8 @@ struct hn_said {
     int value;
     int fails;
 };
-/* Its value is 1 where the condition holds. */
-struct hn_said hn_terms_add_condition(struct hn_terms *terms, const struct hn_expression *condition);
-/* Its value is an integer: any number where it fails. */
-struct hn_said hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression);
+/* The value of a condition is 1 where it holds, of anything else an integer: any number where it fails. */
+struct hn_said hn_terms_add(struct hn_terms *terms, const struct hn_expression *expression, bool is_condition);
 
 /* The operation as a term, simplified; -1 where an operand is, where it might overflow, and when memory is out. */
 int hn_terms_make(struct hn_terms *terms, int operation, int a, int b, int c);
@@ -144,8 +139,7 @@ void hn_program_finish(struct hn_program *program);
  * is the term's; or that integer, and 0 where it has none. -1: terms can not say. */
 void hn_program_demand(struct hn_program *program, int term);
 void hn_program_demand_between(struct hn_program *program, int term, int64_t low, int64_t high);
-int hn_program_number(struct hn_program *program, const struct hn_expression *expression);
-int hn_program_number_or_0(struct hn_program *program, const struct hn_expression *expression);
+int hn_program_number(struct hn_program *program, const struct hn_expression *expression, bool or_0);
 
 /* Whether there is a program that computes those terms, none of which may be -1; then it can be run. */
 bool hn_program_compile(struct hn_program *program, const int *results, size_t count);

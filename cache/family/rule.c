@@ -163,7 +163,7 @@ struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
     made->rule = rule;
     hn_program_init(&made->program, domains, rule->value_count);
     for (size_t i = 0; i < rule->feature_count; i++)
-        made->features[i] = hn_program_number_or_0(&made->program, rule->features[i].expression);
+        made->features[i] = hn_program_number(&made->program, rule->features[i].expression, true);
     if (hn_program_compile(&made->program, made->features, rule->feature_count))
         return made;
     hn_rule_program_destroy(made);

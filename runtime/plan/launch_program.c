@@ -51,7 +51,7 @@ static bool is_known(struct maker *maker, const struct hn_expression *expression
     const struct hn_terms *terms = &maker->made->program.terms;
     if (!differs(maker, expression))
         return true;
-    int value = hn_terms_add_number(&maker->made->program.terms, expression).value;
+    int value = hn_terms_add(&maker->made->program.terms, expression, false).value;
     return value >= 0 && terms->items[value].operation == HN_OP_CONSTANT;
 }
 
@@ -61,7 +61,7 @@ static bool is_fixed(struct maker *maker, const struct hn_step *step)
     struct hn_terms *terms = &maker->made->program.terms;
     const struct hn_geometry *geometry = &step->geometry;
     int launched = step->condition == NULL ? hn_terms_constant(terms, 1)
-                                           : hn_terms_add_condition(terms, step->condition).value;
+                                           : hn_terms_add(terms, step->condition, true).value;
     if (hn_terms_is(terms, launched, 0))
         return true;
     bool fixed = hn_terms_is(terms, launched, 1) && is_known(maker, geometry->shared_bytes) &&
@@ -88,7 +88,7 @@ static void add_grid(struct maker *maker, const struct hn_launch_step *step, int
     for (size_t i = 0; i < 3; i++) {
         const struct hn_expression *expression = step->step->geometry.grid[i];
         grid[i] = keep(maker, expression == NULL ? hn_terms_constant(&program->terms, 1)
-                                                 : hn_program_number(program, expression));
+                                                 : hn_program_number(program, expression, false));
         hn_program_demand_between(program, grid[i], 1, maker->device->max_grid[i]);
         if (step->cluster[i] == 1)
             continue;
@@ -108,7 +108,7 @@ static bool add_argument(struct maker *maker, size_t index)
     int64_t low = 1, high = 0;
     *term = *align = -1;
     if (differs(maker, argument->align)) {
-        *align = keep(maker, hn_program_number(program, argument->align));
+        *align = keep(maker, hn_program_number(program, argument->align, false));
         hn_program_demand_between(program, *align, (int64_t)hn_element_size(argument->element),
                                   HN_MOST_ALIGN);
         hn_program_demand(program,
@@ -126,7 +126,7 @@ static bool add_argument(struct maker *maker, size_t index)
         hn_element_range(argument->element, &low, &high);
     else
         high = hn_argument_most(argument);
-    *term = keep(maker, hn_program_number(program, expression));
+    *term = keep(maker, hn_program_number(program, expression, false));
     hn_program_demand_between(program, *term, low, high);
     return true;
 }
@@ -144,8 +144,7 @@ static bool write(struct maker *maker, const struct hn_launch *launch)
         fixed = add_argument(maker, i);
     made->limits = made->program.valid;
     for (size_t i = 0; fixed && i < plan->constraint_count; i++) {
-        made->constraints[i] =
-            hn_terms_add_condition(&made->program.terms, plan->constraints[i]).value;
+        made->constraints[i] = hn_terms_add(&made->program.terms, plan->constraints[i], true).value;
         hn_program_demand(&made->program, made->constraints[i]);
     }
     return fixed && hn_program_compile(&made->program, maker->results, maker->result_count);

@@ -63,10 +63,10 @@ static void write_c(const struct hn_expression *expression, bool folded)
     slots[5].word_count = 3;
     for (size_t i = 0; i < NAMES && folded; i += 2)
         slots[i].constant = &values[i];
-    if (hn_expression_append_c(expression, slots, "hn", folded ? NULL : &real, &text, NULL) ==
-        HN_OK)
+    if (hn_expression_append_c(expression, slots, "hn", folded ? HN_C_INTEGER : HN_C_NUMBER, &real,
+                               &text, NULL) == HN_OK)
         hn_expression_append_c_helpers(text.data, "hn", &helpers, &needs_math);
-    hn_expression_append_c_condition(expression, slots, "hn", &text, NULL);
+    hn_expression_append_c(expression, slots, "hn", HN_C_CONDITION, NULL, &text, NULL);
 }
 
 static void use_expression(const char *string)

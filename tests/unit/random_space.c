@@ -233,7 +233,7 @@ static void add_parameter(struct random_space *made)
     }
     hn_space_add_parameter(made->space, names[number], made->values[number], count);
     for (size_t i = 0; i < count; i++)
-        made->values[number][i] = *hn_space_value(made->space, number, i);
+        made->values[number][i] = hn_space_parameter(made->space, number)->values[i];
     made->kinds[number] = kind;
     made->counts[number] = count;
     made->parameter_count++;

@@ -138,14 +138,16 @@ static char *write_program(void)
         struct hn_expression *expression = parse(cases[i]);
         bool real = false;
         struct hn_text code ENDED_BY(hn_text_finish) = {0};
-        if (hn_expression_append_c(expression, slots, "t", &real, &code, &said) != HN_OK)
+        if (hn_expression_append_c(expression, slots, "t", HN_C_NUMBER, &real, &code, &said) !=
+            HN_OK)
             fail_msg("%s: %s", cases[i], said.message);
         hn_text_printf(&body,
                        real ? "    printf(\"%%a\", %s);\n"
                             : "    printf(\"%%\" PRId64, (int64_t)%s);\n",
                        code.data);
         hn_text_append(&body, "    printf(\" %d\\n\", (");
-        assert_ok(hn_expression_append_c_condition(expression, slots, "t", &body, &said));
+        assert_ok(
+            hn_expression_append_c(expression, slots, "t", HN_C_CONDITION, NULL, &body, &said));
         hn_text_append(&body, ") != 0);\n");
         drop(expression);
     }
@@ -222,7 +224,7 @@ static void check_text(const char *expression_text, const char *expected)
 {
     struct hn_expression *expression = parse(expression_text);
     struct hn_text code ENDED_BY(hn_text_finish) = {0};
-    assert_ok(hn_expression_append_c(expression, slots, "hone_x", NULL, &code, NULL));
+    assert_ok(hn_expression_append_c(expression, slots, "hone_x", HN_C_INTEGER, NULL, &code, NULL));
     assert_string_equal(code.data, expected);
 }
 
@@ -241,7 +243,8 @@ static void check_refused(const char *expression_text, enum hn_status expected, 
 {
     struct hn_expression *expression = parse(expression_text);
     struct hn_text code ENDED_BY(hn_text_finish) = {0};
-    assert_int_equal(hn_expression_append_c(expression, slots, "t", NULL, &code, &said), expected);
+    assert_int_equal(
+        hn_expression_append_c(expression, slots, "t", HN_C_INTEGER, NULL, &code, &said), expected);
     assert_non_null(strstr(said.message, message));
 }
 

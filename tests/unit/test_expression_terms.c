@@ -141,7 +141,7 @@ static void check_direction(struct fixture *fixture)
 static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *conjunct)
 {
     fixture->conjunct = conjunct;
-    fixture->condition = hn_terms_add_condition(&fixture->terms, conjunct->expression);
+    fixture->condition = hn_terms_add(&fixture->terms, conjunct->expression, true);
     assert_false(fixture->terms.out_of_memory);
     if (fixture->condition.value < 0)
         return false;

@@ -80,9 +80,9 @@ TEST(points_come_in_declared_order)
         assert_string_equal(text, expected[i]);
     }
     assert_int_equal(hn_space_parameter_count(space), 4);
-    assert_string_equal(hn_space_parameter_name(space, 3), "PAD");
-    assert_int_equal(hn_space_value_count(space, 3), 3);
-    assert_int_equal(hn_space_value(space, 3, 2)->integer, 4);
+    assert_string_equal(hn_space_parameter(space, 3)->name, "PAD");
+    assert_int_equal(hn_space_parameter(space, 3)->count, 3);
+    assert_int_equal(hn_space_parameter(space, 3)->values[2].integer, 4);
     hn_space_destroy(NULL);
 }
 
@@ -313,7 +313,7 @@ static int64_t count_valid(const struct hn_space *space, struct hn_expression *c
         uint16_t choice[PARAMETERS];
         for (size_t j = 0; j < PARAMETERS; j++) {
             choice[j] = (uint16_t)indices[j];
-            values[j] = *hn_space_value(space, j, indices[j]);
+            values[j] = hn_space_parameter(space, j)->values[indices[j]];
         }
         values[PARAMETERS] = hn_integer(12);
         int outcome = brute_force(constraints, count, values);

@@ -46,11 +46,11 @@ static bool find_default(const struct hn_config *config, const struct hn_space *
     int wanted[count + 1];
     for (size_t i = 0; i < count; i++) {
         const struct hn_value *value =
-            hn_bindings_get(&config->defaults, hn_space_parameter_name(space, i));
-        size_t left = value == NULL ? 0 : hn_space_value_count(space, i);
+            hn_bindings_get(&config->defaults, hn_space_parameter(space, i)->name);
+        size_t left = value == NULL ? 0 : hn_space_parameter(space, i)->count;
         wanted[i] = -1;
         while (left-- > 0)
-            if (hn_value_equal(hn_space_value(space, i, left), value))
+            if (hn_value_equal(&hn_space_parameter(space, i)->values[left], value))
                 wanted[i] = (int)left;
     }
     return hn_space_first(space, wanted, choice);

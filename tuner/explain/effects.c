@@ -60,8 +60,8 @@ static size_t most_values(const struct hn_space *space)
 {
     size_t most = 0;
     for (size_t p = 0; p < hn_space_parameter_count(space); p++)
-        if (hn_space_value_count(space, p) > most)
-            most = hn_space_value_count(space, p);
+        if (hn_space_parameter(space, p)->count > most)
+            most = hn_space_parameter(space, p)->count;
     return most;
 }
 
@@ -103,16 +103,17 @@ static size_t order_values(struct growth *growth, size_t parameter)
     const struct hn_space *space = growth->evidence->space;
     bool numeric = hn_space_is_numeric(space, parameter);
     size_t count = 0;
-    for (size_t v = 0; v < hn_space_value_count(space, parameter); v++) {
+    for (size_t v = 0; v < hn_space_parameter(space, parameter)->count; v++) {
         if (growth->hits[v] == 0)
             continue;
-        double key = numeric ? hn_value_number(hn_space_value(space, parameter, v))
+        double key = numeric ? hn_value_number(&hn_space_parameter(space, parameter)->values[v])
                              : growth->sums[v] / growth->hits[v];
         size_t k = count++;
         for (; k > 0; k--) {
             uint16_t before = growth->order[k - 1];
-            double other = numeric ? hn_value_number(hn_space_value(space, parameter, before))
-                                   : growth->sums[before] / growth->hits[before];
+            double other =
+                numeric ? hn_value_number(&hn_space_parameter(space, parameter)->values[before])
+                        : growth->sums[before] / growth->hits[before];
             if (other <= key)
                 break;
             growth->order[k] = before;
@@ -125,7 +126,7 @@ static size_t order_values(struct growth *growth, size_t parameter)
 static void try_parameter(struct growth *growth, size_t parameter, size_t begin, size_t end)
 {
     struct split *split = &growth->split;
-    size_t values = hn_space_value_count(growth->evidence->space, parameter);
+    size_t values = hn_space_parameter(growth->evidence->space, parameter)->count;
     double total = 0;
     memset(growth->sums, 0, values * sizeof *growth->sums);
     memset(growth->hits, 0, values * sizeof *growth->hits);
@@ -197,7 +198,7 @@ static size_t divide(struct growth *growth, const struct node *node, size_t begi
 static uint8_t *mark_left(const struct growth *growth)
 {
     const struct split *split = &growth->split;
-    size_t values = hn_space_value_count(growth->evidence->space, split->parameter);
+    size_t values = hn_space_parameter(growth->evidence->space, split->parameter)->count;
     uint8_t *left = hn_need(values, sizeof *left);
     memset(left, 2, values);
     for (size_t k = 0; k < split->values; k++)
@@ -436,7 +437,7 @@ static double share_of(const struct sample *sample, double explained, double lef
 static void find_main(const struct sample *sample, struct hn_blocks *memory,
                       struct hn_effect *effect)
 {
-    size_t values = hn_space_value_count(sample->space, effect->parameter);
+    size_t values = hn_space_parameter(sample->space, effect->parameter)->count;
     double explained = 0, groups = 0;
     effect->means = hn_need_block(memory, values, sizeof *effect->means);
     effect->counts = hn_need_block(memory, values, sizeof *effect->counts);
@@ -524,8 +525,8 @@ static double judge_cells(const struct sample *sample, const struct cells *cells
 static void find_pair(const struct sample *sample, struct hn_interaction *pair)
 {
     struct cells cells = {
-        .rows = hn_space_value_count(sample->space, pair->parameters[0]),
-        .columns = hn_space_value_count(sample->space, pair->parameters[1]),
+        .rows = hn_space_parameter(sample->space, pair->parameters[0])->count,
+        .columns = hn_space_parameter(sample->space, pair->parameters[1])->count,
     };
     if (cells.rows * cells.columns > MOST_CELLS)
         return;

@@ -204,7 +204,7 @@ static size_t *rank(const struct hn_evidence *evidence, size_t *count)
 static void find_value(const struct hn_evidence *evidence, const size_t *ranked, size_t best,
                        size_t parameter, json_t *found)
 {
-    size_t values = hn_space_value_count(evidence->space, parameter);
+    size_t values = hn_space_parameter(evidence->space, parameter)->count;
     size_t *among_best = hn_need(values, sizeof *among_best);
     size_t *among_all = hn_need(values, sizeof *among_all);
     for (size_t i = 0; i < best; i++)
@@ -224,10 +224,10 @@ static void find_value(const struct hn_evidence *evidence, const size_t *ranked,
         json_array_insert_new(
             found, place,
             json_pack("{ss so sI sI sf}", "name",
-                      hn_space_parameter_name(evidence->space, parameter), "value",
-                      hn_value_to_json(hn_space_value(evidence->space, parameter, v)), "among_best",
-                      (json_int_t)among_best[v], "among_all", (json_int_t)among_all[v], "chance",
-                      chance));
+                      hn_space_parameter(evidence->space, parameter)->name, "value",
+                      hn_value_to_json(&hn_space_parameter(evidence->space, parameter)->values[v]),
+                      "among_best", (json_int_t)among_best[v], "among_all",
+                      (json_int_t)among_all[v], "chance", chance));
     }
     free(among_best);
     free(among_all);

@@ -182,7 +182,7 @@ static void find_edges(struct explanation *explanation, bool device_known)
 
 static json_t *value_of(const struct hn_evidence *evidence, size_t parameter, size_t value)
 {
-    return hn_value_to_json(hn_space_value(evidence->space, parameter, value));
+    return hn_value_to_json(&hn_space_parameter(evidence->space, parameter)->values[value]);
 }
 
 /* A parameter with the means of its values against the best one, and from which value they go to
@@ -190,7 +190,7 @@ static json_t *value_of(const struct hn_evidence *evidence, size_t parameter, si
 static json_t *effect_to_json(const struct hn_evidence *evidence, const struct hn_effect *effect)
 {
     json_t *values = json_array();
-    size_t count = hn_space_value_count(evidence->space, effect->parameter);
+    size_t count = hn_space_parameter(evidence->space, effect->parameter)->count;
     size_t least = SIZE_MAX, most = SIZE_MAX;
     for (size_t v = 0; v < count; v++) {
         if (effect->counts[v] == 0)
@@ -208,7 +208,7 @@ static json_t *effect_to_json(const struct hn_evidence *evidence, const struct h
                       hn_render_number(hn_evidence_ratio(evidence, effect->means[v], best)),
                       "points", (json_int_t)effect->counts[v]));
     json_t *json = json_pack(
-        "{ss sf s{sI so} so}", "name", hn_space_parameter_name(evidence->space, effect->parameter),
+        "{ss sf s{sI so} so}", "name", hn_space_parameter(evidence->space, effect->parameter)->name,
         "share", effect->share, "alone", "points", (json_int_t)effect->alone, "worst_ratio",
         effect->alone > 0 ? hn_render_number(effect->worst_alone) : json_null(), "values", values);
     if (least != SIZE_MAX)
@@ -232,8 +232,8 @@ static json_t *effects_to_json(const struct hn_evidence *evidence, const struct 
         json_array_append_new(parameters, effect_to_json(evidence, &effects->mains[i]));
     for (size_t i = 0; i < effects->pair_count; i++) {
         const struct hn_interaction *pair = &effects->pairs[i];
-        const char *one = hn_space_parameter_name(space, pair->parameters[0]);
-        const char *other = hn_space_parameter_name(space, pair->parameters[1]);
+        const char *one = hn_space_parameter(space, pair->parameters[0])->name;
+        const char *other = hn_space_parameter(space, pair->parameters[1])->name;
         json_array_append_new(
             interactions, json_pack("{s[ss] sf}", "parameters", one, other, "share", pair->share));
         if (i < PAIRS_SHOWN && pair->share >= least_share)
@@ -599,14 +599,15 @@ static void add_idle(const struct explanation *of, json_t *facts)
     for (size_t i = 0; sure && i < effects->parameter_count; i++) {
         const struct hn_effect *effect = &effects->mains[i];
         double most = hn_effects_most(effects, effect->parameter);
-        size_t values = hn_space_value_count(space, effect->parameter);
+        size_t values = hn_space_parameter(space, effect->parameter)->count;
         if (values >= 2 && most < idle_share && effect->alone > 0 &&
             effect->worst_alone < idle_ratio)
-            json_array_append_new(idle, json_pack("{ss sI sf sI sf}", "name",
-                                                  hn_space_parameter_name(space, effect->parameter),
-                                                  "values", (json_int_t)values, "most", most,
-                                                  "alone", (json_int_t)effect->alone, "slower",
-                                                  fmax(effect->worst_alone - 1, 0)));
+            json_array_append_new(idle,
+                                  json_pack("{ss sI sf sI sf}", "name",
+                                            hn_space_parameter(space, effect->parameter)->name,
+                                            "values", (json_int_t)values, "most", most, "alone",
+                                            (json_int_t)effect->alone, "slower",
+                                            fmax(effect->worst_alone - 1, 0)));
     }
     json_object_set_new(facts, "idle_parameters", idle);
 }
@@ -614,7 +615,7 @@ static void add_idle(const struct explanation *of, json_t *facts)
 /* Values of a parameter all of whose points failed. */
 static void find_failing(const struct hn_evidence *evidence, size_t parameter, json_t *failing)
 {
-    size_t values = hn_space_value_count(evidence->space, parameter);
+    size_t values = hn_space_parameter(evidence->space, parameter)->count;
     for (size_t v = 0; v < values; v++) {
         const struct hn_record *first = NULL;
         size_t all = 0, failed = 0;
@@ -629,10 +630,11 @@ static void find_failing(const struct hn_evidence *evidence, size_t parameter, j
         if (failed >= least_failures && failed == all)
             json_array_append_new(
                 failing,
-                json_pack("{ss so sI ss}", "name",
-                          hn_space_parameter_name(evidence->space, parameter), "value",
-                          hn_value_to_json(hn_space_value(evidence->space, parameter, v)), "failed",
-                          (json_int_t)failed, "outcome", hn_outcome_names[first->outcome]));
+                json_pack(
+                    "{ss so sI ss}", "name", hn_space_parameter(evidence->space, parameter)->name,
+                    "value",
+                    hn_value_to_json(&hn_space_parameter(evidence->space, parameter)->values[v]),
+                    "failed", (json_int_t)failed, "outcome", hn_outcome_names[first->outcome]));
     }
 }
 

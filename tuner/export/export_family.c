@@ -294,8 +294,8 @@ static void write_features(struct hn_export_rule *out)
         const struct hn_rule_feature *feature = &out->rule->features[i];
         struct hn_text text = {0};
         out->is_truth[i] = is_truth(out->rule, feature);
-        hn_expression_append_c(feature->expression, out->slots, writer->export->lower, NULL, &text,
-                               writer->err);
+        hn_expression_append_c(feature->expression, out->slots, writer->export->lower, HN_C_INTEGER,
+                               NULL, &text, writer->err);
         out->features[i] = hn_need_kept(&writer->memory, hn_text_take(&text));
     }
 }
@@ -334,9 +334,8 @@ static const char *write_constraints(const struct hn_export_rule *out,
         if (hn_terms_is(&program->program.terms, program->constraints[i], 1))
             continue;
         hn_text_append(&text, text.length > 0 ? " && " : "");
-        known =
-            hn_expression_append_c_condition(plan->constraints[i], slots,
-                                             out->writer->export->lower, &text, &ignored) == HN_OK;
+        known = hn_expression_append_c(plan->constraints[i], slots, out->writer->export->lower,
+                                       HN_C_CONDITION, NULL, &text, &ignored) == HN_OK;
     }
     if (known && text.length == 0)
         hn_text_append(&text, "1");

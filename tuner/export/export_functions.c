@@ -17,7 +17,8 @@ static void append_expression(const struct hn_export_code *code,
                               struct hn_text *text)
 {
     if (!hn_failed(code->writer->err))
-        hn_expression_append_c(expression, code->slots, code->writer->export->lower, real, text,
+        hn_expression_append_c(expression, code->slots, code->writer->export->lower,
+                               real != NULL ? HN_C_NUMBER : HN_C_INTEGER, real, text,
                                code->writer->err);
 }
 
@@ -66,8 +67,8 @@ const char *hn_export_condition(const struct hn_export_code *code,
         return "1";
     if (hn_plan_problem_used(export->plan, condition) == NULL)
         return hn_expression_truth(condition, code->values) == HN_TRUE ? "1" : "0";
-    if (hn_expression_append_c_condition(condition, code->slots, export->lower, &text, &reason) !=
-            HN_OK ||
+    if (hn_expression_append_c(condition, code->slots, export->lower, HN_C_CONDITION, NULL, &text,
+                               &reason) != HN_OK ||
         text.length == 0) {
         hn_text_finish(&text);
         append_own_problem(code, condition, &text);

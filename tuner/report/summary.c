@@ -232,13 +232,13 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
                      bool highest)
 {
     const struct hn_space *space = outlook->task->space;
-    const char *name = hn_space_parameter_name(space, parameter);
-    size_t last = hn_space_value_count(space, parameter) - 1;
+    const char *name = hn_space_parameter(space, parameter)->name;
+    size_t last = hn_space_parameter(space, parameter)->count - 1;
     const struct hn_value *values[3];
     struct hn_value next;
     double ratio;
     for (size_t i = 0; i < 3; i++)
-        values[i] = hn_space_value(space, parameter, order[highest ? last - i : i]);
+        values[i] = &hn_space_parameter(space, parameter)->values[order[highest ? last - i : i]];
     const struct hn_value *now = hn_bindings_get(&outlook->best->point, name);
     if (now == NULL || !hn_value_equal(now, values[0]) ||
         !hn_edge_continue(values[0], values[1], values[2], &next) ||
@@ -251,15 +251,27 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
                : edge_to_json(name, highest, values, ratio, &next, compiles == HN_COMPILES);
 }
 
+/* order[k] becomes the index of the k-th smallest number. */
+static void order_values(const struct hn_space_parameter *parameter, uint16_t *order)
+{
+    for (size_t i = 0; i < parameter->count; i++) {
+        size_t k = i;
+        double number = hn_value_number(&parameter->values[i]);
+        for (; k > 0 && hn_value_number(&parameter->values[order[k - 1]]) > number; k--)
+            order[k] = order[k - 1];
+        order[k] = (uint16_t)i;
+    }
+}
+
 /* At one of its ends. */
 static json_t *find_edge(const struct outlook *outlook, size_t parameter)
 {
     const struct hn_space *space = outlook->task->space;
-    size_t count = hn_space_value_count(space, parameter);
+    size_t count = hn_space_parameter(space, parameter)->count;
     if (count < 3 || !hn_space_is_numeric(space, parameter))
         return NULL;
     uint16_t *order = hn_need(count, sizeof *order);
-    hn_space_order_values(space, parameter, order);
+    order_values(hn_space_parameter(space, parameter), order);
     json_t *edge = judge(outlook, parameter, order, true);
     edge = edge != NULL ? edge : judge(outlook, parameter, order, false);
     free(order);

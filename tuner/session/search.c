@@ -211,7 +211,7 @@ static bool is_unread(const struct hn_task *task, const struct hn_bindings *poin
 {
     enum { ASKED_MOST = 8 };
     const struct hn_space *space = task->space;
-    size_t count = hn_space_value_count(space, parameter);
+    size_t count = hn_space_parameter(space, parameter)->count;
     bool same = true;
     struct hn_hash program;
     struct hn_bindings other;
@@ -220,8 +220,8 @@ static bool is_unread(const struct hn_task *task, const struct hn_bindings *poin
         return true;
     for (size_t i = 0; i < count && same; i += 1 + count / ASKED_MOST) {
         struct hn_hash changed;
-        if (hn_bindings_set(&other, hn_space_parameter_name(space, parameter),
-                            hn_space_value(space, parameter, i), NULL) != HN_OK ||
+        if (hn_bindings_set(&other, hn_space_parameter(space, parameter)->name,
+                            &hn_space_parameter(space, parameter)->values[i], NULL) != HN_OK ||
             hn_bindings_equal(&other, point) || !find_program(task, &other, &changed))
             continue;
         same = strcmp(changed.hex, program.hex) == 0;

@@ -102,38 +102,15 @@ size_t hn_space_parameter_count(const struct hn_space *space)
     return space->parameter_count;
 }
 
-const char *hn_space_parameter_name(const struct hn_space *space, size_t parameter)
+const struct hn_space_parameter *hn_space_parameter(const struct hn_space *space, size_t parameter)
 {
-    return space->parameters[parameter].name;
-}
-
-size_t hn_space_value_count(const struct hn_space *space, size_t parameter)
-{
-    return space->parameters[parameter].count;
-}
-
-const struct hn_value *hn_space_value(const struct hn_space *space, size_t parameter, size_t index)
-{
-    return &space->parameters[parameter].values[index];
+    return &space->parameters[parameter];
 }
 
 bool hn_space_is_numeric(const struct hn_space *space, size_t parameter)
 {
-    enum hn_value_type type = hn_space_value(space, parameter, 0)->type;
+    enum hn_value_type type = space->parameters[parameter].values[0].type;
     return type == HN_INTEGER || type == HN_REAL;
-}
-
-void hn_space_order_values(const struct hn_space *space, size_t parameter, uint16_t *order)
-{
-    size_t count = hn_space_value_count(space, parameter);
-    for (size_t i = 0; i < count; i++) {
-        size_t k = i;
-        double number = hn_value_number(hn_space_value(space, parameter, i));
-        for (; k > 0 && hn_value_number(hn_space_value(space, parameter, order[k - 1])) > number;
-             k--)
-            order[k] = order[k - 1];
-        order[k] = (uint16_t)i;
-    }
 }
 
 double hn_space_cartesian(const struct hn_space *space)

@@ -64,13 +64,14 @@ enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choic
                                    struct hn_error *err);
 
 size_t hn_space_parameter_count(const struct hn_space *space);
-const char *hn_space_parameter_name(const struct hn_space *space, size_t parameter);
-size_t hn_space_value_count(const struct hn_space *space, size_t parameter);
-const struct hn_value *hn_space_value(const struct hn_space *space, size_t parameter, size_t index);
-/* Whether the values of a parameter are numbers, and their order: order[k] is the index of the k-th smallest; it has
- * room for all of them. */
+struct hn_space_parameter {
+    char *name;
+    struct hn_value *values; /* words are the space's */
+    size_t count;
+};
+const struct hn_space_parameter *hn_space_parameter(const struct hn_space *space, size_t parameter);
+/* Whether the values of a parameter are numbers. */
 bool hn_space_is_numeric(const struct hn_space *space, size_t parameter);
-void hn_space_order_values(const struct hn_space *space, size_t parameter, uint16_t *order);
 
 /* Whether the valid points are numbered: not where there are more than 100 million, or more than 2 GiB of them. Then size is UINT64_MAX, and point and
  * find are not to be called; all else works, by asking the constraints. */

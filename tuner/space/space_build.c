@@ -41,8 +41,9 @@ static void demands_init(struct hn_space_demands *demands, struct hn_space *spac
     demands->slots =
         hn_need(demands->conjuncts.count * demands->slot_words, sizeof *demands->slots);
     for (size_t i = 0; i < demands->conjuncts.count; i++)
-        hn_expression_mark_slots(demands->conjuncts.items[i].expression,
-                                 demands->slots + i * demands->slot_words);
+        for (size_t slot = 0; slot < demands->slot_count; slot++)
+            if (hn_expression_uses(demands->conjuncts.items[i].expression, slot))
+                demands->slots[i * demands->slot_words + slot / 64] |= (uint64_t)1 << (slot % 64);
 }
 
 void hn_space_set_values(const struct hn_space *space, const uint16_t *choice,
@@ -218,7 +219,7 @@ static void add_check(struct hn_space_problem *problem, size_t conjunct)
     struct hn_terms *terms = &problem->terms;
     bool failing = conjunct == problem->failing;
     struct hn_said condition =
-        hn_terms_add_condition(terms, problem->demands->conjuncts.items[conjunct].expression);
+        hn_terms_add(terms, problem->demands->conjuncts.items[conjunct].expression, true);
     hn_needed(terms->out_of_memory ? NULL : terms);
     struct hn_space_check check = {.conjunct = conjunct,
                                    .failing = failing,

@@ -60,12 +60,6 @@ void hn_space_table_unpack(const struct hn_space_table *table, const uint64_t *k
 /* Takes `count` keys, one after another, in any order; frees them. */
 void hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t count);
 
-struct hn_space_parameter {
-    char *name;
-    struct hn_value *values; /* words are the space's */
-    size_t count;
-};
-
 struct hn_space_constraint {
     struct hn_expression *expression;
     char *where; /* "matmul.yaml:24:5: ", which messages begin with; "" when not known */

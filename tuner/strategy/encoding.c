@@ -39,11 +39,11 @@ static void add_feature(struct hn_encoding *encoding, size_t parameter, double *
 
 static void add_place(struct hn_encoding *encoding, size_t parameter)
 {
-    size_t count = hn_space_value_count(encoding->space, parameter);
+    size_t count = hn_space_parameter(encoding->space, parameter)->count;
     double *values = hn_need_block(&encoding->memory, count, sizeof *values);
     bool numbers = true;
     for (size_t i = 0; i < count && numbers; i++) {
-        const struct hn_value *value = hn_space_value(encoding->space, parameter, i);
+        const struct hn_value *value = &hn_space_parameter(encoding->space, parameter)->values[i];
         numbers = value->type != HN_WORD;
         values[i] = numbers ? hn_value_number(value) : 0;
     }
@@ -69,11 +69,11 @@ static bool count_twos(const struct hn_value *value, double *twos)
  * not. Between powers of two the logarithm says as much. */
 static void add_twos(struct hn_encoding *encoding, size_t parameter)
 {
-    size_t count = hn_space_value_count(encoding->space, parameter);
+    size_t count = hn_space_parameter(encoding->space, parameter)->count;
     double *values = hn_need_block(&encoding->memory, count, sizeof *values);
     bool powers = true, differ = false, whole = true;
     for (size_t i = 0; i < count && whole; i++) {
-        const struct hn_value *value = hn_space_value(encoding->space, parameter, i);
+        const struct hn_value *value = &hn_space_parameter(encoding->space, parameter)->values[i];
         whole = count_twos(value, &values[i]);
         powers = powers && whole && (value->integer & (value->integer - 1)) == 0;
         values[i] /= TWOS_MOST;
@@ -192,7 +192,7 @@ void hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space
     encoding->category =
         hn_need_block(&encoding->memory, 2 * parameters + 2, sizeof *encoding->category);
     for (size_t i = 0; i < parameters; i++)
-        if (hn_space_value_count(space, i) > 1)
+        if (hn_space_parameter(space, i)->count > 1)
             add_place(encoding, i);
     encoding->plain = encoding->varied;
     for (size_t i = 0; i < encoding->plain; i++)

@@ -60,9 +60,9 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
     strategy->spans = hn_need(width, sizeof *strategy->spans);
     strategy->seeds = hn_need(SEEDS * width, sizeof *strategy->seeds);
     for (size_t i = 0; i < width; i++) {
-        size_t values = hn_space_value_count(search->space, i);
+        size_t values = hn_space_parameter(search->space, i)->count;
         strategy->free += values > 1;
-        bool is_word = hn_space_value(search->space, i, 0)->type == HN_WORD;
+        bool is_word = hn_space_parameter(search->space, i)->values[0].type == HN_WORD;
         strategy->spans[i] = is_word ? INFINITY : 1.0 / (double)(values > 1 ? values - 1 : 1);
     }
     strategy->patience = CHILDREN_A_PARAMETER * strategy->free;
@@ -168,7 +168,7 @@ static void breed(struct hn_strategy *strategy, uint16_t *child)
     const uint16_t *b = hn_trail_point(trail, strategy->members[second]);
     for (size_t i = 0; i < trail->width; i++) {
         child[i] = hn_random_below(&trail->random, 2) == 0 ? a[i] : b[i];
-        size_t values = hn_space_value_count(trail->space, i);
+        size_t values = hn_space_parameter(trail->space, i)->count;
         if (values > 1 && hn_random_unit(&trail->random) * (double)strategy->free < mutations)
             child[i] =
                 hn_move_value(trail, i, child[i], hn_random_unit(&trail->random) < small_change);

@@ -640,7 +640,7 @@ static void climb(struct hn_strategy *strategy, uint32_t point)
     uint16_t changed[trail->width + 1];
     for (int i = 0; i < CLIMBS; i++) {
         size_t at = (size_t)hn_random_below(&trail->random, trail->width);
-        if (hn_space_value_count(trail->space, at) < 2)
+        if (hn_space_parameter(trail->space, at)->count < 2)
             continue;
         memcpy(changed, from, trail->width * sizeof *changed);
         changed[at] = hn_move_value(trail, at, from[at], false);

@@ -156,7 +156,7 @@ void hn_move_repair(struct hn_trail *trail, const uint16_t *anchor, uint16_t *ch
 
 uint16_t hn_move_value(struct hn_trail *trail, size_t i, uint16_t value, bool near)
 {
-    size_t values = hn_space_value_count(trail->space, i);
+    size_t values = hn_space_parameter(trail->space, i)->count;
     if (near) {
         bool up = value == 0 || (value + 1u < values && hn_random_below(&trail->random, 2) == 0);
         return (uint16_t)(up ? value + 1 : value - 1);
@@ -174,7 +174,7 @@ static bool move_change(struct hn_trail *trail, const uint16_t *from, uint16_t *
     uint16_t changed[width + 1];
     for (int tries = 0; tries < CHANGES; tries++) {
         size_t i = (size_t)hn_random_below(&trail->random, width);
-        if (hn_space_value_count(trail->space, i) < 2)
+        if (hn_space_parameter(trail->space, i)->count < 2)
             continue;
         memcpy(changed, from, width * sizeof *changed);
         changed[i] = hn_move_value(trail, i, from[i], false);
