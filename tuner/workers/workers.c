@@ -12,6 +12,464 @@
 #include "base/memory.h"
 #include "base/run.h"
 
+/* Turns are short: only who waits for longer wants to know why. */
+static const double told_after_ms = 1000;
+
+/* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
+static const int setup_deaths_most = 2;
+
+/* Computing references may take long on a large machine; a hang still ends. */
+static const double setup_limit_ms = 120e3;
+/* So long may one at a host be silent that has got all that was sent. */
+enum { MUTE_MS = 15000 };
+
+void hn_card_job_finish(struct hn_card_job *job)
+{
+    hn_bindings_finish(&job->point);
+    hn_message_finish(&job->message);
+    hn_record_finish(&job->suspect);
+    *job = (struct hn_card_job){.ticket = 0};
+}
+
+/* Another problem begins: what was found out in the one before is forgotten. */
+static void begin(struct hn_card *card)
+{
+    hn_card_job_finish(&card->job);
+    card->health = (struct hn_health){0};
+    card->state = HN_CARD_NEW;
+    card->evaluating = false;
+    card->anchor = card->ratio_count = card->measured = 0;
+    card->ratio = 1;
+}
+
+static void end_turn(struct hn_card *card)
+{
+    if (card->meter.active > 0)
+        hn_meter_end(&card->meter, hn_now_ms());
+}
+
+static void drop_request(struct hn_card *card)
+{
+    if (card->requested)
+        hn_message_finish(&card->request);
+    card->requested = false;
+    card->waiting = false;
+}
+
+/* Returns how it ended, as waitpid() says. */
+static int drop_worker(struct hn_card *card)
+{
+    card->step = 0;
+    card->waiting = false;
+    end_turn(card);
+    return hn_process_kill(&card->process);
+}
+
+void hn_card_drop(struct hn_card *card)
+{
+    drop_worker(card);
+    drop_request(card);
+}
+
+/* Kills the worker and does not wait until the driver has cleaned up after it. */
+static void destroy_card(struct hn_card *card)
+{
+    hn_process_abandon(&card->process);
+    drop_request(card);
+    for (size_t i = 0; i < card->setup_count; i++)
+        hn_message_finish(&card->setup[i]);
+    free(card->setup);
+    hn_card_job_finish(&card->job);
+    free(card);
+}
+
+bool hn_card_is_reachable(const struct hn_card *card)
+{
+    const struct hn_place *place = card->process.place;
+    return card->process.pid != 0 || place == NULL || place->ready(place);
+}
+
+bool hn_card_is_left_out(const struct hn_card *card)
+{
+    struct hn_host_view view = {.state = HN_HOST_UP};
+    if (card->host != NULL)
+        hn_host_look(card->host, &view);
+    return view.state == HN_HOST_OUT;
+}
+
+void hn_card_request(struct hn_card *card, struct hn_message *message, double timeout_s,
+                     struct hn_error *err)
+{
+    if (!hn_failed(err) && card->requested)
+        hn_fail(err, HN_ERUN, "the GPU worker is busy");
+    if (hn_failed(err))
+        return;
+    card->request = *message;
+    *message = (struct hn_message){0};
+    card->requested = true;
+    card->attempts = 0;
+    card->request_limit_ms = timeout_s > 0 ? timeout_s * 1e3 : card->run_timeout_ms;
+}
+
+static bool is_setting_up(const struct hn_card *card)
+{
+    return card->step < card->setup_count;
+}
+
+/* Whether a worker is to be told something. One that is not there is started by a request alone. */
+static bool has_work(const struct hn_card *card)
+{
+    return card->requested || (card->process.pid != 0 && is_setting_up(card));
+}
+
+/* The setup message that is next, or the request. */
+static const struct hn_message *current(const struct hn_card *card)
+{
+    return is_setting_up(card) ? &card->setup[card->step] : &card->request;
+}
+
+bool hn_card_is_quiet(const struct hn_card *card)
+{
+    return card->waiting && !is_setting_up(card) && hn_process_is_quiet(&card->process);
+}
+
+static double limit_ms(const struct hn_card *card)
+{
+    return is_setting_up(card) ? setup_limit_ms : card->request_limit_ms;
+}
+
+/* No limit holds while another tuner has its turn on the GPU; opening the device needs none. */
+static bool awaits_turn(const struct hn_card *card)
+{
+    return card->waiting && card->process.greeted && !card->begun &&
+           strcmp(hn_message_type(current(card)), "open") != 0;
+}
+
+const char *hn_card_holder(const struct hn_card *card)
+{
+    bool long_ago = hn_now_ms() - card->asked_ms > told_after_ms;
+    return awaits_turn(card) && card->holder[0] != '\0' && long_ago ? card->holder : NULL;
+}
+
+static int timeout_of(const struct hn_card *card)
+{
+    if (!card->waiting)
+        return hn_card_is_reachable(card) && has_work(card) ? 0 : -1;
+    if (awaits_turn(card))
+        return card->host != NULL ? MUTE_MS / 10 : -1;
+    double left = card->sent_ms + limit_ms(card) - hn_now_ms();
+    return left > 0 ? (int)left + 1 : 0;
+}
+
+static void end_request(struct hn_card *card, struct hn_gpu_result *result, enum hn_gpu_end end)
+{
+    result->end = end;
+    drop_request(card);
+}
+
+/* A failure to send shows as a closed channel, with the reason in the worker's end; but what is too
+ * long for a message never gets there. */
+static void send_current(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
+{
+    struct hn_error reason;
+    const struct hn_message *message = current(card);
+    size_t i;
+    json_t *file;
+    /* Files that the worker will read get to its host before the message. */
+    json_array_foreach(card->host != NULL ? json_object_get(message->json, "data") : NULL, i, file)
+    {
+        struct hn_hash hash = {.hex = ""};
+        const char *path = json_string_value(json_object_get(file, "path"));
+        snprintf(hash.hex, sizeof hash.hex, "%s", json_string_value(json_object_get(file, "hash")));
+        hn_host_share(card->host, path, &hash);
+    }
+    enum hn_status status = hn_channel_send(&card->process.channel, message, &reason);
+    if (status != HN_EFORMAT && status != HN_ENOMEM)
+        return;
+    card->waiting = false;
+    if (is_setting_up(card) || status == HN_ENOMEM) {
+        hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s", hn_message_type(message),
+                reason.message);
+        return;
+    }
+    snprintf(result->text, sizeof result->text, "%.600s", reason.message);
+    end_request(card, result, HN_GPU_CRASH);
+}
+
+/* Sends a setup message that this worker has not had, or the request. Starts a missing worker. */
+static void send_next(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
+{
+    if (hn_failed(err) || result->end != HN_GPU_NOTHING || card->waiting || !has_work(card))
+        return;
+    if (!hn_card_is_reachable(card)) {
+        struct hn_host_view view;
+        hn_host_look(card->host, &view);
+        /* One that is not up may be soon. */
+        if (view.state == HN_HOST_OUT)
+            hn_fail(err, HN_ERUN, "the GPU's host %s is left out: %s", view.name, view.reason);
+        return;
+    }
+    if (card->process.pid == 0) {
+        if (hn_process_start(&card->process, NULL, "gpu", err) != HN_OK)
+            return;
+        card->step = 0;
+    }
+    if (!is_setting_up(card)) {
+        card->attempts++;
+        card->setup_deaths = 0;
+    }
+    card->waiting = true;
+    card->begun = false;
+    card->holder[0] = '\0';
+    card->sent_ms = card->asked_ms = hn_now_ms();
+    hn_process_forget_output(&card->process);
+    send_current(card, result, err);
+}
+
+/* The worker is gone without an answer. */
+static void take_death(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
+{
+    char end[512];
+    bool in_request = card->waiting && !is_setting_up(card);
+    bool in_setup = card->waiting && !in_request;
+    hn_process_describe_end(&card->process, drop_worker(card), end, sizeof end);
+    /* The request in hand is no reason why a host is lost. */
+    if (card->process.lost) {
+        card->attempts -= in_request;
+    } else if (in_setup && ++card->setup_deaths >= setup_deaths_most) {
+        hn_fail(err, HN_ERUN, "the GPU worker died twice while it was set up: %s", end);
+    } else if (in_request && card->attempts >= 2) {
+        snprintf(result->text, sizeof result->text, "the GPU worker died twice: %s", end);
+        end_request(card, result, HN_GPU_CRASH);
+    }
+}
+
+static void add_health(struct hn_card *card, json_t *json)
+{
+    struct hn_health seen = {.watching = true};
+    struct hn_error ignored;
+    hn_error_init(&ignored);
+    hn_fields_read("health", &hn_health_structure, json, &seen, &ignored);
+    if (json != NULL && !hn_failed(&ignored))
+        hn_health_add(&card->health, &seen);
+}
+
+/* The message is empty then where it is the request's. */
+static void take_reply(struct hn_card *card, struct hn_message *message,
+                       struct hn_gpu_result *result)
+{
+    add_health(card, json_object_get(message->json, "health"));
+    if (card->timeline != NULL)
+        hn_timeline_add(card->timeline, hn_message_type(current(card)), card->asked_ms,
+                        hn_now_ms());
+    card->waiting = false;
+    if (is_setting_up(card)) {
+        card->step++;
+        return;
+    }
+    bool dead = json_is_true(json_object_get(message->json, "dead"));
+    result->message = *message;
+    *message = (struct hn_message){0};
+    end_request(card, result, HN_GPU_REPLY);
+    if (dead) {
+        drop_worker(card);
+        hn_process_describe_output(&card->process, result->text, sizeof result->text);
+    }
+}
+
+static void take_message(struct hn_card *card, struct hn_message *message,
+                         struct hn_gpu_result *result)
+{
+    const char *type = hn_message_type(message);
+    if (strcmp(type, "guess") == 0) {
+        json_int_t guess = json_integer_value(json_object_get(message->json, "capability"));
+        card->guess = guess > 0 && guess <= 1000 ? (int)guess : 0;
+    } else if (strcmp(type, "waiting") == 0) {
+        const char *holder = json_string_value(json_object_get(message->json, "holder"));
+        snprintf(card->holder, sizeof card->holder, "%s", holder != NULL ? holder : "");
+        if (card->announces)
+            fprintf(stderr, "waiting for the GPU: %s\n", card->holder);
+        card->announces = false;
+    } else if (strcmp(type, "begun") == 0) {
+        card->begun = true;
+        card->holder[0] = '\0';
+        card->sent_ms = hn_now_ms();
+        if (card->meter.active == 0)
+            hn_meter_begin(&card->meter, card->sent_ms);
+    } else {
+        end_turn(card);
+        if (card->waiting)
+            take_reply(card, message, result);
+    }
+}
+
+static void listen_to(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
+{
+    enum hn_received received = HN_RECEIVED_MESSAGE;
+    bool failed = hn_failed(err);
+    while (received == HN_RECEIVED_MESSAGE && result->end == HN_GPU_NOTHING) {
+        struct hn_message message;
+        received = hn_process_listen(&card->process, &message, err);
+        if (received != HN_RECEIVED_MESSAGE)
+            continue;
+        take_message(card, &message, result);
+        hn_message_finish(&message);
+    }
+    if (received == HN_RECEIVED_CLOSED)
+        take_death(card, result, err);
+    else if (!failed && hn_failed(err))
+        end_turn(card);
+}
+
+/* A worker says at once who it is, and that it begins or waits for its turn. Where a connection
+ * lives and its worker does not, nothing else would end the wait. */
+static void check_mute(struct hn_card *card, struct hn_error *err)
+{
+    struct hn_host_view view;
+    bool said = card->process.greeted && (!awaits_turn(card) || card->holder[0] != '\0');
+    if (hn_failed(err) || card->host == NULL || !card->waiting || said)
+        return;
+    hn_host_look(card->host, &view);
+    if (view.sends)
+        card->sent_ms = hn_now_ms();
+    if (hn_now_ms() - card->sent_ms < MUTE_MS)
+        return;
+    drop_worker(card);
+    hn_fail(err, HN_ERUN, "the GPU's worker at host %s said nothing for %d s", view.name,
+            MUTE_MS / 1000);
+}
+
+static void enforce_limit(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
+{
+    if (hn_failed(err) || result->end != HN_GPU_NOTHING || !card->waiting || awaits_turn(card) ||
+        hn_now_ms() - card->sent_ms < limit_ms(card))
+        return;
+    bool in_setup = is_setting_up(card);
+    drop_worker(card);
+    if (in_setup) {
+        hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s", setup_limit_ms / 1e3);
+        return;
+    }
+    snprintf(result->text, sizeof result->text,
+             "still running after %g s (--run-timeout); its worker was killed",
+             card->request_limit_ms / 1e3);
+    end_request(card, result, HN_GPU_TIMEOUT);
+}
+
+void hn_card_process(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
+{
+    result->end = HN_GPU_NOTHING;
+    result->message = (struct hn_message){0};
+    result->text[0] = '\0';
+    listen_to(card, result, err);
+    if (result->end == HN_GPU_NOTHING)
+        check_mute(card, err);
+    enforce_limit(card, result, err);
+    send_next(card, result, err);
+}
+
+static void make_opening(const struct hn_card *card, struct hn_message *open)
+{
+    hn_message_init(open, "open");
+    if (card->selector[0] != '\0')
+        json_object_set_new(open->json, "device", json_string(card->selector));
+}
+
+static void take_opened(struct hn_card *card, struct hn_message *reply, struct hn_error *err)
+{
+    struct hn_message open, context;
+    const char *warning = json_string_value(json_object_get(reply->json, "warning"));
+    snprintf(card->warning, sizeof card->warning, "%s", warning != NULL ? warning : "");
+    if (hn_device_from_json(json_object_get(reply->json, "device"), &card->device, err) != HN_OK)
+        return;
+    make_opening(card, &open);
+    hn_message_init(&context, "context");
+    hn_card_keep(card, &open, "open", true);
+    hn_card_keep(card, &context, "context", false);
+    hn_message_finish(&open);
+    hn_message_finish(&context);
+    card->known = true;
+    card->known_ms = hn_now_ms();
+}
+
+bool hn_card_open(struct hn_card *card, struct hn_error *err)
+{
+    struct hn_message open;
+    struct hn_gpu_result result;
+    if (hn_failed(err) || card->known)
+        return card->known;
+    if (!card->requested) {
+        make_opening(card, &open);
+        hn_card_request(card, &open, 120, err);
+        hn_message_finish(&open);
+    }
+    hn_card_process(card, &result, err);
+    if (!hn_failed(err) && result.end == HN_GPU_REPLY)
+        take_opened(card, &result.message, err);
+    else if (!hn_failed(err) && result.end != HN_GPU_NOTHING)
+        hn_fail(err, HN_ERUN, "%s", result.text);
+    hn_message_finish(&result.message);
+    return card->known;
+}
+
+/* It holds for every problem. */
+static bool is_lasting(const struct hn_message *message)
+{
+    return strcmp(hn_message_type(message), "open") == 0 ||
+           strcmp(hn_message_type(message), "context") == 0;
+}
+
+void hn_card_keep(struct hn_card *card, const struct hn_message *message, const char *replaces,
+                  bool taken)
+{
+    for (size_t i = 0; replaces != NULL && i < card->setup_count; i++) {
+        if (strcmp(hn_message_type(&card->setup[i]), replaces) != 0)
+            continue;
+        hn_message_finish(&card->setup[i]);
+        card->setup_count--;
+        memmove(&card->setup[i], &card->setup[i + 1],
+                (card->setup_count - i) * sizeof *card->setup);
+        card->step -= card->step > i;
+        break;
+    }
+    card->setup = hn_need_more(card->setup, card->setup_count + 1, sizeof *card->setup);
+    if (hn_message_copy(&card->setup[card->setup_count++], message, NULL) != HN_OK)
+        hn_needed(NULL);
+    if (taken && card->process.pid != 0)
+        card->step = card->setup_count;
+}
+
+void hn_card_keep_as(struct hn_card *card, const struct hn_card *other)
+{
+    for (size_t i = 0; i < other->setup_count; i++)
+        if (!is_lasting(&other->setup[i]))
+            hn_card_keep(card, &other->setup[i], NULL, false);
+}
+
+/* Lets go of the bench and what was set up for it; device and context stay for the next problem. A
+ * worker that is still at work is killed, another one is asked to, as its request. */
+static void leave_card(struct hn_card *card)
+{
+    size_t lasting = 0;
+    while (lasting < card->setup_count && is_lasting(&card->setup[lasting]))
+        lasting++;
+    bool at_work = card->requested || card->waiting;
+    bool has_bench = card->process.pid != 0 && card->step > lasting;
+    while (card->setup_count > lasting)
+        hn_message_finish(&card->setup[--card->setup_count]);
+    card->step = card->step < lasting ? card->step : lasting;
+    begin(card);
+    if (at_work)
+        hn_card_drop(card);
+    if (at_work || !has_bench)
+        return;
+    struct hn_message leave;
+    struct hn_error none;
+    hn_error_init(&none);
+    hn_message_init(&leave, "leave");
+    hn_card_request(card, &leave, setup_limit_ms / 1e3, &none);
+}
+
 static const int sleep_limit_ms = 200;
 /* A search has so many compilations under way at first. */
 static const int first_compilations = 16;
@@ -19,8 +477,14 @@ static const int first_compilations = 16;
 static struct hn_card *add_card(struct hn_workers *workers, struct hn_host *host,
                                 const char *selector)
 {
-    struct hn_card *card = hn_card_create(workers->run_timeout_s, host, selector);
+    struct hn_card *card = hn_need(1, sizeof *card);
+    hn_process_init(&card->process);
+    card->run_timeout_ms = workers->run_timeout_s * 1e3;
+    card->host = host;
+    card->process.place = host != NULL ? hn_host_place(host) : NULL;
     card->meter.whole = &workers->on_cards;
+    snprintf(card->selector, sizeof card->selector, "%s", selector != NULL ? selector : "");
+    begin(card);
     workers->cards[workers->card_count++] = card;
     return card;
 }
@@ -177,7 +641,7 @@ void hn_workers_destroy(struct hn_workers *workers)
             card->away = false;
             continue;
         }
-        hn_card_destroy(card);
+        destroy_card(card);
     }
     int wakeup = workers->pool->wakeup;
     hn_compile_pool_destroy(workers->pool);
@@ -240,7 +704,7 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
         if (whole && is_elsewhere(workers, card))
             continue;
         count += hn_process_poll(&card->process, fds + count);
-        timeout_ms = earlier(timeout_ms, hn_card_timeout_ms(card));
+        timeout_ms = earlier(timeout_ms, timeout_of(card));
     }
     hn_workers_unlock(workers);
     bool polled = poll(fds, count, timeout_ms) >= 0;
@@ -299,7 +763,7 @@ static void leave_cards(struct hn_workers *workers)
 {
     const size_t count = workers->card_count;
     for (size_t i = 0; i < count; i++)
-        hn_card_leave(workers->cards[i]);
+        leave_card(workers->cards[i]);
     for (bool waits = true; waits;) {
         waits = false;
         for (size_t i = 0; i < count; i++) {

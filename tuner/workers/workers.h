@@ -3,9 +3,125 @@
 #define HONE_TUNER_WORKERS_WORKERS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
-#include "tuner/workers/card.h"
+#include "cache/record/record.h"
+#include "runtime/bench/bench.h"
+#include "runtime/device/device.h"
+#include "runtime/device/health.h"
+#include "runtime/process/process.h"
+#include "tuner/hosts/hosts.h"
 #include "tuner/workers/compile_pool.h"
+
+/* A GPU and hone's side of its worker: one request at a time, a time limit on each, a new worker where one died. A worker is brought to
+ * the state that a request needs (device, context, bench, references, seed) by the kept setup messages, which are sent one by one,
+ * each after the reply to the one before; one that is up gets them without waiting for a request. */
+
+/* At what it is in a problem, once its device is known. The lead is ready once the backend is prepared; others follow it. */
+enum hn_card_state {
+    HN_CARD_NEW,
+    HN_CARD_VERIFYING, /* the default point, with which it warms up */
+    HN_CARD_WARMING,
+    HN_CARD_ANCHORING, /* measures what the lead has measured */
+    HN_CARD_READY,
+    HN_CARD_OUT, /* of no use for this problem */
+};
+
+/* An evaluation on its way through a card. */
+struct hn_card_job {
+    uint64_t ticket;
+    struct hn_bindings point;
+    struct hn_bench_request request; /* as of the first card */
+    struct hn_message message;
+    struct hn_record suspect; /* while its trial is held: what it will be if it is acquitted */
+};
+
+enum { HN_ANCHORS = 3 };
+
+struct hn_card {
+    struct hn_host *host;  /* NULL: this machine, by this process's own child. Borrowed */
+    char host_name[64];    /* "": not known, or this machine */
+    char selector[64];     /* among those of its host; "": the first */
+    bool known;            /* the device is */
+    double known_ms;       /* since when */
+    bool out;              /* of no use for any problem */
+    struct hn_device device;
+    char warning[512]; /* of its lock; "": there is one */
+    char refusal[400]; /* why it is not used; "": it is */
+    bool away; /* it is a share's */
+    struct hn_timeline *timeline; /* where to note what the workers do; may be NULL */
+    bool announces; /* says on stderr, once, who has the GPU meanwhile */
+    int guess; /* the compute capability that the device will turn out to have, before the driver is up; 0: not known */
+    struct hn_meter meter;   /* runs while the worker has its turn on the GPU */
+
+    /* In this problem: */
+    struct hn_health health; /* what the workers have seen of the GPU's clocks and its other users */
+    enum hn_card_state state;
+    bool evaluating;
+    struct hn_card_job job; /* its evaluation */
+    size_t anchor; /* measured so many */
+    double ratios[HN_ANCHORS];
+    size_t ratio_count;
+    double ratio; /* how much longer it takes than the first */
+    uint64_t measured;
+
+    /* The worker: */
+    struct hn_process process;
+    double run_timeout_ms;
+    struct hn_message *setup;
+    size_t setup_count;
+    size_t step;  /* of them this worker has taken */
+    bool waiting; /* for the reply to the setup message `step` or to the request */
+    bool requested; /* it is busy */
+    struct hn_message request;
+    double request_limit_ms;
+    bool begun;      /* what is waited for has its turn on the GPU */
+    char holder[64]; /* who has it meanwhile; "": nobody else */
+    int attempts;
+    int setup_deaths;            /* in a row */
+    double sent_ms;              /* when what is waited for was sent, or began on the GPU */
+    double asked_ms;             /* when it was sent */
+};
+
+void hn_card_job_finish(struct hn_card_job *job); /* empty then */
+
+/* Keeps a setup message, as the last; `replaces` is the type of an earlier one that it takes the place of, or NULL. taken: a worker that
+ * is up has had it. */
+void hn_card_keep(struct hn_card *card, const struct hn_message *message, const char *replaces, bool taken);
+/* Keeps what holds for another's problem, and was not kept yet. */
+void hn_card_keep_as(struct hn_card *card, const struct hn_card *other);
+/* Starts a request; only when not busy. The message is taken over. timeout_s 0: the run timeout. Sticky. */
+void hn_card_request(struct hn_card *card, struct hn_message *message, double timeout_s, struct hn_error *err);
+/* Whether a request would get to a worker now: its host is there. */
+bool hn_card_is_reachable(const struct hn_card *card);
+/* Whether its host is left out. */
+bool hn_card_is_left_out(const struct hn_card *card);
+/* Kills the worker with what it is at. The next request has another one. */
+void hn_card_drop(struct hn_card *card);
+
+/* How a request ended. */
+enum hn_gpu_end {
+    HN_GPU_NOTHING, /* not yet */
+    HN_GPU_REPLY,   /* message holds the reply; text what a worker printed that is of no more use */
+    HN_GPU_TIMEOUT, /* killed at its time limit; text says so */
+    HN_GPU_CRASH,   /* the worker died twice over it; text says how */
+};
+struct hn_gpu_result {
+    enum hn_gpu_end end;
+    struct hn_message message;
+    char text[640];
+};
+
+/* It is at a request, of which nothing came: there is nothing to do but to look at its limit. */
+bool hn_card_is_quiet(const struct hn_card *card);
+/* Moves on without blocking; the owner polls its process. HN_ERUN: the worker can not be set up, or says that the run failed. Sticky:
+ * nothing came then. */
+void hn_card_process(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err);
+/* Asks for its device, and moves on with that: true once it is known. The worker makes a context next. Sticky. */
+bool hn_card_open(struct hn_card *card, struct hn_error *err);
+/* Who has the GPU ("process 4711 has it since 12:03:04") while a request has waited for its turn for more than a second;
+ * NULL: none has. */
+const char *hn_card_holder(const struct hn_card *card);
 
 /* The worker processes of a command: started before anything else is done, so that they load NVRTC and the driver
  * meanwhile, and shared by all problems. */
