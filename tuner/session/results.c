@@ -42,22 +42,16 @@ void hn_tickets_finish(struct hn_tickets *tickets)
     hn_tickets_init(tickets);
 }
 
-/* Makes room for entry `wanted`; new entries are 0. */
-static void reserve(uint32_t **entries, uint32_t *capacity, uint32_t wanted)
-{
-    uint32_t grown = *capacity > 0 ? *capacity : 64;
-    if (wanted < *capacity)
-        return;
-    while (grown <= wanted)
-        grown *= 2;
-    *entries = hn_need_more(*entries, grown, sizeof **entries);
-    memset(*entries + *capacity, 0, (grown - *capacity) * sizeof **entries);
-    *capacity = grown;
-}
-
 size_t hn_tickets_add(struct hn_tickets *tickets, uint32_t point)
 {
-    reserve(&tickets->of_point, &tickets->point_capacity, point);
+    uint32_t room = tickets->point_capacity;
+    if (point >= room) {
+        tickets->point_capacity = point + point / 2 + 64;
+        tickets->of_point =
+            hn_need_more(tickets->of_point, tickets->point_capacity, sizeof *tickets->of_point);
+        memset(tickets->of_point + room, 0,
+               (tickets->point_capacity - room) * sizeof *tickets->of_point);
+    }
     tickets->items =
         hn_need_room(tickets->items, &tickets->capacity, tickets->count, sizeof *tickets->items);
     size_t number = tickets->count++;
@@ -101,9 +95,11 @@ size_t hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, si
     /* A recording may have keys of another kind. */
     const struct hn_hash own = hn_hash_string(code);
     uint32_t entry = hn_keys_add(&tickets->codes, strlen(code) == CODE_BYTES ? code : own.hex);
-    reserve(&tickets->of_code, &tickets->code_capacity, entry);
-    if (entry == known)
-        tickets->of_code[entry] = (uint32_t)number;
+    if (entry == known) {
+        tickets->of_code = hn_need_room(tickets->of_code, &tickets->code_capacity, known,
+                                        sizeof *tickets->of_code);
+        tickets->of_code[known] = (uint32_t)number;
+    }
     return tickets->of_code[entry];
 }
 
@@ -522,7 +518,9 @@ static void take_compiled(struct hn_session *session, struct hn_backend_event *e
     hn_image_finish(image);
     *image = event->image;
     record->costs.compile_ms = image->compile_ms;
-    if (image->outcome == HN_OUTCOME_OK)
+    if (image->outcome == HN_OUTCOME_OK && backend->kind->complete == NULL)
+        memcpy(record->code_hash, image->code_hash, sizeof record->code_hash);
+    else if (image->outcome == HN_OUTCOME_OK)
         backend->kind->complete(session->backend, &record->point, image, record->code_hash, err);
     record->resources = image->resources;
     if (hn_failed(err))

@@ -71,7 +71,7 @@ struct hn_tickets {
     uint32_t point_capacity;
     struct hn_keys codes; /* of machine code with its launch */
     uint32_t *of_code;    /* ticket by code */
-    uint32_t code_capacity;
+    size_t code_capacity;
 };
 
 void hn_tickets_init(struct hn_tickets *tickets);

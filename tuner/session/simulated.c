@@ -224,16 +224,6 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     (void)err;
 }
 
-/* A recording holds the occupancy and the key itself. */
-static void complete(struct hn_backend *backend, const struct hn_bindings *point,
-                     struct hn_image *image, char key[33], struct hn_error *err)
-{
-    (void)backend;
-    (void)point;
-    (void)err;
-    memcpy(key, image->code_hash, sizeof image->code_hash);
-}
-
 static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state)
 {
     (void)backend;
@@ -246,7 +236,6 @@ static const struct hn_backend_kind simulated_kind = {
     .start = start,
     .next = next,
     .run = run,
-    .complete = complete,
     .look = look,
 };
 

@@ -122,15 +122,15 @@ struct hn_compile_load {
 /* The workers' load. id NULL: no number is asked about. */
 struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, const uint64_t *id);
 
-/* Descriptors to poll: writes at most two a worker to fds, and returns the count; of NULL, how many there may ever be. */
-size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds);
-size_t hn_compile_pool_polled(const struct hn_compile_pool *pool, const struct pollfd *fds); /* as hn_process_polled */
+/* Descriptors to poll: writes at most two a worker to fds, or (polled) takes down what the poll found of these, and returns the count;
+ * of NULL, how many there may ever be. */
+size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds, bool polled);
 /* Milliseconds until a time limit strikes; -1 when none is running. */
 int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);
 /* Starts jobs, takes replies, enforces limits; does not block. HN_ERUN: workers do not start, or NVRTC is missing. */
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err);
 
-/* compile_queue.c, for compile_pool.c. */
+/* The queue, for the pool and its test. */
 void hn_compile_queue_finish(struct hn_compile_queue *queue);
 void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compile_pool *client);
 /* With all its wants; what is compiled for it goes on. */
@@ -149,8 +149,6 @@ void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first,
 struct hn_job *hn_compile_queue_next(struct hn_compile_queue *queue, int limit);
 /* Has an image now. Where that came by chance (a crash, the time limit) it is only the first want's, and the others wait again. */
 void hn_compile_queue_end(struct hn_compile_queue *queue, struct hn_job *job);
-/* Waits again, before all others. */
-void hn_compile_queue_retry(struct hn_compile_queue *queue, struct hn_job *job);
 
 /* The client's want on a job; NULL: it has none. id NULL: any. */
 const struct hn_want *hn_job_want(const struct hn_job *job, const struct hn_compile_pool *client, const uint64_t *id);

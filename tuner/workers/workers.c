@@ -684,7 +684,7 @@ static bool is_elsewhere(const struct hn_workers *workers, const struct hn_card 
 bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
 {
     bool whole = workers->whole == NULL;
-    const size_t most = whole ? hn_compile_pool_poll(workers->pool, NULL) : 0;
+    const size_t most = whole ? hn_compile_pool_poll(workers->pool, NULL, false) : 0;
     const size_t card_count = workers->card_count;
     if (workers->fds == NULL)
         workers->fds = hn_need(most + 2 + 2 * (workers->hosts != NULL ? HN_CARDS_MOST : card_count),
@@ -696,7 +696,7 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
                                                                    : -1,
                              .events = POLLIN};
     if (whole) {
-        count += hn_compile_pool_poll(workers->pool, fds + count);
+        count += hn_compile_pool_poll(workers->pool, fds + count, false);
         timeout_ms = earlier(timeout_ms, hn_compile_pool_timeout_ms(workers->pool));
     }
     for (size_t i = 0; i < card_count; i++) {
@@ -716,7 +716,7 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
     /* In the order in which they were gathered. */
     count = 2;
     if (polled && whole)
-        count += hn_compile_pool_polled(workers->pool, fds + count);
+        count += hn_compile_pool_poll(workers->pool, fds + count, true);
     for (size_t i = 0; polled && i < card_count; i++)
         if (!whole || !is_elsewhere(workers, workers->cards[i]))
             count += hn_process_polled(&workers->cards[i]->process, fds + count);
