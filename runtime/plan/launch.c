@@ -638,7 +638,8 @@ bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,
     bool can = hn_plan_allows_values(plan, own);
     if (can)
         make_from(plan, own, false, launch, &reason);
-    can = can && !hn_failed(&reason) && hn_launch_check(launch, device, &record);
+    can =
+        can && !hn_failed(&reason) && (device == NULL || hn_launch_check(launch, device, &record));
     hn_record_finish(&record);
     if (!can)
         hn_launch_finish(launch);

@@ -245,15 +245,16 @@ static const char *find_signature(const struct hn_export *export, const struct h
     return NULL;
 }
 
-static char *make_signature(const struct hn_export *export, const struct hn_tuned *tuned,
-                            struct hn_error *err)
+static const char *make_signature(struct hn_export *export, const struct hn_tuned *tuned,
+                                  struct hn_error *err)
 {
     struct hn_plan *own = NULL;
     if (export->config == NULL)
-        return hn_need_copy(find_signature(export, tuned, err));
+        return find_signature(export, tuned, err);
     if (hn_config_make_plan(export->config, &tuned->identity.problem, &own, err) != HN_OK)
         return NULL;
-    char *signature = hn_needed(hn_plan_signature(own != NULL ? own : export->config->plan));
+    const char *signature =
+        hn_need_kept(&export->memory, hn_plan_signature(own != NULL ? own : export->config->plan));
     hn_plan_destroy(own);
     return signature;
 }
@@ -303,12 +304,11 @@ static void make_types(struct hn_export *export, struct hn_error *err)
 {
     if (hn_failed(err) || export->plan == NULL)
         return;
-    export->plans = hn_need(export->body_count, sizeof *export->plans);
+    export->plans = hn_need_block(&export->memory, export->body_count, sizeof *export->plans);
     for (size_t i = 0; i < export->body_count && !hn_failed(err); i++) {
-        char *signature = make_signature(export, export->configs[i], err);
+        const char *signature = make_signature(export, export->configs[i], err);
         if (!hn_failed(err))
             export->plans[i] = make_plan(export, signature, err);
-        free(signature);
     }
 }
 
@@ -541,7 +541,7 @@ static void collect(struct hn_export *export, const struct hn_export_request *re
     struct hn_text problems = {0};
     if (hn_failed(err))
         return;
-    export->results = hn_need(export->all.count, sizeof *export->results);
+    export->results = hn_need_block(&export->memory, export->all.count, sizeof *export->results);
     for (size_t i = 0; i < export->all.count; i++) {
         const struct hn_tuned *tuned = &export->all.items[i];
         if (tuned->best.outcome == HN_OUTCOME_OK &&
@@ -627,7 +627,8 @@ static size_t choose(const struct hn_export *export, const struct hn_export_requ
 static void order(struct hn_export *export, size_t chosen)
 {
     const struct hn_tuned **results = export->results, *first = results[chosen];
-    const struct hn_tuned **ordered = hn_need(export->result_count, sizeof *ordered);
+    const struct hn_tuned **ordered =
+        hn_need_block(&export->memory, export->result_count, sizeof *ordered);
     size_t count = 0;
     ordered[count++] = first;
     for (int others = 0; others < 2; others++)
@@ -635,14 +636,12 @@ static void order(struct hn_export *export, size_t chosen)
             if (i != chosen && others != hn_device_identity_equal(&results[i]->identity.device,
                                                                   &first->identity.device))
                 ordered[count++] = results[i];
-    free(results);
     export->results = ordered;
 }
 
 /* Everything that makes the code of a result: its point, the problem values that the template sees
  * as constants, and the compile options. */
-static char *make_key(const struct hn_export *export, const struct hn_tuned *tuned,
-                      struct hn_error *err)
+static char *make_key(struct hn_export *export, const struct hn_tuned *tuned, struct hn_error *err)
 {
     struct hn_text key = {0};
     struct hn_source source;
@@ -660,7 +659,7 @@ static char *make_key(const struct hn_export *export, const struct hn_tuned *tun
     for (size_t i = 0; i < source.option_count; i++)
         hn_text_printf(&key, " %s", source.options[i]);
     hn_source_finish(&source);
-    return hn_needed(hn_text_take(&key));
+    return hn_need_kept(&export->memory, hn_text_take(&key));
 }
 
 /* The number of the configuration with that result's key, or of a new one; without a plan it always
@@ -670,10 +669,8 @@ static size_t number_one(struct hn_export *export, char **keys, const struct hn_
 {
     char *key = export->plan == NULL ? NULL : make_key(export, tuned, err);
     for (size_t i = 0; key != NULL && i < export->count; i++)
-        if (strcmp(keys[i], key) == 0) {
-            free(key);
+        if (strcmp(keys[i], key) == 0)
             return i;
-        }
     keys[export->count] = key;
     export->configs[export->count] = tuned;
     return export->count++;
@@ -685,7 +682,7 @@ static void add_fallback(struct hn_export *export)
     export->body_count = export->count;
     if (plan == NULL || !has_names(&plan->defaults, plan->parameters, plan->parameter_count))
         return;
-    export->fallback = hn_need(1, sizeof *export->fallback);
+    export->fallback = hn_need_block(&export->memory, 1, sizeof *export->fallback);
     *export->fallback = *export->configs[0];
     export->fallback->best.point = plan->defaults;
     export->configs[export->body_count++] = export->fallback;
@@ -699,16 +696,14 @@ static void number(struct hn_export *export, struct hn_error *err)
     if (hn_failed(err))
         return;
     size_t most = export->result_count + (family == NULL ? 0 : family->row_count);
-    char **keys = hn_need(most, sizeof *keys);
-    export->configs = hn_need(most + 1, sizeof *export->configs);
-    export->config_of = hn_need(export->result_count, sizeof *export->config_of);
+    char **keys = hn_need_block(&export->memory, most, sizeof *keys);
+    export->configs = hn_need_block(&export->memory, most + 1, sizeof *export->configs);
+    export->config_of =
+        hn_need_block(&export->memory, export->result_count, sizeof *export->config_of);
     for (size_t i = 0; i < export->result_count; i++)
         export->config_of[i] = number_one(export, keys, export->results[i], err);
     for (size_t i = 0; family != NULL && i < family->row_count; i++)
         family->config_of[i] = number_one(export, keys, &family->rows[i], err);
-    for (size_t i = 0; i < export->count; i++)
-        free(keys[i]);
-    free(keys);
     add_fallback(export);
 }
 
@@ -729,8 +724,10 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
                                  .untuned = untuned,
                                  .store = store,
                                  .compiling = request->compiling};
-    export->upper = export_identifier(request->kernel, request->prefix, true);
-    export->lower = export_identifier(request->kernel, request->prefix, false);
+    export->upper =
+        hn_need_kept(&export->memory, export_identifier(request->kernel, request->prefix, true));
+    export->lower =
+        hn_need_kept(&export->memory, export_identifier(request->kernel, request->prefix, false));
     hn_error_init(err);
     if (untuned)
         list_defaults(request, &export->all, err);
@@ -772,18 +769,12 @@ void hn_export_finish(struct hn_export *export)
 {
     for (size_t i = 0; export->plans != NULL && i < export->body_count; i++)
         hn_plan_destroy(export->plans[i]);
-    free(export->plans);
     hn_config_destroy(export->config);
     hn_plan_destroy(export->plan);
     hn_stored_plan_free(&export->stored);
-    hn_export_family_destroy(export->family);
-    free(export->fallback);
-    free(export->config_of);
-    free(export->configs);
-    free(export->results);
+    hn_export_family_finish(export->family);
     hn_tuned_list_free(&export->all);
-    free(export->lower);
-    free(export->upper);
+    hn_blocks_finish(&export->memory);
     *export = (struct hn_export){0};
 }
 

@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_EXPORT_EXPORT_H
 #define HONE_TUNER_EXPORT_EXPORT_H
 
+#include "base/memory.h"
 #include "cache/record/record.h"
 #include "cache/store/store.h"
 #include "runtime/compile/image.h"
@@ -49,6 +50,7 @@ struct hn_export {
     struct hn_store *store; /* borrowed: where machine code may be; NULL: results are of no cache */
     struct hn_export_compiling compiling;
     const struct hn_export_images *images; /* that are embedded, with a launch by the driver; NULL: none */
+    struct hn_blocks memory; /* of what is the export's own, but for what has a finish of its own */
 };
 
 struct hn_export_request {

@@ -12,17 +12,12 @@
 /* A header is compiled: more than this is no family but a mistake. */
 enum { ROWS_MOST = 1024 };
 
-void hn_export_family_destroy(struct hn_export_family *family)
+void hn_export_family_finish(struct hn_export_family *family)
 {
-    if (family == NULL)
-        return;
-    for (size_t i = 0; family->problems != NULL && i < family->variants; i++)
+    for (size_t i = 0; family != NULL && family->problems != NULL && i < family->variants; i++)
         hn_bindings_finish(&family->problems[i]);
-    free(family->problems);
-    free(family->rows);
-    free(family->config_of);
-    hn_tuned_list_free(&family->rules);
-    free(family);
+    if (family != NULL)
+        hn_tuned_list_free(&family->rules);
 }
 
 void hn_export_append_loss(const struct hn_export *export, struct hn_text *text)
@@ -176,14 +171,16 @@ static size_t served_variant(const struct hn_plan *plan, const struct hn_export_
     return variant;
 }
 
-static void make_rows(const struct hn_plan *plan, const struct hn_tuned *first,
+static void make_rows(struct hn_export *export, const struct hn_tuned *first,
                       struct hn_export_family *family, struct hn_error *err)
 {
+    const struct hn_plan *plan = export->plan;
     const struct hn_tuned *stored = family->stored;
     family->row_count = stored->rule->configuration_count * family->variants;
-    family->rows = hn_need(family->row_count, sizeof *family->rows);
-    family->config_of = hn_need(family->row_count, sizeof *family->config_of);
-    family->problems = hn_need(family->variants, sizeof *family->problems);
+    family->rows = hn_need_block(&export->memory, family->row_count, sizeof *family->rows);
+    family->config_of =
+        hn_need_block(&export->memory, family->row_count, sizeof *family->config_of);
+    family->problems = hn_need_block(&export->memory, family->variants, sizeof *family->problems);
     for (size_t i = 0; i < family->variants; i++)
         make_problem(plan, stored->rule, i, first, &family->problems[i], err);
     for (size_t i = 0; i < family->row_count; i++) {
@@ -213,7 +210,7 @@ static bool take(struct hn_export *export, struct hn_export_family *family, stru
     }
     if (!fits)
         return false;
-    make_rows(export->plan, first, family, err);
+    make_rows(export, first, family, err);
     for (size_t i = 0; fits && i < family->row_count; i++)
         fits = hn_export_is_compatible(export, &family->rows[i], err);
     if (fits && !hn_failed(err))
@@ -226,7 +223,7 @@ void hn_export_take_family(struct hn_export *export, struct hn_store *store,
 {
     if (hn_failed(err))
         return;
-    struct hn_export_family *family = hn_need(1, sizeof *family);
+    struct hn_export_family *family = hn_need_block(&export->memory, 1, sizeof *family);
     if (store != NULL)
         hn_store_list(store, HN_STORE_RULES, request->kernel, NULL, &family->rules, err);
     for (size_t i = 0; store == NULL && i < request->recorded_count && !hn_failed(err); i++)
@@ -236,7 +233,7 @@ void hn_export_take_family(struct hn_export *export, struct hn_store *store,
     if (!hn_failed(err) && family->stored != NULL && take(export, family, err))
         export->family = family;
     else
-        hn_export_family_destroy(family);
+        hn_export_family_finish(family);
 }
 
 /* The rule of cache/family/rule.h as C: the same choice, told by the same loss. */

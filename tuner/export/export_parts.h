@@ -29,7 +29,7 @@ struct hn_export_family {
  * configurations. Nothing happens where there is no rule, or it is of another state of the config. */
 void hn_export_take_family(struct hn_export *export, struct hn_store *store, const struct hn_export_request *request,
                            struct hn_error *err);
-void hn_export_family_destroy(struct hn_export_family *family); /* NULL is fine */
+void hn_export_family_finish(struct hn_export_family *family); /* NULL is fine */
 
 /* Whether the plan has all names of a result, whose words it learns; without a plan: those of the first. */
 bool hn_export_is_compatible(const struct hn_export *export, const struct hn_tuned *result, struct hn_error *err);

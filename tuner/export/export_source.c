@@ -73,15 +73,6 @@ static void append_inlined(const struct hn_export *export, const char *text, int
     }
 }
 
-static void append_date(struct hn_text *text, double time)
-{
-    time_t seconds = (time_t)time;
-    struct tm utc;
-    char date[16];
-    if (gmtime_r(&seconds, &utc) != NULL && strftime(date, sizeof date, "%Y-%m-%d", &utc) > 0)
-        hn_text_append(text, date);
-}
-
 static void append_head(const struct hn_export *export, struct hn_text *text, struct hn_error *err)
 {
     char capability[16], architecture[HN_ARCHITECTURE_SIZE];
@@ -163,10 +154,12 @@ static json_t *config_json(const struct hn_tuned *tuned)
 {
     const struct hn_record *best = &tuned->best;
     const struct hn_timing *timing = &best->timing;
-    struct hn_text date = {0};
-    append_date(&date, best->time);
-    char *day = hn_needed(hn_text_take(&date));
-    json_t *json = json_pack(
+    const time_t seconds = (time_t)best->time;
+    struct tm utc;
+    char day[16];
+    if (gmtime_r(&seconds, &utc) == NULL || strftime(day, sizeof day, "%Y-%m-%d", &utc) == 0)
+        day[0] = '\0';
+    return json_pack(
         "{s:o, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:b, "
         "s:b, s:s, s:s, s:s, s:f}",
         "device", device_json(&tuned->identity.device), "problem",
@@ -181,8 +174,6 @@ static json_t *config_json(const struct hn_tuned *tuned)
         (json_int_t)tuned->points, "simulated", tuned->simulated, "stale", tuned->stale, "date",
         day, "machine", tuned->origin.machine, "source", tuned->origin.source, "imported",
         tuned->origin.imported);
-    free(day);
-    return json;
 }
 
 enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,

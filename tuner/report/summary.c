@@ -166,15 +166,10 @@ static bool is_possible(const struct outlook *outlook, const char *name,
 {
     struct hn_bindings point = change(outlook, name, value);
     struct hn_launch launch;
-    struct hn_record record = {0};
-    const struct hn_plan *plan = outlook->task->plan;
-    bool possible = hn_plan_allows(plan, outlook->task->problem, &point, NULL) &&
-                    hn_launch_make(plan, outlook->task->problem, &point, &launch, NULL) == HN_OK;
-    if (possible) {
-        possible = outlook->device == NULL || hn_launch_check(&launch, outlook->device, &record);
+    bool possible = hn_launch_try(outlook->task->plan, outlook->device, outlook->task->problem,
+                                  &point, &launch, NULL);
+    if (possible)
         hn_launch_finish(&launch);
-    }
-    hn_record_finish(&record);
     hn_bindings_finish(&point);
     return possible;
 }
