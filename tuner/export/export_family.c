@@ -79,11 +79,6 @@ static size_t count_ways(const struct hn_plan *plan, const struct hn_rule *rule,
     return value->high > value->low && is_frozen(plan, rule, value) ? 2 : 1;
 }
 
-static struct hn_value way_of(const struct hn_rule_value *value, size_t way)
-{
-    return value->word_count > 0 ? value->words[way] : hn_rule_value_end(value, way > 0);
-}
-
 /* The problem of a variant: that of a result with the variant's words and frozen numbers, the
  * digits of its number, and with what all have alike. */
 static void make_problem(const struct hn_plan *plan, const struct hn_rule *rule, size_t variant,
@@ -94,7 +89,9 @@ static void make_problem(const struct hn_plan *plan, const struct hn_rule *rule,
     for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
         const struct hn_rule_value *value = &rule->values[i];
         size_t ways = count_ways(plan, rule, value);
-        const struct hn_value own = way_of(value, variant % ways);
+        const struct hn_value own = value->word_count > 0
+                                        ? value->words[variant % ways]
+                                        : hn_rule_value_end(value, variant % ways > 0);
         if (ways > 1 || value->word_count > 0 || value->low == value->high)
             hn_bindings_set(problem, value->name, &own, err);
         variant /= ways;
@@ -252,12 +249,6 @@ struct hn_export_rule {
                                                         knows, or not all the same */
 };
 
-static bool is_real(const struct hn_export_rule *out, size_t value)
-{
-    return hn_export_problem_is_real(out->writer->export, out->rule->values[value].name) ||
-           !hn_rule_value_is_whole(&out->rule->values[value]);
-}
-
 /* "own_M", for numbers, which are brought inside, as for words, which stay as they are. */
 static void name_slots(struct hn_export_rule *out)
 {
@@ -268,7 +259,9 @@ static void name_slots(struct hn_export_rule *out)
         hn_text_printf(&name, "own_%s", value->name);
         out->slots[i] = (struct hn_c_slot){
             .name = hn_need_kept(&out->writer->memory, hn_text_take(&name)),
-            .real = value->word_count == 0 && is_real(out, i),
+            .real = value->word_count == 0 &&
+                    (!hn_rule_value_is_whole(value) ||
+                     hn_export_problem_is_real(out->writer->export, value->name)),
             .words = list == NULL ? NULL : (const char *const *)list->words,
             .word_count = list == NULL ? 0 : list->count,
         };

@@ -160,15 +160,8 @@ static void check_names(const struct hn_export_writer *writer)
                     own[i], writer->export->upper, own[i]);
 }
 
-/* A configuration is stale, or was tuned from another version of the template than the chosen one.
- */
-static bool is_stale(const struct hn_export *export, size_t config)
-{
-    return export->configs[config]->stale ||
-           strcmp(export->configs[config]->version.template_hash, export->template_hash) != 0;
-}
-
-/* Macros that all configurations share come first, then those that differ, under their numbers. */
+/* Macros that all configurations share come first, then those that differ, under their numbers. One
+ * is stale, too, that was tuned from another version of the template than the chosen one. */
 static void write_macros(struct hn_export_writer *writer)
 {
     const struct hn_export *export = writer->export;
@@ -177,11 +170,14 @@ static void write_macros(struct hn_export_writer *writer)
     if (export->count == 1)
         return;
     for (size_t i = 0; i < export->count; i++) {
+        const struct hn_tuned *tuned = export->configs[i];
+        bool stale =
+            tuned->stale || strcmp(tuned->version.template_hash, export->template_hash) != 0;
         hn_text_printf(writer->text, "\n#%s %s_CONFIG == %zu /* ", i == 0 ? "if" : "elif",
                        export->upper, i);
-        hn_bindings_append(writer->text, &export->configs[i]->identity.problem);
-        hn_text_printf(writer->text, "%s%s */\n", is_stale(export, i) ? "; STALE" : "",
-                       export->configs[i]->simulated ? "; SIMULATED" : "");
+        hn_bindings_append(writer->text, &tuned->identity.problem);
+        hn_text_printf(writer->text, "%s%s */\n", stale ? "; STALE" : "",
+                       tuned->simulated ? "; SIMULATED" : "");
         write_definitions(writer, i, false);
     }
     hn_text_append(writer->text, "#endif\n");
@@ -309,16 +305,8 @@ static void write_results(struct hn_export_writer *writer)
     free(sorted);
 }
 
-/* Problem values by what compiled code knows of them. */
-enum held { WORDS = 1, NUMBERS = 2, OTHERS = 4 };
-
-static enum held held_of(const struct hn_export *export, const char *name)
-{
-    const struct hn_value *value = hn_bindings_get(&export->results[0]->identity.problem, name);
-    if (value->type == HN_WORD)
-        return WORDS;
-    return hn_plan_is_frozen(export->plan, NULL, name, value) ? NUMBERS : OTHERS;
-}
+/* Problem values that compiled code knows. */
+enum held { WORDS = 1, NUMBERS = 2 };
 
 /* " && row->problem.M == problem.M" of the values of these kinds. */
 static void append_agreement(const struct hn_export *export, unsigned kinds, const char *before,
@@ -326,7 +314,11 @@ static void append_agreement(const struct hn_export *export, unsigned kinds, con
 {
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const char *name = export->plan->problem[i];
-        if ((kinds & held_of(export, name)) == 0)
+        const struct hn_value *value = hn_bindings_get(&export->results[0]->identity.problem, name);
+        unsigned held = value->type == HN_WORD                               ? WORDS
+                        : hn_plan_is_frozen(export->plan, NULL, name, value) ? NUMBERS
+                                                                             : 0;
+        if ((kinds & held) == 0)
             continue;
         hn_text_append(text, before);
         hn_export_append_wrapped(text, line_break, "row->problem.%s == problem.%s", name, name);
@@ -396,56 +388,43 @@ static void append_kernel(const struct hn_export *export, const char *entry, str
     }
 }
 
-/* "matmul<<<s.grid, s.block, s.shared_bytes>>>(A, B, C, M, N);" */
-static void append_launch(const struct hn_export *export, const struct hn_step *step,
-                          struct hn_text *text)
+static json_t *names_to_json(const struct hn_plan *plan, const size_t *arguments, size_t count)
 {
-    const struct hn_geometry *geometry = &step->geometry;
-    bool plain = geometry->cluster[0] == NULL && geometry->cooperative == NULL &&
-                 geometry->programmatic == NULL && geometry->window.parts[HN_WINDOW_BYTES] == NULL;
-    hn_text_append(text, plain ? "" : "cudaLaunchKernelEx(&launch, ");
-    append_kernel(export, step->entry, text);
-    hn_text_append(text, plain                      ? "<<<s.grid, s.block, s.shared_bytes>>>("
-                         : step->argument_count > 0 ? ", "
-                                                    : "");
-    for (size_t i = 0; i < step->argument_count; i++)
-        hn_text_printf(text, "%s%s", i == 0 ? "" : ", ",
-                       export->plan->arguments[step->arguments[i]].name);
-    hn_text_append(text, ");\n");
+    json_t *names = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(names, json_string(plan->arguments[arguments[i]].name));
+    return names;
 }
 
-/* The launches of a configuration, but for steps that it never has. */
-static void write_launches(const struct hn_export_code *code, struct hn_text *text)
+/* The launches of the first configuration, but for steps that it never has. */
+static json_t *calls_to_json(const struct hn_export_writer *writer)
 {
-    const struct hn_export *export = code->writer->export;
-    const char *declared = "struct hone_step ";
-    for (size_t i = 0; i < export->plan->step_count; i++) {
-        const struct hn_step *step = &export->plan->steps[i];
-        const char *condition = hn_export_condition(code, step->condition);
-        if (strcmp(condition, "0") != 0) {
-            hn_text_printf(text, "    %ss = %s_step(%s_CONFIG, %zu, problem);\n%s", declared,
-                           export->lower, export->upper, i,
-                           strcmp(condition, "1") != 0 ? "    if (s.runs)\n        " : "    ");
-            append_launch(export, step, text);
-            declared = "";
-        }
+    const struct hn_plan *plan = writer->plan;
+    json_t *calls = json_array();
+    for (size_t i = 0; plan->pipeline == NULL && i < plan->step_count; i++) {
+        const struct hn_step *step = &plan->steps[i];
+        const struct hn_geometry *geometry = &step->geometry;
+        const char *condition = hn_export_condition(&writer->codes[0], step->condition);
+        bool plain = geometry->cluster[0] == NULL && geometry->cooperative == NULL &&
+                     geometry->programmatic == NULL &&
+                     geometry->window.parts[HN_WINDOW_BYTES] == NULL;
+        struct hn_text kernel = {0};
+        if (strcmp(condition, "0") == 0)
+            continue;
+        append_kernel(writer->export, step->entry, &kernel);
+        json_array_append_new(
+            calls, json_pack("{sI ss sb so sb so}", "number", (json_int_t)i, "declared",
+                             json_array_size(calls) == 0 ? "struct hone_step " : "", "may_run",
+                             strcmp(condition, "1") != 0, "kernel", hn_export_text_json(&kernel),
+                             "plain", plain, "arguments",
+                             names_to_json(plan, step->arguments, step->argument_count)));
     }
-}
-
-static void write_calls(struct hn_export_writer *writer)
-{
-    if (writer->plan->pipeline == NULL)
-        write_launches(&writer->codes[0], writer->text);
+    return calls;
 }
 
 static const struct hn_export_part head_parts[] = {
-    {"calls", write_calls},
-    {"macros", write_macros},
-    {"config_columns", write_columns},
-    {"config_rows", write_rows},
-    {"result_rows", write_results},
-    {"and_frozen", write_frozen},
-    {0},
+    {"macros", write_macros},       {"config_columns", write_columns}, {"config_rows", write_rows},
+    {"result_rows", write_results}, {"and_frozen", write_frozen},      {0},
 };
 
 /* A configuration in C. */
@@ -609,14 +588,6 @@ static json_t *arguments_to_json(const struct hn_export *export, json_t *argumen
     return json_incref(arguments);
 }
 
-static json_t *names_to_json(const struct hn_plan *plan, const size_t *arguments, size_t count)
-{
-    json_t *names = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(names, json_string(plan->arguments[arguments[i]].name));
-    return names;
-}
-
 /* "x", "table (whole)" of the arguments of a part that are in none of the others. */
 static json_t *parts_to_json(const struct hn_plan *plan, unsigned char part, unsigned char without)
 {
@@ -739,7 +710,7 @@ static json_t *describe(struct hn_export_writer *writer)
     append_comment(&kernel, "", export->kernel);
     json_t *json = hn_needed(json_pack(
         "{so so sI sI ss ss ss# sO sb so so so so so sI sI sI sb sI sI sI sI sb sI sI sI sI sI sI "
-        "sI sI so so so so so so}",
+        "sI sI so so so so so so so}",
         "kernel", hn_export_text_json(&kernel), "tensor_names", tensor_names, "symbols",
         (json_int_t)symbols, "problem", (json_int_t)plan->problem_count, "template",
         base_name(export), "hone", HONE_VERSION, "template_hash",
@@ -759,7 +730,7 @@ static json_t *describe(struct hn_export_writer *writer)
         (json_int_t)(clusters + cooperative + programmatic + windows), "most_arguments",
         (json_int_t)most_arguments, "dynamic_steps", dynamic_steps, "window",
         hn_export_text_json(&window), "window_buffers", window_buffers, "distances", distances,
-        "architectures", architectures, "parameters",
+        "architectures", architectures, "calls", calls_to_json(writer), "parameters",
         images != NULL ? hn_export_parameters_to_json(writer) : json_array()));
     json_decref(of_plan);
     return json;

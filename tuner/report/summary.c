@@ -524,19 +524,12 @@ static json_t *cards_to_json(const struct hn_usage *usage)
     return cards;
 }
 
-static json_t *trials_to_json(const unsigned *trials)
-{
-    if (trials == NULL)
-        return json_null();
-    return json_pack("{si si}", "acquitted", (int)trials[HN_SUSPICION_ACQUITTED], "check_failed",
-                     (int)trials[HN_SUSPICION_CHECK_FAILED]);
-}
-
 static json_t *state_to_json(const struct summary *summary, size_t tied)
 {
     const struct hn_session_state *state = summary->state;
     const struct hn_backend *backend = summary->backend;
     const struct hn_identity *identity = &backend->task->identity;
+    const unsigned *trials = state->usage.trials;
     return json_pack(
         "{ss so ss ss so si sb sb so sI ss sI sI so so sb sb sb si sf so so so so so}", "kernel",
         identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
@@ -552,7 +545,10 @@ static json_t *state_to_json(const struct summary *summary, size_t tied)
         summary->roofs != NULL ? hn_fields_to_json(&hn_roofs_structure, summary->roofs)
                                : json_null(),
         "time", time_to_json(summary), "health", hn_health_to_json(&state->usage.health), "cards",
-        cards_to_json(&state->usage), "trials", trials_to_json(state->usage.trials));
+        cards_to_json(&state->usage), "trials",
+        trials == NULL ? json_null()
+                       : json_pack("{si si}", "acquitted", (int)trials[HN_SUSPICION_ACQUITTED],
+                                   "check_failed", (int)trials[HN_SUSPICION_CHECK_FAILED]));
 }
 
 static void set_text(json_t *json, const char *name, const char *text)

@@ -316,13 +316,6 @@ static bool print_line(const struct layout *layout, const size_t *columns, size_
     return more;
 }
 
-static const char *row_colour(const struct layout *layout, size_t row)
-{
-    if (!layout->colour || row >= layout->table->tied)
-        return NULL;
-    return row == 0 ? best_colour : tied_colour;
-}
-
 /* The heading, and all rows, of some columns. */
 static void print_band(struct layout *layout, const size_t *columns, size_t count,
                        const char **rest)
@@ -333,7 +326,9 @@ static void print_band(struct layout *layout, const size_t *columns, size_t coun
     while (print_line(layout, columns, count, rest))
         continue;
     for (size_t row = 0; row < layout->rows; row++) {
-        const char *colour = row_colour(layout, row);
+        const char *colour = !layout->colour || row >= layout->table->tied ? NULL
+                             : row == 0                                    ? best_colour
+                                                                           : tied_colour;
         snprintf(layout->number, sizeof layout->number, "%zu", row + 1);
         for (size_t i = 0; i < count; i++)
             rest[i] = columns[i] == number_column(layout) ? layout->number
