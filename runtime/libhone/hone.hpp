@@ -27,6 +27,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -37,8 +38,6 @@
 #endif
 #ifdef HONE_NO_EXCEPTIONS
 #include <optional>
-#else
-#include <stdexcept>
 #endif
 
 namespace hone {
@@ -348,57 +347,6 @@ template <typename T> hone_argument symbol(const named<T> &contents)
 
 } // namespace detail
 
-#ifdef HONE_NO_EXCEPTIONS
-inline namespace results {
-
-class error {
-public:
-    error(hone_status status, const hone_error &err) : status_(status), cuda_(err.cuda), message_(err.message) {}
-    hone_status status() const noexcept { return status_; }
-    CUresult cuda() const noexcept { return cuda_; } /* of HONE_CUDA; else CUDA_SUCCESS */
-    const char *what() const noexcept { return message_.c_str(); }
-
-private:
-    hone_status status_;
-    CUresult cuda_;
-    std::string message_;
-};
-
-/* A T, or why there is none. */
-template <typename T> class [[nodiscard]] result {
-public:
-    result(T value) : value_(std::move(value)) {}
-    result(hone_status status, const hone_error &err) : error_(new hone::error(status, err)) {}
-    explicit operator bool() const noexcept { return value_.has_value(); }
-    bool has_value() const noexcept { return value_.has_value(); }
-    T &value() noexcept { return *value_; } /* only where there is one */
-    T &operator*() noexcept { return *value_; }
-    T *operator->() noexcept { return &*value_; }
-    const hone::error &error() const noexcept { return *error_; } /* only where there is no value */
-
-private:
-    std::optional<T> value_;
-    std::unique_ptr<hone::error> error_;
-};
-
-template <> class [[nodiscard]] result<void> {
-public:
-    result() = default;
-    result(hone_status status, const hone_error &err) : error_(new hone::error(status, err)) {}
-    explicit operator bool() const noexcept { return error_ == nullptr; }
-    bool has_value() const noexcept { return error_ == nullptr; }
-    const hone::error &error() const noexcept { return *error_; }
-
-private:
-    std::unique_ptr<hone::error> error_;
-};
-
-template <typename T> using outcome = result<T>;
-
-template <typename T> outcome<T> fail_as(hone_status status, const hone_error &err) { return {status, err}; }
-#else
-inline namespace exceptions {
-
 class error : public std::runtime_error {
 public:
     error(hone_status status, const hone_error &err)
@@ -410,6 +358,42 @@ private:
     hone_status status_;
     CUresult cuda_;
 };
+
+#ifdef HONE_NO_EXCEPTIONS
+inline namespace results {
+
+/* Nothing, or why it could not be done. */
+template <typename T> class [[nodiscard]] result;
+template <> class [[nodiscard]] result<void> {
+public:
+    result() = default;
+    result(hone_status status, const hone_error &err) : error_(new hone::error(status, err)) {}
+    explicit operator bool() const noexcept { return error_ == nullptr; }
+    bool has_value() const noexcept { return error_ == nullptr; }
+    const hone::error &error() const noexcept { return *error_; } /* only where there is no value */
+
+private:
+    std::unique_ptr<hone::error> error_;
+};
+
+/* A T, or why there is none. */
+template <typename T> class [[nodiscard]] result : public result<void> {
+public:
+    using result<void>::result;
+    result(T value) : value_(std::move(value)) {}
+    T &value() noexcept { return *value_; } /* only where there is one */
+    T &operator*() noexcept { return *value_; }
+    T *operator->() noexcept { return &*value_; }
+
+private:
+    std::optional<T> value_;
+};
+
+template <typename T> using outcome = result<T>;
+
+template <typename T> outcome<T> fail_as(hone_status status, const hone_error &err) { return {status, err}; }
+#else
+inline namespace exceptions {
 
 template <typename T> using outcome = T;
 
