@@ -8,6 +8,12 @@
 
 #include "base/error.h"
 
+/* A text by the name under which it is included. Owns both. */
+struct hn_text_file {
+    char *name;
+    char *text;
+};
+
 bool hn_is_folder(const char *path);
 /* Opens what is to be read: a plain file, or a link to one. Of anything else nothing is read: a pipe would be waited for, and a
  * device may have no end. -1 or NULL, and *reason, for everything that can not be opened. */

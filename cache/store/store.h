@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "cache/family/rule.h"
 #include "cache/record/record.h"
@@ -61,10 +62,7 @@ void hn_store_follow(struct hn_store *store, const struct hn_store_follower *fol
 /* The plan of a version, and the files that it was made from, so that a cache alone can compile a miss. */
 struct hn_stored_plan {
     char *json; /* hn_plan_to_json */
-    struct hn_stored_file {
-        char *name; /* as the template includes it; the template itself, which is the first, under its own name */
-        char *text;
-    } *files;
+    struct hn_text_file *files; /* the template under its own name, then what it includes */
     size_t file_count;
 };
 

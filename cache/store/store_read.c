@@ -67,18 +67,18 @@ static void finish_plan(void *member)
 
 static void check_file(struct hn_json_reader *reader, void *owner)
 {
-    const struct hn_stored_file *file = owner;
+    const struct hn_text_file *file = owner;
     hn_gate_line("the name of a template", file->name, HN_NAME_MOST, reader->err);
 }
 
 #define STRING(type, member) HN_NEEDED(#member), .kind = HN_FIELD_STRING, HN_AT(type, member)
 
 static const struct hn_field file_fields[] = {
-    {STRING(hn_stored_file, name)},
-    {STRING(hn_stored_file, text)},
+    {STRING(hn_text_file, name)},
+    {STRING(hn_text_file, text)},
 };
 static const struct hn_structure file_structure =
-    HN_STRUCTURE(hn_stored_file, file_fields, check_file);
+    HN_STRUCTURE(hn_text_file, file_fields, check_file);
 
 static const struct hn_field_own plan_text = {read_plan, build_plan, finish_plan};
 static const struct hn_field plan_fields[] = {

@@ -24,7 +24,8 @@ static const int element_bytes[] = {
     HN_TENSOR_PIPES(X)
 #undef X
 };
-static const struct hn_template template = {.path = (char *)"hone/roofs.cu"};
+static struct hn_text_file file = {(char *)"hone/roofs.cu", NULL};
+static const struct hn_template template = {.files = &file, .file_count = 1};
 const struct hn_source hn_roofs_program = {.template = &template,
                                            .arch_specific = true,
                                            .text = (char *)hn_roofs_source,

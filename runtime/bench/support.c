@@ -14,7 +14,8 @@ static const char *const entries_of_all[] = {
 
 struct hn_source hn_support_program(const struct hn_plan *plan, struct hn_support_options *options)
 {
-    static const struct hn_template template = {.path = (char *)"hone/support.cu"};
+    static struct hn_text_file file = {(char *)"hone/support.cu", NULL};
+    static const struct hn_template template = {.files = &file, .file_count = 1};
     struct hn_source source = {.template = &template,
                                .text = (char *)hn_support_source,
                                .entries = (char **)entries_of_all,

@@ -666,10 +666,10 @@ struct hn_compile_request hn_compile_request_of(const struct hn_source *source,
     hn_architecture_name(architecture, source->arch_specific, name);
     return (struct hn_compile_request){
         .compiler = source->compiler,
-        .name = source->template->path,
+        .name = source->template->files->name,
         .text = source->text,
-        .includes = source->template->includes,
-        .include_count = source->template->include_count,
+        .includes = source->template->files + 1,
+        .include_count = source->template->file_count - 1,
         .entries = (const char *const *)source->entries,
         .entry_count = source->entry_count,
         .options = (const char *const *)source->options,

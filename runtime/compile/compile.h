@@ -12,7 +12,7 @@ struct hn_compile_request {
     enum hn_compiler compiler;
     const char *name; /* of the program: the template's absolute path */
     const char *text;
-    const struct hn_template_include *includes;
+    const struct hn_text_file *includes;
     size_t include_count;
     const char *const *entries;
     size_t entry_count;

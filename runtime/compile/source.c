@@ -83,11 +83,10 @@ static bool is_hidden(const struct scope *scope, const char *name)
 /* Of a name that may be pasted together nobody knows. */
 static bool may_name(const struct hn_template *template, const char *name)
 {
-    bool may = hn_text_has_word(template->text, name, strlen(name)) ||
-               strstr(template->text, "##") != NULL;
-    for (size_t i = 0; i < template->include_count && !may; i++)
-        may = hn_text_has_word(template->includes[i].text, name, strlen(name)) ||
-              strstr(template->includes[i].text, "##") != NULL;
+    bool may = false;
+    for (size_t i = 0; i < template->file_count && !may; i++)
+        may = hn_text_has_word(template->files[i].text, name, strlen(name)) ||
+              strstr(template->files[i].text, "##") != NULL;
     return may;
 }
 
@@ -281,7 +280,7 @@ static enum hn_status make(const struct scope *scope, const struct hn_template *
                                  .options = hn_allocate(plan->option_count, sizeof(char *), err)};
     append_prelude(scope, &text, err);
     hn_text_append(&text, "#line 1\n");
-    hn_text_append(&text, template->text);
+    hn_text_append(&text, template->files->text);
     source->text = take_text(&text, err);
     if (scope->entry != NULL)
         add_entry(scope, scope->entry, source, err);
@@ -434,8 +433,8 @@ static void mark_text(struct prelude *prelude, const struct hn_source *source, c
     while (!prelude->uncertain && hn_include_next(&scan, &include)) {
         const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
         const struct hn_template *template = source->template;
-        if (hn_template_include_place(template->includes, template->include_count, &include) <
-            template->include_count)
+        size_t count = template->file_count - 1;
+        if (hn_template_include_place(template->files + 1, count, &include) < count)
             continue;
         if (header != NULL && !header->fallback && source->compiler == HN_COMPILER_NVRTC)
             hn_host_header_use(header, uses);
@@ -463,8 +462,8 @@ static void mark_program(struct prelude *prelude, const struct hn_source *source
         mark_words(prelude, value, (size_t)(line->text + line->length - value));
     }
     mark_text(prelude, source, prelude->body);
-    for (size_t i = 0; i < source->template->include_count; i++)
-        mark_text(prelude, source, source->template->includes[i].text);
+    for (size_t i = 1; i < source->template->file_count; i++)
+        mark_text(prelude, source, source->template->files[i].text);
     for (size_t i = 0; prelude->uncertain && i < prelude->count; i++)
         prelude->lines[i].read = true;
 }
@@ -495,14 +494,14 @@ static void append_program(const struct prelude *prelude, const struct hn_source
     hn_architecture_name(architecture, source->arch_specific, name);
     append_part(text, name);
     append_part(text, hn_compiler_names[source->compiler]);
-    append_part(text, template->path);
+    append_part(text, template->files->name);
     for (size_t i = 0; i < prelude->count; i++)
         if (prelude->lines[i].read)
             hn_text_append_bytes(text, prelude->lines[i].text, prelude->lines[i].length + 1);
     append_part(text, prelude->body);
-    for (size_t i = 0; i < template->include_count; i++) {
-        append_part(text, template->includes[i].name);
-        append_part(text, template->includes[i].text);
+    for (size_t i = 1; i < template->file_count; i++) {
+        append_part(text, template->files[i].name);
+        append_part(text, template->files[i].text);
     }
     hn_text_printf(text, "%zu", source->entry_count);
     for (size_t i = 0; i < source->entry_count; i++)

@@ -18,7 +18,7 @@ enum { FILE_LIMIT = 16 << 20, INCLUDE_LIMIT = 256 };
 
 struct loader {
     struct hn_template *template;
-    char **paths; /* where includes[i] was found */
+    char **paths; /* where files[i] was found */
     bool uses[HN_HOST_HEADER_COUNT];
 };
 
@@ -42,8 +42,8 @@ static void add_found(struct loader *loader, const char *file, int line, const c
                       const char *path, struct hn_error *err)
 {
     struct hn_template *template = loader->template;
-    for (size_t i = 0; i < template->include_count; i++) {
-        if (strcmp(template->includes[i].name, name) != 0)
+    for (size_t i = 1; i < template->file_count; i++) {
+        if (strcmp(template->files[i].name, name) != 0)
             continue;
         if (strcmp(loader->paths[i], path) != 0)
             hn_fail(err, HN_ECONFIG,
@@ -52,12 +52,12 @@ static void add_found(struct loader *loader, const char *file, int line, const c
                     file, line, name, path, loader->paths[i]);
         return;
     }
-    if (template->include_count == INCLUDE_LIMIT) {
+    if (template->file_count > INCLUDE_LIMIT) {
         hn_fail(err, HN_ECONFIG, "%s:%d: more than %d quoted includes", file, line, INCLUDE_LIMIT);
         return;
     }
-    size_t number = template->include_count++;
-    struct hn_template_include *include = &template->includes[number];
+    size_t number = template->file_count++;
+    struct hn_text_file *include = &template->files[number];
     include->name = hn_copy_string(name, err);
     loader->paths[number] = hn_copy_string(path, err);
     if (!hn_failed(err) && hn_file_read(path, FILE_LIMIT, &include->text, NULL, err) == HN_OK)
@@ -111,11 +111,11 @@ static void hash(struct loader *loader, struct hn_error *err)
     struct hn_text all = {0};
     if (hn_failed(err))
         return;
-    hn_text_append_bytes(&all, template->text, strlen(template->text) + 1);
-    for (size_t i = 0; i < template->include_count; i++) {
-        const struct hn_template_include *include = &template->includes[i];
-        hn_text_append_bytes(&all, include->name, strlen(include->name) + 1);
-        hn_text_append_bytes(&all, include->text, strlen(include->text) + 1);
+    for (size_t i = 0; i < template->file_count; i++) {
+        const struct hn_text_file *one = &template->files[i];
+        if (i > 0)
+            hn_text_append_bytes(&all, one->name, strlen(one->name) + 1);
+        hn_text_append_bytes(&all, one->text, strlen(one->text) + 1);
     }
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
         if (loader->uses[i])
@@ -130,22 +130,21 @@ static void hash(struct loader *loader, struct hn_error *err)
 static void load(const char *path, struct loader *loader, struct hn_error *err)
 {
     struct hn_template *template = loader->template;
+    struct hn_text_file *own = &template->files[template->file_count++];
     struct hn_error reason;
-    template->path = realpath(path, NULL);
-    if (template->path == NULL) {
+    own->name = realpath(path, NULL);
+    if (own->name == NULL) {
         hn_fail(err, HN_ECONFIG, "template %s: %s", path, strerror(errno));
         return;
     }
-    enum hn_status status =
-        hn_file_read(template->path, FILE_LIMIT, &template->text, NULL, &reason);
+    enum hn_status status = hn_file_read(own->name, FILE_LIMIT, &own->text, NULL, &reason);
     if (status != HN_OK)
         hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template %.3000s", reason.message);
     else
-        check_text(template->path, template->text, err);
-    if (!hn_failed(err))
-        scan(loader, template->path, template->text, err);
-    for (size_t i = 0; i < template->include_count; i++)
-        scan(loader, loader->paths[i], template->includes[i].text, err);
+        check_text(own->name, own->text, err);
+    loader->paths[0] = hn_copy_string(own->name, err);
+    for (size_t i = 0; i < template->file_count; i++)
+        scan(loader, loader->paths[i], template->files[i].text, err);
     hash(loader, err);
 }
 
@@ -155,12 +154,12 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     struct hn_error own;
     struct loader loader = {.template = template};
     err = hn_error_begin(err, &own);
-    *template = (struct hn_template){.path = NULL};
-    template->includes = hn_allocate(INCLUDE_LIMIT, sizeof *template->includes, err);
-    loader.paths = hn_allocate(INCLUDE_LIMIT, sizeof *loader.paths, err);
+    *template = (struct hn_template){.files = NULL};
+    template->files = hn_allocate(INCLUDE_LIMIT + 1, sizeof *template->files, err);
+    loader.paths = hn_allocate(INCLUDE_LIMIT + 1, sizeof *loader.paths, err);
     if (!hn_failed(err))
         load(path, &loader, err);
-    for (size_t i = 0; i < template->include_count; i++)
+    for (size_t i = 0; i < template->file_count; i++)
         free(loader.paths[i]);
     free(loader.paths);
     if (hn_failed(err))
@@ -168,7 +167,7 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     return err->status;
 }
 
-size_t hn_template_include_place(const struct hn_template_include *includes, size_t count,
+size_t hn_template_include_place(const struct hn_text_file *includes, size_t count,
                                  const struct hn_include *include)
 {
     size_t i = 0;
@@ -180,14 +179,12 @@ size_t hn_template_include_place(const struct hn_template_include *includes, siz
 
 void hn_template_finish(struct hn_template *template)
 {
-    for (size_t i = 0; i < template->include_count; i++) {
-        free(template->includes[i].name);
-        free(template->includes[i].text);
+    for (size_t i = 0; i < template->file_count; i++) {
+        free(template->files[i].name);
+        free(template->files[i].text);
     }
-    free(template->includes);
-    free(template->text);
-    free(template->path);
-    *template = (struct hn_template){.path = NULL};
+    free(template->files);
+    *template = (struct hn_template){.files = NULL};
 }
 
 /* X(file of headers/, name, its name in C++) */

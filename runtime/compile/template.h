@@ -6,18 +6,16 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 
 /* A kernel template and the files that it includes with quotes, read once at the start of a session, so that a file
  * edited meanwhile changes nothing. Owns all. */
 struct hn_template {
-    char *path; /* absolute; also the program's name, so that compiler messages point into it */
-    char *text;
-    struct hn_template_include {
-        char *name; /* as written between the quotes */
-        char *text;
-    } *includes;
-    size_t include_count;
+    /* The template itself, whose absolute path is also the program's name, so that compiler messages point into it; then its
+     * includes, named as they are between the quotes. */
+    struct hn_text_file *files;
+    size_t file_count;
     struct hn_hash hash; /* of the texts and the includes' names, Hone's own headers of the host among them */
 };
 
@@ -26,7 +24,7 @@ struct hn_template {
 enum hn_status hn_template_load(const char *path, struct hn_template *template, struct hn_error *err);
 /* The number of an include in a list of them; count where it is not there. */
 struct hn_include;
-size_t hn_template_include_place(const struct hn_template_include *includes, size_t count,
+size_t hn_template_include_place(const struct hn_text_file *includes, size_t count,
                                  const struct hn_include *include);
 void hn_template_finish(struct hn_template *template);
 

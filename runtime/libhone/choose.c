@@ -9,38 +9,17 @@
 
 /* Plans, results and rules of kernels, each read from the cache when it is first asked for. */
 
-/* Takes what is stored. The cache keeps the template first, then its includes. */
-static void take_files(struct hn_lib_plan *plan, struct hn_stored_plan *stored,
-                       struct hn_error *err)
-{
-    struct hn_template *template = &plan->template;
-    plan->json = stored->json;
-    stored->json = NULL;
-    if (stored->file_count == 0) {
-        hn_fail(err, HN_ENOTFOUND, "the cache keeps no template of this version");
-        return;
-    }
-    template->includes = hn_allocate(stored->file_count, sizeof *template->includes, err);
-    if (template->includes == NULL)
-        return;
-    template->path = stored->files[0].name;
-    template->text = stored->files[0].text;
-    for (size_t i = 1; i < stored->file_count; i++)
-        template->includes[template->include_count++] =
-            (struct hn_template_include){stored->files[i].name, stored->files[i].text};
-    free(stored->files);
-    stored->files = NULL;
-    stored->file_count = 0;
-}
-
 static void read_plan(struct hn_lib_plan *plan, struct hn_error *err)
 {
     json_error_t place;
+    if (!hn_failed(err) && plan->template.file_count == 0)
+        hn_fail(err, HN_ENOTFOUND, "the cache keeps no template of this version");
     if (hn_failed(err))
         return;
     json_t *json = json_loads(plan->json, 0, &place);
     if (json == NULL) {
-        hn_fail(err, HN_EFORMAT, "the plan of %s is no JSON: %s", plan->template.path, place.text);
+        hn_fail(err, HN_EFORMAT, "the plan of %s is no JSON: %s", plan->template.files->name,
+                place.text);
         return;
     }
     plan->has_pipeline = json_object_get(json, "pipeline") != NULL;
@@ -92,16 +71,18 @@ static const struct hn_lib_plan *get_plan(struct hone_cache *cache, const struct
                 "cache import FILE... --config CONFIG` adds it, `hone cache export` writes "
                 "them again",
                 cache->path);
-    if (!hn_failed(err))
-        take_files(made, &stored, err);
-    read_plan(made, err);
-    hn_stored_plan_free(&stored);
+    if (made != NULL) {
+        made->json = stored.json;
+        made->template.files = stored.files;
+        made->template.file_count = stored.file_count;
+        read_plan(made, err);
+    }
     if (hn_failed(err)) {
         finish_plan(made);
         return NULL;
     }
     made->version = tuned->version;
-    const char *path = made->template.path;
+    const char *path = made->template.files->name;
     if (path[0] == '/' && hn_template_load(path, &now, NULL) == HN_OK) {
         made->changed = strcmp(now.hash.hex, tuned->version.template_hash) != 0;
         hn_template_finish(&now);

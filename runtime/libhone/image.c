@@ -65,7 +65,8 @@ static void take(struct child *child, struct hn_message *message, struct hn_erro
         struct hn_message request = {.json =
                                          hn_message_of_source(child->source, child->architecture)};
         if (request.json == NULL)
-            hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", child->source->template->path);
+            hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8",
+                    child->source->template->files->name);
         else
             hn_channel_send(&child->process.channel, &request, err);
         hn_message_finish(&request);
@@ -346,7 +347,7 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
         hn_source_finish(&source);
     }
     if (!hn_failed(err) && image->outcome != HN_OUTCOME_OK)
-        hn_fail(err, HN_ERUN, "%s: %.900s", template->path,
+        hn_fail(err, HN_ERUN, "%s: %.900s", template->files->name,
                 image->message == NULL ? "it does not compile" : image->message);
     if (hn_failed(err) && err->status != HN_ENOMEM && err->status <= HN_EINTERRUPTED)
         hn_lib_restate(err, HONE_COMPILE_FAILED);

@@ -319,7 +319,6 @@ static void put(struct hn_store *store, int64_t session, struct racer *racer, st
 static void record(struct hn_lib_race *race, struct hone_cache *cache)
 {
     const struct hn_lib_plan *plan = race->racers[0].kernel->plan;
-    const struct hn_template *template = &plan->template;
     struct hn_c_locale locale;
     struct hn_store *store = NULL;
     struct hn_error *err = &race->failure;
@@ -327,20 +326,15 @@ static void record(struct hn_lib_race *race, struct hone_cache *cache)
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
     hn_error_init(err);
-    struct hn_stored_file *files = hn_allocate(template->include_count + 1, sizeof *files, err);
-    if (files != NULL && hn_store_open(race->path, HN_STORE_WRITE, &store, err) == HN_OK) {
-        files[0] = (struct hn_stored_file){template->path, template->text};
-        for (size_t i = 0; i < template->include_count; i++)
-            files[i + 1] =
-                (struct hn_stored_file){template->includes[i].name, template->includes[i].text};
-        const struct hn_stored_plan stored = {plan->json, files, template->include_count + 1};
+    if (hn_store_open(race->path, HN_STORE_WRITE, &store, err) == HN_OK) {
+        const struct hn_stored_plan stored = {plan->json, plan->template.files,
+                                              plan->template.file_count};
         const struct hn_store_session begun = {.identity = &race->identity,
                                                .version = &race->version,
                                                .plan = &stored,
                                                .command = "libhone: a race"};
         hn_store_begin(store, &begun, NULL, &session, err);
     }
-    free(files);
     for (size_t i = 0; i < race->count && !hn_failed(err); i++)
         if (race->racers[i].count >= FIRST_LOOK)
             put(store, session, &race->racers[i], err);

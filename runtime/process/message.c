@@ -207,7 +207,7 @@ static const struct hn_structure string_list = {sizeof(char *), string_fields, 1
 static void read_include(struct hn_json_reader *reader, const struct hn_field *field,
                          const json_t *json, void *member)
 {
-    struct hn_template_include *include = member;
+    struct hn_text_file *include = member;
     const char *text = json_string_value(json_array_get(json, 1));
     hn_field_read(reader, &(struct hn_field){.key = field->key, .kind = HN_FIELD_TEXT},
                   json_array_get(json, 0), &include->name);
@@ -220,14 +220,14 @@ static void read_include(struct hn_json_reader *reader, const struct hn_field *f
 
 static json_t *build_include(const struct hn_field *field, const void *member)
 {
-    const struct hn_template_include *include = member;
+    const struct hn_text_file *include = member;
     (void)field;
     return json_pack("[ss]", include->name, include->text);
 }
 
 static void finish_include(void *member)
 {
-    struct hn_template_include *include = member;
+    struct hn_text_file *include = member;
     free(include->name);
     free(include->text);
 }
@@ -235,8 +235,8 @@ static void finish_include(void *member)
 static const struct hn_field_own include_own = {read_include, build_include, finish_include};
 static const struct hn_field include_fields[] = {
     {.key = "", .needed = true, .kind = HN_FIELD_OWN, .of = &include_own}};
-static const struct hn_structure include_list = {sizeof(struct hn_template_include), include_fields,
-                                                 1, NULL};
+static const struct hn_structure include_list = {sizeof(struct hn_text_file), include_fields, 1,
+                                                 NULL};
 
 #define NEEDED_TEXT(member)                                                                        \
     .key = #member, .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, member)

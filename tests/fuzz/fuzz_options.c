@@ -118,7 +118,8 @@ static struct hn_plan *make_plan(const char *option, struct hn_error *err)
 /* As it is, and as a plan gives it to the compiler. */
 static void check(const char *option)
 {
-    struct hn_template template = {.path = "k.cu", .text = ""};
+    struct hn_text_file file = {"k.cu", ""};
+    struct hn_template template = {.files = &file, .file_count = 1};
     struct hn_bindings problem = {0};
     struct hn_source source;
     struct hn_error err = {0};

@@ -30,8 +30,8 @@ static void draft_kernel(const struct hn_source_text *source, const struct hn_ke
 static void find_key(char *text)
 {
     char name[] = "kernel.cu";
-    struct hn_template_include include = {name, text};
-    struct hn_template template = {.path = name, .includes = &include, .include_count = 1};
+    struct hn_text_file files[] = {{name, text}, {name, text}};
+    struct hn_template template = {.files = files, .file_count = 2};
     struct hn_text all ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&all, "#define TILE 4\n#define UNROLL (-1)\n#line 1\n%s", text);
     fuzz_require(!all.failed, "there is memory");

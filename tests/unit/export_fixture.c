@@ -49,13 +49,8 @@ static int64_t begin_result(struct hn_store *store, const struct result *result)
                                                    : HONE_TEST_DATA "/templates",
              result->kernel);
     assert_ok(hn_template_load(path, &template, &said));
-    struct hn_stored_file files[8] = {{template.path, template.text}};
-    assert_true(template.include_count < 8);
-    for (size_t i = 0; i < template.include_count; i++)
-        files[i + 1] =
-            (struct hn_stored_file){template.includes[i].name, template.includes[i].text};
-    char *text FREED = plan_text(result->kernel, template.path);
-    const struct hn_stored_plan plan = {text, files, template.include_count + 1};
+    char *text FREED = plan_text(result->kernel, template.files->name);
+    const struct hn_stored_plan plan = {text, template.files, template.file_count};
 
     struct hn_identity identity ENDED_BY(hn_identity_finish) = {.device = *result->device};
     identity.kernel = strdup(result->kernel);

@@ -89,7 +89,7 @@ static inline void judge_on(struct judge *judge, const struct hn_device_identity
 static inline int64_t begin_result(struct hn_store *store, const struct hn_device_identity *device,
                                    const struct hn_bindings *problem, const char *plan_text)
 {
-    struct hn_stored_file file = {"select.cu", "// nothing\n"};
+    struct hn_text_file file = {"select.cu", "// nothing\n"};
     const struct hn_stored_plan plan = {(char *)(uintptr_t)plan_text, &file, 1};
     const struct hn_identity identity = {.kernel = (char *)"choose",
                                          .signature = (char *)"A:float32:inout",

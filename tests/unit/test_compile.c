@@ -194,7 +194,7 @@ TEST(test_includes)
 {
     char *text = read_template("half.cu");
     const char *entry = "half_scale";
-    struct hn_template_include include = {"half_helper.cuh", "#define HELPER_FACTOR 5.0f\n"};
+    struct hn_text_file include = {"half_helper.cuh", "#define HELPER_FACTOR 5.0f\n"};
     struct hn_compile_request request = {
         .name = HONE_TEST_DATA "/templates/half.cu",
         .text = text,

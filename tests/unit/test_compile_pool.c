@@ -31,7 +31,8 @@ TEST(a_worker_that_hangs_while_it_starts_ends_the_run)
     unsetenv(hangs);
 }
 
-static struct hn_template template = {.path = "doubled.cu"};
+static struct hn_text_file file = {"doubled.cu", NULL};
+static struct hn_template template = {.files = &file, .file_count = 1};
 
 /* Submits `extern "C" __global__ void doubled(int *x)` with a factor, and a macro that it does not
  * read. */

@@ -42,7 +42,7 @@ static const char with_host_code[] =
     "}\n"
     "extern \"C\" __global__ void plain(int *x) { x[1] = 2; }\n"
     "int main() { return (int)std::vector<int>(3).size(); }\n";
-static const struct hn_template_include twice = {
+static const struct hn_text_file twice = {
     "../part/twice.cuh",
     "#pragma once\ntemplate <class T> __device__ T twice(T x) { return 2 * x; }\n"};
 

@@ -65,7 +65,7 @@ TEST(puts_prelude_before_the_template)
     make(&tiled, &source);
     struct hn_text expected ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&expected, "%s%s%s#line 1\n%s", frozen_defines, variant_defines, other_defines,
-                   tiled.template.text);
+                   tiled.template.files->text);
     assert_string_equal(source.text, expected.data);
 }
 
@@ -159,11 +159,8 @@ TEST(shows_the_reference_only_what_it_depends_on)
  * stay. */
 TEST(spares_the_reference_numbers_that_it_does_not_name)
 {
-    struct hn_template_include include = {(char *)"part.cuh", (char *)"int depth;"};
-    struct hn_template template = {.path = (char *)"reference.cu",
-                                   .text = (char *)"int KEEP;",
-                                   .includes = &include,
-                                   .include_count = 1};
+    struct hn_text_file files[] = {{(char *)"reference.cu", NULL}, {(char *)"part.cuh", NULL}};
+    struct hn_template template = {.files = files, .file_count = 2};
     static const struct {
         const char *text, *included;
         bool defined;
@@ -173,8 +170,8 @@ TEST(spares_the_reference_numbers_that_it_does_not_name)
                  {"#define P(a) K ## a", "int depth;", true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_source source ENDED_BY(hn_source_finish);
-        template.text = (char *)cases[i].text;
-        include.text = (char *)cases[i].included;
+        files[0].text = (char *)cases[i].text;
+        files[1].text = (char *)cases[i].included;
         make_reference(&template, &source);
         assert_int_equal(strstr(source.text, "#define K (-4)\n") != NULL, cases[i].defined);
         assert_non_null(strstr(source.text, "#define LAYOUT 2\n"));
@@ -224,7 +221,7 @@ TEST_WITH(compiles_to_all_steps, open_nvrtc, NULL)
     struct hn_source source ENDED_BY(hn_source_finish);
     make(&tiled, &source);
     struct hn_compile_request request = {
-        .name = source.template->path,
+        .name = source.template->files->name,
         .text = source.text,
         .entries = (const char *const *)source.entries,
         .entry_count = source.entry_count,

@@ -3,7 +3,7 @@
 
 #include "tests/unit/unit.h"
 
-static struct hn_template_include includes[] = {{"part.cuh", "static int part = DEPTH;\n"}};
+static struct hn_text_file files[] = {{"f.cu", NULL}, {"part.cuh", "static int part = DEPTH;\n"}};
 
 /* Of `#define X 1` before the body, and 2. */
 struct pair {
@@ -19,8 +19,7 @@ static struct hn_source_key key_of(const struct pair *pair, int value, const cha
     char *entry = "f";
     char *option = (char *)pair->option;
     struct hn_source_key key;
-    struct hn_template template = {
-        .path = "f.cu", .includes = includes, .include_count = pair->has_include};
+    struct hn_template template = {.files = files, .file_count = 1 + pair->has_include};
     snprintf(text, sizeof text, "#define OTHER 3\n#define %s %d\n#line 1\n%s", pair->name, value,
              pair->body);
     const struct hn_source source = {.template = &template,
@@ -107,7 +106,7 @@ TEST(what_may_be_read_counts)
 TEST(words_of_a_parameter_are_no_parameters)
 {
     struct hn_source_key key;
-    struct hn_template template = {.path = "f.cu"};
+    struct hn_template template = {.files = files, .file_count = 1};
     char text[] = "#define LOAD_plain 1\n#define LOAD_ldg 2\n#define LOAD 2\n#define TILE LOAD\n"
                   "#line 1\nint x = TILE == LOAD_ldg;";
     const struct hn_source source = {.template = &template, .text = text};

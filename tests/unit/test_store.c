@@ -228,7 +228,7 @@ TEST(later_session_of_another_version_makes_stale)
 TEST(image_and_plan_read_back)
 {
     static const char cubin[] = "\177ELF\0\1\2";
-    struct hn_stored_file files[] = {{"matmul.cu", "// template"}, {"tile.cuh", ""}};
+    struct hn_text_file files[] = {{"matmul.cu", "// template"}, {"tile.cuh", ""}};
     const struct hn_stored_plan plan = {"{\"kernel\":\"matmul\"}", files, 2};
     struct hn_record record ENDED_BY(hn_record_finish);
     int64_t session;
@@ -267,7 +267,7 @@ TEST(image_and_plan_read_back)
 static void begin_with_plan(struct hn_store *store, char *kernel, const struct hn_version *version,
                             char *json)
 {
-    struct hn_stored_file file = {kernel, json};
+    struct hn_text_file file = {kernel, json};
     const struct hn_stored_plan plan = {json, &file, 1};
     int64_t session;
     struct hn_identity *identity = identity_of(4096);

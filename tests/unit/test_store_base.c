@@ -13,7 +13,7 @@ static const struct hn_device_identity device = {"NVIDIA H200", 90, 132, ""};
 static struct hn_store *open_both(void)
 {
     const char *path = in_folder("base.db");
-    struct hn_stored_file file = {"matmul.cu", "text"};
+    struct hn_text_file file = {"matmul.cu", "text"};
     const struct hn_stored_plan plan = {"{}", &file, 1};
     const struct hn_roofs roofs = {.copy_gb_per_s = 4000,
                                    .l2_gb_per_s = 8000,

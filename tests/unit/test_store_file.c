@@ -102,7 +102,7 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
         "UPDATE plan SET json = '[]'",
         "UPDATE plan SET json = json_set(json, '$.files[0].text', 'evil')",
     };
-    struct hn_stored_file file = {"k.cu", "kernel"};
+    struct hn_text_file file = {"k.cu", "kernel"};
     const struct hn_stored_plan plan = {"{}", &file, 1};
     for (size_t i = 0; i < sizeof alterations / sizeof *alterations; i++) {
         struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);

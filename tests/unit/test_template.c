@@ -11,12 +11,12 @@ TEST(reads_quoted_includes_once)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
     assert_ok(hn_template_load(FOLDER "/sub/../main.cu", &template, &said));
-    assert_string_equal(template.path, FOLDER "/main.cu");
-    assert_int_equal(template.include_count, 3);
-    assert_string_equal(template.includes[0].name, "one.cuh");
-    assert_string_equal(template.includes[1].name, "sub/two.cuh");
-    assert_string_equal(template.includes[2].name, "three.cuh");
-    assert_non_null(strstr(template.includes[2].text, "#define THREE 3"));
+    assert_string_equal(template.files->name, FOLDER "/main.cu");
+    assert_int_equal(template.file_count, 4);
+    assert_string_equal(template.files[1].name, "one.cuh");
+    assert_string_equal(template.files[2].name, "sub/two.cuh");
+    assert_string_equal(template.files[3].name, "three.cuh");
+    assert_non_null(strstr(template.files[3].text, "#define THREE 3"));
     assert_int_equal(strlen(template.hash.hex), 32);
 }
 
@@ -27,8 +27,8 @@ TEST_WITH(what_was_read_compiles, open_nvrtc, NULL)
     const char *entry = "sum";
     struct hn_compile_request request = {
         .name = "/nowhere/main.cu",
-        .text = template.text,
-        .includes = template.includes,
+        .text = template.files->text,
+        .includes = template.files + 1,
         .include_count = 3,
         .entries = &entry,
         .entry_count = 1,
@@ -43,14 +43,14 @@ TEST(ends_on_a_circle)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
     assert_ok(hn_template_load(FOLDER "/circle.cu", &template, NULL));
-    assert_int_equal(template.include_count, 1);
+    assert_int_equal(template.file_count, 2);
 }
 
 static void fails_with(const char *path, const char *message)
 {
     struct hn_template template;
     assert_error(hn_template_load(path, &template, &said), HN_ECONFIG, message);
-    assert_null(template.path);
+    assert_null(template.files);
 }
 
 TEST(names_what_is_missing)
@@ -66,9 +66,9 @@ TEST(leaves_conditions_to_the_compiler)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
     assert_ok(hn_template_load(FOLDER "/elsewhere.cu", &template, NULL));
-    assert_string_equal(template.includes[0].name, "one.cuh");
-    for (size_t i = 0; i < template.include_count; i++)
-        assert_string_not_equal(template.includes[i].name, "tuned.h");
+    assert_string_equal(template.files[1].name, "one.cuh");
+    for (size_t i = 1; i < template.file_count; i++)
+        assert_string_not_equal(template.files[i].name, "tuned.h");
 }
 
 TEST(refuses_one_name_for_two_files)

@@ -32,10 +32,10 @@ static void compile(const struct hn_config *config, const struct hn_template *te
                     const struct hn_source *source, const char *text, struct hn_image *image)
 {
     struct hn_compile_request request = {
-        .name = template->path,
+        .name = template->files->name,
         .text = text,
-        .includes = template->includes,
-        .include_count = template->include_count,
+        .includes = template->files + 1,
+        .include_count = template->file_count - 1,
         .entries = (const char *const *)source->entries,
         .entry_count = source->entry_count,
         .options = (const char *const *)source->options,
@@ -44,7 +44,7 @@ static void compile(const struct hn_config *config, const struct hn_template *te
     };
     ASSERT_OK(hn_compile(&nvrtc, &request, image, &err));
     if (image->outcome != HN_OUTCOME_OK)
-        fail_msg("%s: %s", template->path, image->message);
+        fail_msg("%s: %s", template->files->name, image->message);
 }
 
 static void check_defaults(const struct hn_config *config, const struct hn_bindings *point)
@@ -55,7 +55,7 @@ static void check_defaults(const struct hn_config *config, const struct hn_bindi
     ASSERT_OK(hn_template_load(config->plan->template_path, &template, &err));
     ASSERT_OK(hn_source_make(config->plan, &template, &config->problems[0], point, &source, &err));
     compile(config, &template, &source, source.text, &tuned);
-    compile(config, &template, &source, template.text, &alone);
+    compile(config, &template, &source, template.files->text, &alone);
     assert_string_equal(tuned.code_hash, alone.code_hash);
     assert_int_equal(tuned.resources.spill_store_bytes, 0);
     hn_image_finish(&alone);

@@ -205,7 +205,7 @@ static void write_source(struct compile *compile, uint64_t i, struct hn_error *e
              compile->task.plan->kernel, (unsigned long long)compile->good++);
     json_t *request = hn_message_of_source(&source, compile->architecture);
     if (request == NULL)
-        hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->path);
+        hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->files->name);
     else if (json_dump_file(request, path, JSON_INDENT(1)) != 0)
         hn_fail(err, HN_ERUN, "%s can not be written: %s", path, strerror(errno));
     json_decref(request);

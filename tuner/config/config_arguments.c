@@ -12,12 +12,6 @@
 /* The text of a template decides: whether words are its types or numbers of its macros, and
  * which names are parameters of its C++ templates. */
 
-/* A template and its includes. */
-static const char *source_of(const struct hn_template *template, size_t index)
-{
-    return index == 0 ? template->text : template->includes[index - 1].text;
-}
-
 static bool are_types(const struct hn_word_list *list)
 {
     enum hn_element element;
@@ -37,8 +31,8 @@ static bool asks_for_numbers(const struct hn_template *template, const struct hn
     for (size_t i = 0; i < list->count && !asks; i++) {
         struct hn_text number = {0};
         hn_text_printf(&number, "%s_%s", list->name, list->words[i]);
-        for (size_t s = 0; s <= template->include_count && !asks && !number.failed; s++)
-            asks = hn_text_has_word(source_of(template, s), number.data, number.length);
+        for (size_t s = 0; s < template->file_count && !asks && !number.failed; s++)
+            asks = hn_text_has_word(template->files[s].text, number.data, number.length);
         hn_text_finish(&number);
     }
     return asks;
@@ -54,8 +48,8 @@ static bool is_template_parameter(const struct hn_plan *plan, const struct hn_te
         used =
             entry != NULL && !hn_text_is_word(entry) && hn_text_has_word(entry, name, strlen(name));
     }
-    for (size_t s = 0; used && s <= template->include_count; s++)
-        declared = declared || hn_template_parameter_is_declared(source_of(template, s), name);
+    for (size_t s = 0; used && s < template->file_count; s++)
+        declared = declared || hn_template_parameter_is_declared(template->files[s].text, name);
     return declared;
 }
 

@@ -69,9 +69,9 @@ enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_e
 /* A name may be pasted together by the preprocessor, or come from a folder that an option names. */
 static bool may_hide_names(const struct hn_plan *plan, const struct hn_template *template)
 {
-    bool hides = strstr(template->text, "##") != NULL;
-    for (size_t i = 0; i < template->include_count && !hides; i++)
-        hides = strstr(template->includes[i].text, "##") != NULL;
+    bool hides = false;
+    for (size_t i = 0; i < template->file_count && !hides; i++)
+        hides = strstr(template->files[i].text, "##") != NULL;
     for (size_t i = 0; i < plan->option_count && !hides; i++)
         hides = hn_option_folder(plan->options[i].text) != NULL;
     return hides;
@@ -102,14 +102,14 @@ static void check_entry(const struct hn_config *config, const struct hn_template
 {
     size_t length;
     const char *name = name_of(entry, &length);
-    bool found = length == 0 || hn_text_has_word(template->text, name, length);
-    for (size_t i = 0; !found && i < template->include_count; i++)
-        found = hn_text_has_word(template->includes[i].text, name, length);
+    bool found = length == 0;
+    for (size_t i = 0; !found && i < template->file_count; i++)
+        found = hn_text_has_word(template->files[i].text, name, length);
     if (!found && !may_hide_names(config->plan, template))
         hn_fail(err, HN_ECONFIG,
                 "%s: entry '%s': neither '%s' nor what it includes with quotes has the name "
                 "'%.*s'; expected the name of a kernel there",
-                config->path, entry, template->path, (int)length, name);
+                config->path, entry, template->files->name, (int)length, name);
 }
 
 static void check_template(const struct hn_config *config, const char *path,
@@ -200,10 +200,9 @@ char *hn_config_find_unused(const struct hn_config *config)
     bool hidden = may_hide_names(config->plan, &template);
     for (size_t i = 0; !hidden && i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
-        bool used = parameter->count <= 1 || occurs(launch, parameter->name, false) ||
-                    occurs(template.text, parameter->name, true);
-        for (size_t t = 0; t < template.include_count && !used; t++)
-            used = occurs(template.includes[t].text, parameter->name, true);
+        bool used = parameter->count <= 1 || occurs(launch, parameter->name, false);
+        for (size_t t = 0; t < template.file_count && !used; t++)
+            used = occurs(template.files[t].text, parameter->name, true);
         if (!used)
             hn_text_printf(&names, "%s%s", names.length > 0 ? ", " : "", parameter->name);
     }
@@ -231,12 +230,6 @@ enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bin
     return HN_OK;
 }
 
-static void add_file(struct hn_stored_plan *plan, const char *name, const char *text)
-{
-    plan->files[plan->file_count++] =
-        (struct hn_stored_file){hn_need_copy(name), hn_need_copy(text)};
-}
-
 static void copy_plan(const struct hn_plan *plan, const struct hn_template *template,
                       struct hn_config_kept *kept)
 {
@@ -244,10 +237,11 @@ static void copy_plan(const struct hn_plan *plan, const struct hn_template *temp
     kept->plan.json = hn_needed(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
     json_decref(json);
     kept->kernel = hn_need_copy(plan->kernel);
-    kept->plan.files = hn_need(template->include_count + 1, sizeof *kept->plan.files);
-    add_file(&kept->plan, template->path, template->text);
-    for (size_t i = 0; i < template->include_count; i++)
-        add_file(&kept->plan, template->includes[i].name, template->includes[i].text);
+    kept->plan.files = hn_need(template->file_count, sizeof *kept->plan.files);
+    kept->plan.file_count = template->file_count;
+    for (size_t i = 0; i < template->file_count; i++)
+        kept->plan.files[i] = (struct hn_text_file){hn_need_copy(template->files[i].name),
+                                                    hn_need_copy(template->files[i].text)};
 }
 
 /* A problem of the config has the values that its first has. */
@@ -266,7 +260,7 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
                               struct hn_config_kept *kept, struct hn_error *err)
 {
     struct hn_plan *own = NULL;
-    struct hn_template template = {.path = NULL}, reference = {.path = NULL};
+    struct hn_template template = {.files = NULL}, reference = {.files = NULL};
     bool has_reference = config->plan->reference.kind == HN_REFERENCE_TEMPLATE;
     *kept = (struct hn_config_kept){.kernel = NULL};
     if (!is_of_config(config, problem))

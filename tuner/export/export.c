@@ -113,7 +113,8 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
 enum hn_status hn_export_make_source(const struct hn_export *export, const struct hn_tuned *tuned,
                                      struct hn_source *source, struct hn_error *err)
 {
-    const struct hn_template none = {.path = export->plan->template_path, .text = (char[]){""}};
+    struct hn_text_file empty = {export->plan->template_path, (char[]){""}};
+    const struct hn_template none = {.files = &empty, .file_count = 1};
     enum hn_status status = hn_source_make(export->plan, &none, &tuned->identity.problem,
                                            &tuned->best.point, source, err);
     source->template = NULL;

@@ -87,13 +87,13 @@ static bool read_image(const struct hn_export *export, struct hn_export_image *i
 static struct hn_template make_template(const struct hn_export *export, struct hn_error *err)
 {
     const struct hn_stored_plan *stored = &export->stored;
-    struct hn_template template = {.path = export->plan->template_path,
-                                   .text = (char *)(uintptr_t)hn_export_template(export, err)};
-    template.includes = hn_need(stored->file_count, sizeof *template.includes);
+    struct hn_template template = {.files = hn_need(stored->file_count + 1, sizeof *template.files),
+                                   .file_count = 1};
+    *template.files = (struct hn_text_file){export->plan->template_path,
+                                            (char *)(uintptr_t)hn_export_template(export, err)};
     for (size_t i = 0; i < stored->file_count; i++)
-        if (stored->files[i].text != template.text)
-            template.includes[template.include_count++] =
-                (struct hn_template_include){stored->files[i].name, stored->files[i].text};
+        if (stored->files[i].text != template.files->text)
+            template.files[template.file_count++] = stored->files[i];
     return template;
 }
 
@@ -142,7 +142,7 @@ static void compile(const struct hn_export *export, struct hn_export_images *ima
     }
     wait_for(pool, export, images, err);
     hn_compile_pool_destroy(pool);
-    free(template.includes);
+    free(template.files);
 }
 
 /* Takes what the cache keeps, and compiles the rest in worker processes. HN_EUSAGE: an architecture

@@ -46,7 +46,7 @@ static void identify(struct hn_task *task, bool measures, struct hn_error *err)
     identity->objective = hn_needed(hn_text_take(&objective));
     if (measures)
         err->status = hn_config_version(plan, task->problem, &task->template,
-                                        task->reference.path != NULL ? &task->reference : NULL,
+                                        task->reference.files != NULL ? &task->reference : NULL,
                                         &task->version, err);
     if (!hn_failed(err))
         hn_bindings_copy(&identity->problem, task->problem, err);
@@ -107,19 +107,13 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
     const struct hn_template *template = &task->template;
     json_t *json = hn_needed(hn_plan_to_json(task->plan));
     char *text = hn_needed(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
-    struct hn_stored_file *files = hn_need(template->include_count + 1, sizeof *files);
-    files[0] = (struct hn_stored_file){template->path, template->text};
-    for (size_t i = 0; i < template->include_count; i++)
-        files[i + 1] =
-            (struct hn_stored_file){template->includes[i].name, template->includes[i].text};
-    struct hn_stored_plan plan = {text, files, template->include_count + 1};
+    struct hn_stored_plan plan = {text, template->files, template->file_count};
     struct hn_store_session begun = {.identity = &task->identity,
                                      .version = &task->version,
                                      .plan = task->stale ? NULL : &plan,
                                      .command = command,
                                      .simulated = simulated};
     enum hn_status status = hn_store_begin(store, &begun, NULL, session, err);
-    free(files);
     free(text);
     json_decref(json);
     return status;
@@ -134,7 +128,7 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
 enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,
                                         struct hn_source *source, struct hn_error *err)
 {
-    if (task->reference.path == NULL)
+    if (task->reference.files == NULL)
         return hn_task_source(task, point, source, err);
     return hn_source_make_reference(task->plan, &task->reference, task->problem, point, source,
                                     err);
@@ -283,7 +277,8 @@ static void check_types(const struct hn_task *task, const struct hn_launch *laun
     struct hn_kernels kernels;
     if (hn_failed(err))
         return;
-    hn_source_text_make(task->template.path, hn_need_copy(task->template.text), &source);
+    hn_source_text_make(task->template.files->name, hn_need_copy(task->template.files->text),
+                        &source);
     hn_kernels_find(&source, &kernels);
     for (size_t s = 0; s < launch->step_count && !hn_failed(err); s++) {
         const struct hn_step *step = launch->steps[s].step;

@@ -736,7 +736,8 @@ enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_s
     bool sets_up = want->rank == HN_RANK_SETUP;
     pool->workers->asked = true;
     if (request.json == NULL)
-        return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->path);
+        return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8",
+                       source->template->files->name);
     enum hn_status status = hn_source_key(source, architecture, &key, err);
     if (status == HN_OK) {
         hn_compile_queue_ask(want, &key.hash, &request,
