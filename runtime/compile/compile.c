@@ -52,19 +52,20 @@ static void check_architecture(const struct hn_nvrtc *nvrtc, const char *archite
 
 /* An option of the config would win over what was asked for. One that asks for the features of this
  * very architecture, as sm_90a of sm_90, may. */
-static void check_options(const struct hn_compile_request *request, struct hn_error *err)
+static void check_options(const struct hn_source *source, const char *architecture,
+                          struct hn_error *err)
 {
-    size_t length = strcspn(request->architecture, "af");
-    for (size_t i = 0; i < request->option_count && !hn_failed(err); i++) {
-        const char *option = request->options[i];
+    size_t length = strcspn(architecture, "af");
+    for (size_t i = 0; i < source->option_count && !hn_failed(err); i++) {
+        const char *option = source->options[i];
         const char *folder = hn_option_folder(option);
         const char *wanted = hn_option_architecture(option);
-        if (wanted != NULL && (strncmp(wanted, request->architecture, length) != 0 ||
+        if (wanted != NULL && (strncmp(wanted, architecture, length) != 0 ||
                                wanted[length + strspn(wanted + length, "af")] != '\0'))
             hn_fail(err, HN_ECONFIG,
                     "option '%s' asks for %s, but %s is compiled for, as the GPU or --arch says; "
                     "take the option out (`hone compile --arch %s` compiles for another GPU)",
-                    option, wanted, request->architecture, wanted);
+                    option, wanted, architecture, wanted);
         else if (folder != NULL && *folder != '/')
             hn_fail(err, HN_ECONFIG,
                     "option '%s': the folder of the config, to which it is relative, is "
@@ -73,13 +74,13 @@ static void check_options(const struct hn_compile_request *request, struct hn_er
     }
 }
 
-static bool is_given(const struct hn_compile_request *request, const char *name)
+static bool is_given(const struct hn_source *source, const char *name)
 {
-    for (size_t i = 0; i < request->include_count; i++)
-        if (strcmp(request->includes[i].name, name) == 0)
+    for (size_t i = 1; i < source->template->file_count; i++)
+        if (strcmp(source->template->files[i].name, name) == 0)
             return true;
-    for (size_t i = 0; i < request->option_count; i++) {
-        const char *folder = hn_option_folder(request->options[i]);
+    for (size_t i = 0; i < source->option_count; i++) {
+        const char *folder = hn_option_folder(source->options[i]);
         char path[4096];
         if (folder == NULL)
             continue;
@@ -91,63 +92,62 @@ static bool is_given(const struct hn_compile_request *request, const char *name)
 }
 
 /* A plain name is looked for in the cubin; NVRTC has to be asked for the mangled name of anything
- * else. It is given the includes of the request and headers of the host by name. */
-static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc,
-                                   const struct hn_compile_request *request, struct hn_error *err)
+ * else. It is given the includes of the source and headers of the host by name. */
+static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
+                                   struct hn_error *err)
 {
     nvrtcProgram program = NULL;
-    size_t count = request->include_count;
+    const struct hn_text_file *includes = source->template->files + 1;
+    size_t count = source->template->file_count - 1;
     size_t most = count + HN_HOST_HEADER_COUNT;
     const char **names = hn_allocate(2 * most, sizeof *names, err);
     if (names == NULL)
         return NULL;
     const char **texts = names + most;
     for (size_t i = 0; i < count; i++) {
-        names[i] = request->includes[i].name;
-        texts[i] = request->includes[i].text;
+        names[i] = includes[i].name;
+        texts[i] = includes[i].text;
     }
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
         const struct hn_host_header *header = &hn_host_headers[i];
         bool better = header->fallback && *nvrtc->include_dir != '\0';
-        if (better || is_given(request, header->name))
+        if (better || is_given(source, header->name))
             continue;
         names[count] = header->name;
         texts[count++] = header->text;
     }
-    CALL(nvrtcCreateProgram, (&program, request->text, request->name, (int)count, texts, names));
+    CALL(nvrtcCreateProgram,
+         (&program, source->text, source->template->files->name, (int)count, texts, names));
     free(names);
-    for (size_t i = 0; i < request->entry_count; i++)
-        if (!hn_text_is_word(request->entries[i]))
-            CALL(nvrtcAddNameExpression, (program, request->entries[i]));
+    for (size_t i = 0; i < source->entry_count; i++)
+        if (!hn_text_is_word(source->entries[i]))
+            CALL(nvrtcAddNameExpression, (program, source->entries[i]));
     return program;
 }
 
 /* The command line: Hone's own options first, so that the config's come last and win. The toolkit's
  * headers, and those of CCCL (cuda/…, cooperative_groups) where these lie in their own folder. */
-static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
-                       nvrtcProgram program, struct hn_image *image, struct hn_error *err)
+static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
+                       const char *architecture, nvrtcProgram program, struct hn_image *image,
+                       struct hn_error *err)
 {
-    char architecture[64];
+    char target[64];
     char include[1100];
     char cccl[1100];
-    snprintf(architecture, sizeof architecture, "--gpu-architecture=%s", request->architecture);
+    snprintf(target, sizeof target, "--gpu-architecture=%s", architecture);
     snprintf(include, sizeof include, "-I%s", nvrtc->include_dir);
     snprintf(cccl, sizeof cccl, "-I%s/cccl", nvrtc->include_dir);
-    const char *const own[] = {architecture,
-                               "-no-cache",
-                               "--ptxas-options=-v",
-                               "--modify-stack-limit=false",
-                               "--std=c++17",
-                               include,
-                               cccl};
+    const char *const own[] = {
+        target,  "-no-cache", "--ptxas-options=-v", "--modify-stack-limit=false", "--std=c++17",
+        include, cccl};
     size_t count = sizeof own / sizeof *own;
     count -= *nvrtc->include_dir == '\0' ? 2 : access(cccl + 2, F_OK) != 0;
-    const char **options = hn_allocate(count + request->option_count, sizeof *options, err);
+    const char **options = hn_allocate(count + source->option_count, sizeof *options, err);
     if (options == NULL)
         return NVRTC_SUCCESS;
     memcpy(options, own, count * sizeof *own);
-    for (size_t i = 0; i < request->option_count; i++)
-        options[count++] = request->options[i];
+    for (size_t i = 0; i < source->option_count; i++)
+        options[count++] = source->options[i];
     double start = hn_now_ms();
     nvrtcResult result = nvrtc->p_nvrtcCompileProgram(program, (int)count, options);
     image->compile_ms = hn_now_ms() - start;
@@ -155,17 +155,17 @@ static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_compile_req
     return result;
 }
 
-static void read_code(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
+static void read_code(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
                       nvrtcProgram program, struct hn_image *image, struct hn_error *err)
 {
     CALL(nvrtcGetCUBINSize, (program, &image->size));
     image->cubin = hn_allocate(image->size, 1, err);
     CALL(nvrtcGetCUBIN, (program, image->cubin));
-    image->entries = hn_allocate(request->entry_count, sizeof *image->entries, err);
-    for (size_t i = 0; i < request->entry_count && !hn_failed(err); i++) {
-        const char *name = request->entries[i];
+    image->entries = hn_allocate(source->entry_count, sizeof *image->entries, err);
+    for (size_t i = 0; i < source->entry_count && !hn_failed(err); i++) {
+        const char *name = source->entries[i];
         if (!hn_text_is_word(name))
-            CALL(nvrtcGetLoweredName, (program, request->entries[i], &name));
+            CALL(nvrtcGetLoweredName, (program, source->entries[i], &name));
         image->entries[image->entry_count++] = hn_copy_string(name, err);
     }
 }
@@ -425,19 +425,20 @@ static void judge_failure(const struct hn_nvrtc *nvrtc, nvrtcResult result, stru
     }
 }
 
-static void compile_by_nvrtc(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
-                             struct hn_image *image, struct hn_error *err)
+static void compile_by_nvrtc(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
+                             const char *architecture, struct hn_image *image, struct hn_error *err)
 {
     size_t log_size = 0;
-    nvrtcProgram program = create_program(nvrtc, request, err);
-    nvrtcResult result = hn_failed(err) ? NVRTC_SUCCESS : run(nvrtc, request, program, image, err);
+    nvrtcProgram program = create_program(nvrtc, source, err);
+    nvrtcResult result =
+        hn_failed(err) ? NVRTC_SUCCESS : run(nvrtc, source, architecture, program, image, err);
     CALL(nvrtcGetProgramLogSize, (program, &log_size));
     image->log = hn_allocate(log_size + 1, 1, err);
     CALL(nvrtcGetProgramLog, (program, image->log));
     if (image->log != NULL)
         hn_compile_log_strip(image->log);
     if (result == NVRTC_SUCCESS)
-        read_code(nvrtc, request, program, image, err);
+        read_code(nvrtc, source, program, image, err);
     else if (!hn_failed(err))
         judge_failure(nvrtc, result, image, err);
     if (program != NULL)
@@ -456,7 +457,7 @@ struct kernel {
 };
 
 struct choice {
-    const struct hn_compile_request *request;
+    const struct hn_source *source;
     struct hn_kernel_names names; /* the kernels' names point into it */
     struct kernel *kernels;
 };
@@ -530,14 +531,14 @@ static void refuse(struct hn_image *image, const char *format, const char *name,
 static void refuse_missing(const struct choice *choice, const char *name, struct hn_image *image,
                            struct hn_error *err)
 {
-    const struct hn_compile_request *request = choice->request;
+    const struct hn_source *source = choice->source;
     struct hn_text list = {0};
     const char *format =
         "kernel '%s' is a template: as entry, expected a name expression with values or "
         "types in place of the parameters of %s";
-    size_t templates = hn_kernel_templates_append(request->text, name, &list);
-    for (size_t i = 0; i < request->include_count; i++)
-        templates += hn_kernel_templates_append(request->includes[i].text, name, &list);
+    size_t templates = hn_kernel_templates_append(source->text, name, &list);
+    for (size_t i = 1; i < source->template->file_count; i++)
+        templates += hn_kernel_templates_append(source->template->files[i].text, name, &list);
     if (templates == 0) {
         format = "no kernel '%s' in the program; there is %s";
         for (size_t i = 0; i < choice->names.count; i++)
@@ -584,35 +585,34 @@ static void choose(const struct choice *choice, char **entry, struct hn_image *i
  * else the only one of that name in whatever namespace. Puts mangled names into the image's
  * entries. Where there is none, or several, the image's message says so and lists the entries that
  * there are, and it is a compile error. */
-static void choose_kernels(const struct hn_compile_request *request, struct hn_image *image,
+static void choose_kernels(const struct hn_source *source, struct hn_image *image,
                            struct hn_error *err)
 {
-    struct choice choice = {.request = request};
+    struct choice choice = {.source = source};
     hn_cubin_read_kernels(image->cubin, image->size, &choice.names, err);
     choice.kernels = hn_allocate(choice.names.count, sizeof *choice.kernels, err);
     for (size_t i = 0; !hn_failed(err) && i < choice.names.count; i++)
         read_kernel(choice.names.names[i], &choice.kernels[i]);
-    for (size_t i = 0; i < request->entry_count; i++)
-        if (!hn_failed(err) && image->message == NULL && hn_text_is_word(request->entries[i]))
+    for (size_t i = 0; i < source->entry_count; i++)
+        if (!hn_failed(err) && image->message == NULL && hn_text_is_word(source->entries[i]))
             choose(&choice, &image->entries[i], image, err);
     free(choice.kernels);
     hn_kernel_names_finish(&choice.names);
 }
 
 /* What becomes of what a compiler made, or of the reason why it made nothing. */
-static void judge(const struct hn_compile_request *request, struct hn_image *image,
-                  struct hn_error *err)
+static void judge(const struct hn_source *source, struct hn_image *image, struct hn_error *err)
 {
     if (hn_failed(err))
         return;
-    char *without_effect = check_prelude(request->name, request->text, image->log);
+    char *without_effect = check_prelude(source->template->files->name, source->text, image->log);
     if (without_effect != NULL) {
         free(image->message);
         image->message = without_effect;
         image->outcome = HN_OUTCOME_COMPILE_ERROR;
     }
     if (image->message == NULL)
-        choose_kernels(request, image, err);
+        choose_kernels(source, image, err);
     if (hn_failed(err) || image->message != NULL) {
         free(image->cubin);
         image->cubin = NULL;
@@ -630,61 +630,26 @@ static void judge(const struct hn_compile_request *request, struct hn_image *ima
     image->outcome = HN_OUTCOME_OK;
 }
 
-enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
-                          struct hn_image *image, struct hn_error *err)
+enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
+                          const char *architecture, struct hn_image *image, struct hn_error *err)
 {
+    char name[HN_ARCHITECTURE_SIZE];
     struct hn_error own;
-    bool nvcc = request->compiler == HN_COMPILER_NVCC;
+    bool nvcc = source->compiler == HN_COMPILER_NVCC;
     err = hn_error_begin(err, &own);
+    hn_architecture_name(architecture, source->arch_specific, name);
     hn_image_init(image);
     if (!nvcc)
-        check_architecture(nvrtc, request->architecture, err);
-    check_options(request, err);
+        check_architecture(nvrtc, name, err);
+    check_options(source, name, err);
     if (nvcc)
-        hn_nvcc_compile(request, image, err);
+        hn_nvcc_compile(source, name, image, err);
     else
-        compile_by_nvrtc(nvrtc, request, image, err);
-    judge(request, image, err);
+        compile_by_nvrtc(nvrtc, source, name, image, err);
+    judge(source, image, err);
     if (hn_failed(err))
         hn_image_finish(image);
     return err->status;
-}
-
-enum hn_status hn_compiler_version(enum hn_compiler compiler, const struct hn_nvrtc *nvrtc,
-                                   char version[16], struct hn_error *err)
-{
-    if (compiler == HN_COMPILER_NVCC)
-        return hn_nvcc_version(version, err);
-    snprintf(version, 16, "%d.%d", nvrtc->major, nvrtc->minor);
-    return HN_OK;
-}
-
-struct hn_compile_request hn_compile_request_of(const struct hn_source *source,
-                                                const char *architecture,
-                                                char name[HN_ARCHITECTURE_SIZE])
-{
-    hn_architecture_name(architecture, source->arch_specific, name);
-    return (struct hn_compile_request){
-        .compiler = source->compiler,
-        .name = source->template->files->name,
-        .text = source->text,
-        .includes = source->template->files + 1,
-        .include_count = source->template->file_count - 1,
-        .entries = (const char *const *)source->entries,
-        .entry_count = source->entry_count,
-        .options = (const char *const *)source->options,
-        .option_count = source->option_count,
-        .architecture = name,
-    };
-}
-
-enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
-                                 const char *architecture, struct hn_image *image,
-                                 struct hn_error *err)
-{
-    char name[HN_ARCHITECTURE_SIZE];
-    const struct hn_compile_request request = hn_compile_request_of(source, architecture, name);
-    return hn_compile(nvrtc, &request, image, err);
 }
 
 void hn_image_init(struct hn_image *image)

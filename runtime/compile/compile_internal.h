@@ -9,7 +9,8 @@
 /* Log, cubin and mangled entries; where the program does not compile, the image has its message and no cubin. Files
  * are in a folder of their own, gone afterwards. Environment, limits and process group are those of the caller, who
  * ends it with its group. */
-void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *image, struct hn_error *err);
+void hn_nvcc_compile(const struct hn_source *source, const char *architecture, struct hn_image *image,
+                     struct hn_error *err);
 
 /* Removes in place the lines that differ from run to run ("Compile time = 3.4 ms"). */
 void hn_compile_log_strip(char *log);

@@ -151,12 +151,17 @@ static bool run_nvcc(const struct call *call, char **log, struct hn_error *err)
     return status == 0;
 }
 
-enum hn_status hn_nvcc_version(char version[16], struct hn_error *err)
+enum hn_status hn_compiler_version(enum hn_compiler compiler, const struct hn_nvrtc *nvrtc,
+                                   char version[16], struct hn_error *err)
 {
     struct hn_error own;
     struct call call;
     char *log = NULL;
     err = hn_error_begin(err, &own);
+    if (compiler == HN_COMPILER_NVRTC) {
+        snprintf(version, 16, "%d.%d", nvrtc->major, nvrtc->minor);
+        return HN_OK;
+    }
     start_call(&call, 0, err);
     if (!hn_failed(err))
         add(&call, "--version");
@@ -184,23 +189,23 @@ static void check_shell(const char *what, const char *text, struct hn_error *err
                 text[length]);
 }
 
-static void add_options(const struct hn_compile_request *request, struct call *call,
+static void add_options(const struct hn_source *source, const char *architecture, struct call *call,
                         struct hn_error *err)
 {
     static const char *const own[] = {"-cubin", "-o",   CUBIN, "-std=c++17", "--ptxas-options=-v",
                                       PROGRAM,  "-arch"};
     if (hn_failed(err))
         return;
-    check_shell("architecture", request->architecture, err);
+    check_shell("architecture", architecture, err);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         add(call, own[i]);
-    add(call, request->architecture);
-    for (size_t i = 0; i < request->option_count; i++) {
+    add(call, architecture);
+    for (size_t i = 0; i < source->option_count; i++) {
         bool defines;
-        if (hn_option_macro(request->options[i], &defines) != NULL)
+        if (hn_option_macro(source->options[i], &defines) != NULL)
             continue;
-        check_shell("option", request->options[i], err);
-        add(call, request->options[i]);
+        check_shell("option", source->options[i], err);
+        add(call, source->options[i]);
     }
 }
 
@@ -246,29 +251,27 @@ static void append_lines(const char *source, size_t size, struct hn_text *text)
     }
 }
 
-static void append_source(const struct hn_compile_request *request, const char *source,
-                          struct hn_text *text)
+static void append_source(const struct hn_source *source, const char *from, struct hn_text *text)
 {
-    struct hn_include_scan scan = {.next = source};
+    struct hn_include_scan scan = {.next = from};
     struct hn_include include;
     while (hn_include_next(&scan, &include)) {
-        size_t number =
-            hn_template_include_place(request->includes, request->include_count, &include);
-        if (number == request->include_count || !include.quoted)
+        size_t number = hn_template_find(source->template, &include);
+        if (number == 0 || !include.quoted)
             continue;
-        append_lines(source, (size_t)(include.name - source), text);
+        append_lines(from, (size_t)(include.name - from), text);
         hn_text_printf(text, "include_%zu.h", number);
-        source = include.name + include.length;
+        from = include.name + include.length;
     }
-    append_lines(source, strlen(source), text);
+    append_lines(from, strlen(from), text);
     hn_text_append(text, "\n");
 }
 
-static void append_macros(const struct hn_compile_request *request, struct hn_text *text)
+static void append_macros(const struct hn_source *source, struct hn_text *text)
 {
-    for (size_t i = 0; i < request->option_count; i++) {
+    for (size_t i = 0; i < source->option_count; i++) {
         bool defines = false;
-        const char *macro = hn_option_macro(request->options[i], &defines);
+        const char *macro = hn_option_macro(source->options[i], &defines);
         int name = macro != NULL ? (int)strcspn(macro, "=") : 0;
         if (macro == NULL)
             continue;
@@ -293,47 +296,48 @@ static void write_file(const struct hn_scratch *scratch, const char *name, struc
 }
 
 /* The text with what -D and -U say in front and a marker for each name expression behind. */
-static void write_main(const struct hn_compile_request *request, const struct hn_scratch *scratch,
+static void write_main(const struct hn_source *source, const struct hn_scratch *scratch,
                        struct hn_error *err)
 {
     static const char template_start[] = "#line 1\n";
-    const char *template = strstr(request->text, template_start);
+    const char *template = strstr(source->text, template_start);
     struct hn_text text = {0};
     hn_text_append(&text, "#define HONE_PRAGMA_TEXT(...) _Pragma(#__VA_ARGS__)\n"
                           "#define HONE_PRAGMA(...) HONE_PRAGMA_TEXT(__VA_ARGS__)\n");
     append_line(&text, 1, "prelude");
-    append_macros(request, &text);
+    append_macros(source, &text);
     if (template != NULL)
-        hn_text_append_bytes(&text, request->text, (size_t)(template - request->text));
-    append_line(&text, 1, request->name);
-    append_source(request, template != NULL ? template + strlen(template_start) : request->text,
+        hn_text_append_bytes(&text, source->text, (size_t)(template - source->text));
+    append_line(&text, 1, source->template->files->name);
+    append_source(source, template != NULL ? template + strlen(template_start) : source->text,
                   &text);
-    for (size_t i = 0; i < request->entry_count; i++) {
-        if (!hn_text_is_word(request->entries[i]))
+    for (size_t i = 0; i < source->entry_count; i++) {
+        if (!hn_text_is_word(source->entries[i]))
             hn_text_printf(&text,
                            "\n#line %zu \"" MARKER_FILE "\"\n"
                            "template <auto *kernel> __global__ void hone_entry_%zu() {} "
                            "template __global__ void hone_entry_%zu<%s>();\n",
-                           i + 1, i, i, request->entries[i]);
+                           i + 1, i, i, source->entries[i]);
     }
     write_file(scratch, PROGRAM, &text, err);
 }
 
 /* The includes that were read with the template are flat and under names of their own, so that no
  * name can lead elsewhere. Lines are numbered as in the originals. */
-static void write_program(const struct hn_compile_request *request,
-                          const struct hn_scratch *scratch, struct hn_error *err)
+static void write_program(const struct hn_source *source, const struct hn_scratch *scratch,
+                          struct hn_error *err)
 {
-    for (size_t i = 0; i < request->include_count && !hn_failed(err); i++) {
+    for (size_t i = 1; i < source->template->file_count && !hn_failed(err); i++) {
+        const struct hn_text_file *include = &source->template->files[i];
         struct hn_text text = {0};
         char name[64];
-        append_line(&text, 1, request->includes[i].name);
-        append_source(request, request->includes[i].text, &text);
+        append_line(&text, 1, include->name);
+        append_source(source, include->text, &text);
         snprintf(name, sizeof name, "include_%zu.h", i);
         write_file(scratch, name, &text, err);
     }
     if (!hn_failed(err))
-        write_main(request, scratch, err);
+        write_main(source, scratch, err);
 }
 
 /* A substitution of a mangled name: "S_" is number 0, "S0_" 1, ... "SZ_" 36. Its length, or 0. */
@@ -401,14 +405,14 @@ static const char *find_marked(const struct hn_kernel_names *kernels, const char
     return "";
 }
 
-static void read_entries(const struct hn_compile_request *request, struct hn_image *image,
+static void read_entries(const struct hn_source *source, struct hn_image *image,
                          struct hn_error *err)
 {
     struct hn_kernel_names kernels;
     hn_cubin_read_kernels(image->cubin, image->size, &kernels, err);
-    image->entries = hn_allocate(request->entry_count, sizeof *image->entries, err);
-    for (size_t i = 0; i < request->entry_count && !hn_failed(err); i++) {
-        const char *entry = request->entries[i];
+    image->entries = hn_allocate(source->entry_count, sizeof *image->entries, err);
+    for (size_t i = 0; i < source->entry_count && !hn_failed(err); i++) {
+        const char *entry = source->entries[i];
         if (!hn_text_is_word(entry))
             entry = find_marked(&kernels, entry, i, err);
         image->entries[image->entry_count++] = hn_copy_string(entry, err);
@@ -417,7 +421,7 @@ static void read_entries(const struct hn_compile_request *request, struct hn_ima
 }
 
 /* "hone_entry(2): error: …" is one in the second entry. */
-static char *describe_error(const struct hn_compile_request *request, const char *log)
+static char *describe_error(const struct hn_source *source, const char *log)
 {
     char *error = hn_compile_log_error(log);
     static const char mark[] = MARKER_FILE "(";
@@ -426,8 +430,8 @@ static char *describe_error(const struct hn_compile_request *request, const char
     unsigned long entry = strtoul(error + strlen(mark), NULL, 10);
     const char *reason = strstr(error, "error: ");
     char *message = NULL;
-    if (reason == NULL || entry < 1 || entry > request->entry_count ||
-        asprintf(&message, "name expression '%s': %s", request->entries[entry - 1],
+    if (reason == NULL || entry < 1 || entry > source->entry_count ||
+        asprintf(&message, "name expression '%s': %s", source->entries[entry - 1],
                  strstr(reason, "hone_entry_") != NULL ? "it names no kernel, or several"
                                                        : reason + strlen("error: ")) < 0)
         return error;
@@ -435,16 +439,16 @@ static char *describe_error(const struct hn_compile_request *request, const char
     return message;
 }
 
-void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *image,
-                     struct hn_error *err)
+void hn_nvcc_compile(const struct hn_source *source, const char *architecture,
+                     struct hn_image *image, struct hn_error *err)
 {
     struct call call;
     char path[600];
     char *cubin = NULL;
-    start_call(&call, request->option_count, err);
-    add_options(request, &call, err);
+    start_call(&call, source->option_count, err);
+    add_options(source, architecture, &call, err);
     if (!hn_failed(err))
-        write_program(request, &call.scratch, err);
+        write_program(source, &call.scratch, err);
     double start = hn_now_ms();
     bool succeeded = run_nvcc(&call, &image->log, err);
     image->compile_ms = hn_now_ms() - start;
@@ -456,12 +460,12 @@ void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *
         if (unsupported != NULL)
             hn_fail(err, HN_EUSAGE, "nvcc: %.*s", (int)strcspn(unsupported, "\n"), unsupported);
         image->outcome = crashed ? HN_OUTCOME_COMPILE_CRASH : HN_OUTCOME_COMPILE_ERROR;
-        image->message = describe_error(request, image->log);
+        image->message = describe_error(source, image->log);
     } else if (!hn_failed(err)) {
         snprintf(path, sizeof path, "%s/%s", call.scratch.path, CUBIN);
         hn_file_read(path, CUBIN_LIMIT, &cubin, &image->size, err);
         image->cubin = cubin;
-        read_entries(request, image, err);
+        read_entries(source, image, err);
     }
     finish_call(&call);
 }

@@ -432,9 +432,7 @@ static void mark_text(struct prelude *prelude, const struct hn_source *source, c
     mark_code(prelude, text);
     while (!prelude->uncertain && hn_include_next(&scan, &include)) {
         const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
-        const struct hn_template *template = source->template;
-        size_t count = template->file_count - 1;
-        if (hn_template_include_place(template->files + 1, count, &include) < count)
+        if (hn_template_find(source->template, &include) > 0)
             continue;
         if (header != NULL && !header->fallback && source->compiler == HN_COMPILER_NVRTC)
             hn_host_header_use(header, uses);

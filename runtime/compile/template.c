@@ -167,14 +167,13 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     return err->status;
 }
 
-size_t hn_template_include_place(const struct hn_text_file *includes, size_t count,
-                                 const struct hn_include *include)
+size_t hn_template_find(const struct hn_template *template, const struct hn_include *include)
 {
-    size_t i = 0;
-    while (i < count && (strlen(includes[i].name) != include->length ||
-                         strncmp(includes[i].name, include->name, include->length) != 0))
-        i++;
-    return i;
+    for (size_t i = 1; i < template->file_count; i++)
+        if (strlen(template->files[i].name) == include->length &&
+            strncmp(template->files[i].name, include->name, include->length) == 0)
+            return i;
+    return 0;
 }
 
 void hn_template_finish(struct hn_template *template)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 #include "base/schema.h"
 #include "base/text.h"
@@ -238,19 +239,21 @@ static const struct hn_field include_fields[] = {
 static const struct hn_structure include_list = {sizeof(struct hn_text_file), include_fields, 1,
                                                  NULL};
 
-#define NEEDED_TEXT(member)                                                                        \
-    .key = #member, .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, member)
-#define NEEDED_LIST(member, count, structure)                                                      \
-    .key = #member, .needed = true, HN_LIST(hn_compile_request, member, count, structure)
+#define NEEDED_TEXT(name, member)                                                                  \
+    .key = name, .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, member)
+#define NEEDED_LIST(name, member, count, structure)                                                \
+    .key = name, .needed = true, HN_LIST(hn_compile_request, member, count, structure)
 
 static const struct hn_field request_fields[] = {
-    {.key = "compiler", .needed = true, HN_CHOICE(hn_compile_request, compiler, hn_compiler_names)},
-    {NEEDED_TEXT(name)},
-    {NEEDED_TEXT(text)},
-    {NEEDED_LIST(includes, include_count, include_list)},
-    {NEEDED_LIST(entries, entry_count, string_list)},
-    {NEEDED_LIST(options, option_count, string_list)},
-    {NEEDED_TEXT(architecture)},
+    {.key = "compiler",
+     .needed = true,
+     HN_CHOICE(hn_compile_request, source.compiler, hn_compiler_names)},
+    {NEEDED_TEXT("name", name)},
+    {NEEDED_TEXT("text", source.text)},
+    {NEEDED_LIST("includes", includes, include_count, include_list)},
+    {NEEDED_LIST("entries", source.entries, source.entry_count, string_list)},
+    {NEEDED_LIST("options", source.options, source.option_count, string_list)},
+    {NEEDED_TEXT("architecture", architecture)},
 };
 static const struct hn_structure request_structure =
     HN_STRUCTURE(hn_compile_request, request_fields, NULL);
@@ -258,10 +261,16 @@ static const struct hn_structure request_structure =
 json_t *hn_message_of_source(const struct hn_source *source, const char *architecture)
 {
     char name[HN_ARCHITECTURE_SIZE];
-    const struct hn_compile_request request = hn_compile_request_of(source, architecture, name);
-    json_t *fields = hn_fields_to_json(&request_structure, &request);
+    const struct hn_template *template = source->template;
+    const struct hn_compile_request request = {.source = *source,
+                                               .name = template->files->name,
+                                               .includes = template->files + 1,
+                                               .include_count = template->file_count - 1,
+                                               .architecture = name};
     struct hn_message message;
     hn_message_init(&message, "compile");
+    hn_architecture_name(architecture, source->arch_specific, name);
+    json_t *fields = hn_fields_to_json(&request_structure, &request);
     if (fields == NULL || json_object_update(message.json, fields) != 0)
         hn_message_finish(&message);
     json_decref(fields);
@@ -272,14 +281,22 @@ enum hn_status hn_message_get_request(const struct hn_message *message,
                                       struct hn_compile_request *request, struct hn_error *err)
 {
     struct hn_error own;
+    struct hn_template *template = &request->template;
     err = hn_error_begin(err, &own);
-    *request = (struct hn_compile_request){.name = NULL};
+    *request = (struct hn_compile_request){.source.template = template};
     hn_fields_read("compile request", &request_structure, message->json, request, err);
-    return err->status;
+    template->files = hn_allocate(1 + request->include_count, sizeof *template->files, err);
+    if (hn_failed(err))
+        return err->status;
+    template->files[template->file_count++].name = request->name;
+    for (size_t i = 0; i < request->include_count; i++)
+        template->files[template->file_count++] = request->includes[i];
+    return HN_OK;
 }
 
 void hn_message_finish_request(struct hn_compile_request *request)
 {
+    free(request->template.files);
     hn_fields_finish(&request_structure, request);
 }
 

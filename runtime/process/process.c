@@ -393,7 +393,7 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
     hn_image_init(&image);
     double start_ms = cpu_ms();
     if (hn_message_get_request(message, &request, &err) == HN_OK)
-        hn_compile(nvrtc, &request, &image, &err);
+        hn_compile(nvrtc, &request.source, request.architecture, &image, &err);
     hn_message_finish_request(&request);
     if (!hn_failed(&err)) {
         shorten(&image);

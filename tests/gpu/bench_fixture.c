@@ -36,7 +36,7 @@ static void compile(struct bench_fixture *fixture, const struct hn_source *sourc
     char architecture[16];
     struct hn_error err = {.message = ""};
     snprintf(architecture, sizeof architecture, "sm_%d", fixture->device.identity.capability);
-    must(hn_compile_source(&fixture->nvrtc, source, architecture, image, &err), &err);
+    must(hn_compile(&fixture->nvrtc, source, architecture, image, &err), &err);
     if (image->outcome != HN_OUTCOME_OK)
         fail_msg("%s does not compile: %s", source->template->files->name, image->message);
 }

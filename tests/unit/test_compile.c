@@ -183,9 +183,9 @@ TEST(test_assembler_error)
 
 TEST(test_architecture_unknown)
 {
-    struct hn_compile_request request = {.name = "x.cu", .text = "", .architecture = "sm_35"};
+    struct request request = {.name = "x.cu", .text = "", .architecture = "sm_35"};
     struct hn_image image;
-    assert_mentions(hn_compile(&nvrtc, &request, &image, &said), HN_EUSAGE,
+    assert_mentions(compile_into(&request, &image), HN_EUSAGE,
                     "does not compile for 'sm_35'; it knows sm_");
 }
 
@@ -195,7 +195,7 @@ TEST(test_includes)
     char *text = read_template("half.cu");
     const char *entry = "half_scale";
     struct hn_text_file include = {"half_helper.cuh", "#define HELPER_FACTOR 5.0f\n"};
-    struct hn_compile_request request = {
+    struct request request = {
         .name = HONE_TEST_DATA "/templates/half.cu",
         .text = text,
         .entries = &entry,

@@ -12,11 +12,11 @@ static int compile_scale(void **state)
     static const char *const entries[] = {"scale", "unused"};
     char *text FREED = NULL;
     assert_ok(hn_file_read(HONE_TEST_DATA "/templates/scale.cu", 1 << 20, &text, NULL, NULL));
-    struct hn_compile_request request = {.name = "scale.cu",
-                                         .text = text,
-                                         .entries = entries,
-                                         .entry_count = 2,
-                                         .architecture = "sm_90"};
+    struct request request = {.name = "scale.cu",
+                              .text = text,
+                              .entries = entries,
+                              .entry_count = 2,
+                              .architecture = "sm_90"};
     open_nvrtc(state);
     image = *compile_request(&request);
     return image.outcome == HN_OUTCOME_OK ? 0 : 1;

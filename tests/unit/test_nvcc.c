@@ -6,9 +6,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "runtime/compile/compile_internal.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/nvrtc_fixture.h"
 
-static struct hn_nvrtc nvrtc;
 static char folder[] = "/tmp/hone-test-nvcc-XXXXXX";
 
 static int start(void **state)
@@ -47,9 +46,9 @@ static const struct hn_text_file twice = {
     "#pragma once\ntemplate <class T> __device__ T twice(T x) { return 2 * x; }\n"};
 
 static enum hn_status compile(const char *text, const char *const *entries, size_t count,
-                              const char *option, struct hn_image *image, struct hn_error *err)
+                              const char *option, struct hn_image *image)
 {
-    const struct hn_compile_request request = {
+    const struct request request = {
         .compiler = HN_COMPILER_NVCC,
         .name = "/nowhere/app.cu",
         .text = text,
@@ -61,13 +60,13 @@ static enum hn_status compile(const char *text, const char *const *entries, size
         .option_count = option != NULL,
         .architecture = "sm_90",
     };
-    return hn_compile(&nvrtc, &request, image, err);
+    return compile_into(&request, image);
 }
 
 static void fails_with(const char *text, const char *entry, const char *option, const char *message)
 {
     struct hn_image image ENDED_BY(hn_image_finish);
-    assert_ok(compile(text, &entry, 1, option, &image, &said));
+    assert_ok(compile(text, &entry, 1, option, &image));
     assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
     assert_string_equal(image.message, message);
     assert_null(image.cubin);
@@ -76,7 +75,7 @@ static void fails_with(const char *text, const char *entry, const char *option, 
 TEST(says_its_version)
 {
     char version[16];
-    assert_ok(hn_nvcc_version(version, NULL));
+    assert_ok(hn_compiler_version(HN_COMPILER_NVCC, NULL, version, NULL));
     assert_int_equal(strncmp(version, "nvcc 1", 6), 0);
     assert_true(strlen(version) >= strlen("nvcc 12.0.1"));
 }
@@ -90,7 +89,7 @@ TEST(compiles_a_file_with_host_code)
                                           "_ZN3app1kEPf", "_ZN3app1kIdLi3EEEvPT_NS_4pairIS1_EE",
                                           "plain", "plain"};
     struct hn_image image ENDED_BY(hn_image_finish);
-    assert_ok(compile(with_host_code, entries, 5, NULL, &image, &said));
+    assert_ok(compile(with_host_code, entries, 5, NULL, &image));
     if (image.outcome != HN_OUTCOME_OK)
         fail_msg("%s\n%s", image.message, image.log);
     for (size_t i = 0; i < 5; i++)
@@ -104,7 +103,7 @@ TEST(finds_a_kernel_by_its_name)
     static const char *const entry = "only";
     struct hn_image image ENDED_BY(hn_image_finish);
     assert_ok(compile("#line 1\nnamespace app { __global__ void only(int *x) { *x = 1; } }\n",
-                      &entry, 1, NULL, &image, NULL));
+                      &entry, 1, NULL, &image));
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
     assert_string_equal(image.entries[0], "_ZN3app4onlyEPi");
     fails_with(with_host_code, "k", NULL,
@@ -149,7 +148,7 @@ TEST(a_loop_is_unrolled_by_a_macro)
         struct hn_image image ENDED_BY(hn_image_finish);
         snprintf(program, sizeof program, text, 15 * i);
         memcpy(strstr(program, "nothing"), "1.0f/2.", 7);
-        assert_ok(compile(program, &entry, 1, NULL, &image, NULL));
+        assert_ok(compile(program, &entry, 1, NULL, &image));
         if (image.outcome != HN_OUTCOME_OK)
             fail_msg("%s", image.message);
         memcpy(hashes[i], image.code_hash, sizeof hashes[i]);
@@ -164,11 +163,11 @@ TEST(options_reach_no_shell)
     static const char text[] = "#line 1\nextern \"C\" __global__ void k(char *x)\n"
                                "{ x[0] = sizeof M; static_assert(sizeof M == 26, \"\"); }\n";
     struct hn_image image;
-    assert_ok(compile(text, &entry, 1, "-DM=\"$(touch ../x)`touch ../y`\"", &image, NULL));
+    assert_ok(compile(text, &entry, 1, "-DM=\"$(touch ../x)`touch ../y`\"", &image));
     if (image.outcome != HN_OUTCOME_OK)
         fail_msg("%s", image.message);
     hn_image_finish(&image);
-    assert_error(compile(text, &entry, 1, "-I/tmp/$(touch x)", &image, &said), HN_ECONFIG,
+    assert_error(compile(text, &entry, 1, "-I/tmp/$(touch x)", &image), HN_ECONFIG,
                  "option '-I/tmp/$(touch x)': nvcc takes letters, digits and "
                  "_+-.,:=/@ there, not '$'");
 }
@@ -176,7 +175,7 @@ TEST(options_reach_no_shell)
 TEST(another_architecture_is_refused)
 {
     static const char *const entry = "k";
-    const struct hn_compile_request request = {
+    const struct request request = {
         .compiler = HN_COMPILER_NVCC,
         .name = "k.cu",
         .text = "#line 1\n",
@@ -185,7 +184,7 @@ TEST(another_architecture_is_refused)
         .architecture = "sm_20",
     };
     struct hn_image image;
-    assert_error(hn_compile(&nvrtc, &request, &image, &said), HN_EUSAGE,
+    assert_error(compile_into(&request, &image), HN_EUSAGE,
                  "nvcc: Unsupported gpu architecture 'sm_20'");
 }
 
@@ -204,7 +203,7 @@ TEST(is_looked_for_where_the_user_says)
                  "path of nvcc");
     setenv("NVCC", "/bin/true", 1);
     char version[16];
-    assert_error(hn_nvcc_version(version, &said), HN_ERUN,
+    assert_error(hn_compiler_version(HN_COMPILER_NVCC, NULL, version, &said), HN_ERUN,
                  "`/bin/true --version` does not say which version it is; is it nvcc?");
     unsetenv("NVCC");
 }
@@ -216,7 +215,7 @@ TEST(flags_of_the_environment_have_no_effect)
     struct hn_image image ENDED_BY(hn_image_finish);
     setenv("NVCC_APPEND_FLAGS", "--nonsense", 1);
     setenv("NVCC_PREPEND_FLAGS", "--nonsense", 1);
-    assert_ok(compile("extern \"C\" __global__ void k() {}\n", &entry, 1, NULL, &image, NULL));
+    assert_ok(compile("extern \"C\" __global__ void k() {}\n", &entry, 1, NULL, &image));
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
     unsetenv("NVCC_APPEND_FLAGS");
     unsetenv("NVCC_PREPEND_FLAGS");
@@ -229,7 +228,7 @@ TEST(what_a_killed_one_left_is_removed)
     snprintf(file, sizeof file, "%s/program.cu", left);
     assert_int_equal(mkdir(left, 0700), 0);
     assert_ok(hn_file_write(file, "x", 1, NULL));
-    assert_ok(hn_nvcc_version(version, NULL));
+    assert_ok(hn_compiler_version(HN_COMPILER_NVCC, NULL, version, NULL));
     assert_int_not_equal(access(left, F_OK), 0);
 }
 

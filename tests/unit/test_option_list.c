@@ -218,7 +218,7 @@ static char *log_with(const char *option)
 {
     static const char *const entries[] = {"k"};
     struct hn_image image;
-    struct hn_compile_request request = {
+    struct request request = {
         .name = "k.cu",
         .text = "extern \"C\" __global__ void k(int *x) { x[threadIdx.x] = 1; }\n",
         .entries = entries,
@@ -227,7 +227,7 @@ static char *log_with(const char *option)
         .option_count = 1,
         .architecture = "sm_90",
     };
-    enum hn_status status = hn_compile(&nvrtc, &request, &image, &said);
+    enum hn_status status = compile_into(&request, &image);
     assert_true(status == HN_OK || status == HN_ECONFIG || status == HN_ERUN);
     char *log = strdup(status == HN_OK && image.log != NULL ? image.log : "");
     if (status == HN_OK)

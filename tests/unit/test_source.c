@@ -220,16 +220,8 @@ TEST_WITH(compiles_to_all_steps, open_nvrtc, NULL)
 {
     struct hn_source source ENDED_BY(hn_source_finish);
     make(&tiled, &source);
-    struct hn_compile_request request = {
-        .name = source.template->files->name,
-        .text = source.text,
-        .entries = (const char *const *)source.entries,
-        .entry_count = source.entry_count,
-        .options = (const char *const *)source.options,
-        .option_count = source.option_count,
-        .architecture = "sm_90",
-    };
-    const struct hn_image *image = compile_request(&request);
+    struct hn_image *image = keep_new(struct hn_image, hn_image_finish);
+    assert_ok(hn_compile(&nvrtc, &source, "sm_90", image, &said));
     assert_null(image->message);
     assert_int_equal(image->outcome, HN_OUTCOME_OK);
     assert_int_equal(image->entry_count, 2);

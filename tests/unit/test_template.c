@@ -25,7 +25,7 @@ TEST_WITH(what_was_read_compiles, open_nvrtc, NULL)
     struct hn_template template ENDED_BY(hn_template_finish);
     assert_ok(hn_template_load(FOLDER "/main.cu", &template, NULL));
     const char *entry = "sum";
-    struct hn_compile_request request = {
+    struct request request = {
         .name = "/nowhere/main.cu",
         .text = template.files->text,
         .includes = template.files + 1,

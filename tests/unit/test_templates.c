@@ -28,23 +28,13 @@ ALL_TESTS(set_up, NULL)
         assert_ok(status_);                                                                        \
     } while (0)
 
-static void compile(const struct hn_config *config, const struct hn_template *template,
-                    const struct hn_source *source, const char *text, struct hn_image *image)
+static void compile(const struct hn_source *source, const char *text, struct hn_image *image)
 {
-    struct hn_compile_request request = {
-        .name = template->files->name,
-        .text = text,
-        .includes = template->files + 1,
-        .include_count = template->file_count - 1,
-        .entries = (const char *const *)source->entries,
-        .entry_count = source->entry_count,
-        .options = (const char *const *)source->options,
-        .option_count = source->option_count,
-        .architecture = config->plan->arch_specific ? "sm_90a" : "sm_90",
-    };
-    ASSERT_OK(hn_compile(&nvrtc, &request, image, &err));
+    struct hn_source shown = *source;
+    shown.text = (char *)text;
+    ASSERT_OK(hn_compile(&nvrtc, &shown, "sm_90", image, &err));
     if (image->outcome != HN_OUTCOME_OK)
-        fail_msg("%s: %s", template->files->name, image->message);
+        fail_msg("%s: %s", source->template->files->name, image->message);
 }
 
 static void check_defaults(const struct hn_config *config, const struct hn_bindings *point)
@@ -54,8 +44,8 @@ static void check_defaults(const struct hn_config *config, const struct hn_bindi
     struct hn_image tuned, alone;
     ASSERT_OK(hn_template_load(config->plan->template_path, &template, &err));
     ASSERT_OK(hn_source_make(config->plan, &template, &config->problems[0], point, &source, &err));
-    compile(config, &template, &source, source.text, &tuned);
-    compile(config, &template, &source, template.files->text, &alone);
+    compile(&source, source.text, &tuned);
+    compile(&source, template.files->text, &alone);
     assert_string_equal(tuned.code_hash, alone.code_hash);
     assert_int_equal(tuned.resources.spill_store_bytes, 0);
     hn_image_finish(&alone);
@@ -71,7 +61,7 @@ static void check_reference(const struct hn_config *config, const struct hn_bind
     ASSERT_OK(hn_template_load(config->plan->reference.template_path, &template, &err));
     ASSERT_OK(hn_source_make_reference(config->plan, &template, &config->problems[0], point,
                                        &source, &err));
-    compile(config, &template, &source, source.text, &image);
+    compile(&source, source.text, &image);
 }
 
 /* Its values are those of the space, and the constraints of one of the problems allow it: the

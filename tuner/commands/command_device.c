@@ -93,7 +93,7 @@ static void measure_roofs(const struct hn_driver *driver, const struct hn_device
     if (hn_failed(err) || hn_nvrtc_open(&nvrtc, err) != HN_OK)
         return;
     hn_image_init(&image);
-    hn_compile_source(&nvrtc, &hn_roofs_program, architecture, &image, err);
+    hn_compile(&nvrtc, &hn_roofs_program, architecture, &image, err);
     hn_nvrtc_close(&nvrtc);
     int lock = hn_turn_open(device->uuid, NULL);
     hn_turn_await(lock);

@@ -44,7 +44,7 @@ struct result {
 static void compile_needed(const struct once *once, const struct hn_source *source,
                            const char *name, struct hn_image *image, struct hn_error *err)
 {
-    if (hn_compile_source(&once->nvrtc, source, once->architecture, image, err) == HN_OK &&
+    if (hn_compile(&once->nvrtc, source, once->architecture, image, err) == HN_OK &&
         image->outcome != HN_OUTCOME_OK)
         hn_fail(err, HN_ERUN, "the %s not compile: %s", name, image->message);
 }
@@ -215,7 +215,7 @@ static void evaluate(struct result *result, struct hn_error *err)
     hn_launch_finish(&launch);
     if (!is_good(record, err) || hn_task_source(task, &record->point, &source, err) != HN_OK)
         return;
-    hn_compile_source(&once->nvrtc, &source, once->architecture, image, err);
+    hn_compile(&once->nvrtc, &source, once->architecture, image, err);
     hn_source_finish(&source);
     if (!hn_failed(err) && image->outcome == HN_OUTCOME_OK) {
         hn_task_complete_image(task, &once->device, &record->point, image, key, err);

@@ -115,7 +115,7 @@ static void check_signature(struct view *view, struct hn_error *err)
     hn_config_default_point(view->config, view->task.space, &point);
     if (hn_nvrtc_open(&nvrtc, &ignored) == HN_OK) {
         if (hn_task_source(&view->task, &point, &source, &ignored) == HN_OK &&
-            hn_compile_source(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
+            hn_compile(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
             image.outcome == HN_OUTCOME_OK)
             hn_task_check_default(&view->task, &point, &image, err);
         hn_nvrtc_close(&nvrtc);

@@ -719,7 +719,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     memcpy(nvrtc, said, sizeof nvrtc);
     hn_workers_unlock(workers);
     if (!hn_failed(err) && task->config->plan->compiler == HN_COMPILER_NVCC)
-        hn_nvcc_version(nvrtc, err);
+        hn_compiler_version(HN_COMPILER_NVCC, NULL, nvrtc, err);
     if (err->status == HN_EINTERRUPTED && hn_interrupted() == 0) {
         hn_error_init(err);
         hn_fail(err, HN_ENOTFOUND,
