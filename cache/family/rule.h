@@ -10,7 +10,7 @@
 
 /* Which configuration serves a problem of a family that nobody measured: a decision tree over features of the problem,
  * learnt from configurations that were measured at many problems. The library walks it, and the exported header spells the
- * same out in C (tuner/export/export_rule.c; a test compares the answers). */
+ * same out in C (tuner/export/export_family.c; a test compares the answers). */
 
 enum {
     HN_RULE_VALUES_MOST = 32,

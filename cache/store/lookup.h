@@ -5,7 +5,7 @@
 #include "cache/store/store.h"
 
 /* Which tuned result serves a device and a problem. One rule for whoever asks: the library, and the header that is
- * exported, whose select spells the same out in C (tuner/export/export_select.c; a test compares the answers). */
+ * exported, whose select spells the same out in C (tuner/export/header.h.in; a test compares the answers). */
 
 /* How near a result is, best last. */
 enum hn_grade {

@@ -513,13 +513,6 @@ static json_t *end_to_json(double end, bool real)
     return hn_export_text_json(&text);
 }
 
-static void write_family_rows(struct hn_export_writer *writer)
-{
-    const struct hn_export_family *family = writer->export->family;
-    for (size_t i = 0; i < family->row_count; i++)
-        hn_export_append_row(writer->export, &family->rows[i], family->config_of[i], writer->text);
-}
-
 /* How the rule takes the values of a problem: numbers are brought inside of what it was learnt for.
  */
 static json_t *inputs_to_json(const struct hn_export_rule *out)
@@ -545,14 +538,17 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
     if (family == NULL)
         return json_null();
     const struct hn_tuned *stored = family->stored;
-    json_t *fallback = json_array();
+    json_t *fallback = json_array(), *members = json_array();
+    for (size_t i = 0; i < family->row_count; i++)
+        json_array_append_new(
+            members, hn_export_row_to_json(export, &family->rows[i], family->config_of[i]));
     for (size_t i = 0; i < stored->rule->fallback_count; i++)
         json_array_append_new(fallback, json_sprintf("%d", stored->rule->fallback[i]));
     hn_rule_append_values(&values, stored->rule);
     hn_rule_append_loss(&loss, stored->rule);
     hn_export_append_literal(&literal, loss.length > 0 ? loss.data : "not known");
     return hn_needed(json_pack(
-        "{sI so so so so sf so so sb sb sI sI si so so}", "configurations",
+        "{sI so so so so sf so so sb sb sI sI si so so so}", "configurations",
         (json_int_t)stored->rule->configuration_count, "values", hn_export_text_json(&values),
         "loss", hn_export_text_json(&loss), "literal", hn_export_text_json(&literal), "device",
         hn_string_to_json(stored->identity.device.name), "learnt", stored->learnt, "predicted",
@@ -560,12 +556,11 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
         hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->measured), "stale",
         strcmp(stored->version.template_hash, export->template_hash) != 0, "simulated",
         stored->simulated, "rows", (json_int_t)family->row_count, "variants",
-        (json_int_t)family->variants, "capability", stored->identity.device.capability, "inputs",
-        inputs_to_json(writer->rule), "fallback", fallback));
+        (json_int_t)family->variants, "capability", stored->identity.device.capability, "members",
+        members, "inputs", inputs_to_json(writer->rule), "fallback", fallback));
 }
 
 const struct hn_export_part hn_export_rule_parts[] = {
-    {"family_rows", write_family_rows},
     {"rule_body", write_tree},
     {"rule_inside", write_inside},
     {0},

@@ -206,37 +206,31 @@ static json_t *find_prelude(const struct hn_export_writer *writer, bool frozen)
     return writer->codes[found < 0 ? 0 : found].macros[HN_EXPORT_PRELUDE];
 }
 
-static void append_problem(const struct hn_export *export, const struct hn_tuned *tuned,
-                           struct hn_text *text)
+static void add_value(const struct hn_export *export, const char *name,
+                      const struct hn_bindings *bindings, json_t *values)
 {
-    for (size_t i = 0; i < export->plan->problem_count; i++) {
-        const char *name = export->plan->problem[i];
-        hn_text_append(text, i > 0 ? ", " : "");
-        hn_export_append_value(export, name, hn_bindings_get(&tuned->identity.problem, name), text);
-    }
+    struct hn_text text = {0};
+    hn_export_append_value(export, name, hn_bindings_get(bindings, name), &text);
+    json_array_append_new(values, hn_export_text_json(&text));
 }
 
-/* The values of each configuration as the arguments of X. */
-static void write_rows(struct hn_export_writer *writer)
+json_t *hn_export_row_to_json(const struct hn_export *export, const struct hn_tuned *tuned,
+                              size_t config)
 {
-    const struct hn_export *export = writer->export;
-    struct hn_text *text = writer->text;
-    for (size_t c = 0; c < export->count; c++) {
-        const struct hn_tuned *tuned = export->configs[c];
-        hn_text_printf(text, " \\\n    X(%zu, ", c);
-        for (size_t i = 0; i < export->plan->parameter_count; i++) {
-            const char *name = export->plan->parameters[i];
-            hn_export_append_value(export, name, hn_bindings_get(&tuned->best.point, name), text);
-            hn_text_append(text, ", ");
-        }
-        append_problem(export, tuned, text);
-        hn_text_append(text, export->plan->problem_count > 0 ? ", " : "");
-        hn_export_append_literal(text, tuned->identity.device.name);
-        hn_text_printf(text, ", %d, %d, ", tuned->identity.device.capability,
-                       tuned->identity.device.sm_count);
-        append_time(text, tuned->best.timing.median_us);
-        hn_text_append(text, ")");
-    }
+    const struct hn_device_identity *device = &tuned->identity.device;
+    struct hn_text name = {0}, time = {0};
+    json_t *values = json_array(), *problem = json_array();
+    for (size_t i = 0; i < export->plan->parameter_count; i++)
+        add_value(export, export->plan->parameters[i], &tuned->best.point, values);
+    for (size_t i = 0; i < export->plan->problem_count; i++)
+        add_value(export, export->plan->problem[i], &tuned->identity.problem, problem);
+    json_array_extend(values, problem);
+    hn_export_append_literal(&name, device->name);
+    append_time(&time, tuned->best.timing.median_us);
+    return json_pack("{sI sb so so so si si so}", "config", (json_int_t)config, "more",
+                     config + 1 < export->count, "values", values, "problem", problem, "device",
+                     hn_export_text_json(&name), "capability", device->capability, "sm_count",
+                     device->sm_count, "time", hn_export_text_json(&time));
 }
 
 static void write_columns(struct hn_export_writer *writer)
@@ -266,10 +260,10 @@ static json_t *applied_to_json(const struct hn_export_writer *writer)
 /* The graded lookup of cache/store/lookup.h as C: the same grades, distances and ties, so that
  * header and library give the same answer. */
 
-/* The results in the order of hn_lookup_order, by their numbers: the first of equally good ones is
- * taken. */
-static size_t *sort_results(const struct hn_export *export)
+/* The results in the order of hn_lookup_order: the first of equally good ones is taken. */
+static json_t *results_to_json(const struct hn_export *export)
 {
+    json_t *results = json_array();
     size_t *order = hn_need(export->result_count, sizeof *order);
     for (size_t i = 0; i < export->result_count; i++) {
         size_t place = i;
@@ -279,30 +273,11 @@ static size_t *sort_results(const struct hn_export *export)
             order[place] = order[place - 1];
         order[place] = i;
     }
-    return order;
-}
-
-void hn_export_append_row(const struct hn_export *export, const struct hn_tuned *tuned,
-                          size_t config, struct hn_text *text)
-{
-    const struct hn_device_identity *device = &tuned->identity.device;
-    hn_text_append(text, "    {");
-    hn_export_append_literal(text, device->name);
-    hn_text_printf(text, ", %d, %d, %zu, ", device->capability, device->sm_count, config);
-    append_time(text, tuned->best.timing.median_us);
-    hn_text_append(text, ", {");
-    append_problem(export, tuned, text);
-    hn_text_append(text, export->plan->problem_count > 0 ? "}},\n" : "0}},\n");
-}
-
-static void write_results(struct hn_export_writer *writer)
-{
-    const struct hn_export *export = writer->export;
-    size_t *sorted = sort_results(export);
     for (size_t i = 0; i < export->result_count; i++)
-        hn_export_append_row(export, export->results[sorted[i]], export->config_of[sorted[i]],
-                             writer->text);
-    free(sorted);
+        json_array_append_new(results, hn_export_row_to_json(export, export->results[order[i]],
+                                                             export->config_of[order[i]]));
+    free(order);
+    return results;
 }
 
 /* Problem values that compiled code knows. */
@@ -423,8 +398,10 @@ static json_t *calls_to_json(const struct hn_export_writer *writer)
 }
 
 static const struct hn_export_part head_parts[] = {
-    {"macros", write_macros},       {"config_columns", write_columns}, {"config_rows", write_rows},
-    {"result_rows", write_results}, {"and_frozen", write_frozen},      {0},
+    {"macros", write_macros},
+    {"config_columns", write_columns},
+    {"and_frozen", write_frozen},
+    {0},
 };
 
 /* A configuration in C. */
@@ -672,7 +649,7 @@ static json_t *describe(struct hn_export_writer *writer)
     size_t most_arguments = 1, symbols = 0;
     json_t *of_plan = hn_needed(hn_plan_to_json(plan)), *architectures = json_array();
     json_t *dynamic_steps = json_array(), *window_buffers = json_array(), *distances = json_array();
-    json_t *tensor_names = json_array();
+    json_t *tensor_names = json_array(), *configs = json_array();
     struct hn_text window = {0}, kernel = {0};
     for (size_t i = 0; i < plan->step_count; i++) {
         const struct hn_geometry *geometry = &plan->steps[i].geometry;
@@ -704,13 +681,15 @@ static json_t *describe(struct hn_export_writer *writer)
         json_array_append_new(distances,
                               json_pack("{ss sb}", "name", problem->names[i], "words",
                                         hn_plan_find_words(plan, problem->names[i]) != NULL));
+    for (size_t i = 0; i < export->count; i++)
+        json_array_append_new(configs, hn_export_row_to_json(export, export->configs[i], i));
     const struct hn_export_images *images = export->images;
     for (size_t i = 0; images != NULL && i < images->count && images->items[i].config == 0; i++)
         json_array_append_new(architectures, json_string(images->items[i].architecture));
     append_comment(&kernel, "", export->kernel);
     json_t *json = hn_needed(json_pack(
         "{so so sI sI ss ss ss# sO sb so so so so so sI sI sI sb sI sI sI sI sb sI sI sI sI sI sI "
-        "sI sI so so so so so so so}",
+        "sI sI so so so so so so so so so}",
         "kernel", hn_export_text_json(&kernel), "tensor_names", tensor_names, "symbols",
         (json_int_t)symbols, "problem", (json_int_t)plan->problem_count, "template",
         base_name(export), "hone", HONE_VERSION, "template_hash",
@@ -730,7 +709,8 @@ static json_t *describe(struct hn_export_writer *writer)
         (json_int_t)(clusters + cooperative + programmatic + windows), "most_arguments",
         (json_int_t)most_arguments, "dynamic_steps", dynamic_steps, "window",
         hn_export_text_json(&window), "window_buffers", window_buffers, "distances", distances,
-        "architectures", architectures, "calls", calls_to_json(writer), "parameters",
+        "architectures", architectures, "calls", calls_to_json(writer), "configs", configs,
+        "results", results_to_json(export), "parameters",
         images != NULL ? hn_export_parameters_to_json(writer) : json_array()));
     json_decref(of_plan);
     return json;

@@ -108,9 +108,8 @@ void hn_export_append_literal(struct hn_text *text, const char *string);
 /* A value as C: words as their prefixed macros. */
 void hn_export_append_value(const struct hn_export *export, const char *name, const struct hn_value *value,
                             struct hn_text *text);
-/* The row of a result, or of what could be one, in a table of the header. */
-void hn_export_append_row(const struct hn_export *export, const struct hn_tuned *tuned, size_t config,
-                          struct hn_text *text);
+/* A result, or what could be one, as the header's tables have it. */
+json_t *hn_export_row_to_json(const struct hn_export *export, const struct hn_tuned *tuned, size_t config);
 
 /* Exported C is a skeleton (header.h.in, driver.h.in, embedded.h.in) that is filled in from a document. HONE_NAME and
  * hone_NAME become the prefix. A line is one of tuner/report/render.h, with double braces and brackets; {{name}} may be a
