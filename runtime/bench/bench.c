@@ -517,15 +517,17 @@ struct hn_work hn_bench_work(struct hn_bench *bench, struct hn_variant *variant)
         .launch = launch_sample,
         .deploy = deploy_sample,
         .what = variant->what,
-        .batchable = hn_variant_is_repeatable(variant),
+        .batchable = variant->launch.flow == NULL,
         .issued = variant->launch.flow != NULL,
         .step_count = variant->launch.step_count + variant->zeroed_count,
     };
-    for (size_t i = 0; i < bench->plan->argument_count; i++)
-        if (bench->plan->arguments[i].role == HN_ROLE_OUTPUT) {
-            work.output_count++;
-            work.output_bytes += bench->arena.buffers[i].bytes;
-        }
+    for (size_t i = 0; i < bench->plan->argument_count; i++) {
+        const struct hn_argument *argument = &bench->plan->arguments[i];
+        bool is_output = argument->role == HN_ROLE_OUTPUT;
+        work.batchable = work.batchable && hn_argument_is_repeatable(argument);
+        work.output_count += is_output;
+        work.output_bytes += is_output ? bench->arena.buffers[i].bytes : 0;
+    }
     hn_variant_describe(variant);
     return work;
 }

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/support.h"
+#include "runtime/bench/support_host.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { THREADS = 256, BLOCKS_PER_SM = 8, MAX_BLOCKS = 1024 };
+/* The text of the support kernels that the host runs, too. */
+#include "runtime/bench/support_grid.cuh"
+/* Each of these needs those before it. */
+#include "runtime/bench/support_element.cuh"
+#include "runtime/bench/support_random.cuh"
+
+#include "runtime/bench/support_fill.cuh"
+#include "runtime/bench/support_sum.cuh"
+
+enum { BLOCKS_PER_SM = 8, MAX_BLOCKS = 1024 };
 
 static const char *const entries_of_all[] = {
 #define X(identifier, name) name,
@@ -106,11 +116,16 @@ static uint64_t mix_seed(uint64_t seed, uint64_t argument)
     return z ^ (z >> 31);
 }
 
-struct hn_filling hn_filling_of(const struct hn_recipe *recipe, enum hn_element element,
-                                uint64_t seed)
+_Static_assert((int)TRANSPOSED == (int)HN_FILL_TRANSPOSED && (int)SORTED == (int)HN_FILL_SORTED &&
+                   (int)ZIPF == (int)HN_FILL_ZIPF && (int)FLOAT8_E4M3 == (int)HN_FLOAT8_E4M3,
+               "one list, twice");
+
+static struct hone_recipe seeded(const struct hn_recipe *recipe, enum hn_element element,
+                                 uint64_t seed)
 {
-    struct hn_filling filling = {
-        .numbers = {recipe->fill.numbers[0], recipe->fill.numbers[1]},
+    struct hone_recipe seeded = {
+        .a = recipe->fill.numbers[0],
+        .b = recipe->fill.numbers[1],
         .seed = mix_seed(seed, recipe->argument),
         .count = recipe->count,
         .kind = (int)recipe->fill.kind,
@@ -119,22 +134,24 @@ struct hn_filling hn_filling_of(const struct hn_recipe *recipe, enum hn_element 
     const double *source = recipe->source_fill.numbers;
     uint64_t source_seed = mix_seed(seed, recipe->source);
     if (recipe->fill.kind == HN_FILL_TRANSPOSED) {
-        filling.turned = (uint64_t)recipe->fill.numbers[0];
-        filling.kind = (int)recipe->source_fill.kind;
-        filling.seed = source_seed;
-        memcpy(filling.numbers, source, sizeof filling.numbers);
+        seeded.turned = (uint64_t)recipe->fill.numbers[0];
+        seeded.kind = (int)recipe->source_fill.kind;
+        seeded.seed = source_seed;
+        seeded.a = source[0];
+        seeded.b = source[1];
     } else if (recipe->fill.kind == HN_FILL_CSR_COLUMNS) {
-        filling.rows = recipe->source_count - 1;
-        filling.rows_seed = source_seed;
-        memcpy(filling.rows_numbers, source, sizeof filling.rows_numbers);
+        seeded.rows = recipe->source_count - 1;
+        seeded.rows_seed = source_seed;
+        seeded.entries = source[0];
+        seeded.spread = source[1];
     }
-    return filling;
+    return seeded;
 }
 
 void hn_support_fill(struct hn_support *support, struct hn_elements elements,
                      const struct hn_recipe *recipe, uint64_t seed, struct hn_error *err)
 {
-    struct hn_filling filling = hn_filling_of(recipe, elements.type, seed);
+    struct hone_recipe filling = seeded(recipe, elements.type, seed);
     void *parameters[] = {&elements.data,  &elements.count, &elements.row,
                           &elements.pitch, &elements.type,  &filling};
     hn_support_launch(support, HN_SUPPORT_FILL, 0, parameters, err);
@@ -161,4 +178,23 @@ void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr t
     unsigned int size = (unsigned int)element_size;
     void *parameters[] = {&from, &to, &count, &size, &key};
     hn_support_launch(support, HN_SUPPORT_VEIL, 0, parameters, err);
+}
+
+void hn_host_fill(const struct hn_recipe *recipe, enum hn_element element, uint64_t seed,
+                  uint64_t first, uint64_t count, void *data)
+{
+    struct hone_recipe own = seeded(recipe, element, seed);
+    struct zipf zipf = zipf_of(&own);
+    for (uint64_t i = 0; i < count; i++)
+        store(data, i, (int)element, fill_value(&own, &zipf, first + i));
+}
+
+uint64_t hn_support_checksum_of_zeros(CUdeviceptr data, uint64_t bytes)
+{
+    uint64_t words = data % 8 == 0 ? bytes / 8 : 0, sum = 0;
+    for (uint64_t i = 0; i < words; i++)
+        sum += mix_word(0, i);
+    for (uint64_t i = words * 8; i < bytes; i++)
+        sum += mix_byte(0, i);
+    return sum;
 }

@@ -82,15 +82,6 @@ struct hn_elements {
     uint64_t pitch; /* elements from one row to the next */
 };
 
-/* A recipe with its seed, as hone_fill takes it. */
-struct hn_filling {
-    double numbers[2];
-    uint64_t seed, count, turned;
-    double rows_numbers[2];
-    uint64_t rows, rows_seed;
-    int kind, integer;
-};
-struct hn_filling hn_filling_of(const struct hn_recipe *recipe, enum hn_element element, uint64_t seed);
 /* Element i depends on recipe, seed and i only. The recipe is not one of a file. */
 void hn_support_fill(struct hn_support *support, struct hn_elements elements, const struct hn_recipe *recipe,
                      uint64_t seed, struct hn_error *err);

@@ -106,17 +106,6 @@ static void allocate(struct hn_variant *variant)
             variant->zeroed[variant->zeroed_count++] = i;
 }
 
-bool hn_variant_is_repeatable(const struct hn_variant *variant)
-{
-    const struct hn_plan *plan = variant->arena->plan;
-    if (variant->launch.flow != NULL)
-        return false;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (!hn_argument_is_repeatable(&plan->arguments[i]))
-            return false;
-    return true;
-}
-
 /* A reference need not have the plan's symbols: its template is not the variants'. */
 static void find_symbol(struct hn_variant *variant, size_t symbol, struct hn_error *err)
 {

@@ -116,9 +116,6 @@ void hn_variant_restore(const struct hn_variant *variant, struct hn_error *err);
  * them is compared is drawn, and it gets the first one's inputs. */
 void hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, struct hn_error *err);
 
-/* Whether it can be launched several times on what one hn_variant_restore made. */
-bool hn_variant_is_repeatable(const struct hn_variant *variant);
-
 /* Queues step `number` of the launch, of whose chunks each has its own, with these scalars, and the addresses and maps
  * as they are. */
 CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_launch_step *step,

@@ -130,32 +130,20 @@ static struct scope plan_scope(const struct hn_plan *plan, const struct hn_bindi
                           .parameter_count = plan->parameter_count};
 }
 
-enum hn_status hn_source_append_prelude(const struct hn_plan *plan,
-                                        const struct hn_bindings *problem,
-                                        const struct hn_bindings *point, struct hn_text *text,
-                                        struct hn_error *err)
+void hn_source_append_macros(const struct hn_plan *plan, const struct hn_bindings *problem,
+                             const struct hn_bindings *point, struct hn_text *prelude,
+                             struct hn_text *hidden, struct hn_error *err)
 {
     const struct scope scope = plan_scope(plan, problem, point);
-    hn_error_init(err);
-    append_prelude(&scope, text, err);
-    return err->status;
-}
-
-enum hn_status hn_source_append_hidden(const struct hn_plan *plan,
-                                       const struct hn_bindings *problem,
-                                       const struct hn_bindings *point, struct hn_text *text,
-                                       struct hn_error *err)
-{
-    hn_error_init(err);
-    for (size_t i = 0; i < plan->template_parameter_count; i++) {
+    append_prelude(&scope, prelude, err);
+    for (size_t i = 0; hidden != NULL && i < plan->template_parameter_count; i++) {
         const char *name = plan->template_parameters[i];
         const struct hn_value *value = hn_bindings_get(point, name);
         if (value == NULL)
             value = hn_bindings_get(problem, name);
         if (value != NULL && !hn_failed(err))
-            append_define(plan, name, value, text, err);
+            append_define(plan, name, value, hidden, err);
     }
-    return err->status;
 }
 
 /* The value that a name of a name expression stands for; NULL when it is C++. */

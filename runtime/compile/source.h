@@ -29,13 +29,11 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan, const struct
                                         struct hn_source *source, struct hn_error *err);
 void hn_source_finish(struct hn_source *source);
 
-/* The prelude alone ("#define TILE_WIDTH 16\n…"), which `export --format source` and the header also print. */
-enum hn_status hn_source_append_prelude(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                        const struct hn_bindings *point, struct hn_text *text, struct hn_error *err);
-/* Values that it leaves out, since they are parameters of the template's C++ templates: for those who name the values without
- * compiling the template. */
-enum hn_status hn_source_append_hidden(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                       const struct hn_bindings *point, struct hn_text *text, struct hn_error *err);
+/* The prelude alone ("#define TILE_WIDTH 16\n…"), which `export --format source` and the header also print. hidden, which may be
+ * NULL: values that it leaves out, since they are parameters of the template's C++ templates, for those who name the values
+ * without compiling the template. Sticky. */
+void hn_source_append_macros(const struct hn_plan *plan, const struct hn_bindings *problem, const struct hn_bindings *point,
+                             struct hn_text *prelude, struct hn_text *hidden, struct hn_error *err);
 
 /* Sources of one key are one program: they differ at most in macros of the prelude that nothing of it reads, as those of
  * parameters that only the launch knows. A macro is read where its name is a word of the template or a file that it includes,

@@ -72,7 +72,9 @@ TEST(puts_prelude_before_the_template)
 TEST(gives_the_prelude_alone)
 {
     struct hn_text text ENDED_BY(hn_text_finish) = {0};
-    assert_ok(hn_source_append_prelude(tiled.plan, &tiled.problem, &tiled.point, &text, &said));
+    hn_error_init(&said);
+    hn_source_append_macros(tiled.plan, &tiled.problem, &tiled.point, &text, NULL, &said);
+    assert_ok(said.status);
     assert_int_equal(strncmp(text.data, frozen_defines, strlen(frozen_defines)), 0);
     assert_null(strstr(text.data, "#line"));
     assert_null(strstr(text.data, "#define M "));
@@ -111,8 +113,10 @@ TEST(parameters_of_cpp_templates_are_no_macros)
              other_defines + strlen("#define TILE 16\n"));
     assert_int_equal(strncmp(source.text, expected, strlen(expected)), 0);
     assert_string_equal(source.entries[0], "tiled<16, 2, (-4), 2, 7, 1>");
-    struct hn_text hidden ENDED_BY(hn_text_finish) = {0};
-    assert_ok(hn_source_append_hidden(own.plan, &own.problem, &own.point, &hidden, &said));
+    struct hn_text hidden ENDED_BY(hn_text_finish) = {0}, prelude ENDED_BY(hn_text_finish) = {0};
+    hn_error_init(&said);
+    hn_source_append_macros(own.plan, &own.problem, &own.point, &prelude, &hidden, &said);
+    assert_ok(said.status);
     assert_string_equal(hidden.data, "#define TILE 16\n");
 }
 

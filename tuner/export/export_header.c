@@ -117,8 +117,7 @@ static void make_macros(struct hn_export_code *code)
     struct hn_text prelude = {0}, others = {0};
     if (hn_failed(err))
         return;
-    if (hn_source_append_prelude(export->plan, problem, point, &prelude, err) == HN_OK)
-        hn_source_append_hidden(export->plan, problem, point, &others, err);
+    hn_source_append_macros(export->plan, problem, point, &prelude, &others, err);
     code->macros[HN_EXPORT_PRELUDE] = take_definitions(&prelude);
     append_problem_words(export->plan, code->macros[HN_EXPORT_PRELUDE], &others);
     append_tuned(export, tuned, &others);

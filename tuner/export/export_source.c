@@ -103,9 +103,8 @@ enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *
     hn_error_init(err);
     const char *template = hn_export_template(export, err);
     append_head(export, text, err);
-    if (!hn_failed(err))
-        hn_source_append_prelude(export->plan, &tuned->identity.problem, &tuned->best.point, text,
-                                 err);
+    hn_source_append_macros(export->plan, &tuned->identity.problem, &tuned->best.point, text, NULL,
+                            err);
     if (!hn_failed(err))
         append_inlined(export, template, 0, text);
     return err->status;
