@@ -441,7 +441,7 @@ TEST(booleans_are_numbers)
     struct hn_space *space = hn_space_create();
     hn_space_add_parameter(space, "A", values, 2);
     build(space);
-    hn_encoding_init(&encoding, space);
+    hn_encoding_init(&encoding, &(struct hn_search){.space = space});
     assert_true(encoding.values[0][0] == 0.0 && encoding.values[0][1] == 1.0);
 }
 
@@ -462,7 +462,7 @@ TEST(numbers_have_their_twos)
         values[i] = hn_integer(2 * (int64_t)i + 1);
     hn_space_add_parameter(space, "ODD", values, 5);
     build(space);
-    hn_encoding_init(&encoding, space);
+    hn_encoding_init(&encoding, &(struct hn_search){.space = space});
 
     assert_int_equal(encoding.plain, 3);
     assert_int_equal(encoding.count, 4);

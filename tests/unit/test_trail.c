@@ -44,16 +44,16 @@ TEST(points_are_found_again)
     uint16_t choice[WIDTH];
     for (uint64_t i = 0; i < hn_space_size(space); i++) {
         hn_space_point(space, i, choice);
-        assert_int_equal(hn_trail_find(trail, choice), HN_TRAIL_NONE);
+        assert_int_equal(hn_keys_find(&trail->points, choice), HN_TRAIL_NONE);
         assert_false(hn_trail_is_complete(trail));
         hn_trail_add(trail, i, choice, (uint32_t)i + 7);
-        assert_int_equal(hn_trail_find(trail, choice), i);
+        assert_int_equal(hn_keys_find(&trail->points, choice), i);
     }
     assert_true(hn_trail_is_complete(trail));
     for (uint64_t i = 0; i < hn_space_size(space); i++) {
         hn_space_point(space, i, choice);
-        assert_int_equal(hn_trail_find(trail, choice), i);
-        assert_memory_equal(hn_trail_point(trail, (uint32_t)i), choice, sizeof choice);
+        assert_int_equal(hn_keys_find(&trail->points, choice), i);
+        assert_memory_equal(hn_keys_at(&trail->points, (uint32_t)i), choice, sizeof choice);
         assert_int_equal(trail->tickets[i].tag, i + 7);
         assert_true(isnan(trail->costs[i]));
     }
@@ -143,7 +143,7 @@ TEST(change_reaches_where_no_neighbour_is)
     for (uint64_t ticket = 1; ticket <= 3; ticket++) {
         assert_true(move_change(trail, from, choice));
         assert_true(hn_space_contains(space, choice));
-        assert_int_equal(hn_trail_find(trail, choice), HN_TRAIL_NONE);
+        assert_int_equal(hn_keys_find(&trail->points, choice), HN_TRAIL_NONE);
         hn_trail_add(trail, ticket, choice, 0);
     }
 }

@@ -367,7 +367,7 @@ static size_t draw_size(struct tuning *tuning, struct hn_error *err)
     return size;
 }
 
-/* Those that the family names come first: hn_forecast_init counts on that. */
+/* Those that the family names come first: the forecast counts on that. */
 static void add_named(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_family *family = tuning->measuring.config->family;

@@ -11,24 +11,130 @@
 #include "base/run.h"
 #include "base/text.h"
 
+/* The times that all points of a matrix are predicted to take at many problems of the family. */
+struct forecast {
+    struct hn_places places;
+    double *weights;    /* of the places */
+    double *logarithms; /* [point][place] of the time, as predicted; INFINITY: not usable there, or
+                           nothing is known */
+    double *cautious;   /* the same and one deviation: who is believed to be fast where little is
+                           known has to be more so */
+};
+
+/* At sizes that were left out the choice was about as good with any from 0.5 to 2, and in six of
+ * eight matrices worse with none (reduce, transpose and sgemm). */
+static const double caution = 1;
+
+/* Problems drawn from the family by seed, behind those that it names, which together weigh as
+ * much. HN_ECONFIG in err: there are none. Finish it in any case. */
+static void init_forecast(struct forecast *forecast, const struct hn_family_kernel *kernel,
+                          const struct hn_matrix *matrix, uint64_t seed, size_t samples,
+                          struct hn_error *err)
+{
+    const struct hn_family *family = kernel->family;
+    size_t capacity = samples + family->size_count;
+    uint64_t at = 0;
+    double named = 0;
+    *forecast = (struct forecast){
+        .weights = hn_need(capacity, sizeof(double)),
+        .logarithms = hn_need(matrix->point_count * capacity, sizeof(double)),
+        .cautious = hn_need(matrix->point_count * capacity, sizeof(double)),
+    };
+    hn_places_init(&forecast->places, family, matrix->point_count, capacity);
+    for (size_t i = 0; i < family->size_count; i++)
+        named += family->weights[i];
+    for (size_t i = 0; i < family->size_count; i++) {
+        forecast->weights[i] = (double)samples * family->weights[i] / named;
+        hn_places_add(&forecast->places, &matrix->sizes[i].problem);
+    }
+    for (size_t i = 0; i < samples && !hn_failed(err); i++) {
+        struct hn_bindings problem;
+        hn_family_next(family, seed, &at, &problem, err);
+        /* With what a problem has beside the family's values. */
+        struct hn_bindings whole = hn_need_bindings(&matrix->sizes[0].problem, &problem);
+        forecast->weights[forecast->places.count] = 1;
+        hn_places_add(&forecast->places, &whole);
+        hn_bindings_finish(&problem);
+        hn_bindings_finish(&whole);
+    }
+    hn_places_see(&forecast->places, kernel, matrix);
+}
+
+static void finish_forecast(struct forecast *forecast)
+{
+    hn_places_finish(&forecast->places);
+    free(forecast->weights);
+    free(forecast->logarithms);
+    free(forecast->cautious);
+    *forecast = (struct forecast){.weights = NULL};
+}
+
+/* The size of the matrix that a place is; its size_count for none. */
+static size_t size_of(const struct hn_matrix *matrix, const struct hn_bindings *problem)
+{
+    size_t size = 0;
+    while (size < matrix->size_count && !hn_bindings_equal(&matrix->sizes[size].problem, problem))
+        size++;
+    return size;
+}
+
+struct predicting {
+    struct forecast *forecast;
+    const struct hn_models *models;
+};
+
+static void predict_point(void *context, size_t point)
+{
+    struct predicting *predicting = context;
+    struct forecast *forecast = predicting->forecast;
+    const struct hn_places *places = &forecast->places;
+    double *own = forecast->logarithms + point * places->count;
+    double *cautious = forecast->cautious + point * places->count;
+    bool known = hn_models_know(predicting->models, point);
+    if (known)
+        hn_models_predict(predicting->models, point, places, own, cautious);
+    for (size_t i = 0; i < places->count; i++) {
+        own[i] = known && hn_places_usable(places, point, i) ? own[i] : INFINITY;
+        cautious[i] = own[i] + caution * (isinf(own[i]) ? 0 : cautious[i]);
+    }
+}
+
+/* Measured times stand for themselves where `use` (NULL: all) allows. */
+static void make_forecast(struct forecast *forecast, const struct hn_models *models,
+                          const struct hn_matrix *matrix, const bool *use)
+{
+    const struct hn_places *places = &forecast->places;
+    struct predicting predicting = {.forecast = forecast, .models = models};
+    hn_parallel_do(matrix->point_count, 0, predict_point, &predicting);
+    for (size_t i = 0; i < places->count; i++) {
+        size_t size = size_of(matrix, &places->problems[i]);
+        if (size == matrix->size_count || (use != NULL && !use[size]))
+            continue;
+        for (size_t p = 0; p < matrix->point_count; p++)
+            if (!isnan(matrix->times[p][size]))
+                forecast->cautious[p * places->count + i] =
+                    forecast->logarithms[p * places->count + i] = log(matrix->times[p][size]);
+    }
+}
+
 /* The points of a matrix, as they are known and predicted. */
-struct hn_outlook {
+struct outlook {
     const struct hn_matrix *matrix;
     struct hn_places sizes; /* of the matrix */
     struct hn_models *models;
-    struct hn_forecast forecast;
+    struct forecast forecast;
 };
 
-struct hn_learning {
+struct learning {
     const struct hn_family_kernel *kernel;
     const struct hn_learn_options *options;
     struct hn_learnt *learnt;
-    struct hn_outlook
+    struct outlook
         all; /* points, at some of the samples, which are told apart by places in `picked` too */
-    struct hn_outlook picked; /* the rule's configurations, in its order */
-    size_t count;             /* picked */
-    int64_t *features;        /* [feature][sample], then [feature][size] */
-    double *costs;            /* [configuration][sample] */
+    struct outlook picked; /* the rule's configurations, in its order */
+    size_t count;          /* picked */
+    int64_t *features;     /* [feature][sample], then [feature][size] */
+    double *costs;         /* [configuration][sample] */
 };
 
 /* Costs of a forecast and the tree that they give; and the predicted loss: what a rule that was
@@ -42,14 +148,14 @@ static const double least_split_gain = 0.0001;
 static const double worst_power = 16;
 
 /* A loss in logarithms, as it counts. */
-static double cost_of_loss(const struct hn_learning *learning, double loss)
+static double cost_of_loss(const struct learning *learning, double loss)
 {
     double power = learning->kernel->family->worst ? worst_power : 1;
     return expm1(power * fmin(loss, 40 / power)) / power;
 }
 
 /* The least logarithm of a time at a sample, of all points. */
-static double least_time(const struct hn_outlook *outlook, const double *logarithms, size_t sample)
+static double least_time(const struct outlook *outlook, const double *logarithms, size_t sample)
 {
     double least = INFINITY;
     for (size_t p = 0; p < outlook->matrix->point_count; p++)
@@ -58,10 +164,10 @@ static double least_time(const struct hn_outlook *outlook, const double *logarit
 }
 
 /* Losses of points against the best of them, as they count. */
-static void find_costs(const struct hn_learning *learning, const struct hn_outlook *outlook,
+static void find_costs(const struct learning *learning, const struct outlook *outlook,
                        double *costs)
 {
-    const struct hn_forecast *forecast = &outlook->forecast;
+    const struct forecast *forecast = &outlook->forecast;
     size_t samples = forecast->places.count;
     for (size_t s = 0; s < samples; s++) {
         double least = least_time(outlook, forecast->cautious, s);
@@ -73,7 +179,7 @@ static void find_costs(const struct hn_learning *learning, const struct hn_outlo
 }
 
 /* A configuration that can not be used costs what is used instead. */
-static void cost_fallback(struct hn_learning *learning)
+static void cost_fallback(struct learning *learning)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
     size_t samples = learning->picked.forecast.places.count;
@@ -87,7 +193,7 @@ static void cost_fallback(struct hn_learning *learning)
     }
 }
 
-static struct hn_choice_tree_data samples_of(const struct hn_learning *learning)
+static struct hn_choice_tree_data samples_of(const struct learning *learning)
 {
     return (struct hn_choice_tree_data){
         .samples = learning->picked.forecast.places.count,
@@ -101,13 +207,13 @@ static struct hn_choice_tree_data samples_of(const struct hn_learning *learning)
 
 /* Whether a configuration would be there without the other sizes (NULL: all are used): not if the
  * search at one of them alone found it. */
-static bool has(const struct hn_learning *learning, const bool *use, size_t configuration)
+static bool has(const struct learning *learning, const bool *use, size_t configuration)
 {
     int64_t only = learning->picked.matrix->points[configuration].only_size;
     return use == NULL || configuration == 0 || only < 0 || use[only];
 }
 
-static struct hn_rule_node *grow_tree(struct hn_learning *learning, const bool *use, size_t *count)
+static struct hn_rule_node *grow_tree(struct learning *learning, const bool *use, size_t *count)
 {
     size_t samples = learning->picked.forecast.places.count;
     const struct hn_choice_tree_data data = samples_of(learning);
@@ -120,7 +226,7 @@ static struct hn_rule_node *grow_tree(struct hn_learning *learning, const bool *
 }
 
 /* For finding the leaf of a size. */
-static struct hn_choice_tree_data data_of_sizes(const struct hn_learning *learning)
+static struct hn_choice_tree_data data_of_sizes(const struct learning *learning)
 {
     size_t features = learning->learnt->rule.feature_count;
     return (struct hn_choice_tree_data){
@@ -131,9 +237,9 @@ static struct hn_choice_tree_data data_of_sizes(const struct hn_learning *learni
 }
 
 /* [configuration][size]: logarithms of times, as measured, else predicted; INFINITY: it failed. */
-static double *know_sizes(const struct hn_learning *learning)
+static double *know_sizes(const struct learning *learning)
 {
-    const struct hn_outlook *picked = &learning->picked;
+    const struct outlook *picked = &learning->picked;
     size_t sizes = picked->sizes.count;
     double *logs = hn_need(learning->count * sizes, sizeof *logs);
     for (size_t c = 0; c < learning->count; c++) {
@@ -149,7 +255,7 @@ static double *know_sizes(const struct hn_learning *learning)
     return logs;
 }
 
-static bool can_choose(const struct hn_learning *learning, const double *logs, const bool *use,
+static bool can_choose(const struct learning *learning, const double *logs, const bool *use,
                        int32_t configuration, size_t size)
 {
     return hn_places_usable(&learning->picked.sizes, (size_t)configuration, size) &&
@@ -159,7 +265,7 @@ static bool can_choose(const struct hn_learning *learning, const double *logs, c
 
 /* How much longer than the best that is known takes what the tree chooses, in logarithms; NAN: it
  * can not be told. */
-static double loss_at(const struct hn_learning *learning, const double *logs, const bool *use,
+static double loss_at(const struct learning *learning, const double *logs, const bool *use,
                       const struct hn_rule_node *nodes, size_t size)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
@@ -240,7 +346,7 @@ static struct hn_rule_loss rule_loss(const struct losses *losses)
 
 /* The folds share this. */
 struct folds {
-    const struct hn_learning *learning;
+    const struct learning *learning;
     const double *logs;
     double search_gain;
     struct losses losses[FOLDS];
@@ -251,9 +357,9 @@ struct folds {
 static void learn_without(void *context, size_t fold)
 {
     struct folds *folds = context;
-    struct hn_learning own = *folds->learning;
-    const struct hn_outlook *picked = &folds->learning->picked;
-    struct hn_forecast *forecast = &own.picked.forecast;
+    struct learning own = *folds->learning;
+    const struct outlook *picked = &folds->learning->picked;
+    struct forecast *forecast = &own.picked.forecast;
     bool use[HN_MATRIX_SIZES];
     size_t node_count, sizes = picked->matrix->size_count;
     size_t numbers = own.count * forecast->places.count;
@@ -264,7 +370,7 @@ static void learn_without(void *context, size_t fold)
     own.costs = hn_need(numbers, sizeof(double));
     struct hn_models *models =
         hn_models_make(own.kernel->family, picked->matrix, &picked->sizes, use, picked->models);
-    hn_forecast_make(forecast, models, picked->matrix, use);
+    make_forecast(forecast, models, picked->matrix, use);
     struct hn_rule_node *nodes = grow_tree(&own, use, &node_count);
     for (size_t s = fold; s < sizes; s += FOLDS)
         add_loss(&folds->losses[fold], &picked->matrix->sizes[s],
@@ -276,7 +382,7 @@ static void learn_without(void *context, size_t fold)
     free(own.costs);
 }
 
-static void predict_loss(struct hn_learning *learning)
+static void predict_loss(struct learning *learning)
 {
     struct losses losses = {.count = 0};
     double *logs = know_sizes(learning);
@@ -304,22 +410,22 @@ static const double dear_us = 10000;
 
 /* The loss of a configuration at a sample to the best of all configurations; INFINITY: it can not
  * be used. */
-static double plain_loss(const struct hn_learning *learning, size_t configuration, size_t sample)
+static double plain_loss(const struct learning *learning, size_t configuration, size_t sample)
 {
-    const struct hn_forecast *forecast = &learning->picked.forecast;
+    const struct forecast *forecast = &learning->picked.forecast;
     double own = forecast->logarithms[configuration * forecast->places.count + sample];
     return own - least_time(&learning->picked, forecast->logarithms, sample);
 }
 
 /* The deviation of its prediction there. */
-static double deviation_of(const struct hn_learning *learning, size_t configuration, size_t sample)
+static double deviation_of(const struct learning *learning, size_t configuration, size_t sample)
 {
-    const struct hn_forecast *forecast = &learning->picked.forecast;
+    const struct forecast *forecast = &learning->picked.forecast;
     size_t at = configuration * forecast->places.count + sample;
     return isinf(forecast->logarithms[at]) ? 1 : forecast->cautious[at] - forecast->logarithms[at];
 }
 
-static void mark_sure(struct hn_learning *learning)
+static void mark_sure(struct learning *learning)
 {
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = samples_of(learning);
@@ -338,11 +444,11 @@ static void mark_sure(struct hn_learning *learning)
 }
 
 /* Samples where the choice is least sure, away from each other. */
-static void find_wanted(struct hn_learning *learning)
+static void find_wanted(struct learning *learning)
 {
     struct hn_learnt *learnt = learning->learnt;
     const struct hn_choice_tree_data data = samples_of(learning);
-    const struct hn_forecast *forecast = &learning->picked.forecast;
+    const struct forecast *forecast = &learning->picked.forecast;
     size_t wanted = learning->options->wanted;
     double *scores = hn_need(data.samples, sizeof *scores);
     learnt->wanted = hn_need(wanted, sizeof *learnt->wanted);
@@ -400,7 +506,7 @@ static double log_product(const struct envelope *envelope, size_t product,
 
 /* No size is faster than the fastest one by any product of sizes: by what is moved or computed, or
  * by the launch alone. */
-static void find_envelope(const struct hn_learning *learning, struct envelope *envelope)
+static void find_envelope(const struct learning *learning, struct envelope *envelope)
 {
     const struct hn_matrix *matrix = learning->all.matrix;
     envelope->count = hn_places_sizes(learning->kernel->family, envelope->features, PRODUCTS_OF);
@@ -414,10 +520,10 @@ static void find_envelope(const struct hn_learning *learning, struct envelope *e
     }
 }
 
-static double headroom(const struct hn_learning *learning, const struct envelope *envelope,
+static double headroom(const struct learning *learning, const struct envelope *envelope,
                        size_t sample)
 {
-    const struct hn_forecast *forecast = &learning->all.forecast;
+    const struct forecast *forecast = &learning->all.forecast;
     double bound = -INFINITY;
     for (size_t product = 0; product < (size_t)1 << envelope->count; product++)
         bound = fmax(bound, envelope->least[product] +
@@ -426,10 +532,10 @@ static double headroom(const struct hn_learning *learning, const struct envelope
 }
 
 /* 1 where no search was near. */
-static double novelty(const struct hn_learning *learning, size_t sample)
+static double novelty(const struct learning *learning, size_t sample)
 {
     double nearest = 0;
-    const struct hn_outlook *all = &learning->all;
+    const struct outlook *all = &learning->all;
     for (size_t s = 0; s < all->matrix->size_count; s++)
         if (all->matrix->sizes[s].searched)
             nearest =
@@ -438,7 +544,7 @@ static double novelty(const struct hn_learning *learning, size_t sample)
 }
 
 /* The worth of what a search at a sample would say beyond those that were made, of all samples. */
-static double worth_at(const struct hn_learning *learning, const double *gains,
+static double worth_at(const struct learning *learning, const double *gains,
                        const double *novelties, size_t at)
 {
     const struct hn_places *samples = &learning->all.forecast.places;
@@ -449,7 +555,7 @@ static double worth_at(const struct hn_learning *learning, const double *gains,
     return worth;
 }
 
-static size_t find_best(const struct hn_learning *learning, const double *gains,
+static size_t find_best(const struct learning *learning, const double *gains,
                         const double *novelties, double *most)
 {
     size_t best = 0, samples = learning->all.forecast.places.count;
@@ -465,7 +571,7 @@ static size_t find_best(const struct hn_learning *learning, const double *gains,
     return best;
 }
 
-static void find_search(struct hn_learning *learning)
+static void find_search(struct learning *learning)
 {
     struct envelope envelope;
     double most;
@@ -489,9 +595,9 @@ static const double least_gain = 0.0005;
 /* Enough to tell which points go together well. */
 enum { SAMPLES_OF_ALL = 4000 };
 
-static void pick(struct hn_learning *learning)
+static void pick(struct learning *learning)
 {
-    const struct hn_forecast *forecast = &learning->all.forecast;
+    const struct forecast *forecast = &learning->all.forecast;
     size_t points = learning->all.matrix->point_count, samples = forecast->places.count;
     size_t most = (size_t)learning->kernel->family->configurations;
     double *costs = hn_need(points * samples, sizeof *costs);
@@ -504,10 +610,10 @@ static void pick(struct hn_learning *learning)
 
 /* By what they cost, and the default point where they can not be used: so what serves few problems
  * comes late. The default point is last, since it serves all. */
-static void order_fallback(struct hn_learning *learning)
+static void order_fallback(struct learning *learning)
 {
     struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_forecast *forecast = &learning->picked.forecast;
+    const struct forecast *forecast = &learning->picked.forecast;
     size_t samples = forecast->places.count, count = learning->count;
     double *sums = hn_need(count, sizeof *sums);
     rule->fallback = hn_need(count, sizeof *rule->fallback);
@@ -680,7 +786,7 @@ static void add_grids(const struct hn_plan *plan, struct hn_rule *rule)
 }
 
 /* Features of all samples, then of all sizes. */
-static void evaluate_features(struct hn_learning *learning, struct hn_error *err)
+static void evaluate_features(struct learning *learning, struct hn_error *err)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_places *samples = &learning->picked.forecast.places;
@@ -728,8 +834,8 @@ static void drop_unused(struct hn_rule *rule)
 
 /* Looks at the points of a matrix, at so many samples. `like` has the lengths and terms of the
  * models. */
-static void look_out(const struct hn_learning *learning, const struct hn_matrix *matrix,
-                     size_t samples, const struct hn_models *like, struct hn_outlook *outlook,
+static void look_out(const struct learning *learning, const struct hn_matrix *matrix,
+                     size_t samples, const struct hn_models *like, struct outlook *outlook,
                      struct hn_error *err)
 {
     const struct hn_family_kernel *kernel = learning->kernel;
@@ -739,19 +845,19 @@ static void look_out(const struct hn_learning *learning, const struct hn_matrix 
         hn_places_add(&outlook->sizes, &matrix->sizes[s].problem);
     hn_places_see(&outlook->sizes, kernel, matrix);
     outlook->models = hn_models_make(kernel->family, matrix, &outlook->sizes, NULL, like);
-    hn_forecast_init(&outlook->forecast, kernel, matrix, learning->options->seed, samples, err);
-    hn_forecast_make(&outlook->forecast, outlook->models, matrix, NULL);
+    init_forecast(&outlook->forecast, kernel, matrix, learning->options->seed, samples, err);
+    make_forecast(&outlook->forecast, outlook->models, matrix, NULL);
 }
 
-static void finish_outlook(struct hn_outlook *outlook)
+static void finish_outlook(struct outlook *outlook)
 {
     hn_places_finish(&outlook->sizes);
-    hn_forecast_finish(&outlook->forecast);
+    finish_forecast(&outlook->forecast);
     hn_models_destroy(outlook->models);
 }
 
 /* Up to where features can be evaluated: a rule of one leaf. */
-static void begin_rule(struct hn_learning *learning, struct hn_error *err)
+static void begin_rule(struct learning *learning, struct hn_error *err)
 {
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_bindings *example = &learning->picked.sizes.problems[0];
@@ -780,7 +886,7 @@ static void begin_rule(struct hn_learning *learning, struct hn_error *err)
 }
 
 /* From what is picked to the rule. */
-static void learn(struct hn_learning *learning, struct hn_error *err)
+static void learn(struct learning *learning, struct hn_error *err)
 {
     struct hn_rule *rule = &learning->learnt->rule;
     begin_rule(learning, err);
@@ -800,7 +906,7 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
                         const struct hn_learn_options *options, struct hn_learnt *learnt,
                         struct hn_error *err)
 {
-    struct hn_learning learning = {.kernel = kernel, .options = options, .learnt = learnt};
+    struct learning learning = {.kernel = kernel, .options = options, .learnt = learnt};
     struct hn_matrix *picked = NULL;
     size_t some = options->samples < SAMPLES_OF_ALL ? options->samples : SAMPLES_OF_ALL;
     *learnt = (struct hn_learnt){.wanted_count = 0};

@@ -159,23 +159,6 @@ bool hn_models_know(const struct hn_models *models, size_t point);
 void hn_models_predict(const struct hn_models *models, size_t point, const struct hn_places *places,
                        double *logarithms, double *deviations);
 
-/* The times that all points of a matrix are predicted to take at many problems of the family. */
-struct hn_forecast {
-    struct hn_places places;
-    double *weights;    /* of the places */
-    double *logarithms; /* [point][place] of the time, as predicted; INFINITY: not usable there, or nothing is known */
-    double *cautious;   /* the same and one deviation: who is believed to be fast where little is known has to be more so */
-};
-
-/* Problems drawn from the family by seed, behind those that it names, which together weigh as much. HN_ECONFIG in err:
- * there are none. Finish it in any case. */
-void hn_forecast_init(struct hn_forecast *forecast, const struct hn_family_kernel *kernel,
-                      const struct hn_matrix *matrix, uint64_t seed, size_t samples, struct hn_error *err);
-void hn_forecast_finish(struct hn_forecast *forecast);
-/* Measured times stand for themselves where `use` (NULL: all) allows. */
-void hn_forecast_make(struct hn_forecast *forecast, const struct hn_models *models, const struct hn_matrix *matrix,
-                      const bool *use);
-
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 
 enum { HN_LEARN_WANTED = 16 };

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/run.h"
 #include "tuner/strategy/gaussian.h"
 #include "tuner/strategy/loops.h"
 
@@ -596,97 +595,4 @@ void hn_models_predict(const struct hn_models *models, size_t point, const struc
                      deviations, room);
     }
     free(room);
-}
-
-/* At sizes that were left out the choice was about as good with any from 0.5 to 2, and in six of
- * eight matrices worse with none (reduce, transpose and sgemm). */
-static const double caution = 1;
-
-void hn_forecast_init(struct hn_forecast *forecast, const struct hn_family_kernel *kernel,
-                      const struct hn_matrix *matrix, uint64_t seed, size_t samples,
-                      struct hn_error *err)
-{
-    const struct hn_family *family = kernel->family;
-    size_t capacity = samples + family->size_count;
-    uint64_t at = 0;
-    double named = 0;
-    *forecast = (struct hn_forecast){
-        .weights = hn_need(capacity, sizeof(double)),
-        .logarithms = hn_need(matrix->point_count * capacity, sizeof(double)),
-        .cautious = hn_need(matrix->point_count * capacity, sizeof(double)),
-    };
-    hn_places_init(&forecast->places, family, matrix->point_count, capacity);
-    for (size_t i = 0; i < family->size_count; i++)
-        named += family->weights[i];
-    for (size_t i = 0; i < family->size_count; i++) {
-        forecast->weights[i] = (double)samples * family->weights[i] / named;
-        hn_places_add(&forecast->places, &matrix->sizes[i].problem);
-    }
-    for (size_t i = 0; i < samples && !hn_failed(err); i++) {
-        struct hn_bindings problem;
-        hn_family_next(family, seed, &at, &problem, err);
-        /* With what a problem has beside the family's values. */
-        struct hn_bindings whole = hn_need_bindings(&matrix->sizes[0].problem, &problem);
-        forecast->weights[forecast->places.count] = 1;
-        hn_places_add(&forecast->places, &whole);
-        hn_bindings_finish(&problem);
-        hn_bindings_finish(&whole);
-    }
-    hn_places_see(&forecast->places, kernel, matrix);
-}
-
-void hn_forecast_finish(struct hn_forecast *forecast)
-{
-    hn_places_finish(&forecast->places);
-    free(forecast->weights);
-    free(forecast->logarithms);
-    free(forecast->cautious);
-    *forecast = (struct hn_forecast){.weights = NULL};
-}
-
-/* The size of the matrix that a place is; its size_count for none. */
-static size_t size_of(const struct hn_matrix *matrix, const struct hn_bindings *problem)
-{
-    size_t size = 0;
-    while (size < matrix->size_count && !hn_bindings_equal(&matrix->sizes[size].problem, problem))
-        size++;
-    return size;
-}
-
-struct predicting {
-    struct hn_forecast *forecast;
-    const struct hn_models *models;
-};
-
-static void predict_point(void *context, size_t point)
-{
-    struct predicting *predicting = context;
-    struct hn_forecast *forecast = predicting->forecast;
-    const struct hn_places *places = &forecast->places;
-    double *own = forecast->logarithms + point * places->count;
-    double *cautious = forecast->cautious + point * places->count;
-    bool known = hn_models_know(predicting->models, point);
-    if (known)
-        hn_models_predict(predicting->models, point, places, own, cautious);
-    for (size_t i = 0; i < places->count; i++) {
-        own[i] = known && hn_places_usable(places, point, i) ? own[i] : INFINITY;
-        cautious[i] = own[i] + caution * (isinf(own[i]) ? 0 : cautious[i]);
-    }
-}
-
-void hn_forecast_make(struct hn_forecast *forecast, const struct hn_models *models,
-                      const struct hn_matrix *matrix, const bool *use)
-{
-    const struct hn_places *places = &forecast->places;
-    struct predicting predicting = {.forecast = forecast, .models = models};
-    hn_parallel_do(matrix->point_count, 0, predict_point, &predicting);
-    for (size_t i = 0; i < places->count; i++) {
-        size_t size = size_of(matrix, &places->problems[i]);
-        if (size == matrix->size_count || (use != NULL && !use[size]))
-            continue;
-        for (size_t p = 0; p < matrix->point_count; p++)
-            if (!isnan(matrix->times[p][size]))
-                forecast->cautious[p * places->count + i] =
-                    forecast->logarithms[p * places->count + i] = log(matrix->times[p][size]);
-    }
 }

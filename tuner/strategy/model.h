@@ -26,11 +26,8 @@ struct hn_encoding {
     double estimate_span;
 };
 
-void hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space);
-/* Adds what the priors of the search say as a feature, where there are enough of them: a Gaussian process of their
- * costs. That is no cost here, measured under other circumstances (another device, another problem): how much it tells
- * is learnt as for any other. */
-void hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search *search);
+/* Of a search's space and, where there are enough of them, its priors. */
+void hn_encoding_init(struct hn_encoding *encoding, const struct hn_search *search);
 void hn_encoding_finish(struct hn_encoding *encoding);
 
 /* features has room for encoding->count. */
@@ -70,10 +67,6 @@ void hn_surrogate_finish(struct hn_surrogate *surrogate);
 /* Takes in what the trail knows: begins anew when it has grown by a seventh (`began`), else adds its new points. False
  * when there is nothing to model yet. */
 bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began);
-
-/* How far below the best target a cost is that is better than the best known by `gain` (0.02: by 2%), where all costs
- * have the same sign. */
-double hn_surrogate_step(const struct hn_surrogate *surrogate, double gain);
 
 /* The chance that a point with these features does not fail: a vote of the told points, weighted by the square of their
  * correlation with it. */

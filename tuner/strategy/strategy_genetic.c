@@ -129,7 +129,7 @@ static double isolation(const struct hn_strategy *strategy, const uint16_t *choi
     double nearest = INFINITY;
     for (size_t i = 0; i < others && nearest > enough; i++) {
         uint32_t other = (uint32_t)(trail->count - 1 - i);
-        nearest = fmin(nearest, distance(strategy, choice, hn_trail_point(trail, other)));
+        nearest = fmin(nearest, distance(strategy, choice, hn_keys_at(&trail->points, other)));
     }
     return nearest;
 }
@@ -164,8 +164,8 @@ static void breed(struct hn_strategy *strategy, uint16_t *child)
     size_t first = choose_parent(strategy), second = choose_parent(strategy);
     while (second == first)
         second = choose_parent(strategy);
-    const uint16_t *a = hn_trail_point(trail, strategy->members[first]);
-    const uint16_t *b = hn_trail_point(trail, strategy->members[second]);
+    const uint16_t *a = hn_keys_at(&trail->points, strategy->members[first]);
+    const uint16_t *b = hn_keys_at(&trail->points, strategy->members[second]);
     for (size_t i = 0; i < trail->width; i++) {
         child[i] = hn_random_below(&trail->random, 2) == 0 ? a[i] : b[i];
         size_t values = hn_space_parameter(trail->space, i)->count;

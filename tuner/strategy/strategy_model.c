@@ -479,7 +479,7 @@ static void predict_prices(struct hn_strategy *strategy)
 static void encode_point(const struct hn_strategy *strategy, uint32_t point, double *features)
 {
     const struct hn_encoding *encoding = &strategy->surrogate.encoding;
-    hn_encoding_apply(encoding, hn_trail_point(&strategy->trail, point), features);
+    hn_encoding_apply(encoding, hn_keys_at(&strategy->trail.points, point), features);
     memcpy(features + encoding->count, strategy->seen[point].resources,
            RESOURCES * sizeof *features);
 }
@@ -573,7 +573,7 @@ static bool take_given(struct hn_strategy *strategy, uint16_t *choice)
     const struct hn_trail *trail = &strategy->trail;
     while (strategy->given_count > 0) {
         const uint16_t *given = strategy->given + --strategy->given_count * trail->width;
-        if (hn_trail_find(trail, given) != HN_TRAIL_NONE)
+        if (hn_keys_find(&trail->points, given) != HN_TRAIL_NONE)
             continue;
         memcpy(choice, given, trail->width * sizeof *choice);
         return true;
@@ -600,7 +600,7 @@ static bool spread(struct hn_strategy *strategy, uint16_t *choice)
         hn_encoding_apply(encoding, drawn, own);
         double nearest = INFINITY;
         for (uint32_t p = 0; p < strategy->trail.count; p++) {
-            hn_encoding_apply(encoding, hn_trail_point(&strategy->trail, p), other);
+            hn_encoding_apply(encoding, hn_keys_at(&strategy->trail.points, p), other);
             nearest = fmin(nearest, distance(encoding, own, other));
         }
         if (nearest > farthest) {
@@ -613,7 +613,7 @@ static bool spread(struct hn_strategy *strategy, uint16_t *choice)
 
 static void add_candidate(struct hn_strategy *strategy, const uint16_t *choice)
 {
-    if (hn_trail_find(&strategy->trail, choice) == HN_TRAIL_NONE)
+    if (hn_keys_find(&strategy->trail.points, choice) == HN_TRAIL_NONE)
         put_candidate(&strategy->candidates, choice);
 }
 
@@ -632,7 +632,7 @@ static void add_second(struct hn_strategy *strategy, const uint16_t *from)
 static void climb(struct hn_strategy *strategy, uint32_t point)
 {
     struct hn_trail *trail = &strategy->trail;
-    const uint16_t *from = hn_trail_point(trail, point);
+    const uint16_t *from = hn_keys_at(&trail->points, point);
     size_t count = hn_space_neighbours(trail->space, from, HN_HAMMING, trail->neighbours);
     for (int i = 0; i < CLIMBS && count > 0; i++)
         add_candidate(strategy,
@@ -655,13 +655,13 @@ static void expand(struct hn_strategy *strategy, uint32_t point)
 {
     enum { SHARE = CANDIDATES / 5 };
     struct hn_trail *trail = &strategy->trail;
-    size_t count = hn_space_neighbours(trail->space, hn_trail_point(trail, point), HN_HAMMING,
+    size_t count = hn_space_neighbours(trail->space, hn_keys_at(&trail->points, point), HN_HAMMING,
                                        trail->neighbours);
     for (size_t i = 0; i < count; i++)
         if (count <= SHARE || hn_random_below(&trail->random, count) < SHARE)
             add_candidate(strategy, trail->neighbours + i * trail->width);
     for (int i = 0; i < SECONDS; i++)
-        add_second(strategy, hn_trail_point(trail, point));
+        add_second(strategy, hn_keys_at(&trail->points, point));
 }
 
 /* Makes room: of two random candidates the one of less promise goes. */
@@ -706,7 +706,7 @@ static void gather(struct hn_strategy *strategy)
     }
     memcpy(strategy->expanded, best, count * sizeof *best);
     for (int i = 0; i < STEPS && count > 0; i++)
-        add_second(strategy, hn_trail_point(trail, best[0]));
+        add_second(strategy, hn_keys_at(&trail->points, best[0]));
     if (count > 0)
         climb(strategy, (uint32_t)trail->count - 1);
     uint16_t drawn[trail->width + 1];
@@ -852,7 +852,7 @@ static void finished(struct hn_strategy *strategy, uint64_t ticket,
  * sum of the chances of candidates to gain. */
 static double sum_chances(const struct hn_surrogate *surrogate, const struct candidates *candidates)
 {
-    double step = hn_surrogate_step(surrogate, doubt_gain);
+    double step = log(1 + doubt_gain) / surrogate->scale; /* where all costs have the same sign */
     double sum = 0;
     for (size_t c = 0; c < candidates->ready; c++) {
         double z = (surrogate->best - step - candidates->mean[c]) / deviation_of(candidates, c);
@@ -882,7 +882,7 @@ static void read_signs(const struct hn_strategy *strategy, struct hn_doubt_signs
     init_candidates(&sample, &surrogate->encoding, &surrogate->gaussian, DOUBT_SAMPLE);
     for (int i = 0; i < DOUBT_SAMPLE; i++) {
         hn_space_sample(trail->space, &random, drawn);
-        if (hn_trail_find(trail, drawn) == HN_TRAIL_NONE)
+        if (hn_keys_find(&trail->points, drawn) == HN_TRAIL_NONE)
             put_candidate(&sample, drawn);
     }
     predict(&sample, surrogate->whitened);

@@ -7,6 +7,263 @@
 #include "base/statistics.h"
 #include "tuner/strategy/model.h"
 
+enum { TWOS_MOST = 5, SAMPLE = 256 };
+
+/* Estimates beyond it, which the median is half way to, are equal. */
+static const double worst_estimate = 2;
+
+static void scale(double *values, size_t count)
+{
+    double low = values[0];
+    double high = values[0];
+    for (size_t i = 1; i < count; i++) {
+        low = fmin(low, values[i]);
+        high = fmax(high, values[i]);
+    }
+    /* a zero among powers of two switches something off */
+    double shift = low == 0 && high >= 8 ? 1 : 0;
+    bool logarithmic = low + shift > 0 && high + shift >= 4 * (low + shift);
+    for (size_t i = 0; i < count; i++) {
+        double place = logarithmic ? log2((values[i] + shift) / (low + shift)) : values[i] - low;
+        values[i] = place / (logarithmic ? log2((high + shift) / (low + shift)) : high - low);
+    }
+}
+
+static void add_feature(struct hn_encoding *encoding, size_t parameter, double *values,
+                        bool category)
+{
+    encoding->values[encoding->varied] = values;
+    encoding->category[encoding->varied] = category;
+    encoding->parameters[encoding->varied] = parameter;
+    encoding->count = ++encoding->varied;
+}
+
+static void add_place(struct hn_encoding *encoding, size_t parameter)
+{
+    size_t count = hn_space_parameter(encoding->space, parameter)->count;
+    double *values = hn_need_block(&encoding->memory, count, sizeof *values);
+    bool numbers = true;
+    for (size_t i = 0; i < count && numbers; i++) {
+        const struct hn_value *value = &hn_space_parameter(encoding->space, parameter)->values[i];
+        numbers = value->type != HN_WORD;
+        values[i] = numbers ? hn_value_number(value) : 0;
+    }
+    if (numbers)
+        scale(values, count);
+    for (size_t i = 0; i < count && !numbers; i++)
+        values[i] = (double)i;
+    add_feature(encoding, parameter, values, !numbers);
+}
+
+/* How often 2 divides a whole number, up to a warp's 32; false for what is none. */
+static bool count_twos(const struct hn_value *value, double *twos)
+{
+    if (value->type != HN_INTEGER || value->integer < 0)
+        return false;
+    int64_t rest = value->integer;
+    for (*twos = 0; *twos < TWOS_MOST && rest % 2 == 0; rest /= 2)
+        ++*twos;
+    return true;
+}
+
+/* Warps, vectors, sectors and banks come in powers of two: 48 and 80 have in common what 64 has
+ * not. Between powers of two the logarithm says as much. */
+static void add_twos(struct hn_encoding *encoding, size_t parameter)
+{
+    size_t count = hn_space_parameter(encoding->space, parameter)->count;
+    double *values = hn_need_block(&encoding->memory, count, sizeof *values);
+    bool powers = true, differ = false, whole = true;
+    for (size_t i = 0; i < count && whole; i++) {
+        const struct hn_value *value = &hn_space_parameter(encoding->space, parameter)->values[i];
+        whole = count_twos(value, &values[i]);
+        powers = powers && whole && (value->integer & (value->integer - 1)) == 0;
+        values[i] /= TWOS_MOST;
+        differ = differ || values[i] < values[0] || values[i] > values[0];
+    }
+    if (whole && differ && !powers)
+        add_feature(encoding, parameter, values, false);
+}
+
+/* The scale of estimates, by a sample: 0 is the least, 1 the median. */
+static void add_estimate(struct hn_encoding *encoding)
+{
+    const struct hn_space *space = encoding->space;
+    struct hn_random random = hn_random_seeded(0);
+    uint16_t drawn[hn_space_parameter_count(space) + 1];
+    double estimates[SAMPLE];
+    size_t count = 0;
+    for (int i = 0; i < SAMPLE; i++) {
+        hn_space_sample(space, &random, drawn);
+        estimates[count] = hn_space_estimate(space, drawn);
+        count += isfinite(estimates[count]);
+    }
+    if (count == 0)
+        return;
+    hn_sort(estimates, count);
+    encoding->least_estimate = estimates[0];
+    encoding->estimate_span = estimates[count / 2] - estimates[0];
+    if (encoding->estimate_span > 0)
+        encoding->category[encoding->count++] = false;
+}
+
+enum { MOST = 200, LEAST = 8, FITTED = 120, STEPS = 30 };
+
+struct hn_prior_model {
+    struct hn_gaussian gaussian;
+    double *weights; /* of the covariances with the inputs, in a prediction */
+};
+
+struct entry {
+    const struct hn_prior *prior;
+    double target;
+};
+
+static bool is_known(const struct hn_prior *prior)
+{
+    return isfinite(prior->observation.cost) && prior->observation.cost > 0 &&
+           prior->observation.outcome != HN_OUTCOME_SLOWER;
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const struct entry *x = a;
+    const struct entry *y = b;
+    if (x->target < y->target || x->target > y->target)
+        return x->target < y->target ? -1 : 1;
+    return (x->prior > y->prior) - (x->prior < y->prior);
+}
+
+/* The logarithms of one source's costs, standardised and capped, because it is the good points that
+ * matter; appended to entries. */
+static size_t add_source(const struct hn_search *search, unsigned source, struct entry *entries)
+{
+    size_t count = 0;
+    double sum = 0;
+    for (size_t i = 0; i < search->prior_count; i++) {
+        const struct hn_prior *prior = &search->priors[i];
+        if (prior->source != source || !is_known(prior))
+            continue;
+        entries[count++] = (struct entry){prior, log(prior->observation.cost)};
+    }
+    if (count < LEAST)
+        return 0;
+    qsort(entries, count, sizeof *entries, by_target);
+    double cap = 2 * entries[count / 2].target - entries[0].target;
+    for (size_t i = 0; i < count; i++) {
+        entries[i].target = fmin(entries[i].target, cap);
+        sum += entries[i].target;
+    }
+    double mean = sum / (double)count;
+    double squares = 0;
+    for (size_t i = 0; i < count; i++)
+        squares += (entries[i].target - mean) * (entries[i].target - mean);
+    double deviation = sqrt(fmax(squares / (double)count, 1e-12));
+    for (size_t i = 0; i < count; i++)
+        entries[i].target = (entries[i].target - mean) / deviation;
+    return count;
+}
+
+static void learn(struct hn_prior_model *model, const struct hn_encoding *encoding,
+                  const struct entry *entries, size_t count)
+{
+    size_t features = encoding->count;
+    double *inputs = hn_need(count * features + count, sizeof *inputs);
+    double *targets = inputs + count * features;
+    /* the points that the scales are fitted to come first: every second or so, good and bad */
+    size_t fitted = count < FITTED ? count : FITTED;
+    size_t place[2] = {0, fitted};
+    for (size_t i = 0; i < count; i++) {
+        bool first = i * fitted / count != (i + 1) * fitted / count;
+        size_t to = place[!first]++;
+        hn_encoding_apply(encoding, entries[i].prior->choice, inputs + to * features);
+        targets[to] = entries[i].target;
+    }
+    hn_gaussian_fit(&model->gaussian, inputs, targets, count, fitted, STEPS);
+    hn_gaussian_weigh(&model->gaussian, targets, model->weights);
+    free(inputs);
+}
+
+/* Adds what the priors of the search say as a feature, where there are enough of them: a Gaussian
+ * process of their costs. That is no cost here, measured under other circumstances (another device,
+ * another problem): how much it tells is learnt as for any other. Of many entries it sees the best
+ * half of MOST, and an even choice of the others. */
+static void add_prior(struct hn_encoding *encoding, const struct hn_search *search)
+{
+    enum { BEST = MOST / 2, OTHERS = MOST - BEST };
+    struct entry *entries = hn_need(search->prior_count, sizeof *entries);
+    size_t count = 0;
+    for (unsigned source = 0; source < search->prior_count && count == 0; source++)
+        count = add_source(search, source, entries);
+    if (count > 0 && encoding->count > 0) {
+        for (size_t i = 0; count > MOST && i < OTHERS; i++)
+            entries[BEST + i] = entries[BEST + i * (count - BEST) / OTHERS];
+        count = count < MOST ? count : MOST;
+        struct hn_prior_model *model = hn_need_block(&encoding->memory, 1, sizeof *model);
+        model->weights = hn_need_block(&encoding->memory, count, sizeof *model->weights);
+        hn_gaussian_init(&model->gaussian, encoding->count, encoding->category, count);
+        learn(model, encoding, entries, count);
+        encoding->prior = model;
+        encoding->category[encoding->count++] = false;
+    }
+    free(entries);
+}
+
+void hn_encoding_init(struct hn_encoding *encoding, const struct hn_search *search)
+{
+    const struct hn_space *space = search->space;
+    size_t parameters = hn_space_parameter_count(space);
+    *encoding = (struct hn_encoding){.space = space};
+    encoding->parameters =
+        hn_need_block(&encoding->memory, 2 * parameters, sizeof *encoding->parameters);
+    encoding->values = hn_need_block(&encoding->memory, 2 * parameters, sizeof *encoding->values);
+    encoding->category =
+        hn_need_block(&encoding->memory, 2 * parameters + 2, sizeof *encoding->category);
+    for (size_t i = 0; i < parameters; i++)
+        if (hn_space_parameter(space, i)->count > 1)
+            add_place(encoding, i);
+    encoding->plain = encoding->varied;
+    for (size_t i = 0; i < encoding->plain; i++)
+        add_twos(encoding, encoding->parameters[i]);
+    if (hn_space_has_estimate(space))
+        add_estimate(encoding);
+    if (search->prior_count > 0)
+        add_prior(encoding, search);
+}
+
+void hn_encoding_finish(struct hn_encoding *encoding)
+{
+    if (encoding->prior != NULL)
+        hn_gaussian_finish(&encoding->prior->gaussian);
+    hn_blocks_finish(&encoding->memory);
+    *encoding = (struct hn_encoding){0};
+}
+
+/* How bad the bad ones are is not what an estimate is good for. A prior says about -1 (good) to 1,
+ * by the other features. */
+void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choice, double *features)
+{
+    size_t count = encoding->varied;
+    for (size_t i = 0; i < count; i++)
+        features[i] = encoding->values[i][choice[encoding->parameters[i]]];
+    if (encoding->estimate_span > 0) {
+        double estimate = hn_space_estimate(encoding->space, choice) - encoding->least_estimate;
+        features[count++] = isnan(estimate)
+                                ? worst_estimate
+                                : fmin(estimate / encoding->estimate_span, worst_estimate);
+    }
+    if (encoding->prior == NULL)
+        return;
+    const struct hn_gaussian *gaussian = &encoding->prior->gaussian;
+    double sum = 0;
+    for (size_t i = 0; i < gaussian->count; i++) {
+        double covariance;
+        hn_gaussian_covariances(gaussian, gaussian->inputs + i * gaussian->features, features, 1, 1,
+                                &covariance);
+        sum += encoding->prior->weights[i] * covariance;
+    }
+    features[count] = sum / 3;
+}
+
 enum { LEAST_KNOWN = 3, FIRST_STEPS = 30, LATER_STEPS = 12 };
 
 /* Targets are capped at quantile + (quantile - best) of the known ones. */
@@ -17,9 +274,7 @@ void hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *s
 {
     *surrogate = (struct hn_surrogate){
         .trail = trail, .random = hn_random_seeded(search->seed ^ 0x5851f42d4c957f2d)};
-    hn_encoding_init(&surrogate->encoding, search->space);
-    if (search->prior_count > 0)
-        hn_encoding_add_prior(&surrogate->encoding, search);
+    hn_encoding_init(&surrogate->encoding, search);
     surrogate->features = hn_need(surrogate->encoding.count, sizeof *surrogate->features);
     hn_gaussian_init(&surrogate->gaussian, surrogate->encoding.count, surrogate->encoding.category,
                      HN_SURROGATE_MOST);
@@ -142,7 +397,7 @@ static void make_targets(struct hn_surrogate *surrogate, size_t all)
 
 static void append(struct hn_surrogate *surrogate, uint32_t point)
 {
-    hn_encoding_apply(&surrogate->encoding, hn_trail_point(surrogate->trail, point),
+    hn_encoding_apply(&surrogate->encoding, hn_keys_at(&surrogate->trail->points, point),
                       surrogate->features);
     surrogate->members[surrogate->gaussian.count] = point;
     hn_gaussian_append(&surrogate->gaussian, surrogate->features);
@@ -157,7 +412,7 @@ static void fit(struct hn_surrogate *surrogate, size_t count, size_t fitted)
     double *inputs = hn_need(count * features, sizeof *inputs);
     for (size_t i = 0; i < count; i++)
         hn_encoding_apply(&surrogate->encoding,
-                          hn_trail_point(surrogate->trail, surrogate->members[i]),
+                          hn_keys_at(&surrogate->trail->points, surrogate->members[i]),
                           inputs + i * features);
     make_targets(surrogate, count);
     hn_gaussian_fit(gaussian, inputs, surrogate->targets, count, fitted,
@@ -200,11 +455,6 @@ bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began)
     make_targets(surrogate, surrogate->gaussian.count);
     hn_gaussian_whiten(&surrogate->gaussian, surrogate->targets, surrogate->whitened);
     return true;
-}
-
-double hn_surrogate_step(const struct hn_surrogate *surrogate, double gain)
-{
-    return log(1 + gain) / surrogate->scale;
 }
 
 double hn_surrogate_feasibility(const struct hn_surrogate *surrogate, const double *features,

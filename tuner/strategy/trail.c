@@ -66,16 +66,6 @@ uint32_t hn_trail_tell(struct hn_trail *trail, uint64_t ticket,
     return point;
 }
 
-uint32_t hn_trail_find(const struct hn_trail *trail, const uint16_t *choice)
-{
-    return hn_keys_find(&trail->points, choice);
-}
-
-const uint16_t *hn_trail_point(const struct hn_trail *trail, uint32_t point)
-{
-    return hn_keys_at(&trail->points, point);
-}
-
 bool hn_trail_is_complete(const struct hn_trail *trail)
 {
     return trail->count >= hn_space_size(trail->space);
@@ -89,7 +79,7 @@ enum {
 
 static bool is_new(const struct hn_trail *trail, const uint16_t *choice)
 {
-    return hn_trail_find(trail, choice) == HN_TRAIL_NONE;
+    return hn_keys_find(&trail->points, choice) == HN_NO_KEY;
 }
 
 bool hn_move_sample(struct hn_trail *trail, uint16_t *choice)

@@ -27,7 +27,7 @@ struct hn_trail_ticket {
     uint32_t point, tag;
 };
 
-/* No point: what hn_trail_find and hn_trail_tell say of what was never proposed. */
+/* No point: what hn_keys_find and hn_trail_tell say of what was never proposed. */
 #define HN_TRAIL_NONE HN_NO_KEY
 
 /* Seeds the chance with search->seed. */
@@ -38,9 +38,6 @@ void hn_trail_finish(struct hn_trail *trail);
 void hn_trail_add(struct hn_trail *trail, uint64_t ticket, const uint16_t *choice, uint32_t tag);
 /* Notes the cost of what the ticket proposed; returns the point, or HN_TRAIL_NONE for a ticket never added. */
 uint32_t hn_trail_tell(struct hn_trail *trail, uint64_t ticket, const struct hn_observation *observation);
-/* The number of a proposed point, or HN_TRAIL_NONE. */
-uint32_t hn_trail_find(const struct hn_trail *trail, const uint16_t *choice);
-const uint16_t *hn_trail_point(const struct hn_trail *trail, uint32_t point);
 /* Whether every point of the space was proposed. */
 bool hn_trail_is_complete(const struct hn_trail *trail);
 
