@@ -13,7 +13,7 @@
 
 #include "base/run.h"
 #include "runtime/device/library.h"
-#include "runtime/plan/launch_program.h"
+#include "runtime/plan/launch.h"
 #include "runtime/process/process.h"
 
 /* The program `hone`, which does for applications what should not happen in them. */

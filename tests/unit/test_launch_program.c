@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/launch_program.h"
+#include "runtime/plan/launch.h"
 
 #include "tests/unit/bindings_fixture.h"
 #include "tests/unit/unit.h"

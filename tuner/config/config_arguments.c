@@ -310,12 +310,11 @@ static void read_role(struct hn_reader *reader, const struct hn_yaml *node, void
     enum { BUFFERS = HN_ROLE_METRIC - HN_ROLE_INPUT + 1 };
     struct hn_argument *argument = owner;
     if (argument->role != HN_ROLE_SYMBOL) {
-        argument->role =
-            HN_ROLE_INPUT + (enum hn_role)hn_config_read_choice(
-                                reader, node, "role", hn_role_names + HN_ROLE_INPUT, BUFFERS);
+        argument->role = HN_ROLE_INPUT + (enum hn_role)hn_config_read_choice(
+                                             reader, node, hn_role_names + HN_ROLE_INPUT, BUFFERS);
         return;
     }
-    int role = hn_config_read_choice(reader, node, "role of a symbol", of_symbols, 3);
+    int role = hn_config_read_choice(reader, node, of_symbols, 3);
     argument->changes = role > 0;
     if (role == 2)
         argument->fill.kind = HN_FILL_CONSTANT;
@@ -334,7 +333,7 @@ static void read_dimension_count(struct hn_reader *reader, const struct hn_yaml 
 {
     static const char *const counts[] = {"1", "2"};
     struct hn_texture *texture = owner;
-    texture->dimensions = 1 + hn_config_read_choice(reader, node, "dimensions", counts, 2);
+    texture->dimensions = 1 + hn_config_read_choice(reader, node, counts, 2);
 }
 
 /* One for both dimensions, or a list of two. */
@@ -348,7 +347,7 @@ static void read_address(struct hn_reader *reader, const struct hn_yaml *node, v
     const struct hn_yaml *item = list ? node->child : node;
     for (int i = 0; i < 2; i++, item = list ? item->next : node)
         texture->address[i] = (enum hn_texture_address)hn_config_read_choice(
-            reader, item, "address mode", hn_texture_addresses, HN_TEXTURE_ADDRESS_COUNT);
+            reader, item, hn_texture_addresses, HN_TEXTURE_ADDRESS_COUNT);
 }
 
 static const struct hn_config_form texture_forms[] = {
@@ -405,8 +404,8 @@ static void read_comparison(struct hn_reader *reader, const struct hn_yaml *node
 {
     static const struct hn_config_mapping mapping = {&hn_compare_structure, compare_forms, NULL};
     if (node == NULL || node->kind == HN_YAML_SCALAR) {
-        int mode = hn_config_read_choice(reader, node, "mode", hn_compare_mode_names,
-                                         HN_COMPARE_MODE_COUNT);
+        int mode =
+            hn_config_read_choice(reader, node, hn_compare_mode_names, HN_COMPARE_MODE_COUNT);
         compare->mode = (enum hn_compare_mode)mode;
         return;
     }

@@ -262,14 +262,13 @@ static void read_compile(struct hn_reader *reader)
         return;
     hn_config_check_keys(reader, node, "compiler arch_specific refuse options");
     plan->compiler = (enum hn_compiler)hn_config_read_choice(reader, hn_yaml_get(node, "compiler"),
-                                                             "compiler", hn_compiler_names, 2);
-    plan->arch_specific =
-        hn_config_read_flag(reader, hn_yaml_get(node, "arch_specific"), "value of arch_specific");
+                                                             hn_compiler_names, 2);
+    plan->arch_specific = hn_config_read_flag(reader, hn_yaml_get(node, "arch_specific"));
     const struct hn_yaml *item =
         hn_config_list(reader, hn_yaml_get(node, "refuse"), "a list of warnings, as [serialised]");
     for (; item != NULL; item = item->next)
-        plan->refused |= 1u << hn_config_read_choice(reader, item, "warning", hn_warning_names,
-                                                     HN_WARNING_COUNT);
+        plan->refused |=
+            1u << hn_config_read_choice(reader, item, hn_warning_names, HN_WARNING_COUNT);
     const struct hn_yaml *options = hn_yaml_get(node, "options");
     item = hn_config_list(reader, options,
                           "a list of options, each a string or {if: ..., option: ...}");
@@ -401,15 +400,14 @@ static void read_objective(struct hn_reader *reader)
         known[i] = i < MEASURED_COUNT ? measured[i] : plan->metrics[i - MEASURED_COUNT].name;
     hn_config_expect_kind(reader, node, HN_YAML_SCALAR,
                           "time, energy, energy_delay or the name of a metric");
-    plan->objective =
-        hn_need_copy(known[hn_config_read_choice(reader, node, "objective", known, count)]);
+    plan->objective = hn_need_copy(known[hn_config_read_choice(reader, node, known, count)]);
     free(known);
     bool least = strcmp(plan->objective, "time") == 0 || hn_plan_weighs(plan, &by);
     if (direction == NULL && !least)
         hn_config_fail(reader, node,
                        "objective '%s' needs 'direction: minimize' or 'direction: maximize'",
                        plan->objective);
-    plan->maximize = hn_config_read_choice(reader, direction, "direction", directions, 2) == 1;
+    plan->maximize = hn_config_read_choice(reader, direction, directions, 2) == 1;
     if (least && plan->maximize)
         hn_config_fail(reader, direction, "%s can only be minimized", plan->objective);
 }

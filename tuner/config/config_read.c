@@ -216,7 +216,7 @@ void hn_config_read_path(struct hn_reader *reader, const struct hn_yaml *node, c
     *to = real != NULL ? real : path;
 }
 
-int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
+int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node,
                           const char *const *choices, size_t count)
 {
     if (hn_failed(reader->err) || node == NULL)
@@ -225,25 +225,17 @@ int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node, 
         node->kind == HN_YAML_SCALAR ? hn_text_place(node->text, choices, count) : count;
     if (choice < count)
         return (int)choice;
-    if (node->kind == HN_YAML_SCALAR &&
-        (count != 2 || hn_text_nearest(node->text, choices, count) != NULL)) {
-        hn_config_fail_unknown(reader, node, what, node->text, choices, count);
-        return 0;
-    }
     char expected[1024], *list = join(choices, count);
-    if (count == 2)
-        snprintf(expected, sizeof expected, "%s or %s", choices[0], choices[1]);
-    else
-        snprintf(expected, sizeof expected, "one of %s", list);
+    snprintf(expected, sizeof expected, "one of %s", list);
     fail_found(reader, node, expected);
     free(list);
     return 0;
 }
 
-bool hn_config_read_flag(struct hn_reader *reader, const struct hn_yaml *node, const char *what)
+bool hn_config_read_flag(struct hn_reader *reader, const struct hn_yaml *node)
 {
     static const char *const truths[] = {"false", "true"};
-    return hn_config_read_choice(reader, node, what, truths, 2) == 1;
+    return hn_config_read_choice(reader, node, truths, 2) == 1;
 }
 
 void hn_config_remember(struct hn_reader *reader, const struct hn_expression *expression,
@@ -402,11 +394,11 @@ static void read_field(struct hn_reader *reader, const struct hn_field *field,
         *(size_t *)member = hn_config_find_argument(reader, node);
         return;
     case HN_FIELD_FLAG:
-        *(bool *)member = hn_config_read_flag(reader, node, field->key);
+        *(bool *)member = hn_config_read_flag(reader, node);
         return;
     case HN_FIELD_CHOICE:
     case HN_FIELD_NAMED_FLAG:
-        choice = hn_config_read_choice(reader, node, field->key, field->of, (size_t)field->choices);
+        choice = hn_config_read_choice(reader, node, field->of, (size_t)field->choices);
         if (field->kind == HN_FIELD_CHOICE)
             memcpy(member, &choice, sizeof choice);
         else

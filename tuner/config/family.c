@@ -239,7 +239,7 @@ static void read_range(struct hn_reader *reader, const struct hn_yaml *node,
     hn_config_check_keys(reader, node, "range scale multiple_of");
     value->kind = HN_FAMILY_RANGE;
     value->multiple_of = 1;
-    value->log = hn_config_read_choice(reader, hn_yaml_get(node, "scale"), "scale", scales, 2) == 0;
+    value->log = hn_config_read_choice(reader, hn_yaml_get(node, "scale"), scales, 2) == 0;
     hn_config_read_whole(reader, hn_yaml_get(node, "multiple_of"), 1, INT64_MAX,
                          "a whole number of at least 1", &value->multiple_of);
     if (!hn_config_expect(reader, bounds->kind == HN_YAML_SEQUENCE && bounds->count == 2, bounds,
@@ -523,7 +523,7 @@ void hn_config_read_family(struct hn_reader *reader)
          item = item->next)
         hn_config_read_condition(reader, item, NULL, &scope, &family->where[family->where_count++]);
     hn_config_finish_scope(&scope);
-    family->worst = hn_config_read_choice(reader, hn_yaml_get(node, "goal"), "goal", goals, 2) == 1;
+    family->worst = hn_config_read_choice(reader, hn_yaml_get(node, "goal"), goals, 2) == 1;
     _Static_assert(HN_FAMILY_CONFIGURATIONS_MOST == 255, "as the message says");
     family->configurations = HN_FAMILY_CONFIGURATIONS;
     hn_config_read_whole(reader, hn_yaml_get(node, "configurations"), 1,

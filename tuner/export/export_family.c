@@ -6,7 +6,7 @@
 
 #include "base/schema.h"
 #include "cache/recording/recording.h"
-#include "runtime/plan/launch_program.h"
+#include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
 
 /* A header is compiled: more than this is no family but a mistake. */
