@@ -352,14 +352,17 @@ static void read_address(struct hn_reader *reader, const struct hn_yaml *node, v
 
 static const struct hn_config_form texture_forms[] = {
     {"dimensions", read_dimension_count}, {"address", read_address}, {NULL, NULL}};
-static const struct hn_config_mapping tensor_map_mapping = {&hn_tensor_map_structure, NULL, NULL};
+static const struct hn_config_mapping tensor_map_mapping = {&hn_tensor_map_structure, NULL, NULL,
+                                                            "tensor_map"};
 static const struct hn_config_mapping texture_mapping = {&hn_texture_structure, texture_forms,
-                                                         &tensor_map_mapping};
+                                                         &tensor_map_mapping, "texture"};
 
 /* The buffer; the settings of its texture or tensor map stand beside it. */
 static void read_viewed(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
-    hn_config_read_word(reader, node, "the name of a buffer", &((struct hn_argument *)owner)->from);
+    struct hn_argument *argument = owner;
+    argument->texture.address[0] = argument->texture.address[1] = HN_TEXTURE_CLAMP;
+    hn_config_read_word(reader, node, "the name of a buffer", &argument->from);
 }
 
 static void set_default(struct hn_reader *reader, enum hn_element element,
@@ -402,14 +405,14 @@ static const struct hn_config_form compare_forms[] = {
 static void read_comparison(struct hn_reader *reader, const struct hn_yaml *node,
                             struct hn_compare *compare)
 {
-    static const struct hn_config_mapping mapping = {&hn_compare_structure, compare_forms, NULL};
+    static const struct hn_config_mapping mapping = {&hn_compare_structure, compare_forms, NULL,
+                                                     NULL};
     if (node == NULL || node->kind == HN_YAML_SCALAR) {
         int mode =
             hn_config_read_choice(reader, node, hn_compare_mode_names, HN_COMPARE_MODE_COUNT);
         compare->mode = (enum hn_compare_mode)mode;
         return;
     }
-    hn_config_check_mapping(reader, node, &mapping);
     hn_config_read_mapping(reader, node, &mapping, compare);
 }
 
@@ -458,22 +461,18 @@ static const struct hn_config_form argument_forms[] = {
     {"tensor_map", read_viewed},   {"if", NULL},        {"changes", NULL},
     {"compare", read_own_compare}, {"file", read_file}, {NULL, NULL}};
 static const struct hn_config_mapping argument_mapping = {&hn_argument_structure, argument_forms,
-                                                          &texture_mapping};
+                                                          &texture_mapping, NULL};
 
 /* Keys that say what an argument is, and what it may have then; all but these is for buffers. */
 static const struct source {
     const char *key;
     enum hn_role role;
-    const char *beside;
-    const struct hn_structure *
-        settings; /* whose keys stand beside, too, and of buffers `why_not` says that they do not */
-    const char *why_not;
+    const char *beside; /* of the keys of an argument; others are looked at when they are read */
 } sources[] = {
-    {"value", HN_ROLE_VALUE, "name type value if", NULL, NULL},
-    {"from", HN_ROLE_VALUE, "name from if", NULL, NULL},
-    {"texture", HN_ROLE_TEXTURE, "name texture", &hn_texture_structure, "is no texture"},
-    {"tensor_map", HN_ROLE_TENSOR_MAP, "name tensor_map", &hn_tensor_map_structure,
-     "is no tensor map"},
+    {"value", HN_ROLE_VALUE, "name type value if"},
+    {"from", HN_ROLE_VALUE, "name from if"},
+    {"texture", HN_ROLE_TEXTURE, "name texture"},
+    {"tensor_map", HN_ROLE_TENSOR_MAP, "name tensor_map"},
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
 
@@ -500,6 +499,8 @@ static void complete_fill(struct hn_reader *reader, const struct hn_yaml *node,
 /* A name, which messages use, and what the argument is: NULL for a buffer. */
 static const struct source *begin(struct hn_reader *reader, const struct hn_yaml *node)
 {
+    if (!hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping"))
+        return NULL;
     const struct hn_yaml *name = hn_config_need(reader, node, "name");
     if (!hn_config_expect_kind(reader, name, HN_YAML_SCALAR, "a name"))
         return NULL;
@@ -510,8 +511,9 @@ static const struct source *begin(struct hn_reader *reader, const struct hn_yaml
     const struct hn_yaml *child = source == NULL ? NULL : node->child;
     for (; child != NULL; child = child->next) {
         const char *key = child->key->text;
-        bool fits = hn_text_has_word(source->beside, key, strlen(key)) ||
-                    (source->settings != NULL && hn_config_has_field(source->settings, key));
+        bool fits =
+            hn_text_has_word(source->beside, key, strlen(key)) ||
+            (hn_config_find_field(&hn_argument_structure, key) == NULL && strcmp(key, "file") != 0);
         snprintf(because, sizeof because, "has a '%s'", source->key);
         if (!fits)
             refuse(reader, node, key, because);
@@ -540,37 +542,19 @@ static void check_scalar(struct hn_reader *reader, const struct hn_yaml *node,
                        "'%s' has a value, so its type can not be a vector", argument->name);
 }
 
-/* Reads how a buffer is seen, with the keys of that. */
-static void read_view(struct hn_reader *reader, const struct hn_yaml *node,
-                      struct hn_argument *argument)
-{
-    if (argument->role == HN_ROLE_TEXTURE) {
-        argument->texture.address[0] = argument->texture.address[1] = HN_TEXTURE_CLAMP;
-        hn_config_read_mapping(reader, node, &texture_mapping, &argument->texture);
-    }
-    if (argument->role != HN_ROLE_TENSOR_MAP)
-        return;
-    hn_config_read_mapping(reader, node, &tensor_map_mapping, &argument->tensor_map);
-    const char *why = hn_tensor_map_check(&argument->tensor_map);
-    if (why != NULL)
-        hn_config_fail(reader, node, "tensor map '%s': %s", hn_yaml_get(node, "name")->text, why);
-}
-
 static void read_argument(struct hn_reader *reader, const struct hn_yaml *node,
                           struct hn_argument *argument)
 {
-    hn_config_check_mapping(reader, node, &argument_mapping);
     const struct source *source = begin(reader, node);
     argument->role = source == NULL ? HN_ROLE_INPUT : source->role;
     hn_config_read_mapping(reader, node, &argument_mapping, argument);
     check_scalar(reader, node, argument);
-    read_view(reader, node, argument);
+    const char *why =
+        argument->role == HN_ROLE_TENSOR_MAP ? hn_tensor_map_check(&argument->tensor_map) : NULL;
+    if (why != NULL)
+        hn_config_fail(reader, node, "tensor map '%s': %s", argument->name, why);
     if (source != NULL || hn_failed(reader->err))
         return;
-    for (size_t i = 0; i < SOURCES; i++)
-        for (size_t f = 0; sources[i].settings != NULL && f < sources[i].settings->count; f++)
-            if (hn_yaml_get(node, sources[i].settings->fields[f].key) != NULL)
-                refuse(reader, node, sources[i].settings->fields[f].key, sources[i].why_not);
     if (hn_argument_is_filled(argument))
         complete_fill(reader, node, argument);
     else if (hn_yaml_get(node, "file") != NULL)
@@ -645,7 +629,8 @@ static const struct hn_config_form symbol_forms[] = {{"type", read_type},
                                                      {"fill", read_fill},
                                                      {"file", read_file},
                                                      {NULL, NULL}};
-static const struct hn_config_mapping symbol_mapping = {&hn_argument_structure, symbol_forms, NULL};
+static const struct hn_config_mapping symbol_mapping = {&hn_argument_structure, symbol_forms, NULL,
+                                                        NULL};
 
 static void read_symbol(struct hn_reader *reader, const struct hn_yaml *node,
                         struct hn_argument *symbol)

@@ -37,7 +37,7 @@ static void read_entry(struct hn_reader *reader, const struct hn_yaml *node, voi
 }
 
 static const struct hn_config_form step_forms[] = {{"entry", read_entry}, {NULL, NULL}};
-static const struct hn_config_mapping step_mapping = {&hn_step_structure, step_forms, NULL};
+static const struct hn_config_mapping step_mapping = {&hn_step_structure, step_forms, NULL, NULL};
 
 /* A step that lists no arguments takes all of the plan's, but the reference no tensor maps. */
 static void complete_arguments(struct hn_reader *reader, struct hn_step *step, bool maps)
@@ -55,7 +55,6 @@ static void read_step(struct hn_reader *reader, const struct hn_yaml *node, stru
 {
     const struct hn_yaml *window = hn_yaml_get(node, "l2_window");
     const struct hn_yaml *entry = hn_yaml_get(reader->root, "entry");
-    hn_config_check_mapping(reader, node, &step_mapping);
     hn_config_read_mapping(reader, node, &step_mapping, step);
     /* A step without an entry of its own takes the config's. */
     if (step->entry == NULL && entry == NULL)
@@ -96,11 +95,10 @@ static void read_copy_arguments(struct hn_reader *reader, const struct hn_yaml *
 
 static const struct hn_config_form copy_forms[] = {
     {"before", NULL}, {"arguments", read_copy_arguments}, {NULL, NULL}};
-static const struct hn_config_mapping copy_mapping = {&hn_copy_structure, copy_forms, NULL};
+static const struct hn_config_mapping copy_mapping = {&hn_copy_structure, copy_forms, NULL, NULL};
 
 static void read_copy(struct hn_reader *reader, const struct hn_yaml *node)
 {
-    hn_config_check_mapping(reader, node, &copy_mapping);
     hn_config_need(reader, node, "arguments");
     if (reader->plan->pipeline == NULL)
         hn_config_fail(reader, hn_yaml_get(node, "copy"),
@@ -205,7 +203,7 @@ static const struct hn_config_form pipeline_forms[] = {
     {"upload", read_part}, {"download", read_part}, {"cut", read_part}, {"whole", read_part},
     {"padded", read_part}, {"copies", NULL},        {NULL, NULL}};
 static const struct hn_config_mapping pipeline_mapping = {&hn_pipeline_structure, pipeline_forms,
-                                                          NULL};
+                                                          NULL, NULL};
 
 static void read_pipeline(struct hn_reader *reader)
 {
@@ -213,7 +211,6 @@ static void read_pipeline(struct hn_reader *reader)
     const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
     if (node == NULL)
         return;
-    hn_config_check_mapping(reader, node, &pipeline_mapping);
     for (size_t i = 0; i < HN_CHUNK_NAMES; i++)
         if (hn_plan_has_name(plan, hn_chunk_names[i]))
             hn_config_fail(reader, node->key,
@@ -284,7 +281,7 @@ static void read_compile(struct hn_reader *reader)
 static const struct hn_config_form reference_step_forms[] = {
     {"entry", read_entry}, {"if", NULL}, {"l2_window", NULL}, {NULL, NULL}};
 static const struct hn_config_mapping reference_step_mapping = {&hn_step_structure,
-                                                                reference_step_forms, NULL};
+                                                                reference_step_forms, NULL, "step"};
 
 static void read_template(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
@@ -303,7 +300,7 @@ static const struct hn_config_form reference_forms[] = {
     {"kind", NULL},  {"template", read_template}, {"step", NULL},
     {"files", NULL}, {"depends", read_depends},   {NULL, NULL}};
 static const struct hn_config_mapping reference_mapping = {&hn_reference_structure, reference_forms,
-                                                           &reference_step_mapping};
+                                                           &reference_step_mapping, NULL};
 
 /* {y: expected.npy}: a file for each argument that is compared. */
 static void read_files(struct hn_reader *reader, const struct hn_yaml *node)
@@ -351,11 +348,9 @@ static void read_reference(struct hn_reader *reader)
         return;
     }
     reference->kind = HN_REFERENCE_TEMPLATE;
-    hn_config_check_mapping(reader, node, &reference_mapping);
     hn_config_need(reader, node, "template");
     hn_config_need(reader, node, "entry");
     hn_config_read_mapping(reader, node, &reference_mapping, reference);
-    hn_config_read_mapping(reader, node, &reference_step_mapping, &reference->step);
     complete_arguments(reader, &reference->step, false);
     for (size_t i = 0; i < reference->step.argument_count && !hn_failed(reader->err); i++) {
         const struct hn_argument *argument = &plan->arguments[reference->step.arguments[i]];

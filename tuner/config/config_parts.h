@@ -106,13 +106,12 @@ struct hn_config_mapping {
     const struct hn_structure *structure;
     const struct hn_config_form *forms; /* ends with a key of NULL */
     const struct hn_config_mapping *beside; /* whose keys stand beside these; NULL: none */
+    const char *within; /* of what stands beside: the member that is this struct, by its key */
 };
 
-/* Whether a key is one of the table's. */
-bool hn_config_has_field(const struct hn_structure *structure, const char *key);
-void hn_config_check_mapping(struct hn_reader *reader, const struct hn_yaml *node,
-                             const struct hn_config_mapping *mapping);
-/* Reads the keys that are there, in the order of the table, then those that only YAML has. */
+/* The member of that key; NULL: there is none. */
+const struct hn_field *hn_config_find_field(const struct hn_structure *structure, const char *key);
+/* Refuses other keys, then reads those that are there, in the order of the table, those that only YAML has, and those beside. */
 void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node,
                             const struct hn_config_mapping *mapping, void *owner);
 

@@ -330,16 +330,16 @@ static const struct hn_config_form *find_form(const struct hn_config_mapping *ma
     return form != NULL && form->key != NULL ? form : NULL;
 }
 
-bool hn_config_has_field(const struct hn_structure *structure, const char *key)
+const struct hn_field *hn_config_find_field(const struct hn_structure *structure, const char *key)
 {
     for (size_t i = 0; i < structure->count; i++)
         if (structure->fields[i].key != NULL && strcmp(structure->fields[i].key, key) == 0)
-            return true;
-    return false;
+            return &structure->fields[i];
+    return NULL;
 }
 
-void hn_config_check_mapping(struct hn_reader *reader, const struct hn_yaml *node,
-                             const struct hn_config_mapping *mapping)
+static void check_mapping(struct hn_reader *reader, const struct hn_yaml *node,
+                          const struct hn_config_mapping *mapping)
 {
     const char *keys[KEYS_MOST];
     size_t count = 0;
@@ -353,7 +353,7 @@ void hn_config_check_mapping(struct hn_reader *reader, const struct hn_yaml *nod
         }
         for (const struct hn_config_form *form = mapping->forms; form != NULL && form->key != NULL;
              form++)
-            if (!hn_config_has_field(structure, form->key))
+            if (hn_config_find_field(structure, form->key) == NULL)
                 keys[count++] = form->key;
         assert(count <= KEYS_MOST);
     }
@@ -384,7 +384,7 @@ static void read_field(struct hn_reader *reader, const struct hn_field *field,
                        const struct hn_yaml *node, void *owner)
 {
     void *member = hn_field_at(owner, field->offset);
-    const struct hn_config_mapping inner = {field->of, NULL, NULL};
+    const struct hn_config_mapping inner = {.structure = field->of};
     int choice;
     switch (field->kind) {
     case HN_FIELD_WORD:
@@ -405,7 +405,6 @@ static void read_field(struct hn_reader *reader, const struct hn_field *field,
             *(bool *)member = choice == 1;
         return;
     case HN_FIELD_STRUCT:
-        hn_config_check_mapping(reader, node, &inner);
         hn_config_read_mapping(reader, node, &inner, member);
         return;
     case HN_FIELD_LIST:
@@ -420,8 +419,19 @@ static void read_field(struct hn_reader *reader, const struct hn_field *field,
     }
 }
 
-void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node,
-                            const struct hn_config_mapping *mapping, void *owner)
+/* Whether the owner has what a key says; a key that only others have is refused. */
+static bool may_have(struct hn_reader *reader, const struct hn_yaml *child,
+                     const struct hn_field *field, const void *owner)
+{
+    bool applies = hn_field_applies(field, owner);
+    if (!applies && child != NULL && field->why != NULL)
+        hn_config_fail(reader, child->key, "'%s' can not stand here: only %s", child->key->text,
+                       field->why);
+    return applies;
+}
+
+static void read_members(struct hn_reader *reader, const struct hn_yaml *node,
+                         const struct hn_config_mapping *mapping, void *owner)
 {
     const struct hn_structure *structure = mapping->structure;
     for (size_t i = 0; i < structure->count && !hn_failed(reader->err); i++) {
@@ -430,12 +440,8 @@ void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node
             continue;
         const struct hn_config_form *form = find_form(mapping, field->key);
         const struct hn_yaml *child = hn_yaml_get(node, field->key);
-        if (!hn_field_applies(field, owner)) {
-            if (child != NULL && field->why != NULL)
-                hn_config_fail(reader, child->key, "'%s' can not stand here: only %s", field->key,
-                               field->why);
+        if (!may_have(reader, child, field, owner))
             continue;
-        }
         /* A key can be left out where zero stands for it: the first choice, false, no element. */
         bool needed = field->needed && field->kind != HN_FIELD_CHOICE &&
                       field->kind != HN_FIELD_FLAG && field->kind != HN_FIELD_NAMED_FLAG &&
@@ -450,7 +456,22 @@ void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node
     for (const struct hn_config_form *form = mapping->forms;
          form != NULL && form->key != NULL && !hn_failed(reader->err); form++) {
         const struct hn_yaml *child = hn_yaml_get(node, form->key);
-        if (child != NULL && !hn_config_has_field(structure, form->key))
+        if (child != NULL && hn_config_find_field(structure, form->key) == NULL)
             form->read(reader, child, owner);
+    }
+}
+
+void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node,
+                            const struct hn_config_mapping *mapping, void *owner)
+{
+    check_mapping(reader, node, mapping);
+    read_members(reader, node, mapping, owner);
+    for (const struct hn_config_mapping *beside = mapping->beside; beside != NULL;
+         beside = beside->beside) {
+        const struct hn_field *within = hn_config_find_field(mapping->structure, beside->within);
+        for (size_t i = 0; i < beside->structure->count; i++)
+            may_have(reader, hn_yaml_get(node, beside->structure->fields[i].key), within, owner);
+        if (hn_field_applies(within, owner))
+            read_members(reader, node, beside, hn_field_at(owner, within->offset));
     }
 }
