@@ -340,7 +340,10 @@ static json_t *build_part(const struct hn_field *field, const void *member)
     for (size_t i = 0; i < pipeline->argument_count; i++)
         if ((pipeline->parts[i] & field->tag) != 0)
             hn_build_append(&array, json_integer((json_int_t)i));
-    return array;
+    if (field->needed || json_array_size(array) > 0)
+        return array;
+    json_decref(array);
+    return json_null();
 }
 
 static void free_parts(void *member)
@@ -372,20 +375,11 @@ static void check_pipeline(struct hn_json_reader *reader, void *owner)
     }
 }
 
-static bool is_padded(const void *owner)
-{
-    const struct hn_pipeline *pipeline = owner;
-    for (size_t i = 0; i < pipeline->argument_count; i++)
-        if ((pipeline->parts[i] & HN_PART_PADDED) != 0)
-            return true;
-    return false;
-}
-
 static const struct hn_field pipeline_fields[] = {
     {HN_NEEDED("upload"), .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_UPLOAD},
     {HN_NEEDED("download"), .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_DOWNLOAD},
     {HN_NEEDED("cut"), .kind = HN_FIELD_OWN, .of = &last_part, .tag = HN_PART_CUT},
-    {.key = "padded", .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_PADDED, .told = is_padded},
+    {.key = "padded", .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_PADDED},
 #define X(identifier, name)                                                                        \
     {.key = name,                                                                                  \
      .needed = (identifier) == HN_PIPELINE_OVER,                                                   \

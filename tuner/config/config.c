@@ -517,9 +517,8 @@ static void read_prior(struct hn_reader *reader)
         return;
     take_limits(reader);
     struct hn_scope scope =
-        hn_config_scope(config->plan, config->prior_limits.names, config->prior_limits.count);
+        hn_config_scope(config, config->prior_limits.names, config->prior_limits.count);
     hn_config_bind(reader, node, node->text, config->prior, &scope);
-    hn_config_finish_scope(&scope);
     for (size_t i = 0; i < config->problem_count; i++)
         try_prior(reader, i);
 }

@@ -146,9 +146,8 @@ int64_t hn_config_find_limit(struct hn_reader *reader, size_t limit, struct hn_e
 
 /* That a key is a word that expressions and results leave free. */
 void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key);
-/* Names that expressions of the config may use: names of the plan, `more` behind them, and all words. */
-struct hn_scope hn_config_scope(const struct hn_plan *plan, char *const *more, size_t more_count);
-void hn_config_finish_scope(struct hn_scope *scope);
+/* Names that expressions of the config may use: names of the plan, `more` behind them, and all words. The lists are the config's. */
+struct hn_scope hn_config_scope(struct hn_config *config, char *const *more, size_t more_count);
 /* A condition in this scope: what stands at the node, or `text` that follows from it. */
 void hn_config_read_condition(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                               const struct hn_scope *scope, struct hn_config_constraint *condition);

@@ -354,27 +354,21 @@ static void check_words(struct hn_reader *reader)
     }
 }
 
-struct hn_scope hn_config_scope(const struct hn_plan *plan, char *const *more, size_t more_count)
+struct hn_scope hn_config_scope(struct hn_config *config, char *const *more, size_t more_count)
 {
+    const struct hn_plan *plan = config->plan;
     size_t word_count = 0, count = 0;
     for (size_t i = 0; i < plan->word_list_count; i++)
         word_count += plan->word_lists[i].count;
-    const char **names = hn_need(plan->name_count + more_count, sizeof *names);
-    const char **words = hn_need(word_count, sizeof *words);
-    for (size_t i = 0; i < plan->name_count; i++)
-        names[i] = plan->names[i];
-    for (size_t i = 0; i < more_count; i++)
-        names[plan->name_count + i] = more[i];
+    const char **names =
+        hn_need_block(&config->blocks, plan->name_count + more_count, sizeof *names);
+    const char **words = hn_need_block(&config->blocks, word_count, sizeof *words);
+    for (size_t i = 0; i < plan->name_count + more_count; i++)
+        names[i] = i < plan->name_count ? plan->names[i] : more[i - plan->name_count];
     for (size_t i = 0; i < plan->word_list_count; i++)
         for (size_t w = 0; w < plan->word_lists[i].count; w++)
             words[count++] = plan->word_lists[i].words[w];
     return (struct hn_scope){names, plan->name_count + more_count, words, word_count};
-}
-
-void hn_config_finish_scope(struct hn_scope *scope)
-{
-    free((void *)scope->names);
-    free((void *)scope->words);
 }
 
 void hn_config_read_condition(struct hn_reader *reader, const struct hn_yaml *node,
@@ -417,10 +411,9 @@ static void read_constraints(struct hn_reader *reader)
         hn_config_count(constraints) + hn_config_count(promising) + reader->config->parameter_count;
     reader->config->constraints =
         hn_need_block(&reader->config->blocks, most, sizeof *reader->config->constraints);
-    struct hn_scope scope = hn_config_scope(reader->plan, NULL, 0);
+    struct hn_scope scope = hn_config_scope(reader->config, NULL, 0);
     read_conditions(reader, first, &scope, false);
     read_conditions(reader, second, &scope, true);
-    hn_config_finish_scope(&scope);
 }
 
 /* Names for expressions. Each stands for its text in brackets, which it is replaced by where an
@@ -512,10 +505,9 @@ static void read_let(struct hn_reader *reader)
     reader->lets = hn_need_block(&reader->config->blocks, node->count, sizeof *reader->lets);
     /* Names that one of a grid may have, too. */
     char *const more[] = {(char *)hn_clusters_name};
-    struct hn_scope scope = hn_config_scope(reader->plan, more, 1);
+    struct hn_scope scope = hn_config_scope(reader->config, more, 1);
     for (; child != NULL && !hn_failed(reader->err); child = child->next)
         read_one_let(reader, child, &scope);
-    hn_config_finish_scope(&scope);
 }
 
 static void read_choice(struct hn_reader *reader, const struct hn_yaml *node,

@@ -96,7 +96,7 @@ static int compare_pointed(const void *a, const void *b)
 static void check_repeats(struct hn_reader *reader, const struct hn_yaml *node,
                           const struct hn_value *values, size_t count)
 {
-    const struct hn_value **sorted = hn_need(count, sizeof *sorted);
+    const struct hn_value **sorted = hn_need_block(&reader->config->blocks, count, sizeof *sorted);
     for (size_t i = 0; i < count; i++)
         sorted[i] = &values[i];
     qsort(sorted, count, sizeof *sorted, compare_pointed);
@@ -114,7 +114,6 @@ static void check_repeats(struct hn_reader *reader, const struct hn_yaml *node,
                            "the range has a value twice; expected a step that is not lost in "
                            "rounding");
     }
-    free(sorted);
 }
 
 static void read_list(struct hn_reader *reader, const struct hn_yaml *node,

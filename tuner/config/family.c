@@ -280,13 +280,13 @@ static void read_family_value(struct hn_reader *reader, const struct hn_yaml *no
 }
 
 /* The names that `where` may use: the family's values, and their words. */
-static struct hn_scope make_scope(const struct hn_family *family)
+static struct hn_scope make_scope(struct hn_blocks *blocks, const struct hn_family *family)
 {
     size_t most = 0;
     for (size_t i = 0; i < family->value_count; i++)
         most += family->values[i].count;
-    const char **names = hn_need(family->value_count, sizeof *names);
-    const char **words = hn_need(most, sizeof *words);
+    const char **names = hn_need_block(blocks, family->value_count, sizeof *names);
+    const char **words = hn_need_block(blocks, most, sizeof *words);
     struct hn_scope scope = {names, 0, words, 0};
     for (size_t i = 0; i < family->value_count; i++) {
         const struct hn_family_value *value = &family->values[i];
@@ -517,12 +517,11 @@ void hn_config_read_family(struct hn_reader *reader)
                        "found no problem values, expected at least one, as M: {range: [1, 4096]}");
     const struct hn_yaml *where = hn_yaml_get(node, "where");
     const struct hn_yaml *item = hn_config_list(reader, where, "a list of expressions");
-    struct hn_scope scope = make_scope(family);
+    struct hn_scope scope = make_scope(blocks, family);
     family->where = hn_need_block(blocks, hn_config_count(where), sizeof *family->where);
     for (; item != NULL && hn_config_expect_kind(reader, item, HN_YAML_SCALAR, "an expression");
          item = item->next)
         hn_config_read_condition(reader, item, NULL, &scope, &family->where[family->where_count++]);
-    hn_config_finish_scope(&scope);
     family->worst = hn_config_read_choice(reader, hn_yaml_get(node, "goal"), goals, 2) == 1;
     _Static_assert(HN_FAMILY_CONFIGURATIONS_MOST == 255, "as the message says");
     family->configurations = HN_FAMILY_CONFIGURATIONS;
