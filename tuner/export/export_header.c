@@ -687,14 +687,15 @@ static json_t *describe(struct hn_export_writer *writer)
         json_array_append_new(architectures, json_string(images->items[i].architecture));
     append_comment(&kernel, "", export->kernel);
     json_t *json = hn_needed(json_pack(
-        "{so so sI sI ss ss ss# sO sb so so so so so sI sI sI sb sI sI sI sI sb sI sI sI sI sI sI "
+        "{so so sI sI ss ss ss# sO sb sb so so so so so sI sI sI sb sI sI sI sI sb sI sI sI sI sI "
+        "sI "
         "sI sI so so so so so so so so so}",
         "kernel", hn_export_text_json(&kernel), "tensor_names", tensor_names, "symbols",
         (json_int_t)symbols, "problem", (json_int_t)plan->problem_count, "template",
         base_name(export), "hone", HONE_VERSION, "template_hash",
         export->results[0]->version.template_hash, 12, "problem_names",
-        json_object_get(of_plan, "problem"), "untuned", export->untuned, "tuned",
-        hn_export_tuned_to_json(export, writer->err), "arguments",
+        json_object_get(of_plan, "problem"), "untuned", export->untuned, "embedded",
+        export->images != NULL, "tuned", hn_export_tuned_to_json(export, writer->err), "arguments",
         arguments_to_json(export, json_object_get(of_plan, "arguments")), "family",
         hn_export_family_to_json(writer), "pipeline", pipeline_to_json(writer, of_plan), "applied",
         applied_to_json(writer), "config_count", (json_int_t) export->count, "last_config",
@@ -863,11 +864,6 @@ static const char *fill(struct hn_export_writer *writer, const json_t *item, con
     return line;
 }
 
-void hn_export_fill(struct hn_export_writer *writer, const char *skeleton)
-{
-    fill(writer, writer->document, skeleton, true);
-}
-
 void hn_export_write(const struct hn_export *export, const char *skeleton, struct hn_text *text,
                      struct hn_error *err)
 {
@@ -881,7 +877,7 @@ void hn_export_write(const struct hn_export *export, const char *skeleton, struc
         make_code(&writer, i, &writer.codes[i]);
     if (!hn_failed(err)) {
         writer.document = describe(&writer);
-        hn_export_fill(&writer, skeleton);
+        fill(&writer, writer.document, skeleton, true);
         json_decref(writer.document);
     }
     for (size_t i = 0; i < export->body_count; i++)

@@ -278,12 +278,6 @@ static void write_addresses(struct hn_export_writer *writer)
     }
 }
 
-static void write_driver(struct hn_export_writer *writer)
-{
-    if (writer->export->images != NULL)
-        hn_export_fill(writer, hn_export_driver_skeleton);
-}
-
 /* Words of 8 bytes: shorter than bytes, and quicker to compile. */
 static void append_words(const struct hn_image *image, struct hn_text *text)
 {
@@ -349,6 +343,9 @@ static void write_header(struct hn_export_writer *writer)
 }
 
 const struct hn_export_part hn_export_driver_parts[] = {
-    {"header", write_header},      {"images", write_images},          {"image_rows", write_rows},
-    {"driver_part", write_driver}, {"address_rows", write_addresses}, {0},
+    {"header", write_header},
+    {"images", write_images},
+    {"image_rows", write_rows},
+    {"address_rows", write_addresses},
+    {0},
 };

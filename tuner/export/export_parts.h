@@ -111,7 +111,7 @@ void hn_export_append_value(const struct hn_export *export, const char *name, co
 /* A result, or what could be one, as the header's tables have it. */
 json_t *hn_export_row_to_json(const struct hn_export *export, const struct hn_tuned *tuned, size_t config);
 
-/* Exported C is a skeleton (header.h.in, driver.h.in, embedded.h.in) that is filled in from a document. HONE_NAME and
+/* Exported C is a skeleton (header.h.in, embedded.h.in) that is filled in from a document. HONE_NAME and
  * hone_NAME become the prefix. A line is one of tuner/report/render.h, with double braces and brackets; {{name}} may be a
  * part, too, which is written by C. Lines from {{#name}} to {{/name}} stay, for each item where it is an array, where the
  * document has something; those from {{^name}} where it has not. {{array;separator;piece;blanks}} is a list. Lines behind " * " become a comment's. */
@@ -120,7 +120,7 @@ struct hn_export_part {
     void (*write)(struct hn_export_writer *writer);
 };
 
-extern const char hn_export_header_skeleton[], hn_export_driver_skeleton[], hn_export_embedded_skeleton[];
+extern const char hn_export_header_skeleton[], hn_export_embedded_skeleton[];
 
 /* Each list ends with a part without a name. */
 extern const struct hn_export_part hn_export_function_parts[], hn_export_rule_parts[],
@@ -138,8 +138,6 @@ json_t *hn_export_text_json(struct hn_text *text);
 struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer);
 
 /* Fills a skeleton in. */
-void hn_export_fill(struct hn_export_writer *writer, const char *skeleton);
-/* The same with a writer of its own. */
 void hn_export_write(const struct hn_export *export, const char *skeleton, struct hn_text *text, struct hn_error *err);
 
 /* Whether an argument, or a tensor map over it, is passed to a kernel; and whether the caller gives it: scalars that

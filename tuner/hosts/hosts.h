@@ -6,7 +6,7 @@
 #include "runtime/process/process.h"
 
 /* Hosts that lend their cores and GPUs: each is a launcher (`ssh gpu7`, `srun …`, `env …`) that starts `hone worker node` there,
- * over whose streams the channels of all workers of that host run (link.h). A thread moves the bytes and starts a launcher again
+ * over whose streams the channels of all workers of that host run (link.c). A thread moves the bytes and starts a launcher again
  * that died or fell silent, so that whoever uses the workers may be busy meanwhile; for them a worker at a host is a process
  * like any other (struct hn_place). */
 struct hn_host_options {
