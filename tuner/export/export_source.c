@@ -34,12 +34,6 @@ const char *hn_export_template(const struct hn_export *export, struct hn_error *
     return text;
 }
 
-static bool has_pragma_once(const char *text)
-{
-    const char *pragma = strstr(text, "#pragma once");
-    return pragma != NULL && (pragma == text || pragma[-1] == '\n');
-}
-
 /* A copy of text with its quoted includes in place: one file that compiles by itself. Guards of the
  * included files work as ever; #pragma once of a file in the middle of another does not, so it
  * becomes a guard. */
@@ -58,7 +52,8 @@ static void append_inlined(const struct hn_export *export, const char *text, int
             more = hn_include_next(&scan, &include);
         }
         if (included != NULL) {
-            bool once = has_pragma_once(included);
+            const char *pragma = strstr(included, "#pragma once");
+            bool once = pragma != NULL && (pragma == included || pragma[-1] == '\n');
             struct hn_hash hash = hn_hash_string(included);
             if (once)
                 hn_text_printf(out, "#ifndef %s_FILE_%.16s\n#define %s_FILE_%.16s\n", export->upper,
@@ -119,13 +114,6 @@ static json_t *known(int value)
     return value > 0 ? json_integer(value) : json_null();
 }
 
-static json_t *device_json(const struct hn_device_identity *device)
-{
-    return json_pack("{s:s, s:s, s:o, s:o}", "name", device->name, "mig_profile",
-                     device->mig_profile, "capability", known(device->capability), "sm_count",
-                     known(device->sm_count));
-}
-
 static json_t *error_json(const struct hn_verdict *verdict, double value)
 {
     return verdict->kind == HN_NOT_RECORDED ? json_null() : json_real(value);
@@ -142,15 +130,10 @@ static json_t *resources_json(const struct hn_resources *resources)
     return json;
 }
 
-static json_t *version_json(const struct hn_version *version)
-{
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "template", version->template_hash,
-                     "options", version->options_hash, "plan", version->plan_hash, "driver",
-                     version->driver, "nvrtc", version->nvrtc, "protocol", version->protocol);
-}
-
 static json_t *config_json(const struct hn_tuned *tuned)
 {
+    const struct hn_device_identity *device = &tuned->identity.device;
+    const struct hn_version *version = &tuned->version;
     const struct hn_record *best = &tuned->best;
     const struct hn_timing *timing = &best->timing;
     const time_t seconds = (time_t)best->time;
@@ -159,9 +142,11 @@ static json_t *config_json(const struct hn_tuned *tuned)
     if (gmtime_r(&seconds, &utc) == NULL || strftime(day, sizeof day, "%Y-%m-%d", &utc) == 0)
         day[0] = '\0';
     return json_pack(
-        "{s:o, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:b, "
-        "s:b, s:s, s:s, s:s, s:f}",
-        "device", device_json(&tuned->identity.device), "problem",
+        "{s:{s:s, s:s, s:o, s:o}, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:o, s:o, "
+        "s:o, "
+        "s:{s:s, s:s, s:s, s:s, s:s, s:i}, s:I, s:b, s:b, s:s, s:s, s:s, s:f}",
+        "device", "name", device->name, "mig_profile", device->mig_profile, "capability",
+        known(device->capability), "sm_count", known(device->sm_count), "problem",
         hn_bindings_to_json(&tuned->identity.problem), "parameters",
         hn_bindings_to_json(&best->point), "time_us", "median", timing->median_us, "low",
         timing->low_us, "high", timing->high_us, "unstable", timing->unstable, "metrics",
@@ -169,10 +154,11 @@ static json_t *config_json(const struct hn_tuned *tuned)
         tuned->identity.objective, "verification", hn_verification_names[best->verdict.kind],
         "max_error", error_json(&best->verdict, best->verdict.max_error), "tolerance",
         error_json(&best->verdict, best->verdict.tolerance), "resources",
-        resources_json(&best->resources), "version", version_json(&tuned->version), "points",
-        (json_int_t)tuned->points, "simulated", tuned->simulated, "stale", tuned->stale, "date",
-        day, "machine", tuned->origin.machine, "source", tuned->origin.source, "imported",
-        tuned->origin.imported);
+        resources_json(&best->resources), "version", "template", version->template_hash, "options",
+        version->options_hash, "plan", version->plan_hash, "driver", version->driver, "nvrtc",
+        version->nvrtc, "protocol", version->protocol, "points", (json_int_t)tuned->points,
+        "simulated", tuned->simulated, "stale", tuned->stale, "date", day, "machine",
+        tuned->origin.machine, "source", tuned->origin.source, "imported", tuned->origin.imported);
 }
 
 enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,

@@ -113,24 +113,22 @@ bool hn_roof_find(const struct hn_roofs *roofs, const struct hn_device *device,
 
 void hn_staging_add_json(json_t *record)
 {
-    static const char *const keys[] = {"chunks",    "streams",     "copy_engines", "kernels_us",
-                                       "upload_us", "download_us", "sequential_us"};
-    enum { CHUNKS, STREAMS, ENGINES, KERNELS, UPLOAD, DOWNLOAD, SEQUENTIAL, COUNT };
     json_t *staging = json_object_get(record, "staging");
-    double of[COUNT];
-    for (size_t i = 0; i < COUNT; i++)
-        of[i] = json_number_value(json_object_get(staging, keys[i]));
-    if (!(of[CHUNKS] > 0 && of[SEQUENTIAL] > 0))
+    double chunks = 0, streams = 0, engines = 0, kernels_us = 0, up_us = 0, down_us = 0,
+           sequential_us = 0;
+    (void)json_unpack(staging, "{s?F s?F s?F s?F s?F s?F s?F}", "chunks", &chunks, "streams",
+                      &streams, "copy_engines", &engines, "kernels_us", &kernels_us, "upload_us",
+                      &up_us, "download_us", &down_us, "sequential_us", &sequential_us);
+    if (!(chunks > 0 && sequential_us > 0))
         return;
-    double transfers_us = of[UPLOAD] + of[DOWNLOAD];
-    double overlapping = of[STREAMS] > 1 ? of[CHUNKS] : 1;
-    double limit_us = of[ENGINES] <= 0   ? of[KERNELS] + transfers_us
-                      : of[ENGINES] == 1 ? fmax(of[KERNELS], transfers_us)
-                                         : fmax(of[KERNELS], fmax(of[UPLOAD], of[DOWNLOAD]));
+    double transfers_us = up_us + down_us, overlapping = streams > 1 ? chunks : 1;
+    double limit_us = engines <= 0   ? kernels_us + transfers_us
+                      : engines == 1 ? fmax(kernels_us, transfers_us)
+                                     : fmax(kernels_us, fmax(up_us, down_us));
     json_object_update_new(
         staging, json_pack("{sf sf sf sf}", "overlapping", overlapping, "compute_bound_us",
-                           of[KERNELS] + transfers_us / overlapping, "transfer_bound_us",
-                           transfers_us + of[KERNELS] / overlapping, "limit_us", limit_us));
+                           kernels_us + transfers_us / overlapping, "transfer_bound_us",
+                           transfers_us + kernels_us / overlapping, "limit_us", limit_us));
 }
 
 /* The units that can bound a launch. */
@@ -369,20 +367,17 @@ static void find_idle_multiprocessors(const struct view *view)
          count(view, HN_COUNTER_LONGEST_CYCLES));
 }
 
-/* Of what warps wait for by name of loads, the share that are loads: atomics whose result is wanted
- * are waited for in the same way, and are not fewer where more loads are in flight. */
-static double share_of_loads(const struct view *view)
-{
-    double atomics = count(view, HN_COUNTER_ATOMIC_REQUESTS);
-    double loads = count(view, HN_COUNTER_LOAD_REQUESTS);
-    return atomics > 0 ? loads / (loads + atomics) : 1;
-}
-
 /* Whether more warps or more loads of each would help is a matter of how many warps there are. */
 static void find_waiting(const struct view *view)
 {
     double occupancy = count(view, HN_COUNTER_OCCUPANCY_PERCENT) / 100;
-    double loads = stall(view, HN_COUNTER_STALL_LONG_SCOREBOARD) * share_of_loads(view);
+    double atomics = count(view, HN_COUNTER_ATOMIC_REQUESTS),
+           loads = stall(view, HN_COUNTER_STALL_LONG_SCOREBOARD);
+    /* Atomics whose result is wanted are waited for in the same way, by the name of loads, and are
+     * not fewer where more loads are in flight. */
+    if (atomics > 0)
+        loads *= count(view, HN_COUNTER_LOAD_REQUESTS) /
+                 (count(view, HN_COUNTER_LOAD_REQUESTS) + atomics);
     double waits = fmin(view->memory + view->shared, 1);
     bool few = occupancy > 0 && occupancy < enough_occupancy;
     find(view, "occupancy", few ? view->idle * (1 - occupancy) * waits : 0,
