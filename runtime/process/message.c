@@ -239,15 +239,26 @@ static const struct hn_field include_fields[] = {
 static const struct hn_structure include_list = {sizeof(struct hn_text_file), include_fields, 1,
                                                  NULL};
 
+/* What a compile worker is asked for, self-contained and free of any plan. */
+struct compile_request {
+    struct hn_source source;
+    char *name; /* of the template, whose text is in that of the source */
+    struct hn_text_file *includes;
+    size_t include_count;
+    char *architecture;          /* "sm_90" */
+    struct hn_template template; /* these once more, as the source of a request that was read has
+                                    them */
+};
+
 #define NEEDED_TEXT(name, member)                                                                  \
-    .key = name, .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, member)
+    .key = name, .needed = true, .kind = HN_FIELD_TEXT, HN_AT(compile_request, member)
 #define NEEDED_LIST(name, member, count, structure)                                                \
-    .key = name, .needed = true, HN_LIST(hn_compile_request, member, count, structure)
+    .key = name, .needed = true, HN_LIST(compile_request, member, count, structure)
 
 static const struct hn_field request_fields[] = {
     {.key = "compiler",
      .needed = true,
-     HN_CHOICE(hn_compile_request, source.compiler, hn_compiler_names)},
+     HN_CHOICE(compile_request, source.compiler, hn_compiler_names)},
     {NEEDED_TEXT("name", name)},
     {NEEDED_TEXT("text", source.text)},
     {NEEDED_LIST("includes", includes, include_count, include_list)},
@@ -256,17 +267,17 @@ static const struct hn_field request_fields[] = {
     {NEEDED_TEXT("architecture", architecture)},
 };
 static const struct hn_structure request_structure =
-    HN_STRUCTURE(hn_compile_request, request_fields, NULL);
+    HN_STRUCTURE(compile_request, request_fields, NULL);
 
 json_t *hn_message_of_source(const struct hn_source *source, const char *architecture)
 {
     char name[HN_ARCHITECTURE_SIZE];
     const struct hn_template *template = source->template;
-    const struct hn_compile_request request = {.source = *source,
-                                               .name = template->files->name,
-                                               .includes = template->files + 1,
-                                               .include_count = template->file_count - 1,
-                                               .architecture = name};
+    const struct compile_request request = {.source = *source,
+                                            .name = template->files->name,
+                                            .includes = template->files + 1,
+                                            .include_count = template->file_count - 1,
+                                            .architecture = name};
     struct hn_message message;
     hn_message_init(&message, "compile");
     hn_architecture_name(architecture, source->arch_specific, name);
@@ -277,27 +288,23 @@ json_t *hn_message_of_source(const struct hn_source *source, const char *archite
     return message.json;
 }
 
-enum hn_status hn_message_get_request(const struct hn_message *message,
-                                      struct hn_compile_request *request, struct hn_error *err)
+enum hn_status hn_message_compile(const struct hn_message *message, const struct hn_nvrtc *nvrtc,
+                                  struct hn_image *image, struct hn_error *err)
 {
-    struct hn_error own;
-    struct hn_template *template = &request->template;
-    err = hn_error_begin(err, &own);
-    *request = (struct hn_compile_request){.source.template = template};
-    hn_fields_read("compile request", &request_structure, message->json, request, err);
-    template->files = hn_allocate(1 + request->include_count, sizeof *template->files, err);
-    if (hn_failed(err))
-        return err->status;
-    template->files[template->file_count++].name = request->name;
-    for (size_t i = 0; i < request->include_count; i++)
-        template->files[template->file_count++] = request->includes[i];
-    return HN_OK;
-}
-
-void hn_message_finish_request(struct hn_compile_request *request)
-{
-    free(request->template.files);
-    hn_fields_finish(&request_structure, request);
+    struct compile_request request = {.source.template = &request.template};
+    struct hn_template *template = &request.template;
+    hn_error_init(err);
+    hn_fields_read("compile request", &request_structure, message->json, &request, err);
+    template->files = hn_allocate(1 + request.include_count, sizeof *template->files, err);
+    if (!hn_failed(err)) {
+        template->files[template->file_count++].name = request.name;
+        for (size_t i = 0; i < request.include_count; i++)
+            template->files[template->file_count++] = request.includes[i];
+        hn_compile(nvrtc, &request.source, request.architecture, image, err);
+    }
+    free(template->files);
+    hn_fields_finish(&request_structure, &request);
+    return err->status;
 }
 
 /* The most names of kernels, and bytes of one, which C++ makes long. */

@@ -49,21 +49,12 @@ enum hn_status hn_message_gate(struct hn_message *message, struct hn_error *err)
 /* A member that is a number, finite and not negative. HN_EFORMAT. */
 enum hn_status hn_message_amount(const struct hn_message *message, const char *key, double *amount, struct hn_error *err);
 
-/* What a compile worker is asked for, self-contained and free of any plan. */
-struct hn_compile_request {
-    struct hn_source source;
-    char *name; /* of the template, whose text is in that of the source */
-    struct hn_text_file *includes;
-    size_t include_count;
-    char *architecture;          /* "sm_90" */
-    struct hn_template template; /* these once more, as the source of a request that was read has them */
-};
-/* The message that asks a compile worker for it. NULL when it is not UTF-8. */
+/* The message that asks a compile worker for a program, self-contained and free of any plan. NULL when it is not
+ * UTF-8. */
 json_t *hn_message_of_source(const struct hn_source *source, const char *architecture);
-/* Back; hn_message_finish_request frees what was read, also after a failure. */
-enum hn_status hn_message_get_request(const struct hn_message *message, struct hn_compile_request *request,
-                                      struct hn_error *err);
-void hn_message_finish_request(struct hn_compile_request *request);
+/* Compiles what a message asks for. */
+enum hn_status hn_message_compile(const struct hn_message *message, const struct hn_nvrtc *nvrtc,
+                                  struct hn_image *image, struct hn_error *err);
 
 /* An image as the member "image" of an object in the message, its cubin as a blob; and back. */
 enum hn_status hn_message_add_image(struct hn_message *message, json_t *object, const struct hn_image *image,

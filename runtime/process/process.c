@@ -142,16 +142,6 @@ void hn_process_end(const struct hn_process *process)
     kill(-process->pid, SIGKILL);
 }
 
-void hn_process_abandon(struct hn_process *process)
-{
-    hn_process_end(process);
-    if (process->pid > 0) {
-        waitpid(process->pid, NULL, WNOHANG);
-        process->pid = 0;
-    }
-    hn_process_kill(process);
-}
-
 int hn_process_kill(struct hn_process *process)
 {
     int wait_status = 0;
@@ -277,13 +267,6 @@ void hn_process_describe_output(const struct hn_process *process, char *text, si
             *c = '?';
 }
 
-void hn_process_forget_output(struct hn_process *process)
-{
-    hn_process_drain(process);
-    process->tail_size = 0;
-    process->tail[0] = '\0';
-}
-
 void hn_process_describe_end(const struct hn_process *process, int wait_status, char *text,
                              size_t size)
 {
@@ -386,16 +369,12 @@ static void shorten(struct hn_image *image)
 static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
                    const struct hn_message *message)
 {
-    struct hn_compile_request request;
     struct hn_image image;
     struct hn_message reply = {0};
     struct hn_error err = {0};
     hn_image_init(&image);
     double start_ms = cpu_ms();
-    if (hn_message_get_request(message, &request, &err) == HN_OK)
-        hn_compile(nvrtc, &request.source, request.architecture, &image, &err);
-    hn_message_finish_request(&request);
-    if (!hn_failed(&err)) {
+    if (hn_message_compile(message, nvrtc, &image, &err) == HN_OK) {
         shorten(&image);
         hn_message_init(&reply, "compiled");
         json_object_set_new(reply.json, "cpu_ms", json_real(cpu_ms() - start_ms));

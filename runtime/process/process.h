@@ -49,16 +49,14 @@ enum hn_status hn_process_start(struct hn_process *process, const char *program,
 int hn_process_kill(struct hn_process *process);
 /* SIGKILL alone, so that several end at once before each is waited for. */
 void hn_process_end(const struct hn_process *process);
-/* SIGKILL without waiting, at the end of the command: the driver takes a tenth of a second to clean up after a process,
- * and who inherits the orphan reaps it. */
-void hn_process_abandon(struct hn_process *process);
 
 /* Appends its descriptors to fds (room for 2) and returns how many. */
 size_t hn_process_poll(struct hn_process *process, struct pollfd *fds);
 /* After poll: what it found of the descriptors that were appended. Returns how many. Who does not call it reads in vain at
  * worst. */
 size_t hn_process_polled(struct hn_process *process, const struct pollfd *fds);
-/* That there is nothing to read: of hundreds of workers few have said something, and listening to these costs nothing. */
+/* That there is nothing to read: of hundreds of workers few have said something, and listening to these costs
+ * nothing. */
 bool hn_process_is_quiet(const struct hn_process *process);
 
 /* Reads what it printed, without blocking. */
@@ -66,9 +64,9 @@ void hn_process_drain(struct hn_process *process);
 /* Takes this for printed, too. */
 void hn_process_note_output(struct hn_process *process, const char *data, size_t size);
 
-/* The next message of a worker that is of the same protocol and build, past hn_message_gate; without blocking. What it printed is read,
- * too. CLOSED: it is gone, and is still to be killed. err: it is another Hone's, or its message is none, or it says that the run can
- * not go on, with the status that it gives; then there is no message. Sticky. */
+/* The next message of a worker that is of the same protocol and build, past hn_message_gate; without blocking. What
+ * it printed is read, too. CLOSED: it is gone, and is still to be killed. err: it is another Hone's, or its message
+ * is none, or it says that the run can not go on, with the status that it gives; then there is no message. Sticky. */
 enum hn_received hn_process_listen(struct hn_process *process, struct hn_message *message, struct hn_error *err);
 
 /* "killed by signal 11 (Segmentation fault)" or "exit status 1", then the last line it printed. */
@@ -76,14 +74,11 @@ void hn_process_describe_end(const struct hn_process *process, int wait_status, 
 
 /* "; it last printed: " with the last line of its output, or "" when there is none. */
 void hn_process_describe_output(const struct hn_process *process, char *text, size_t size);
-/* Forgets what it printed so far. */
-void hn_process_forget_output(struct hn_process *process);
-
 /* The build of this program, which a worker has to be of. */
 extern const char hn_process_build[];
 
-/* The worker that a parent has started: says hello, then answers until its channel is closed. It ends with the parent. False: nobody
- * listens. */
+/* The worker that a parent has started: says hello, then answers until its channel is closed. It ends with the
+ * parent. False: nobody listens. */
 bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel));
 /* The inside of a compile worker: reads a message and answers it, until the channel is closed. */
 void hn_worker_compile(struct hn_channel *channel);

@@ -121,8 +121,8 @@ struct hn_backend_kind {
     void (*run)(struct hn_backend *backend, struct hn_run *run, struct hn_error *err);
     /* Forgets all compilations and kills those under way; what the GPU is at goes on. NULL: they take no time. */
     void (*stop)(struct hn_backend *backend);
-    /* Fills in an image's occupancy, dynamic shared memory and the key of its code with its launch ("": unknown). NULL: it has them, the key
-     * as the hash of its code. */
+    /* Fills in an image's occupancy, dynamic shared memory and the key of its code with its launch ("": unknown).
+     * NULL: it has them, the key as the hash of its code. */
     void (*complete)(struct hn_backend *backend, const struct hn_bindings *point, struct hn_image *image, char key[33],
                      struct hn_error *err);
     void (*look)(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state);

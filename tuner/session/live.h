@@ -68,10 +68,11 @@ void hn_live_cards_look(struct hn_live *live, struct hn_backend_state *state);
 size_t hn_live_cards_usage(struct hn_live *live);
 /* All cards are set up with it, which is taken over, before their next request. */
 void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char *replaces, struct hn_error *err);
-/* Takes what is wanted out of an answer, or of how the worker ended; once more where that failed and another card leads. Sticky. */
+/* Takes what is wanted out of an answer, or of how the worker ended; once more where that failed and another card
+ * leads. Sticky. */
 typedef void hn_live_read(const struct hn_gpu_result *result, void *into, struct hn_error *err);
-/* Asks the lead, waits and reads; where the lead is lost for good, or its answer is of no use, whoever leads then. The message is taken
- * over. */
+/* Asks the lead, waits and reads; where the lead is lost for good, or its answer is of no use, whoever leads then.
+ * The message is taken over. */
 void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, hn_live_read *read, void *into,
                  struct hn_error *err);
 

@@ -362,7 +362,7 @@ void hn_session_keep(struct hn_session *session, size_t number, struct hn_error 
     if (session->store != NULL && !hn_failed(err))
         err->status = hn_store_put(session->store, session->session_id, record, err);
     ticket->kept = session->store != NULL && !hn_failed(err);
-    hn_session_tell_record(session, record, err);
+    hn_session_tell_news(session, record, err);
     hn_session_note_result(session, number);
 }
 

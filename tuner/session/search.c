@@ -622,7 +622,7 @@ static void propose_one(struct hn_session *session, struct hn_error *err)
         session->next_doubt = known + doubt_interval + known / 8;
         state->chance = kind->chance(session->strategy);
         state->stopped = state->chance < session->options.stop_chance;
-        hn_session_tell_chance(session, state->chance, err);
+        hn_session_tell_news(session, NULL, err);
     }
     if (hn_failed(err))
         return;

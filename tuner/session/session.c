@@ -91,23 +91,20 @@ static void tell_start(struct hn_session *session, struct hn_error *err)
              err);
 }
 
-void hn_session_tell_record(struct hn_session *session, const struct hn_record *record,
-                            struct hn_error *err)
+void hn_session_tell_news(struct hn_session *session, const struct hn_record *record,
+                          struct hn_error *err)
 {
-    if (is_told(session, err))
+    const char *device = session->task->identity.device.name;
+    const struct hn_session_state *state = &session->state;
+    if (!is_told(session, err))
+        return;
+    if (record != NULL)
         tell(session, "record",
-             json_pack("{ss so}", "device", session->task->identity.device.name, "record",
-                       hn_record_to_json(record)),
-             err);
-}
-
-void hn_session_tell_chance(struct hn_session *session, double chance, struct hn_error *err)
-{
-    if (is_told(session, err) && !isnan(chance))
+             json_pack("{ss so}", "device", device, "record", hn_record_to_json(record)), err);
+    else if (!isnan(state->chance))
         tell(session, "chance",
-             json_pack("{ss so sf sf}", "device", session->task->identity.device.name, "finished",
-                       count(true, session->state.finished), "chance", chance, "time",
-                       hn_epoch_s()),
+             json_pack("{ss so sf sf}", "device", device, "finished", count(true, state->finished),
+                       "chance", state->chance, "time", hn_epoch_s()),
              err);
 }
 

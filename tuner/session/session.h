@@ -64,8 +64,8 @@ struct hn_session_state {
     double compile_s; /* summed over the workers */
     double verify_s;
     double measure_s;
-    /* L: so many tickets are in flight at most. A variant is stopped early only against tickets that were told before its compilation
-     * was; a given one, against those L before it. */
+    /* L: so many tickets are in flight at most. A variant is stopped early only against tickets that were told
+     * before its compilation was; a given one, against those L before it. */
     unsigned look_ahead;
     struct hn_waits waits;
     double slowest_s;     /* compilation of a point, and its ticket */

@@ -7,8 +7,8 @@
 #include "tuner/space/space.h"
 #include "tuner/strategy/schedule.h"
 
-/* Shared by session.c (the loop and the clock), search.c (proposals), results.c (tickets, what comes back, what is held of it, and
- * who is better) and finals.c. Functions that take an err and return nothing are sticky. */
+/* Shared by session.c (the loop and the clock), search.c (proposals), results.c (tickets, what comes back, what is
+ * held of it, and who is better) and finals.c. Functions that take an err and return nothing are sticky. */
 
 /* The points that somebody has looked at are keys, the index of each value, numbered in the order seen: what is known of them goes
  * into arrays by this number, so that memory goes with what was tried and not with the size of the space, which need not be
@@ -216,9 +216,9 @@ bool hn_ticket_is_ok(const struct hn_ticket *ticket);
 void hn_session_forget_races(struct hn_session *session);
 
 /* session.c */
-/* A line of --events each; nothing where there is none. HN_ERUN: it can not be written. */
-void hn_session_tell_record(struct hn_session *session, const struct hn_record *record, struct hn_error *err);
-void hn_session_tell_chance(struct hn_session *session, double chance, struct hn_error *err);
+/* A line of --events about a record, or (NULL) the chance of a better point; nothing where there is none. HN_ERUN:
+ * it can not be written. */
+void hn_session_tell_news(struct hn_session *session, const struct hn_record *record, struct hn_error *err);
 void hn_session_prepare(struct hn_session *session, struct hn_error *err);
 /* Starts an evaluation of a ticket, or (request NULL) its compilation. */
 void hn_session_start(struct hn_session *session, size_t number, double patience_ms, const struct hn_bench_request *request,

@@ -69,7 +69,7 @@ struct hn_compile_pool {
     bool keeps_all;     /* what was compiled is there at once when it is asked for again: for several problems that share programs */
     bool keeps_shared;  /* that of programs which do not read all of what they are given: other points may have the same; at first so */
     bool prefers_heavy; /* for what there is to the end: the last to end decides when that is */
-    int early; /* of an owner: so many workers start before there are jobs for them, so that they load NVRTC meanwhile */
+    int early; /* of an owner: so many workers start before there are jobs, so that they load NVRTC meanwhile */
     struct hn_timeline *timeline; /* may be NULL */
     struct hn_meter meter; /* runs while something is compiled for it */
     double cpu_ms;      /* of all compilations for it that have ended, as the workers say */
@@ -78,7 +78,7 @@ struct hn_compile_pool {
 
     struct hn_want *finished; /* in the order finished */
     int passed_over; /* how often in a row its oldest job had to wait for a heavier one */
-    int wakeup;      /* eventfd that is signalled when something is finished, and the owner's when a guest asks; -1: none */
+    int wakeup; /* eventfd: something is finished, or (the owner's) a guest has asked for something; -1: none */
     double timeout_ms;
     const char *nvrtc; /* "13.0"; "": no worker has said so yet */
     struct hn_compile_workers *workers;
@@ -122,8 +122,8 @@ struct hn_compile_load {
 /* The workers' load. id NULL: no number is asked about. */
 struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, const uint64_t *id);
 
-/* Descriptors to poll: writes at most two a worker to fds, or (polled) takes down what the poll found of these, and returns the count;
- * of NULL, how many there may ever be. */
+/* Descriptors to poll: writes at most two a worker to fds, or (polled) takes down what the poll found of these, and
+ * returns the count; of NULL, how many there may ever be. */
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds, bool polled);
 /* Milliseconds until a time limit strikes; -1 when none is running. */
 int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);

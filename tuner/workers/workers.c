@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -71,10 +72,16 @@ void hn_card_drop(struct hn_card *card)
     drop_request(card);
 }
 
-/* Kills the worker and does not wait until the driver has cleaned up after it. */
+/* Kills the worker and does not wait until the driver has cleaned up after it, which takes a tenth
+ * of a second: who inherits the orphan reaps it. */
 static void destroy_card(struct hn_card *card)
 {
-    hn_process_abandon(&card->process);
+    hn_process_end(&card->process);
+    if (card->process.pid > 0) {
+        waitpid(card->process.pid, NULL, WNOHANG);
+        card->process.pid = 0;
+    }
+    hn_process_kill(&card->process);
     drop_request(card);
     for (size_t i = 0; i < card->setup_count; i++)
         hn_message_finish(&card->setup[i]);
@@ -222,7 +229,10 @@ static void send_next(struct hn_card *card, struct hn_gpu_result *result, struct
     card->begun = false;
     card->holder[0] = '\0';
     card->sent_ms = card->asked_ms = hn_now_ms();
-    hn_process_forget_output(&card->process);
+    /* What was printed before belongs to an earlier message. */
+    hn_process_drain(&card->process);
+    card->process.tail_size = 0;
+    card->process.tail[0] = '\0';
     send_current(card, result, err);
 }
 

@@ -177,8 +177,9 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms);
 bool hn_workers_open_lead(struct hn_workers *workers, struct hn_error *err);
 /* Waits for that; HN_EINTERRUPTED: a signal came. */
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err);
-/* Moves on with opening all cards, those among them of hosts that have just said how many they have; one that can not be opened, or
- * is another one by another name, is refused. True: no more is to come of cards and hosts that are not left out. */
+/* Moves on with opening all cards, those among them of hosts that have just said how many they have; one that can
+ * not be opened, or is another one by another name, is refused. True: no more is to come of cards and hosts that are
+ * not left out. */
 bool hn_workers_open_cards(struct hn_workers *workers);
 /* The card is of no use; where that is its host's fault, it is told with the host. */
 __attribute__((format(printf, 3, 4))) void hn_workers_refuse(struct hn_workers *workers, struct hn_card *card,
