@@ -107,7 +107,7 @@ static void count_problem(struct hn_given *given, struct hn_task *task, struct h
         hn_interrupt_install();
         hn_start_workers(given, &options, err);
         if (!hn_failed(err))
-            hn_workers_open(given->workers, err);
+            hn_workers_open_lead(given->workers, true, err);
     }
     if (hn_failed(err) || hn_store_list(given->store, HN_STORE_RESULTS, task->identity.kernel, NULL,
                                         &list, err) != HN_OK)

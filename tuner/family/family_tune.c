@@ -293,8 +293,7 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
     *replay = (struct hn_family_replay){.rule = NULL};
     hn_error_init(err);
     hn_measuring_init(&measuring, options, err);
-    if (!hn_failed(err))
-        hn_workers_open(options->workers, err);
+    hn_workers_open_lead(options->workers, true, err);
     look_up(&measuring, replay, err);
     if (!hn_failed(err)) {
         options->workers->pool->keeps_all = true;
@@ -628,7 +627,7 @@ static void measure_loss(struct tuning *tuning, struct hn_error *err)
 static void tune(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_family_options *options = tuning->options;
-    if (hn_failed(err) || hn_workers_open(options->workers, err) != HN_OK)
+    if (!hn_workers_open_lead(options->workers, true, err) || hn_failed(err))
         return;
     options->workers->pool->keeps_all = true;
     plan(tuning);

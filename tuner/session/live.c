@@ -697,7 +697,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     live->workers = workers;
     live->pool = workers->pool;
     live->started_ms = hn_now_ms();
-    while (!hn_workers_open_lead(workers, err) && !hn_failed(err))
+    while (!hn_workers_open_lead(workers, false, err) && !hn_failed(err))
         hn_live_sleep(live, err);
     if (!hn_failed(err)) {
         live->base.device = workers->lead->device;

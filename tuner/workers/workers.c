@@ -402,7 +402,9 @@ static void take_opened(struct hn_card *card, struct hn_message *reply, struct h
     card->known_ms = hn_now_ms();
 }
 
-bool hn_card_open(struct hn_card *card, struct hn_error *err)
+/* Asks for its device, and moves on with that: true once it is known. The worker makes a context
+ * next. */
+static bool ask_device(struct hn_card *card, struct hn_error *err)
 {
     struct hn_message open;
     struct hn_gpu_result result;
@@ -559,7 +561,7 @@ static void open_card(struct hn_workers *workers, struct hn_card *card)
     else if (!card->requested && view.state == HN_HOST_UP && view.gpus == 0)
         hn_fail(&err, HN_ERUN, "host %s has no GPU", view.name);
     else if (card->requested || hn_card_is_reachable(card))
-        hn_card_open(card, &err);
+        ask_device(card, &err);
     const struct hn_card *twin = card->known ? find_twin(workers, card) : NULL;
     if (hn_failed(&err))
         hn_workers_refuse(workers, card, "%s", err.message);
@@ -626,7 +628,7 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     workers->pool->meter.whole = &workers->working;
     /* The driver takes its time. */
     if (!options->divided)
-        hn_card_open(workers->lead, err);
+        ask_device(workers->lead, err);
     workers->pool->early =
         (int)fmin(options->useful, elsewhere ? first_compilations : options->jobs);
     /* Hosts are not there yet. */
@@ -733,11 +735,17 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
     return woken;
 }
 
-bool hn_workers_open_lead(struct hn_workers *workers, struct hn_error *err)
+bool hn_workers_open_lead(struct hn_workers *workers, bool waits, struct hn_error *err)
 {
     struct hn_card *lead = workers->lead;
     size_t next = 0;
-    if (hn_failed(err) || hn_card_open(lead, err) || !hn_failed(err))
+    if (hn_failed(err))
+        return lead->known;
+    while (!ask_device(lead, err) && !hn_failed(err) && waits) {
+        hn_workers_sleep(workers, sleep_limit_ms);
+        hn_interrupt_check(err);
+    }
+    if (!hn_failed(err) || err->status == HN_EINTERRUPTED)
         return lead->known;
     while (workers->cards[next++] != lead)
         continue;
@@ -747,17 +755,7 @@ bool hn_workers_open_lead(struct hn_workers *workers, struct hn_error *err)
     workers->lead = workers->cards[next];
     workers->lead->timeline = &workers->on_gpu;
     hn_error_init(err);
-    return hn_workers_open_lead(workers, err);
-}
-
-enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
-{
-    hn_error_init(err);
-    while (!hn_workers_open_lead(workers, err) && !hn_failed(err)) {
-        hn_workers_sleep(workers, sleep_limit_ms);
-        hn_interrupt_check(err);
-    }
-    return err->status;
+    return hn_workers_open_lead(workers, waits, err);
 }
 
 void hn_workers_end(struct hn_workers *workers)
