@@ -458,8 +458,8 @@ struct kernel {
 
 struct choice {
     const struct hn_source *source;
-    struct hn_kernel_names names; /* the kernels' names point into it */
     struct kernel *kernels;
+    size_t count;
 };
 
 /* "1kPf" and "N3app1kILi3EE…": words with their lengths, the last of which is the kernel's. */
@@ -494,7 +494,7 @@ static void read_kernel(const char *mangled, struct kernel *kernel)
 /* Its own name tells it from the others. */
 static bool is_alone(const struct choice *choice, const struct kernel *own)
 {
-    for (size_t i = 0; i < choice->names.count; i++) {
+    for (size_t i = 0; i < choice->count; i++) {
         const struct kernel *other = &choice->kernels[i];
         if (other != own && strcmp(own->name, other->name) == 0 &&
             strcmp(own->scope, other->scope) == 0)
@@ -541,9 +541,9 @@ static void refuse_missing(const struct choice *choice, const char *name, struct
         templates += hn_kernel_templates_append(source->template->files[i].text, name, &list);
     if (templates == 0) {
         format = "no kernel '%s' in the program; there is %s";
-        for (size_t i = 0; i < choice->names.count; i++)
+        for (size_t i = 0; i < choice->count; i++)
             append_kernel(choice, &choice->kernels[i], &list);
-        if (choice->names.count == 0)
+        if (choice->count == 0)
             hn_text_append(&list, "none at all");
     }
     refuse(image, format, name, &list, err);
@@ -555,7 +555,7 @@ static void choose(const struct choice *choice, char **entry, struct hn_image *i
     const struct kernel *found = NULL;
     size_t count = 0;
     struct hn_text list = {0};
-    for (size_t i = 0; i < choice->names.count; i++) {
+    for (size_t i = 0; i < choice->count; i++) {
         const struct kernel *kernel = &choice->kernels[i];
         if (strcmp(kernel->mangled, *entry) == 0) {
             hn_text_finish(&list);
@@ -589,15 +589,15 @@ static void choose_kernels(const struct hn_source *source, struct hn_image *imag
                            struct hn_error *err)
 {
     struct choice choice = {.source = source};
-    hn_cubin_read_kernels(image->cubin, image->size, &choice.names, err);
-    choice.kernels = hn_allocate(choice.names.count, sizeof *choice.kernels, err);
-    for (size_t i = 0; !hn_failed(err) && i < choice.names.count; i++)
-        read_kernel(choice.names.names[i], &choice.kernels[i]);
+    const char **names = hn_cubin_kernels(image->cubin, image->size, &choice.count, err);
+    choice.kernels = hn_allocate(choice.count, sizeof *choice.kernels, err);
+    for (size_t i = 0; !hn_failed(err) && i < choice.count; i++)
+        read_kernel(names[i], &choice.kernels[i]);
     for (size_t i = 0; i < source->entry_count; i++)
         if (!hn_failed(err) && image->message == NULL && hn_text_is_word(source->entries[i]))
             choose(&choice, &image->entries[i], image, err);
     free(choice.kernels);
-    hn_kernel_names_finish(&choice.names);
+    free(names);
 }
 
 /* What becomes of what a compiler made, or of the reason why it made nothing. */

@@ -221,29 +221,22 @@ static bool next_attribute(const struct section *section, size_t *offset, struct
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-void hn_cubin_read_kernels(const void *bytes, size_t size, struct hn_kernel_names *kernels,
-                           struct hn_error *err)
+const char **hn_cubin_kernels(const void *bytes, size_t size, size_t *count, struct hn_error *err)
 {
     struct cubin cubin;
     open_cubin(bytes, size, &cubin, err);
-    *kernels = (struct hn_kernel_names){hn_allocate(cubin.symbol_count, sizeof(char *), err), 0};
-    for (size_t i = 0; i < cubin.symbol_count && !hn_failed(err); i++)
+    const char **names = hn_allocate(cubin.symbol_count, sizeof *names, err);
+    *count = 0;
+    for (size_t i = 0; i < cubin.symbol_count && names != NULL; i++)
         if (is_kernel(&cubin.symbols[i]))
-            kernels->names[kernels->count++] = hn_copy_string(cubin.symbols[i].name, err);
+            names[(*count)++] = cubin.symbols[i].name;
     close_cubin(&cubin);
-    if (!hn_failed(err))
-        qsort(kernels->names, kernels->count, sizeof *kernels->names, compare_names);
-}
-
-void hn_kernel_names_finish(struct hn_kernel_names *kernels)
-{
-    for (size_t i = 0; i < kernels->count; i++)
-        free(kernels->names[i]);
-    free(kernels->names);
-    *kernels = (struct hn_kernel_names){.names = NULL};
+    if (names != NULL)
+        qsort(names, *count, sizeof *names, compare_names);
+    return names;
 }
 
 /* Attributes of .nv.info with the payload {symbol, number}. */

@@ -37,14 +37,7 @@ void hn_parameters_finish(struct hn_parameters *parameters);
 enum hn_status hn_signature_check(const struct hn_plan *plan, const struct hn_value *values,
                                   const struct hn_launch *launch, const struct hn_image *image, struct hn_error *err);
 
-/* The mangled names of the kernels of a cubin, sorted. Owns them. */
-struct hn_kernel_names {
-    char **names;
-    size_t count;
-};
-
-/* HN_EFORMAT: no cubin. Sticky; finish them in any case. */
-void hn_cubin_read_kernels(const void *cubin, size_t size, struct hn_kernel_names *kernels, struct hn_error *err);
-void hn_kernel_names_finish(struct hn_kernel_names *kernels);
+/* The mangled names of all kernels, in order, which point into the cubin. Free the array. NULL where err has failed. */
+const char **hn_cubin_kernels(const void *cubin, size_t size, size_t *count, struct hn_error *err);
 
 #endif

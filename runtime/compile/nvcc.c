@@ -393,14 +393,12 @@ static bool entry_marker_names(const char *marker, size_t entry, const char *ker
 }
 
 /* The mangled name of the kernel that a name expression means. */
-static const char *find_marked(const struct hn_kernel_names *kernels, const char *expression,
+static const char *find_marked(const char *const *kernels, size_t count, const char *expression,
                                size_t entry, struct hn_error *err)
 {
-    for (size_t i = 0; i < kernels->count * kernels->count; i++) {
-        const char *kernel = kernels->names[i % kernels->count];
-        if (entry_marker_names(kernels->names[i / kernels->count], entry, kernel))
-            return kernel;
-    }
+    for (size_t i = 0; i < count * count; i++)
+        if (entry_marker_names(kernels[i / count], entry, kernels[i % count]))
+            return kernels[i % count];
     hn_fail(err, HN_ERUN, "nvcc made no kernel of the name expression '%s'", expression);
     return "";
 }
@@ -408,16 +406,16 @@ static const char *find_marked(const struct hn_kernel_names *kernels, const char
 static void read_entries(const struct hn_source *source, struct hn_image *image,
                          struct hn_error *err)
 {
-    struct hn_kernel_names kernels;
-    hn_cubin_read_kernels(image->cubin, image->size, &kernels, err);
+    size_t count;
+    const char **kernels = hn_cubin_kernels(image->cubin, image->size, &count, err);
     image->entries = hn_allocate(source->entry_count, sizeof *image->entries, err);
     for (size_t i = 0; i < source->entry_count && !hn_failed(err); i++) {
         const char *entry = source->entries[i];
         if (!hn_text_is_word(entry))
-            entry = find_marked(&kernels, entry, i, err);
+            entry = find_marked(kernels, count, entry, i, err);
         image->entries[image->entry_count++] = hn_copy_string(entry, err);
     }
-    hn_kernel_names_finish(&kernels);
+    free(kernels);
 }
 
 /* "hone_entry(2): error: …" is one in the second entry. */
