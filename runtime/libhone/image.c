@@ -49,45 +49,39 @@ static char *find_command(const struct hone_options *options)
 /* To start, with NVRTC, and to compile: as long as a tune gives a variant. */
 static const double LIMIT_MS = 60e3;
 
-/* What a compile worker is asked for, and what came of it. */
-struct child {
-    struct hn_process process;
-    const struct hn_source *source;
-    const char *architecture;
-    struct hn_image *image;
-    bool done;
-};
-
-static void take(struct child *child, struct hn_message *message, struct hn_error *err)
+/* Asks a worker that is ready. True: the image has come. */
+static bool take(struct hn_process *process, struct hn_message *message,
+                 const struct hn_source *source, const char *architecture, struct hn_image *image,
+                 struct hn_error *err)
 {
     const char *type = hn_message_type(message);
-    if (strcmp(type, "ready") == 0) {
-        struct hn_message request = {.json =
-                                         hn_message_of_source(child->source, child->architecture)};
+    bool done = strcmp(type, "compiled") == 0;
+    if (done) {
+        hn_message_get_image(message, json_object_get(message->json, "image"), image, err);
+    } else if (strcmp(type, "ready") == 0) {
+        struct hn_message request = {.json = hn_message_of_source(source, architecture)};
         if (request.json == NULL)
-            hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8",
-                    child->source->template->files->name);
+            hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->files->name);
         else
-            hn_channel_send(&child->process.channel, &request, err);
+            hn_channel_send(&process->channel, &request, err);
         hn_message_finish(&request);
-    } else if (strcmp(type, "compiled") == 0) {
-        child->done = true;
-        hn_message_get_image(message, json_object_get(message->json, "image"), child->image, err);
     } else {
         hn_fail(err, HN_ERUN, "it failed without a word");
     }
+    return done;
 }
 
 /* Until it is done, or the child is gone. HONE_NEEDS_COMPILER: it can not be started. */
-static void compile_in_child(const struct hn_lib_choice *choice, struct child *child,
-                             struct hn_error *err)
+static void compile_in_child(const struct hn_lib_choice *choice, const struct hn_source *source,
+                             const char *architecture, struct hn_image *image, struct hn_error *err)
 {
-    struct hn_process *process = &child->process;
+    struct hn_process process = {.pid = 0};
+    bool done = false;
     double until_ms = hn_now_ms() + LIMIT_MS;
     char *command = hn_made(find_command(choice->asked->options), err);
     if (command == NULL)
         return;
-    if (hn_process_start(process, command, "compile", err) != HN_OK) {
+    if (hn_process_start(&process, command, "compile", err) != HN_OK) {
         struct hn_error why = *err;
         hn_lib_fail(err, HONE_NEEDS_COMPILER,
                     "'%.300s' keeps no machine code of %s that fits; to compile it takes "
@@ -95,7 +89,7 @@ static void compile_in_child(const struct hn_lib_choice *choice, struct child *c
                     "HONE_COMMAND to where it is",
                     choice->asked->cache->path, choice->plan->plan->kernel, why.message);
     }
-    while (!hn_failed(err) && !child->done) {
+    while (!hn_failed(err) && !done) {
         struct pollfd fds[2];
         struct hn_message message;
         double left_ms = until_ms - hn_now_ms();
@@ -103,19 +97,19 @@ static void compile_in_child(const struct hn_lib_choice *choice, struct child *c
             hn_fail(err, HN_ERUN, "compiling took more than %g s and was ended", LIMIT_MS / 1e3);
             break;
         }
-        enum hn_received received = hn_process_listen(process, &message, err);
+        enum hn_received received = hn_process_listen(&process, &message, err);
         if (received == HN_RECEIVED_NOTHING && !hn_failed(err)) {
-            poll(fds, hn_process_poll(process, fds), (int)left_ms + 1);
+            poll(fds, hn_process_poll(&process, fds), (int)left_ms + 1);
         } else if (received == HN_RECEIVED_CLOSED) {
             char end[512];
-            hn_process_describe_end(process, hn_process_kill(process), end, sizeof end);
+            hn_process_describe_end(&process, hn_process_kill(&process), end, sizeof end);
             hn_fail(err, HN_ERUN, "the process that compiles was %s", end);
         } else if (received == HN_RECEIVED_MESSAGE) {
-            take(child, &message, err);
+            done = take(&process, &message, source, architecture, image, err);
             hn_message_finish(&message);
         }
     }
-    hn_process_kill(process);
+    hn_process_kill(&process);
     free(command);
 }
 
@@ -318,7 +312,6 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
     char capability[HN_ARCHITECTURE_SIZE], architecture[HN_ARCHITECTURE_SIZE];
     struct hn_source source;
     struct hn_source_key key;
-    struct child child = {.source = &source, .architecture = architecture, .image = image};
     *compiled = false;
     if (read_kept(choice, image))
         return;
@@ -340,7 +333,7 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
             hn_image_finish(image);
             hn_image_init(image);
             *compiled = true;
-            compile_in_child(choice, &child, err);
+            compile_in_child(choice, &source, architecture, image, err);
             if (!hn_failed(err) && image->outcome == HN_OUTCOME_OK)
                 remember(cache, &key.hash, image);
         }
