@@ -656,18 +656,6 @@ void hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, st
     }
 }
 
-uint64_t hn_arena_sum_sets(struct hn_arena *arena, struct hn_error *err)
-{
-    const size_t flush = arena->plan->argument_count;
-    if (arena->set_count == 1)
-        return 0;
-    hn_support_checksum(arena->support, arena->set_block,
-                        (arena->set_count - 1) * arena->argument_bytes,
-                        hn_arena_slot(arena, flush, HN_SLOT_CHECKSUM), err);
-    hn_arena_read_results(arena, err);
-    return hn_failed(err) ? 0 : hn_arena_sum(arena, flush, HN_SLOT_CHECKSUM);
-}
-
 /* As many as there is room for in a quarter of what is free, and in 1 GiB. */
 static void allocate_sets(struct hn_arena *arena, struct hn_error *err)
 {

@@ -108,8 +108,6 @@ void hn_arena_poison(struct hn_arena *arena, enum hn_role role, size_t sets, uin
 void hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err);
 /* Gives a set the first one's inputs, so that its outputs have to be the reference's. */
 void hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *err);
-/* The sum of all bytes of the sets behind the first: whether something wrote there. 0 where there are none. */
-uint64_t hn_arena_sum_sets(struct hn_arena *arena, struct hn_error *err);
 /* Fills these sets again, and what lies between their buffers with a byte that no variant knows. */
 void hn_arena_renew_sets(struct hn_arena *arena, struct hn_error *err);
 /* Fills the inputs of all sets in use from another seed, but files, without noting checksums: it is called again
