@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 
 /* NULL for a plain file. */
@@ -29,6 +30,30 @@ bool hn_is_folder(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+void hn_files_visit(const char *path, const char *const *ends, hn_file_visit *visit, void *context,
+                    struct hn_error *err)
+{
+    struct dirent **entries = NULL;
+    if (!hn_is_folder(path)) {
+        if (!hn_failed(err))
+            visit(path, context, err);
+        return;
+    }
+    int count = hn_failed(err) ? 0 : scandir(path, &entries, NULL, alphasort);
+    if (count < 0)
+        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        struct hn_text file = {0};
+        const char *name = entries[i]->d_name;
+        hn_text_printf(&file, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", name);
+        if (hn_ends_in(name, ends) && hn_made(file.data, err) != NULL)
+            visit(file.data, context, err);
+        hn_text_finish(&file);
+        free(entries[i]);
+    }
+    free(entries);
 }
 
 int hn_file_open(const char *path, const char **reason)

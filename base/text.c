@@ -152,6 +152,15 @@ size_t hn_text_place(const char *text, const char *const *list, size_t count)
     return place;
 }
 
+bool hn_ends_in(const char *text, const char *const *ends)
+{
+    size_t length = strlen(text);
+    while (*ends != NULL &&
+           (length <= strlen(*ends) || strcmp(text + length - strlen(*ends), *ends) != 0))
+        ends++;
+    return *ends != NULL;
+}
+
 bool hn_text_has_word(const char *text, const char *word, size_t length)
 {
     while (*text != '\0') {

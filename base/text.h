@@ -57,6 +57,8 @@ static inline bool hn_text_is_among(const char *text, const char *const *list, s
 {
     return hn_text_place(text, list, count) < count;
 }
+/* Whether there is something, and behind it one of some ends; NULL is behind the last of these. */
+bool hn_ends_in(const char *text, const char *const *ends);
 
 /* [A-Za-z_][A-Za-z0-9_]*, of at most HN_WORD_MOST bytes. */
 enum { HN_WORD_MOST = 255 };

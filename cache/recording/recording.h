@@ -24,9 +24,8 @@ struct hn_recording {
     char *date;                  /* ISO 8601; may be NULL */
 };
 
-/* scandir's filter: *.json and *.json.gz. */
-struct dirent;
-int hn_is_recording(const struct dirent *entry);
+/* How their files' names end, for hn_files_visit. */
+extern const char *const hn_recording_ends[];
 /* HN_EFORMAT: what was found where; HN_ERUN: can not be read. */
 enum hn_status hn_recording_load(const char *path, struct hn_recording *recording, struct hn_error *err);
 enum hn_status hn_recording_save(const char *path, const struct hn_recording *recording, struct hn_error *err);

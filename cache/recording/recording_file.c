@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -301,7 +299,7 @@ struct wanted {
     struct hn_tuned_list *list;
 };
 
-static void add_file(const char *path, const void *data, struct hn_error *err)
+static void add_file(const char *path, void *data, struct hn_error *err)
 {
     const struct wanted *wanted = data;
     const char *kernel = wanted->kernel;
@@ -316,67 +314,14 @@ static void add_file(const char *path, const void *data, struct hn_error *err)
     hn_recording_finish(&recording);
 }
 
-typedef void visit_file(const char *path, const void *data, struct hn_error *err);
-
-static int ends_with(const struct dirent *entry, const char *end)
-{
-    size_t length = strlen(entry->d_name), own = strlen(end);
-    return length > own && strcmp(entry->d_name + length - own, end) == 0;
-}
-
-int hn_is_recording(const struct dirent *entry)
-{
-    return ends_with(entry, ".json") || ends_with(entry, ".json.gz");
-}
-
-static int is_rule(const struct dirent *entry)
-{
-    return ends_with(entry, ".family") || ends_with(entry, ".family.gz");
-}
-
-static void visit_folder(const char *path, int (*is_wanted)(const struct dirent *entry),
-                         visit_file *visit, const void *data, struct hn_error *err)
-{
-    struct dirent **entries = NULL;
-    int count = hn_failed(err) ? 0 : scandir(path, &entries, is_wanted, alphasort);
-    if (count < 0)
-        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
-    for (int i = 0; i < count; i++) {
-        struct hn_text file = {0};
-        hn_text_printf(&file, "%s/%s", path, entries[i]->d_name);
-        if (hn_made(file.data, err) != NULL && !hn_failed(err))
-            visit(file.data, data, err);
-        hn_text_finish(&file);
-        free(entries[i]);
-    }
-    free(entries);
-}
-
-static bool is_folder(const char *path, struct hn_error *err)
-{
-    struct stat about;
-    if (stat(path, &about) == 0)
-        return S_ISDIR(about.st_mode);
-    hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
-    return false;
-}
-
-/* Visits a recording, or those of a folder by name, until one visit fails. HN_ERUN. */
-static void visit_recordings(const char *path, visit_file *visit, const void *data,
-                             struct hn_error *err)
-{
-    if (is_folder(path, err))
-        visit_folder(path, hn_is_recording, visit, data, err);
-    else if (!hn_failed(err))
-        visit(path, data, err);
-}
+const char *const hn_recording_ends[] = {".json", ".json.gz", NULL};
 
 enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
                                  struct hn_error *err)
 {
-    const struct wanted wanted = {kernel, false, list};
+    struct wanted wanted = {kernel, false, list};
     hn_error_init(err);
-    visit_recordings(path, add_file, &wanted, err);
+    hn_files_visit(path, hn_recording_ends, add_file, &wanted, err);
     return err->status;
 }
 
@@ -384,16 +329,17 @@ enum hn_status hn_recording_add_rules(const char *path, const char *kernel,
                                       struct hn_tuned_list *rules, struct hn_error *err)
 {
     struct hn_text folder = {0};
-    const struct wanted wanted = {kernel, true, rules};
+    struct wanted wanted = {kernel, true, rules};
+    static const char *const ends[] = {".family", ".family.gz", NULL};
     const char *slash = strrchr(path, '/');
     hn_error_init(err);
-    if (is_folder(path, err))
+    if (hn_is_folder(path))
         hn_text_append(&folder, path);
     else
         hn_text_printf(&folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
                        slash != NULL ? path : ".");
-    (void)hn_made(folder.data, err);
-    visit_folder(folder.data, is_rule, add_file, &wanted, err);
+    if (hn_made(folder.data, err) != NULL)
+        hn_files_visit(folder.data, ends, add_file, &wanted, err);
     hn_text_finish(&folder);
     return err->status;
 }
@@ -439,7 +385,7 @@ struct wanted_plan {
     struct hn_stored_plan *stored;
 };
 
-static void find_in_file(const char *path, const void *data, struct hn_error *err)
+static void find_in_file(const char *path, void *data, struct hn_error *err)
 {
     const struct wanted_plan *wanted = data;
     if (wanted->stored->json != NULL)
@@ -459,10 +405,10 @@ enum hn_status hn_recording_plan_find(const char *path, const char *kernel,
                                       const struct hn_version *version,
                                       struct hn_stored_plan *stored, struct hn_error *err)
 {
-    const struct wanted_plan wanted = {kernel, version, stored};
+    struct wanted_plan wanted = {kernel, version, stored};
     hn_error_init(err);
     *stored = (struct hn_stored_plan){.json = NULL};
     if (hn_version_knows_template(version))
-        visit_recordings(path, find_in_file, &wanted, err);
+        hn_files_visit(path, hn_recording_ends, find_in_file, &wanted, err);
     return err->status;
 }

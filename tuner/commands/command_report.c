@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,47 +12,19 @@
 struct input {
     struct hn_given *given;
     struct hn_report report;
+    bool in_folder; /* which may hold roofs beside recordings */
 };
-
-/* NULL-terminated. */
-static bool ends_with(const char *string, const char *const *ends)
-{
-    size_t length = strlen(string);
-    for (; *ends != NULL; ends++)
-        if (length >= strlen(*ends) && strcmp(string + length - strlen(*ends), *ends) == 0)
-            return true;
-    return false;
-}
 
 static const char roofs_file[] = "roofs.json";
 
-/* Calls `take` with every file of the folder that ends so, in the order of their names. */
-static void for_each_file(const char *folder, const char *const *ends, struct input *input,
-                          void (*take)(struct input *, const char *, struct hn_error *),
-                          struct hn_error *err)
-{
-    struct dirent **entries;
-    int count = scandir(folder, &entries, NULL, alphasort);
-    if (count < 0)
-        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", folder, strerror(errno));
-    for (int i = 0; i < count; i++) {
-        struct hn_text path = {0};
-        hn_text_printf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
-                       entries[i]->d_name);
-        if (!hn_failed(err) && ends_with(entries[i]->d_name, ends) &&
-            strcmp(entries[i]->d_name, roofs_file) != 0)
-            take(input, path.data, err);
-        hn_text_finish(&path);
-        free(entries[i]);
-    }
-    if (count >= 0)
-        free(entries);
-}
-
 /* Those that -p and --device-name leave out are not. */
-static void add_recording(struct input *input, const char *path, struct hn_error *err)
+static void add_recording(const char *path, void *context, struct hn_error *err)
 {
+    struct input *input = context;
     struct hn_recording recording;
+    const char *slash = strrchr(path, '/');
+    if (input->in_folder && strcmp(slash + 1, roofs_file) == 0)
+        return;
     if (hn_failed(err) || hn_recording_load(path, &recording, err) != HN_OK)
         return;
     if (hn_cache_fits(input->given, &recording.identity))
@@ -82,25 +53,24 @@ static void add_kernel(struct input *input, const char *kernel, struct hn_error 
 
 static void gather(struct input *input, struct hn_error *err)
 {
-    static const char *const ends[] = {".json", ".json.gz", NULL};
     const struct hn_texts *names = &input->given->options->arguments;
     if (names->count == 0)
         add_kernel(input, NULL, err);
     for (size_t i = 0; !hn_failed(err) && i < names->count; i++) {
-        bool is_path = strchr(names->items[i], '/') != NULL || ends_with(names->items[i], ends);
-        if (!is_path)
-            add_kernel(input, names->items[i], err);
-        else if (hn_is_folder(names->items[i]))
-            for_each_file(names->items[i], ends, input, add_recording, err);
+        const char *name = names->items[i];
+        input->in_folder = hn_is_folder(name);
+        if (strchr(name, '/') != NULL || hn_ends_in(name, hn_recording_ends))
+            hn_files_visit(name, hn_recording_ends, add_recording, input, err);
         else
-            add_recording(input, names->items[i], err);
+            add_kernel(input, name, err);
     }
     if (!hn_failed(err) && input->report.count == 0)
         hn_fail(err, HN_ENOTFOUND, "none of the recordings fits");
 }
 
-static void apply_config(struct input *input, const char *path, struct hn_error *err)
+static void apply_config(const char *path, void *context, struct hn_error *err)
 {
+    struct input *input = context;
     struct hn_config *config;
     if (hn_config_load(path, NULL, &config, err) != HN_OK)
         return;
@@ -113,9 +83,9 @@ static void apply_config(struct input *input, const char *path, struct hn_error 
 }
 
 /* In a folder, a config that can not be read is told and left out. */
-static void try_config(struct input *input, const char *path, struct hn_error *err)
+static void try_config(const char *path, void *input, struct hn_error *err)
 {
-    apply_config(input, path, err);
+    apply_config(path, input, err);
     if (err->status != HN_ECONFIG)
         return;
     fprintf(stderr, "hone: left out: %s\n", err->message);
@@ -127,10 +97,7 @@ static void apply_configs(struct input *input, struct hn_error *err)
     static const char *const ends[] = {".yaml", ".yml", NULL};
     for (size_t i = 0; !hn_failed(err) && i < input->given->options->configs.count; i++) {
         const char *path = input->given->options->configs.items[i];
-        if (hn_is_folder(path))
-            for_each_file(path, ends, input, try_config, err);
-        else
-            apply_config(input, path, err);
+        hn_files_visit(path, ends, hn_is_folder(path) ? try_config : apply_config, input, err);
     }
 }
 

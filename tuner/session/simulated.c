@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,36 +59,37 @@ static bool fits(const struct hn_task *task, const struct hn_recording *recordin
              strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0));
 }
 
+struct search {
+    const struct hn_task *task;
+    struct hn_recording *recording;
+    bool found;
+};
+
+static void try_recording(const char *path, void *context, struct hn_error *err)
+{
+    struct search *search = context;
+    if (search->found || hn_recording_load(path, search->recording, err) != HN_OK)
+        return;
+    search->found = fits(search->task, search->recording);
+    if (!search->found)
+        hn_recording_finish(search->recording);
+}
+
 static enum hn_status search_folder(const struct hn_task *task, const char *path,
                                     struct hn_recording *recording, struct hn_error *err)
 {
-    struct dirent **entries;
-    int count = scandir(path, &entries, hn_is_recording, alphasort);
-    bool found = false;
-    if (count < 0)
-        return hn_fail(err, HN_ERUN, "%s can not be read: %s", path, strerror(errno));
-    enum hn_status status = HN_OK;
-    for (int i = 0; i < count; i++) {
-        char file[4096];
-        int length = snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
-        if (status == HN_OK && !found && length < (int)sizeof file) {
-            status = hn_recording_load(file, recording, err);
-            found = status == HN_OK && fits(task, recording);
-            if (status == HN_OK && !found)
-                hn_recording_finish(recording);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    if (status == HN_OK && !found) {
+    struct search search = {task, recording, false};
+    hn_error_init(err);
+    hn_files_visit(path, hn_recording_ends, try_recording, &search, err);
+    if (!hn_failed(err) && !search.found) {
         struct hn_text text = {0};
         hn_bindings_append(&text, task->problem);
-        status = hn_fail(err, HN_ERUN, "%s holds no recording of %s for %s (%s)", path,
-                         task->identity.kernel, text.data != NULL ? text.data : "this problem",
-                         task->identity.regime);
+        hn_fail(err, HN_ERUN, "%s holds no recording of %s for %s (%s)", path,
+                task->identity.kernel, text.data != NULL ? text.data : "this problem",
+                task->identity.regime);
         hn_text_finish(&text);
     }
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
