@@ -264,17 +264,14 @@ enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *v
                               struct hn_error *err)
 {
     hn_error_init(err);
-    *known = false;
-    struct hn_statement *statement =
-        hn_database_prepare(store->database, err, "SELECT DISTINCT version FROM session", "");
-    while (!*known && hn_statement_step(statement, err)) {
-        struct hn_version kept = {.protocol = 0};
-        struct hn_error unread = {.status = HN_OK};
-        hn_document_read("version", &hn_version_structure, hn_column_text(statement, 0), &kept,
-                         &unread);
-        *known = !hn_failed(&unread) && hn_version_same_source(&kept, version);
-    }
-    hn_statement_finish(statement);
+    *known =
+        hn_database_do(store->database, err,
+                       "WITH known AS MATERIALIZED (SELECT DISTINCT version FROM session)"
+                       " SELECT 1 FROM known WHERE CASE WHEN json_valid(version) THEN"
+                       " json_extract(version, '$.template_hash') = ?1"
+                       " AND json_extract(version, '$.options_hash') = ?2"
+                       " AND json_extract(version, '$.plan_hash') = ?3 END LIMIT 1",
+                       "ttt", version->template_hash, version->options_hash, version->plan_hash);
     return err->status == HN_OK && !*known && store->base != NULL
                ? hn_store_knows(store->base, version, known, err)
                : err->status;

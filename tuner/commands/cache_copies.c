@@ -71,11 +71,6 @@ static struct hn_hash name_origin(const struct hn_recording *recording)
     return origin;
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Whether the cache holds every record of the recording: it was exported from here. */
 static bool is_known(const struct hn_given *given, const struct hn_recording *recording,
                      struct hn_error *err)
@@ -84,20 +79,19 @@ static bool is_known(const struct hn_given *given, const struct hn_recording *re
     if (recording->rule != NULL || hn_store_load(given->store, &recording->identity,
                                                  &recording->version, false, &there, err) != HN_OK)
         return false;
-    bool known = there.count >= recording->records.count;
-    size_t count = known ? there.count : 0;
-    char **texts = hn_need(count, sizeof *texts);
-    for (size_t i = 0; i < count; i++)
-        texts[i] = json_text(hn_record_to_json(&there.items[i]));
-    qsort(texts, count, sizeof *texts, compare_texts);
-    for (size_t i = 0; known && i < recording->records.count; i++) {
-        char *text = json_text(hn_record_to_json(&recording->records.items[i]));
-        known = bsearch(&text, texts, count, sizeof *texts, compare_texts) != NULL;
+    json_t *texts = hn_needed(json_object());
+    for (size_t i = 0; i < there.count; i++) {
+        char *text = json_text(hn_record_to_json(&there.items[i]));
+        (void)json_object_set_new(texts, text, json_true());
         free(text);
     }
-    for (size_t i = 0; i < count; i++)
-        free(texts[i]);
-    free(texts);
+    bool known = true;
+    for (size_t i = 0; known && i < recording->records.count; i++) {
+        char *text = json_text(hn_record_to_json(&recording->records.items[i]));
+        known = json_object_get(texts, text) != NULL;
+        free(text);
+    }
+    json_decref(texts);
     hn_records_free(&there);
     return known;
 }
