@@ -251,6 +251,9 @@ static const double WHOLE_MOST = 0x1p53;
 /* Corners of a feature of more values than this: only the all-low and the all-high ones. */
 enum { CORNER_VALUES_MOST = 10 };
 
+/* Far more than any feature takes, small enough to refuse nonsense. */
+enum { FEATURE_BYTES_MOST = 1024 };
+
 static void check_value(const struct hn_rule *rule, size_t place, struct hn_error *err)
 {
     const struct hn_rule_value *value = &rule->values[place];
@@ -393,8 +396,8 @@ static void complete_feature(const struct hn_rule *rule, const struct hn_scope *
 {
     struct hn_error reason = {0};
     enum hn_status status = HN_OK;
-    if (feature->text == NULL) {
-        hn_fail(err, HN_ECONFIG, "rule: a feature has no text");
+    if (feature->text == NULL || strlen(feature->text) > FEATURE_BYTES_MOST) {
+        hn_fail(err, HN_ECONFIG, "rule: 'features' is not a list of short expressions");
         return;
     }
     if (feature->expression == NULL)
@@ -442,34 +445,17 @@ enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err)
     return err->status;
 }
 
-/* Far more than any feature takes, small enough to refuse nonsense. */
-enum { FEATURE_BYTES_MOST = 1024 };
+static const struct hn_field word_fields[] = {
+    {HN_NEEDED(""), .kind = HN_FIELD_WORD, HN_AT(hn_value, word)}};
+static const struct hn_structure word_list = {sizeof(struct hn_value), word_fields, 1, NULL};
 
-static void read_name(struct hn_json_reader *reader, const struct hn_field *field,
-                      const json_t *json, void *member)
+static void check_words(struct hn_json_reader *reader, void *owner)
 {
-    static const struct hn_field name = {.key = "words", .kind = HN_FIELD_WORD};
-    char *word = NULL;
-    hn_field_read(reader, &name, json, &word);
-    (void)field;
-    *(struct hn_value *)member = hn_word(word);
+    struct hn_rule_value *value = owner;
+    (void)reader;
+    for (size_t i = 0; i < value->word_count; i++)
+        value->words[i].type = HN_WORD;
 }
-
-static json_t *build_name(const struct hn_field *field, const void *member)
-{
-    (void)field;
-    return hn_value_to_json(member);
-}
-
-static void finish_name(void *member)
-{
-    free((char *)((struct hn_value *)member)->word);
-}
-
-static const struct hn_field_own name_value = {read_name, build_name, finish_name};
-static const struct hn_field name_fields[] = {
-    {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &name_value}};
-static const struct hn_structure name_list = {sizeof(struct hn_value), name_fields, 1, NULL};
 
 static bool is_number(const void *value)
 {
@@ -480,40 +466,24 @@ static const struct hn_field value_fields[] = {
     {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_rule_value, name)},
     {.key = "words",
      .most = HN_RULE_WORDS_MOST,
-     HN_LIST(hn_rule_value, words, word_count, name_list)},
+     HN_LIST(hn_rule_value, words, word_count, word_list)},
     {HN_NEEDED("low"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, low)},
     {HN_NEEDED("high"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, high)},
 };
-static const struct hn_structure value_structure = HN_STRUCTURE(hn_rule_value, value_fields, NULL);
+static const struct hn_structure value_structure =
+    HN_STRUCTURE(hn_rule_value, value_fields, check_words);
 
-static void read_feature(struct hn_json_reader *reader, const struct hn_field *field,
-                         const json_t *json, void *member)
+static void finish_expression(void *member)
 {
-    static const struct hn_field text = {
-        .key = "features", .kind = HN_FIELD_TEXT, HN_AT(hn_rule_feature, text)};
-    (void)field;
-    if (hn_json_expect(reader, json_string_length(json) <= FEATURE_BYTES_MOST, "features",
-                       "a list of short expressions"))
-        hn_field_read(reader, &text, json, member);
+    hn_expression_destroy(*(struct hn_expression **)member);
 }
 
-static json_t *build_feature(const struct hn_field *field, const void *member)
-{
-    (void)field;
-    return json_string(((const struct hn_rule_feature *)member)->text);
-}
-
-static void finish_feature(void *member)
-{
-    struct hn_rule_feature *feature = member;
-    hn_expression_destroy(feature->expression);
-    free(feature->text);
-}
-
-static const struct hn_field_own feature_text = {read_feature, build_feature, finish_feature};
+static const struct hn_field_own expression = {NULL, NULL, finish_expression};
 static const struct hn_field feature_fields[] = {
-    {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &feature_text}};
-static const struct hn_structure feature_list = {sizeof(struct hn_rule_feature), feature_fields, 1,
+    {HN_NEEDED(""), .kind = HN_FIELD_TEXT, HN_AT(hn_rule_feature, text)},
+    {HN_OWN(hn_rule_feature, expression, expression)},
+};
+static const struct hn_structure feature_list = {sizeof(struct hn_rule_feature), feature_fields, 2,
                                                  NULL};
 
 /* Without one it is a leaf. */
