@@ -11,7 +11,6 @@
 #include "base/statistics.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
-#include "cache/recording/recording_internal.h"
 
 enum { RECORDING_FORMAT = 1 };
 

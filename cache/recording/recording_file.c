@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
-#include "cache/recording/recording_internal.h"
+#include "cache/recording/recording.h"
 
 /* Larger recordings than this would not fit into memory as JSON. */
 enum { MAX_BYTES = 256 << 20, STEP_BYTES = 1 << 16 };

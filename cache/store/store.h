@@ -128,9 +128,8 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id, con
                                  struct hn_record *record, struct hn_error *err);
 
 /* Whether anything was measured with this template, these options and this plan, whatever the device, the driver and the
- * compiler. */
-enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *version, bool *known,
-                              struct hn_error *err);
+ * compiler. Sticky. */
+bool hn_store_knows(struct hn_store *store, const struct hn_version *version, struct hn_error *err);
 
 /* Takes over from another cache every session that is not there yet, and of those that are what they got since, all or
  * nothing; images only where asked for, because they are machine code of somebody else's making. */
@@ -176,8 +175,8 @@ enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed
 struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_finish(struct hn_tuned *tuned);
 void hn_tuned_list_free(struct hn_tuned_list *list);
-/* How the session was asked for; NULL where that is not known. Free it. */
-enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command, struct hn_error *err);
+/* How the session was asked for; NULL where that is not known. Free it. Sticky. */
+char *hn_store_get_command(struct hn_store *store, int64_t session_id, struct hn_error *err);
 
 /* HN_ENOTFOUND when no image of that point and version is kept, HN_EFORMAT when it is damaged. Free *cubin and *entry. */
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,
@@ -255,9 +254,8 @@ json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct
 int64_t hn_store_last_record(struct hn_store *store, struct hn_error *err);
 int64_t hn_store_last_session(struct hn_store *store, struct hn_error *err);
 
-/* The session of that origin; *id is 0 when there is none. records (NULL: not asked for): how many it has. */
-enum hn_status hn_store_find_session(struct hn_store *store, const char *origin, int64_t *id, int64_t *records,
-                                     struct hn_error *err);
+/* The id of the session of that origin; 0: there is none. records (NULL: not asked for): how many it has. Sticky. */
+int64_t hn_store_find_session(struct hn_store *store, const char *origin, int64_t *records, struct hn_error *err);
 
 /* The texts by which tables know what was measured and with what: identity and version as canonical JSON, and what is asked for alone. */
 struct hn_subject {
@@ -266,8 +264,9 @@ struct hn_subject {
     char *task;
     char *version;
 };
-enum hn_status hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
-                               const struct hn_version *version, struct hn_error *err);
+/* Sticky; empty after a failure. */
+void hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity, const struct hn_version *version,
+                     struct hn_error *err);
 void hn_subject_finish(struct hn_subject *subject);
 
 /* A session without its records, as it is kept, merged and sent. */

@@ -167,8 +167,7 @@ enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *h
     hn_document_read("session", &hn_store_head_structure, text, head, err);
     gate_head(head, err);
     hn_gate_date(head->started, err);
-    if (!hn_failed(err))
-        (void)hn_subject_make(&head->subject, &head->identity, &head->version, err);
+    hn_subject_make(&head->subject, &head->identity, &head->version, err);
     if (hn_failed(err))
         hn_store_head_finish(head);
     return err->status;
@@ -235,46 +234,38 @@ enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
     return err->status;
 }
 
-enum hn_status hn_store_find_session(struct hn_store *store, const char *origin, int64_t *id,
-                                     int64_t *records, struct hn_error *err)
+int64_t hn_store_find_session(struct hn_store *store, const char *origin, int64_t *records,
+                              struct hn_error *err)
 {
-    int64_t counted = 0;
-    hn_error_init(err);
-    *id = 0;
+    int64_t id = 0, counted = 0;
     (void)hn_database_do(store->database, err,
                          "SELECT s.id, (SELECT count(*) FROM record r WHERE r.session_id = s.id)"
                          " FROM session s WHERE s.origin = ?",
-                         "t>ii", origin, id, &counted);
+                         "t>ii", origin, &id, &counted);
     if (records != NULL)
         *records = counted;
-    return err->status;
+    return id;
 }
 
-enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command,
-                                    struct hn_error *err)
+char *hn_store_get_command(struct hn_store *store, int64_t session_id, struct hn_error *err)
 {
-    hn_error_init(err);
-    *command = NULL;
+    char *command = NULL;
     (void)hn_database_do(store->database, err, "SELECT command FROM session WHERE id = ?", "i>n",
-                         session_id, command);
-    return err->status;
+                         session_id, &command);
+    return command;
 }
 
-enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *version, bool *known,
-                              struct hn_error *err)
+bool hn_store_knows(struct hn_store *store, const struct hn_version *version, struct hn_error *err)
 {
-    hn_error_init(err);
-    *known =
-        hn_database_do(store->database, err,
-                       "WITH known AS MATERIALIZED (SELECT DISTINCT version FROM session)"
-                       " SELECT 1 FROM known WHERE CASE WHEN json_valid(version) THEN"
-                       " json_extract(version, '$.template_hash') = ?1"
-                       " AND json_extract(version, '$.options_hash') = ?2"
-                       " AND json_extract(version, '$.plan_hash') = ?3 END LIMIT 1",
-                       "ttt", version->template_hash, version->options_hash, version->plan_hash);
-    return err->status == HN_OK && !*known && store->base != NULL
-               ? hn_store_knows(store->base, version, known, err)
-               : err->status;
+    return hn_database_do(store->database, err,
+                          "WITH known AS MATERIALIZED (SELECT DISTINCT version FROM session)"
+                          " SELECT 1 FROM known WHERE CASE WHEN json_valid(version) THEN"
+                          " json_extract(version, '$.template_hash') = ?1"
+                          " AND json_extract(version, '$.options_hash') = ?2"
+                          " AND json_extract(version, '$.plan_hash') = ?3 END LIMIT 1",
+                          "ttt", version->template_hash, version->options_hash,
+                          version->plan_hash) ||
+           (store->base != NULL && hn_store_knows(store->base, version, err));
 }
 
 enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
@@ -411,8 +402,7 @@ enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *
     struct hn_subject subject;
     struct visit both = {.visit = visit, .visitor = visitor};
     hn_error_init(err);
-    if (hn_subject_make(&subject, identity, version, err) != HN_OK)
-        return err->status;
+    hn_subject_make(&subject, identity, version, err);
     if (store->base != NULL && whose != HN_STORE_OWN)
         both.seen = hn_made(json_object(), err);
     visit_one(store, &subject, identity->objective, simulated, whose, &both, err);
@@ -592,7 +582,7 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
     *cubin = NULL;
     *entry = NULL;
     char *key = hn_bindings_text(point);
-    (void)hn_subject_make(&subject, identity, version, err);
+    hn_subject_make(&subject, identity, version, err);
     (void)hn_made(key, err);
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,

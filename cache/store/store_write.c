@@ -33,10 +33,12 @@ char *hn_version_text(const struct hn_version *version, struct hn_error *err)
     return hn_document_text(hn_fields_to_json(&hn_version_structure, version), err);
 }
 
-enum hn_status hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
-                               const struct hn_version *version, struct hn_error *err)
+void hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
+                     const struct hn_version *version, struct hn_error *err)
 {
-    hn_error_init(err);
+    *subject = (struct hn_subject){.kernel = NULL};
+    if (hn_failed(err))
+        return;
     *subject = (struct hn_subject){
         .kernel = hn_copy_string(identity->kernel == NULL ? "" : identity->kernel, err),
         .problem = hn_made(hn_bindings_text(&identity->problem), err),
@@ -45,7 +47,6 @@ enum hn_status hn_subject_make(struct hn_subject *subject, const struct hn_ident
     };
     if (hn_failed(err))
         hn_subject_finish(subject);
-    return err->status;
 }
 
 void hn_subject_finish(struct hn_subject *subject)
@@ -164,7 +165,7 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
         head->from = *session->from;
     else
         (void)gethostname(head->from.machine, sizeof head->from.machine - 1);
-    (void)hn_subject_make(&head->subject, session->identity, session->version, err);
+    hn_subject_make(&head->subject, session->identity, session->version, err);
     if (!hn_failed(err) && has_plan)
         head->plan =
             hn_document_text(hn_fields_to_json(&hn_stored_plan_structure, session->plan), err);
@@ -177,9 +178,7 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
 /* Whether no session of that origin is there. */
 static bool is_new(struct hn_store *store, const char *origin, struct hn_error *err)
 {
-    int64_t id = 0;
-    if (!hn_failed(err) && origin != NULL)
-        (void)hn_store_find_session(store, origin, &id, NULL, err);
+    int64_t id = origin == NULL ? 0 : hn_store_find_session(store, origin, NULL, err);
     return !hn_failed(err) && id == 0;
 }
 
@@ -516,10 +515,10 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
                           bool images, struct hn_error *err)
 {
     struct hn_store_head head;
-    int64_t id, known, before = merge->merged->records;
-    if (hn_failed(err) || hn_store_get_head(merge->from, from_id, &head, err) != HN_OK ||
-        hn_store_find_session(merge->store, origin, &id, &known, err) != HN_OK)
+    int64_t known, before = merge->merged->records;
+    if (hn_failed(err) || hn_store_get_head(merge->from, from_id, &head, err) != HN_OK)
         return;
+    int64_t id = hn_store_find_session(merge->store, origin, &known, err);
     const bool is_there = id != 0;
     if (!is_there)
         id = copy_head(merge, &head, err);

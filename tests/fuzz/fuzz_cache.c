@@ -70,7 +70,9 @@ static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
     look_at_plan(store, tuned);
     look_at_image(store, tuned);
     (void)fuzz_fine(hn_store_get_roofs(store, &tuned->identity.device, NULL, &roofs, &err), &err);
-    (void)fuzz_fine(hn_store_get_command(store, tuned->session_id, &command, &err), &err);
+    hn_error_init(&err);
+    command = hn_store_get_command(store, tuned->session_id, &err);
+    (void)fuzz_fine(err.status, &err);
 }
 
 static void look_at_all(struct hn_store *store)

@@ -232,7 +232,6 @@ static void describe_family(struct hn_report_tuning *tuning, struct hn_store *st
 void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path,
                          const struct hn_tuned *tuned, struct hn_error *err)
 {
-    char *command = NULL;
     struct hn_text source = {0};
     if (hn_failed(err))
         return;
@@ -247,9 +246,9 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
     tuning->source = hn_needed(hn_text_take(&source));
     if (hn_identity_copy(&tuning->identity, &tuned->identity, err) != HN_OK ||
         hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &tuning->records,
-                      err) != HN_OK ||
-        hn_store_get_command(store, tuned->session_id, &command, err) != HN_OK)
+                      err) != HN_OK)
         return;
+    char *command = hn_store_get_command(store, tuned->session_id, err);
     json_object_update_new(tuning->shown,
                            json_pack("{sb sb so}", "simulated", tuned->simulated, "stale",
                                      tuned->stale, "command_line", string_to_json(command)));

@@ -582,7 +582,6 @@ static void take_image(struct hn_store *store, const json_t *row, struct hn_erro
 {
     struct hn_bindings point = {0};
     size_t size = 0;
-    int64_t id = 0;
     unsigned char *bytes = read_hex(text_of(row, "cubin"), &size);
     const char *entry = text_of(row, "entry");
     if (hn_bindings_parse(text_of(row, "point"), &point, NULL) != HN_OK)
@@ -590,9 +589,8 @@ static void take_image(struct hn_store *store, const json_t *row, struct hn_erro
     else if (bytes == NULL || strcmp(hn_hash_bytes(bytes, size).hex, text_of(row, "hash")) != 0)
         hn_fail(err, HN_EFORMAT, "an image is too large or not what was written");
     hn_gate_line("the entry of an image", entry, HN_NAME_MOST, err);
-    if (!hn_failed(err) &&
-        hn_store_find_session(store, text_of(row, "origin"), &id, NULL, err) == HN_OK && id != 0 &&
-        hn_store_put_image(store, id, &point, bytes, size, entry, err) == HN_OK)
+    int64_t id = hn_store_find_session(store, text_of(row, "origin"), NULL, err);
+    if (id != 0 && hn_store_put_image(store, id, &point, bytes, size, entry, err) == HN_OK)
         (void)hn_store_commit(store, err);
     free(bytes);
     hn_bindings_finish(&point);
@@ -877,12 +875,12 @@ static enum hn_claim_state claim_now(const struct hn_server *server,
 enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
                                     struct hn_server_claim **claim, struct hn_claim_holder *holder)
 {
-    struct hn_error reason;
+    struct hn_error reason = {.status = HN_OK};
     struct hn_server_claim *made = hn_need(1, sizeof *made);
     enum hn_claim_state state = HN_CLAIM_OWN;
     made->held = true;
-    if (hn_subject_make(&made->subject, wish->identity, wish->version, &reason) != HN_OK)
-        (void)hn_needed(NULL);
+    hn_subject_make(&made->subject, wish->identity, wish->version, &reason);
+    (void)hn_needed(made->subject.task);
     made->hash = hash_subject(&made->subject);
     snprintf(made->device, sizeof made->device, "%s", wish->identity->device.name);
     pthread_mutex_lock(&server->lock);

@@ -700,11 +700,9 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
                                     struct hn_error *err)
 {
     const struct hn_config *config = task->config;
-    bool known = false;
     hn_error_init(err);
     *ahead = (struct hn_points_ahead){0};
-    if (store != NULL)
-        err->status = hn_store_knows(store, &task->version, &known, err);
+    bool known = store != NULL && hn_store_knows(store, &task->version, err);
     if (hn_failed(err) || known)
         return err->status;
     ahead->fresh = true;

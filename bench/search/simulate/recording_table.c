@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cache/record/record.h"
-#include "cache/recording/recording_internal.h"
+#include "cache/recording/recording.h"
 
 enum { VALUES_MOST = 65535 };
 

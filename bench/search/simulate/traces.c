@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "bench/search/simulate/batch.h"
-#include "cache/recording/recording_internal.h"
+#include "cache/recording/recording.h"
 
 /* Quotes and escapes; a trailing part of a broken UTF-8 sequence is the file system's business. */
 static void append_string(struct hn_text *text, const char *string)
