@@ -107,6 +107,7 @@ static enum hn_status read_roofs(const json_t *document, struct hn_report_tuning
 {
     const json_t *device;
     size_t i;
+    hn_error_init(err);
     json_array_foreach(json_object_get(document, "devices"), i, device)
     {
         const char *name = json_string_value(json_object_get(device, "name"));
