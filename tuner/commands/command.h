@@ -201,8 +201,7 @@ enum hn_status hn_find_gpu(const char *selector, struct hn_device *device, struc
  * are sent while it is open, and the last of it when the store is closed. Says on stderr what the user should know,
  * also then. */
 struct hn_cache_place {
-    const char *path;   /* of a file, or a URI; NULL: the default */
-    const char *base;   /* a cache to be read under it, as path is; NULL: none */
+    const char *path;   /* of a file, or a URI */
     const char *kernel; /* of a server: only what it has of it; NULL: of all */
     bool images;        /* of a server: machine code, too */
     bool quiet;

@@ -162,13 +162,12 @@ void hn_cache_sync(struct hn_server *server, struct hn_store *store, const char 
 }
 
 /* A copy that is only read needs the server no longer. */
-static struct hn_store *open_server(const char *uri, const struct hn_cache_place *place,
-                                    enum hn_store_mode mode, struct hn_server **server,
-                                    struct hn_error *err)
+static struct hn_store *open_server(const struct hn_cache_place *place, enum hn_store_mode mode,
+                                    struct hn_server **server, struct hn_error *err)
 {
     struct hn_server *own;
     struct hn_store *store = NULL;
-    if (hn_server_open(uri, &own, err) != HN_OK)
+    if (hn_server_open(place->path, &own, err) != HN_OK)
         return NULL;
     if (hn_store_open(hn_server_copy(own), HN_STORE_WRITE, &store, err) == HN_OK)
         hn_cache_sync(own, store, place->kernel, place->images, err);
@@ -186,72 +185,62 @@ static struct hn_store *open_server(const char *uri, const struct hn_cache_place
     return store;
 }
 
-static struct hn_store *open_alone(const char *path, const struct hn_cache_place *place,
-                                   enum hn_store_mode mode, struct hn_server **server,
-                                   struct hn_error *err)
-{
-    struct hn_store *store = NULL;
-    if (hn_store_is_server(path))
-        return open_server(path, place, mode, server, err);
-    hn_store_open(path, mode, &store, err);
-    return store;
-}
-
-/* Puts the base under the store, which is closed after a failure; returns it. */
-static struct hn_store *add_base(const char *path, const char *kernel, struct hn_store *store,
-                                 struct hn_error *err)
-{
-    struct hn_store *base = NULL;
-    struct hn_server *none;
-    const struct hn_cache_place place = {.kernel = kernel};
-    if (!hn_failed(err) && path != NULL)
-        base = open_alone(path, &place, HN_STORE_READ, &none, err);
-    if (hn_failed(err)) {
-        hn_store_close(base);
-        hn_store_close(store);
-        return NULL;
-    }
-    if (base != NULL)
-        hn_store_set_base(store, base);
-    return store;
-}
-
 struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn_store_mode mode,
                                      struct hn_server **server, struct hn_error *err)
 {
     struct hn_server *own = NULL;
-    const char *base = place->base;
-    if (hn_failed(err))
-        return NULL;
-    char *path = hn_needed(hn_store_default_path(place->path));
-    struct hn_store *store = open_alone(path, place, mode, &own, err);
-    free(path);
-    /* Where nothing was tuned yet the base is all there is to read. */
-    if (err->status == HN_ENOTFOUND && mode == HN_STORE_READ && base != NULL) {
-        hn_error_init(err);
-        store = open_alone(base, place, mode, &own, err);
-        base = NULL;
-    }
-    store = add_base(base, place->kernel, store, err);
+    struct hn_store *store = NULL;
+    if (!hn_failed(err) && hn_store_is_server(place->path))
+        store = open_server(place, mode, &own, err);
+    else if (!hn_failed(err))
+        hn_store_open(place->path, mode, &store, err);
     if (server != NULL)
-        *server = store != NULL ? own : NULL;
-    if (store != NULL && hn_store_warning(store) != NULL && !place->quiet)
+        *server = own;
+    if (hn_failed(err)) {
+        hn_store_close(store);
+        return NULL;
+    }
+    if (hn_store_warning(store) != NULL && !place->quiet)
         fprintf(stderr, "hone: warning: %s\n", hn_store_warning(store));
     return store;
+}
+
+/* Puts the base of the options under the store, which is closed after a failure; returns it. */
+static struct hn_store *add_base(const struct hn_options *options, const char *kernel,
+                                 struct hn_store *store, struct hn_error *err)
+{
+    const struct hn_cache_place place = {options->base, kernel, .quiet = true};
+    struct hn_store *base =
+        place.path != NULL ? hn_cache_open_place(&place, HN_STORE_READ, NULL, err) : NULL;
+    if (!hn_failed(err) && base != NULL)
+        hn_store_set_base(store, base);
+    if (!hn_failed(err))
+        return store;
+    hn_store_close(base);
+    hn_store_close(store);
+    return NULL;
 }
 
 void hn_open_cache(struct hn_given *given, enum hn_store_mode mode, const char *kernel,
                    struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    const struct hn_cache_place place = {options->cache, options->base, kernel, false,
-                                         options->quiet};
     char *path = hn_needed(hn_store_default_path(options->cache));
+    struct hn_cache_place place = {path, kernel, false, options->quiet};
     if (given->cache == NULL)
         given->cache = hn_cache_shown(path);
-    free(path);
-    if (given->store == NULL)
+    if (given->store == NULL && !hn_failed(err)) {
         given->store = hn_cache_open_place(&place, mode, &given->server, err);
+        /* Where nothing was tuned yet the base is all there is to read. */
+        place.path = options->base;
+        if (err->status == HN_ENOTFOUND && mode == HN_STORE_READ && place.path != NULL) {
+            hn_error_init(err);
+            given->store = hn_cache_open_place(&place, mode, &given->server, err);
+        } else {
+            given->store = add_base(options, kernel, given->store, err);
+        }
+    }
+    free(path);
 }
 
 struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_error *err)
@@ -264,7 +253,7 @@ struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_err
         server != NULL)
         hn_store_follow(store, &(struct hn_store_follower){.committed = tell, .context = server});
     free(path);
-    return add_base(given->options->base, NULL, store, err);
+    return add_base(given->options, NULL, store, err);
 }
 
 char *hn_cache_shown(const char *path)
