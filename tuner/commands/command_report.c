@@ -147,7 +147,7 @@ static void find_roofs(struct hn_report_tuning *tuning)
     const char *name = strrchr(tuning->source, '/');
     int folder = name == NULL ? 0 : (int)(name + 1 - tuning->source);
     for (size_t i = 0; !tuning->has_roofs && i < sizeof places / sizeof *places; i++) {
-        struct hn_error ignored;
+        struct hn_error ignored = {.status = HN_OK};
         struct hn_text path = {0};
         hn_text_printf(&path, "%.*s%s%s", folder, tuning->source, places[i], roofs_file);
         json_t *document = load_roofs(path.data, &ignored);
