@@ -29,6 +29,8 @@ struct double_device *double_the_device(void);
 /* memory.c: device memory, of which there are `bytes`. */
 void double_memory_init(size_t bytes);
 size_t double_memory_total(void);
+/* By whatever is not one of its calls. */
+void double_memory_written(void);
 CUresult double_allocate(CUdeviceptr *address, size_t bytes);
 CUresult double_release(CUdeviceptr address);
 /* Whether all of it lies in one allocation. */

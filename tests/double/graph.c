@@ -126,6 +126,7 @@ static CUresult run(struct node *node)
     void *parameters[MOST_PARAMETERS];
     if (node->function == NULL) {
         memset(node->to, node->value, node->bytes);
+        double_memory_written();
         device->now_us += 1.0;
         return CUDA_SUCCESS;
     }

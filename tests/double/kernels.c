@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
 #include "double.h"
 
 /* The first block does the work of all, in the order of memory: in strides it would take several
@@ -378,6 +379,8 @@ CUresult double_kernel_run(const struct double_launch *launch)
     const char *name = launch->function->name;
     struct double_device *device = launch->device;
     launch->function->launches++;
+    if (strcmp(name, "hone_flush") != 0 && strcmp(name, "hone_spin") != 0)
+        double_memory_written();
     device->poisoned = device->poisoned || strcmp(name, "hone_poison") == 0;
     device->now_us += device->after_poison ? double_poison_us() : 0.0;
     for (size_t i = 0; i < sizeof support_kernels / sizeof support_kernels[0]; i++)

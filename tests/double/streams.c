@@ -53,6 +53,12 @@ static void run_kernel(struct task *task)
         &(struct double_launch){double_the_device(), task->function, &task->geometry, parameters});
 }
 
+static void move(const struct task *task)
+{
+    memmove(task->to, task->from, task->bytes);
+    double_memory_written();
+}
+
 static void drain(struct CUstream_st *stream, uint64_t until)
 {
     while (stream->done < until) {
@@ -62,7 +68,7 @@ static void drain(struct CUstream_st *stream, uint64_t until)
         else if (task.other != NULL)
             drain(task.other, task.done);
         else
-            memmove(task.to, task.from, task.bytes);
+            move(&task);
     }
     if (stream->done == stream->given)
         for (struct CUevent_st *event = events; event != NULL; event = event->next)
@@ -82,7 +88,7 @@ static CUresult give(struct CUstream_st *stream, struct task task)
         if (task.other != NULL)
             drain(task.other, task.done);
         else
-            memmove(task.to, task.from, task.bytes);
+            move(&task);
         return CUDA_SUCCESS;
     }
     struct task *grown = realloc(stream->tasks, (stream->given + 1) * sizeof *grown);
