@@ -632,6 +632,37 @@ static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_ba
     hn_workers_unlock(live->workers);
 }
 
+static const char *doing(const struct hn_live *live, const struct hn_card *card)
+{
+    bool starts = card->state == HN_CARD_NEW;
+    if (card->out || card->state == HN_CARD_OUT)
+        return "left out";
+    if ((starts || card->state == HN_CARD_READY) && !hn_card_is_reachable(card))
+        return "its host is not there";
+    if (starts)
+        return "starting";
+    if (card->state == HN_CARD_READY)
+        return card->evaluating || card->requested ? "" : "nothing to measure";
+    if (card->state == HN_CARD_ANCHORING)
+        return live->anchor_count > 0 ? "compared with the first" : "waiting for the first";
+    return "warming up";
+}
+
+/* Fills in live->usages, and returns how many there are: none where all is of this process. */
+static size_t list_cards(struct hn_live *live)
+{
+    size_t count = live->workers->hosts != NULL ? live->workers->card_count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_card *card = live->workers->cards[i];
+        live->usages[i] = (struct hn_card_usage){.host = card->host_name,
+                                                 .card = card->device.uuid,
+                                                 .measured = card->measured,
+                                                 .ratio = card->ratio,
+                                                 .doing = doing(live, card)};
+    }
+    return count;
+}
+
 static void usage(const struct hn_backend *backend, struct hn_usage *usage)
 {
     struct hn_live *live = live_of(backend);
@@ -653,7 +684,7 @@ static void usage(const struct hn_backend *backend, struct hn_usage *usage)
         .on_gpu = &workers->on_gpu,
         .compiling = &workers->compiling,
         .cards = live->usages,
-        .card_count = hn_live_cards_usage(live),
+        .card_count = list_cards(live),
     };
     for (size_t i = 0; i < workers->card_count; i++)
         hn_health_add(&usage->health, &workers->cards[i]->health);
@@ -664,7 +695,17 @@ static void close_live(struct hn_backend *backend)
 {
     struct hn_live *live = live_of(backend);
     stop(backend);
-    hn_live_cards_finish(live);
+    for (size_t i = 0; i < live->returned_count; i++)
+        hn_card_job_finish(&live->returned[i]);
+    for (size_t i = 0; i < live->event_count; i++)
+        hn_backend_event_finish(&live->events[i]);
+    for (size_t i = 0; i < live->anchor_count; i++) {
+        hn_message_finish(&live->anchors[i].message);
+        hn_bindings_finish(&live->anchors[i].point);
+    }
+    hn_message_finish(&live->warm);
+    free(live->returned);
+    free(live->events);
     for (size_t i = 0; i < live->reference_count; i++)
         free(live->references[i]);
     free(live->references);

@@ -61,11 +61,8 @@ void hn_live_read_record(const struct hn_bindings *point, const struct hn_gpu_re
 void hn_live_card_scale(const struct hn_card *card, struct hn_record *record);
 /* Looks for cards, and moves all on without blocking; the lead's worker is set up meanwhile. */
 void hn_live_cards_move(struct hn_live *live, struct hn_error *err);
-void hn_live_cards_finish(struct hn_live *live);
 /* Whether one of them can evaluate, and whether none does. */
 void hn_live_cards_look(struct hn_live *live, struct hn_backend_state *state);
-/* Fills in live->usages, and returns how many there are: none where all is of this process. */
-size_t hn_live_cards_usage(struct hn_live *live);
 /* All cards are set up with it, which is taken over, before their next request. */
 void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char *replaces, struct hn_error *err);
 /* Takes what is wanted out of an answer, or of how the worker ended; once more where that failed and another card

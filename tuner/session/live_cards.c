@@ -22,21 +22,6 @@ static const double look_ms = 20;
 /* One anchor alone may be wrong by so much. */
 static const double lone_spread = 0.02;
 
-void hn_live_cards_finish(struct hn_live *live)
-{
-    for (size_t i = 0; i < live->returned_count; i++)
-        hn_card_job_finish(&live->returned[i]);
-    for (size_t i = 0; i < live->event_count; i++)
-        hn_backend_event_finish(&live->events[i]);
-    for (size_t i = 0; i < live->anchor_count; i++) {
-        hn_message_finish(&live->anchors[i].message);
-        hn_bindings_finish(&live->anchors[i].point);
-    }
-    hn_message_finish(&live->warm);
-    free(live->returned);
-    free(live->events);
-}
-
 /* The message stays: somebody else may have to do it, or this card once more. */
 static void ask(struct hn_card *card, const struct hn_message *message, const char *type,
                 const struct hn_bench_request *request, double timeout_s, struct hn_error *err)
@@ -578,34 +563,4 @@ void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
     live->ends = hn_failed(err);
     if (!hn_failed(err) && !live->asks && live->event_count == 0 && live->workers->lead->known)
         move_lead(live, err);
-}
-
-static const char *doing(const struct hn_live *live, const struct hn_card *card)
-{
-    bool starts = card->state == HN_CARD_NEW;
-    if (card->out || card->state == HN_CARD_OUT)
-        return "left out";
-    if ((starts || card->state == HN_CARD_READY) && !hn_card_is_reachable(card))
-        return "its host is not there";
-    if (starts)
-        return "starting";
-    if (card->state == HN_CARD_READY)
-        return card->evaluating || card->requested ? "" : "nothing to measure";
-    if (card->state == HN_CARD_ANCHORING)
-        return live->anchor_count > 0 ? "compared with the first" : "waiting for the first";
-    return "warming up";
-}
-
-size_t hn_live_cards_usage(struct hn_live *live)
-{
-    size_t count = live->workers->hosts != NULL ? live->workers->card_count : 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct hn_card *card = live->workers->cards[i];
-        live->usages[i] = (struct hn_card_usage){.host = card->host_name,
-                                                 .card = card->device.uuid,
-                                                 .measured = card->measured,
-                                                 .ratio = card->ratio,
-                                                 .doing = doing(live, card)};
-    }
-    return count;
 }
