@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <inttypes.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -447,13 +446,6 @@ static void fail_empty(const struct hn_space_demands *demands, struct hn_error *
     free(rejected);
 }
 
-/* Estimates of so small a part of the limit are believed. */
-static const double clearly_fewer = 2;
-/* Steps of such an estimate. */
-static const uint64_t most_probed = 100000000;
-/* 1 GiB, twice while they are sorted. */
-static const uint64_t most_key_words = (uint64_t)1 << 27;
-
 static void destroy_basis(struct hn_space_basis *basis)
 {
     if (basis == NULL)
@@ -514,90 +506,12 @@ static struct hn_space_group *start_group(struct hn_space *space, const size_t *
     return group;
 }
 
-static void fail_steps(const struct hn_space_solver *solver, struct hn_error *err)
-{
-    if (hn_interrupt_check(err) == HN_OK)
-        hn_fail(err, HN_ECONFIG,
-                "%" PRIu64 " steps through the %.3g combinations of the parameters found only "
-                "%" PRIu64 " valid points; write constraints over fewer parameters, so that they "
-                "decide sooner, or restrict parameters",
-                solver->search.steps, solver->plan.combinations, solver->search.point_count);
-}
-
-/* Looks for all points of a part; false when there are more than can be kept. */
-static bool enumerate(struct hn_space_open *open, const struct hn_space_limits *most,
-                      struct hn_error *err)
-{
-    struct hn_space_search *search = &open->solver.search;
-    uint64_t points = most_key_words / open->solver.table.words;
-    points = points > most->points ? most->points : points;
-    const struct hn_walk_limits limits = {.points = points + 1, .steps = most->steps};
-    enum hn_walk walk = hn_space_walk_all(search, &limits);
-    if (walk == HN_WALK_TOO_LONG && search->point_count < most->enough_points)
-        fail_steps(&open->solver, err);
-    return walk == HN_WALK_DONE;
-}
-
-/* Whether there are clearly more points than can be kept. Counting is spared where an estimate
- * finds clearly fewer. */
-static bool are_too_many(struct hn_space_open *open, const struct hn_space_limits *most)
-{
-    double points = (double)most->points;
-    if (open->solver.plan.combinations <= points)
-        return false;
-    double estimate = hn_space_open_estimate(open, most->few_steps / 10);
-    if (estimate > 0 && estimate < points / clearly_fewer)
-        return false;
-    hn_space_open_count(open, most->few_steps);
-    if (open->counted)
-        return open->valid > points;
-    return hn_space_open_estimate(open, most_probed) > most->clearly_more * points;
-}
-
-/* The group is not enumerated. */
-static void leave_open(struct hn_space_open *open, const struct hn_space_limits *most,
-                       const struct hn_space_part *part, struct hn_error *err)
-{
-    if (!hn_space_open_find_some(open, most->steps)) {
-        fail_steps(&open->solver, err);
-        return;
-    }
-    if (!open->counted)
-        hn_space_open_count(open, most->many_steps);
-    if (!open->counted)
-        open->valid = hn_space_open_estimate(open, most_probed);
-    hn_space_open_complete(open, part);
-}
-
-static void take_points(struct hn_space_group *group, struct hn_space_open *open)
-{
-    struct hn_space_search *search = &open->solver.search;
-    uint64_t *points = search->points;
-    group->table = open->solver.table;
-    memset(&open->solver.table, 0, sizeof open->solver.table);
-    search->points = NULL;
-    hn_space_table_take(&group->table, points, search->point_count);
-}
-
 static void solve_part(struct hn_space *space, struct hn_space_problem *problem,
                        const struct hn_space_part *part, struct hn_error *err)
 {
     struct hn_space_group *group = start_group(space, part->parameters, part->parameter_count);
-    struct hn_space_open *open = hn_space_open_create(problem, part);
-    bool too_many = are_too_many(open, &space->limits);
-    bool complete = open->counted && open->valid == 0;
-    if (!complete && !too_many)
-        complete = enumerate(open, &space->limits, err);
-    if (!complete && !hn_failed(err)) {
-        group->open = open;
-        leave_open(open, &space->limits, part, err);
-        return;
-    }
-    if (complete && open->solver.search.point_count == 0)
+    if (!hn_space_solve(group, problem, part, err))
         fail_empty(problem->demands, err);
-    if (!hn_failed(err))
-        take_points(group, open);
-    hn_space_open_destroy(open);
 }
 
 static void solve_parts(struct hn_space *space, struct hn_space_problem *problem,

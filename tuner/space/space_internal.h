@@ -306,8 +306,6 @@ struct hn_walk_limits {
 };
 /* All points below the levels that are bound, in the order of the plan: appends their keys. */
 enum hn_walk hn_space_walk(struct hn_space_search *search, size_t level, const struct hn_walk_limits *limits);
-/* From the first level on; steps count from now. A long walk is done by all cores, with the same outcome. */
-enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_walk_limits *limits);
 
 /* space_build.c: a problem in parts that are independent of each other. Parameters with one value are in none. */
 struct hn_space_parts {
@@ -361,17 +359,10 @@ struct hn_space_open {
     pthread_mutex_t lock; /* of the solver's search, which draws */
 };
 
-/* Counts the part's points, where that takes no more steps and 256 MiB: then it is `counted`. */
-void hn_space_open_count(struct hn_space_open *open, uint64_t most_steps);
-/* Estimates how many there are (Knuth, "Estimating the efficiency of backtrack programs", 1975). */
-double hn_space_open_estimate(struct hn_space_open *open, uint64_t most_steps);
-
-/* The part's solver, to begin with; problem outlives it. */
-struct hn_space_open *hn_space_open_create(struct hn_space_problem *problem, const struct hn_space_part *part);
-/* Keeps one of the points that were found, or looks for one. False: there is none within most_steps. */
-bool hn_space_open_find_some(struct hn_space_open *open, uint64_t most_steps);
-/* Makes the rest, once it is clear that the group stays open; it has been counted or estimated. */
-void hn_space_open_complete(struct hn_space_open *open, const struct hn_space_part *part);
+/* Finds the points of the part, which become the group's: kept, or open where they are too many. False: there are none. The
+ * problem outlives the group. */
+bool hn_space_solve(struct hn_space_group *group, struct hn_space_problem *problem, const struct hn_space_part *part,
+                    struct hn_error *err);
 void hn_space_open_destroy(struct hn_space_open *open);
 
 bool hn_space_open_contains(const struct hn_space_open *open, const uint16_t *choice);

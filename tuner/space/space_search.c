@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -391,7 +392,9 @@ static void join_points(struct work *work, struct found *first, struct hn_space_
     }
 }
 
-enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_walk_limits *limits)
+/* From the first level on; steps count from now. A long walk is done by all cores, with the same
+ * outcome. */
+static enum hn_walk walk_all(struct hn_space_search *search, const struct hn_walk_limits *limits)
 {
     const struct hn_space_plan *plan = search->plan;
     struct work work = {.plan = plan, .limits = limits, .task_count = 1};
@@ -659,8 +662,9 @@ enum { PROBES = 4000, CANDIDATES = 32, MOST_DESCENT = 20000 };
 /* The cost that looking for the first point with given values may have. */
 enum { MOST_FIRST = 50000000 };
 
-struct hn_space_open *hn_space_open_create(struct hn_space_problem *problem,
-                                           const struct hn_space_part *part)
+/* The part's solver, to begin with; problem outlives it. */
+static struct hn_space_open *create_open(struct hn_space_problem *problem,
+                                         const struct hn_space_part *part)
 {
     struct hn_space_open *open = hn_need(1, sizeof *open);
     hn_space_solver_init(&open->solver, problem, part);
@@ -708,7 +712,8 @@ static double probe(struct hn_space_search *search, struct hn_random *random)
     return weight;
 }
 
-double hn_space_open_estimate(struct hn_space_open *open, uint64_t most_steps)
+/* Estimates how many there are (Knuth, "Estimating the efficiency of backtrack programs", 1975). */
+static double estimate(struct hn_space_open *open, uint64_t most_steps)
 {
     struct hn_random random = hn_random_seeded(1);
     struct hn_space_search *search = &open->solver.search;
@@ -720,7 +725,8 @@ double hn_space_open_estimate(struct hn_space_open *open, uint64_t most_steps)
     return sum / probes;
 }
 
-void hn_space_open_count(struct hn_space_open *open, uint64_t most_steps)
+/* Counts the part's points, where that takes no more steps and 256 MiB: then it is `counted`. */
+static void count(struct hn_space_open *open, uint64_t most_steps)
 {
     struct hn_space_counts *counts = &open->counts;
     struct hn_space_search *search = &open->solver.search;
@@ -747,7 +753,9 @@ static void take_choice(const struct hn_space_search *search, uint16_t *choice)
     }
 }
 
-bool hn_space_open_find_some(struct hn_space_open *open, uint64_t most_steps)
+/* Keeps one of the points that were found, or looks for one. False: there is none within
+ * most_steps. */
+static bool find_some(struct hn_space_open *open, uint64_t most_steps)
 {
     struct hn_space_search *search = &open->solver.search;
     if (search->point_count == 0) {
@@ -765,7 +773,8 @@ bool hn_space_open_find_some(struct hn_space_open *open, uint64_t most_steps)
     return true;
 }
 
-void hn_space_open_complete(struct hn_space_open *open, const struct hn_space_part *part)
+/* Makes the rest, once it is clear that the group stays open; it has been counted or estimated. */
+static void complete_open(struct hn_space_open *open, const struct hn_space_part *part)
 {
     struct hn_space_problem *problem = (struct hn_space_problem *)open->solver.plan.problem;
     hn_space_plan_init(&open->declared, problem, part, part->parameters, &open->solver.table);
@@ -773,6 +782,99 @@ void hn_space_open_complete(struct hn_space_open *open, const struct hn_space_pa
     open->check_count = part->check_count;
     hn_space_search_finish(&open->solver.search);
     hn_space_search_init(&open->solver.search, &open->solver.plan);
+}
+
+/* Estimates of so small a part of the limit are believed. */
+static const double clearly_fewer = 2;
+/* Steps of such an estimate. */
+static const uint64_t most_probed = 100000000;
+/* 1 GiB, twice while they are sorted. */
+static const uint64_t most_key_words = (uint64_t)1 << 27;
+
+static void fail_steps(const struct hn_space_solver *solver, struct hn_error *err)
+{
+    if (hn_interrupt_check(err) == HN_OK)
+        hn_fail(err, HN_ECONFIG,
+                "%" PRIu64 " steps through the %.3g combinations of the parameters found only "
+                "%" PRIu64 " valid points; write constraints over fewer parameters, so that they "
+                "decide sooner, or restrict parameters",
+                solver->search.steps, solver->plan.combinations, solver->search.point_count);
+}
+
+/* Looks for all points of a part; false when there are more than can be kept. */
+static bool enumerate(struct hn_space_open *open, const struct hn_space_limits *most,
+                      struct hn_error *err)
+{
+    struct hn_space_search *search = &open->solver.search;
+    uint64_t points = most_key_words / open->solver.table.words;
+    points = points > most->points ? most->points : points;
+    const struct hn_walk_limits limits = {.points = points + 1, .steps = most->steps};
+    enum hn_walk walk = walk_all(search, &limits);
+    if (walk == HN_WALK_TOO_LONG && search->point_count < most->enough_points)
+        fail_steps(&open->solver, err);
+    return walk == HN_WALK_DONE;
+}
+
+/* Whether there are clearly more points than can be kept. Counting is spared where an estimate
+ * finds clearly fewer. */
+static bool are_too_many(struct hn_space_open *open, const struct hn_space_limits *most)
+{
+    double points = (double)most->points;
+    if (open->solver.plan.combinations <= points)
+        return false;
+    double probed = estimate(open, most->few_steps / 10);
+    if (probed > 0 && probed < points / clearly_fewer)
+        return false;
+    count(open, most->few_steps);
+    if (open->counted)
+        return open->valid > points;
+    return estimate(open, most_probed) > most->clearly_more * points;
+}
+
+/* The group is not enumerated. */
+static void leave_open(struct hn_space_open *open, const struct hn_space_limits *most,
+                       const struct hn_space_part *part, struct hn_error *err)
+{
+    if (!find_some(open, most->steps)) {
+        fail_steps(&open->solver, err);
+        return;
+    }
+    if (!open->counted)
+        count(open, most->many_steps);
+    if (!open->counted)
+        open->valid = estimate(open, most_probed);
+    complete_open(open, part);
+}
+
+static void give_points(struct hn_space_group *group, struct hn_space_open *open)
+{
+    struct hn_space_search *search = &open->solver.search;
+    uint64_t *points = search->points;
+    group->table = open->solver.table;
+    memset(&open->solver.table, 0, sizeof open->solver.table);
+    search->points = NULL;
+    hn_space_table_take(&group->table, points, search->point_count);
+}
+
+bool hn_space_solve(struct hn_space_group *group, struct hn_space_problem *problem,
+                    const struct hn_space_part *part, struct hn_error *err)
+{
+    const struct hn_space_limits *limits = &problem->demands->space->limits;
+    struct hn_space_open *open = create_open(problem, part);
+    bool too_many = are_too_many(open, limits);
+    bool complete = open->counted && open->valid == 0;
+    if (!complete && !too_many)
+        complete = enumerate(open, limits, err);
+    if (!complete && !hn_failed(err)) {
+        group->open = open;
+        leave_open(open, limits, part, err);
+        return true;
+    }
+    bool empty = complete && open->solver.search.point_count == 0;
+    if (!empty && !hn_failed(err))
+        give_points(group, open);
+    hn_space_open_destroy(open);
+    return !empty;
 }
 
 /* The position of a parameter's value in its domain; SIZE_MAX: no valid point has it. */
