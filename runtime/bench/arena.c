@@ -37,7 +37,8 @@ static void evaluate_size(const struct hn_plan *plan, const struct hn_argument *
     }
     buffer->count = (uint64_t)count * argument->lanes;
     buffer->bytes = (uint64_t)(count * element_size);
-    if (hn_argument_evaluate_rows(argument, values, &buffer->row, &buffer->pitch, err) != HN_OK)
+    hn_argument_evaluate_rows(argument, values, &buffer->row, &buffer->pitch, err);
+    if (hn_failed(err))
         return;
     uint64_t rows = buffer->row == 0 ? 0 : buffer->count / buffer->row;
     if (rows > 0 && rows > (uint64_t)MAX_BYTES / buffer->pitch) {

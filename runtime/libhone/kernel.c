@@ -53,8 +53,8 @@ static void make_slot(struct hone_kernel *kernel, size_t index, const struct hn_
         if (argument->role == HN_ROLE_SCRATCH || argument->role == HN_ROLE_COUNTER ||
             argument->role == HN_ROLE_METRIC)
             slot->need = HONE_OWNED;
-        if (hn_argument_evaluate_align(argument, values, &align, err) == HN_OK)
-            hn_argument_buffer_bytes(argument, values, &slot->bytes, err);
+        hn_argument_evaluate_align(argument, values, &align, err);
+        hn_argument_buffer_bytes(argument, values, &slot->bytes, err);
         slot->below_align = align - 1;
         for (size_t i = 0; i < launch->tensor_count; i++)
             if (launch->tensors[i].buffer == index)
@@ -140,7 +140,8 @@ static void find_symbol(struct hone_kernel *kernel, size_t index, const struct h
     if (hn_failed(err))
         return;
     if (symbol->value != NULL) {
-        if (hn_argument_evaluate_scalar(symbol, values, &bits, err) == HN_OK)
+        hn_argument_evaluate_scalar(symbol, values, &bits, err);
+        if (!hn_failed(err))
             hn_lib_cuda(kernel->cache,
                         driver->p_cuMemcpyHtoD(address, &bits, hn_element_size(symbol->element)),
                         "setting a symbol", err);
@@ -149,7 +150,8 @@ static void find_symbol(struct hone_kernel *kernel, size_t index, const struct h
     *made = (struct hn_lib_symbol){.name = symbol->name, .from = source->name, .address = address};
     made->zeroed = symbol->changes && fill->kind == HN_FILL_CONSTANT &&
                    fill->expressions[0] == NULL && !(fill->numbers[0] < 0 || fill->numbers[0] > 0);
-    if (hn_argument_buffer_bytes(source, values, &made->bytes, err) != HN_OK)
+    hn_argument_buffer_bytes(source, values, &made->bytes, err);
+    if (hn_failed(err))
         return;
     if (symbol->changes && !made->zeroed)
         hn_lib_fail(err, HONE_UNSUPPORTED,

@@ -348,60 +348,51 @@ enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_err
     return status;
 }
 
-enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument,
-                                         const struct hn_value *values, uint64_t *row,
-                                         uint64_t *pitch, struct hn_error *err)
+void hn_argument_evaluate_rows(const struct hn_argument *argument, const struct hn_value *values,
+                               uint64_t *row, uint64_t *pitch, struct hn_error *err)
 {
     static const int64_t MOST = INT64_C(1) << 40;
     const struct hn_shape *shape = &argument->shape;
-    struct hn_error own;
     int64_t width = 0;
-    err = hn_error_begin(err, &own);
     *row = *pitch = 0;
-    if (shape->width == NULL)
-        return HN_OK;
     hn_expression_integer(shape->width, values, &width, err);
-    if (!hn_failed(err) && (width < 1 || width > MOST))
-        return hn_fail(err, HN_EVALUE, "argument '%s' has a width of %lld; expected 1 to %lld",
-                       argument->name, (long long)width, (long long)MOST);
+    if (shape->width == NULL || hn_failed(err))
+        return;
+    if (width < 1 || width > MOST) {
+        hn_fail(err, HN_EVALUE, "argument '%s' has a width of %lld; expected 1 to %lld",
+                argument->name, (long long)width, (long long)MOST);
+        return;
+    }
     int64_t row_bytes = width * (int64_t)hn_argument_bytes(argument);
     int64_t bytes = row_bytes;
     if (shape->device)
         bytes = (row_bytes + HN_DEVICE_PITCH - 1) / HN_DEVICE_PITCH * HN_DEVICE_PITCH;
-    hn_expression_integer(shape->pitch, values, &bytes, err);
-    if (hn_failed(err))
-        return err->status;
-    if (bytes < row_bytes || bytes > 8 * MOST ||
-        bytes % (int64_t)hn_element_size(argument->element) != 0)
-        return hn_fail(err, HN_EVALUE,
-                       "argument '%s' has a pitch of %lld bytes; expected a multiple of %zu, at "
-                       "least the %lld of a row",
-                       argument->name, (long long)bytes, hn_element_size(argument->element),
-                       (long long)row_bytes);
+    if (!hn_expression_integer(shape->pitch, values, &bytes, err))
+        return;
     *row = (uint64_t)width * argument->lanes;
     *pitch = (uint64_t)bytes;
-    return HN_OK;
+    if (bytes < row_bytes || bytes > 8 * MOST ||
+        bytes % (int64_t)hn_element_size(argument->element) != 0)
+        hn_fail(err, HN_EVALUE,
+                "argument '%s' has a pitch of %lld bytes; expected a multiple of %zu, at "
+                "least the %lld of a row",
+                argument->name, (long long)bytes, hn_element_size(argument->element),
+                (long long)row_bytes);
 }
 
-enum hn_status hn_argument_evaluate_align(const struct hn_argument *argument,
-                                          const struct hn_value *values, uint64_t *align,
-                                          struct hn_error *err)
+void hn_argument_evaluate_align(const struct hn_argument *argument, const struct hn_value *values,
+                                uint64_t *align, struct hn_error *err)
 {
     int64_t bytes = 0;
     int64_t least = (int64_t)hn_element_size(argument->element);
-    if (argument->align == NULL)
-        return HN_OK;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    if (!hn_expression_integer(argument->align, values, &bytes, err))
-        return err->status;
-    if (bytes < least || bytes > HN_MOST_ALIGN || (bytes & (bytes - 1)) != 0)
-        return hn_fail(
-            err, HN_EVALUE,
-            "argument '%s' has an align of %lld; expected a power of two from %lld to %d",
-            argument->name, (long long)bytes, (long long)least, HN_MOST_ALIGN);
-    *align = (uint64_t)bytes;
-    return HN_OK;
+    if (argument->align == NULL || !hn_expression_integer(argument->align, values, &bytes, err))
+        return;
+    if (bytes >= least && bytes <= HN_MOST_ALIGN && (bytes & (bytes - 1)) == 0)
+        *align = (uint64_t)bytes;
+    else
+        hn_fail(err, HN_EVALUE,
+                "argument '%s' has an align of %lld; expected a power of two from %lld to %d",
+                argument->name, (long long)bytes, (long long)least, HN_MOST_ALIGN);
 }
 
 void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE])
@@ -419,48 +410,39 @@ int64_t hn_argument_most(const struct hn_argument *argument)
     return ((int64_t)1 << 50) / (int64_t)hn_argument_bytes(argument);
 }
 
-enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument,
-                                        const struct hn_value *values, uint64_t *bytes,
-                                        struct hn_error *err)
+void hn_argument_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values,
+                              uint64_t *bytes, struct hn_error *err)
 {
     const int64_t most = hn_argument_most(argument);
     int64_t count = 0;
     uint64_t row = 0, pitch = 0;
     int64_t element_bytes = (int64_t)hn_argument_bytes(argument);
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
     if (hn_expression_integer(argument->count, values, &count, err) && (count < 1 || count > most))
-        return hn_fail(err, HN_EVALUE, "argument '%s' has a count of %lld; expected 1 to %lld",
-                       argument->name, (long long)count, (long long)most);
+        hn_fail(err, HN_EVALUE, "argument '%s' has a count of %lld; expected 1 to %lld",
+                argument->name, (long long)count, (long long)most);
+    hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
     if (!hn_failed(err))
-        hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
-    *bytes = row == 0 ? (uint64_t)(count * element_bytes)
-                      : (uint64_t)count * argument->lanes / row * pitch;
-    return err->status;
+        *bytes = row == 0 ? (uint64_t)(count * element_bytes)
+                          : (uint64_t)count * argument->lanes / row * pitch;
 }
 
-enum hn_status hn_argument_evaluate_scalar(const struct hn_argument *argument,
-                                           const struct hn_value *values, uint64_t *scalar,
-                                           struct hn_error *err)
+void hn_argument_evaluate_scalar(const struct hn_argument *argument, const struct hn_value *values,
+                                 uint64_t *scalar, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    int64_t integer = 0, low = 0, high = 0;
+    double real = 0.0;
     *scalar = 0;
     if (hn_element_is_real(argument->element)) {
-        double real = 0.0;
         hn_expression_number(argument->value, values, &real, err);
         hn_element_encode(real, argument->element, scalar);
-        return err->status;
+        return;
     }
-    int64_t integer = 0, low = 0, high = 0;
-    if (!hn_expression_integer(argument->value, values, &integer, err))
-        return err->status;
+    hn_expression_integer(argument->value, values, &integer, err);
     hn_element_range(argument->element, &low, &high);
-    if (integer < low || integer > high)
-        return hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold",
-                       argument->name, (long long)integer, hn_element_name(argument->element));
+    if (!hn_failed(err) && (integer < low || integer > high))
+        hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold", argument->name,
+                (long long)integer, hn_element_name(argument->element));
     memcpy(scalar, &integer, hn_element_size(argument->element)); /* little endian */
-    return HN_OK;
 }
 
 bool hn_argument_is_passed(const struct hn_argument *argument)

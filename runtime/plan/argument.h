@@ -9,7 +9,8 @@
 #include "base/expression/expression.h"
 #include "base/text.h"
 
-/* The place of the word that an expression gives among `names`. Sticky, and without an expression it does nothing. HN_EVALUE: "'<expression>' is 7, expected <expected>". */
+/* The place of the word that an expression gives among `names`. Sticky, and without an expression it does nothing.
+ * HN_EVALUE: "'<expression>' is 7, expected <expected>". */
 void hn_evaluate_word(const struct hn_value *values, const struct hn_expression *expression, const char *const *names,
                       int count, const char *expected, int *to, struct hn_error *err);
 
@@ -274,13 +275,13 @@ struct hn_argument {
 
 /* Makes `count` of width and height. HN_ENOMEM. */
 enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err);
-/* Elements of a row, all lanes, and bytes from one to the next; 0 of a buffer without rows. HN_EVALUE: a pitch that is
- * shorter than a row or no multiple of an element. */
-enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument, const struct hn_value *values,
-                                         uint64_t *row, uint64_t *pitch, struct hn_error *err);
+/* Sticky, as all that evaluate below. Elements of a row, all lanes, and bytes from one to the next; 0 of a buffer without
+ * rows. HN_EVALUE: a pitch that is shorter than a row or no multiple of an element. */
+void hn_argument_evaluate_rows(const struct hn_argument *argument, const struct hn_value *values, uint64_t *row,
+                               uint64_t *pitch, struct hn_error *err);
 /* Leaves *align as it is where the config gives none. HN_EVALUE: no power of two from the size of an element on. */
-enum hn_status hn_argument_evaluate_align(const struct hn_argument *argument, const struct hn_value *values,
-                                          uint64_t *align, struct hn_error *err);
+void hn_argument_evaluate_align(const struct hn_argument *argument, const struct hn_value *values, uint64_t *align,
+                                struct hn_error *err);
 /* "float32x4" */
 void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE]);
 /* The bytes of one of its count. */
@@ -288,11 +289,11 @@ size_t hn_argument_bytes(const struct hn_argument *argument);
 /* The largest count that is possible. */
 int64_t hn_argument_most(const struct hn_argument *argument);
 /* The bytes of a buffer with its rows. HN_EVALUE: a count that is not possible. */
-enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values,
-                                        uint64_t *bytes, struct hn_error *err);
+void hn_argument_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values, uint64_t *bytes,
+                              struct hn_error *err);
 /* The bytes of a scalar's value. HN_EVALUE: also a number that its type can not hold. */
-enum hn_status hn_argument_evaluate_scalar(const struct hn_argument *argument, const struct hn_value *values,
-                                           uint64_t *scalar, struct hn_error *err);
+void hn_argument_evaluate_scalar(const struct hn_argument *argument, const struct hn_value *values, uint64_t *scalar,
+                                 struct hn_error *err);
 /* Whether it is an argument of kernels. */
 bool hn_argument_is_passed(const struct hn_argument *argument);
 /* Whether it is an argument of kernels that points to a buffer. */

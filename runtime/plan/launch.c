@@ -427,7 +427,7 @@ static void check_values(const struct hn_plan *plan, const struct hn_value *valu
             hn_argument_evaluate_scalar(argument, values, &ignored, err);
         if (applies && argument->count != NULL)
             hn_argument_buffer_bytes(argument, values, &ignored, err);
-        if (applies && !hn_failed(err))
+        if (applies)
             hn_argument_evaluate_align(argument, values, &ignored, err);
     }
     for (size_t i = 0; i < plan->option_count && !hn_failed(err); i++) {

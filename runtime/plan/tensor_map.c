@@ -55,8 +55,8 @@ enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
                                  .align = HN_PROMISED_ALIGN,
                                  .rank = (int)map->rank,
                                  .element_strides = {1, 1, 1, 1, 1}};
-    if (hn_argument_buffer_bytes(over, values, &tensor->bytes, err) == HN_OK)
-        hn_argument_evaluate_align(over, values, &tensor->align, err);
+    hn_argument_buffer_bytes(over, values, &tensor->bytes, err);
+    hn_argument_evaluate_align(over, values, &tensor->align, err);
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
         for (size_t i = 0; i < lists[l].count; i++)
             hn_expression_integer(lists[l].expressions[i], values, &lists[l].to[i], err);

@@ -85,11 +85,13 @@ static void expect_same(const struct hn_launch_program *made, const struct hn_pl
             assert_true(hn_expression_integer(argument->value, values, &value, NULL));
             assert_int_equal(result, value);
         } else if (made->arguments[i] >= 0) {
-            assert_ok(hn_argument_buffer_bytes(argument, values, &bytes, NULL));
+            hn_argument_buffer_bytes(argument, values, &bytes, &said);
+            assert_ok(said.status);
             assert_int_equal(result * (int64_t)hn_argument_bytes(argument), bytes);
         }
         if (made->aligns[i] >= 0) {
-            assert_ok(hn_argument_evaluate_align(argument, values, &align, NULL));
+            hn_argument_evaluate_align(argument, values, &align, &said);
+            assert_ok(said.status);
             assert_int_equal(hn_program_result(&made->program, made->aligns[i]), align);
         }
     }

@@ -83,8 +83,9 @@ static void tell_result(const struct hn_argument *argument, const struct hn_valu
 {
     uint64_t row = 0, pitch = 0, shape[3];
     int64_t count = 0;
-    if (!hn_expression_integer(argument->count, values, &count, err) ||
-        hn_argument_evaluate_rows(argument, values, &row, &pitch, err) != HN_OK)
+    hn_expression_integer(argument->count, values, &count, err);
+    hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
+    if (hn_failed(err))
         return;
     size_t dimensions = shape_of(argument, (uint64_t)count * argument->lanes, row, shape);
     json_array_append_new(results, shape_to_json(argument, NULL, shape, dimensions));
@@ -98,8 +99,9 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
     uint64_t row = 0, pitch = 0, shape[3];
     FILE *to = NULL;
     char *path = NULL;
-    if (hn_recipe_make(inputs->plan, argument, values, &recipe, err) != HN_OK ||
-        hn_argument_evaluate_rows(input, values, &row, &pitch, err) != HN_OK)
+    if (hn_recipe_make(inputs->plan, argument, values, &recipe, err) == HN_OK)
+        hn_argument_evaluate_rows(input, values, &row, &pitch, err);
+    if (hn_failed(err))
         return;
     if (asprintf(&path, "%s/%s.npy", folder, input->name) < 0)
         path = hn_needed(NULL);

@@ -75,7 +75,8 @@ void hn_config_read_word(struct hn_reader *reader, const struct hn_yaml *node, c
 void hn_config_read_path(struct hn_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
 void hn_config_read_expression(struct hn_reader *reader, const struct hn_yaml *node, struct hn_expression **to);
 /* The place of a word in a list of them; 0 without a node. */
-int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node, const char *const *choices, size_t count);
+int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node, const char *const *choices,
+                          size_t count);
 /* true or false; without a node false. */
 bool hn_config_read_flag(struct hn_reader *reader, const struct hn_yaml *node);
 /* A whole number from `least` to `most`, or an expression of constants that gives one: 2 ** 20. Without a node *to stays as it is. */
