@@ -199,7 +199,7 @@ static enum hn_status propose(struct drive *drive, uint16_t *choice, uint64_t *r
         size_t known = drive->distinct;
         *done = known == size || *repeats == HN_REPEATS_MOST || budget_is_used(drive);
         if (hn_interrupted() != 0)
-            return HN_EINTERRUPTED;
+            return hn_fail(err, HN_EINTERRUPTED, "interrupted");
         if (!*done) {
             ask_chance(drive);
             *done = !kind->propose(drive->strategy, drive->count, choice);
