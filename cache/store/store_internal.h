@@ -79,6 +79,7 @@ void hn_store_gate_origin(const struct hn_origin *origin, struct hn_error *err);
 /* What hn_store_read_record reads, from column 0 on; t: the alias of the table with its dot. */
 #define HN_RECORD_COLUMNS(t)                                                                                           \
     t "id, " t "json, " t "point, " t "outcome, " t "verification, " t "final, " t "objective, " HN_RECORD_INTACT(t)
+#define HN_SELECT_RECORDS "SELECT " HN_RECORD_COLUMNS("") " FROM record"
 enum { HN_RECORD_COLUMN_COUNT = 8 };
 /* Into an initialised record. HN_EFORMAT, which names it: it is damaged, does not pass the gate, or its columns say another
  * thing than its JSON. objective: of its task, NULL: not known. */

@@ -218,7 +218,7 @@ enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
         store->database, err,
         "SELECT " HN_HEAD_COLUMNS("s.") ", p.json, s.plan IS NULL OR " HN_PLAN_INTACT(
             "p.") " FROM session s LEFT JOIN plan p ON p.hash = s.plan WHERE s.id = ?",
-        "i", (int64_t)session_id);
+        "i", session_id);
     if (hn_statement_step(statement, err)) {
         hn_store_read_head(store, statement, head, err);
         hn_store_expect_intact(store, hn_column_integer(statement, HN_HEAD_COLUMN_COUNT + 1) != 0,
@@ -362,17 +362,14 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
     char why[640] = "", machine[65] = "";
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
-        "SELECT " HN_RECORD_COLUMNS(
-            "") " FROM record WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER"
-                " (PARTITION BY r.point ORDER BY " HN_PLACE(
-                    "r", "s") ") AS place"
-                              " FROM session s JOIN record r ON r.session_id = s.id"
-                              " WHERE " HN_SUBJECT " AND s.simulated = ?5"
-                              " AND CASE ?6 WHEN 1 THEN s.source = '' AND (r.outcome = 'ok' OR "
-                              "s.machine = ?7)"
-                              " WHEN 2 THEN s.source <> '' ELSE 1 END) "
-                              "WHERE place = 1)"
-                              " ORDER BY id",
+        HN_SELECT_RECORDS
+        " WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER (PARTITION BY r.point"
+        " ORDER BY " HN_PLACE(
+            "r", "s") ") AS place FROM session s JOIN record r"
+                      " ON r.session_id = s.id WHERE " HN_SUBJECT
+                      " AND s.simulated = ?5 AND CASE ?6"
+                      " WHEN 1 THEN s.source = '' AND (r.outcome = 'ok' OR s.machine = ?7)"
+                      " WHEN 2 THEN s.source <> '' ELSE 1 END) WHERE place = 1) ORDER BY id",
         "ttttii", HN_SUBJECT_VALUES(subject), (int64_t)simulated, (int64_t)whose);
     /* Else it is NULL, which nothing is equal to. */
     char *real = realpath(store->path, NULL);
@@ -456,9 +453,8 @@ enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record
 {
     hn_error_init(err);
     *record = (struct hn_record){0};
-    struct hn_statement *statement = hn_database_prepare(
-        store->database, err, "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE id = ?", "i",
-        (int64_t)id);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database, err, HN_SELECT_RECORDS " WHERE id = ?", "i", id);
     read_row(store, statement, record, err);
     return err->status;
 }
@@ -486,11 +482,11 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
     hn_error_init(err);
     *record = (struct hn_record){0};
     char *key = hn_made(hn_bindings_text(point), err);
-    struct hn_statement *statement = hn_database_prepare(
-        store->database, err,
-        "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? AND point = ?"
-                                        " ORDER BY id DESC LIMIT 1",
-        "it", (int64_t)session_id, key);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database, err,
+                            HN_SELECT_RECORDS " WHERE session_id = ? AND point = ?"
+                                              " ORDER BY id DESC LIMIT 1",
+                            "it", session_id, key);
     read_row(store, statement, record, err);
     free(key);
     return err->status;
@@ -507,9 +503,8 @@ json_t *hn_store_get_lines(struct hn_store *store, int64_t session_id, int64_t f
             " WHERE session_id = ?1 ORDER BY id LIMIT ?2 OFFSET ?3)"
             " ORDER BY id";
     json_t *lines = json_array();
-    struct hn_statement *statement =
-        hn_database_prepare(store->database, err, first < 0 ? rule : records, "iii",
-                            (int64_t)session_id, (int64_t)most, (int64_t)first);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database, err, first < 0 ? rule : records, "iii", session_id, most, first);
     while (hn_statement_next(&statement, err)) {
         hn_store_expect_intact(store, hn_column_integer(statement, 1) != 0,
                                first < 0 ? "a tuning" : "a record", err);
@@ -544,7 +539,7 @@ struct hn_statement *hn_store_get_images(struct hn_store *store, int64_t session
         "SELECT " HN_IMAGE_COLUMNS(
             "i.") " FROM session s JOIN image i ON i.kernel = s.kernel AND i.problem = s.problem"
                   " AND i.task = s.task AND i.version = s.version WHERE s.id = ?",
-        "i", (int64_t)session_id);
+        "i", session_id);
 }
 
 bool hn_store_next_image(const struct hn_store *store, struct hn_statement **images,

@@ -218,7 +218,7 @@ static void set_rule(struct hn_store *store, int64_t session_id, const struct hn
                    "UPDATE session SET rule = ?1, checksum = checksum(origin, kernel,"
                    " problem, task, version, plan, ?1, started, command, simulated,"
                    " machine, source, imported) WHERE id = ?2",
-                   "ti", text, (int64_t)session_id);
+                   "ti", text, session_id);
     free(text);
 }
 
@@ -297,8 +297,7 @@ static void add_image(struct hn_database *database, int64_t session_id,
         database, err,
         "INSERT OR REPLACE INTO image SELECT kernel, problem, task, version, ?1, ?2, ?3, ?4,"
         " checksum(kernel, problem, task, version, ?1, ?2, ?4) FROM session WHERE id = ?5",
-        "ttbti", image->point, image->entry, image->cubin, image->size, hash.hex,
-        (int64_t)session_id);
+        "ttbti", image->point, image->entry, image->cubin, image->size, hash.hex, session_id);
 }
 
 static void write_image(struct hn_database *database, const struct hn_pending *pending,
@@ -429,7 +428,7 @@ json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct
         " s.rule IS NOT NULL FROM session s"
         " WHERE ?1 = 0 OR s.id IN (SELECT session_id FROM record WHERE id > ?1)"
         " ORDER BY s.origin",
-        "i", (int64_t)last_record);
+        "i", last_record);
     while (hn_statement_next(&statement, err))
         hn_build_set(&all, hn_column_text(statement, 1),
                      json_pack("{s:I, s:I, s:b}", "id", (json_int_t)hn_column_integer(statement, 0),
@@ -473,11 +472,11 @@ struct merge {
 static void copy_records(const struct merge *merge, int64_t from_id, const char *objective,
                          int64_t session_id, int64_t first, struct hn_error *err)
 {
-    struct hn_statement *statement = hn_database_prepare(
-        merge->from->database, err,
-        "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? ORDER BY id"
-                                        " LIMIT -1 OFFSET ?",
-        "ii", from_id, first);
+    struct hn_statement *statement =
+        hn_database_prepare(merge->from->database, err,
+                            HN_SELECT_RECORDS " WHERE session_id = ? ORDER BY id"
+                                              " LIMIT -1 OFFSET ?",
+                            "ii", from_id, first);
     while (hn_statement_next(&statement, err)) {
         struct hn_record record = {0};
         hn_store_read_record(merge->from, statement, objective, &record, err);
