@@ -109,22 +109,23 @@ static struct hn_hash new_origin(void)
 static int64_t add_head(struct hn_store *store, const struct hn_store_head *head,
                         struct hn_error *err)
 {
+    int64_t id = 0;
     struct hn_hash plan = {""};
     const struct hn_hash origin = new_origin();
     if (hn_failed(err))
         return 0;
     if (head->plan != NULL)
         add_plan(store, head->plan, &plan, err);
-    hn_database_do(store->database, err,
-                   "INSERT INTO session VALUES(NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
-                   " ?10, ?11, ?12, ?13, checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
-                   " ?10, ?11, ?12, ?13))",
-                   "tttttttrtittr", head->origin == NULL ? origin.hex : head->origin,
-                   HN_SUBJECT_VALUES(&head->subject), head->plan == NULL ? NULL : plan.hex,
-                   head->rule, head->started, head->command, (int64_t)head->simulated,
-                   head->from.machine, head->from.source,
-                   hn_origin_is_foreign(&head->from) ? hn_epoch_s() : 0);
-    return hn_database_integer(store->database, "SELECT last_insert_rowid()", err);
+    (void)hn_database_do(store->database, err,
+                         "INSERT INTO session VALUES(NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+                         " ?10, ?11, ?12, ?13, checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+                         " ?10, ?11, ?12, ?13)) RETURNING id",
+                         "tttttttrtittr>i", head->origin == NULL ? origin.hex : head->origin,
+                         HN_SUBJECT_VALUES(&head->subject), head->plan == NULL ? NULL : plan.hex,
+                         head->rule, head->started, head->command, (int64_t)head->simulated,
+                         head->from.machine, head->from.source,
+                         hn_origin_is_foreign(&head->from) ? hn_epoch_s() : 0, &id);
+    return id;
 }
 
 static struct hn_statement *prepare_record(struct hn_database *database, struct hn_error *err)
