@@ -63,7 +63,8 @@ double hn_elapsed_us(struct hn_context *context, CUevent start, CUevent end, str
     return 1e3 * (double)elapsed_ms;
 }
 
-double hn_sampler_step(double *times_us, size_t count)
+/* The smallest difference between these times, which it sorts; 0.5 us where there is none. */
+static double sampler_step(double *times_us, size_t count)
 {
     double step = RESOLUTION_US;
     hn_sort(times_us, count);
@@ -97,7 +98,7 @@ static void measure_resolution(struct hn_sampler *sampler, struct hn_error *err)
     for (size_t i = 0; i < STEPS; i++)
         times_us[i] = hn_elapsed_us(arena->context, sampler->starts[i], sampler->ends[i], err);
     if (!hn_failed(err))
-        sampler->resolution_us = hn_sampler_step(times_us, STEPS);
+        sampler->resolution_us = sampler_step(times_us, STEPS);
 }
 
 void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn_regime regime,
@@ -330,8 +331,11 @@ static bool has_full_clock(const struct hn_sample *sample, double max_clock_mhz)
     return sample->clock_mhz == 0.0 || sample->clock_mhz >= CLOCK_SHARE * max_clock_mhz;
 }
 
-size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz,
-                       double *kept, bool *trusted)
+/* Leaves out what was taken at under 75% of the maximal clock, unless that is more than half of at
+ * least 12. Returns how many times it wrote to `kept`, in order; *trusted is false when too many
+ * would have had to go. */
+static size_t measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz,
+                           double *kept, bool *trusted)
 {
     size_t kept_count = 0;
     *trusted = true;
@@ -361,7 +365,9 @@ struct measurement {
     double censor_clock_mhz;
 };
 
-double hn_measure_fair_censor(double censor_us, double censor_clock_mhz, double clock_mhz)
+/* What there is to beat at `clock_mhz`: a time that was taken at a higher clock is held against a
+ * lower one as if it scaled with it. */
+static double measure_fair_censor(double censor_us, double censor_clock_mhz, double clock_mhz)
 {
     /* Clocks are read to some tenths of a percent. */
     const double alike = 1.005;
@@ -386,11 +392,9 @@ static double median_of(const struct measurement *m, bool of_host)
 static void judge(struct measurement *m)
 {
     struct hn_stopping_rule rule = m->rule;
-    rule.censor_us =
-        hn_measure_fair_censor(rule.censor_us, m->censor_clock_mhz, median_of(m, false));
+    rule.censor_us = measure_fair_censor(rule.censor_us, m->censor_clock_mhz, median_of(m, false));
     m->measured->stop = HN_STOP_NOT;
-    m->kept_count =
-        hn_measure_keep(m->taken, m->taken_count, m->max_clock_mhz, m->kept, &m->trusted);
+    m->kept_count = measure_keep(m->taken, m->taken_count, m->max_clock_mhz, m->kept, &m->trusted);
     if (m->kept_count == 0)
         return;
     m->interval = hn_interval_of(m->kept, m->kept_count, HN_OUTSIDE_USUAL);
@@ -446,7 +450,7 @@ static void fill_timing(const struct measurement *m, struct hn_timing *timing)
     };
     /* Again, in the order in which they were taken: the interval has sorted m->kept. */
     timing->sample_count =
-        hn_measure_keep(m->taken, m->taken_count, m->max_clock_mhz, samples_us, &trusted);
+        measure_keep(m->taken, m->taken_count, m->max_clock_mhz, samples_us, &trusted);
 }
 
 /* Whether the launch that gave the estimate counts as a sample: where another one would cost more

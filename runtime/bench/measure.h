@@ -99,8 +99,6 @@ void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn
 void hn_sampler_finish(struct hn_sampler *sampler);
 /* Between two events that have passed, in microseconds. Sticky, as what follows. */
 double hn_elapsed_us(struct hn_context *context, CUevent start, CUevent end, struct hn_error *err);
-/* The smallest difference between these times, which it sorts; 0.5 us where there is none. */
-double hn_sampler_step(double *times_us, size_t count);
 
 /* By how much samples of the same launches may differ, in microseconds of one launch, systematically: by the timer's
  * resolution, and by what was queued before a sample, which moves it by up to 1.1 us on an H200. */
@@ -144,13 +142,5 @@ void hn_measure(struct hn_work *work, const struct hn_bench_request *request, st
  * slower in them. The least of several times is hardly above the median of others by chance: where it is by more
  * than 5% and the slack of samples, a trial has to tell. Sorts the others. */
 bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t others, double slack_us);
-
-/* What there is to beat at `clock_mhz`: a time that was taken at a higher clock is held against a lower one as if it
- * scaled with it. */
-double hn_measure_fair_censor(double censor_us, double censor_clock_mhz, double clock_mhz);
-
-/* Leaves out what was taken at under 75% of the maximal clock, unless that is more than half of at least 12. Returns
- * how many times it wrote to `kept`, in order; *trusted is false when too many would have had to go. */
-size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz, double *kept, bool *trusted);
 
 #endif

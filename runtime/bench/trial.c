@@ -72,8 +72,9 @@ static void take_round(struct hn_trial *trial, hn_trial_take *take, void *subjec
     }
 }
 
-void hn_trial_run(struct hn_trial *trial, hn_trial_take *take, void *subject,
-                  struct hn_random *secret, struct hn_error *err)
+/* Takes rounds, the first of which does not count; orders come from `secret`. */
+static void trial_run(struct hn_trial *trial, hn_trial_take *take, void *subject,
+                      struct hn_random *secret, struct hn_error *err)
 {
     /* The first launches of a module are slower, whatever they find. */
     trial->rounds = 0;
@@ -264,7 +265,7 @@ void hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_su
     double round_us = trial->sides * trial->legs * accused->estimate_us;
     trial->most = (size_t)fmax(LEAST_ROUNDS, fmin(HN_TRIAL_ROUNDS, MOST_US / fmax(round_us, 1.0)));
     if (hn_goes_on(variant, err))
-        hn_trial_run(trial, take, &court, &bench->arena.secret, err);
+        trial_run(trial, take, &court, &bench->arena.secret, err);
     hn_variant_finish(&reference);
     variant->compared_set = 0;
     bench->sampler.regime = regime;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/compile_pool.h"
+#include "tuner/workers/compile_pool.c"
 
 #include "tests/unit/unit.h"
 
@@ -10,9 +10,9 @@ struct fixture {
 
 static void finish(struct fixture *fixture)
 {
-    hn_compile_queue_remove_client(&fixture->client);
-    hn_compile_queue_remove_client(&fixture->other);
-    hn_compile_queue_finish(&fixture->queue);
+    compile_queue_remove_client(&fixture->client);
+    compile_queue_remove_client(&fixture->other);
+    compile_queue_finish(&fixture->queue);
 }
 
 static struct fixture *make(void)
@@ -20,8 +20,8 @@ static struct fixture *make(void)
     struct fixture *fixture = keep_new(struct fixture, finish);
     fixture->client.wakeup = fixture->other.wakeup = -1;
     fixture->client.prefers_heavy = true;
-    hn_compile_queue_add_client(&fixture->queue, &fixture->client);
-    hn_compile_queue_add_client(&fixture->queue, &fixture->other);
+    compile_queue_add_client(&fixture->queue, &fixture->client);
+    compile_queue_add_client(&fixture->queue, &fixture->other);
     return fixture;
 }
 
@@ -36,7 +36,7 @@ static void ask(struct fixture *fixture, struct hn_compile_pool *client, uint64_
     const struct hn_want want = {client, id, rank, weight, INFINITY, {.message = NULL}, NULL};
     const struct hn_hash key = key_of(program);
     struct hn_message request = {.json = NULL};
-    hn_compile_queue_ask(&want, &key, &request, 60e3, false);
+    compile_queue_ask(&want, &key, &request, 60e3, false);
 }
 
 /* A program of its own, with a weight. */
@@ -48,7 +48,7 @@ static void push(struct fixture *fixture, uint64_t id, double weight)
 /* The number of the first want of what is begun next. */
 static uint64_t begin_next(struct fixture *fixture, int limit)
 {
-    return hn_compile_queue_next(&fixture->queue, limit)->wants->id;
+    return compile_queue_next(&fixture->queue, limit)->wants->id;
 }
 
 static void end(struct fixture *fixture, struct hn_job *job, enum hn_outcome outcome)
@@ -59,7 +59,7 @@ static void end(struct fixture *fixture, struct hn_job *job, enum hn_outcome out
         job->image.cubin = strdup("cubin");
         job->image.size = 5;
     }
-    hn_compile_queue_end(&fixture->queue, job);
+    compile_queue_end(&fixture->queue, job);
 }
 
 /* The outcome of the image of that number, -1 where there is none yet; `first`: that of whoever had
@@ -85,7 +85,7 @@ TEST(equal_ones_keep_their_order)
         push(fixture, i, 0);
     for (uint64_t i = 0; i < 5; i++)
         assert_int_equal(begin_next(fixture, 16), i);
-    assert_null(hn_compile_queue_next(&fixture->queue, 16));
+    assert_null(compile_queue_next(&fixture->queue, 16));
 }
 
 TEST(heavier_ones_come_first)
@@ -136,10 +136,10 @@ TEST(a_program_is_one_job_for_all_that_want_it)
     struct fixture *fixture = make();
     ask(fixture, &fixture->client, 1, 7, HN_RANK_GUESSED, 0);
     assert_int_equal(fixture->client.pending, 0);
-    struct hn_job *job = hn_compile_queue_next(&fixture->queue, 1);
+    struct hn_job *job = compile_queue_next(&fixture->queue, 1);
     ask(fixture, &fixture->client, 2, 7, HN_RANK_ASKED, 0);
     ask(fixture, &fixture->other, 2, 7, HN_RANK_ASKED, 0);
-    assert_null(hn_compile_queue_next(&fixture->queue, 1));
+    assert_null(compile_queue_next(&fixture->queue, 1));
     assert_int_equal(take(&fixture->client, 2, true), -1);
     end(fixture, job, HN_OUTCOME_OK);
     assert_int_equal(take(&fixture->client, 1, true), -1);
@@ -150,7 +150,7 @@ TEST(a_program_is_one_job_for_all_that_want_it)
     ask(fixture, &fixture->other, 3, 7, HN_RANK_ASKED, 0);
     assert_int_equal(fixture->other.unfinished, 0);
     assert_int_equal(take(&fixture->other, 3, false), HN_OUTCOME_OK);
-    hn_compile_queue_forget(&fixture->client, HN_RANK_GUESSED, NULL);
+    compile_queue_forget(&fixture->client, HN_RANK_GUESSED, NULL);
     ask(fixture, &fixture->other, 4, 7, HN_RANK_ASKED, 0);
     assert_int_equal(fixture->other.unfinished, 1);
     assert_int_equal(begin_next(fixture, 1), 4);
@@ -161,10 +161,10 @@ TEST(a_failure_by_chance_is_that_of_one)
     struct fixture *fixture = make();
     ask(fixture, &fixture->client, 1, 7, HN_RANK_ASKED, 0);
     ask(fixture, &fixture->client, 2, 7, HN_RANK_ASKED, 0);
-    end(fixture, hn_compile_queue_next(&fixture->queue, 1), HN_OUTCOME_COMPILE_CRASH);
+    end(fixture, compile_queue_next(&fixture->queue, 1), HN_OUTCOME_COMPILE_CRASH);
     assert_int_equal(take(&fixture->client, 1, true), HN_OUTCOME_COMPILE_CRASH);
     assert_int_equal(take(&fixture->client, 2, true), -1);
-    end(fixture, hn_compile_queue_next(&fixture->queue, 1), HN_OUTCOME_OK);
+    end(fixture, compile_queue_next(&fixture->queue, 1), HN_OUTCOME_OK);
     assert_int_equal(take(&fixture->client, 2, true), HN_OUTCOME_OK);
 }
 
@@ -173,14 +173,14 @@ TEST(what_nobody_wants_any_more_is_gone)
     struct fixture *fixture = make();
     for (uint64_t i = 0; i < 3; i++)
         push(fixture, i, 0);
-    struct hn_job *begun = hn_compile_queue_next(&fixture->queue, 1);
+    struct hn_job *begun = compile_queue_next(&fixture->queue, 1);
     hn_compile_pool_drop(&fixture->client, 2);
     assert_int_equal(fixture->client.pending, 2);
-    hn_compile_queue_forget(&fixture->client, HN_RANK_SETUP, NULL);
+    compile_queue_forget(&fixture->client, HN_RANK_SETUP, NULL);
     assert_int_equal(fixture->client.pending, 0);
     assert_int_equal(fixture->client.unfinished, 0);
     assert_null(fixture->queue.waiting);
-    assert_null(hn_job_want(begun, &fixture->client, NULL));
+    assert_null(job_want(begun, &fixture->client, NULL));
     end(fixture, begun, HN_OUTCOME_OK);
     assert_int_equal(take(&fixture->client, 0, true), -1);
 }
@@ -195,12 +195,12 @@ TEST(each_program_has_a_job_of_its_own)
             push(fixture, i, 0);
     fixture->client.prefers_heavy = false;
     for (uint64_t i = 0; i < PROGRAMS; i++) {
-        const struct hn_job *job = hn_compile_queue_next(&fixture->queue, 1);
+        const struct hn_job *job = compile_queue_next(&fixture->queue, 1);
         const struct hn_hash key = key_of(i);
         assert_string_equal(job->key.hex, key.hex);
         assert_int_equal(job->wants->id, i);
         assert_int_equal(job->wants->next->id, i);
         assert_null(job->wants->next->next);
     }
-    assert_null(hn_compile_queue_next(&fixture->queue, 1));
+    assert_null(compile_queue_next(&fixture->queue, 1));
 }

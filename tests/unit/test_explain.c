@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 #include "tuner/explain/effects.c"
 #include "tuner/explain/evidence.c"
-#include "tuner/report/summary.h"
+#include "tuner/report/summary.c"
 
 static void assert_near(double found, double expected, double tolerance)
 {
@@ -262,7 +262,7 @@ static void expect_next(struct hn_value edge, struct hn_value behind, struct hn_
                         double expected)
 {
     struct hn_value next;
-    bool found = hn_edge_continue(&edge, &behind, &third, &next);
+    bool found = edge_continue(&edge, &behind, &third, &next);
     assert_int_equal(found, !isnan(expected));
     if (found)
         assert_near(hn_value_number(&next), expected, 1e-12);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store_fixture.h"
 
-#include "tuner/session/session_internal.h"
+#include "tuner/session/search.c"
 
 EACH_TEST(set_up, tear_down)
 
@@ -88,7 +88,7 @@ TEST(nearest_tuning_first)
     /* what this very tuning found is no prior */
     add_tuning(store, &task.identity, &task.version, POINTS, 400, 60);
 
-    assert_ok(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
+    assert_ok(knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 3);
     assert_int_equal(knowledge.count, 3 * POINTS);
     assert_true(best_of(&knowledge, 0) == 201);
@@ -100,7 +100,7 @@ TEST(nearest_tuning_first)
         assert_int_equal(failed,
                          knowledge.priors[i].choice[0] == 0 && knowledge.priors[i].choice[1] == 3);
     }
-    hn_knowledge_finish(&knowledge);
+    knowledge_finish(&knowledge);
     hn_identity_finish(&task.identity);
 }
 
@@ -114,10 +114,10 @@ TEST(another_version_is_nearest)
     struct hn_version older = task.version;
     strcpy(older.driver, "1.2.3");
     add_tuning(store, &task.identity, &older, POINTS, 200, 50);
-    assert_ok(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
+    assert_ok(knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 2);
     assert_true(best_of(&knowledge, 0) == 201);
-    hn_knowledge_finish(&knowledge);
+    knowledge_finish(&knowledge);
     hn_identity_finish(&task.identity);
 }
 
@@ -129,15 +129,15 @@ TEST(what_came_later_or_is_too_little_does_not_count)
     make_task(&task, make_space(), 1024);
     add_problem(store, 2048, POINTS, 100, 70);
     add_problem(store, 512, 8, 200, 50);
-    assert_ok(hn_knowledge_collect(store, &task, false, 60, &knowledge, NULL));
+    assert_ok(knowledge_collect(store, &task, false, 60, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 0);
     assert_int_equal(knowledge.count, 0);
-    hn_knowledge_finish(&knowledge);
-    assert_ok(hn_knowledge_collect(store, &task, true, INFINITY, &knowledge, NULL));
+    knowledge_finish(&knowledge);
+    assert_ok(knowledge_collect(store, &task, true, INFINITY, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 0);
-    hn_knowledge_finish(&knowledge);
-    assert_ok(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
+    knowledge_finish(&knowledge);
+    assert_ok(knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 1);
-    hn_knowledge_finish(&knowledge);
+    knowledge_finish(&knowledge);
     hn_identity_finish(&task.identity);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
-#include "tuner/session/session_internal.h"
+#include "tuner/session/results.c"
 
 TEST(points_compare_as_declared)
 {
@@ -13,7 +13,7 @@ TEST(points_compare_as_declared)
         hn_keys_add(&points, ascending[i]);
     for (uint32_t i = 0; i < COUNT; i++)
         for (uint32_t j = 0; j < COUNT; j++)
-            assert_int_equal(hn_points_compare(&points, i, j) < 0, i > j);
+            assert_int_equal(points_compare(&points, i, j) < 0, i > j);
 }
 
 TEST(the_first_ticket_of_a_code_is_found_again)
@@ -24,7 +24,7 @@ TEST(the_first_ticket_of_a_code_is_found_again)
         for (size_t i = 0; i < 1000; i++) {
             char code[40];
             snprintf(code, sizeof code, i % 2 == 0 ? "%032zx" : "recorded %zu", i);
-            assert_int_equal(hn_tickets_first_of_code(&tickets, code, pass * 5000 + i), i);
+            assert_int_equal(tickets_first_of_code(&tickets, code, pass * 5000 + i), i);
         }
     }
 }
@@ -43,6 +43,6 @@ TEST(a_ticket_is_small)
     assert_null(tickets.items[1].flight);
     hn_tickets_fly(&tickets, 1);
     assert_int_equal(tickets.items[1].flight->censor, SIZE_MAX);
-    hn_tickets_land(&tickets, 1);
+    tickets_land(&tickets, 1);
     assert_null(tickets.items[1].flight);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/statistics.h"
 #include "runtime/bench/measure.h"
-#include "runtime/bench/trial.h"
+#include "runtime/bench/trial.c"
 #include "tests/unit/unit.h"
 
 /* Of each card's honest variants, and of cheats: HONE_HONEST says another number. */
@@ -210,12 +210,12 @@ static void hold(struct hn_trial *trial, hn_trial_take *take_one, void *subject,
 {
     struct hn_error err;
     hn_error_init(&err);
-    hn_trial_run(trial, take_one, subject, secret, &err);
+    trial_run(trial, take_one, subject, secret, &err);
     assert_false(hn_failed(&err));
 }
 
-static void take(void *subject, int side, int leg, size_t round, double *time_us,
-                 struct hn_error *err)
+static void take_time(void *subject, int side, int leg, size_t round, double *time_us,
+                      struct hn_error *err)
 {
     struct world *world = subject;
     size_t launch = world->launch++;
@@ -238,7 +238,7 @@ static enum hn_suspicion try(struct world *world, int sides)
     trial.sides = sides;
     trial.most = HN_TRIAL_ROUNDS;
     begin_process(world);
-    hold(&trial, take, world, &world->random);
+    hold(&trial, take_time, world, &world->random);
     return hn_trial_judge(&trial);
 }
 

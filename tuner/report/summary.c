@@ -115,8 +115,11 @@ struct outlook {
     const struct hn_edge_compiler *compiler;
 };
 
-bool hn_edge_continue(const struct hn_value *edge, const struct hn_value *behind,
-                      const struct hn_value *third, struct hn_value *next)
+/* The value that continues a row of numbers beyond its first (or last) one, as a product where the
+ * last three are a geometric row, else as a sum. False where that changes sign, is no integer, or
+ * the row begins at 0 or 1. */
+static bool edge_continue(const struct hn_value *edge, const struct hn_value *behind,
+                          const struct hn_value *third, struct hn_value *next)
 {
     double a = hn_value_number(edge);
     double b = hn_value_number(behind);
@@ -236,7 +239,7 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
         values[i] = &hn_space_parameter(space, parameter)->values[order[highest ? last - i : i]];
     const struct hn_value *now = hn_bindings_get(&outlook->best->point, name);
     if (now == NULL || !hn_value_equal(now, values[0]) ||
-        !hn_edge_continue(values[0], values[1], values[2], &next) ||
+        !edge_continue(values[0], values[1], values[2], &next) ||
         !gets_worse(outlook, name, values[1], values[2], &ratio) ||
         !is_possible(outlook, name, &next))
         return NULL;
@@ -247,7 +250,7 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
 }
 
 /* order[k] becomes the index of the k-th smallest number. */
-static void order_values(const struct hn_space_parameter *parameter, uint16_t *order)
+static void order_numbers(const struct hn_space_parameter *parameter, uint16_t *order)
 {
     for (size_t i = 0; i < parameter->count; i++) {
         size_t k = i;
@@ -266,7 +269,7 @@ static json_t *find_edge(const struct outlook *outlook, size_t parameter)
     if (count < 3 || !hn_space_is_numeric(space, parameter))
         return NULL;
     uint16_t *order = hn_need(count, sizeof *order);
-    order_values(hn_space_parameter(space, parameter), order);
+    order_numbers(hn_space_parameter(space, parameter), order);
     json_t *edge = judge(outlook, parameter, order, true);
     edge = edge != NULL ? edge : judge(outlook, parameter, order, false);
     free(order);

@@ -43,10 +43,6 @@ typedef bool hn_edge_lookup(void *context, const struct hn_bindings *point, stru
  * objective is not time. device and compiler may be NULL: limits are not known, nothing is compiled. */
 json_t *hn_edges_find(const struct hn_task *task, const struct hn_device *device, const struct hn_record *best,
                       hn_edge_lookup *lookup, void *context, const struct hn_edge_compiler *compiler);
-/* The value that continues a row of numbers beyond its first (or last) one, as a product where the last three are a
- * geometric row, else as a sum. False where that changes sign, is no integer, or the row begins at 0 or 1. */
-bool hn_edge_continue(const struct hn_value *edge, const struct hn_value *behind, const struct hn_value *third,
-                      struct hn_value *next);
 void hn_edge_time_of(const struct hn_record *record, struct hn_edge_time *time);
 
 #endif

@@ -16,7 +16,11 @@ static const double close_within = 1.05;
 
 enum { CODE_BYTES = 32 };
 
-int hn_points_compare(const struct hn_keys *points, uint32_t a, uint32_t b)
+/* The points that somebody has looked at are keys, the index of each value, numbered in the order
+ * seen: what is known of them goes into arrays by this number, so that memory goes with what was
+ * tried and not with the size of the space, which need not be enumerated. Below 0 when point a
+ * comes before b in the declared order. */
+static int points_compare(const struct hn_keys *points, uint32_t a, uint32_t b)
 {
     const uint16_t *x = hn_keys_at(points, a), *y = hn_keys_at(points, b);
     size_t count = points->stride / sizeof *x, i = 0;
@@ -31,10 +35,21 @@ void hn_tickets_init(struct hn_tickets *tickets)
     hn_keys_init(&tickets->codes, CODE_BYTES);
 }
 
+static void tickets_land(struct hn_tickets *tickets, size_t number)
+{
+    struct hn_flight *flight = tickets->items[number].flight;
+    if (flight == NULL)
+        return;
+    hn_record_finish(&flight->record);
+    hn_image_finish(&flight->image);
+    free(flight);
+    tickets->items[number].flight = NULL;
+}
+
 void hn_tickets_finish(struct hn_tickets *tickets)
 {
     for (size_t i = 0; i < tickets->count; i++)
-        hn_tickets_land(tickets, i);
+        tickets_land(tickets, i);
     free(tickets->items);
     free(tickets->of_point);
     hn_keys_finish(&tickets->codes);
@@ -72,24 +87,15 @@ struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number)
     return ticket->flight;
 }
 
-void hn_tickets_land(struct hn_tickets *tickets, size_t number)
-{
-    struct hn_flight *flight = tickets->items[number].flight;
-    if (flight == NULL)
-        return;
-    hn_record_finish(&flight->record);
-    hn_image_finish(&flight->image);
-    free(flight);
-    tickets->items[number].flight = NULL;
-}
-
 size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point)
 {
     uint32_t entry = point < tickets->point_capacity ? tickets->of_point[point] : 0;
     return entry > 0 ? entry - 1 : SIZE_MAX;
 }
 
-size_t hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number)
+/* The ticket that first had this code; when there is none it is this one, and its own number comes
+ * back. code: as in a record. */
+static size_t tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number)
 {
     uint32_t known = tickets->codes.count;
     /* A recording may have keys of another kind. */
@@ -153,7 +159,7 @@ int hn_session_compare(const void *a, const void *b, void *pointer)
     const struct hn_ticket *y = &session->tickets.items[*(const size_t *)b];
     if (x->result.objective != y->result.objective)
         return x->result.objective < y->result.objective ? -1 : 1;
-    return hn_points_compare(&session->points, x->point, y->point);
+    return points_compare(&session->points, x->point, y->point);
 }
 
 static bool is_better(const struct hn_session *session, size_t a, size_t b)
@@ -287,7 +293,7 @@ void hn_session_release(struct hn_session *session, size_t number)
         return;
     hn_image_finish(&ticket->flight->image);
     if (readable && told)
-        hn_tickets_land(&session->tickets, number);
+        tickets_land(&session->tickets, number);
 }
 
 static void drop_close(struct hn_session *session, size_t place)
@@ -492,7 +498,7 @@ void hn_session_register_ticket(struct hn_session *session, size_t number, struc
     if (hn_failed(err) || ticket->state == HN_TICKET_COMPILING || ticket->replayed ||
         code_of(session, ticket)[0] == '\0')
         return;
-    size_t first = hn_tickets_first_of_code(&session->tickets, code_of(session, ticket), number);
+    size_t first = tickets_first_of_code(&session->tickets, code_of(session, ticket), number);
     if (first == number || ticket->state != HN_TICKET_COMPILED)
         return;
     struct hn_ticket *original = &session->tickets.items[first];

@@ -338,9 +338,21 @@ static void add_records(struct hn_knowledge *knowledge, const struct hn_space *s
         knowledge->count = first;
 }
 
-enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task *task,
-                                    bool simulated, double before, struct hn_knowledge *knowledge,
-                                    struct hn_error *err)
+static void knowledge_finish(struct hn_knowledge *knowledge)
+{
+    free(knowledge->priors);
+    free(knowledge->choices);
+    *knowledge = (struct hn_knowledge){0};
+}
+
+/* Nearest first: this problem and device in another version; this device, by the problem's distance
+ * (the sum of |log2(a / b)| over its values); devices of the same compute capability; any. Three
+ * tunings at most, each with at least eight measured points of this space. Only what was measured
+ * before `before` (seconds since the epoch) counts, so that a tuning that is run again finds what
+ * it found the first time. simulated selects which kind. */
+static enum hn_status knowledge_collect(struct hn_store *store, const struct hn_task *task,
+                                        bool simulated, double before,
+                                        struct hn_knowledge *knowledge, struct hn_error *err)
 {
     struct hn_tuned_list list;
     struct hn_error ignored;
@@ -369,17 +381,10 @@ enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task
     for (size_t i = 0; i < knowledge->count; i++)
         knowledge->priors[i].choice = knowledge->choices + i * width;
     if (hn_failed(err))
-        hn_knowledge_finish(knowledge);
+        knowledge_finish(knowledge);
     free(sources);
     hn_tuned_list_free(&list);
     return err->status;
-}
-
-void hn_knowledge_finish(struct hn_knowledge *knowledge)
-{
-    free(knowledge->priors);
-    free(knowledge->choices);
-    *knowledge = (struct hn_knowledge){0};
 }
 
 static void create_strategy(struct hn_session *session, struct hn_error *err)
@@ -387,8 +392,8 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
     const struct hn_session_options *options = &session->options;
     struct hn_knowledge knowledge = {0};
     if (options->strategy->uses_priors && session->store != NULL)
-        hn_knowledge_collect(session->store, session->task, session->backend->simulated,
-                             fmin(session->cached.earliest, session->created_s), &knowledge, err);
+        knowledge_collect(session->store, session->task, session->backend->simulated,
+                          fmin(session->cached.earliest, session->created_s), &knowledge, err);
     if (hn_failed(err))
         return;
     session->state.sources = knowledge.sources;
@@ -416,7 +421,7 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
     };
     err->status = options->strategy->create(&search, &session->strategy, err);
     session->state.planned = !hn_failed(err);
-    hn_knowledge_finish(&knowledge);
+    knowledge_finish(&knowledge);
 }
 
 /* The ladder needs no more than constraints, so that it does not wait for this. */

@@ -10,11 +10,6 @@
 /* Shared by session.c (the loop and the clock), search.c (proposals), results.c (tickets, what comes back, what is
  * held of it, and who is better) and finals.c. Functions that take an err and return nothing are sticky. */
 
-/* The points that somebody has looked at are keys, the index of each value, numbered in the order seen: what is known of them goes
- * into arrays by this number, so that memory goes with what was tried and not with the size of the space, which need not be
- * enumerated. Below 0 when point a comes before b in the declared order. */
-int hn_points_compare(const struct hn_keys *points, uint32_t a, uint32_t b);
-
 /* One proposal on its way through a session. Tickets are numbered in the order proposed: the ladder's first, then the
  * strategy's. */
 enum hn_ticket_state {
@@ -80,12 +75,8 @@ void hn_tickets_finish(struct hn_tickets *tickets);
 size_t hn_tickets_add(struct hn_tickets *tickets, uint32_t point);
 /* Gives it a flight with empty record and image, where it has none. */
 struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number);
-void hn_tickets_land(struct hn_tickets *tickets, size_t number);
 /* The first ticket of a point; SIZE_MAX when there is none. */
 size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point);
-/* The ticket that first had this code; when there is none it is this one, and its own number comes back. code: as in a
- * record. */
-size_t hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number);
 
 /* Images of so many of the best are kept for the final race. */
 #define HN_KEPT_CLOSE 24
@@ -167,13 +158,6 @@ struct hn_knowledge {
     unsigned sources;
 };
 
-/* Nearest first: this problem and device in another version; this device, by the problem's distance (the sum of
- * |log2(a / b)| over its values); devices of the same compute capability; any. Three tunings at most, each with at least
- * eight measured points of this space. Only what was measured before `before` (seconds since the epoch) counts, so that
- * a tuning that is run again finds what it found the first time. simulated selects which kind. */
-enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task *task, bool simulated, double before,
-                                    struct hn_knowledge *knowledge, struct hn_error *err);
-void hn_knowledge_finish(struct hn_knowledge *knowledge);
 /* Waits for the space, and makes the strategy. */
 void hn_session_begin_search(struct hn_session *session, struct hn_error *err);
 void hn_session_admit_given(struct hn_session *session, struct hn_error *err);

@@ -93,7 +93,8 @@ static void free_job(struct hn_job *job)
     free(job);
 }
 
-void hn_compile_queue_finish(struct hn_compile_queue *queue)
+/* The queue, for the pool and its test. */
+static void compile_queue_finish(struct hn_compile_queue *queue)
 {
     for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++) {
         while (queue->buckets[i] != NULL) {
@@ -126,7 +127,7 @@ static void remove_job(struct hn_compile_queue *queue, struct hn_job *job)
     free_job(job);
 }
 
-void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compile_pool *client)
+static void compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compile_pool *client)
 {
     struct hn_compile_pool **link = &queue->clients;
     client->queue = queue;
@@ -134,24 +135,6 @@ void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compi
         link = &(*link)->next;
     client->next = NULL;
     *link = client;
-}
-
-static void unlink_client(const struct hn_compile_pool *client)
-{
-    struct hn_compile_pool **link = &client->queue->clients;
-    while (*link != client)
-        link = &(*link)->next;
-    *link = client->next;
-}
-
-void hn_compile_queue_remove_client(struct hn_compile_pool *client)
-{
-    hn_compile_queue_forget(client, HN_RANK_SETUP, NULL);
-    unlink_client(client);
-    for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++)
-        for (struct hn_job *job = client->queue->buckets[i]; job != NULL; job = job->same)
-            if (job->client == client)
-                job->client = NULL;
 }
 
 /* Gives the want the job's image, which is the job's last use of it where `moves`. */
@@ -171,8 +154,10 @@ static void finish_want(struct hn_job *job, struct hn_want *want, bool moves)
     hn_event_signal(want->client->wakeup);
 }
 
-void hn_compile_queue_ask(const struct hn_want *asked, const struct hn_hash *key,
-                          struct hn_message *request, double timeout_ms, bool kept)
+/* All of a want but its image and list is given; the request is taken over, and of no use where the
+ * job is there already. What is kept, or was guessed and is done, is finished at once. */
+static void compile_queue_ask(const struct hn_want *asked, const struct hn_hash *key,
+                              struct hn_message *request, double timeout_ms, bool kept)
 {
     struct hn_compile_queue *queue = asked->client->queue;
     struct hn_job **bucket = bucket_of(queue, key), *job = *bucket;
@@ -227,7 +212,10 @@ static size_t drop_wants(struct hn_want **link, const struct hn_compile_pool *cl
     return asked;
 }
 
-void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first, const uint64_t *id)
+/* Drops the client's wants of this rank and those that come behind it, all or those of one id. Jobs
+ * that wait for nobody are gone, and those that are being compiled come to nothing. */
+static void compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first,
+                                 const uint64_t *id)
 {
     struct hn_compile_queue *queue = client->queue;
     client->pending -= drop_wants(&client->finished, client, first, id);
@@ -245,9 +233,28 @@ void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first,
     }
 }
 
+static void unlink_client(const struct hn_compile_pool *client)
+{
+    struct hn_compile_pool **link = &client->queue->clients;
+    while (*link != client)
+        link = &(*link)->next;
+    *link = client->next;
+}
+
+/* With all its wants; what is compiled for it goes on. */
+static void compile_queue_remove_client(struct hn_compile_pool *client)
+{
+    compile_queue_forget(client, HN_RANK_SETUP, NULL);
+    unlink_client(client);
+    for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++)
+        for (struct hn_job *job = client->queue->buckets[i]; job != NULL; job = job->same)
+            if (job->client == client)
+                job->client = NULL;
+}
+
 void hn_compile_pool_drop(struct hn_compile_pool *client, uint64_t id)
 {
-    hn_compile_queue_forget(client, HN_RANK_SETUP, &id);
+    compile_queue_forget(client, HN_RANK_SETUP, &id);
 }
 
 bool hn_compile_pool_take(struct hn_compile_pool *client, const uint64_t *wanted, uint64_t *id,
@@ -267,8 +274,9 @@ bool hn_compile_pool_take(struct hn_compile_pool *client, const uint64_t *wanted
     return true;
 }
 
-const struct hn_want *hn_job_want(const struct hn_job *job, const struct hn_compile_pool *client,
-                                  const uint64_t *id)
+/* The client's want on a job; NULL: it has none. id NULL: any. */
+static const struct hn_want *job_want(const struct hn_job *job,
+                                      const struct hn_compile_pool *client, const uint64_t *id)
 {
     const struct hn_want *want = job->wants;
     while (want != NULL && !is_meant(want, client, HN_RANK_SETUP, id))
@@ -313,7 +321,10 @@ static struct hn_job **find_next(struct hn_compile_queue *queue, struct hn_compi
     return passes_over ? heaviest : oldest;
 }
 
-struct hn_job *hn_compile_queue_next(struct hn_compile_queue *queue, int limit)
+/* Takes out the job that is to be begun next: by rank, then whose turn it is, then the oldest or
+ * the heaviest, which passes over the oldest `limit` times in a row at most, since those behind
+ * that may wait for it. NULL: none waits. */
+static struct hn_job *compile_queue_next(struct hn_compile_queue *queue, int limit)
 {
     for (enum hn_rank rank = HN_RANK_SETUP; rank < HN_RANK_COUNT; rank++) {
         for (struct hn_compile_pool *client = queue->clients; client != NULL;
@@ -327,7 +338,7 @@ struct hn_job *hn_compile_queue_next(struct hn_compile_queue *queue, int limit)
             job->state = HN_JOB_RUNNING;
             job->client = client;
             unlink_client(client);
-            hn_compile_queue_add_client(queue, client);
+            compile_queue_add_client(queue, client);
             return job;
         }
     }
@@ -353,7 +364,9 @@ static void retry(struct hn_compile_queue *queue, struct hn_job *job)
         remove_job(queue, job);
 }
 
-void hn_compile_queue_end(struct hn_compile_queue *queue, struct hn_job *job)
+/* Has an image now. Where that came by chance (a crash, the time limit) it is only the first
+ * want's, and the others wait again. */
+static void compile_queue_end(struct hn_compile_queue *queue, struct hn_job *job)
 {
     enum hn_outcome outcome = job->image.outcome;
     bool by_chance = outcome == HN_OUTCOME_COMPILE_TIMEOUT || outcome == HN_OUTCOME_COMPILE_CRASH;
@@ -403,7 +416,7 @@ static void finish_job(struct hn_compile_workers *workers, struct hn_compile_wor
     job->image.compile_ms = now - worker->started_ms;
     if (job->client != NULL && job->wants != NULL && job->client->timeline != NULL)
         hn_timeline_add(job->client->timeline, "compile", worker->started_ms, now);
-    hn_compile_queue_end(&workers->queue, job);
+    compile_queue_end(&workers->queue, job);
 }
 
 static void fail_job(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
@@ -567,7 +580,7 @@ static void give_job(struct hn_compile_workers *workers, struct hn_compile_worke
 {
     if (!worker->ready || worker->job != NULL)
         return;
-    struct hn_job *job = hn_compile_queue_next(&workers->queue, workers->count);
+    struct hn_job *job = compile_queue_next(&workers->queue, workers->count);
     if (job == NULL)
         return;
     job->attempts++;
@@ -640,7 +653,7 @@ static struct hn_compile_pool *make_pool(struct hn_compile_workers *workers, dou
                                      .timeout_ms = timeout_ms,
                                      .nvrtc = workers->nvrtc,
                                      .keeps_shared = true};
-    hn_compile_queue_add_client(&workers->queue, pool);
+    compile_queue_add_client(&workers->queue, pool);
     return pool;
 }
 
@@ -694,12 +707,12 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool)
     if (pool == NULL)
         return;
     struct hn_compile_workers *workers = pool->workers;
-    hn_compile_queue_remove_client(pool);
+    compile_queue_remove_client(pool);
     if (pool == workers->owner) {
         hn_compile_pool_end(pool);
         for (int i = 0; i < workers->count; i++)
             hn_process_kill(&workers->items[i].process);
-        hn_compile_queue_finish(&workers->queue);
+        compile_queue_finish(&workers->queue);
         free(workers->items);
         free(workers->hosts);
         free(workers);
@@ -716,11 +729,11 @@ struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, 
         double past_ms = now_ms - worker->started_ms;
         load.jobs += is_usable(worker);
         load.busy += worker->job != NULL;
-        if (worker->job == NULL || hn_job_want(worker->job, pool, NULL) == NULL)
+        if (worker->job == NULL || job_want(worker->job, pool, NULL) == NULL)
             continue;
         load.own++;
         load.longest_ms = fmax(load.longest_ms, past_ms);
-        if (id != NULL && worker->ready && hn_job_want(worker->job, pool, id) != NULL)
+        if (id != NULL && worker->ready && job_want(worker->job, pool, id) != NULL)
             load.age_ms = past_ms;
     }
     load.jobs = load.jobs > 0 ? load.jobs : 1;
@@ -740,9 +753,9 @@ enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_s
                        source->template->files->name);
     enum hn_status status = hn_source_key(source, architecture, &key, err);
     if (status == HN_OK) {
-        hn_compile_queue_ask(want, &key.hash, &request,
-                             sets_up ? fmax(pool->timeout_ms, setup_timeout_ms) : pool->timeout_ms,
-                             sets_up || pool->keeps_all || (pool->keeps_shared && key.leaves_out));
+        compile_queue_ask(want, &key.hash, &request,
+                          sets_up ? fmax(pool->timeout_ms, setup_timeout_ms) : pool->timeout_ms,
+                          sets_up || pool->keeps_all || (pool->keeps_shared && key.leaves_out));
         hn_event_signal(pool->workers->owner->wakeup);
     }
     hn_message_finish(&request);
@@ -761,7 +774,7 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
 void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bool kills)
 {
     struct hn_compile_workers *workers = pool->workers;
-    hn_compile_queue_forget(pool, first, NULL);
+    compile_queue_forget(pool, first, NULL);
     for (int i = 0; kills && i < workers->count; i++) {
         struct hn_compile_worker *worker = &workers->items[i];
         if (worker->job == NULL || worker->job->wants != NULL)

@@ -130,27 +130,4 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);
 /* Starts jobs, takes replies, enforces limits; does not block. HN_ERUN: workers do not start, or NVRTC is missing. */
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err);
 
-/* The queue, for the pool and its test. */
-void hn_compile_queue_finish(struct hn_compile_queue *queue);
-void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compile_pool *client);
-/* With all its wants; what is compiled for it goes on. */
-void hn_compile_queue_remove_client(struct hn_compile_pool *client);
-
-/* All of a want but its image and list is given; the request is taken over, and of no use where the job is there already.
- * What is kept, or was guessed and is done, is finished at once. */
-void hn_compile_queue_ask(const struct hn_want *want, const struct hn_hash *key, struct hn_message *request, double timeout_ms,
-                          bool kept);
-/* Drops the client's wants of this rank and those that come behind it, all or those of one id. Jobs that wait for nobody are gone, and those that
- * are being compiled come to nothing. */
-void hn_compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first, const uint64_t *id);
-
-/* Takes out the job that is to be begun next: by rank, then whose turn it is, then the oldest or the heaviest, which passes over
- * the oldest `limit` times in a row at most, since those behind that may wait for it. NULL: none waits. */
-struct hn_job *hn_compile_queue_next(struct hn_compile_queue *queue, int limit);
-/* Has an image now. Where that came by chance (a crash, the time limit) it is only the first want's, and the others wait again. */
-void hn_compile_queue_end(struct hn_compile_queue *queue, struct hn_job *job);
-
-/* The client's want on a job; NULL: it has none. id NULL: any. */
-const struct hn_want *hn_job_want(const struct hn_job *job, const struct hn_compile_pool *client, const uint64_t *id);
-
 #endif
