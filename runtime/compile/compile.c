@@ -394,16 +394,6 @@ static char *find_undef(const char *name, const char *text)
     return NULL;
 }
 
-/* Whether a template takes away what the prelude in front of it defines, so that the values of a
- * parameter have no effect: by a second #define, which the compiler's log tells, or by an #undef
- * outside of all conditions. What to tell, with both places, or NULL. Free it. text: of the
- * program, prelude and all; name: of the template. */
-static char *check_prelude(const char *name, const char *text, const char *log)
-{
-    char *found = log == NULL ? NULL : find_second_define(text, log);
-    return found != NULL ? found : find_undef(name, text);
-}
-
 /* What the program is to blame for is data; the rest is a failure of NVRTC. */
 static void judge_failure(const struct hn_nvrtc *nvrtc, nvrtcResult result, struct hn_image *image,
                           struct hn_error *err)
@@ -605,7 +595,12 @@ static void judge(const struct hn_source *source, struct hn_image *image, struct
 {
     if (hn_failed(err))
         return;
-    char *without_effect = check_prelude(source->template->files->name, source->text, image->log);
+    /* Whether a template takes away what the prelude in front of it defines, so that the values of
+     * a parameter have no effect: by a second #define, which the compiler's log tells, or by an
+     * #undef outside of all conditions. */
+    char *without_effect = image->log == NULL ? NULL : find_second_define(source->text, image->log);
+    if (without_effect == NULL)
+        without_effect = find_undef(source->template->files->name, source->text);
     if (without_effect != NULL) {
         free(image->message);
         image->message = without_effect;

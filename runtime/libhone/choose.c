@@ -432,12 +432,11 @@ static const struct hn_tuned *find_tuned(struct search *search, bool usable,
 /* Says which name is wrong: those of the first tuned result stand for what the kernel takes. */
 static void fail_names(const struct search *search, struct hn_error *err)
 {
-    static const struct hn_bindings nothing;
     const char *kernel = search->asked.kernel;
-    const struct hn_bindings *sides[] = {
-        search->asked.problem,
-        search->known == NULL ? &nothing : &search->known->list.items[0].identity.problem};
-    for (int side = 0; side < 2 && search->known != NULL; side++)
+    const struct hn_bindings *sides[] = {search->asked.problem, NULL};
+    if (search->known != NULL)
+        sides[1] = &search->known->list.items[0].identity.problem;
+    for (int side = 0; side < 2 && sides[1] != NULL; side++)
         for (size_t i = 0; i < sides[side]->count; i++) {
             struct hn_text tuned = {0};
             if (hn_bindings_get(sides[!side], sides[side]->names[i]) != NULL)
