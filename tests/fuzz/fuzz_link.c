@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "tuner/hosts/hosts_part.h"
+#include "tuner/hosts/hosts.c"
 
 /* What a host sends: the input is what is read behind its launcher, a greeting and then frames for
  * two workers of it. */
@@ -36,12 +36,12 @@ static void take_all(struct hn_host *host)
     struct hn_link_frame frame;
     while (hn_link_next(&host->link, &frame) == HN_LINK_FRAME) {
         fuzz_require(frame.size <= (size_t)HN_LINK_NAMES * HN_PIECE_MOST, "a frame is bounded");
-        hn_host_worker_take(host, &frame);
+        take_worker_frame(host, &frame);
     }
-    hn_host_workers_move(host);
+    move_workers(host);
 }
 
-static void relay(const uint8_t *data, size_t size)
+static void move_frames(const uint8_t *data, size_t size)
 {
     int in[2];
     struct hn_host host = {.hosts = NULL};
@@ -54,12 +54,11 @@ static void relay(const uint8_t *data, size_t size)
     close(in[1]);
     for (int i = 0; i < 2; i++) {
         hn_process_init(&processes[i]);
-        fuzz_require(hn_host_worker_start(&host, "compile", &processes[i]),
-                     "there are descriptors");
+        fuzz_require(add_worker(&host, "compile", &processes[i]), "there are descriptors");
     }
     while (hn_link_read(&host.link))
         take_all(&host);
-    hn_host_workers_lose(&host);
+    lose_workers(&host);
     for (int i = 0; i < 2; i++) {
         struct hn_host_worker *worker = host.workers;
         while (worker != NULL && worker->number != processes[i].number)
@@ -69,7 +68,7 @@ static void relay(const uint8_t *data, size_t size)
         processes[i].pid = 0;
         hn_process_kill(&processes[i]);
     }
-    hn_host_workers_move(&host);
+    move_workers(&host);
     fuzz_require(host.workers == NULL, "none is left");
     hn_link_finish(&host.link);
 }
@@ -77,6 +76,6 @@ static void relay(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     read_greeting(data, size);
-    relay(data, size);
+    move_frames(data, size);
     return 0;
 }

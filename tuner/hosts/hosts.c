@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,55 @@ static const size_t most_noise = 65536;
 
 /* No more is read of a file while so much waits for the connection. */
 static const size_t file_queued_most = (size_t)1 << 20;
+
+/* All of it is under hosts->lock. */
+
+/* A worker at a host: this side of its channel and of its output. */
+struct hn_host_worker {
+    uint32_t number;
+    int channel; /* -1: closed */
+    int output;
+    const struct pollfd *polled; /* the channel among hosts->fds; NULL: it was not polled yet */
+    struct hn_bytes pending;     /* for the channel */
+    bool ended;                  /* there; what is pending is still to be taken */
+    bool lost;                   /* with its host */
+    bool left;                   /* nobody here wants it any more */
+    int wait_status;
+    struct hn_host_worker *next;
+};
+
+struct hn_host {
+    struct hn_place place; /* first: a place is a host */
+    struct hn_hosts *hosts;
+    char *run, *hone;
+    int gpus_wanted, compile_wanted;
+    bool installs;
+    bool sent;                  /* the program, this time */
+    struct hn_process launcher; /* its channel is not used */
+    struct hn_link link;
+    const struct pollfd *polled_in, *polled_output; /* as of a worker */
+    struct hn_greeting greeting;
+    enum hn_host_state state;
+    double since_ms; /* launched, or came up */
+    double retry_ms; /* when it is launched again, while it is not */
+    int failures;
+    char reason[700];
+    uint32_t next_number;
+    struct hn_host_worker *workers;
+    struct hn_host_file *files;
+};
+
+struct hn_hosts {
+    pthread_mutex_t lock;
+    pthread_t thread;
+    bool ends;
+    int wake;   /* eventfd: the thread is to look */
+    int wakeup; /* eventfd: the owner is to look */
+    size_t count;
+    struct hn_host *items;
+    struct pollfd *fds;
+    size_t fd_capacity;
+};
 
 /* Only those are read of which the last poll of hosts->fds found something: one of hundreds says
  * something, and each read in vain costs as much as what it says. */
@@ -120,7 +170,8 @@ static void close_ends(struct hn_host_worker *worker)
     hn_bytes_finish(&worker->pending);
 }
 
-bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_process *process)
+/* False, and errno: it can not be started. */
+static bool add_worker(struct hn_host *host, const char *role, struct hn_process *process)
 {
     int ends[2], output[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -153,7 +204,8 @@ static struct hn_host_worker *find_worker(const struct hn_host *host, uint32_t n
     return worker;
 }
 
-void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame)
+/* Takes what the host says of a worker. */
+static void take_worker_frame(struct hn_host *host, const struct hn_link_frame *frame)
 {
     struct hn_host_worker *worker = find_worker(host, frame->worker);
     if (worker == NULL || worker->ended)
@@ -191,7 +243,8 @@ static void move_worker(struct hn_host *host, struct hn_host_worker *worker)
         close_ends(worker);
 }
 
-void hn_host_workers_move(struct hn_host *host)
+/* Moves what can be moved; ends those that nobody wants. */
+static void move_workers(struct hn_host *host)
 {
     struct hn_host_worker **at = &host->workers;
     while (*at != NULL) {
@@ -207,7 +260,7 @@ void hn_host_workers_move(struct hn_host *host)
     }
 }
 
-void hn_host_workers_lose(struct hn_host *host)
+static void lose_workers(struct hn_host *host)
 {
     for (struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next) {
         worker->lost = worker->lost || !worker->ended;
@@ -240,7 +293,7 @@ static void lose(struct hn_host *host, bool forever, const char *reason)
 {
     double now = hn_now_ms();
     bool lasted = host->state == HN_HOST_UP && now - host->since_ms > lasting_ms;
-    hn_host_workers_lose(host);
+    lose_workers(host);
     for (struct hn_host_file *file = host->files; file != NULL; file = file->next) {
         close_file(file);
         file->state = FILE_NEW;
@@ -450,7 +503,7 @@ static void take_frames(struct hn_host *host)
     while ((next = hn_link_next(&host->link, &frame)) == HN_LINK_FRAME) {
         struct hn_host_file *file = find_next_file(host);
         if (frame.kind != HN_LINK_HAS)
-            hn_host_worker_take(host, &frame);
+            take_worker_frame(host, &frame);
         else if (file != NULL && file->state == FILE_OFFERED)
             file->state = frame.size == 1 && frame.data[0] != 0 ? FILE_THERE : FILE_WANTED;
     }
@@ -500,7 +553,7 @@ static void listen_to(struct hn_host *host)
 static void move_host(struct hn_host *host, double now_ms)
 {
     if (host->launcher.pid == 0) {
-        hn_host_workers_move(host);
+        move_workers(host);
         if (host->state != HN_HOST_OUT && now_ms >= host->retry_ms)
             launch(host, now_ms);
         return;
@@ -512,7 +565,7 @@ static void move_host(struct hn_host *host, double now_ms)
         return;
     if (host->state == HN_HOST_UP)
         move_files(host);
-    hn_host_workers_move(host);
+    move_workers(host);
     if (host->state == HN_HOST_UP)
         hn_link_beat(&host->link, now_ms);
     if (!hn_bytes_write(&host->link.output, host->link.out)) {
@@ -541,10 +594,10 @@ static enum hn_status start_worker(struct hn_place *place, const char *role,
 {
     struct hn_host *host = of_place(place);
     pthread_mutex_lock(&host->hosts->lock);
-    bool started = hn_host_worker_start(host, role, process);
+    bool started = add_worker(host, role, process);
     /* It may have been lost just now. */
     if (host->state != HN_HOST_UP)
-        hn_host_workers_lose(host);
+        lose_workers(host);
     pthread_mutex_unlock(&host->hosts->lock);
     hn_event_signal(host->hosts->wake);
     return started ? HN_OK : hn_fail(err, HN_ERUN, "socketpair: %s", strerror(errno));
@@ -697,7 +750,7 @@ static void free_hosts(struct hn_hosts *hosts)
 {
     for (size_t i = 0; i < hosts->count; i++) {
         struct hn_host *host = &hosts->items[i];
-        hn_host_workers_lose(host);
+        lose_workers(host);
         while (host->files != NULL) {
             struct hn_host_file *file = host->files;
             host->files = file->next;

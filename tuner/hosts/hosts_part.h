@@ -2,7 +2,6 @@
 #ifndef HONE_TUNER_HOSTS_HOSTS_PART_H
 #define HONE_TUNER_HOSTS_HOSTS_PART_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -127,62 +126,5 @@ void hn_greeting_write(const struct hn_greeting *greeting, char text[256]);
  * another Hone, or is none. */
 enum hn_status hn_greeting_find(const char *text, size_t limit, struct hn_greeting *greeting, size_t *size, size_t *length,
                                 struct hn_error *err);
-
-/* The inside of hosts.c, of which a test moves the workers of a host without its thread. All of it is under hosts->lock. */
-
-/* A worker at a host: this side of its channel and of its output. */
-struct hn_host_worker {
-    uint32_t number;
-    int channel; /* -1: closed */
-    int output;
-    const struct pollfd *polled; /* the channel among hosts->fds; NULL: it was not polled yet */
-    struct hn_bytes pending;     /* for the channel */
-    bool ended;  /* there; what is pending is still to be taken */
-    bool lost;   /* with its host */
-    bool left;   /* nobody here wants it any more */
-    int wait_status;
-    struct hn_host_worker *next;
-};
-
-struct hn_host {
-    struct hn_place place; /* first: a place is a host */
-    struct hn_hosts *hosts;
-    char *run, *hone;
-    int gpus_wanted, compile_wanted;
-    bool installs;
-    bool sent; /* the program, this time */
-    struct hn_process launcher; /* its channel is not used */
-    struct hn_link link;
-    const struct pollfd *polled_in, *polled_output; /* as of a worker */
-    struct hn_greeting greeting;
-    enum hn_host_state state;
-    double since_ms; /* launched, or came up */
-    double retry_ms; /* when it is launched again, while it is not */
-    int failures;
-    char reason[700];
-    uint32_t next_number;
-    struct hn_host_worker *workers;
-    struct hn_host_file *files;
-};
-
-struct hn_hosts {
-    pthread_mutex_t lock;
-    pthread_t thread;
-    bool ends;
-    int wake;   /* eventfd: the thread is to look */
-    int wakeup; /* eventfd: the owner is to look */
-    size_t count;
-    struct hn_host *items;
-    struct pollfd *fds;
-    size_t fd_capacity;
-};
-
-/* The workers. False, and errno: it can not be started. */
-bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_process *process);
-/* Takes what the host says of a worker. */
-void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame);
-/* Moves what can be moved; ends those that nobody wants. */
-void hn_host_workers_move(struct hn_host *host);
-void hn_host_workers_lose(struct hn_host *host);
 
 #endif
