@@ -884,16 +884,6 @@ void hn_program_demand(struct hn_program *program, int term)
         program->valid = pair(&program->terms, HN_OP_AND, program->valid, term);
 }
 
-void hn_program_demand_between(struct hn_program *program, int term, int64_t low, int64_t high)
-{
-    if (program->failed || term < 0)
-        return;
-    int least = hn_terms_constant(&program->terms, low);
-    int most = hn_terms_constant(&program->terms, high);
-    hn_program_demand(program, pair(&program->terms, HN_OP_LESS_EQUAL, least, term));
-    hn_program_demand(program, pair(&program->terms, HN_OP_LESS_EQUAL, term, most));
-}
-
 int hn_program_number(struct hn_program *program, const struct hn_expression *expression, bool or_0)
 {
     if (program->failed)

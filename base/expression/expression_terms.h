@@ -135,10 +135,9 @@ struct hn_program {
 void hn_program_init(struct hn_program *program, const struct hn_domain *domains, size_t slot_count);
 void hn_program_finish(struct hn_program *program);
 
-/* Demand, as terms: that a condition holds; that a number lies between two others; that an expression has an integer as its value, which
+/* Demand, as terms: that a condition holds; that an expression has an integer as its value, which
  * is the term's; or that integer, and 0 where it has none. -1: terms can not say. */
 void hn_program_demand(struct hn_program *program, int term);
-void hn_program_demand_between(struct hn_program *program, int term, int64_t low, int64_t high);
 int hn_program_number(struct hn_program *program, const struct hn_expression *expression, bool or_0);
 
 /* Whether there is a program that computes those terms, none of which may be -1; then it can be run. */

@@ -833,6 +833,16 @@ static int keep(struct maker *maker, int term)
     return term;
 }
 
+static void demand_between(struct hn_program *program, int term, int64_t low, int64_t high)
+{
+    struct hn_terms *terms = &program->terms;
+    if (program->failed || term < 0)
+        return;
+    int least = hn_terms_constant(terms, low), most = hn_terms_constant(terms, high);
+    hn_program_demand(program, hn_terms_make(terms, HN_OP_LESS_EQUAL, least, term, -1));
+    hn_program_demand(program, hn_terms_make(terms, HN_OP_LESS_EQUAL, term, most, -1));
+}
+
 static void add_grid(struct maker *maker, const struct hn_launch_step *step, int grid[3])
 {
     struct hn_program *program = &maker->made->program;
@@ -840,12 +850,12 @@ static void add_grid(struct maker *maker, const struct hn_launch_step *step, int
         const struct hn_expression *expression = step->step->geometry.grid[i];
         grid[i] = keep(maker, expression == NULL ? hn_terms_constant(&program->terms, 1)
                                                  : hn_program_number(program, expression, false));
-        hn_program_demand_between(program, grid[i], 1, maker->device->max_grid[i]);
+        demand_between(program, grid[i], 1, maker->device->max_grid[i]);
         if (step->cluster[i] == 1)
             continue;
         int blocks = hn_terms_constant(&program->terms, step->cluster[i]);
         int rest = hn_terms_make(&program->terms, HN_OP_MODULO, grid[i], blocks, -1);
-        hn_program_demand_between(program, rest, 0, 0);
+        demand_between(program, rest, 0, 0);
     }
 }
 
@@ -860,8 +870,7 @@ static bool add_argument(struct maker *maker, size_t index)
     *term = *align = -1;
     if (differs(maker, argument->align)) {
         *align = keep(maker, hn_program_number(program, argument->align, false));
-        hn_program_demand_between(program, *align, (int64_t)hn_element_size(argument->element),
-                                  HN_MOST_ALIGN);
+        demand_between(program, *align, (int64_t)hn_element_size(argument->element), HN_MOST_ALIGN);
         hn_program_demand(program,
                           hn_terms_make(&program->terms, HN_OP_IS_POWER_OF_2, *align, -1, -1));
     }
@@ -878,7 +887,7 @@ static bool add_argument(struct maker *maker, size_t index)
     else
         high = hn_argument_most(argument);
     *term = keep(maker, hn_program_number(program, expression, false));
-    hn_program_demand_between(program, *term, low, high);
+    demand_between(program, *term, low, high);
     return true;
 }
 

@@ -121,34 +121,6 @@ double hn_space_cartesian(const struct hn_space *space)
     return product;
 }
 
-enum hn_status hn_space_set_estimate(struct hn_space *space, const struct hn_expression *expression,
-                                     struct hn_error *err)
-{
-    struct hn_scope scope;
-    hn_expression_destroy(space->estimate);
-    space->estimate = NULL;
-    (void)hn_expression_copy(expression, &space->estimate, NULL);
-    hn_space_scope_init(space, &scope);
-    enum hn_status status = hn_expression_bind(hn_needed(space->estimate), &scope, err);
-    free((void *)scope.names);
-    return status;
-}
-
-bool hn_space_has_estimate(const struct hn_space *space)
-{
-    return space->estimate != NULL;
-}
-
-double hn_space_estimate(const struct hn_space *space, const uint16_t *choice)
-{
-    struct hn_value values[space->slot_count + 1];
-    hn_space_set_values(space, choice, values);
-    double estimate;
-    if (!hn_expression_number(space->estimate, values, &estimate, NULL) || !(estimate > 0))
-        return NAN;
-    return log(estimate);
-}
-
 uint64_t hn_space_size(const struct hn_space *space)
 {
     return space->size;

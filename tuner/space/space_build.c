@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 #include "base/run.h"
 #include "tuner/space/space_internal.h"
 
-void hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope)
+/* The meaning of names in expressions: parameters in declared order, then constants. The list of
+ * names is the caller's, all else the space's. */
+static void init_scope(const struct hn_space *space, struct hn_scope *scope)
 {
     const char **names = hn_need(space->slot_count, sizeof *names);
     for (size_t i = 0; i < space->slot_count; i++)
@@ -25,7 +28,7 @@ static void demands_init(struct hn_space_demands *demands, struct hn_space *spac
     struct hn_scope scope;
     *demands = (struct hn_space_demands){.space = space, .slot_count = space->slot_count};
     demands->slot_words = demands->slot_count / 64 + 1;
-    hn_space_scope_init(space, &scope);
+    init_scope(space, &scope);
     for (size_t i = 0; i < space->constraint_count && !hn_failed(err); i++) {
         const struct hn_space_constraint *constraint = &space->constraints[i];
         struct hn_error reason;
@@ -45,11 +48,40 @@ static void demands_init(struct hn_space_demands *demands, struct hn_space *spac
                 demands->slots[i * demands->slot_words + slot / 64] |= (uint64_t)1 << (slot % 64);
 }
 
-void hn_space_set_values(const struct hn_space *space, const uint16_t *choice,
-                         struct hn_value *values)
+/* Values of a whole point by slot. */
+static void set_values(const struct hn_space *space, const uint16_t *choice,
+                       struct hn_value *values)
 {
     for (size_t i = 0; i < space->slot_count; i++)
         values[i] = space->parameters[i].values[i < space->parameter_count ? choice[i] : 0];
+}
+
+enum hn_status hn_space_set_estimate(struct hn_space *space, const struct hn_expression *expression,
+                                     struct hn_error *err)
+{
+    struct hn_scope scope;
+    hn_expression_destroy(space->estimate);
+    space->estimate = NULL;
+    (void)hn_expression_copy(expression, &space->estimate, NULL);
+    init_scope(space, &scope);
+    enum hn_status status = hn_expression_bind(hn_needed(space->estimate), &scope, err);
+    free((void *)scope.names);
+    return status;
+}
+
+bool hn_space_has_estimate(const struct hn_space *space)
+{
+    return space->estimate != NULL;
+}
+
+double hn_space_estimate(const struct hn_space *space, const uint16_t *choice)
+{
+    struct hn_value values[space->slot_count + 1];
+    set_values(space, choice, values);
+    double estimate;
+    if (!hn_expression_number(space->estimate, values, &estimate, NULL) || !(estimate > 0))
+        return NAN;
+    return log(estimate);
 }
 
 static void place_domains(struct hn_space_problem *problem)
@@ -371,7 +403,7 @@ static void fail_constraint(const struct hn_space_demands *demands, size_t conju
     struct hn_value result;
     struct hn_error reason = {0};
     struct hn_bindings point;
-    hn_space_set_values(space, choice, values);
+    set_values(space, choice, values);
     hn_expression_evaluate(constraint->expression, values, &result, &reason);
     hn_space_bindings(space, choice, &point);
     char *text = hn_needed(hn_bindings_text(&point));
@@ -414,7 +446,7 @@ static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *c
     for (; tried < MOST_TRIED && (double)tried < cartesian; tried++) {
         for (size_t i = 0; cartesian > MOST_TRIED && i < space->parameter_count; i++)
             choice[i] = (uint16_t)hn_random_below(&random, space->parameters[i].count);
-        hn_space_set_values(space, choice, values);
+        set_values(space, choice, values);
         size_t i = 0;
         while (i + 1 < space->constraint_count &&
                hn_expression_truth(space->constraints[i].expression, values) == HN_TRUE)
@@ -731,7 +763,7 @@ bool hn_space_admits(const struct hn_space *space, const uint16_t *choice)
 {
     const struct hn_space_demands *demands = &space->building->basis->demands;
     struct hn_value values[demands->slot_count + 1];
-    hn_space_set_values(space, choice, values);
+    set_values(space, choice, values);
     bool holds = true;
     for (size_t i = 0; i < demands->conjuncts.count && holds; i++)
         holds = hn_expression_truth(demands->conjuncts.items[i].expression, values) == HN_TRUE;

@@ -128,9 +128,6 @@ void hn_space_number(struct hn_space *space);
 /* space_build.c: what the constraints of a space demand. Slots of constraints: parameters in declared order, then
  * constants. */
 
-/* The meaning of names in expressions, in that order. The list of names is the caller's, all else the space's. */
-void hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope);
-
 /* All conjuncts of the constraints, as written; source is the number of the constraint. */
 struct hn_space_demands {
     const struct hn_space *space;
@@ -174,9 +171,6 @@ static inline uint16_t hn_space_problem_index(const struct hn_space_problem *pro
 {
     return problem->indices[problem->domains[parameter].values - problem->values + (ptrdiff_t)position];
 }
-
-/* Values of a whole point by slot. */
-void hn_space_set_values(const struct hn_space *space, const uint16_t *choice, struct hn_value *values);
 
 /* A build stands on this, and open groups refer to it. */
 struct hn_space_basis {
@@ -276,7 +270,8 @@ struct hn_space_part {
 /* problem's terms grow; order holds all of the part's parameters. */
 void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *problem, const struct hn_space_part *part,
                         const size_t *order, const struct hn_space_table *table);
-void hn_space_plan_finish(struct hn_space_plan *plan);
+/* An order in which few combinations have to be tried; order has room for the part's parameters. */
+void hn_space_plan_order(struct hn_space_problem *problem, const struct hn_space_part *part, size_t *order);
 
 /* space_search.c: going through a plan, one thread's state. */
 struct hn_space_search {
@@ -294,9 +289,6 @@ struct hn_space_search {
     uint64_t steps;           /* values bound or checked, those that ask the evaluator many times */
     struct hn_blocks blocks;  /* of all but the points */
 };
-
-void hn_space_search_init(struct hn_space_search *search, const struct hn_space_plan *plan);
-void hn_space_search_finish(struct hn_space_search *search);
 
 /* How a walk ended. */
 enum hn_walk { HN_WALK_DONE, HN_WALK_ENOUGH, HN_WALK_TOO_LONG };

@@ -316,12 +316,6 @@ void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *pro
     make_parts(&maker, table);
 }
 
-void hn_space_plan_finish(struct hn_space_plan *plan)
-{
-    hn_blocks_finish(&plan->blocks);
-    *plan = (struct hn_space_plan){0};
-}
-
 /* The work that an order makes is estimated from the share of combinations that each check lets
  * pass, as if checks were independent; the share is that of a sample. */
 enum { SAMPLES = 64, MOST_MOVES = 20000 };
@@ -477,9 +471,8 @@ static void choose(struct guess *guess, size_t *order)
         memcpy(order, guess->trial, count * sizeof *order);
 }
 
-/* An order in which few combinations have to be tried; order has room for the part's parameters. */
-static void order_part(struct hn_space_problem *problem, const struct hn_space_part *part,
-                       size_t *order)
+void hn_space_plan_order(struct hn_space_problem *problem, const struct hn_space_part *part,
+                         size_t *order)
 {
     double combinations = 1;
     memcpy(order, part->parameters, part->parameter_count * sizeof *order);
@@ -502,22 +495,4 @@ static void order_part(struct hn_space_problem *problem, const struct hn_space_p
     memcpy(guess.current, problem->current, slots * sizeof *guess.current);
     init_gatherer(&guess.gatherer, &problem->terms, blocks);
     choose(&guess, order);
-}
-
-void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_problem *problem,
-                          const struct hn_space_part *part)
-{
-    size_t *order = hn_need_block(&problem->blocks, part->parameter_count, sizeof *order);
-    hn_space_table_init(&solver->table, problem->demands->space, part->parameters,
-                        part->parameter_count);
-    order_part(problem, part, order);
-    hn_space_plan_init(&solver->plan, problem, part, order, &solver->table);
-    hn_space_search_init(&solver->search, &solver->plan);
-}
-
-void hn_space_solver_finish(struct hn_space_solver *solver)
-{
-    hn_space_search_finish(&solver->search);
-    hn_space_plan_finish(&solver->plan);
-    hn_space_table_finish(&solver->table);
 }

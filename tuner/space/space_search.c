@@ -13,7 +13,7 @@
  * words of a set. */
 enum { STEPS_TO_EVALUATE = 16, WORDS_A_STEP = 16 };
 
-void hn_space_search_init(struct hn_space_search *search, const struct hn_space_plan *plan)
+static void init_search(struct hn_space_search *search, const struct hn_space_plan *plan)
 {
     const struct hn_space_problem *problem = plan->problem;
     size_t slots = problem->demands->slot_count;
@@ -31,11 +31,29 @@ void hn_space_search_init(struct hn_space_search *search, const struct hn_space_
     hn_terms_set_constants(&problem->terms, search->cells);
 }
 
-void hn_space_search_finish(struct hn_space_search *search)
+static void finish_search(struct hn_space_search *search)
 {
     hn_blocks_finish(&search->blocks);
     free(search->points);
     *search = (struct hn_space_search){0};
+}
+
+void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_problem *problem,
+                          const struct hn_space_part *part)
+{
+    size_t *order = hn_need_block(&problem->blocks, part->parameter_count, sizeof *order);
+    hn_space_table_init(&solver->table, problem->demands->space, part->parameters,
+                        part->parameter_count);
+    hn_space_plan_order(problem, part, order);
+    hn_space_plan_init(&solver->plan, problem, part, order, &solver->table);
+    init_search(&solver->search, &solver->plan);
+}
+
+void hn_space_solver_finish(struct hn_space_solver *solver)
+{
+    finish_search(&solver->search);
+    hn_blocks_finish(&solver->plan.blocks);
+    hn_space_table_finish(&solver->table);
 }
 
 static void run(struct hn_space_search *search, const struct hn_space_program *program)
@@ -365,13 +383,13 @@ static void run_worker(void *context, size_t number)
     struct hn_space_search search;
     uint64_t task;
     (void)number;
-    hn_space_search_init(&search, work->plan);
+    init_search(&search, work->plan);
     for (bool goes_on = true;
          goes_on && (task = atomic_fetch_add(&work->next, 1)) < work->task_count;) {
         goes_on = do_task(work, &search, task);
         take_points(&search, &work->found[task]);
     }
-    hn_space_search_finish(&search);
+    finish_search(&search);
 }
 
 /* Puts all that was found one after another into search. */
@@ -678,7 +696,7 @@ void hn_space_open_destroy(struct hn_space_open *open)
         return;
     free(open->some);
     finish_counts(&open->counts);
-    hn_space_plan_finish(&open->declared);
+    hn_blocks_finish(&open->declared.blocks);
     hn_space_solver_finish(&open->solver);
     pthread_mutex_destroy(&open->lock);
     free(open);
@@ -780,8 +798,8 @@ static void complete_open(struct hn_space_open *open, const struct hn_space_part
     hn_space_plan_init(&open->declared, problem, part, part->parameters, &open->solver.table);
     open->checks = part->checks;
     open->check_count = part->check_count;
-    hn_space_search_finish(&open->solver.search);
-    hn_space_search_init(&open->solver.search, &open->solver.plan);
+    finish_search(&open->solver.search);
+    init_search(&open->solver.search, &open->solver.plan);
 }
 
 /* Estimates of so small a part of the limit are believed. */
@@ -1029,10 +1047,10 @@ static bool find_first(struct hn_space_search *search, size_t depth, const int *
 bool hn_space_open_first(const struct hn_space_open *open, const int *wanted, uint16_t *choice)
 {
     struct hn_space_search search;
-    hn_space_search_init(&search, &open->declared);
+    init_search(&search, &open->declared);
     bool found = find_first(&search, 0, wanted);
     if (found)
         take_choice(&search, choice);
-    hn_space_search_finish(&search);
+    finish_search(&search);
     return found;
 }
