@@ -48,9 +48,8 @@ enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn
 /* Rules of families in files of their own beside the recordings: NAME.family or NAME.family.gz, a recording with a rule in
  * place of a problem and rows. Who reads a folder of recordings does not see them. */
 
-/* Appends the rules of a kernel in the files of a folder; of a file, those beside it. HN_EFORMAT. */
-enum hn_status hn_recording_add_rules(const char *path, const char *kernel, struct hn_tuned_list *rules,
-                                      struct hn_error *err);
+/* Appends the rules of a kernel in the files of a folder; of a file, those beside it. HN_EFORMAT. Sticky. */
+void hn_recording_add_rules(const char *path, const char *kernel, struct hn_tuned_list *rules, struct hn_error *err);
 
 /* The text as a gzip stream; free *packed. */
 enum hn_status hn_gzip_pack(const char *text, size_t size, unsigned char **packed, size_t *count,

@@ -325,14 +325,13 @@ enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn
     return err->status;
 }
 
-enum hn_status hn_recording_add_rules(const char *path, const char *kernel,
-                                      struct hn_tuned_list *rules, struct hn_error *err)
+void hn_recording_add_rules(const char *path, const char *kernel, struct hn_tuned_list *rules,
+                            struct hn_error *err)
 {
     struct hn_text folder = {0};
     struct wanted wanted = {kernel, true, rules};
     static const char *const ends[] = {".family", ".family.gz", NULL};
     const char *slash = strrchr(path, '/');
-    hn_error_init(err);
     if (hn_is_folder(path))
         hn_text_append(&folder, path);
     else
@@ -341,7 +340,6 @@ enum hn_status hn_recording_add_rules(const char *path, const char *kernel,
     if (hn_made(folder.data, err) != NULL)
         hn_files_visit(folder.data, ends, add_file, &wanted, err);
     hn_text_finish(&folder);
-    return err->status;
 }
 
 /* The "hone" object alone, which Hone writes into a line of its own before the rows. */

@@ -110,17 +110,17 @@ enum hn_status hn_store_load(struct hn_store *store, const struct hn_identity *i
                              struct hn_error *err);
 
 /* The same one by one, for what does not want to hold them all. id: see hn_store_get; 0 for those of a base, which count as imported. The
- * visitor may take the record over and leave an initialised one; what is left is finished. */
-typedef enum hn_status hn_store_visit_record(void *visitor, int64_t id, struct hn_record *record, struct hn_error *err);
+ * visitor may take the record over and leave an initialised one; what is left is finished. Sticky. */
+typedef void hn_store_visit_record(void *visitor, int64_t id, struct hn_record *record, struct hn_error *err);
 enum hn_store_whose {
     HN_STORE_ALL,
     HN_STORE_OWN, /* not imported; of other machines, and in a file that others can write to, those that are ok: a failure that was
                      made up would keep the best from being measured */
     HN_STORE_IMPORTED
 };
-enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
-                              const struct hn_version *version, bool simulated, enum hn_store_whose whose,
-                              hn_store_visit_record *visit, void *visitor, struct hn_error *err);
+void hn_store_visit(struct hn_store *store, const struct hn_identity *identity, const struct hn_version *version,
+                    bool simulated, enum hn_store_whose whose, hn_store_visit_record *visit, void *visitor,
+                    struct hn_error *err);
 /* One record again: by its id, or the last one put for a point in a session, committed or not. record starts afresh;
  * HN_ENOTFOUND when it is not there, or no longer. */
 enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record *record, struct hn_error *err);

@@ -385,20 +385,18 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
             (void)json_object_set_new(visit->seen, point, json_true());
         hn_store_read_record(store, statement, objective, &record, err);
         if (!hn_failed(err) && counts)
-            err->status = visit->visit(
-                visit->visitor, visit->under ? 0 : hn_column_integer(statement, 0), &record, err);
+            visit->visit(visit->visitor, visit->under ? 0 : hn_column_integer(statement, 0),
+                         &record, err);
         hn_record_finish(&record);
     }
 }
 
-enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
-                              const struct hn_version *version, bool simulated,
-                              enum hn_store_whose whose, hn_store_visit_record *visit,
-                              void *visitor, struct hn_error *err)
+void hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
+                    const struct hn_version *version, bool simulated, enum hn_store_whose whose,
+                    hn_store_visit_record *visit, void *visitor, struct hn_error *err)
 {
     struct hn_subject subject;
     struct visit both = {.visit = visit, .visitor = visitor};
-    hn_error_init(err);
     hn_subject_make(&subject, identity, version, err);
     if (store->base != NULL && whose != HN_STORE_OWN)
         both.seen = hn_made(json_object(), err);
@@ -408,12 +406,10 @@ enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *
         visit_one(store->base, &subject, identity->objective, simulated, HN_STORE_ALL, &both, err);
     json_decref(both.seen);
     hn_subject_finish(&subject);
-    return err->status;
 }
 
 /* Takes the record over. */
-static enum hn_status append_record(void *pointer, int64_t id, struct hn_record *record,
-                                    struct hn_error *err)
+static void append_record(void *pointer, int64_t id, struct hn_record *record, struct hn_error *err)
 {
     struct hn_records *records = pointer;
     (void)id;
@@ -421,19 +417,18 @@ static enum hn_status append_record(void *pointer, int64_t id, struct hn_record 
         records->items[records->count++] = *record;
         *record = (struct hn_record){0};
     }
-    return err->status;
 }
 
 enum hn_status hn_store_load(struct hn_store *store, const struct hn_identity *identity,
                              const struct hn_version *version, bool simulated,
                              struct hn_records *records, struct hn_error *err)
 {
+    hn_error_init(err);
     *records = (struct hn_records){.items = NULL};
-    enum hn_status status = hn_store_visit(store, identity, version, simulated, HN_STORE_ALL,
-                                           append_record, records, err);
-    if (status != HN_OK)
+    hn_store_visit(store, identity, version, simulated, HN_STORE_ALL, append_record, records, err);
+    if (hn_failed(err))
         hn_records_free(records);
-    return status;
+    return err->status;
 }
 
 /* The one row of a query for HN_RECORD_COLUMNS, which is finished. */

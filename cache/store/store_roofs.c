@@ -166,19 +166,17 @@ json_t *hn_store_get_all_roofs(struct hn_store *store, struct hn_error *err)
     return hn_made(all, err);
 }
 
-enum hn_status hn_store_add_roofs(struct hn_store *store, const char *device_text,
-                                  const char *roofs_text, struct hn_error *err)
+void hn_store_add_roofs(struct hn_store *store, const char *device_text, const char *roofs_text,
+                        struct hn_error *err)
 {
     struct hn_error ignored;
     struct hn_roofs roofs = {.measured = 0}, known;
     struct hn_device_identity device = {.capability = 0};
-    hn_error_init(err);
     hn_document_read("device", &hn_device_identity_structure, device_text, &device, err);
     hn_document_read("roofs", &hn_roofs_structure, roofs_text, &roofs, err);
     hn_gate_date(roofs.measured, err);
-    if (hn_failed(err) ||
-        (hn_store_get_roofs(store, &device, roofs.driver, &known, &ignored) == HN_OK &&
-         known.measured >= roofs.measured))
-        return err->status;
-    return hn_store_put_roofs(store, &device, &roofs, err);
+    if (!hn_failed(err) &&
+        (hn_store_get_roofs(store, &device, roofs.driver, &known, &ignored) != HN_OK ||
+         known.measured < roofs.measured))
+        (void)hn_store_put_roofs(store, &device, &roofs, err);
 }

@@ -635,7 +635,7 @@ static void fetch_roofs(struct hn_server *server, struct hn_store *store,
     for (size_t i = 0; !hn_failed(err) && i < json_array_size(rows); i++) {
         struct hn_error reason = {.status = HN_OK};
         const json_t *row = json_array_get(rows, i);
-        (void)hn_store_add_roofs(store, text_of(row, "device"), text_of(row, "json"), &reason);
+        hn_store_add_roofs(store, text_of(row, "device"), text_of(row, "json"), &reason);
         count_refused(&reason, fetched, err);
     }
     fetched->left = fetched->left || json_array_size(rows) == ROOFS_MOST;

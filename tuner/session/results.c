@@ -170,8 +170,7 @@ static bool is_better(const struct hn_session *session, size_t a, size_t b)
     return hn_session_compare(&a, &b, (void *)session) < 0;
 }
 
-static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *record,
-                                  struct hn_error *err)
+static void take_record(void *visitor, int64_t id, struct hn_record *record, struct hn_error *err)
 {
     struct hn_session *session = visitor;
     struct hn_cached *cached = &session->cached;
@@ -179,7 +178,7 @@ static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *r
     cached->earliest = fmin(cached->earliest, record->time);
     /* The space may have changed since: points that it no longer has are left alone. */
     if (!hn_session_choose(session, &record->point))
-        return HN_OK;
+        return;
     uint32_t point = hn_keys_add(&session->points, session->choice);
     if (point >= cached->count) {
         uint32_t count = point + point / 2 + 64;
@@ -196,12 +195,10 @@ static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *r
         (cached->incumbent == HN_NO_KEY ||
          record->objective < cached->entries[cached->incumbent].result.objective))
         cached->incumbent = point;
-    return HN_OK;
 }
 
 /* Somebody else's measurements are no result, but their best is worth a try. */
-static enum hn_status take_lead(void *visitor, int64_t id, struct hn_record *record,
-                                struct hn_error *err)
+static void take_lead(void *visitor, int64_t id, struct hn_record *record, struct hn_error *err)
 {
     struct hn_session *session = visitor;
     struct hn_cached *cached = &session->cached;
@@ -209,10 +206,9 @@ static enum hn_status take_lead(void *visitor, int64_t id, struct hn_record *rec
     (void)err;
     if (record->outcome != HN_OUTCOME_OK || !(record->objective < cached->lead_objective) ||
         !hn_session_choose(session, &record->point))
-        return HN_OK;
+        return;
     cached->lead_objective = record->objective;
     cached->lead = hn_keys_add(&session->points, session->choice);
-    return HN_OK;
 }
 
 void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
@@ -226,11 +222,10 @@ void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
     /* Kernel Tuner names no driver and compiler: another file of it is another measurement. */
     if (session->store == NULL || task->version.protocol == HN_KERNEL_TUNER_PROTOCOL)
         return;
-    err->status = hn_store_visit(session->store, &task->identity, &task->version, simulated,
-                                 HN_STORE_OWN, take_record, session, err);
-    if (!hn_failed(err))
-        err->status = hn_store_visit(session->store, &task->identity, &task->version, simulated,
-                                     HN_STORE_IMPORTED, take_lead, session, err);
+    hn_store_visit(session->store, &task->identity, &task->version, simulated, HN_STORE_OWN,
+                   take_record, session, err);
+    hn_store_visit(session->store, &task->identity, &task->version, simulated, HN_STORE_IMPORTED,
+                   take_lead, session, err);
 }
 
 void hn_session_point(const struct hn_session *session, uint32_t point,
