@@ -15,6 +15,328 @@
 #include "tuner/family/learn.h"
 #include "tuner/family/measuring.h"
 
+/* So many of the best points of a search join the others, as far as they are within so much of the
+ * best. */
+enum { JOINING_MOST = 2 };
+static const double joining_loss = 0.1;
+/* Points whose times at a size are so near to the best meet in one race, in turn. */
+static const double racing_loss = 0.1;
+/* And what the rule chose, unless it is out of the question. */
+static const double racing_sides_loss = 3;
+
+static void start_measuring(struct hn_measuring *measuring, const struct hn_family_options *options,
+                            struct hn_error *err)
+{
+    *measuring = (struct hn_measuring){
+        .options = options, .matrix = hn_matrix_create(), .started_ms = hn_now_ms()};
+    if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK)
+        hn_config_thaw(measuring->config, err);
+}
+
+static void finish_measuring(struct hn_measuring *measuring)
+{
+    hn_config_destroy(measuring->config);
+    hn_config_destroy(measuring->cells);
+    hn_matrix_destroy(measuring->matrix);
+    *measuring = (struct hn_measuring){.cell_count = 0};
+}
+
+/* Spaces are built for each size anew: of the points alone that takes no time. */
+static void narrow(struct hn_measuring *measuring, struct hn_error *err)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_bindings *points[HN_MATRIX_POINTS];
+    if (measuring->cells != NULL && measuring->cells_points == matrix->point_count)
+        return;
+    hn_config_destroy(measuring->cells);
+    measuring->cells = NULL;
+    measuring->cells_points = matrix->point_count;
+    for (size_t p = 0; p < matrix->point_count; p++)
+        points[p] = &matrix->points[p].values;
+    if (measuring->options->load(measuring->options->context, &measuring->cells, err) == HN_OK)
+        hn_config_keep_points(measuring->cells, points, matrix->point_count);
+}
+
+struct compared {
+    double chosen_us, default_us; /* of the rule's choice; of the default point for that problem */
+    double best_us;               /* the least of all */
+};
+
+/* A session that has run, for whoever reads what it found. */
+struct visit {
+    struct hn_task task;
+    struct hn_backend *backend;
+    struct hn_session *session;
+};
+
+static void watch_nothing(void *watcher, const struct hn_session_state *state)
+{
+    (void)watcher;
+    (void)state;
+}
+
+static void end_visit(struct visit *visit)
+{
+    hn_session_destroy(visit->session);
+    hn_backend_destroy(visit->backend);
+    hn_task_finish(&visit->task);
+}
+
+/* A session of a problem that measures these points, or where none are asked for searches. False:
+ * it failed, or nothing is valid for the problem, so that there is nothing to read; else end the
+ * visit. */
+static bool run(struct hn_measuring *measuring, struct hn_config *config,
+                const struct hn_bindings *problem, const struct hn_session_options *asked,
+                struct visit *visit, struct hn_error *err)
+{
+    const struct hn_family_options *options = measuring->options;
+    struct hn_session_options own = *asked;
+    struct hn_error reason;
+    *visit = (struct visit){.session = NULL};
+    /* Where the points are told there is nothing to choose, and no other problem to learn from. */
+    own.strategy =
+        asked->points != NULL ? hn_strategy_find("exhaustive") : options->search.strategy;
+    if (hn_failed(err) || hn_config_take_problem(config, problem, err) != HN_OK)
+        return false;
+    if (hn_task_make(config, 0, options->regime,
+                     own.strategy->needs_feedback ? HN_TASK_SEARCHES : HN_TASK_MEASURES,
+                     &visit->task, &reason) != HN_OK) {
+        if (reason.status != HN_ENOTFOUND)
+            *err = reason;
+        return false;
+    }
+    const struct hn_live_options live = {.seed = options->search.seed,
+                                         .any_order = !own.strategy->needs_feedback,
+                                         .stays_warm = true};
+    if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) == HN_OK) {
+        snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
+        own.look_ahead = options->search.look_ahead;
+        own.seed = options->search.seed;
+        own.events = options->search.events;
+        own.command = options->search.command;
+        own.started_ms = hn_now_ms(); /* driver and compiler are up */
+        own.brief = true;
+        hn_session_create(visit->backend, options->store, &own, &visit->session, err);
+    }
+    if (!hn_failed(err))
+        hn_session_run(visit->session, watch_nothing, NULL, err);
+    if (!hn_failed(err) && hn_interrupted() != 0)
+        hn_fail(err, HN_EINTERRUPTED, "interrupted");
+    if (hn_failed(err))
+        end_visit(visit);
+    return !hn_failed(err);
+}
+
+/* The time of a point that ran, INFINITY of one that failed, NAN of one that was not evaluated. */
+static double read_time(const struct hn_session *session, const struct hn_bindings *point,
+                        double *occupancy, struct hn_error *err)
+{
+    struct hn_record record;
+    size_t ticket = hn_session_find(session, point);
+    if (ticket == SIZE_MAX || hn_failed(err) ||
+        hn_session_record(session, ticket, &record, err) != HN_OK)
+        return NAN;
+    enum hn_outcome outcome = hn_session_outcome(session, ticket);
+    double time_us = hn_measuring_time(outcome, &record);
+    if (record.resources.occupancy > 0)
+        *occupancy = record.resources.occupancy;
+    hn_record_finish(&record);
+    return isnan(time_us) && !hn_outcome_is_open(outcome) ? INFINITY : time_us;
+}
+
+static void read_cells(struct hn_measuring *measuring, size_t size,
+                       const struct hn_session *session, struct hn_error *err)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    for (size_t p = 0; p < matrix->point_count; p++) {
+        struct hn_matrix_point *point = &matrix->points[p];
+        double time_us = read_time(session, &point->values, &point->occupancy, err);
+        if (isnan(time_us))
+            continue;
+        measuring->cell_count += isnan(matrix->times[p][size]) ? 1 : 0;
+        matrix->times[p][size] = time_us;
+    }
+}
+
+/* A good point of a search joins the others. False: there is no room. */
+static bool join(struct hn_matrix *matrix, size_t size, const struct hn_bindings *point)
+{
+    size_t known = matrix->point_count, place = hn_matrix_add_point(matrix, point);
+    if (place == SIZE_MAX)
+        return false;
+    if (place == known)
+        matrix->points[place].only_size = (int64_t)size;
+    else if (matrix->points[place].only_size != (int64_t)size)
+        matrix->points[place].only_size = -1;
+    return true;
+}
+
+/* The best join the points. */
+static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_session *session,
+                        struct hn_error *err)
+{
+    struct hn_ranking ranking;
+    double best_us = NAN;
+    bool good = true;
+    if (hn_session_ranking(session, &ranking, err) != HN_OK)
+        return;
+    for (size_t i = 0, joined = 0; i < ranking.count && joined < JOINING_MOST && good; i++) {
+        struct hn_record record;
+        if (hn_session_outcome(session, ranking.tickets[i]) != HN_OUTCOME_OK ||
+            hn_session_record(session, ranking.tickets[i], &record, err) != HN_OK)
+            break;
+        double time_us = record.timing.median_us;
+        best_us = isnan(best_us) ? time_us : best_us;
+        good = time_us <= best_us * (1 + joining_loss);
+        if (good)
+            joined += join(matrix, size, &record.point);
+        hn_record_finish(&record);
+    }
+    hn_ranking_finish(&ranking);
+    matrix->sizes[size].tuned_us = best_us;
+}
+
+static size_t borrow_points(const struct hn_matrix *matrix, struct hn_bindings *points)
+{
+    for (size_t p = 0; p < matrix->point_count; p++)
+        points[p] = matrix->points[p].values;
+    return matrix->point_count;
+}
+
+/* Searches at a size for so many seconds; what is good there joins the points. */
+static void search_at(struct hn_measuring *measuring, size_t size, double budget_s,
+                      struct hn_error *err)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    struct visit visit;
+    struct hn_bindings known[HN_MATRIX_POINTS]; /* cells that are filled anyway */
+    const struct hn_session_options asked = {.first = known,
+                                             .first_count = borrow_points(matrix, known),
+                                             .budget_s = budget_s,
+                                             .hasty = true};
+    matrix->sizes[size].searched = true;
+    if (!run(measuring, measuring->config, &matrix->sizes[size].problem, &asked, &visit, err))
+        return;
+    read_search(matrix, size, visit.session, err);
+    read_cells(measuring, size, visit.session, err);
+    end_visit(&visit);
+}
+
+/* Measures all points at a size, as far as they were not and `budget_s` (0: any) lasts: a session
+ * takes longer to begin than most of them. */
+static void fill_at(struct hn_measuring *measuring, size_t size, double budget_s,
+                    struct hn_error *err)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    struct visit visit;
+    struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
+    size_t wanted_count = 0;
+    for (size_t p = 0; p < matrix->point_count; p++)
+        if (isnan(matrix->times[p][size]))
+            wanted[wanted_count++] = matrix->points[p].values;
+    if (wanted_count == 0 || hn_failed(err))
+        return;
+    narrow(measuring, err);
+    const struct hn_session_options asked = {.points = wanted,
+                                             .point_count = wanted_count,
+                                             .budget_s = budget_s,
+                                             .race_within = racing_loss,
+                                             .hasty = true};
+    if (!run(measuring, measuring->cells, &matrix->sizes[size].problem, &asked, &visit, err))
+        return;
+    read_cells(measuring, size, visit.session, err);
+    end_visit(&visit);
+}
+
+/* The rule's choice; the default point and the best of the search, as far as they are others. */
+struct comparison {
+    struct hn_bindings points[3]; /* borrowed, but for `best` */
+    size_t count;
+    struct hn_bindings best; /* with words of its own */
+    double times_us[3];
+};
+
+/* The place of a side, which is added unless it is there. */
+static size_t add_side(struct comparison *comparison, const struct hn_bindings *point)
+{
+    size_t place = 0;
+    while (place < comparison->count && !hn_bindings_equal(&comparison->points[place], point))
+        place++;
+    if (place == comparison->count)
+        comparison->points[comparison->count++] = *point;
+    return place;
+}
+
+static void search(struct hn_measuring *measuring, struct hn_config *whole,
+                   const struct hn_bindings *problem, const struct hn_rule *rule, double budget_s,
+                   struct comparison *comparison, struct hn_error *err)
+{
+    struct visit visit;
+    struct hn_bindings known[HN_MATRIX_POINTS];
+    size_t count = borrow_points(measuring->matrix, known);
+    const struct hn_session_options asked = {.first = count > 0 ? known : rule->configurations,
+                                             .first_count =
+                                                 count > 0 ? count : rule->configuration_count,
+                                             .budget_s = budget_s,
+                                             .hasty = true};
+    if (!run(measuring, whole, problem, &asked, &visit, err))
+        return;
+    const struct hn_record *best = hn_session_state(visit.session)->best;
+    if (best != NULL) {
+        comparison->best = hn_need_bindings(&best->point, NULL);
+        (void)add_side(comparison, &comparison->best);
+    }
+    end_visit(&visit);
+}
+
+/* Points that can not be told from the best meet it in a race, and so does the rule's choice. The
+ * default point need not: it may take a hundred times as long. */
+static void race(struct hn_measuring *measuring, struct hn_config *whole,
+                 const struct hn_bindings *problem, struct comparison *comparison,
+                 struct hn_error *err)
+{
+    const struct hn_bindings *points[3];
+    const struct hn_session_options asked = {.points = comparison->points,
+                                             .point_count = comparison->count,
+                                             .race_within = racing_sides_loss};
+    struct visit visit;
+    double occupancy;
+    for (size_t i = 0; i < comparison->count; i++)
+        points[i] = &comparison->points[i];
+    if (hn_failed(err))
+        return;
+    hn_config_keep_points(whole, points, comparison->count);
+    if (!run(measuring, whole, problem, &asked, &visit, err))
+        return;
+    for (size_t i = 0; i < comparison->count; i++)
+        comparison->times_us[i] = read_time(visit.session, &comparison->points[i], &occupancy, err);
+    end_visit(&visit);
+}
+
+/* At a problem that is no size of the matrix, which is searched among all points of the space,
+ * those with sizes as constants too. The search begins with all points of the matrix, and where
+ * there are none with those of the rule. NAN where there is no time. */
+static void compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                    const struct hn_rule *rule, size_t chosen, double budget_s,
+                    struct compared *compared, struct hn_error *err)
+{
+    struct hn_config *whole = NULL;
+    const struct hn_family_options *options = measuring->options;
+    struct comparison comparison = {.times_us = {NAN, NAN, NAN}};
+    const double *times_us = comparison.times_us;
+    if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
+        return;
+    size_t own = add_side(&comparison, &rule->configurations[chosen]);
+    size_t untuned = add_side(&comparison, hn_plan_default(whole->plan, problem));
+    search(measuring, whole, problem, rule, budget_s, &comparison, err);
+    race(measuring, whole, problem, &comparison, err);
+    hn_bindings_finish(&comparison.best);
+    hn_config_destroy(whole);
+    *compared = (struct compared){.chosen_us = times_us[own],
+                                  .default_us = times_us[untuned],
+                                  .best_us = fmin(fmin(times_us[0], times_us[1]), times_us[2])};
+}
+
 /* A rule is held against searches at sizes that it has not seen: when it was learnt, and later,
  * when a rule of the cache is replayed. */
 
@@ -89,7 +411,7 @@ static bool usable(int configuration, void *context)
 }
 
 static void say_compared(const struct hn_measuring *measuring, const struct hn_bindings *problem,
-                         const struct hn_compared *compared, bool sure)
+                         const struct compared *compared, bool sure)
 {
     char *text = hn_needed(hn_bindings_text(problem)), untuned[48] = "";
     if (!isnan(compared->default_us))
@@ -101,17 +423,17 @@ static void say_compared(const struct hn_measuring *measuring, const struct hn_b
 }
 
 /* NAN: the rule says nothing, or nothing could be measured. */
-static struct hn_compared hold_against(const struct held_out *held_out,
-                                       const struct hn_bindings *problem, struct hn_error *err)
+static struct compared hold_against(const struct held_out *held_out,
+                                    const struct hn_bindings *problem, struct hn_error *err)
 {
     bool sure;
     struct asked asked = {held_out, problem};
-    struct hn_compared compared = {.chosen_us = NAN, .default_us = NAN, .best_us = NAN};
+    struct compared compared = {.chosen_us = NAN, .default_us = NAN, .best_us = NAN};
     int configuration = hn_rule_choose(held_out->rule, problem, usable, &asked, &sure);
     if (configuration < 0)
         return compared;
-    hn_measuring_compare(held_out->measuring, problem, held_out->rule, (size_t)configuration,
-                         held_out->budget_s / held_out->count, &compared, err);
+    compare(held_out->measuring, problem, held_out->rule, (size_t)configuration,
+            held_out->budget_s / held_out->count, &compared, err);
     if (!hn_failed(err))
         say_compared(held_out->measuring, problem, &compared, sure);
     return compared;
@@ -185,7 +507,7 @@ static struct hn_held_out_loss measure_held_out(const struct held_out *held_out,
     uint64_t at = 0;
     unsigned count = 0;
     while (count < held_out->count && hold_out(held_out, &at, held, count, err)) {
-        struct hn_compared compared = hold_against(held_out, &held[count++], err);
+        struct compared compared = hold_against(held_out, &held[count++], err);
         if (hn_failed(err))
             break;
         add_loss(&chosen, compared.chosen_us, compared.best_us);
@@ -292,7 +614,7 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
     struct hn_measuring measuring;
     *replay = (struct hn_family_replay){.rule = NULL};
     hn_error_init(err);
-    hn_measuring_init(&measuring, options, err);
+    start_measuring(&measuring, options, err);
     hn_workers_open_lead(options->workers, true, err);
     look_up(&measuring, replay, err);
     if (!hn_failed(err)) {
@@ -302,7 +624,7 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
     }
     if (err->status == HN_EINTERRUPTED)
         hn_fail(err, HN_EINTERRUPTED, "interrupted; what was measured is kept");
-    hn_measuring_finish(&measuring);
+    finish_measuring(&measuring);
     return err->status;
 }
 
@@ -442,7 +764,7 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
     const struct hn_matrix *matrix = tuning->measuring.matrix;
     if (matrix->sizes[size].searched)
         return;
-    hn_measuring_tune(&tuning->measuring, size, each_s, err);
+    search_at(&tuning->measuring, size, each_s, err);
     tuning->searched++;
     if (hn_failed(err))
         return;
@@ -473,7 +795,7 @@ static void tune_sizes(struct tuning *tuning, struct hn_error *err)
     if (!hn_failed(err))
         add_ladder(tuning, err);
     for (size_t s = 0; s < tuning->measuring.matrix->size_count; s++)
-        hn_measuring_fill(&tuning->measuring, s, 0, err);
+        fill_at(&tuning->measuring, s, 0, err);
 }
 
 /* Takes over what earlier tunes of this family have measured, with whatever budget. */
@@ -493,8 +815,7 @@ static void recall(struct tuning *tuning, struct hn_error *err)
 
 static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
 {
-    hn_measuring_fill(&tuning->measuring, size, fmax(size_least_s, size_share * tuning->budget_s),
-                      err);
+    fill_at(&tuning->measuring, size, fmax(size_least_s, size_share * tuning->budget_s), err);
 }
 
 static void draw_cells(struct tuning *tuning, size_t count, struct hn_error *err)
@@ -548,7 +869,7 @@ static void fill_late(struct tuning *tuning, struct hn_error *err)
     const struct hn_matrix *matrix = tuning->measuring.matrix;
     for (size_t s = 0; s < matrix->size_count; s++)
         if (matrix->sizes[s].searched)
-            hn_measuring_fill(&tuning->measuring, s, 0, err);
+            fill_at(&tuning->measuring, s, 0, err);
     double end_s = elapsed_s(&tuning->measuring) + late_share * tuning->budget_s;
     for (size_t s = 0;
          s < matrix->size_count && !hn_failed(err) && elapsed_s(&tuning->measuring) < end_s; s++)
@@ -655,7 +976,7 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
     const struct hn_matrix *matrix;
     *outcome = (struct hn_family_outcome){.reached = false};
     hn_error_init(err);
-    hn_measuring_init(&tuning.measuring, options, err);
+    start_measuring(&tuning.measuring, options, err);
     tune(&tuning, err);
     matrix = tuning.measuring.matrix;
     if (!hn_failed(err)) {
@@ -672,6 +993,6 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
                 "interrupted; what was measured is kept%s, and the same command goes on from there",
                 tuning.kept > 0 ? ", the rule too, with the predicted loss alone" : "");
     hn_learnt_finish(&tuning.learnt);
-    hn_measuring_finish(&tuning.measuring);
+    finish_measuring(&tuning.measuring);
     return err->status;
 }

@@ -6,8 +6,8 @@
 #include "tuner/family/family.h"
 #include "tuner/family/learn.h"
 
-/* The matrix is filled by sessions over one problem each and by what earlier tunes of the family measured, and rules
- * are held against searches. A function that returns no status does nothing once err has failed. */
+/* The tuning of a family as its store sees it: tasks of its problems, what was measured before and what is kept. A function that
+ * returns no status does nothing once err has failed. */
 
 struct hn_measuring {
     const struct hn_family_options *options;
@@ -20,9 +20,6 @@ struct hn_measuring {
     char nvrtc[16]; /* the compiler's version, once a session was run */
 };
 
-void hn_measuring_init(struct hn_measuring *measuring, const struct hn_family_options *options, struct hn_error *err);
-void hn_measuring_finish(struct hn_measuring *measuring);
-
 /* The next problem of the sequence of a seed (hn_family_next), whole. */
 struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed, uint64_t *at,
                                      struct hn_error *err);
@@ -30,20 +27,8 @@ struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint6
  * compiles. */
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                  struct hn_task *task, struct hn_error *err);
-/* Searches at a size for so many seconds; what is good there joins the points. */
-void hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
-/* Measures all points at a size, as far as they were not and `budget_s` (0: any) lasts: a session takes longer to
- * begin than most of them. */
-void hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
-/* At a problem that is no size of the matrix, which is searched among all points of the space, those with sizes as
- * constants too. The search begins with all points of the matrix, and where there are none with those of the rule. NAN
- * where there is no time. */
-struct hn_compared {
-    double chosen_us, default_us; /* of the rule's choice; of the default point for that problem */
-    double best_us; /* the least of all */
-};
-void hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindings *problem, const struct hn_rule *rule,
-                          size_t chosen, double budget_s, struct hn_compared *compared, struct hn_error *err);
+/* The median of what was timed, NAN of anything else. */
+double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record);
 /* Puts the rule into the store, in a session that is begun for it, and the machine code of its configurations. */
 void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session,
                        struct hn_error *err);
