@@ -389,6 +389,71 @@ static double median_of(const struct measurement *m, bool of_host)
     return hn_median(values, count);
 }
 
+/* When enough samples have been taken. */
+
+/* From six samples on the interval of the median holds at 95%, and its lower end decides. Before,
+ * the smallest decides, since what disturbs a launch makes it slower, by a margin that shrinks as
+ * samples come in. Long kernels vary by a percent or two and each launch is dear: less will do. */
+static const struct {
+    size_t samples;
+    double factor, long_factor;
+} slower_steps[] = {{6, 1.02, 1.01}, {4, 1.05, 1.015}, {2, 1.1, 1.03}, {1, 1.5, 1.1}};
+static const double LONG_KERNEL_US = 1e3;
+/* What a first launch may take longer on the device: it finds none of its code in the caches. */
+static const double COLD_CODE_US = 20.0;
+/* A launch that the host was late for may have waited that long: to load code, to make room for
+ * local memory. One such sample decides only beyond it, and by more. */
+static const double STALL_US = 1e3;
+static const double STALL_FACTOR = 2.0;
+static const double LONG_STALL_FACTOR = 1.2;
+enum { TRUSTED_SAMPLES = 6 };
+
+static double slower_factor(const struct hn_stopping_rule *rule, size_t count)
+{
+    bool is_long = rule->censor_us >= LONG_KERNEL_US;
+    size_t i = 0;
+    if (count == 1 && !rule->clean)
+        return is_long ? LONG_STALL_FACTOR : STALL_FACTOR;
+    while (count < slower_steps[i].samples)
+        i++;
+    return is_long ? slower_steps[i].long_factor : slower_steps[i].factor;
+}
+
+/* The rule for samples of about `estimate_us`: at least 6 samples (3 of kernels beyond 100 ms), at
+ * most 200 and about half a second. */
+static struct hn_stopping_rule stopping_rule_for(double estimate_us, double target,
+                                                 double resolution_us)
+{
+    return (struct hn_stopping_rule){
+        .target = target > 0.0 ? target : 0.005,
+        .resolution_us = resolution_us,
+        .min_samples = estimate_us > 1e5 ? 3 : TRUSTED_SAMPLES,
+        .max_samples = 200,
+        .budget_ms = 500.0,
+    };
+}
+
+/* interval: of the `count` samples so far, not widened. */
+static enum hn_stop stopping_decide(const struct hn_stopping_rule *rule,
+                                    const struct hn_interval *interval, size_t count,
+                                    double elapsed_ms)
+{
+    double low_us = hn_interval_widen(*interval, rule->resolution_us).low;
+    double stall_us = rule->clean ? COLD_CODE_US : STALL_US;
+    if (!rule->full && rule->censor_us > 0.0 && count > 0 &&
+        (count > 1 || low_us - rule->censor_us >= stall_us) &&
+        low_us > slower_factor(rule, count) * rule->censor_us)
+        return HN_STOP_SLOWER;
+    if (count < rule->min_samples)
+        return HN_STOP_NOT;
+    double width = interval->high - interval->low;
+    if (hn_interval_half_width(interval) <= rule->target || width <= rule->resolution_us)
+        return HN_STOP_PRECISE;
+    if (count >= rule->max_samples || elapsed_ms >= rule->budget_ms)
+        return HN_STOP_BOUND;
+    return HN_STOP_NOT;
+}
+
 static void judge(struct measurement *m)
 {
     struct hn_stopping_rule rule = m->rule;
@@ -399,7 +464,7 @@ static void judge(struct measurement *m)
         return;
     m->interval = hn_interval_of(m->kept, m->kept_count, HN_OUTSIDE_USUAL);
     m->measured->stop =
-        hn_stopping_decide(&rule, &m->interval, m->kept_count, hn_now_ms() - m->started_ms);
+        stopping_decide(&rule, &m->interval, m->kept_count, hn_now_ms() - m->started_ms);
     if (m->measured->stop == HN_STOP_NOT && m->taken_count == MAX_TAKEN)
         m->measured->stop = HN_STOP_BOUND;
 }
@@ -459,7 +524,7 @@ static bool keeps_estimate(const struct measurement *m, double estimate_us)
 {
     const struct hn_interval first = {estimate_us, estimate_us, estimate_us};
     return m->work->batch == 1 && (estimate_us >= (m->rule.clean ? LONG_US / 10 : LONG_US) ||
-                                   hn_stopping_decide(&m->rule, &first, 1, 0.0) == HN_STOP_SLOWER);
+                                   stopping_decide(&m->rule, &first, 1, 0.0) == HN_STOP_SLOWER);
 }
 
 static void take_group(struct measurement *m, size_t count, size_t prepared, struct hn_error *err)
@@ -536,7 +601,7 @@ static struct hn_stopping_rule rule_for(const struct hn_work *work,
                                         const struct hn_bench_request *request,
                                         const struct hn_sample *first)
 {
-    struct hn_stopping_rule rule = hn_stopping_rule_for(
+    struct hn_stopping_rule rule = stopping_rule_for(
         first->time_us, request->target, work->sampler->resolution_us / (double)work->batch);
     if (work->sampler->regime == HN_STREAM) {
         rule.target = request->target > 0.0 ? request->target : STREAM_TARGET;
@@ -584,67 +649,6 @@ void hn_measure(struct hn_work *work, const struct hn_bench_request *request,
     if (!hn_failed(err))
         fill_timing(m, timing);
     free(m);
-}
-
-/* When enough samples have been taken. */
-
-/* From six samples on the interval of the median holds at 95%, and its lower end decides. Before,
- * the smallest decides, since what disturbs a launch makes it slower, by a margin that shrinks as
- * samples come in. Long kernels vary by a percent or two and each launch is dear: less will do. */
-static const struct {
-    size_t samples;
-    double factor, long_factor;
-} slower_steps[] = {{6, 1.02, 1.01}, {4, 1.05, 1.015}, {2, 1.1, 1.03}, {1, 1.5, 1.1}};
-static const double LONG_KERNEL_US = 1e3;
-/* What a first launch may take longer on the device: it finds none of its code in the caches. */
-static const double COLD_CODE_US = 20.0;
-/* A launch that the host was late for may have waited that long: to load code, to make room for
- * local memory. One such sample decides only beyond it, and by more. */
-static const double STALL_US = 1e3;
-static const double STALL_FACTOR = 2.0;
-static const double LONG_STALL_FACTOR = 1.2;
-enum { TRUSTED_SAMPLES = 6 };
-
-static double slower_factor(const struct hn_stopping_rule *rule, size_t count)
-{
-    bool is_long = rule->censor_us >= LONG_KERNEL_US;
-    size_t i = 0;
-    if (count == 1 && !rule->clean)
-        return is_long ? LONG_STALL_FACTOR : STALL_FACTOR;
-    while (count < slower_steps[i].samples)
-        i++;
-    return is_long ? slower_steps[i].long_factor : slower_steps[i].factor;
-}
-
-struct hn_stopping_rule hn_stopping_rule_for(double estimate_us, double target,
-                                             double resolution_us)
-{
-    return (struct hn_stopping_rule){
-        .target = target > 0.0 ? target : 0.005,
-        .resolution_us = resolution_us,
-        .min_samples = estimate_us > 1e5 ? 3 : TRUSTED_SAMPLES,
-        .max_samples = 200,
-        .budget_ms = 500.0,
-    };
-}
-
-enum hn_stop hn_stopping_decide(const struct hn_stopping_rule *rule,
-                                const struct hn_interval *interval, size_t count, double elapsed_ms)
-{
-    double low_us = hn_interval_widen(*interval, rule->resolution_us).low;
-    double stall_us = rule->clean ? COLD_CODE_US : STALL_US;
-    if (!rule->full && rule->censor_us > 0.0 && count > 0 &&
-        (count > 1 || low_us - rule->censor_us >= stall_us) &&
-        low_us > slower_factor(rule, count) * rule->censor_us)
-        return HN_STOP_SLOWER;
-    if (count < rule->min_samples)
-        return HN_STOP_NOT;
-    double width = interval->high - interval->low;
-    if (hn_interval_half_width(interval) <= rule->target || width <= rule->resolution_us)
-        return HN_STOP_PRECISE;
-    if (count >= rule->max_samples || elapsed_ms >= rule->budget_ms)
-        return HN_STOP_BOUND;
-    return HN_STOP_NOT;
 }
 
 enum { MOST_ROUNDS = 101 };

@@ -26,14 +26,6 @@ enum hn_stop {
     HN_STOP_BOUND, /* out of samples or time: the interval is wider than the target */
 };
 
-/* The rule for samples of about `estimate_us`: at least 6 samples (3 of kernels beyond 100 ms), at most 200 and about
- * half a second. */
-struct hn_stopping_rule hn_stopping_rule_for(double estimate_us, double target, double resolution_us);
-
-/* interval: of the `count` samples so far, not widened. */
-enum hn_stop hn_stopping_decide(const struct hn_stopping_rule *rule, const struct hn_interval *interval, size_t count,
-                                double elapsed_ms);
-
 /* Whether a race tells who is faster after these rounds, times[c][r] that of candidate c in round r: the time of the
  * leader, which has the lowest median, is known to half a percent, and every other is slower beyond doubt or within
  * half a percent of it, by the intervals of the paired differences. At most 101 rounds. */
