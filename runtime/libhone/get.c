@@ -25,11 +25,10 @@ struct request {
     const struct hone_options *options;
 };
 
-enum { MEMO_CHAINS = 1 << 15 };
+enum { FIRST_SLOTS = 256 };
 
 /* A handle that was given out, by what was asked for. Nothing of it changes. */
 struct hn_lib_memo {
-    struct hn_lib_memo *next;
     uint64_t hash;
     CUcontext context;
     const char *kernel;
@@ -37,6 +36,13 @@ struct hn_lib_memo {
     struct hone_kernel *handle;
     size_t problem_count;
     struct hone_value problem[]; /* in the caller's order */
+};
+
+/* Half full at most. When it gets fuller another one takes its place; who still reads the former
+ * one finds all that was in it, and asks with the lock for what is not. */
+struct hn_lib_memos {
+    size_t mask, count;
+    _Atomic(struct hn_lib_memo *) slots[];
 };
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
@@ -93,20 +99,53 @@ static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct 
 }
 
 /* The upper bits are mixed best. */
-static _Atomic(struct hn_lib_memo *) *chain_of(const struct hone_cache *cache, uint64_t hash)
+static size_t first_place(const struct hn_lib_memos *memos, uint64_t hash)
 {
-    return &cache->memos[(hash >> 20) % MEMO_CHAINS];
+    return (size_t)(hash >> 20) & memos->mask;
 }
 
-/* Needs no lock: chains grow at their beginnings alone. */
 static struct hone_kernel *recall(struct hone_cache *cache, uint64_t hash,
                                   const struct request *request)
 {
-    const struct hn_lib_memo *memo =
-        atomic_load_explicit(chain_of(cache, hash), memory_order_acquire);
-    while (memo != NULL && !matches(memo, hash, request))
-        memo = memo->next;
-    return memo == NULL ? NULL : memo->handle;
+    const struct hn_lib_memos *memos = atomic_load_explicit(&cache->memos, memory_order_acquire);
+    if (memos == NULL)
+        return NULL;
+    for (size_t place = first_place(memos, hash);; place = (place + 1) & memos->mask) {
+        const struct hn_lib_memo *memo =
+            atomic_load_explicit(&memos->slots[place], memory_order_acquire);
+        if (memo == NULL || matches(memo, hash, request))
+            return memo == NULL ? NULL : memo->handle;
+    }
+}
+
+static void add(struct hn_lib_memos *memos, struct hn_lib_memo *memo)
+{
+    size_t place = first_place(memos, memo->hash);
+    while (atomic_load_explicit(&memos->slots[place], memory_order_relaxed) != NULL)
+        place = (place + 1) & memos->mask;
+    atomic_store_explicit(&memos->slots[place], memo, memory_order_release);
+    memos->count++;
+}
+
+/* Has room for one more; NULL when out of memory. */
+static struct hn_lib_memos *make_room(struct hone_cache *cache)
+{
+    struct hn_lib_memos *former = atomic_load_explicit(&cache->memos, memory_order_relaxed);
+    if (former != NULL && 2 * (former->count + 1) <= former->mask)
+        return former;
+    size_t slots = former == NULL ? FIRST_SLOTS : 2 * (former->mask + 1);
+    struct hn_lib_memos *made =
+        hn_blocks_take(&cache->memory, sizeof *made + slots * sizeof made->slots[0]);
+    if (made == NULL)
+        return NULL;
+    made->mask = slots - 1;
+    for (size_t i = 0; former != NULL && i <= former->mask; i++) {
+        struct hn_lib_memo *memo = atomic_load_explicit(&former->slots[i], memory_order_relaxed);
+        if (memo != NULL)
+            add(made, memo);
+    }
+    atomic_store_explicit(&cache->memos, made, memory_order_release);
+    return made;
 }
 
 /* Makes the text the cache's own; false when out of memory. */
@@ -123,18 +162,13 @@ static bool keep(struct hone_cache *cache, const char **text)
 static bool remember(struct hone_cache *cache, uint64_t hash, const struct request *request,
                      struct hone_kernel *handle)
 {
-    _Atomic(struct hn_lib_memo *) *chain = chain_of(cache, hash);
     size_t count = request->problem_count;
+    struct hn_lib_memos *memos = make_room(cache);
     struct hn_lib_memo *memo =
         hn_blocks_take(&cache->memory, sizeof *memo + count * sizeof memo->problem[0]);
-    if (memo == NULL)
+    if (memos == NULL || memo == NULL)
         return false;
-    *memo = (struct hn_lib_memo){atomic_load(chain),
-                                 hash,
-                                 request->context,
-                                 request->kernel,
-                                 *request->options,
-                                 handle,
+    *memo = (struct hn_lib_memo){hash, request->context, request->kernel, *request->options, handle,
                                  count};
     bool kept = keep(cache, &memo->kernel) && keep(cache, &memo->options.regime) &&
                 keep(cache, &memo->options.objective);
@@ -145,7 +179,7 @@ static bool remember(struct hone_cache *cache, uint64_t hash, const struct reque
             keep(cache, &value->name) && (value->kind != HONE_WORD || keep(cache, &value->as.word));
     }
     if (kept)
-        atomic_store_explicit(chain, memo, memory_order_release);
+        add(memos, memo);
     return kept;
 }
 
@@ -332,7 +366,6 @@ static struct hone_cache *open_cache(const char *path, struct hn_error *err)
     made->tuned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pthread_once(&watched, watch_forks);
     made->forks = forks;
-    made->memos = hn_allocate(MEMO_CHAINS, sizeof *made->memos, err);
     made->path = hn_made(hn_store_default_path(path), err);
     open_file(made, err);
     if (hn_failed(err)) {
@@ -389,7 +422,6 @@ void hone_close(struct hone_cache *cache)
     hn_blocks_finish(&cache->infos);
     hn_blocks_finish(&cache->memory);
     free(cache->capture_folder);
-    free(cache->memos);
     free(cache->path);
     free(cache);
 }

@@ -86,7 +86,7 @@ struct hone_cache {
     struct hn_lib_compiled *compiled;
     struct hone_kernel *kernels;
     struct hn_lib_slab *slabs;
-    _Atomic(struct hn_lib_memo *) *memos; /* which handle was given out for what: chains by its hash */
+    _Atomic(struct hn_lib_memos *) memos; /* which handle was given out for what */
     char *capture_folder; /* NULL: nothing is captured */
     long capture_launches; /* of each handle */
     atomic_long captures;
