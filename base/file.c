@@ -32,8 +32,9 @@ bool hn_is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-void hn_files_visit(const char *path, const char *const *ends, hn_file_visit *visit, void *context,
-                    struct hn_error *err)
+void hn_files_visit(const char *path, const char *const *ends,
+                    void (*visit)(const char *path, void *context, struct hn_error *err),
+                    void *context, struct hn_error *err)
 {
     struct dirent **entries = NULL;
     if (!hn_is_folder(path)) {

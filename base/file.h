@@ -17,8 +17,9 @@ struct hn_text_file {
 bool hn_is_folder(const char *path);
 /* Calls `visit` for a file, or for those of a folder whose names end in one of `ends` (as hn_ends_in has them), by name, until err has
  * failed. Sticky. HN_ERUN: the folder can not be read. */
-typedef void hn_file_visit(const char *path, void *context, struct hn_error *err);
-void hn_files_visit(const char *path, const char *const *ends, hn_file_visit *visit, void *context, struct hn_error *err);
+void hn_files_visit(const char *path, const char *const *ends,
+                    void (*visit)(const char *path, void *context, struct hn_error *err), void *context,
+                    struct hn_error *err);
 /* Opens what is to be read: a plain file, or a link to one. Of anything else nothing is read: a pipe would be waited for, and a
  * device may have no end. -1 or NULL, and *reason, for everything that can not be opened. */
 int hn_file_open(const char *path, const char **reason);

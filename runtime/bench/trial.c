@@ -56,7 +56,11 @@ static bool is_cleared(const struct hn_trial *trial)
     return cleared;
 }
 
-static void take_round(struct hn_trial *trial, hn_trial_take *take, void *subject,
+/* Takes one launch: on a GPU, or from a test's noise. */
+typedef void trial_take(void *subject, int side, int leg, size_t round, double *time_us,
+                        struct hn_error *err);
+
+static void take_round(struct hn_trial *trial, trial_take *take, void *subject,
                        struct hn_random *secret, struct hn_error *err)
 {
     int order[HN_TRIAL_SIDES * HN_TRIAL_LEGS];
@@ -73,7 +77,7 @@ static void take_round(struct hn_trial *trial, hn_trial_take *take, void *subjec
 }
 
 /* Takes rounds, the first of which does not count; orders come from `secret`. */
-static void trial_run(struct hn_trial *trial, hn_trial_take *take, void *subject,
+static void trial_run(struct hn_trial *trial, trial_take *take, void *subject,
                       struct hn_random *secret, struct hn_error *err)
 {
     /* The first launches of a module are slower, whatever they find. */

@@ -29,9 +29,6 @@ struct hn_trial {
     double spared_us;
 };
 
-/* Takes one launch: on a GPU, or from a test's noise. */
-typedef void hn_trial_take(void *subject, int side, int leg, size_t round, double *time_us, struct hn_error *err);
-
 /* trial->kind: guilty. A leg's difference counts when the interval of its median by order statistics, outside of
  * which it lies with a probability of 1e-6 (of 11 rounds 1e-3), is beyond what gains nothing that matters: 3% of the
  * time of kind AGAIN, 5% over rewritten outputs, half of it over those that were left, or the slack of samples; and

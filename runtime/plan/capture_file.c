@@ -40,7 +40,9 @@ enum hn_status hn_capture_create(const char *path, struct hn_capture_file *file,
     return err->status;
 }
 
-enum hn_status hn_capture_pack(struct hn_capture_file *file, uint64_t bytes, hn_capture_read *read,
+enum hn_status hn_capture_pack(struct hn_capture_file *file, uint64_t bytes,
+                               enum hn_status (*read)(void *from, uint64_t offset, void *to,
+                                                      size_t bytes, struct hn_error *err),
                                void *from, uint64_t *packed, struct hn_error *err)
 {
     z_stream stream = {.next_in = NULL};

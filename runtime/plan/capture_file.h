@@ -24,9 +24,10 @@ struct hn_capture_file {
 
 enum hn_status hn_capture_create(const char *path, struct hn_capture_file *file, struct hn_error *err);
 /* Packs `bytes` bytes that `read` gives piece by piece. *packed is what they take in the file. */
-typedef enum hn_status hn_capture_read(void *from, uint64_t offset, void *to, size_t bytes, struct hn_error *err);
-enum hn_status hn_capture_pack(struct hn_capture_file *file, uint64_t bytes, hn_capture_read *read, void *from,
-                               uint64_t *packed, struct hn_error *err);
+enum hn_status hn_capture_pack(struct hn_capture_file *file, uint64_t bytes,
+                               enum hn_status (*read)(void *from, uint64_t offset, void *to, size_t bytes,
+                                                      struct hn_error *err),
+                               void *from, uint64_t *packed, struct hn_error *err);
 /* Writes the end and gives the file its name. */
 enum hn_status hn_capture_commit(struct hn_capture_file *file, const json_t *head, struct hn_error *err);
 /* Removes what was not committed. */

@@ -205,7 +205,7 @@ static void begin_process(struct world *world)
     world->outliers = hn_random_below(random, 3) == 0 ? 0.15 * hn_random_unit(random) : 0.01;
 }
 
-static void hold(struct hn_trial *trial, hn_trial_take *take_one, void *subject,
+static void hold(struct hn_trial *trial, trial_take *take_one, void *subject,
                  struct hn_random *secret)
 {
     struct hn_error err;

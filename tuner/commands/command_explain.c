@@ -22,8 +22,8 @@ struct explain {
 
 static const double timeout_s = 20;
 
-/* A hn_edge_compile, for the architecture of the task's device: compiles a point of which nobody
- * knows yet whether it can be. The first one starts the workers. */
+/* For a struct hn_edge_compiler, for the architecture of the task's device: compiles a point of
+ * which nobody knows yet whether it can be. The first one starts the workers. */
 static enum hn_compiles try_to_compile(void *context, const struct hn_task *task,
                                        const struct hn_bindings *point)
 {

@@ -17,9 +17,8 @@ json_t *hn_health_to_json(const struct hn_health *health);
 
 /* Whether a point compiles, for whoever can find out. */
 enum hn_compiles { HN_COMPILES_UNKNOWN, HN_COMPILES, HN_COMPILES_NOT };
-typedef enum hn_compiles hn_edge_compile(void *context, const struct hn_task *task, const struct hn_bindings *point);
 struct hn_edge_compiler {
-    hn_edge_compile *compile;
+    enum hn_compiles (*compile)(void *context, const struct hn_task *task, const struct hn_bindings *point);
     void *context;
 };
 
