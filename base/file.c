@@ -49,7 +49,7 @@ void hn_files_visit(const char *path, const char *const *ends,
         struct hn_text file = {0};
         const char *name = entries[i]->d_name;
         hn_text_printf(&file, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", name);
-        if (hn_ends_in(name, ends) && hn_made(file.data, err) != NULL)
+        if (!hn_failed(err) && hn_ends_in(name, ends) && hn_made(file.data, err) != NULL)
             visit(file.data, context, err);
         hn_text_finish(&file);
         free(entries[i]);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -86,8 +85,8 @@ static bool copy_digits(char *to, const char *from, size_t length)
     for (size_t i = 0; i < length; i++) {
         if (from[i] != '_')
             *to++ = from[i];
-        else if (i == 0 || !isxdigit((unsigned char)from[i - 1]) || i + 1 == length ||
-                 !isxdigit((unsigned char)from[i + 1]))
+        else if (i == 0 || !hn_is_hex_digit(from[i - 1]) || i + 1 == length ||
+                 !hn_is_hex_digit(from[i + 1]))
             return false;
     }
     *to = '\0';

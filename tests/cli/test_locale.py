@@ -30,7 +30,7 @@ ALLOWED = {
     "strptime": ({"recording"}, "digits only, within hn_c_locale_enter where libhone calls it"),
     "sscanf": ({"recording", "cubin", "node"}, "whole numbers"),
     "strftime": ({"recording", "render", "export_source", "cache_copies", "turn"}, "digits only"),
-    "alphasort": ({"recording_file", "simulated", "command_report"}, "within hn_c_locale_enter where libhone calls it"),
+    "alphasort": ({"file"}, "within hn_c_locale_enter where libhone calls it"),
     "glob": ({"library"}, "within hn_c_locale_enter where libhone calls it"),
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/init/find_kernels.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,8 +75,7 @@ static size_t skip_literal(const char *text, size_t quote)
 /* 1'000'000 */
 static bool is_separator(const char *text, size_t i)
 {
-    return text[i] == '\'' && i > 0 && isxdigit((unsigned char)text[i - 1]) &&
-           isxdigit((unsigned char)text[i + 1]);
+    return text[i] == '\'' && i > 0 && hn_is_hex_digit(text[i - 1]) && hn_is_hex_digit(text[i + 1]);
 }
 
 /* Comments become blanks in both; the contents of literals in code alone. */
