@@ -94,26 +94,77 @@ class Commands(hone.Case):
         self.assertEqual(count, 5)
 
 
-class Words(unittest.TestCase):
-    """Tables of keys and outcomes have the words that the sources have, no more and no fewer."""
-    maxDiff = None
+class Words(hone.Case):
+    """Tables of keys and words have those that the program knows, no more and no fewer: it lists them where it is given another."""
+    BASE = "kernel: x\ntemplate: x.cu\nentry: x\nproblem: {N: 4}\nparameters: {A: [1]}\n"
+    RESULT = "arguments: [{name: y, type: float32, count: N, role: output}]\n"
+    LAUNCH = "launch: {block: 1, grid: 1}\n"
+    OTHER = "other_than_all_that_there_are"
 
-    def table(self, page, heading):
-        """The words in the first column of the table below a heading."""
-        text = (hone.SOURCE / "docs" / page).read_text().split(f"\n## {heading}\n")[1].split("\n#")[0]
-        return sorted(word for row in re.findall(r"^\|([^|]*`[^|]*)\|", text, re.M) for word in re.findall(r"`(\w+)`", row))
+    def section(self, page, heading):
+        return re.split(rf"\n#+ {heading}\n", (hone.SOURCE / "docs" / page).read_text())[1].split("\n#")[0]
 
-    def source(self, path, begin, end, word):
-        text = (hone.SOURCE / path).read_text()
-        return sorted(re.findall(word, text[text.index(begin):].split(end)[0]))
+    def table(self, page, heading, number=0):
+        """The words in the first column of a table of a section."""
+        rows = re.findall(r"^\|---.*\n((?:\|.*\n?)+)", self.section(page, heading), re.M)[number]
+        return sorted(word for cell in re.findall(r"^\|([^|]*)\|", rows, re.M) for word in re.findall(r"`(\w+)", cell))
+
+    def known(self, config, *command):
+        """The words that the message names which refuses OTHER."""
+        self.write("x.cu", 'extern "C" __global__ void x(float *y) {}\n')
+        message = self.hone(*(command or ("space",)), self.write("x.yaml", config.replace("OTHER", self.OTHER)), expect=2).stderr
+        words = re.sub(r"\(.*?\)", "", message.split(self.OTHER, 1)[1]).replace(" or ", ", ").split(",")
+        return sorted(word.split()[-1].rstrip(".") for word in words if word.split() and word.strip() != "'")
 
     def test_keys_of_the_config(self):
-        keys = self.source("tuner/config/config.c", '"hone kernel', ";", r"\w+")
-        self.assertEqual(self.table("config.md", "Keys"), keys)
+        step = self.BASE + self.RESULT + self.LAUNCH
+        for heading, config in (
+                ("Keys", "OTHER: 1\n"), ("symbols", step + "symbols: [{name: z, type: float32, OTHER: 1}]\n"),
+                ("launch", self.BASE + self.RESULT + "launch: {block: 1, grid: 1, OTHER: 1}\n"),
+                ("l2_window", self.BASE + self.RESULT + "launch: {block: 1, grid: 1, l2_window: {OTHER: 1}}\n"),
+                ("pipeline", step + "pipeline: {OTHER: 1}\n"), ("compare", step + "compare: {OTHER: 1}\n")):
+            with self.subTest(heading):
+                self.assertEqual(self.table("config.md", heading), self.known(config))
+
+    def test_keys_of_an_argument(self):
+        tables = self.table("config.md", "arguments") + self.table("config.md", "textures") + self.table("config.md", "tensor maps")
+        self.assertEqual(sorted(tables), self.known(self.BASE + self.RESULT.replace("role: output", "OTHER: 1") + self.LAUNCH))
+
+    def test_keys_of_a_family(self):
+        keys = self.known(self.BASE + self.RESULT + self.LAUNCH + "family: {N: {range: [1, 4], OTHER: 1}}\n")
+        own = re.search(r"own_keys\[\] = \{(.*?)\}", (hone.SOURCE / "tuner" / "config" / "family.c").read_text(), re.S)[1]
+        self.assertEqual(self.table("config.md", "family"), sorted(keys + re.findall(r'"(\w+)"', own)))
+
+    def test_words_of_the_config(self):
+        self.assertEqual(self.table("config.md", "arguments", 1),
+                         self.known(self.BASE + self.RESULT.replace("output", "OTHER") + self.LAUNCH))
+        self.assertEqual(self.table("config.md", "arguments", 2),
+                         self.known(self.BASE + self.RESULT.replace("role: output", "fill: OTHER") + self.LAUNCH))
+        self.assertEqual(self.table("config.md", "compile"),
+                         self.known(self.BASE + self.RESULT + self.LAUNCH + "compile: {refuse: [OTHER]}\n"))
+
+    def test_keys_of_a_host(self):
+        self.assertEqual(self.table("cli.md", "Workers", 1), self.known("workers: [{OTHER: 1}]\n", "device", "--workers"))
+
+    def source(self, path, begin, word):
+        text = (hone.SOURCE / path).read_text()
+        return re.findall(word, text[text.index(begin):].split(";\n")[0])
 
     def test_outcomes(self):
-        named = self.source("cache/record/record.h", "X(HN_OUTCOME_", "\n\n", r'X\(HN_OUTCOME_\w+, "(\w+)"')
-        self.assertEqual(self.table("outcomes.md", "Outcomes"), named)
+        text = (hone.SOURCE / "cache/record/record.h").read_text()
+        named = re.findall(r'X\(HN_OUTCOME_\w+, "(\w+)"', text[text.index("X(HN_OUTCOME_"):].split("\n\n")[0])
+        self.assertEqual(self.table("outcomes.md", "Outcomes"), sorted(named))
+
+    def test_verdicts_of_a_replay(self):
+        shown = re.findall(r"^\| `(.*?)` \| .* \| (\d) \|$", self.section("cli.md", "hone replay CONFIG"), re.M)
+        named = self.source("tuner/commands/command_replay.c", "verdict_names[] =", r'"(.*?)"')
+        self.assertEqual(sorted(shown), sorted((name, "4" if name.isupper() else "0") for name in named))
+
+    def test_exit_codes(self):
+        """Where another page names one, it is in the table."""
+        codes = re.findall(r"^\| (\d+) \|", self.section("cli.md", "Exit codes"), re.M)
+        named = {code for page in test_links.pages() for code in re.findall(r"[Ee]xit codes? (\d+)", page.read_text())}
+        self.assertLessEqual(named, set(codes))
 
 
 class Generated(unittest.TestCase):

@@ -223,11 +223,25 @@ enum hn_status hn_run_command(int argc, char **argv, struct hn_error *err)
     return err->status;
 }
 
+/* The manual's exit codes are these comments: scripts/reference. */
 int hn_exit_code(enum hn_status status)
 {
     static const unsigned char codes[] = {
-        [HN_ENOMEM] = 1, [HN_ERUN] = 1,   [HN_EFORMAT] = 1,   [HN_ECONFIG] = 2,
-        [HN_EUSAGE] = 2, [HN_EVALUE] = 2, [HN_ENOTFOUND] = 3, [HN_EREPLAY] = 4};
+        /* done */
+        [HN_OK] = 0,
+        /* the run failed: no driver, disk full, unusable cache, output that cannot be written */
+        [HN_ENOMEM] = 1,
+        [HN_ERUN] = 1,
+        [HN_EFORMAT] = 1,
+        /* wrong usage, or an error in the config */
+        [HN_ECONFIG] = 2,
+        [HN_EUSAGE] = 2,
+        [HN_EVALUE] = 2,
+        /* nothing valid was found: no valid point, none passed verification, nothing cached */
+        [HN_ENOTFOUND] = 3,
+        /* a replay found a wrong or slower result, or a rule that loses more than it promises */
+        [HN_EREPLAY] = 4};
+    /* ended by signal n; what was finished is kept, and the same command goes on */
     if (status == HN_EINTERRUPTED)
         return 128 + (hn_interrupted() != 0 ? hn_interrupted() : SIGINT);
     return codes[status];
