@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The recipes of docs/how-to.md: commands run in order, over recordings or on the driver double, and what is written into a config
-is one. A server's are in cli/server, the loop of a program that writes kernels in cli/run."""
+is one. Other sections are followed by the tests that cli/commands names."""
 
 import json
 import re
@@ -10,9 +10,9 @@ import subprocess
 
 import double
 import hone
+import pages
 
 PAGE = (hone.SOURCE / "docs" / "how-to.md").read_text()
-NEEDS_A_GPU = ("hone run", "hone replay", "hone device", "hone tune scale.yaml --device", "hone tune --capture")
 
 
 class HowTo(hone.Case):
@@ -26,8 +26,7 @@ class HowTo(hone.Case):
         return re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S).group(1)
 
     def commands(self, heading):
-        return [line.split("  #")[0].replace("scale", "saxpy") for line in
-                re.findall(r"^    (hone .*)$", self.section(heading), re.M) if not line.startswith(NEEDS_A_GPU)]
+        return [line.replace("scale", "saxpy") for line in pages.lines("docs/how-to.md", heading)]
 
     def run_line(self, line):
         words = shlex.split(line)[1:]
@@ -59,7 +58,7 @@ class HowTo(hone.Case):
     def test_limits(self):
         commands = self.commands("Limit the time of a search")
         self.assertEqual(len(commands), 5)
-        for line in commands + self.commands("After a driver update"):
+        for line in commands:
             with self.subTest(line):
                 self.run_line(line)
 
@@ -107,8 +106,7 @@ class OnTheDouble(double.Case):
             (binaries / tool).chmod(0o755)
         self.settings = self.environment(PATH=f"{binaries}:/usr/bin:/bin", HONE_DOUBLE_COUNT="2")
         self.write("sgemm.yaml", self.config.read_text())
-        uuid = json.loads(self.run_line("hone device --json"))["devices"][1]["uuid"]
-        self.page = PAGE.replace("GPU-5d2a", uuid)
+        self.uuid = json.loads(self.run_line("hone device --json"))["devices"][1]["uuid"]
 
     def run_line(self, line):
         result = subprocess.run(["bash", "-c", line], cwd=self.folder, env=self.settings, capture_output=True, text=True, timeout=120)
@@ -118,11 +116,10 @@ class OnTheDouble(double.Case):
     def test_commands_run(self):
         self.run_line("hone tune scale.yaml --budget 20 --quiet")
         for section in self.SECTIONS:
-            text = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", self.page, re.M | re.S).group(1)
+            text = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S).group(1)
             for yaml in re.findall(r"^```yaml\n(workers:.*?)^```", text, re.M | re.S):
                 self.write("workers.yaml", re.sub(r"compile: \d+", "compile: 1", yaml.replace("gpus: 4", "gpus: 2")))
-            lines = [line.split("  #")[0].replace("*.yaml", "scale.yaml") for line in re.findall(r"^    (\S.*\bhone [a-z].*|hone .*)$", text, re.M)]
-            self.assertTrue(lines, section)
-            for line in lines:
+            for line in pages.lines("docs/how-to.md", section):
                 with self.subTest(line):
+                    line = line.replace("*.yaml", "scale.yaml").replace("GPU-5d2a", self.uuid)
                     self.run_line(line + (" --budget 20" if " tune " in line else ""))

@@ -2,7 +2,6 @@
 """The manual stays short and plain: few words in few files, short sentences, no diary. `test_manual.py --report` prints the figures."""
 
 import re
-import shlex
 import statistics
 import subprocess
 import sys
@@ -72,26 +71,6 @@ class Manual(unittest.TestCase):
         self.assertLessEqual(sum(words.values()), WORDS)
         self.assertLessEqual(len(words), FILES)
         self.assertLessEqual(words[hone.SOURCE / "README.md"], README_WORDS)
-
-
-class Commands(hone.Case):
-    """Commands of pages that are not followed elsewhere, as far as they need no GPU: in a folder like that of the sources."""
-
-    def test_commands_run(self):
-        for name in ("cache", "configs", "templates"):
-            (self.folder / name).symlink_to(hone.SOURCE / name)
-        recorded = sorted((hone.SOURCE / "cache" / "recorded" / "nvidia-h200").glob("matmul-*.json.gz"))
-        self.hone("cache", "import", *recorded)
-        count = 0
-        for page in ("cache/README.md", "docs/header.md", "docs/tensor-maps.md"):
-            for line in re.findall(r"^    hone (.*)$", (hone.SOURCE / page).read_text(), re.M):
-                words = shlex.split(line.split("  #")[0])
-                if words[:2] != ["tune", "configs/transpose_tma.yaml"] and words[0] != "explain":  # there is no recording of it
-                    with self.subTest(page=page, line=line):
-                        few = ["-s", "TALL=1", "-s", "WIDE=1", "-s", "STAGES=2"] if words[:2] == ["compile", "--all"] else []
-                        self.hone(*words, *few)
-                    count += 1
-        self.assertEqual(count, 5)
 
 
 class Words(hone.Case):

@@ -8,6 +8,7 @@ import subprocess
 
 import double
 import hone
+import pages
 
 PAGE = (hone.SOURCE / "README.md").read_text()
 NVCC = shutil.which("nvcc") or ("/usr/local/cuda/bin/nvcc" if os.path.exists("/usr/local/cuda/bin/nvcc") else None)
@@ -32,7 +33,7 @@ class Readme(double.Case):
 
     def test_commands_and_header(self):
         """All commands of the section in one shell, then the program that uses the header."""
-        commands = re.findall(r"^    (\S.*)$", re.sub(r"```.*?```", "", self.section, flags=re.S), re.M)
+        commands = pages.lines("README.md", "Your own kernel")
         self.assertEqual([line.split()[1] for line in commands if line.startswith("hone")], ["compile", "tune", "export"])
         result = subprocess.run(["bash", "-e"], input="\n".join(commands), cwd=self.work, env=self.environment(), capture_output=True,
                                 text=True, timeout=120)

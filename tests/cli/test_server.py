@@ -6,13 +6,16 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import time
 import unittest
 
 import double
 import hone
+import pages
 import postgres
 
 KILLS = int(os.environ.get("HONE_KILLS", "2"))
@@ -169,6 +172,33 @@ class One(Case):
         result = self.hone_at("b", "tune", self.config, "--quiet", HONE_CACHE=self.uri.replace("hone@", f"{tuner}@"))
         self.assertEqual(result.stderr, "")
         self.assertEqual(self.query("SELECT sum(records) = (SELECT count(*) FROM hone.record) FROM hone.session"), ["t"])
+
+    @unittest.skipUnless(postgres.find("createuser"), "there are no programs of PostgreSQL's clients")
+    def test_the_page_of_sites(self):
+        """docs/how-to.md, "A cache for a site", line by line: on this server, with the double's config."""
+        server.query("CREATE ROLE reader; CREATE ROLE tuner")
+        binaries, site = self.folder / "bin", self.folder / "site"
+        binaries.mkdir()
+        for name, text in (("hone", f'exec {hone.HONE} "$@"'), ("srun", 'exec "$@"')):
+            (binaries / name).write_text(f"#!/bin/sh\n{text}\n")
+            (binaries / name).chmod(0o755)
+        self.cheap_config(2, 2)
+        self.config.rename(self.folder / "sgemm.yaml")
+        self.hone("tune", "sgemm.yaml", "--quiet", HONE_CACHE=str(self.folder / "laptop.db"))
+        shutil.copy(self.folder / "laptop.db", site)
+        script = ""
+        for line in pages.lines("docs/how-to.md", "A cache for a site"):
+            line = f"psql -qd tuning -c '{line}'" if line.startswith("GRANT") else line
+            script += line.replace("postgresql://hone_users@db.example.org/tuning", server.uri("tuning").replace("hone@", "hone_users@"))
+            script += "\n"
+        script = script.replace("/opt/site/hone.db", str(site)).replace("export sgemm", "export scale")
+        path = f"{binaries}:{os.path.dirname(postgres.find('createuser'))}:{os.environ['PATH']}"
+        where = {"PGHOST": str(server.folder), "PGUSER": "hone", "XDG_CACHE_HOME": str(self.folder)}
+        result = subprocess.run(["bash", "-ex"], input=script, cwd=self.folder, env=self.environment(PATH=path, **where), text=True,
+                                capture_output=True, timeout=120)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("HONE_SCALE_BLOCK", (self.folder / "sgemm_tuned.h").read_text())
+        self.assertEqual(server.query("SELECT count(*) > 3 FROM hone.record", "tuning"), ["t"])
 
     def test_refused(self):
         error = self.hone_at("a", "cache", "prune", "--stale", expect=2).stderr
