@@ -230,6 +230,17 @@ void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule)
     }
 }
 
+void hn_rule_append_parts(struct hn_text *text, const struct hn_rule_parts *parts)
+{
+    if (parts->choice.sizes > 0)
+        hn_text_printf(text,
+                       "choice %.1f%%, %.1f%% at worst; coverage %.1f%%, %.1f%%; freezing %.1f%%, "
+                       "%.1f%%",
+                       100 * parts->choice.mean, 100 * parts->choice.worst,
+                       100 * parts->coverage.mean, 100 * parts->coverage.worst,
+                       100 * parts->freezing.mean, 100 * parts->freezing.worst);
+}
+
 void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule)
 {
     bool is_measured = rule->measured.sizes > 0;
@@ -241,6 +252,11 @@ void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule)
                    "mean, %.1f%% at worst",
                    is_measured ? "at" : "predicted for", loss->sizes, 100 * loss->mean,
                    100 * loss->worst);
+    if (!is_measured || rule->parts.choice.sizes == 0)
+        return;
+    hn_text_append(text, " (");
+    hn_rule_append_parts(text, &rule->parts);
+    hn_text_append(text, ")");
 }
 
 /* What a rule is checked for, whoever made it, and its JSON. */
@@ -442,6 +458,9 @@ enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err)
     check_fallback(rule, err);
     check_loss("predicted", &rule->predicted, err);
     check_loss("measured", &rule->measured, err);
+    check_loss("choice's", &rule->parts.choice, err);
+    check_loss("coverage's", &rule->parts.coverage, err);
+    check_loss("freezing's", &rule->parts.freezing, err);
     return err->status;
 }
 
@@ -556,12 +575,24 @@ static const struct hn_field loss_fields[] = {
     {HN_NEEDED("sizes"), .kind = HN_FIELD_INDEX, HN_AT(hn_rule_loss, sizes)},
 };
 const struct hn_structure hn_rule_loss_structure = HN_STRUCTURE(hn_rule_loss, loss_fields, NULL);
+static const struct hn_field part_fields[] = {
+    {HN_NEEDED("choice"), HN_STRUCT(hn_rule_parts, choice, hn_rule_loss_structure)},
+    {HN_NEEDED("coverage"), HN_STRUCT(hn_rule_parts, coverage, hn_rule_loss_structure)},
+    {HN_NEEDED("freezing"), HN_STRUCT(hn_rule_parts, freezing, hn_rule_loss_structure)},
+};
+const struct hn_structure hn_rule_parts_structure = HN_STRUCTURE(hn_rule_parts, part_fields, NULL);
 
 static const char *const goals[] = {"mean", "worst"};
 
 static void check_rule(struct hn_json_reader *reader, void *owner)
 {
     (void)hn_rule_complete(owner, reader->err);
+}
+
+/* Rules that were learnt before the loss was told apart have none. */
+static bool has_parts(const void *rule)
+{
+    return ((const struct hn_rule *)rule)->parts.choice.sizes > 0;
 }
 
 static const struct hn_field rule_fields[] = {
@@ -578,6 +609,7 @@ static const struct hn_field rule_fields[] = {
      HN_LIST(hn_rule, fallback, fallback_count, place_list)},
     {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, hn_rule_loss_structure)},
     {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, hn_rule_loss_structure)},
+    {.key = "parts", .told = has_parts, HN_STRUCT(hn_rule, parts, hn_rule_parts_structure)},
 };
 const struct hn_structure hn_rule_structure = HN_STRUCTURE(hn_rule, rule_fields, check_rule);
 

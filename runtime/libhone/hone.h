@@ -203,6 +203,9 @@ struct hone_info {
     int sure;           /* of HONE_GRADE_FAMILY: learnt on this device, the problem is inside of what it was learnt for, and
                            what the rule says there does not hang on a guess */
     struct hone_loss predicted, measured; /* of HONE_GRADE_FAMILY */
+    struct hone_loss choice;   /* the measured one told apart: what is chosen to the best configuration of the rule, */
+    struct hone_loss coverage; /* that to the best that serves all problems, */
+    struct hone_loss freezing; /* and that to the best of all, whose program has values of the problem as constants */
 };
 /* NULL for NULL. */
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel);

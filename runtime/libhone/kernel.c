@@ -316,6 +316,11 @@ static void describe_source(const struct hone_kernel *kernel, const struct hn_tu
     put_made(cache, &info->origin, hn_origin_text(&tuned->origin), err);
 }
 
+static struct hone_loss loss_of(const struct hn_rule_loss *loss)
+{
+    return (struct hone_loss){loss->mean, loss->worst, loss->sizes};
+}
+
 /* What callers are told of a kernel. Strings are empty where there is no memory for them. */
 static void make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, enum hn_grade grade,
                       struct hn_error *err)
@@ -347,10 +352,11 @@ static void make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
         const struct hn_rule *rule = kernel->rule->stored->rule;
         info->grade = HONE_GRADE_FAMILY;
         info->sure = kernel->sure;
-        info->predicted =
-            (struct hone_loss){rule->predicted.mean, rule->predicted.worst, rule->predicted.sizes};
-        info->measured =
-            (struct hone_loss){rule->measured.mean, rule->measured.worst, rule->measured.sizes};
+        info->predicted = loss_of(&rule->predicted);
+        info->measured = loss_of(&rule->measured);
+        info->choice = loss_of(&rule->parts.choice);
+        info->coverage = loss_of(&rule->parts.coverage);
+        info->freezing = loss_of(&rule->parts.freezing);
     } else if (tuned != NULL) {
         const struct hn_timing *timing = &tuned->best.timing;
         json_t *json = hn_record_to_json(&tuned->best);

@@ -3,6 +3,7 @@
 BLOCK 256 and ITEMS 4, is the best for each size, so that the rule has nothing to lose."""
 
 import json
+import math
 import os
 import pathlib
 import re
@@ -60,7 +61,8 @@ class Tuned(Case):
     def check_lines(self, said, family):
         tuned = re.findall(r"^ +\d+ s  tuned n=\d+: best [\d.e+]+ us, \d+ configurations known$", said, re.MULTILINE)
         losses = re.findall(r"(\d+) sizes, (\d+) times measured: predicted loss ([\d.]+)%, \d+% at worst$", said, re.MULTILINE)
-        compared = re.findall(r"not used n=(\d+): [\d.e+]+ us, tuned [\d.e+]+ us, default [\d.e+]+ us, [\d.]+% slower$", said, re.MULTILINE)
+        compared = re.findall(r"not used n=(\d+): [\d.e+]+ us, tuned [\d.e+]+ us, default [\d.e+]+ us, [\d.]+% slower: choice [\d.]+%, "
+                              r"coverage [\d.]+%, freezing 0.0%$", said, re.MULTILINE)
         self.assertTrue(tuned)
         self.assertLessEqual(len(tuned), family["tuned"])
         self.assertTrue(losses)
@@ -77,7 +79,17 @@ class Tuned(Case):
         self.assertEqual(sorted(rule["fallback"]), list(range(len(rule["configurations"]))))
         self.assertEqual(rule["measured"]["sizes"], 3)
         self.assertLess(rule["measured"]["mean"], 0.03)
+        self.check_parts(rule)
+        self.assertEqual(rule["parts"]["freezing"]["worst"], 0, "nothing is frozen")
         self.assertGreaterEqual(rule["predicted"]["sizes"], 12)
+
+    def check_parts(self, rule):
+        """The parts of the loss multiply to it."""
+        parts = rule["parts"]
+        self.assertEqual({part["sizes"] for part in parts.values()}, {rule["measured"]["sizes"]})
+        self.assertTrue(all(0 <= part["mean"] <= part["worst"] for part in parts.values()))
+        whole = math.prod(1 + part["mean"] for part in parts.values())
+        self.assertAlmostEqual(whole, 1 + rule["measured"]["mean"], places=9)
 
     def check_cache(self):
         line = "family of scale on Hone Double, cold L2: "
@@ -108,7 +120,8 @@ int main(void)
 """)
         subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "choose.c", "-o", "choose"], cwd=self.folder, check=True)
         loss = subprocess.run([self.folder / "choose"], capture_output=True, text=True, check=True).stdout
-        self.assertRegex(loss, r"^at 3 sizes that were not used: [\d.]+% slower than tuned for each in the mean, [\d.]+% at worst$")
+        self.assertRegex(loss, r"^at 3 sizes that were not used: [\d.]+% slower than tuned for each in the mean, [\d.]+% at worst "
+                               r"\(choice [\d.]+%, [\d.]+% at worst; coverage [\d.]+%, [\d.]+%; freezing 0.0%, 0.0%\)$")
 
     def check_recorded(self, rule):
         """Beside recordings a rule is a file of its own: for a header, and for another cache, where it can be held against searches."""
@@ -159,6 +172,7 @@ int main(void)
         document = json.loads(said.stdout)[0]
         self.assertEqual((document["verdict"], document["now"]["sizes"]), ("WORSE", 3))
         self.assertGreater(document["now"]["mean"], document["promised"]["mean"] + 0.05)
+        self.assertGreater(document["parts"]["choice"]["mean"], 0.05, "a better configuration is there, and is not chosen")
         self.fails(3, "hone: the cache holds no rule of scale's family for Hone Double with a warm L2 cache; `hone tune --family` "
                       "learns one", *replay, "--regime", "warm", "-q")
 
@@ -200,15 +214,21 @@ int main(void)
         self.assertEqual(len(held) + family["sizes"], 30)
 
     def test_values_that_decide_what_is_frozen(self):
-        """Searches for the family take programs for all sizes only; what the rule has is none that is for one."""
+        """Searches for the family take programs for all sizes only; what the rule has is none that is for one. The best block is
+        allowed in such alone: what is lost by that is told apart."""
         text = re.sub(r"\bn\b", "N", self.config.read_text()).replace("name: N", "name: n")
-        for old, new in (("parameters:", "freeze: {values: [N], if: FROZEN}\nparameters:\n  FROZEN: [1, 0]"),
+        for old, new in (("parameters:", "freeze: {values: [N], if: FROZEN}\nconstraints: [FROZEN == 1 or BLOCK != 256]\n"
+                          "parameters:\n  FROZEN: [1, 0]"),
                          ("defaults: {", "defaults: {FROZEN: 1, ")):
             text = text.replace(old, new, 1)
         self.config.write_text(text)
-        self.hone("tune", "--family", self.config, "--budget", "6s", "--held-out", "1", "--quiet")
+        said = self.hone("tune", "--family", self.config, "--budget", "10s", "--held-out", "2").stderr
         [rule] = self.rules()
         self.assertEqual({point["FROZEN"] for point in rule["configurations"]}, {0})
+        self.assertEqual(len(re.findall(r"slower: choice [\d.]+%, coverage [\d.]+%, freezing [1-9][\d.]*%", said)), 2)
+        self.check_parts(rule)
+        self.assertLess(rule["parts"]["coverage"]["mean"], 0.05)
+        self.assertGreater(rule["parts"]["freezing"]["mean"], 0.05)
 
     def test_two_values_that_are_always_frozen(self):
         """A program for each, of which libhone and the header take the one that fits, and a third value gets none. How many kernels are

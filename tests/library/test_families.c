@@ -21,7 +21,10 @@ static const char rule_of_scale[] =
     " 'configurations': [{'BLOCK': 256, 'FAULT': 0, 'ITEMS': 4},"
     "                    {'BLOCK': 64, 'FAULT': 0, 'ITEMS': 2}], 'fallback': [1, 0],"
     " 'predicted': {'mean': 0.019, 'worst': 0.07, 'sizes': 24},"
-    " 'measured': {'mean': 0.021, 'worst': 0.09, 'sizes': 40}}";
+    " 'measured': {'mean': 0.021, 'worst': 0.09, 'sizes': 40},"
+    " 'parts': {'choice': {'mean': 0.004, 'worst': 0.03, 'sizes': 40},"
+    "           'coverage': {'mean': 0.011, 'worst': 0.052, 'sizes': 40},"
+    "           'freezing': {'mean': 0.006, 'worst': 0.04, 'sizes': 40}}}";
 
 /* With scratch, and counters that launches leave at zero. */
 static const char rule_of_sum[] =
@@ -62,6 +65,8 @@ TEST(a_size_that_nobody_tuned_needs_no_compiler)
     assert_true(info->measured.mean == 0.021 && info->measured.worst == 0.09);
     assert_int_equal(info->measured.sizes, 40);
     assert_int_equal(info->predicted.sizes, 24);
+    assert_true(info->choice.mean == 0.004 && info->coverage.worst == 0.052);
+    assert_true(info->freezing.mean == 0.006 && info->freezing.sizes == 40);
     assert_string_equal(info->problem, "n=70001");
     assert_string_equal(info->record, "{}");
     assert_true(info->median_us == 0 && info->recorded > 0);

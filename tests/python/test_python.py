@@ -202,6 +202,7 @@ def best_time(config: str) -> float:
         self.assertEqual((family.kernel, family.configurations[0]), ("scale", {"BLOCK": 128, "FAULT": 0, "ITEMS": 1}))
         self.assertEqual((family.measured.sizes, family.default.sizes), (1, 1))
         self.assertLessEqual(family.measured.mean, family.default.mean)
+        self.assertLessEqual(max(part.mean for part in (family.choice, family.coverage, family.freezing)), family.measured.mean + 1e-9)
         self.assertGreater(len({json.dumps(event["problem"]) for event in events if "problem" in event}), 5)
         self.assertIn("hone_scale_choose", family.header())
         self.assertRegex(repr(family), r"^<hone.Family scale: \d+ configurations, [\d.]+% slower than tuned at 1 sizes>$")

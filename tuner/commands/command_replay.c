@@ -468,6 +468,7 @@ static const struct hn_view family_views[] = {
     {.line =
          "  now       at {now.sizes} sizes that nobody had measured: {now.mean:.1%} slower than "
          "tuned for each in the mean, {now.worst:.1%} at worst"},
+    {.line = "            [{told_apart}]"},
     {.line = "            [{untuned}]"},
     {.line = "  origin    {origin:origin}"},
     {.line = "  stale     the rule was learnt with another version: {changed}"},
@@ -485,7 +486,7 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
         rule->measured.sizes > 0 ? &rule->measured : &rule->predicted;
     double slowdown = given->options->max_slowdown;
     bool holds = found->low <= promised->mean || found->loss.mean <= promised->mean + slowdown;
-    struct hn_text promise = {0}, untuned = {0};
+    struct hn_text promise = {0}, parts = {0}, untuned = {0};
     char line[HN_FOLLOW_UP_SIZE];
     if (found->loss.sizes == 0) {
         hn_fail(err, HN_ERUN,
@@ -494,19 +495,23 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
         return;
     }
     hn_rule_append_loss(&promise, rule);
+    hn_rule_append_parts(&parts, &found->parts);
     hn_family_append_default(&untuned, &found->untuned);
     hn_show(given,
-            json_pack(
-                "{ss so ss so so sf so so so ss* ss*}", "kernel", stored->identity.kernel, "device",
-                hn_string_to_json(replay->device.name), "verdict", holds ? "holds" : "WORSE",
-                "promised", hn_fields_to_json(&hn_rule_loss_structure, promised), "now",
-                hn_fields_to_json(&hn_rule_loss_structure, &found->loss), "mean_at_least",
-                found->low, "default", hn_fields_to_json(&hn_rule_loss_structure, &found->untuned),
-                "origin", hn_origin_to_json(&stored->origin), "changed",
-                difference_to_json(&stored->version, &replay->version), "promise", promise.data,
-                "untuned", untuned.data),
+            json_pack("{ss so ss so so sf so so so so ss* ss* ss*}", "kernel",
+                      stored->identity.kernel, "device", hn_string_to_json(replay->device.name),
+                      "verdict", holds ? "holds" : "WORSE", "promised",
+                      hn_fields_to_json(&hn_rule_loss_structure, promised), "now",
+                      hn_fields_to_json(&hn_rule_loss_structure, &found->loss), "mean_at_least",
+                      found->low, "parts",
+                      hn_fields_to_json(&hn_rule_parts_structure, &found->parts), "default",
+                      hn_fields_to_json(&hn_rule_loss_structure, &found->untuned), "origin",
+                      hn_origin_to_json(&stored->origin), "changed",
+                      difference_to_json(&stored->version, &replay->version), "promise",
+                      promise.data, "told_apart", parts.data, "untuned", untuned.data),
             family_views);
     hn_text_finish(&promise);
+    hn_text_finish(&parts);
     hn_text_finish(&untuned);
     hn_show_results(given, err);
     if (!hn_failed(err) && !holds)

@@ -548,12 +548,13 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
     hn_rule_append_loss(&loss, stored->rule);
     hn_export_append_literal(&literal, loss.length > 0 ? loss.data : "not known");
     return hn_needed(json_pack(
-        "{sI so so so so sf so so sb sb sI sI si so so so}", "configurations",
+        "{sI so so so so sf so so so sb sb sI sI si so so so}", "configurations",
         (json_int_t)stored->rule->configuration_count, "values", hn_export_text_json(&values),
         "loss", hn_export_text_json(&loss), "literal", hn_export_text_json(&literal), "device",
         hn_string_to_json(stored->identity.device.name), "learnt", stored->learnt, "predicted",
         hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->predicted), "measured",
-        hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->measured), "stale",
+        hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->measured), "parts",
+        hn_fields_to_json(&hn_rule_parts_structure, &stored->rule->parts), "stale",
         strcmp(stored->version.template_hash, export->template_hash) != 0, "simulated",
         stored->simulated, "rows", (json_int_t)family->row_count, "variants",
         (json_int_t)family->variants, "capability", stored->identity.device.capability, "members",

@@ -44,6 +44,7 @@ enum hn_status hn_family_tune(const struct hn_family_options *options, struct hn
 /* The loss of a rule at sizes that it has not seen. */
 struct hn_held_out_loss {
     struct hn_rule_loss loss; /* of fewer sizes where the family has no more, or nothing could be measured */
+    struct hn_rule_parts parts; /* of it */
     struct hn_rule_loss untuned; /* the same of the default point */
     double low;               /* of the mean: the lower end of its 95% interval, of what these sizes say */
 };

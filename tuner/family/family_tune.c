@@ -59,7 +59,9 @@ static void narrow(struct hn_measuring *measuring, struct hn_error *err)
 
 struct compared {
     double chosen_us, default_us; /* of the rule's choice; of the default point for that problem */
-    double best_us;               /* the least of all */
+    double own_us;                /* the least of the rule's configurations, */
+    double shared_us;             /* of what serves all sizes, */
+    double best_us;               /* of all */
 };
 
 /* A session that has run, for whoever reads what it found. */
@@ -248,12 +250,14 @@ static void fill_at(struct hn_measuring *measuring, size_t size, double budget_s
     end_visit(&visit);
 }
 
-/* The rule's choice; the default point and the best of the search, as far as they are others. */
+/* The sides of a race: of the rule's configurations its choice and those that may be as good, then
+ * the default point and what searches found. */
 struct comparison {
-    struct hn_bindings points[3]; /* borrowed, but for `best` */
-    size_t count;
-    struct hn_bindings best; /* with words of its own */
-    double times_us[3];
+    struct hn_bindings points[HN_RULE_CONFIGURATIONS_MOST + 3]; /* borrowed, but for `found` */
+    size_t count, own_count;                                    /* the first are the rule's */
+    struct hn_bindings found[2];                                /* with words of their own */
+    size_t found_count;
+    double times_us[HN_RULE_CONFIGURATIONS_MOST + 3];
 };
 
 /* The place of a side, which is added unless it is there. */
@@ -267,24 +271,43 @@ static size_t add_side(struct comparison *comparison, const struct hn_bindings *
     return place;
 }
 
-static void search(struct hn_measuring *measuring, struct hn_config *whole,
+/* Those of the rule's configurations that may be the best of them, by their times in a search. */
+static void add_own_sides(const struct hn_rule *rule, const struct hn_session *session,
+                          struct comparison *comparison, struct hn_error *err)
+{
+    double times_us[HN_RULE_CONFIGURATIONS_MOST], best_us = INFINITY, occupancy;
+    for (size_t i = 0; i < rule->configuration_count; i++) {
+        times_us[i] = read_time(session, &rule->configurations[i], &occupancy, err);
+        best_us = fmin(best_us, times_us[i]);
+    }
+    for (size_t i = 0; i < rule->configuration_count; i++)
+        if (times_us[i] <= best_us * (1 + racing_loss) && isfinite(times_us[i]))
+            (void)add_side(comparison, &rule->configurations[i]);
+    comparison->own_count = comparison->count;
+}
+
+/* Searches among the points of a config, those of the rule and the matrix first; the best is a
+ * side. */
+static void search(struct hn_measuring *measuring, struct hn_config *config,
                    const struct hn_bindings *problem, const struct hn_rule *rule, double budget_s,
                    struct comparison *comparison, struct hn_error *err)
 {
     struct visit visit;
-    struct hn_bindings known[HN_MATRIX_POINTS];
-    size_t count = borrow_points(measuring->matrix, known);
-    const struct hn_session_options asked = {.first = count > 0 ? known : rule->configurations,
-                                             .first_count =
-                                                 count > 0 ? count : rule->configuration_count,
-                                             .budget_s = budget_s,
-                                             .hasty = true};
-    if (!run(measuring, whole, problem, &asked, &visit, err))
+    struct hn_bindings known[HN_RULE_CONFIGURATIONS_MOST + HN_MATRIX_POINTS];
+    size_t count = rule->configuration_count;
+    memcpy(known, rule->configurations, count * sizeof *known);
+    count += borrow_points(measuring->matrix, known + count);
+    const struct hn_session_options asked = {
+        .first = known, .first_count = count, .budget_s = budget_s, .hasty = true};
+    if (!run(measuring, config, problem, &asked, &visit, err))
         return;
     const struct hn_record *best = hn_session_state(visit.session)->best;
     if (best != NULL) {
-        comparison->best = hn_need_bindings(&best->point, NULL);
-        (void)add_side(comparison, &comparison->best);
+        if (comparison->found_count == 0)
+            add_own_sides(rule, visit.session, comparison, err);
+        struct hn_bindings *found = &comparison->found[comparison->found_count++];
+        *found = hn_need_bindings(&best->point, NULL);
+        (void)add_side(comparison, found);
     }
     end_visit(&visit);
 }
@@ -295,7 +318,7 @@ static void race(struct hn_measuring *measuring, struct hn_config *whole,
                  const struct hn_bindings *problem, struct comparison *comparison,
                  struct hn_error *err)
 {
-    const struct hn_bindings *points[3];
+    const struct hn_bindings *points[sizeof comparison->points / sizeof *comparison->points];
     const struct hn_session_options asked = {.points = comparison->points,
                                              .point_count = comparison->count,
                                              .race_within = racing_sides_loss};
@@ -313,28 +336,47 @@ static void race(struct hn_measuring *measuring, struct hn_config *whole,
     end_visit(&visit);
 }
 
-/* At a problem that is no size of the matrix, which is searched among all points of the space,
- * those with sizes as constants too. The search begins with all points of the matrix, and where
- * there are none with those of the rule. NAN where there is no time. */
+/* Whether one program of the point is for any size: none is a constant of it. */
+static bool serves_all_sizes(const struct hn_plan *plan, const struct hn_bindings *point)
+{
+    return plan->freeze_if == NULL || !hn_plan_freezes(plan, point);
+}
+
+/* At a problem that is no size of the matrix, which is searched among all points of the space.
+ * Where sizes may be constants, half of the time is spent on points without: else chance would say
+ * how much the best of these loses. NAN where there is no time. */
 static void compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
                     const struct hn_rule *rule, size_t chosen, double budget_s,
                     struct compared *compared, struct hn_error *err)
 {
     struct hn_config *whole = NULL;
     const struct hn_family_options *options = measuring->options;
-    struct comparison comparison = {.times_us = {NAN, NAN, NAN}};
-    const double *times_us = comparison.times_us;
+    struct comparison comparison = {.own_count = 1};
     if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
         return;
+    const struct hn_plan *plan = whole->plan;
     size_t own = add_side(&comparison, &rule->configurations[chosen]);
-    size_t untuned = add_side(&comparison, hn_plan_default(whole->plan, problem));
-    search(measuring, whole, problem, rule, budget_s, &comparison, err);
+    bool freezes = plan->freeze_if != NULL;
+    if (freezes)
+        search(measuring, measuring->config, problem, rule, budget_s / 2, &comparison, err);
+    search(measuring, whole, problem, rule, freezes ? budget_s / 2 : budget_s, &comparison, err);
+    size_t untuned = add_side(&comparison, hn_plan_default(plan, problem));
+    for (size_t i = 0; i < comparison.count; i++)
+        comparison.times_us[i] = NAN;
     race(measuring, whole, problem, &comparison, err);
-    hn_bindings_finish(&comparison.best);
+    compared->chosen_us = comparison.times_us[own];
+    compared->default_us = comparison.times_us[untuned];
+    for (size_t i = 0; i < comparison.count; i++) {
+        double time_us = comparison.times_us[i];
+        compared->best_us = fmin(compared->best_us, time_us);
+        if (serves_all_sizes(plan, &comparison.points[i]))
+            compared->shared_us = fmin(compared->shared_us, time_us);
+        if (i < comparison.own_count)
+            compared->own_us = fmin(compared->own_us, time_us);
+    }
+    for (size_t i = 0; i < comparison.found_count; i++)
+        hn_bindings_finish(&comparison.found[i]);
     hn_config_destroy(whole);
-    *compared = (struct compared){.chosen_us = times_us[own],
-                                  .default_us = times_us[untuned],
-                                  .best_us = fmin(fmin(times_us[0], times_us[1]), times_us[2])};
 }
 
 /* A rule is held against searches at sizes that it has not seen: when it was learnt, and later,
@@ -416,9 +458,14 @@ static void say_compared(const struct hn_measuring *measuring, const struct hn_b
     char *text = hn_needed(hn_bindings_text(problem)), untuned[48] = "";
     if (!isnan(compared->default_us))
         snprintf(untuned, sizeof untuned, "default %.4g us, ", compared->default_us);
-    say(measuring, "not used %s: %.4g us, tuned %.4g us, %s%.1f%% slower%s", text,
-        compared->chosen_us, compared->best_us, untuned,
-        100 * (compared->chosen_us / compared->best_us - 1), sure ? "" : " (not sure)");
+    say(measuring,
+        "not used %s: %.4g us, tuned %.4g us, %s%.1f%% slower: choice %.1f%%, coverage %.1f%%, "
+        "freezing %.1f%%%s",
+        text, compared->chosen_us, compared->best_us, untuned,
+        100 * (compared->chosen_us / compared->best_us - 1),
+        100 * (compared->chosen_us / compared->own_us - 1),
+        100 * (compared->own_us / compared->shared_us - 1),
+        100 * (compared->shared_us / compared->best_us - 1), sure ? "" : " (not sure)");
     free(text);
 }
 
@@ -428,7 +475,7 @@ static struct compared hold_against(const struct held_out *held_out,
 {
     bool sure;
     struct asked asked = {held_out, problem};
-    struct compared compared = {.chosen_us = NAN, .default_us = NAN, .best_us = NAN};
+    struct compared compared = {NAN, NAN, NAN, NAN, NAN};
     int configuration = hn_rule_choose(held_out->rule, problem, usable, &asked, &sure);
     if (configuration < 0)
         return compared;
@@ -502,7 +549,7 @@ static double low_of(const struct sums *sums)
 static struct hn_held_out_loss measure_held_out(const struct held_out *held_out,
                                                 struct hn_error *err)
 {
-    struct sums chosen = {.sizes = 0}, defaults = {.sizes = 0};
+    struct sums chosen = {0}, defaults = {0}, choice = {0}, coverage = {0}, freezing = {0};
     struct hn_bindings *held = hn_need(held_out->count, sizeof *held);
     uint64_t at = 0;
     unsigned count = 0;
@@ -512,6 +559,9 @@ static struct hn_held_out_loss measure_held_out(const struct held_out *held_out,
             break;
         add_loss(&chosen, compared.chosen_us, compared.best_us);
         add_loss(&defaults, compared.default_us, compared.best_us);
+        add_loss(&choice, compared.chosen_us, compared.own_us);
+        add_loss(&coverage, compared.own_us, compared.shared_us);
+        add_loss(&freezing, compared.shared_us, compared.best_us);
     }
     if (count < held_out->count && !hn_failed(err))
         say(held_out->measuring, "the family has no more sizes that were not used");
@@ -519,7 +569,10 @@ static struct hn_held_out_loss measure_held_out(const struct held_out *held_out,
         hn_bindings_finish(&held[i]);
     free(held);
     return (struct hn_held_out_loss){
-        .loss = loss_of(&chosen), .untuned = loss_of(&defaults), .low = low_of(&chosen)};
+        .loss = loss_of(&chosen),
+        .parts = {loss_of(&choice), loss_of(&coverage), loss_of(&freezing)},
+        .untuned = loss_of(&defaults),
+        .low = low_of(&chosen)};
 }
 
 void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *loss)
@@ -727,7 +780,7 @@ static bool serves_some(const struct tuning *tuning, const struct hn_bindings *s
 {
     const struct hn_family_kernel kernel = kernel_of(&tuning->measuring);
     bool serves = false;
-    if (kernel.plan->freeze_if != NULL && hn_plan_freezes(kernel.plan, point))
+    if (!serves_all_sizes(kernel.plan, point))
         return false;
     for (size_t i = 0; i < count && !serves; i++)
         serves = hn_family_allows(&kernel, &some[i], point);
@@ -942,6 +995,7 @@ static void measure_loss(struct tuning *tuning, struct hn_error *err)
     };
     const struct hn_held_out_loss found = measure_held_out(&held_out, err);
     rule->measured = found.loss;
+    rule->parts = found.parts;
     tuning->outcome->untuned = found.untuned;
 }
 

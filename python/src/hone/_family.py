@@ -32,6 +32,7 @@ class Family:
     configurations: what it chooses among; the first is the default point.
     measured: what its choice loses at sizes that it was not learnt from, beside what tuning each of them finds; `default` what the
         default point loses there; `predicted` what leaving sizes out let expect. None where it is not known.
+    choice, coverage, freezing: the measured loss told apart (docs/families.md); None where it is not known.
     sizes, tuned, cells: how many sizes were looked at, were searched on their own, and times of a configuration at a size.
     reached: the predicted loss is what was asked for.
     document: all that `hone tune --family --json` says (docs/formats.md).
@@ -43,6 +44,8 @@ class Family:
         self.kernel: str = document["kernel"]
         self.configurations: list[dict[str, Any]] = rule["configurations"]
         self.measured, self.predicted, self.default = map(_loss, (rule["measured"], rule["predicted"], family["default"]))
+        self.choice, self.coverage, self.freezing = (
+            _loss(rule["parts"][part]) if "parts" in rule else None for part in ("choice", "coverage", "freezing"))
         self.sizes: int = family["sizes"]
         self.tuned: int = family["tuned"]
         self.cells: int = family["cells"]

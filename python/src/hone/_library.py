@@ -50,7 +50,7 @@ class CInfo(Structure):
                 ("device", c_char_p), ("regime", c_char_p), ("objective", c_char_p), ("verification", c_char_p),
                 ("driver", c_char_p), ("nvrtc", c_char_p), ("median_us", c_double), ("low_us", c_double), ("high_us", c_double),
                 ("recorded", c_double), ("record", c_char_p), ("imported", c_int), ("origin", c_char_p), ("sure", c_int),
-                ("predicted", CLoss), ("measured", CLoss)]
+                ("predicted", CLoss), ("measured", CLoss), ("choice", CLoss), ("coverage", CLoss), ("freezing", CLoss)]
 
 
 class CArgument(Structure):
