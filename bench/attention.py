@@ -26,7 +26,9 @@ for variable, names in (("HONE_COMMAND", ["build/tuner/hone", "bin/hone"]),  # t
     found = [str(path) for name in names for path in sorted(ROOT.glob(name))]
     if variable not in os.environ and found:
         os.environ[variable] = found[0]
-sys.path.insert(0, str(ROOT / "python" / "src"))
+sys.path[:0] = [str(ROOT / "python" / "src"), str(ROOT / "bench")]
+import evidence  # noqa: E402
+
 TYPES = {"__nv_bfloat16": "bfloat16", "half": "float16"}
 
 
@@ -55,6 +57,7 @@ def median_of(values):
 class Bench:
     def __init__(self, torch, rounds):
         self.torch, self.rounds = torch, rounds
+        self.rows = []
         self.flushed = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
 
     def time(self, call):
@@ -102,6 +105,8 @@ class Bench:
         for name in list(calls)[1:]:
             ratio = median_of([a / b for a, b in zip(times["tuned"], times[name])])
             ours, theirs = median_of(times["tuned"])[1], median_of(times[name])[1]
+            if name == "cuDNN":
+                self.rows.append([" x ".join(map(str, shape[1:])) + (", causal" if causal else ""), f"{ours:.1f}", f"{theirs:.1f}", f"{1 / ratio[1]:.3f}"])
             print(f"attention {shape[1]}x{shape[2]}x{shape[3]}{' causal' if causal else ''}: tuned {ours:.1f} us, {flops / ours / 1e6:.0f} TFLOP/s | "
                   f"{name} {theirs:.1f} us | ratio {ratio[1]:.4f} [{ratio[0]:.4f}, {ratio[2]:.4f}], results differ by {differs:.1e} of the largest",
                   flush=True)
@@ -131,6 +136,7 @@ def main():
             for problem in problems:
                 agree = bench.compare(cache.kernel_for("attention", problem, trust=True), problem) and agree
             torch.cuda.synchronize()
+    evidence.keep("attention", bench.rows)
     return 0 if agree else 1
 
 

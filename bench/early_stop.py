@@ -14,6 +14,8 @@ import statistics
 import subprocess
 import tempfile
 
+import evidence
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -75,6 +77,8 @@ def main():
     if shares:
         print(f"{same} of {arguments.seeds} winners tied with the full run's; GPU time {statistics.median(shares):.3f} of it "
               f"(median), {max(shares):.3f} at most")
+        space = " ".join([pathlib.Path(arguments.config).stem, *arguments.problem])
+        evidence.keep("early-stops", [[f"{space}, {full['points']} points", f"{statistics.median(shares):.2f}", f"{same} of {arguments.seeds} seeds"]], by_row=True)
 
 
 if __name__ == "__main__":

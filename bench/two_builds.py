@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+import evidence
+
 TUNINGS = {
     "copy": ["copy"],
     "transpose": ["transpose", "-p", "ROWS=8192", "-p", "COLUMNS=8192"],
@@ -69,6 +71,7 @@ def main():
             line += f"{f'{old:.{digits}f} {new:.{digits}f}':>{width}}{new / old:8.3f}"
         line += f"{int(median['old'][3])} {int(median['new'][3])}".rjust(12)
         print(line, flush=True)
+        evidence.keep("checks", [[name, f"{median['new'][0] / median['old'][0]:.2f}"]], by_row=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ import tempfile
 import threading
 import time
 
+import evidence
+
 WITHIN = 1.05
 UNFINISHED = ("compile_stopped", "unfinished")
 
@@ -111,6 +113,8 @@ def compare(words, arguments, known):
         reached = [s.reached(WITHIN * best) or 2 * arguments.seconds for s in own]
         ratios[which] = rate, statistics.geometric_mean(reached)
         print(f"  {which}: {rate:.2f} points a second, within 5% after {', '.join(f'{s:.2f}' for s in reached)} s")
+        if which == "new":
+            evidence.keep("slow-compilers", [[name, f"{rate:.2f}", f"{', '.join(f'{s.best():.1f}' for s in own)} us"]], by_row=True)
     print(f"  new to old: points a second {ratios['new'][0] / ratios['old'][0]:.2f}, time to 5% {ratios['new'][1] / ratios['old'][1]:.2f}",
           flush=True)
     return ratios["new"][0] / ratios["old"][0], ratios["new"][1] / ratios["old"][1]

@@ -19,6 +19,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import evidence  # noqa: E402
+
 TRANSPOSE = ("transpose", "ROWS=8192,COLUMNS=8192")
 LAYOUT = ("struct_layout", "WIDTH=8192,HEIGHT=4096,MEMBERS=7,USED=first")
 POINTS = (
@@ -58,13 +61,16 @@ def by_ncu(entry, command):
 
 
 def beside_ncu(hone):
+    rows = []
     for config, problem, point in POINTS:
         command = [hone, "run", ROOT / "configs" / f"{config}.yaml", *words("-p", problem), *words("-s", point), "--verify-only"]
         record = json.loads(run(*command, "--counters", "--json"))["problems"][0]["record"]
         ours = [record["counters"][f"dram_{way}_bytes"] for way in ("read", "written")]
         theirs = by_ncu(config, command)
+        rows.append([" ".join((config, point)).strip(), f"{sum(ours) / max(sum(theirs), 1) - 1:+.2%}"])
         print(f"{config:14} {point:20} read {ours[0] / 1e6:9.2f} {theirs[0] / 1e6:9.2f} MB, written {ours[1] / 1e6:9.2f} "
               f"{theirs[1] / 1e6:9.2f} MB, sum {sum(ours) / max(sum(theirs), 1) - 1:+.2%}", flush=True)
+    evidence.keep("counters", rows)
 
 
 def cost(hone):

@@ -24,6 +24,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import evidence  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
@@ -231,6 +234,14 @@ def write(options, drawn, lines, tuned_lines):
     return result
 
 
+def figures(result):
+    """Rows for docs/figures.json: beside a vendor's function."""
+    found = {(row["beside"], row["regime"]): row for row in result["comparisons"]}
+    both = [[found[name, regime] for regime in ("cold", "warm")] for name in dict.fromkeys(name for name, _ in found)
+            if name not in ("tuned", "other") and (name, "cold") in found and (name, "warm") in found]
+    return [[result["kernel"], cold["beside"], cold["sizes"], *(f"{row['mean']:.3f}, {row['worst']:.3f}" for row in (cold, warm))] for cold, warm in both]
+
+
 def main():
     options = parse()
     os.makedirs(options.out, exist_ok=True)
@@ -247,6 +258,7 @@ def main():
             tuned_lines = measure(options, tuned, [("chosen", options.cache), ("tuned", path)], options.within)
     result = write(options, drawn, lines, tuned_lines)
     print_summary(result)
+    evidence.keep("families-vendors", figures(result), by_row=True)
     return 1 if result["failed"] or not result["measured"] else 0
 
 

@@ -181,7 +181,7 @@ class pairing
         const double mhz = from_device(clock_mhz, 1)[0];
         const double theirs = median_of(peer_us).median, ours = median_of(tuned_us).median;
         const interval r = median_of(ratio);
-        std::printf("%-30s %-38s %9.1f us %5.0f GB/s | tuned %9.1f us %5.0f GB/s, %4.0f MHz | ratio %.4f [%.4f, %.4f], at most "
+        std::printf("%-30s | %-38s | %9.1f us %5.0f GB/s | tuned %9.1f us %5.0f GB/s, %4.0f MHz | ratio %.4f [%.4f, %.4f], at most "
                     "%.3f: %s\n",
                     what, peer_name, theirs, bytes / theirs / 1000, ours, bytes / ours / 1000, mhz, r.median, r.low, r.high,
                     most, r.high <= most ? "met" : "MISSED");

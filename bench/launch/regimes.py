@@ -16,9 +16,13 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import evidence  # noqa: E402
+
 POINT = ("VECTOR=4", "ITEMS=1", "BLOCK=256", "LOAD=plain", "L1=ca", "STORE=plain")
 # One that the host's launches hold up, and one that it does not.
 SIZES = [131072, 8388608]
@@ -72,6 +76,14 @@ def compare(ours, program, size, names, rounds):
         regime = found[f"hone {REGIMES[name]}"]
         print(f"  hone {REGIMES[name]} / {name}: fastest {min(regime) / min(found[name]):.3f}, median "
               f"{statistics.median(regime) / statistics.median(found[name]):.3f}", flush=True)
+    if size == SIZES[0]:
+        evidence.keep("regimes", figures(found))
+
+
+def figures(found):
+    """Rows for docs/figures.json: of the median process."""
+    ways = {"graph of one": "graph", "graph of ten": "graph10", "stream": "stream2000"}
+    return [[what, *(f"{statistics.median(found[side]):.3f}" for side in (name, f"hone {REGIMES[name]}"))] for what, name in ways.items() if name in found]
 
 
 def main():

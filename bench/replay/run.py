@@ -21,6 +21,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIZES = (500_000, 4_000_000)
+sys.path.insert(0, str(ROOT / "bench"))
+import evidence  # noqa: E402
 # What a thread writes to y[i].
 KINDS = {
     "copy": "x[i]",
@@ -199,6 +201,8 @@ def main():
                                               for kernel in kernels}))
     print(f"{len(replays)} replays: {accused} SLOWER or WRONG, {excused} of a slower machine; of {len(slowed)} kernels made "
           f"{arguments.slower:g}% slower {slowed.count('SLOWER')} found; {left} left out or failed, {time.monotonic() - started:.0f} s")
+    evidence.keep("replays", [[evidence.card().get("device", "no GPU"), len(replays), accused, f"{slowed.count('SLOWER')} of {len(slowed)}"]],
+                  by_row=True, device=None)
     return 1 if accused or left or not replays or slowed.count("SLOWER") < 0.95 * len(slowed) else 0
 
 

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
+import evidence  # noqa: E402
 import score  # noqa: E402
 
 GAIN = 0.02
@@ -60,7 +61,7 @@ def main():
     weight_of = {name: 1 / count for name, count in Counter(name for name, _, _ in rows).items()}
     names, chances, truths = (numpy.array(column) for column in zip(*rows))
     weights = numpy.array([weight_of[name] for name in names])
-    worst = 0
+    worst, kept = 0, []
     print(f"{len(rows)} statements in {len(spaces)} spaces\n   chance   statements   stated   was so")
     for tenth in range(10):
         inside = (chances >= tenth / 10) & (chances < tenth / 10 + 0.1 + (tenth == 9))
@@ -69,9 +70,11 @@ def main():
         stated, was = chances[inside].mean(), truths[inside].mean()
         print(f"{tenth / 10:4.1f}-{tenth / 10 + 0.1:3.1f} {inside.sum():12d} {stated:8.3f} {was:8.3f}")
         if inside.sum() >= arguments.least:
+            kept.append([f"{stated:.3f}", f"{was:.3f}"])
             worst = max(worst, abs(stated - was))
     brier = numpy.average((chances - truths) ** 2, weights=weights)
     print(f"largest difference of a tenth: {worst:.3f}; Brier score, every space the same: {brier:.3f}")
+    evidence.keep("stop", kept, device=f"no GPU: {len(spaces)} recorded spaces, {len(rows):,} statements", driver="")
     return int(worst > 0.10)
 
 

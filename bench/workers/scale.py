@@ -21,6 +21,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HONE = os.path.abspath(os.environ.get("HONE", ROOT / "build" / "tuner" / "hone"))
 DOUBLE = os.path.abspath(os.environ.get("HONE_DOUBLE", ROOT / "build" / "tests" / "double"))
+sys.path.insert(0, str(ROOT / "bench"))
+import evidence  # noqa: E402
+
+DATA = pathlib.Path(os.environ.get("HONE_TEST_DATA", ROOT / "build" / "tests" / "data")) / "double"
 TICK_MS = 1e3 / os.sysconf("SC_CLK_TCK")
 GPUS_A_HOST = 16
 
@@ -64,12 +68,12 @@ def relay(latency_ms, command):
 
 
 def write_config(folder, points, problems):
-    text = (ROOT / "tests" / "data" / "double" / "scale.yaml").read_text()
+    text = (DATA / "scale.yaml").read_text()
     sizes = ", ".join(f"{{n: {64 + i}}}" for i in range(problems))
     for old, new in (("{powers_of_two: [32, 1024]}", f"{{range: [1, {max(points // 16, 1)}], step: 1}}"), ("[1, 2, 4, 8]", "{range: [1, 16], step: 1}"),
                      ("{n: 65536}", f"[{sizes}]"), ("{BLOCK: 128, ITEMS: 1, FAULT: 0}", "{BLOCK: 1, ITEMS: 1, FAULT: 0}")):
         text = text.replace(old, new, 1)
-    for path in (ROOT / "tests" / "data" / "double").glob("*.cu"):
+    for path in DATA.glob("*.cu"):
         (folder / path.name).write_bytes(path.read_bytes())
     (folder / "scale.cu").write_text(KERNEL)
     (folder / "scale.yaml").write_text(text)
@@ -104,7 +108,7 @@ def memory_mib(pid):
 def tune(folder, gpus, latency_ms, points, options):
     """Seconds, what hone itself took at most, and when each record was made."""
     environment = {**os.environ, "LD_LIBRARY_PATH": DOUBLE, "TMPDIR": str(folder), "HONE_LOCKS": str(folder), "HONE_CACHE": str(folder / "cache.db"),
-                   "HONE_NVRTC": str(next(pathlib.Path(DOUBLE).glob("nvrtc/lib*nvrtc*"))), "HONE_DOUBLE_KEPT": str(folder / "kept"),
+                   "HONE_NVRTC": str(next(pathlib.Path(DOUBLE).glob("nvrtc/lib*nvrtc*"))), "HONE_DOUBLE_KEPT": os.environ.get("HONE_DOUBLE_KEPT", str(folder / "kept")),
                    "HONE_DOUBLE_COUNT": str(GPUS_A_HOST), "HONE_DOUBLE_WAIT_US": str(options.wait_us)}
     for path in (*folder.glob("cache.db*"), *folder.glob("events.jsonl")):
         path.unlink()
@@ -139,7 +143,7 @@ def rate_of(times):
 
 
 def scale(folder, options):
-    alone_s = None
+    alone_s, rows = None, []
     print("| GPUs | latency, each way | points a second | idle | processor time of `hone` a point | its memory |\n|---|---|---|---|---|---|")
     for gpus in options.gpus or [1, 4, 16, 64, 256]:
         for latency_ms in options.latency_ms:
@@ -148,7 +152,9 @@ def scale(folder, options):
             rate = rate_of(times)
             alone_s = alone_s or gpus / rate
             idle = max(1 - rate * alone_s / gpus, 0)
+            rows.append([gpus, f"{latency_ms:g} ms", f"{rate:.3g}", f"{idle:.0%}"])
             print(f"| {gpus} | {latency_ms:g} ms | {rate:.1f} | {idle:.0%} | {most['cpu'] / points:.2f} ms | {most['memory']:.0f} MiB |", flush=True)
+    evidence.keep("coordinator", rows, **evidence.no_gpu())
 
 
 def side_by_side(folder, options):

@@ -10,10 +10,16 @@ import double
 import hone
 
 
-class FalseAlarms(double.Case):
+class Case(double.Case):
+    def figure(self, name):
+        """What a bench left for docs/figures.json."""
+        return json.loads((self.folder / f"{name}.json").read_text())[name]
+
+
+class FalseAlarms(Case):
     def alarms(self, *arguments, expect):
         command = [sys.executable, "-B", hone.SOURCE / "scripts" / "false-alarms", *map(str, arguments)]
-        result = subprocess.run(command, env=self.environment(HONE=hone.HONE), text=True, capture_output=True, timeout=120)
+        result = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_FIGURES=str(self.folder)), text=True, capture_output=True, timeout=120)
         self.assertEqual(result.returncode, expect, result.stdout + result.stderr)
         return result.stdout
 
@@ -24,6 +30,7 @@ class FalseAlarms(double.Case):
                          r"3 honest variants, 0 suspected, 0 accused, 0 checks failed\n$")
         tune, = json.loads(records.read_text())
         self.assertEqual({record["outcome"] for record in tune["records"]}, {"ok"})
+        self.assertEqual(self.figure("alarms")["rows"], [["Hone Double", "3", "0", "0"]])
 
     def test_wrong_points(self):
         text = self.alarms("--points", 100, self.folder / "keep.yaml", expect=1)
@@ -69,17 +76,18 @@ class Suspects(double.Case):
         self.check("check failed", self.FAILED, "--regime", "warm")
 
 
-class TrustInReplays(double.Case):
+class TrustInReplays(Case):
     """bench/replay/run.py counts verdicts: of kernels that nobody touched, and of some that were made slower."""
 
     def trust(self, *arguments, expect):
         command = [sys.executable, "-B", hone.SOURCE / "bench" / "replay" / "run.py", "--kernels", "1", "--replays", "2",
                    "--sizes", "4000,8000", *arguments]
-        result = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_DOUBLE=double.DOUBLE), text=True,
+        result = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_DOUBLE=double.DOUBLE, HONE_FIGURES=str(self.folder)), text=True,
                                 capture_output=True, timeout=300)
         self.assertEqual(result.returncode, expect, result.stdout + result.stderr)
         return result.stdout
 
     def test_counts(self):
         self.assertRegex(self.trust(expect=0), r"2 replays: 0 SLOWER or WRONG, 0 of a slower machine; of 1 kernels made 8% slower 1 found; 0 left out or failed")
+        self.assertEqual(self.figure("replays")["rows"], [["Hone Double", "2", "0", "1 of 1"]])
         self.assertIn("made 3% slower 0 found", self.trust("--slower", "3", expect=1))

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Figures on their way from a bench into the manual: each is written by a bench, or says that it is not; the lines of benches that are no
+Python are read as their sources print them; and what benches leave on the driver double gets onto the page."""
+
+import importlib.machinery
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import double
+import hone
+
+BENCH = hone.SOURCE / "bench"
+FIGURES = json.loads((hone.SOURCE / "docs" / "figures.json").read_text())
+
+
+def module(path):
+    """A bench, which may have no suffix."""
+    sys.path.insert(0, str(BENCH))
+    loader = importlib.machinery.SourceFileLoader(path.stem, str(path))
+    loaded = importlib.util.module_from_spec(importlib.util.spec_from_loader(path.stem, loader))
+    loader.exec_module(loaded)
+    return loaded
+
+
+def printed(source, begin, *values):
+    """What a printf of a bench prints, whose format begins so."""
+    text = re.sub(r'"\s*\n\s*"', "", (BENCH / source).read_text())
+    form = re.search(rf'"({re.escape(begin)}(?:[^"\\]|\\.)*)"', text)[1]
+    return form.replace("\\n", "\n") % values
+
+
+class Read(hone.Case):
+    maxDiff = None
+    evidence = module(BENCH / "evidence.py")
+
+    def test_each_is_of_a_bench_or_by_hand(self):
+        kept = {"sgemm", "bgemm", "bgemm-h100", "vendors", "pipeline", "library", "search", "search-spaces", "search-peers"}  # main of two files
+        for path in [*BENCH.rglob("*"), hone.SOURCE / "scripts" / "false-alarms"]:
+            if path.is_file() and path.suffix in ("", ".py"):
+                kept |= set(re.findall(r'evidence\.keep\("([\w-]+)"', path.read_text()))
+        self.assertEqual(kept, {name for name, figure in FIGURES.items() if "source" not in figure})
+
+    def line(self, what, peer, theirs, tuned, speed):
+        ratio = 1 / float(speed)
+        return printed("kernels/paired.cuh", "%-30s | ", what, peer, float(theirs), 1, float(tuned), 1, 1980, ratio, ratio, ratio, 1, "met")
+
+    def test_lines_of_products_and_kernels(self):
+        """The table of each is what is read of lines with its numbers."""
+        text = ""
+        for shape, tuned, theirs, speed in FIGURES["sgemm"]["rows"][:-1]:
+            text += self.line("sgemm " + shape.replace(" x ", "x"), "cuBLAS 13.1 cublasSgemm", 1, tuned, 1)
+            text += self.line("sgemm " + shape.replace(" x ", "x"), "cublasLt, best of 8", theirs, tuned, speed)
+        for shape, tuned, _, cold, warm in FIGURES["bgemm"]["rows"][:-1]:
+            text += self.line("bgemm " + shape.replace(" x ", "x"), "cublasLt, best of 8", 1, tuned, cold)
+            text += self.line("bgemm " + shape.replace(" x ", "x"), "cublasLt, best of 8, warm", 1, 1, warm)
+        for what, peer, theirs, tuned, speed in FIGURES["vendors"]["rows"]:
+            text += self.line(what, peer, theirs, tuned, speed)
+        rows = self.evidence.run(text, {"copy_gb_per_s": 4234, "tensor": {"bf16": {"gflops": 919500}}})
+        self.assertEqual(set(rows), {"sgemm", "bgemm", "vendors"})
+        for found, known in zip(rows["bgemm"], FIGURES["bgemm"]["rows"]):  # shares are of times with more digits
+            if "%" in known[2]:
+                self.assertAlmostEqual(int(found[2].split("%")[0]), int(known[2].split("%")[0]), delta=1)
+                found[2] = known[2]
+        for name, found in rows.items():
+            self.assertEqual(found, FIGURES[name]["rows"], name)
+
+    def test_lines_of_a_pipeline(self):
+        text = printed("kernels/pipeline.cu", "pipeline, ", 1024, 2048, 64, 3, "depth first", 32, 4)
+        for name, ms in (("copy up", 20), ("both at once", 21.17), ("all in one stream", 56.27), ("by hand", 22.4), ("tuned", 22.36)):
+            text += printed("kernels/pipeline.cu", "  %-18s %8.3f ms %7.2f GB/s", name, ms, 50)
+        self.assertEqual(self.evidence.run(text), {"pipeline": FIGURES["pipeline"]["rows"]})
+
+    def test_lines_of_launches(self):
+        rows = {row[0]: row for row in FIGURES["library"]["rows"]}
+        text = ""
+        for name, what in (("cuLaunchKernel", "`cuLaunchKernel`, host time"), ("hone_launch", "`hone_launch`"),
+                           ("hone_get, again", "`hone_get` of a known problem")):
+            text += printed("launch/launch.c", f"  {name} ", *(float(cell.split()[0].replace(",", "")) for cell in rows[what][1:]))
+        text += printed("launch/launch.c", "  %-18s median", "all of it", 3.5, 4.2)
+        text += printed("launch/lookup.c", "%-28s median", "a problem that was tuned", 1.0, 1.5)
+        text += printed("launch/lookup.c", "%-28s median", "the nearest of another", 16.9, 25.3)
+        self.assertEqual(self.evidence.launch(text)["library"], FIGURES["library"]["rows"][:5])
+
+    def test_whole_commands(self):
+        """Of the times that were measured: the rows, and the sentence above them."""
+        measured = (("vector_add", 1000, 4.51, 3.46, 0.06, 50.47), ("matmul", 40, 2.62, 2.94, 0.52, 17.98), ("compile_bound", 500, 5.33, 5.31, 0.3, None))
+        results = {"spaces": [{"space": space, "bare_loop": {"points": points}, "wall_s": wall, "points_per_s": points / wall, "bound_s": bound,
+                               "tunes": [{"overhead_ms_a_point": own}]} for space, points, wall, bound, own, _ in measured],
+                   "kernel_tuner": [{"space": space, "verify": False, "wall_s": theirs, "points_per_s": points / theirs}
+                                    for space, points, _, _, _, theirs in measured if theirs]}
+        rows, text = module(BENCH / "throughput" / "run").figures(results)
+        self.assertEqual(text, FIGURES["throughput"]["text"])
+        self.assertEqual([row[1:] for row in rows], [row[1:] for row in FIGURES["throughput"]["rows"]])
+
+    def test_the_same_seconds(self):
+        row = FIGURES["same-time"]["rows"][1]
+        result = {"kernel": row[0], "seconds": 8.0, "Hone": {"points": 8, "best_us": 320}, "Kernel Tuner": {"points": 1, "best_us": 721, "took_s": 12.8}}
+        self.assertEqual(module(BENCH / "beside" / "run").figure(result), row)
+
+
+class Quoted(hone.Case):
+    """Figures on other pages are those of the page of figures."""
+
+    def quotes(self):
+        def cell(name, row, column, digits=None):
+            text = re.search(r"[\d.,]+", FIGURES[name]["rows"][row][column])[0]
+            return text if digits is None else f"{float(text):.{digits}f}"
+
+        yield "docs/reliability.md", f"of {cell('alarms', 0, 1)} on an H100 and of {cell('alarms', 1, 1)} on an H200"
+        yield "docs/reliability.md", f"on the GPU {cell('faults', 0, 1, 2)} s after a hung one was killed, and {cell('faults', 1, 1, 2)} s after"
+        yield "docs/library.md", f"the first launch of a cached image {cell('library', 3, 1)} ms"
+        yield "docs/python.md", f"A launch takes {cell('python', 0, 1)} to {cell('python', 1, 1)} us of host time"
+        yield "docs/python.md", f"RawKernel takes {cell('python', 2, 1)}."
+        yield "docs/tensor-maps.md", f"found {cell('deepgemm', 0, 1)} us at 4096 x 4096 x 4096, and the JIT's own choice takes {cell('deepgemm', 1, 1)} us"
+        yield "examples/README.md", f"take {cell('operator', 0, 1)} us as a graph, PyTorch's {cell('operator', 1, 1)} us"
+
+    def test_sentences(self):
+        for page, quote in self.quotes():
+            self.assertIn(quote, " ".join((hone.SOURCE / page).read_text().split()), page)
+
+    def test_families(self):
+        """Each row of the table of docs/families.md is of the least and the greatest of its families."""
+        losses = {row[0]: [float(loss.rstrip("%")) for loss in row[5].split(", ")] for row in FIGURES["families"]["rows"]}
+        page = (hone.SOURCE / "docs" / "families.md").read_text()
+        rows = [line.strip("|").split("|") for line in re.findall(r"^\| `copy`.*(?:\n\|.*)*", page, re.M)[0].splitlines()]
+        names = [re.findall(r"`\w+`", row[0]) for row in rows]
+        self.assertEqual(sorted(sum(names, [])), sorted(losses))
+        for row, families in zip(rows, names):
+            for shown, column in ((row[2], 0), (row[3], 1)):
+                values = [losses[family][column] for family in families]
+                ends = [float(end) for end in re.findall(r"[\d.]+", shown)]
+                digits = 1 if "." in shown else 0
+                self.assertEqual(ends, [round(min(values), digits), round(max(values), digits)], row)
+
+
+class OnTheDouble(double.Case):
+    def test_a_bench_gets_onto_the_page(self):
+        """One that measures a row, and one that has no GPU; taken over in a copy of the manual."""
+        for name in ("docs/figures.json", "docs/figures.md", "README.md", "scripts/figures", "bench/evidence.py"):
+            (self.folder / "hone" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(hone.SOURCE / name, self.folder / "hone" / name)
+        kept = self.folder / "kept"
+        kept.mkdir()
+        settings = self.environment(HONE=hone.HONE, HONE_DOUBLE=double.DOUBLE, HONE_FIGURES=str(kept), PYTHONDONTWRITEBYTECODE="1")
+        for bench, *arguments in (["early_stop.py", self.config, "-p", "n=4096", "--seeds", "1"],
+                                  ["workers/scale.py", "1", "--latency-ms", "0", "--points-a-gpu", "1", "--wait-us", "0"]):
+            done = subprocess.run([sys.executable, BENCH / bench, *arguments], cwd=self.folder, env=settings, capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        figures = [sys.executable, "-B", self.folder / "hone" / "scripts" / "figures"]
+        said = subprocess.run([*figures, "--take", kept], capture_output=True, text=True, check=True).stdout
+        self.assertIn("early-stops: 1 rows\n", said)
+        self.assertIn("coordinator: 1 rows; look at its behind\n", said)
+        page = (self.folder / "hone" / "docs" / "figures.md").read_text()
+        self.assertRegex(page, r"\*\*GPU time with early stops.* \*Hone Double, driver .*, \d{4}-\d\d-\d\d, \w+\*")
+        self.assertRegex(page, r"\| matmul K = 4096, 475 points \|.*\n\| scale n=4096, 24 points \| [\d.]+ \| 1 of 1 seeds \|")
+        self.assertRegex(page, r"\*\d+ cores, no GPU, .*\n\n(.*\n)?.*idle \|\n.*\n\| 1 \| 0 ms \| [\d.e+]+ \| 0% \|\n\n")
+        subprocess.run([*figures, "--check"], check=True)
+        (kept / "other.json").write_text('{"stop": {"rows": [["one"]]}}')
+        refused = subprocess.run([*figures, "--take", kept], capture_output=True, text=True)
+        self.assertIn("its rows are not of these columns: stated, was so", refused.stderr)
