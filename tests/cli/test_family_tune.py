@@ -60,7 +60,7 @@ class Tuned(Case):
 
     def check_lines(self, said, family):
         tuned = re.findall(r"^ +\d+ s  tuned n=\d+: best [\d.e+]+ us, \d+ configurations known$", said, re.MULTILINE)
-        losses = re.findall(r"(\d+) sizes, (\d+) times measured: predicted loss ([\d.]+)%, \d+% at worst$", said, re.MULTILINE)
+        losses = re.findall(r"(\d+) sizes, (\d+) times measured: predicted loss ([\d.]+)%, \d+% at worst, sure at \d+%$", said, re.MULTILINE)
         compared = re.findall(r"not used n=(\d+): [\d.e+]+ us, tuned [\d.e+]+ us, default [\d.e+]+ us, [\d.]+% slower: choice [\d.]+%, "
                               r"coverage [\d.]+%, freezing 0.0%$", said, re.MULTILINE)
         self.assertTrue(tuned)

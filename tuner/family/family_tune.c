@@ -962,9 +962,9 @@ static void refine(struct tuning *tuning, struct hn_error *err)
             break;
         tuning->learn_s = elapsed_s(&tuning->measuring) - measured_s;
         say(&tuning->measuring,
-            "%zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst",
+            "%zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst, sure at %.0f%%",
             matrix->size_count, tuning->measuring.cell_count, 100 * learnt->rule.predicted.mean,
-            100 * learnt->rule.predicted.worst);
+            100 * learnt->rule.predicted.worst, 100 * learnt->sure);
         size_t before = matrix->size_count;
         if (is_good(tuning) || is_late(tuning, elapsed_s(&tuning->measuring) - began_s) ||
             before == HN_MATRIX_SIZES)

@@ -40,7 +40,7 @@ static void init_forecast(struct forecast *forecast, const struct hn_family_kern
         .logarithms = hn_need(matrix->point_count * capacity, sizeof(double)),
         .cautious = hn_need(matrix->point_count * capacity, sizeof(double)),
     };
-    hn_places_init(&forecast->places, family, matrix->point_count, capacity);
+    hn_places_init(&forecast->places, kernel, matrix->point_count, capacity);
     for (size_t i = 0; i < family->size_count; i++)
         named += family->weights[i];
     for (size_t i = 0; i < family->size_count; i++) {
@@ -135,6 +135,7 @@ struct learning {
     size_t count;          /* picked */
     int64_t *features;     /* [feature][sample], then [feature][size] */
     double *costs;         /* [configuration][sample] */
+    double sure_share;     /* with which a leaf is sure */
 };
 
 /* Costs of a forecast and the tree that they give; and the predicted loss: what a rule that was
@@ -344,12 +345,101 @@ static struct hn_rule_loss rule_loss(const struct losses *losses)
         .mean = expm1(mean), .worst = expm1(losses->worst), .sizes = losses->count_of_all};
 }
 
+/* What a rule said of a size that it was not learnt from. */
+struct judged {
+    double share; /* of the samples of its leaf, that seem to lose little */
+    double loss;  /* NAN: it can not be told */
+};
+
+/* A choice is sure where it loses less than this: in logarithms. */
+static const double sure_loss = 0.0953;
+/* Of the choices that are called sure, at least so many are. */
+static const double sure_are = 0.95;
+
+/* The loss of a configuration at a sample to the best of all configurations; INFINITY: it can not
+ * be used. */
+static double plain_loss(const struct learning *learning, size_t configuration, size_t sample)
+{
+    const struct forecast *forecast = &learning->picked.forecast;
+    double own = forecast->logarithms[configuration * forecast->places.count + sample];
+    return own - least_time(&learning->picked, forecast->logarithms, sample);
+}
+
+/* The deviation of its prediction there. */
+static double deviation_of(const struct learning *learning, size_t configuration, size_t sample)
+{
+    const struct forecast *forecast = &learning->picked.forecast;
+    size_t at = configuration * forecast->places.count + sample;
+    return isinf(forecast->logarithms[at]) ? 1 : forecast->cautious[at] - forecast->logarithms[at];
+}
+
+/* [node]: at which share of a leaf's samples the loss and one deviation of the prediction are
+ * small. */
+static double *find_shares(const struct learning *learning, const struct hn_rule_node *nodes,
+                           size_t node_count)
+{
+    const struct hn_choice_tree_data data = samples_of(learning);
+    double *shares = hn_need(2 * node_count, sizeof *shares), *weights = shares + node_count;
+    for (size_t s = 0; s < data.samples; s++) {
+        size_t leaf = hn_choice_tree_leaf(nodes, &data, s);
+        size_t c = (size_t)nodes[leaf].configuration;
+        bool small = plain_loss(learning, c, s) + deviation_of(learning, c, s) < sure_loss;
+        weights[leaf] += data.weights[s];
+        shares[leaf] += small ? data.weights[s] : 0;
+    }
+    for (size_t n = 0; n < node_count; n++)
+        shares[n] = weights[n] > 0 ? shares[n] / weights[n] : 0;
+    return shares;
+}
+
+static int by_share(const void *a, const void *b)
+{
+    const struct judged *x = a, *y = b;
+    return (x->share < y->share) - (x->share > y->share);
+}
+
+/* The least share with which a leaf is sure: of the sizes that were left out, and had such leaves,
+ * few lost much. Above 1: there is none. */
+static double find_sure_share(struct judged *judged, size_t count)
+{
+    double least = 2;
+    size_t wrong = 0, seen = 0;
+    qsort(judged, count, sizeof *judged, by_share);
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(judged[i].loss))
+            continue;
+        seen++;
+        wrong += judged[i].loss >= sure_loss;
+        bool is_last = i + 1 == count || judged[i + 1].share < judged[i].share;
+        if (is_last && (double)wrong <= (1 - sure_are) * (double)seen)
+            least = judged[i].share;
+    }
+    return least;
+}
+
+static void mark_sure(struct learning *learning)
+{
+    struct hn_rule *rule = &learning->learnt->rule;
+    const struct hn_choice_tree_data data = samples_of(learning);
+    double *shares = find_shares(learning, rule->nodes, rule->node_count);
+    double sure = 0, all = 0;
+    for (size_t n = 0; n < rule->node_count; n++)
+        rule->nodes[n].sure = rule->nodes[n].feature < 0 && shares[n] >= learning->sure_share;
+    for (size_t s = 0; s < data.samples; s++) {
+        all += data.weights[s];
+        sure += rule->nodes[hn_choice_tree_leaf(rule->nodes, &data, s)].sure ? data.weights[s] : 0;
+    }
+    learning->learnt->sure = all > 0 ? sure / all : 0;
+    free(shares);
+}
+
 /* The folds share this. */
 struct folds {
     const struct learning *learning;
     const double *logs;
     double search_gain;
     struct losses losses[FOLDS];
+    struct judged judged[HN_MATRIX_SIZES];
 };
 
 /* Leaves out every fifth of the sizes: with a forecast and costs of its own, and all else shared.
@@ -372,9 +462,16 @@ static void learn_without(void *context, size_t fold)
         hn_models_make(own.kernel->family, picked->matrix, &picked->sizes, use, picked->models);
     make_forecast(forecast, models, picked->matrix, use);
     struct hn_rule_node *nodes = grow_tree(&own, use, &node_count);
-    for (size_t s = fold; s < sizes; s += FOLDS)
-        add_loss(&folds->losses[fold], &picked->matrix->sizes[s],
-                 loss_at(&own, folds->logs, use, nodes, s), folds->search_gain);
+    double *shares = find_shares(&own, nodes, node_count);
+    const struct hn_choice_tree_data data = data_of_sizes(&own);
+    for (size_t s = fold; s < sizes; s += FOLDS) {
+        const struct hn_matrix_size *size = &picked->matrix->sizes[s];
+        double loss = loss_at(&own, folds->logs, use, nodes, s);
+        add_loss(&folds->losses[fold], size, loss, folds->search_gain);
+        folds->judged[s].share = shares[hn_choice_tree_leaf(nodes, &data, s)];
+        folds->judged[s].loss = loss + (isnan(size->tuned_us) ? folds->search_gain : 0);
+    }
+    free(shares);
     free(nodes);
     hn_models_destroy(models);
     free(forecast->logarithms);
@@ -399,49 +496,12 @@ static void predict_loss(struct learning *learning)
     }
     free(logs);
     learning->learnt->rule.predicted = rule_loss(&losses);
+    learning->sure_share = find_sure_share(folds.judged, folds.learning->picked.sizes.count);
 }
 
 /* Where the rule is sure, and where not: what is worth measuring next. */
 
-/* A leaf is sure where at most of its samples the loss, and one deviation of the prediction, is
- * below this. */
-static const double sure_loss = 0.1, sure_share = 0.8;
 static const double dear_us = 10000;
-
-/* The loss of a configuration at a sample to the best of all configurations; INFINITY: it can not
- * be used. */
-static double plain_loss(const struct learning *learning, size_t configuration, size_t sample)
-{
-    const struct forecast *forecast = &learning->picked.forecast;
-    double own = forecast->logarithms[configuration * forecast->places.count + sample];
-    return own - least_time(&learning->picked, forecast->logarithms, sample);
-}
-
-/* The deviation of its prediction there. */
-static double deviation_of(const struct learning *learning, size_t configuration, size_t sample)
-{
-    const struct forecast *forecast = &learning->picked.forecast;
-    size_t at = configuration * forecast->places.count + sample;
-    return isinf(forecast->logarithms[at]) ? 1 : forecast->cautious[at] - forecast->logarithms[at];
-}
-
-static void mark_sure(struct learning *learning)
-{
-    struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_choice_tree_data data = samples_of(learning);
-    size_t *counts = hn_need(2 * rule->node_count, sizeof *counts);
-    for (size_t s = 0; s < data.samples; s++) {
-        size_t leaf = hn_choice_tree_leaf(rule->nodes, &data, s);
-        size_t c = (size_t)rule->nodes[leaf].configuration;
-        counts[2 * leaf]++;
-        counts[2 * leaf + 1] +=
-            plain_loss(learning, c, s) + deviation_of(learning, c, s) < sure_loss;
-    }
-    for (size_t n = 0; n < rule->node_count; n++)
-        rule->nodes[n].sure = rule->nodes[n].feature < 0 &&
-                              (double)counts[2 * n + 1] >= sure_share * (double)counts[2 * n];
-    free(counts);
-}
 
 /* Samples where the choice is least sure, away from each other. */
 static void find_wanted(struct learning *learning)
@@ -785,6 +845,21 @@ static void add_grids(const struct hn_plan *plan, struct hn_rule *rule)
         }
 }
 
+/* Which share of a size, in percent, its last part lacks, where times hang on that. */
+static void add_edges(const struct learning *learning, struct hn_rule *rule)
+{
+    const struct hn_places *sizes = &learning->picked.sizes;
+    for (size_t c = 0; c < rule->configuration_count; c++) {
+        int64_t parts[HN_EDGES_MOST];
+        hn_family_edges_parts(&sizes->edges, learning->kernel, &sizes->problems[0],
+                              &rule->configurations[c], parts);
+        for (size_t i = 0; i < sizes->edges.count; i++)
+            if (parts[i] > 1 && hn_models_have_edge(learning->picked.models, i))
+                add(rule, "-%s %% %lld * 100 // %s", sizes->edges.items[i].size,
+                    (long long)parts[i], sizes->edges.items[i].size);
+    }
+}
+
 /* Features of all samples, then of all sizes. */
 static void evaluate_features(struct learning *learning, struct hn_error *err)
 {
@@ -840,7 +915,7 @@ static void look_out(const struct learning *learning, const struct hn_matrix *ma
 {
     const struct hn_family_kernel *kernel = learning->kernel;
     outlook->matrix = matrix;
-    hn_places_init(&outlook->sizes, kernel->family, matrix->point_count, matrix->size_count);
+    hn_places_init(&outlook->sizes, kernel, matrix->point_count, matrix->size_count);
     for (size_t s = 0; s < matrix->size_count; s++)
         hn_places_add(&outlook->sizes, &matrix->sizes[s].problem);
     hn_places_see(&outlook->sizes, kernel, matrix);
@@ -880,6 +955,7 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
                   &rule->values[i]);
     rule->value_count = example->count;
     add_sizes(learning->kernel->family, rule);
+    add_edges(learning, rule);
     add_grids(learning->kernel->plan, rule);
     if (hn_rule_complete(rule, err) == HN_OK)
         evaluate_features(learning, err);

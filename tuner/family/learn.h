@@ -52,10 +52,39 @@ double hn_matrix_best(const struct hn_matrix *matrix, size_t size);
 void hn_family_next(const struct hn_family *family, uint64_t seed, uint64_t *at, struct hn_bindings *problem,
                     struct hn_error *err);
 
+/* The kernel whose launches are looked at. Borrows all. */
+struct hn_family_kernel {
+    const struct hn_family *family;
+    const struct hn_plan *plan;
+    const struct hn_device *device;
+};
+
+/* Sizes that loops within a block cut into parts, of which the last is mostly not full: COLS by THREADS * VEC. */
+
+enum { HN_EDGES_MOST = 16 };
+
+struct hn_family_edge {
+    const char *size;           /* the family's */
+    struct hn_expression *part; /* owned, of parameters */
+    bool threads;               /* the part is so many times the threads of a block */
+};
+
+struct hn_family_edges {
+    struct hn_family_edge items[HN_EDGES_MOST];
+    size_t count;
+};
+
+/* Those that the plan's expressions name, then guesses with the threads of a block. Finish them. */
+void hn_family_edges_find(struct hn_family_edges *edges, const struct hn_family_kernel *kernel);
+void hn_family_edges_finish(struct hn_family_edges *edges);
+/* The parts of a point; 0: it has none. */
+void hn_family_edges_parts(const struct hn_family_edges *edges, const struct hn_family_kernel *kernel,
+                    const struct hn_bindings *problem, const struct hn_bindings *point, int64_t parts[HN_EDGES_MOST]);
+
 /* The features of problems that models of times see: the logarithm of each size and of the power of two that divides
  * it, a number for other values, and of each point's launch the logarithms of its blocks, of the waves in which the
- * device takes them, of the blocks that a multiprocessor gets, and, beside these features, of the three sides of its
- * grid. */
+ * device takes them, of the blocks that a multiprocessor gets. Beside these features it has the logarithms of the three sides of
+ * its grid, and of the passes of each edge. */
 
 enum { HN_PLACES_SIDES = 3 };
 
@@ -67,20 +96,15 @@ enum hn_places_of_launch {
     HN_PLACES_OF_LAUNCH
 };
 
-/* The kernel whose launches are looked at. Borrows all. */
-struct hn_family_kernel {
-    const struct hn_family *family;
-    const struct hn_plan *plan;
-    const struct hn_device *device;
-};
-
 struct hn_places {
     struct hn_bindings *problems; /* owned */
     size_t count;
     size_t capacity;
     size_t features; /* of a point at a problem */
     size_t points;   /* of the matrix, when it was made */
-    double *columns; /* [point][feature, then side of the grid][place], a row of `capacity` */
+    struct hn_family_edges edges;
+    size_t rows;     /* features, sides and edges */
+    double *columns; /* [point][row][place], a row of `capacity` */
     bool *usable;    /* [point][place]: constraints and limits of the device allow it */
 };
 
@@ -89,7 +113,7 @@ size_t hn_places_sizes(const struct hn_family *family, size_t *features, size_t 
 /* Which of them are categories. `categories` has room for all. */
 void hn_places_categories(const struct hn_family *family, bool *categories);
 
-void hn_places_init(struct hn_places *places, const struct hn_family *family, size_t points, size_t capacity);
+void hn_places_init(struct hn_places *places, const struct hn_family_kernel *kernel, size_t points, size_t capacity);
 void hn_places_finish(struct hn_places *places);
 /* Adds a problem, which hn_places_see has to look at. There is room. */
 void hn_places_add(struct hn_places *places, const struct hn_bindings *problem);
@@ -102,7 +126,7 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
 
 static inline double *hn_places_column(const struct hn_places *places, size_t point, size_t feature)
 {
-    return places->columns + (point * (places->features + HN_PLACES_SIDES) + feature) * places->capacity;
+    return places->columns + (point * places->rows + feature) * places->capacity;
 }
 
 /* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven times the other. */
@@ -155,6 +179,8 @@ void hn_models_destroy(struct hn_models *models); /* NULL is fine */
 
 /* Whether there is a prediction for the point: it was measured at least somewhere. */
 bool hn_models_know(const struct hn_models *models, size_t point);
+/* Whether times hang on the passes of that edge. */
+bool hn_models_have_edge(const struct hn_models *models, size_t edge);
 /* The logarithm of the time of a known point at all places, and (NULL: not asked) its standard deviation. */
 void hn_models_predict(const struct hn_models *models, size_t point, const struct hn_places *places,
                        double *logarithms, double *deviations);
@@ -174,6 +200,7 @@ struct hn_learnt {
     size_t picked[HN_MATRIX_POINTS];   /* points of the matrix, by configuration of the rule */
     struct hn_bindings *wanted;        /* where times are least sure */
     size_t wanted_count;
+    double sure; /* the share of sizes for which its choice is sure */
     bool has_search;
     struct hn_bindings search; /* where a search of its own may find most */
 };

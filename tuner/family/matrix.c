@@ -160,19 +160,20 @@ void hn_places_categories(const struct hn_family *family, bool *categories)
         categories[at++] = false;
 }
 
-void hn_places_init(struct hn_places *places, const struct hn_family *family, size_t points,
+void hn_places_init(struct hn_places *places, const struct hn_family_kernel *kernel, size_t points,
                     size_t capacity)
 {
-    size_t features = count_features(family);
+    size_t features = count_features(kernel->family);
     *places = (struct hn_places){
         .capacity = capacity,
         .features = features,
         .points = points,
         .problems = hn_need(capacity, sizeof *places->problems),
-        .columns =
-            hn_need(points * (features + HN_PLACES_SIDES) * capacity, sizeof *places->columns),
         .usable = hn_need(points * capacity, sizeof *places->usable),
     };
+    hn_family_edges_find(&places->edges, kernel);
+    places->rows = features + HN_PLACES_SIDES + places->edges.count;
+    places->columns = hn_need(points * places->rows * capacity, sizeof *places->columns);
 }
 
 void hn_places_finish(struct hn_places *places)
@@ -182,6 +183,7 @@ void hn_places_finish(struct hn_places *places)
     free(places->problems);
     free(places->columns);
     free(places->usable);
+    hn_family_edges_finish(&places->edges);
     *places = (struct hn_places){.count = 0};
 }
 
@@ -290,22 +292,33 @@ struct seeing {
     struct hn_places *places;
     const struct hn_family_kernel *kernel;
     const struct hn_matrix *matrix;
-    double *seen; /* [place][feature, then side of the grid] */
+    int64_t (*parts)[HN_EDGES_MOST]; /* of the points */
+    double *seen;                    /* [place][row] */
 };
+
+/* Logarithms of how often a block goes through its loops. */
+static void see_edges(const struct hn_family_edges *edges, const struct hn_bindings *problem,
+                      const int64_t *parts, double *seen)
+{
+    for (size_t i = 0; i < edges->count; i++) {
+        double size = hn_value_number(hn_bindings_get(problem, edges->items[i].size));
+        seen[i] = parts[i] > 0 ? log(fmax(1, ceil(size / (double)parts[i]))) : 0;
+    }
+}
 
 static void see_place(void *context, size_t place)
 {
     const struct seeing *seeing = context;
     struct hn_places *places = seeing->places;
     const struct hn_matrix_point *points = seeing->matrix->points;
-    size_t rows = places->features + HN_PLACES_SIDES;
-    double *seen = seeing->seen + place * rows;
+    double *seen = seeing->seen + place * places->rows;
     const struct hn_bindings *problem = &places->problems[place];
     size_t own = see_problem(seeing->kernel->family, problem, seen);
     for (size_t p = 0; p < places->points; p++) {
         places->usable[p * places->capacity + place] =
             can_launch(seeing->kernel, problem, &points[p].values, points[p].occupancy, &seen[own]);
-        for (size_t f = 0; f < rows; f++)
+        see_edges(&places->edges, problem, seeing->parts[p], &seen[own + OF_LAUNCH]);
+        for (size_t f = 0; f < places->rows; f++)
             hn_places_column(places, p, f)[place] = seen[f];
     }
 }
@@ -313,8 +326,12 @@ static void see_place(void *context, size_t place)
 void hn_places_see(struct hn_places *places, const struct hn_family_kernel *kernel,
                    const struct hn_matrix *matrix)
 {
-    size_t rows = places->features + HN_PLACES_SIDES;
-    struct seeing seeing = {places, kernel, matrix, hn_need(rows * places->count, sizeof(double))};
+    struct seeing seeing = {places, kernel, matrix, hn_need(places->points, sizeof *seeing.parts),
+                            hn_need(places->rows * places->count, sizeof(double))};
+    for (size_t p = 0; p < places->points; p++)
+        hn_family_edges_parts(&places->edges, kernel, &matrix->sizes[0].problem,
+                              &matrix->points[p].values, seeing.parts[p]);
     hn_parallel_do(places->count, 0, see_place, &seeing);
+    free(seeing.parts);
     free(seeing.seen);
 }

@@ -23,6 +23,7 @@ enum {
 struct hn_time_terms {
     size_t factors[HN_TERMS_FACTORS]; /* features that are logarithms of sizes */
     size_t factor_count;
+    size_t edges;
     size_t chosen[HN_TERMS_MOST]; /* places among the candidates; the first is the launch */
     size_t count;
 };
@@ -37,7 +38,7 @@ struct hn_time_terms_of {
 };
 
 enum {
-    LARGEST_SHARES = 1 + HN_TERMS_FACTORS * (1 + HN_PLACES_SIDES) + 1,
+    LARGEST_SHARES = 1 + HN_TERMS_FACTORS * (1 + HN_PLACES_SIDES) + 1 + HN_EDGES_MOST,
     CANDIDATES = (1 << HN_TERMS_FACTORS) + 4 * LARGEST_SHARES,
     FOLDS = 4,
     LEAST_TIMES = 6, /* of a point that has a say */
@@ -57,7 +58,7 @@ static double *launch_of(const struct hn_places *places, size_t point,
 
 static size_t count_shares(const struct hn_time_terms *terms)
 {
-    return 1 + terms->factor_count * (1 + HN_PLACES_SIDES) + 1;
+    return 1 + terms->factor_count * (1 + HN_PLACES_SIDES) + 1 + terms->edges;
 }
 
 static size_t count_candidates(const struct hn_time_terms *terms)
@@ -77,14 +78,18 @@ static double product_of(const struct hn_time_terms *terms, const struct hn_plac
 }
 
 /* Logarithms of what a block does: one thing, each size, each size divided by a side of the grid,
- * and its part of all. */
+ * its part of all, and the passes of each edge. */
 static double share_of(const struct hn_time_terms *terms, const struct hn_places *places,
                        size_t point, size_t place, size_t share)
 {
     size_t all = ((size_t)1 << terms->factor_count) - 1;
     if (share == 0)
         return 0;
-    if (share == count_shares(terms) - 1)
+    size_t first_edge = count_shares(terms) - terms->edges;
+    if (share >= first_edge)
+        return hn_places_column(places, point,
+                                places->features + HN_PLACES_SIDES + share - first_edge)[place];
+    if (share == first_edge - 1)
         return product_of(terms, places, point, place, all) -
                launch_of(places, point, HN_PLACES_BLOCKS)[place];
     size_t factor = (share - 1) / (1 + HN_PLACES_SIDES), side = (share - 1) % (1 + HN_PLACES_SIDES);
@@ -271,6 +276,7 @@ static void choose_terms_for(const struct hn_family *family, const struct hn_pla
     struct choice choice = {.terms = terms, .items = hn_need(count, sizeof *choice.items)};
     *terms = (struct hn_time_terms){.count = 0};
     terms->factor_count = hn_places_sizes(family, terms->factors, HN_TERMS_FACTORS);
+    terms->edges = places->edges.count;
     choice.candidates = count_candidates(terms);
     for (size_t i = 0; i < count; i++)
         if (times[i].count >= LEAST_TIMES)
@@ -359,6 +365,17 @@ void hn_models_destroy(struct hn_models *models)
 bool hn_models_know(const struct hn_models *models, size_t point)
 {
     return point < models->points && models->items[point].known;
+}
+
+bool hn_models_have_edge(const struct hn_models *models, size_t edge)
+{
+    const struct hn_time_terms *terms = &models->terms;
+    size_t products = (size_t)1 << terms->factor_count;
+    size_t share = count_shares(terms) - terms->edges + edge;
+    for (size_t i = 0; i < terms->count; i++)
+        if (terms->chosen[i] >= products && (terms->chosen[i] - products) / 4 == share)
+            return true;
+    return false;
 }
 
 static double scaled(const struct hn_models *models, const struct hn_places *places, size_t point,
