@@ -252,10 +252,10 @@ class Commands(double.Case):
     @of("examples/README.md", "matmul, header_only, embedded_cubin")
     @unittest.skipUnless(NVCC, "there is no nvcc")
     def test_examples(self):
-        shutil.copytree(hone.SOURCE / "examples" / "matmul", self.folder / "examples" / "matmul")
+        shutil.copytree(hone.SOURCE / "examples", self.folder / "examples")
         self.follow()
         self.assertTrue((self.folder / "examples" / "matmul" / "matmul").exists())
-        self.assertIn("hone_reduce_load", (self.folder / "examples" / "matmul" / "reduce_embedded.h").read_text())
+        self.assertIn("hone_reduce_load", (self.folder / "examples" / "embedded_cubin" / "reduce_embedded.h").read_text())
 
     @of("tests/README.md", "Hostile input")
     def test_a_corpus(self):
