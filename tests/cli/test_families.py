@@ -61,6 +61,20 @@ class Families(hone.Case):
             self.assertEqual((family["learnt"], family["origin"]["machine"]), (1770000000, "node7"))
             self.assertEqual(len(document["tunings"]), 1)
 
+    def test_rules_alone(self):
+        """A cache that has no tuning is not empty."""
+        folder = hone.SOURCE / "cache/recorded/nvidia-h200/families"
+        self.cache = self.folder / "rules.db"
+        self.hone("cache", "import", folder / "sgemm-nvidia-h200-cold.family.gz")
+        line = "family of sgemm on NVIDIA H200, cold L2: 32 configurations for K 1 to 1048576, M 1 to 16384, N 1 to 16384, "
+        listed = self.hone("cache", "list", COLUMNS="")
+        self.assertEqual(listed.stderr, f"cache '{self.cache}' has no tunings yet, only rules of families\n")
+        self.assertTrue(listed.stdout.startswith(line))
+        self.assertEqual(self.hone("cache", "show", "sgemm", COLUMNS="").stdout, listed.stdout)
+        self.assertEqual([len(json.loads(self.hone("cache", "show", "sgemm", "--json").stdout)[key]) for key in ("tunings", "families")],
+                         [0, 1])
+        self.fails(3, f"hone: cache '{self.cache}' has no tunings yet; `hone tune CONFIG` makes them", "cache", "show", "bgemm")
+
     def test_report(self):
         page = self.folder / "report.html"
         self.hone("report", "example", "-o", page)

@@ -192,10 +192,10 @@ static const struct hn_view listing_views[] = {
     {NULL},
 };
 
-/* The end of list and show. Takes the tunings. */
-static void finish_listing(const struct hn_given *given, json_t *tunings, struct hn_error *err)
+/* The end of list and show. Takes both. */
+static void finish_listing(const struct hn_given *given, json_t *tunings, json_t *families,
+                           struct hn_error *err)
 {
-    json_t *families = families_to_json(given, given->path, err);
     hn_show_alone(
         given,
         json_pack("{ss so so}", "cache", given->cache, "tunings", tunings, "families", families),
@@ -212,12 +212,14 @@ static void run_list(struct hn_given *given, struct hn_error *err)
     hn_config_mark_changed(given->store, &list);
     for (size_t i = 0; i < list.count; i++)
         (void)json_array_append_new(tunings, hn_cache_tuned_to_json(&list.items[i]));
+    json_t *families = families_to_json(given, NULL, err);
     if (list.count == 0 && !given->options->json)
-        fprintf(stderr, "cache '%s' has no tunings%s\n", given->cache,
+        fprintf(stderr, "cache '%s' has no tunings%s%s\n", given->cache,
                 given->options->problem.count > 0 || given->options->device_name != NULL
                     ? " that fit"
-                    : " yet");
-    finish_listing(given, tunings, err);
+                    : " yet",
+                json_array_size(families) > 0 ? ", only rules of families" : "");
+    finish_listing(given, tunings, families, err);
     hn_tuned_list_free(&list);
 }
 
@@ -394,9 +396,14 @@ static json_t *view_to_json(const struct view *view)
 static void run_show(struct hn_given *given, struct hn_error *err)
 {
     struct hn_tuned_list list;
+    json_t *families = families_to_json(given, given->path, err);
     hn_cache_select(given, given->path, &list, err);
-    if (hn_failed(err))
+    if (err->status == HN_ENOTFOUND && json_array_size(families) > 0)
+        hn_error_init(err);
+    if (hn_failed(err)) {
+        json_decref(families);
         return;
+    }
     json_t *tunings = json_array();
     hn_config_mark_changed(given->store, &list);
     for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
@@ -415,7 +422,7 @@ static void run_show(struct hn_given *given, struct hn_error *err)
         json_decref(view.parameters);
     }
     hn_tuned_list_free(&list);
-    finish_listing(given, tunings, err);
+    finish_listing(given, tunings, families, err);
 }
 
 static void run_check(struct hn_given *given, struct hn_error *err)
