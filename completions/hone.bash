@@ -124,7 +124,7 @@ _hone_operand() {
     help) _hone_words "$(_hone_listed Commands "${words[0]}")" ;;
     cache)
         case ${words[2]} in
-        show | prune) _hone_words "$(_hone_kernels)" ;;
+        show | prune | compile) _hone_words "$(_hone_kernels)" ;;
         export)
             _hone_files .json .json.gz
             mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(_hone_kernels)" -- "$current")

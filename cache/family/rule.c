@@ -609,6 +609,7 @@ static const struct hn_field rule_fields[] = {
      HN_LIST(hn_rule, fallback, fallback_count, place_list)},
     {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, hn_rule_loss_structure)},
     {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, hn_rule_loss_structure)},
+    {.key = "bytes", .kind = HN_FIELD_INDEX, HN_AT(hn_rule, bytes)},
     {.key = "parts", .told = has_parts, HN_STRUCT(hn_rule, parts, hn_rule_parts_structure)},
 };
 const struct hn_structure hn_rule_structure = HN_STRUCTURE(hn_rule, rule_fields, check_rule);

@@ -57,6 +57,51 @@ static void check_head(struct hn_json_reader *reader, void *owner)
                 "it has a rule of a family and a problem, expected one of them");
 }
 
+/* Bytes as hexadecimal digits: gzip finds in them what repeats, as it does not in base 64. */
+static void read_code(struct hn_json_reader *reader, const struct hn_field *field,
+                      const json_t *json, void *member)
+{
+    struct hn_recording_code *code = member;
+    const char *digits = json_is_string(json) ? json_string_value(json) : "";
+    size_t count = strspn(digits, "0123456789abcdef");
+    if (!hn_json_expect(reader, count > 0 && count % 2 == 0 && digits[count] == '\0', field->key,
+                        "bytes as hexadecimal digits"))
+        return;
+    unsigned char *bytes = hn_allocate(count / 2, 1, reader->err);
+    for (size_t i = 0; bytes != NULL && i < count; i++) {
+        unsigned digit = (unsigned)(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
+        bytes[i / 2] = (unsigned char)(bytes[i / 2] << 4 | digit);
+    }
+    *code = (struct hn_recording_code){bytes, bytes == NULL ? 0 : count / 2};
+}
+
+static json_t *build_code(const struct hn_field *field, const void *member)
+{
+    const struct hn_recording_code *code = member;
+    struct hn_text digits = {0};
+    (void)field;
+    for (size_t i = 0; i < code->size; i++)
+        hn_text_printf(&digits, "%02x", ((const unsigned char *)code->bytes)[i]);
+    json_t *json = digits.failed ? NULL : json_string(digits.data);
+    hn_text_finish(&digits);
+    return json;
+}
+
+static void finish_code(void *member)
+{
+    free(((struct hn_recording_code *)member)->bytes);
+}
+
+static const struct hn_field_own code = {read_code, build_code, finish_code};
+static const struct hn_field image_fields[] = {
+    {HN_NEEDED("problem"), HN_OWN(hn_recording_image, problem, hn_bindings_field)},
+    {HN_NEEDED("point"), HN_OWN(hn_recording_image, point, hn_bindings_field)},
+    {HN_NEEDED("entry"), .kind = HN_FIELD_TEXT, HN_AT(hn_recording_image, entry)},
+    {HN_NEEDED("cubin"), HN_OWN(hn_recording_image, cubin, code)},
+};
+static const struct hn_structure image_structure =
+    HN_STRUCTURE(hn_recording_image, image_fields, NULL);
+
 #define STRING(member) .kind = HN_FIELD_STRING, HN_AT(hn_recording, member)
 
 /* The "hone" object at the top. */
@@ -71,6 +116,7 @@ static const struct hn_field head_fields[] = {
     {.key = "source", HN_STRUCT(hn_recording, plan, hn_stored_plan_structure), .told = has_plan},
     {.key = "rule", .kind = HN_FIELD_POINTER, .of = &hn_rule_structure, HN_AT(hn_recording, rule)},
     {.key = "learnt", .kind = HN_FIELD_REAL, HN_AT(hn_recording, learnt), .told = has_rule},
+    {.key = "images", HN_LIST(hn_recording, images, image_count, image_structure)},
     {.key = "command", STRING(command)},
     {.key = "date", STRING(date)},
 };

@@ -19,6 +19,16 @@ struct hn_recording {
     struct hn_records records;
     struct hn_rule *rule;        /* of a family, whose recording has no problem and no records; NULL: none */
     double learnt;               /* seconds since the epoch: that rule */
+    struct hn_recording_image {
+        struct hn_bindings problem; /* those values of problems that are part of the program */
+        struct hn_bindings point;
+        char *entry; /* as of hn_store_put_image */
+        struct hn_recording_code {
+            void *bytes;
+            size_t size;
+        } cubin;
+    } *images; /* machine code of the rule's configurations, for the device */
+    size_t image_count;
     struct hn_stored_plan plan;  /* json NULL: not kept */
     char *command;               /* how it was made; may be NULL */
     char *date;                  /* ISO 8601; may be NULL */

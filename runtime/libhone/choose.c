@@ -429,19 +429,25 @@ static const struct hn_tuned *find_tuned(struct search *search, bool usable,
                                  : hn_lookup_index_find(&search->known->lookup, &query, rank);
 }
 
-/* Says which name is wrong: those of the first tuned result stand for what the kernel takes. */
+/* Says which name is wrong: those of the first tuned result, or of the rule, stand for what the
+ * kernel takes. */
 static void fail_names(const struct search *search, struct hn_error *err)
 {
     const char *kernel = search->asked.kernel;
     const struct hn_bindings *sides[] = {search->asked.problem, NULL};
     if (search->known != NULL)
         sides[1] = &search->known->list.items[0].identity.problem;
+    else if (search->rule != NULL)
+        sides[1] = &search->rule->names;
     for (int side = 0; side < 2 && sides[1] != NULL; side++)
         for (size_t i = 0; i < sides[side]->count; i++) {
             struct hn_text tuned = {0};
             if (hn_bindings_get(sides[!side], sides[side]->names[i]) != NULL)
                 continue;
-            hn_bindings_append(&tuned, sides[1]);
+            if (search->known != NULL)
+                hn_bindings_append(&tuned, sides[1]);
+            else
+                hn_rule_append_values(&tuned, search->rule->stored->rule);
             hn_lib_fail(err, HONE_INVALID,
                         "problem value '%.100s' of %s is %s: it is tuned for %.500s",
                         sides[side]->names[i], kernel, side == 0 ? "unknown" : "missing",
@@ -449,10 +455,16 @@ static void fail_names(const struct search *search, struct hn_error *err)
             hn_text_finish(&tuned);
             return;
         }
-    hn_lib_fail(err, HONE_INVALID,
-                "no tuned result of %s has problem values of these names, and this "
-                "regime and objective; `hone cache list` shows what there is",
-                kernel);
+    if (search->known == NULL && search->rule != NULL && search->asked.options->forbid_compile != 0)
+        hn_lib_fail(err, HONE_NEEDS_COMPILER,
+                    "'%.300s' keeps no machine code of the rule of %s's family for this problem, "
+                    "and options.forbid_compile is set; `hone cache compile` makes it",
+                    search->asked.cache->path, kernel);
+    else
+        hn_lib_fail(err, HONE_INVALID,
+                    "no tuned result of %s has problem values of these names, and this "
+                    "regime and objective; `hone cache list` shows what there is",
+                    kernel);
 }
 
 /* Any tuned result with the problem's names tells the plan. */

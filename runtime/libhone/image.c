@@ -251,14 +251,17 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
     struct hn_bindings values = {0};
     struct hn_error ignored;
     bool taken;
-    if (choice->tuned == NULL || store == NULL ||
-        choice->tuned->identity.device.capability != choice->asked->device->identity.capability)
+    if (choice->tuned == NULL || store == NULL)
         return false;
     struct hn_identity task = choice->tuned->identity;
+    const int capability = choice->asked->device->identity.capability;
     if (choice->configuration == NULL) {
-        taken = hn_bindings_equal(&task.problem, problem) ||
-                program_is_same(choice, problem, &task.problem);
+        taken = task.device.capability == capability &&
+                (hn_bindings_equal(&task.problem, problem) ||
+                 program_is_same(choice, problem, &task.problem));
     } else {
+        /* For other architectures than that of the rule's device it was compiled on its own. */
+        task.device.capability = capability;
         taken = program_is_shared(choice) &&
                 hn_plan_program_values(choice->plan->plan, choice->point, problem, &values, NULL) ==
                     HN_OK;

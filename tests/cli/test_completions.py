@@ -13,7 +13,7 @@ import unittest
 import hone
 
 FOLDER = hone.SOURCE / "completions"
-CACHE_PARTS = ("list", "show", "export", "import", "merge", "diff", "prune", "check")
+CACHE_PARTS = ("list", "show", "export", "import", "merge", "diff", "compile", "prune", "check")
 
 # Sets the line up as readline does, where "=" is a word of its own, and prints what is offered.
 BASH = """\
@@ -80,7 +80,7 @@ class Completions(hone.Case):
             offered = [line.split(":")[0] for line in self.offered(shell, "")]
             self.assertLessEqual({command[0] for command in self.commands()} | {"help", "cache"}, set(offered), shell)
             self.assertNotIn("worker", offered)
-            self.assertEqual([line.split(":")[0] for line in self.offered(shell, "cache", "")][:8], list(CACHE_PARTS))
+            self.assertEqual([line.split(":")[0] for line in self.offered(shell, "cache", "")][:9], list(CACHE_PARTS))
         self.assertEqual(self.offered("bash", "ex"), ["explain", "export"])
 
     def test_every_option(self):
@@ -132,7 +132,7 @@ class Completions(hone.Case):
     def test_kernels_of_the_cache(self):
         self.tune_simulated()
         for shell in self.shells():
-            for words in (("export", ""), ("cache", "show", ""), ("cache", "prune", "")):
+            for words in (("export", ""), ("cache", "show", ""), ("cache", "prune", ""), ("cache", "compile", "")):
                 self.assertEqual(self.offered(shell, *words), ["saxpy"])
             self.assertEqual(self.offered(shell, "export", "--cache", "other.db", ""), [])
 

@@ -74,6 +74,7 @@ class Families(hone.Case):
         self.assertEqual([len(json.loads(self.hone("cache", "show", "sgemm", "--json").stdout)[key]) for key in ("tunings", "families")],
                          [0, 1])
         self.fails(3, f"hone: cache '{self.cache}' has no tunings yet; `hone tune CONFIG` makes them", "cache", "show", "bgemm")
+        self.fails(3, f"hone: cache '{self.cache}' has no rule of a family that fits", "cache", "compile", "bgemm")
 
     def test_report(self):
         page = self.folder / "report.html"

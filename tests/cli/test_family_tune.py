@@ -135,12 +135,50 @@ int main(void)
         other = ["--cache", self.folder / "other.db"]
         self.assertIn("with the rules of families", self.hone("cache", "import", *other, f"recorded/{name}").stdout)
         self.assertIn("already", self.hone("cache", "import", *other, f"recorded/{name}").stdout)
+        self.check_code(rule, f"recorded/{name}")
         listed = json.loads(self.hone("cache", "list", *other, "--json").stdout)
         self.assertEqual([family["rule"] for family in listed["families"]], [rule])
         said = self.hone("replay", "--family", self.config, "--held-out", "2", "--budget", "3s", *other)
         self.assertRegex(said.stdout, r"origin    imported from .*family.gz[\s\S]*verdict   holds\n")
         simulate = pathlib.Path(BUILD) / "bench" / "search" / "bench_simulate"
         subprocess.run([simulate, *(self.folder / "recorded").glob("*.json.gz"), "--runs", "1"], capture_output=True, check=True)
+
+    def compiled(self, cache, *arguments):
+        [family] = json.loads(self.hone("cache", "compile", "--cache", cache, "--json", *arguments).stdout)["families"]
+        return family["programs"], family["compiled"], family["bytes"]
+
+    def check_code(self, rule, file):
+        """The rule's machine code travels with it, where it is asked for; else it is compiled before a program asks for it."""
+        count = len(rule["configurations"])
+        self.assertEqual(self.compiled(self.cache), (count, 0, rule["bytes"]))
+        self.assertGreater(rule["bytes"], 1000 * count)
+        taken, left = self.folder / "taken.db", self.folder / "left.db"
+        self.assertIn(f"without its {count} images, which --images takes", self.hone("cache", "import", "--cache", left, file).stdout)
+        self.assertIn(f" {count} images, with the rules", self.hone("cache", "import", "--cache", taken, "--images", file).stdout)
+        self.assertEqual(self.compiled(taken), (count, 0, rule["bytes"]))
+        self.assertEqual(self.chosen(left, [{"n": 70001}]), [None], "forbid_compile")
+        self.assertEqual(self.compiled(left), (count, count, rule["bytes"]))
+        for cache in (taken, left):
+            self.assertEqual(self.chosen(cache, [{"n": 70001}]), [4])
+        said = self.hone("cache", "import", "--cache", left, "--images", file).stdout
+        self.assertIn(f"0 records, {count} images", said, "also of a rule that is there")
+        own, self.cache = self.cache, self.folder / "elsewhere.db"
+        self.hone("cache", "import", file)
+        self.forge("UPDATE session SET task = json_set(task, '$.device.capability', 80)")
+        self.assertEqual(self.chosen(self.cache, [{"n": 70001}]), [None], "a rule of another architecture")
+        self.assertEqual(self.compiled(self.cache, "--arch", "sm_90")[:2], (count, count))
+        self.assertEqual(self.compiled(self.cache, "--arch", "sm_90")[:2], (count, 0))
+        self.assertEqual(self.chosen(self.cache, [{"n": 70001}]), [4])
+        self.cache = own
+
+    def chosen(self, cache, problems):
+        """The grades of what libhone finds without a compiler; None: nothing."""
+        command = [pathlib.Path(BUILD) / "bench" / "family" / "bench_family", "scale", f"chosen={cache}", "--rounds", "5"]
+        said = subprocess.run(command, input="".join(json.dumps(problem) + "\n" for problem in problems), env=self.environment(),
+                              capture_output=True, text=True)
+        lines = [json.loads(line) for line in said.stdout.splitlines()][:len(problems)]
+        self.assertTrue(all("sides" in line or "forbid_compile" in line["failure"] for line in lines), said.stdout + said.stderr)
+        return [line["sides"]["chosen"]["grade"] if "sides" in line else None for line in lines]
 
     def check_beside(self):
         """What measures rules on a GPU, as far as it goes here: without a vendor's function."""
@@ -186,7 +224,7 @@ int main(void)
         self.assertEqual((quiet.stderr, len(said.splitlines())), ("", 4))
         self.assertRegex(said, r"\nthe default point there: [1-9][\d.]*% slower in the mean, \d+% at worst\n", "it is the best of no size")
         self.assertEqual(measured & set(self.pairs()), set())
-        self.assertRegex(said, r"^\d+ configurations? for any size, chosen by a tree of \d+ nodes?\nat 3 sizes that were not used: ")
+        self.assertRegex(said, r"^\d+ configurations? for any size, [\d.]+ KiB of machine code, chosen by a tree of \d+ nodes?\nat 3 sizes that were not used: ")
         self.assertRegex(said, r"\nlearnt in \d+ s from \d+ sizes, \d+ of them tuned on their own, and \d+ times of a configuration at a size\n$")
         self.assertEqual(len(self.rules()), 2)
         self.assertEqual(self.hone("cache", "list").stdout.count("family of scale"), 1)
@@ -243,12 +281,15 @@ int main(void)
         kept = self.sql("SELECT problem, count(*) FROM image WHERE problem LIKE 'WIDTH=_'"
                         " GROUP BY problem ORDER BY problem")
         self.assertEqual(kept, [(f"WIDTH={width}", len(rule["configurations"])) for width in (1, 4)])
-        command = [pathlib.Path(BUILD) / "bench" / "family" / "bench_family", "scale", f"chosen={self.cache}", "--rounds", "5"]
-        asked = "".join(json.dumps({"n": n, "WIDTH": width}) + "\n" for width in (1, 4, 2) for n in (777, 70001))
-        said = subprocess.run(command, input=asked, env=self.environment(), capture_output=True, text=True)
-        sides = [json.loads(line) for line in said.stdout.splitlines()]
-        self.assertEqual([line.get("sides", {}).get("chosen", {}).get("grade") for line in sides[:4]], [4] * 4, said.stdout + said.stderr)
-        self.assertIn("forbid_compile", sides[4]["failure"])
+        asked = [{"n": n, "WIDTH": width} for width in (1, 4, 2) for n in (777, 70001)]
+        self.assertEqual(self.chosen(self.cache, asked), [4] * 4 + [None] * 2)
+        self.hone("cache", "export", "scale", "recorded/")
+        taken, left = self.folder / "taken.db", self.folder / "left.db"
+        self.hone("cache", "import", "--images", "--cache", taken, "recorded/scale-hone-double-cold.family.gz")
+        self.hone("cache", "import", "--cache", left, "recorded/scale-hone-double-cold.family.gz")
+        self.assertEqual(self.compiled(left)[:2], (2 * len(rule["configurations"]),) * 2)
+        for cache in (taken, left):
+            self.assertEqual(self.chosen(cache, asked), [4] * 4 + [None] * 2)
         self.hone("export", "scale", "-o", "scale_tuned.h")
         self.write("choose.c", """#include "scale_tuned.h"
 int main(void)
@@ -265,6 +306,22 @@ int main(void)
 """)
         subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "choose.c", "-o", "choose"], cwd=self.folder, check=True)
         subprocess.run([self.folder / "choose"], check=True)
+
+
+    def test_bytes_of_machine_code(self):
+        """The set of configurations is chosen within what is allowed."""
+        self.family("--quiet")
+        [rule] = self.rules()
+        self.assertGreater(len(rule["configurations"]), 1)
+        most = rule["bytes"] - 1
+        self.spoil(self.config, "1000000]}", f"1000000]}}, bytes: {most}")
+        said = self.family()
+        less = self.rules()[-1]
+        self.assertLessEqual(less["bytes"], most)
+        self.assertLess(len(less["configurations"]), len(rule["configurations"]))
+        self.assertIn(f" configurations have {rule['bytes']} bytes of machine code: ", said.stderr)
+        self.assertRegex(said.stdout, r"^\d+ configurations? for any size, [\d.]+ KiB of machine code, chosen by ")
+        self.assertRegex(self.hone("cache", "list", COLUMNS="").stdout, r": \d+ configurations? \([\d.]+ KiB\) for n 1 to ")
 
 
 class Interrupted(Case):

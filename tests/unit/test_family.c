@@ -41,6 +41,7 @@ TEST(all_keys_are_read)
     assert_true(family->weights[1] == 1);
     assert_true(family->worst);
     assert_int_equal(family->configurations, 8);
+    assert_int_equal(family->bytes, 4 << 20);
     assert_true(family->loss == 0.05);
     assert_int_equal(config->problem_count, 1);
     assert_true(hn_bindings_equal(&config->problems[0], &family->sizes[0]));
@@ -53,6 +54,7 @@ TEST(what_is_left_out_has_a_default)
     const struct hn_family *family = config->family;
     assert_false(family->worst);
     assert_int_equal(family->configurations, HN_FAMILY_CONFIGURATIONS);
+    assert_int_equal(family->bytes, 0);
     assert_true(family->loss == HN_FAMILY_LOSS);
     assert_int_equal(family->values[0].multiple_of, 1);
     assert_int_equal(config->problem_count, 2);

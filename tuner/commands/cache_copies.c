@@ -20,7 +20,8 @@
 struct imported {
     char *shown; /* the path, without a password */
     struct hn_store_merged merged;
-    bool known; /* all of it was there already */
+    bool known;         /* all of it was there already */
+    size_t left_images; /* machine code that was not asked for */
     bool kernel_tuner;
     bool completed; /* took plan and template of the config */
 };
@@ -130,7 +131,11 @@ static void add_recording(const struct hn_given *given, const char *path,
          hn_store_get_plan(given->store, kernel, &recording->version, &there, &ignored) != HN_OK))
         hn_store_put_plan(given->store, kernel, &recording->version, plan, err);
     hn_stored_plan_free(&there);
-    imported->known = !added;
+    if (given->options->images && !hn_failed(err))
+        imported->merged.images = hn_cache_import_code(given->store, recording, &session, err);
+    else
+        imported->left_images = recording->image_count;
+    imported->known = !added && imported->merged.images == 0;
     imported->merged.rules = added && recording->rule != NULL;
     imported->merged.records = added ? (int64_t)recording->records.count : 0;
 }
@@ -337,13 +342,16 @@ static void export_one(const struct hn_given *given, const struct hn_tuned *tune
         (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     (void)hn_store_get_plan(given->store, kernel, &recording.version, &recording.plan, &ignored);
     set_parameters(rule != NULL ? &rule->configurations[0] : &tuned->best.point, &recording);
+    if (rule != NULL && !hn_failed(err))
+        hn_cache_export_code(given->store, &recording, err);
     recording.command = hn_need_copy("hone cache export");
     recording.date = hn_need_copy(date);
     if (!hn_failed(err))
         (void)(given->options->format == 1 ? hn_recording_save_t4(path, &recording, err)
                                            : hn_recording_save(path, &recording, err));
     if (!hn_failed(err) && !given->options->quiet && rule != NULL)
-        printf("%s: the rule of %s's family on %s\n", path, kernel, device);
+        printf("%s: the rule of %s's family on %s, %zu image%s\n", path, kernel, device,
+               recording.image_count, hn_plural(recording.image_count));
     else if (!hn_failed(err) && !given->options->quiet)
         printf("%s: %zu point%s of %s on %s\n", path, recording.records.count,
                hn_plural(recording.records.count), kernel, device);
@@ -597,7 +605,9 @@ static const struct hn_view diff_views[] = {
 static const struct hn_view taken_views[] = {
     {.line = "{file}: [all of it was there already{?known}|{records} records of Kernel Tuner"
              "{?kernel_tuner}|{records} records, {images} images[, with the rules of families"
-             "{?rules}]][; plan and template taken from the config{?completed}]{?!quiet}"},
+             "{?rules}]][; plan and template taken from the config{?completed}]"
+             "[; without its {left_images} image{left_images:s}, which --images "
+             "takes{?left_images}]{?!quiet}"},
     {.line = "{conflicts:.0f} tuning{conflicts:s} with another result here; the newest verified "
              "session counts:{?conflicts}"},
     {.at = "conflicts", .columns = pair_columns},
@@ -746,8 +756,9 @@ static void take_file(const struct hn_given *given, const char *path, bool merge
         if (merges)
             json_object_set_new(json, "conflicts", pairs_to_json(&pairs, conflicts));
         if (!options->json) {
-            json_object_update_new(
-                json, json_pack("{sb sb}", "rules", merged->rules > 0, "quiet", options->quiet));
+            json_object_update_new(json, json_pack("{sb sb sI}", "rules", merged->rules > 0,
+                                                   "quiet", options->quiet, "left_images",
+                                                   (json_int_t)imported.left_images));
             hn_render(json, taken_views, stdout);
         }
         json_array_append_new(files, json);

@@ -41,6 +41,7 @@ enum hn_command_bit {
     HN_CACHE_DIFF = 1 << 16,
     HN_CACHE_PRUNE = 1 << 17,
     HN_CACHE_CHECK = 1 << 18,
+    HN_CACHE_COMPILE = 1 << 19,
 };
 
 struct hn_texts {
@@ -159,7 +160,8 @@ extern const struct hn_command hn_command_init;
 extern const struct hn_command hn_command_replay;
 extern const struct hn_command hn_command_report;
 extern const struct hn_command hn_command_device;
-/* Parts of `hone cache`: that bring tunings from one place to another or set them side by side, and all, NULL-terminated. */
+/* Parts of `hone cache`: that compile, bring tunings from one place to another or set them side by side, and all, NULL-terminated. */
+extern const struct hn_command hn_command_cache_compile;
 extern const struct hn_command hn_command_cache_export;
 extern const struct hn_command hn_command_cache_import;
 extern const struct hn_command hn_command_cache_merge;
@@ -236,6 +238,12 @@ const struct hn_tuned *hn_cache_find(const struct hn_tuned_list *list, const str
                                      bool simulated);
 /* "M=4096,N=4096", "-" when there is none; free it. */
 char *hn_cache_problem_text(const struct hn_bindings *problem);
+/* The machine code of a rule's configurations: what the store has of it into a recording of the rule, and from there into
+ * the store, where `rule` is the session that the recording was imported as; how many images. */
+struct hn_recording;
+void hn_cache_export_code(struct hn_store *store, struct hn_recording *recording, struct hn_error *err);
+int64_t hn_cache_import_code(struct hn_store *store, const struct hn_recording *recording,
+                             const struct hn_store_session *rule, struct hn_error *err);
 /* Below a table of tunings with a column of regimes. */
 #define HN_CACHE_REGIMES_LINE "L2: what that cache holds when a launch begins; see docs/outcomes.md{?tunings}"
 /* Identity, version and best of a tuning, and the remarks on it. */

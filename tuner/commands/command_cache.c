@@ -186,8 +186,9 @@ static const struct hn_view listing_views[] = {
     {.line = HN_CACHE_REGIMES_LINE, .wraps = true},
     {.at = "families",
      .line = "family of {kernel} on {device.name}, {regime:regime}: "
-             "{rule.configurations:.0f} configuration{rule.configurations:s} for {problems}, "
-             "learnt [{learnt:date}{?learnt>0}|-][, simulated{?simulated}][, stale{?stale}]\n"
+             "{rule.configurations:.0f} configuration{rule.configurations:s}[ "
+             "({rule.bytes:bytes})] for {problems}, learnt [{learnt:date}{?learnt>0}|-][, "
+             "simulated{?simulated}][, stale{?stale}]\n"
              "  [{promise}|what it loses is not known]"},
     {NULL},
 };
@@ -513,7 +514,9 @@ static HN_CACHE_PART(check, HN_CACHE_CHECK, .run = run_check, .cache = HN_CACHE_
                      .examples = "hone cache check");
 
 const struct hn_command *const hn_cache_parts[] = {
-    &hn_command_cache_list,   &hn_command_cache_show,  &hn_command_cache_export,
-    &hn_command_cache_import, &hn_command_cache_merge, &hn_command_cache_diff,
-    &hn_command_cache_prune,  &hn_command_cache_check, NULL,
+    &hn_command_cache_list,    &hn_command_cache_show,
+    &hn_command_cache_export,  &hn_command_cache_import,
+    &hn_command_cache_merge,   &hn_command_cache_diff,
+    &hn_command_cache_compile, &hn_command_cache_prune,
+    &hn_command_cache_check,   NULL,
 };

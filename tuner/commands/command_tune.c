@@ -429,8 +429,8 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
 static const struct hn_view family_views[] = {
     {.at = "family",
      .line =
-         "{rule.configurations+0:.0f} configuration{rule.configurations:s} for any size, chosen "
-         "by a tree of {nodes} node{nodes:s}\n"
+         "{rule.configurations+0:.0f} configuration{rule.configurations:s} for any size[, "
+         "{rule.bytes:bytes} of machine code], chosen by a tree of {nodes} node{nodes:s}\n"
          "{loss}\n[{untuned}]\n"
          "learnt in {elapsed_s:.0f} s from {sizes} size{sizes:s}, {tuned} of them tuned on their "
          "own, and {cells} time{cells:s} of a configuration at a size"},

@@ -78,11 +78,11 @@ static const char *const headings[GROUPS] = {
 enum {
     WITH_SPACE = HN_TUNE | HN_RUN | HN_SPACE | HN_INPUTS | HN_COMPILE | HN_EXPLAIN | HN_REPLAY,
     WITH_DEVICE = HN_TUNE | HN_RUN | HN_REPLAY,
-    WITH_COMPILING = HN_TUNE | HN_COMPILE | HN_EXPORT | HN_REPLAY,
+    WITH_COMPILING = HN_TUNE | HN_COMPILE | HN_EXPORT | HN_REPLAY | HN_CACHE_COMPILE,
     WITH_ARCHITECTURE = HN_TUNE | HN_COMPILE | HN_REPLAY,
     WITH_WORKERS = HN_TUNE | HN_DEVICE,
     OF_CACHE = HN_CACHE_LIST | HN_CACHE_SHOW | HN_CACHE_EXPORT | HN_CACHE_IMPORT | HN_CACHE_MERGE |
-               HN_CACHE_DIFF | HN_CACHE_PRUNE | HN_CACHE_CHECK,
+               HN_CACHE_DIFF | HN_CACHE_PRUNE | HN_CACHE_CHECK | HN_CACHE_COMPILE,
     WITH_CACHE = HN_TUNE | HN_EXPLAIN | HN_EXPORT | HN_REPLAY | HN_REPORT | HN_DEVICE | OF_CACHE,
     WITH_OUTPUT = HN_TUNE | HN_RUN | HN_SPACE | HN_INPUTS | HN_COMPILE | HN_EXPLAIN | HN_REPLAY |
                   HN_DEVICE | OF_CACHE,
@@ -160,6 +160,8 @@ static const struct row {
      "Limit for compiling one variant (default 60)"},
     {"arch", 0, "sm_90", &text, AT(architecture), COMPILING, WITH_ARCHITECTURE,
      "Architecture to compile for (default: the GPU's)"},
+    {"arch", 0, "sm_90", &text, AT(architecture), COMPILING, HN_CACHE_COMPILE,
+     "Architecture to compile for (default: that of the GPU that a rule was learnt on)"},
     {"arch", 0, "sm_80,sm_90", &text, AT(architecture), COMPILING, HN_EXPORT,
      "With cubin-header: the architectures to have machine code for (default: those that were "
      "tuned)"},
@@ -197,6 +199,8 @@ static const struct row {
      "else the only one"},
     {"device-name", 0, "NAME", &text, AT(device_name), OWN, HN_REPORT | WITH_FILTER,
      "Only tunings of this device"},
+    {"device-name", 0, "NAME", &text, AT(device_name), OWN, HN_CACHE_COMPILE,
+     "Only rules that were learnt on this device"},
     {"device-name", 0, "NAME", &text, AT(device_name), OWN, HN_CACHE_IMPORT,
      "The device of a cache file of Kernel Tuner, where it says none or another"},
 
@@ -287,7 +291,8 @@ static const struct row {
     {"config", 0, "CONFIG", &texts, AT(configs), OWN, HN_CACHE_IMPORT,
      "Complete recordings that were tuned with CONFIG: they take its plan and template"},
     {"images", 0, NULL, &flag, AT(images), OWN, HN_CACHE_IMPORT | HN_CACHE_MERGE,
-     "Also take over the compiled kernels of a cache: only from those whom you trust"},
+     "Also take over compiled kernels, of a cache or of a family's rule: only from those whom you "
+     "trust"},
     {"all", 0, NULL, &flag, AT(all), OWN, HN_CACHE_DIFF, "Also show what is the same"},
     {"threshold", 0, "PERCENT", &threshold, AT(threshold), OWN, HN_CACHE_MERGE | HN_CACHE_DIFF,
      "Medians that differ by less are as fast (default 2%)"},
@@ -359,8 +364,8 @@ static const struct clash {
     {HN_DEVICE, "measure", "workers", false, false,
      "--measure is of this machine's GPUs: `hone tune --workers` measures the roofs of others "
      "where it needs them"},
-    {HN_CACHE_IMPORT | HN_CACHE_MERGE | HN_CACHE_PRUNE | HN_CACHE_CHECK, "base", "base", false,
-     false, "`hone %s` is of one cache: --base says nothing there"},
+    {HN_CACHE_IMPORT | HN_CACHE_MERGE | HN_CACHE_PRUNE | HN_CACHE_CHECK | HN_CACHE_COMPILE, "base",
+     "base", false, false, "`hone %s` is of one cache: --base says nothing there"},
 };
 
 bool hn_options_given(const struct hn_options *options, const char *name)

@@ -46,6 +46,7 @@ struct hn_family {
     size_t ladder_count;
     bool worst; /* the worst ratio is what is to be good, not the mean */
     int64_t configurations;
+    int64_t bytes; /* of their machine code, at most; 0: any */
     double loss; /* 0.03: a mean ratio of time to the best time of 1.03 is good enough */
 };
 

@@ -495,8 +495,8 @@ static void read_sizes(struct hn_reader *reader, const struct hn_yaml *node,
 void hn_config_read_family(struct hn_reader *reader)
 {
     static const char *const goals[] = {"mean", "worst"};
-    static const char *const own_keys[] = {"where",  "sizes",          "goal", "defaults",
-                                           "ladder", "configurations", "loss", "weight"};
+    static const char *const own_keys[] = {"where",          "sizes", "goal", "defaults", "ladder",
+                                           "configurations", "bytes", "loss", "weight"};
     const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
     if (node == NULL ||
         !hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping of problem values"))
@@ -528,6 +528,8 @@ void hn_config_read_family(struct hn_reader *reader)
     hn_config_read_whole(reader, hn_yaml_get(node, "configurations"), 1,
                          HN_FAMILY_CONFIGURATIONS_MOST, "a whole number from 1 to 255",
                          &family->configurations);
+    hn_config_read_whole(reader, hn_yaml_get(node, "bytes"), 1, INT64_MAX,
+                         "a whole number of at least 1", &family->bytes);
     read_loss(reader, hn_yaml_get(node, "loss"), family);
     read_sizes(reader, hn_yaml_get(node, "sizes"), family);
 }

@@ -8,6 +8,7 @@
 #include "cache/recording/recording.h"
 #include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
+#include "tuner/session/rule_code.h"
 
 /* A header is compiled: more than this is no family but a mistake. */
 enum { ROWS_MOST = 1024 };
@@ -59,45 +60,6 @@ static bool has_values(const struct hn_rule *rule, const struct hn_bindings *pro
     return same;
 }
 
-/* Whether some configuration has this number as a constant. Then it is one of two: its ends. */
-static bool is_frozen(const struct hn_plan *plan, const struct hn_rule *rule,
-                      const struct hn_rule_value *value)
-{
-    const struct hn_value low = hn_real(value->low);
-    for (size_t i = 0; i < rule->configuration_count; i++)
-        if (hn_plan_is_frozen(plan, &rule->configurations[i], value->name, &low))
-            return true;
-    return false;
-}
-
-/* In how many ways a value can be part of a program. */
-static size_t count_ways(const struct hn_plan *plan, const struct hn_rule *rule,
-                         const struct hn_rule_value *value)
-{
-    if (value->word_count > 0)
-        return value->word_count;
-    return value->high > value->low && is_frozen(plan, rule, value) ? 2 : 1;
-}
-
-/* The problem of a variant: that of a result with the variant's words and frozen numbers, the
- * digits of its number, and with what all have alike. */
-static void make_problem(const struct hn_plan *plan, const struct hn_rule *rule, size_t variant,
-                         const struct hn_tuned *first, struct hn_bindings *problem,
-                         struct hn_error *err)
-{
-    hn_bindings_copy(problem, &first->identity.problem, err);
-    for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
-        const struct hn_rule_value *value = &rule->values[i];
-        size_t ways = count_ways(plan, rule, value);
-        const struct hn_value own = value->word_count > 0
-                                        ? value->words[variant % ways]
-                                        : hn_rule_value_end(value, variant % ways > 0);
-        if (ways > 1 || value->word_count > 0 || value->low == value->high)
-            hn_bindings_set(problem, value->name, &own, err);
-        variant /= ways;
-    }
-}
-
 static bool is_configuration(const struct hn_rule *rule, const struct hn_bindings *point)
 {
     for (size_t i = 0; i < rule->configuration_count; i++)
@@ -130,40 +92,15 @@ static void leave_others_out(struct hn_export *export, const struct hn_rule *rul
     export->result_count = kept;
 }
 
-/* Whether a number of the problem occurs in the expression. */
-static bool asks_size(const struct hn_plan *plan, const struct hn_expression *expression,
-                      const struct hn_bindings *problem)
-{
-    for (size_t slot = 0; slot < plan->name_count; slot++) {
-        const struct hn_value *value = hn_bindings_get(problem, plan->names[slot]);
-        if (value != NULL && value->type != HN_WORD && hn_plan_uses(plan, expression, slot))
-            return true;
-    }
-    return false;
-}
-
-/* Whether constraints let the configuration serve problems with these words at all. */
-static bool can_serve(const struct hn_plan *plan, const struct hn_bindings *point,
-                      const struct hn_bindings *problem)
-{
-    struct hn_value *values = NULL;
-    bool can = hn_plan_values(plan, problem, point, &values, NULL) == HN_OK;
-    for (size_t i = 0; i < plan->constraint_count && can; i++)
-        can = asks_size(plan, plan->constraints[i], problem) ||
-              hn_expression_truth(plan->constraints[i], values) == HN_TRUE;
-    free(values);
-    return can;
-}
-
 /* The variant itself, or where the configuration can not serve it, one that it can: its row stands
  * twice, and nothing is compiled for what never is launched. */
 static size_t served_variant(const struct hn_plan *plan, const struct hn_export_family *family,
                              const struct hn_bindings *point, size_t variant)
 {
-    if (can_serve(plan, point, &family->problems[variant]))
+    if (hn_rule_can_serve(plan, point, &family->problems[variant]))
         return variant;
     for (size_t other = 0; other < family->variants; other++)
-        if (can_serve(plan, point, &family->problems[other]))
+        if (hn_rule_can_serve(plan, point, &family->problems[other]))
             return other;
     return variant;
 }
@@ -178,8 +115,10 @@ static void make_rows(struct hn_export *export, const struct hn_tuned *first,
     family->config_of =
         hn_need_block(&export->memory, family->row_count, sizeof *family->config_of);
     family->problems = hn_need_block(&export->memory, family->variants, sizeof *family->problems);
-    for (size_t i = 0; i < family->variants; i++)
-        make_problem(plan, stored->rule, i, first, &family->problems[i], err);
+    for (size_t i = 0; i < family->variants && !hn_failed(err); i++) {
+        hn_bindings_copy(&family->problems[i], &first->identity.problem, err);
+        hn_rule_set_variant(plan, stored->rule, i, &family->problems[i], err);
+    }
     for (size_t i = 0; i < family->row_count; i++) {
         struct hn_tuned *row = &family->rows[i];
         row->identity = first->identity;
@@ -199,12 +138,10 @@ static bool take(struct hn_export *export, struct hn_export_family *family, stru
 {
     const struct hn_rule *rule = family->stored->rule;
     const struct hn_tuned *first = find_first(export, rule);
-    bool fits = has_values(rule, &first->identity.problem);
-    family->variants = 1;
-    for (size_t i = 0; fits && i < rule->value_count; i++) {
-        family->variants *= count_ways(export->plan, rule, &rule->values[i]);
-        fits = family->variants * rule->configuration_count <= ROWS_MOST;
-    }
+    if (!has_values(rule, &first->identity.problem))
+        return false;
+    family->variants = hn_rule_variants(export->plan, rule);
+    bool fits = family->variants * rule->configuration_count <= ROWS_MOST;
     if (!fits)
         return false;
     make_rows(export, first, family, err);

@@ -982,6 +982,24 @@ static void refine(struct tuning *tuning, struct hn_error *err)
     }
 }
 
+/* Learns again with fewer configurations while their machine code is larger than the family allows.
+ */
+static void fit_bytes(struct tuning *tuning, struct hn_error *err)
+{
+    struct hn_family *family = tuning->measuring.config->family;
+    struct hn_rule *rule = &tuning->learnt.rule;
+    while (!hn_failed(err) && family->bytes > 0 && rule->bytes > (size_t)family->bytes &&
+           rule->configuration_count > 1) {
+        double count = (double)rule->configuration_count;
+        double fitting = floor(count * (double)family->bytes / (double)rule->bytes);
+        family->configurations = (int64_t)fmax(1, fmin(fitting, count - 1));
+        say(&tuning->measuring, "%.0f configurations have %zu bytes of machine code: %lld at most",
+            count, rule->bytes, (long long)family->configurations);
+        learn(tuning, SAMPLES, err);
+        hn_measuring_keep(&tuning->measuring, rule, &tuning->kept, err);
+    }
+}
+
 static void measure_loss(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_rule *rule = &tuning->learnt.rule;
@@ -1016,6 +1034,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     tuning->outcome->reached = is_good(tuning);
     learn(tuning, SAMPLES, err);
     hn_measuring_keep(&tuning->measuring, &tuning->learnt.rule, &tuning->kept, err);
+    fit_bytes(tuning, err);
     if (hn_failed(err))
         return;
     measure_loss(tuning, err);

@@ -10,6 +10,7 @@
 #include "base/run.h"
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
+#include "tuner/session/rule_code.h"
 
 struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed,
                                      uint64_t *at, struct hn_error *err)
@@ -42,105 +43,33 @@ double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record
     return timed && record->timing.median_us > 0 ? record->timing.median_us : NAN;
 }
 
-enum { IMAGES_TICKET = 1000000 };
-
-static void keep_image(const struct hn_measuring *measuring, const struct hn_task *task,
-                       int64_t session, size_t number, const struct hn_bindings *point,
+void hn_measuring_keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *session,
                        struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
-    struct hn_compile_pool *pool = options->workers->pool;
-    struct hn_source source;
-    struct hn_image image;
-    uint64_t id = IMAGES_TICKET + number;
-    char architecture[16];
-    if (hn_failed(err) || hn_task_source(task, point, &source, err) != HN_OK)
-        return;
-    snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
-    hn_image_init(&image);
-    hn_compile_pool_submit(pool, id, &source, architecture, err);
-    hn_source_finish(&source);
-    if (hn_compile_pool_wait(pool, &id, &id, &image, err) && image.outcome == HN_OUTCOME_OK) {
-        char *entries = hn_needed(hn_image_entry_lines(&image));
-        hn_store_put_image(options->store, session, point, image.cubin, image.size, entries, err);
-        free(entries);
-    }
-    hn_image_finish(&image);
-}
-
-/* A task of the family itself, or of its part with these values, whose identity has no other
- * problem; its session. */
-static void begin(struct hn_measuring *measuring, const struct hn_bindings *problem,
-                  const struct hn_bindings *values, struct hn_task *task, int64_t *session,
-                  struct hn_error *err)
-{
-    const struct hn_family_options *options = measuring->options;
-    if (hn_failed(err) || hn_measuring_task(measuring, problem, task, err) != HN_OK)
-        return;
-    hn_bindings_finish(&task->identity.problem);
-    task->identity.problem = hn_need_bindings(values, NULL);
-    if (hn_task_begin(task, options->store, options->search.command, false, session, err) != HN_OK)
-        hn_task_finish(task);
-}
-
-static bool is_first_with(const struct hn_matrix *matrix, size_t size,
-                          const struct hn_bindings *values)
-{
-    for (size_t s = 0; s < size; s++) {
-        bool same = true;
-        for (size_t i = 0; i < values->count; i++)
-            same = same &&
-                   hn_value_equal(&values->values[i],
-                                  hn_bindings_get(&matrix->sizes[s].problem, values->names[i]));
-        if (same)
-            return false;
-    }
-    return true;
-}
-
-/* The images of all configurations for sizes whose programs have the values that this size is the
- * first with: those with the same values share a session. */
-static void keep_images(struct hn_measuring *measuring, const struct hn_rule *rule, size_t size,
-                        struct hn_error *err)
-{
-    const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
+    struct hn_rule_programs programs;
     struct hn_task task;
-    int64_t session = 0;
-    bool begun = false;
-    for (size_t i = 0; i < rule->configuration_count && !hn_failed(err); i++) {
-        const struct hn_bindings *point = &rule->configurations[i];
-        struct hn_bindings values;
-        hn_plan_program_values(measuring->config->plan, point, problem, &values, err);
-        if (!hn_failed(err) && is_first_with(measuring->matrix, size, &values)) {
-            if (begun && !hn_bindings_equal(&task.identity.problem, &values)) {
-                hn_task_finish(&task);
-                begun = false;
-            }
-            if (!begun)
-                begin(measuring, problem, &values, &task, &session, err);
-            begun = begun || !hn_failed(err);
-            keep_image(measuring, &task, session, i, point, err);
-        }
-        hn_bindings_finish(&values);
-    }
-    if (begun)
-        hn_task_finish(&task);
-}
-
-void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session,
-                       struct hn_error *err)
-{
-    const struct hn_matrix *matrix = measuring->matrix;
-    const struct hn_bindings none = {NULL, NULL, 0};
-    struct hn_task task;
-    begin(measuring, &matrix->sizes[0].problem, &none, &task, session, err);
-    if (hn_failed(err))
+    if (hn_failed(err) ||
+        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
         return;
+    /* A task of the family itself, whose identity has no problem. */
+    hn_bindings_finish(&task.identity.problem);
+    if (*session == 0)
+        hn_task_begin(&task, options->store, options->search.command, false, session, err);
+    const struct hn_rule_code code = {.store = options->store,
+                                      .pool = options->workers->pool,
+                                      .plan = task.plan,
+                                      .template = &task.template,
+                                      .identity = &task.identity,
+                                      .version = &task.version,
+                                      .rule = rule,
+                                      .session = *session,
+                                      .command = options->search.command};
+    hn_rule_code_make(&code, &programs, err);
     hn_task_finish(&task);
-    for (size_t s = 0; s < matrix->size_count; s++)
-        keep_images(measuring, rule, s, err);
+    rule->bytes = programs.bytes;
     if (!hn_failed(err))
-        hn_store_put_rule(measuring->options->store, *session, rule, err);
+        hn_store_put_rule(options->store, *session, rule, err);
 }
 
 enum {

@@ -29,9 +29,9 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
                                  struct hn_task *task, struct hn_error *err);
 /* The median of what was timed, NAN of anything else. */
 double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record);
-/* Puts the rule into the store, in a session that is begun for it, and the machine code of its configurations. */
-void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session,
-                       struct hn_error *err);
+/* Puts the rule into the store, with its bytes and the machine code of its configurations; 0 becomes the session that is begun
+ * for it. */
+void hn_measuring_keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *session, struct hn_error *err);
 
 /* Puts into the matrix what the store knows of the family from before, by this device and version: points that were
  * measured at eight sizes or more, and the sizes where four of the matrix' points were, up to three quarters of all

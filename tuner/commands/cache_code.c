@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/run.h"
+#include "base/text.h"
+#include "cache/recording/recording.h"
+#include "runtime/device/device.h"
+#include "runtime/plan/plan.h"
+#include "runtime/process/process.h"
+#include "tuner/commands/command.h"
+#include "tuner/session/rule_code.h"
+
+/* The machine code of the rules of families: compiled before a program asks for it, and taken from
+ * one cache to another. */
+
+static const struct hn_view views[] = {
+    {.at = "families",
+     .line = "family of {kernel} on {device.name}, {regime:regime}: {programs} program{programs:s} "
+             "for sm_{capability}, {bytes:bytes}; {compiled} compiled now"},
+    {NULL},
+};
+
+/* NULL: there is none, or it failed. */
+static struct hn_plan *read_plan(const struct hn_stored_plan *stored, struct hn_error *err)
+{
+    struct hn_plan *plan = NULL;
+    if (hn_failed(err) || stored->json == NULL)
+        return NULL;
+    json_t *json = json_loads(stored->json, 0, NULL);
+    (void)hn_plan_from_json(json, &plan, err);
+    json_decref(json);
+    return plan;
+}
+
+void hn_cache_export_code(struct hn_store *store, struct hn_recording *recording,
+                          struct hn_error *err)
+{
+    struct hn_rule_code_list list = {.count = 0};
+    struct hn_plan *plan = read_plan(&recording->plan, err);
+    if (plan != NULL)
+        hn_rule_code_list(plan, recording->rule, &list, err);
+    recording->images = hn_need(list.count, sizeof *recording->images);
+    for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
+        const struct hn_rule_code_item *item = &list.items[i];
+        struct hn_recording_image *image = &recording->images[recording->image_count];
+        struct hn_identity identity = recording->identity;
+        struct hn_error missing;
+        identity.problem = item->values;
+        if (hn_store_get_image(store, &identity, &recording->version, item->point,
+                               &image->cubin.bytes, &image->cubin.size, &image->entry,
+                               &missing) != HN_OK)
+            continue;
+        image->problem = hn_need_bindings(&item->values, NULL);
+        image->point = hn_need_bindings(item->point, NULL);
+        recording->image_count++;
+    }
+    hn_rule_code_list_finish(&list);
+    hn_plan_destroy(plan);
+}
+
+/* The session of the rule, or of the values of a program, whose name follows from the rule's. */
+static int64_t find_session(struct hn_store *store, const struct hn_store_session *rule,
+                            const struct hn_bindings *values, struct hn_error *err)
+{
+    struct hn_store_session session = *rule;
+    struct hn_identity identity = *rule->identity;
+    struct hn_text name = {0};
+    int64_t id = 0;
+    hn_text_append(&name, rule->origin);
+    hn_bindings_append(&name, values);
+    const struct hn_hash hash = hn_hash_string(hn_needed(name.data));
+    hn_text_finish(&name);
+    identity.problem = *values;
+    session.identity = &identity;
+    session.rule = NULL;
+    session.origin = values->count > 0 ? hash.hex : rule->origin;
+    if (values->count > 0)
+        hn_store_begin(store, &session, NULL, &id, err);
+    return hn_failed(err) || id != 0 ? id : hn_store_find_session(store, session.origin, NULL, err);
+}
+
+int64_t hn_cache_import_code(struct hn_store *store, const struct hn_recording *recording,
+                             const struct hn_store_session *rule, struct hn_error *err)
+{
+    for (size_t i = 0; i < recording->image_count && !hn_failed(err); i++) {
+        const struct hn_recording_image *image = &recording->images[i];
+        int64_t session = find_session(store, rule, &image->problem, err);
+        if (!hn_failed(err))
+            hn_store_put_image(store, session, &image->point, image->cubin.bytes, image->cubin.size,
+                               image->entry, err);
+    }
+    if (!hn_failed(err) && recording->image_count > 0)
+        hn_store_commit(store, err);
+    return (int64_t)recording->image_count;
+}
+
+/* identity: the rule's, for the architecture that is asked for. */
+static void compile_rule(const struct hn_given *given, const struct hn_tuned *rule,
+                         const struct hn_identity *identity, struct hn_compile_pool *pool,
+                         struct hn_rule_programs *programs, struct hn_error *err)
+{
+    struct hn_stored_plan stored = {.json = NULL};
+    if (!hn_failed(err))
+        (void)hn_store_get_plan(given->store, identity->kernel, &rule->version, &stored, err);
+    struct hn_plan *plan = read_plan(&stored, err);
+    const struct hn_template template = {.files = stored.files, .file_count = stored.file_count};
+    bool is_own = identity->device.capability == rule->identity.device.capability;
+    const struct hn_rule_code code = {.store = given->store,
+                                      .pool = pool,
+                                      .plan = plan,
+                                      .template = &template,
+                                      .identity = identity,
+                                      .version = &rule->version,
+                                      .rule = rule->rule,
+                                      .session = is_own ? rule->session_id : 0,
+                                      .command = given->options->search.command};
+    hn_rule_code_make(&code, programs, err);
+    hn_plan_destroy(plan);
+    hn_stored_plan_free(&stored);
+}
+
+static json_t *programs_to_json(const struct hn_identity *identity,
+                                const struct hn_rule_programs *programs)
+{
+    return hn_needed(json_pack("{ss so ss si sI sI sI sI}", "kernel", identity->kernel, "device",
+                               hn_fields_to_json(&hn_device_identity_structure, &identity->device),
+                               "regime", identity->regime, "capability",
+                               identity->device.capability, "programs", (json_int_t)programs->count,
+                               "compiled", (json_int_t)programs->compiled, "failed",
+                               (json_int_t)programs->failed, "bytes", (json_int_t)programs->bytes));
+}
+
+static void compile_rules(const struct hn_given *given, const struct hn_tuned_list *rules,
+                          const struct hn_device *device, struct hn_error *err)
+{
+    const struct hn_options *options = given->options;
+    int jobs = options->jobs > 0 ? (int)options->jobs : hn_machine_jobs();
+    struct hn_compile_pool *pool =
+        hn_compile_pool_create(jobs, options->compile_timeout_s, HN_COMPILE_START_S);
+    struct hn_rule_programs first = {.failed = 0};
+    json_t *families = json_array();
+    size_t failed = 0;
+    for (size_t i = 0; i < rules->count && !hn_failed(err); i++) {
+        struct hn_rule_programs programs;
+        struct hn_identity identity = rules->items[i].identity;
+        if (!hn_cache_fits(given, &identity))
+            continue;
+        if (device != NULL)
+            identity.device.capability = device->identity.capability;
+        compile_rule(given, &rules->items[i], &identity, pool, &programs, err);
+        (void)json_array_append_new(families, programs_to_json(&identity, &programs));
+        first = failed == 0 ? programs : first;
+        failed += programs.failed;
+    }
+    hn_compile_pool_destroy(pool);
+    bool found = json_array_size(families) > 0;
+    hn_show_alone(given, json_pack("{ss so}", "cache", given->cache, "families", families),
+                  found && !hn_failed(err) && !options->quiet ? views : NULL, err);
+    if (!hn_failed(err) && !found)
+        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no rule of a family%s", given->cache,
+                given->path != NULL || options->device_name != NULL ? " that fits" : "");
+    else if (!hn_failed(err) && failed > 0)
+        hn_fail(err, HN_ERUN, "%zu program%s not compile: %s", failed,
+                failed == 1 ? " does" : "s do", first.message);
+}
+
+static void run(struct hn_given *given, struct hn_error *err)
+{
+    const char *architecture = given->options->architecture;
+    struct hn_device device;
+    struct hn_tuned_list rules = {.count = 0};
+    hn_interrupt_install();
+    if (architecture != NULL)
+        (void)hn_device_for_architecture(architecture, &device, err);
+    if (!hn_failed(err))
+        (void)hn_store_list(given->store, HN_STORE_RULES, given->path, NULL, &rules, err);
+    if (!hn_failed(err))
+        compile_rules(given, &rules, architecture != NULL ? &device : NULL, err);
+    hn_tuned_list_free(&rules);
+}
+
+HN_CACHE_PART(
+    compile, HN_CACHE_COMPILE, .run = run, .cache = HN_CACHE_WRITE, .arguments = "[NAME]",
+    .most = 1,
+    .summary = "Compiles the configurations of the rules of families that lack machine code.",
+    .details = "Rules that were imported need a compiler at the first launch of each "
+               "configuration, unless this was run before.",
+    .examples = "hone cache compile sgemm");

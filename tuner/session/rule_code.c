@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/rule_code.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { VARIANTS_MOST = 4096 };
+
+/* Whether some configuration has this number as a constant. Then it is one of two: its ends. */
+static bool is_frozen(const struct hn_plan *plan, const struct hn_rule *rule,
+                      const struct hn_rule_value *value)
+{
+    const struct hn_value low = hn_real(value->low);
+    for (size_t i = 0; i < rule->configuration_count; i++)
+        if (hn_plan_is_frozen(plan, &rule->configurations[i], value->name, &low))
+            return true;
+    return false;
+}
+
+/* In how many ways a value can be part of a program. */
+static size_t count_ways(const struct hn_plan *plan, const struct hn_rule *rule,
+                         const struct hn_rule_value *value)
+{
+    if (value->word_count > 0)
+        return value->word_count;
+    return value->high > value->low && is_frozen(plan, rule, value) ? 2 : 1;
+}
+
+size_t hn_rule_variants(const struct hn_plan *plan, const struct hn_rule *rule)
+{
+    size_t variants = 1;
+    for (size_t i = 0; i < rule->value_count && variants <= VARIANTS_MOST; i++)
+        variants *= count_ways(plan, rule, &rule->values[i]);
+    return variants;
+}
+
+/* A variant's ways are the digits of its number. */
+void hn_rule_set_variant(const struct hn_plan *plan, const struct hn_rule *rule, size_t variant,
+                         struct hn_bindings *problem, struct hn_error *err)
+{
+    for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        size_t ways = count_ways(plan, rule, value);
+        const struct hn_value own = value->word_count > 0
+                                        ? value->words[variant % ways]
+                                        : hn_rule_value_end(value, variant % ways > 0);
+        if (ways > 1 || value->word_count > 0 || value->low == value->high)
+            hn_bindings_set(problem, value->name, &own, err);
+        variant /= ways;
+    }
+}
+
+/* Whether a number of the problem occurs in the expression. */
+static bool asks_size(const struct hn_plan *plan, const struct hn_expression *expression,
+                      const struct hn_bindings *problem)
+{
+    for (size_t slot = 0; slot < plan->name_count; slot++) {
+        const struct hn_value *value = hn_bindings_get(problem, plan->names[slot]);
+        if (value != NULL && value->type != HN_WORD && hn_plan_uses(plan, expression, slot))
+            return true;
+    }
+    return false;
+}
+
+bool hn_rule_can_serve(const struct hn_plan *plan, const struct hn_bindings *point,
+                       const struct hn_bindings *problem)
+{
+    struct hn_value *values = NULL;
+    bool can = hn_plan_values(plan, problem, point, &values, NULL) == HN_OK;
+    for (size_t i = 0; i < plan->constraint_count && can; i++)
+        can = asks_size(plan, plan->constraints[i], problem) ||
+              hn_expression_truth(plan->constraints[i], values) == HN_TRUE;
+    free(values);
+    return can;
+}
+
+/* A problem of the variant, whose other numbers are the least that there are. */
+static void make_problem(const struct hn_plan *plan, const struct hn_rule *rule, size_t variant,
+                         struct hn_bindings *problem, struct hn_error *err)
+{
+    *problem = (struct hn_bindings){0};
+    for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
+        const struct hn_value low = hn_rule_value_end(&rule->values[i], false);
+        hn_bindings_set(problem, rule->values[i].name, &low, err);
+    }
+    hn_rule_set_variant(plan, rule, variant, problem, err);
+}
+
+/* Not all that differs between variants is a constant of each configuration. */
+static bool is_listed(const struct hn_rule_code_list *list, const struct hn_rule_code_item *item)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].point == item->point &&
+            hn_bindings_equal(&list->items[i].values, &item->values))
+            return true;
+    return false;
+}
+
+void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule,
+                       struct hn_rule_code_list *list, struct hn_error *err)
+{
+    const size_t variants = hn_rule_variants(plan, rule);
+    *list = (struct hn_rule_code_list){.count = 0};
+    if (hn_failed(err) || variants > VARIANTS_MOST)
+        return;
+    list->items = hn_need(variants * rule->configuration_count, sizeof *list->items);
+    for (size_t v = 0; v < variants && !hn_failed(err); v++) {
+        struct hn_bindings problem;
+        make_problem(plan, rule, v, &problem, err);
+        for (size_t i = 0; i < rule->configuration_count && !hn_failed(err); i++) {
+            struct hn_rule_code_item item = {.point = &rule->configurations[i], .variant = v};
+            if (!hn_rule_can_serve(plan, item.point, &problem))
+                continue;
+            hn_plan_program_values(plan, item.point, &problem, &item.values, err);
+            if (is_listed(list, &item))
+                hn_bindings_finish(&item.values);
+            else
+                list->items[list->count++] = item;
+        }
+        hn_bindings_finish(&problem);
+    }
+}
+
+void hn_rule_code_list_finish(struct hn_rule_code_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        hn_bindings_finish(&list->items[i].values);
+    free(list->items);
+}
+
+/* Tickets of a pool that searches have used. */
+enum { FIRST_TICKET = 1000000 };
+
+/* What is not kept is wanted from the pool. */
+static bool ask(const struct hn_rule_code *code, const struct hn_rule_code_item *item,
+                uint64_t ticket, struct hn_rule_programs *programs, struct hn_error *err)
+{
+    struct hn_identity identity = *code->identity;
+    struct hn_bindings problem;
+    struct hn_source source;
+    struct hn_error missing;
+    void *cubin = NULL;
+    char *entry = NULL, architecture[16];
+    size_t size = 0;
+    if (hn_failed(err))
+        return false;
+    identity.problem = item->values;
+    bool kept = hn_store_get_image(code->store, &identity, code->version, item->point, &cubin,
+                                   &size, &entry, &missing) == HN_OK;
+    programs->bytes += kept ? size : 0;
+    free(cubin);
+    free(entry);
+    if (kept)
+        return false;
+    snprintf(architecture, sizeof architecture, "sm_%d", identity.device.capability);
+    make_problem(code->plan, code->rule, item->variant, &problem, err);
+    if (!hn_failed(err) &&
+        hn_source_make(code->plan, code->template, &problem, item->point, &source, err) == HN_OK) {
+        hn_compile_pool_submit(code->pool, ticket, &source, architecture, err);
+        hn_source_finish(&source);
+    }
+    hn_bindings_finish(&problem);
+    return !hn_failed(err);
+}
+
+/* That of the values of a program, which is begun unless it is the rule's own. */
+static int64_t begin(const struct hn_rule_code *code, const struct hn_bindings *values,
+                     struct hn_error *err)
+{
+    struct hn_identity identity = *code->identity;
+    int64_t session = code->session;
+    identity.problem = *values;
+    const struct hn_store_session begun = {
+        .identity = &identity, .version = code->version, .command = code->command};
+    if (values->count > 0 || session == 0)
+        hn_store_begin(code->store, &begun, NULL, &session, err);
+    return session;
+}
+
+/* Programs with the same values share a session. */
+static void put(const struct hn_rule_code *code, const struct hn_rule_code_list *list,
+                int64_t *sessions, size_t number, const struct hn_image *image,
+                struct hn_error *err)
+{
+    const struct hn_rule_code_item *item = &list->items[number];
+    char *entries = hn_needed(hn_image_entry_lines(image));
+    for (size_t i = 0; i < number && sessions[number] == 0; i++)
+        if (hn_bindings_equal(&list->items[i].values, &item->values))
+            sessions[number] = sessions[i];
+    if (sessions[number] == 0)
+        sessions[number] = begin(code, &item->values, err);
+    if (!hn_failed(err))
+        hn_store_put_image(code->store, sessions[number], item->point, image->cubin, image->size,
+                           entries, err);
+    free(entries);
+}
+
+void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs *programs,
+                       struct hn_error *err)
+{
+    struct hn_rule_code_list list;
+    *programs = (struct hn_rule_programs){.count = 0};
+    hn_rule_code_list(code->plan, code->rule, &list, err);
+    programs->count = list.count;
+    bool *asked = hn_need(list.count, sizeof *asked);
+    int64_t *sessions = hn_need(list.count, sizeof *sessions);
+    for (size_t i = 0; i < list.count; i++)
+        asked[i] = ask(code, &list.items[i], FIRST_TICKET + i, programs, err);
+    for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
+        uint64_t id = FIRST_TICKET + i;
+        struct hn_image image;
+        if (!asked[i] || !hn_compile_pool_wait(code->pool, &id, &id, &image, err))
+            continue;
+        programs->compiled++;
+        programs->bytes += image.outcome == HN_OUTCOME_OK ? image.size : 0;
+        if (image.outcome == HN_OUTCOME_OK)
+            put(code, &list, sessions, i, &image, err);
+        else if (programs->failed++ == 0)
+            snprintf(programs->message, sizeof programs->message, "%s",
+                     image.message != NULL ? image.message : hn_outcome_names[image.outcome]);
+        hn_image_finish(&image);
+    }
+    if (!hn_failed(err))
+        hn_store_commit(code->store, err);
+    hn_rule_code_list_finish(&list);
+    free(sessions);
+    free(asked);
+}

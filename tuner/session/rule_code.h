@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SESSION_RULE_CODE_H
+#define HONE_TUNER_SESSION_RULE_CODE_H
+
+#include "cache/store/store.h"
+#include "runtime/compile/source.h"
+#include "runtime/plan/plan.h"
+#include "tuner/workers/compile_pool.h"
+
+/* The programs of a family's rule. Words and frozen values of a problem are part of a program: a variant is one way to choose
+ * them, and each configuration has a program for each variant that it can serve. */
+
+/* How many variants there are; no more than are counted where they are too many for any use. */
+size_t hn_rule_variants(const struct hn_plan *plan, const struct hn_rule *rule);
+/* Sets what is the variant's of a problem (words, frozen numbers, whose ends are all that there is) and what all problems have
+ * alike. Sticky. */
+void hn_rule_set_variant(const struct hn_plan *plan, const struct hn_rule *rule, size_t variant, struct hn_bindings *problem,
+                         struct hn_error *err);
+/* Whether constraints let a configuration serve problems with these words at all. */
+bool hn_rule_can_serve(const struct hn_plan *plan, const struct hn_bindings *point, const struct hn_bindings *problem);
+
+/* Its programs. */
+struct hn_rule_code_list {
+    struct hn_rule_code_item {
+        const struct hn_bindings *point; /* borrowed */
+        struct hn_bindings values;       /* of problems, that are part of it: its image is kept as one of a task with these alone as
+                                            its problem */
+        size_t variant;                  /* the first that has it */
+    } *items;
+    size_t count;
+};
+/* Sticky; finish it in any case. */
+void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule, struct hn_rule_code_list *list,
+                       struct hn_error *err);
+void hn_rule_code_list_finish(struct hn_rule_code_list *list);
+
+/* What the machine code of a rule is made of. Borrows all. */
+struct hn_rule_code {
+    struct hn_store *store;
+    struct hn_compile_pool *pool;
+    const struct hn_plan *plan;
+    const struct hn_template *template;
+    const struct hn_identity *identity; /* of the rule: without a problem, of the device that it is compiled for */
+    const struct hn_version *version;
+    const struct hn_rule *rule;
+    int64_t session;     /* of that identity; 0: it has none yet */
+    const char *command; /* of sessions that are begun */
+};
+
+struct hn_rule_programs {
+    size_t count, compiled, failed; /* all, those that the store did not have, and of them those that do not compile */
+    uint64_t bytes;                 /* of machine code, of all */
+    char message[512];              /* of the first that failed */
+};
+
+/* Compiles the programs that the store does not have, and puts them where libhone looks for them. Sticky. */
+void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs *programs, struct hn_error *err);
+
+#endif
