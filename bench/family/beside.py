@@ -9,6 +9,7 @@ of another cache, and beside what tuning each size finds.
         --other FILE          a cache with the rule of another device
         --tune SECONDS        tune each size for so long
         --tune-within SECONDS in all; sizes that were not reached are left out of that comparison
+        --learnt SECONDS      how long the rule was learnt: its losses are a figure, too
         --draw NAME=LOW:HIGH  sizes of a kernel that is not known here, instead of its own
 
 Prints a table and writes FOLDER/KERNEL.json. Exit code 1 when something failed or a result was wrong."""
@@ -61,6 +62,7 @@ def parse():
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--within", type=float, default=300)
     parser.add_argument("--other")
+    parser.add_argument("--learnt", type=float)
     parser.add_argument("--tune", type=float, default=0)
     parser.add_argument("--tune-within", type=float, default=300)
     parser.add_argument("--draw", action="append", default=[])
@@ -242,6 +244,22 @@ def figures(result):
     return [[result["kernel"], cold["beside"], cold["sizes"], *(f"{row['mean']:.3f}, {row['worst']:.3f}" for row in (cold, warm))] for cold, warm in both]
 
 
+def losses(family, seconds):
+    """A row for docs/figures.json: what a rule loses, measured and predicted."""
+    rule = family["rule"]
+    return [f"`{family['kernel']}`", family["problems"], f"{seconds:g} s", len(rule["configurations"]), rule["measured"]["sizes"],
+            *(f"{100 * rule[kind]['mean']:.1f}%, {100 * rule[kind]['worst']:.{digits}f}%" for kind, digits in (("measured", 1), ("predicted", 0)))]
+
+
+def keep(options, result):
+    evidence.keep("families-vendors", figures(result), by_row=True)
+    if options.learnt:
+        command = [program("hone", "tuner"), "cache", "list", "--cache", options.cache, "--json"]
+        listed = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["families"]
+        evidence.keep("families", [losses(next(one for one in listed if one["kernel"] == options.kernel), options.learnt)], by_row=True,
+                      command="bench/family/run")
+
+
 def main():
     options = parse()
     os.makedirs(options.out, exist_ok=True)
@@ -258,7 +276,7 @@ def main():
             tuned_lines = measure(options, tuned, [("chosen", options.cache), ("tuned", path)], options.within)
     result = write(options, drawn, lines, tuned_lines)
     print_summary(result)
-    evidence.keep("families-vendors", figures(result), by_row=True)
+    keep(options, result)
     return 1 if result["failed"] or not result["measured"] else 0
 
 

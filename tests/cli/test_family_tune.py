@@ -183,8 +183,9 @@ int main(void)
     def check_beside(self):
         """What measures rules on a GPU, as far as it goes here: without a vendor's function."""
         command = [hone.SOURCE / "bench" / "family" / "run", "--cache", self.cache, "--other", self.cache, "scale", "--",
-                   "--draw", "n=1:1000000", "--sizes", "3", "--rounds", "5"]
-        done = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_BUILD=BUILD, OUT=str(self.folder / "out")),
+                   "--draw", "n=1:1000000", "--sizes", "3", "--rounds", "5", "--learnt", "20"]
+        done = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_BUILD=BUILD, OUT=str(self.folder / "out"),
+                                                                HONE_FIGURES=str(self.folder)),
                               capture_output=True, text=True)
         log = (self.folder / "out" / "scale.log").read_text()
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout + log)
@@ -192,6 +193,8 @@ int main(void)
         self.assertIn("3 of 3 sizes of seed", done.stdout)
         result = json.loads((self.folder / "out" / "scale.json").read_text())
         self.assertEqual({row["regime"] for row in result["comparisons"]}, {"cold", "warm"})
+        row, = json.loads((self.folder / "families.json").read_text())["families"]["rows"]
+        self.assertEqual(row[:3] + row[4:6], ["`scale`", "n 1 to 1000000", "20 s", "3", "0.0%, 0.0%"])
         for row in result["comparisons"]:
             self.assertTrue(0.99 < row["worst"] <= row["mean"] < 1.01, "the same cache twice")
 

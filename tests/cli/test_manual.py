@@ -139,6 +139,17 @@ class Words(hone.Case):
         named = self.source("tuner/commands/command_replay.c", "verdict_names[] =", r'"(.*?)"')
         self.assertEqual(sorted(shown), sorted((name, "4" if name.isupper() else "0") for name in named))
 
+    def test_variables_of_the_environment(self):
+        """The library's own are in its page; those of the system, and of the locale, are told by neither side."""
+        read = set()
+        for floor in ("base", "cache", "runtime", "tuner"):
+            for source in (hone.SOURCE / floor).rglob("*.c"):
+                read |= set(re.findall(r'getenv\("(\w+)"|\.variable = "(\w+)"|\{(?:TOOLKIT|WHEELS|PYTHON), "(\w+)"', source.read_text()))
+        read = {name for names in read for name in names if name} - {"HOME", "PATH", "TMPDIR", "SLURM_JOB_ID"}
+        page = (hone.SOURCE / "docs" / "library.md").read_text()
+        library = {name for name in read if name in ("HONE_COMMAND", "HONE_CAPTURE", "HONE_CAPTURE_LAUNCHES") and name in page}
+        self.assertEqual(set(self.table("cli.md", "Environment")) - {"LC_ALL", "LC_CTYPE", "LANG"}, read - library)
+
     def test_exit_codes(self):
         """Where another page names one, it is in the table."""
         codes = re.findall(r"^\| (\d+) \|", self.section("cli.md", "Exit codes"), re.M)

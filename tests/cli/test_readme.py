@@ -49,3 +49,14 @@ class Readme(double.Case):
         for name in ("README.md", "docs/README.md", "docs/catalogue.md"):
             for count in re.findall(r"(\d+) (?:tunable )?templates", (hone.SOURCE / name).read_text()):
                 self.assertEqual(int(count), len(list((hone.SOURCE / "templates").glob("*.cu"))), name)
+
+    def test_versions(self):
+        """What it takes, as the manual says, is what the build asks for."""
+        for page, said, source, asked in (("CONTRIBUTING.md", r"CMake ([\d.]+)", "CMakeLists.txt", r"cmake_minimum_required\(VERSION ([\d.]+)\)"),
+                                          ("docs/python.md", r"Python ([\d.]+)", "python/pyproject.toml", r'requires-python = ">=([\d.]+)"'),
+                                          ("CONTRIBUTING.md", r"clang-format (\d+)", "scripts/test", r"are formatted with (\d+)"),
+                                          ("docs/measuring.md", r"CUPTI's range profiler \(CUDA ([\d.]+)", "runtime/bench/observe/counters.c",
+                                           r"CUPTI of CUDA ([\d.]+) or later")):
+            found = [re.search(pattern, (hone.SOURCE / path).read_text()) for path, pattern in ((page, said), (source, asked))]
+            self.assertTrue(all(found), f"{page}: {said}; {source}: {asked}")
+            self.assertEqual(found[0][1].rstrip("."), found[1][1], page)

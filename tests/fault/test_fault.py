@@ -13,7 +13,9 @@ import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "cli"), str(ROOT / "bench")]
+import evidence  # noqa: E402
 import hone  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -176,3 +178,4 @@ class Faults(hone.Case):
             print(f"| `{fault}` | `{planted[fault]['outcome']}` | {planted[fault].get('message') or ''} |")
         print(f"from the kill of a hung variant's worker to the next variant: {max(killed.values()):.3f} s")
         print(f"from a device fault to the next variant: at most {max(faulted.values()):.3f} s of {len(faulted)}", flush=True)
+        evidence.keep("faults", [["a hung variant's worker is killed", f"{max(killed.values()):.3f} s"], ["a device fault", f"{max(faulted.values()):.3f} s"]])
