@@ -66,6 +66,13 @@ class Manual(unittest.TestCase):
     def test_plain_english(self):
         self.each(lambda page: [sentence for sentence in sentences(page) if UNPLAIN.search(sentence)])
 
+    def test_pages_end_with_where_to_go(self):
+        for page in sorted((hone.SOURCE / "docs").glob("*.md")):
+            last = page.read_text().rstrip("\n").split("\n\n")[-1]
+            if page.name not in ("README.md", "tutorial.md", "own-kernel.md"):  # a map; a section; a last sentence
+                self.assertTrue(last.startswith("Next: "), page.name)
+            self.assertRegex(last, r"\]\([\w./-]+\.md", page.name)
+
     def test_size(self):
         words = {page: len(page.read_text().split()) for page in test_links.pages()}
         self.assertLessEqual(sum(words.values()), WORDS)
