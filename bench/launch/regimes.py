@@ -38,6 +38,10 @@ def run(*command, **environment):
     return done.stdout
 
 
+def find_nvcc():
+    return shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+
+
 def build(hone, folder):
     """The command that runs the point by Hone; the program is `regimes` in the folder then."""
     given = [word for value in POINT for word in ("-s", value)]
@@ -45,8 +49,7 @@ def build(hone, folder):
     cache = {"HONE_CACHE": str(folder / "cache.db")}
     run(hone, "tune", config, "-p", f"SIZE={SIZES[0]}", *given, "--quiet", **cache)
     run(hone, "export", "copy", "-o", folder / "copy_tuned.h", "--quiet", **cache)
-    nvcc = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
-    run(nvcc, "-arch=native", "-O3", "-std=c++17", f"-I{folder}", f"-I{ROOT}/templates", "-o", folder / "regimes",
+    run(find_nvcc(), "-arch=native", "-O3", "-std=c++17", f"-I{folder}", f"-I{ROOT}/templates", "-o", folder / "regimes",
         ROOT / "bench" / "launch" / "regimes.cu")
     return [hone, "run", config, *given]
 
@@ -93,12 +96,16 @@ def main():
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--names", default=",".join(REGIMES))
     given = arguments.parse_args()
+    if find_nvcc() is None:
+        print("bench/launch/regimes.py: SKIPPED: there is no nvcc", file=sys.stderr)
+        return 77
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         ours = build(os.path.abspath(given.hone), folder)
         for size in given.sizes or SIZES:
             compare(ours, folder / "regimes", size, given.names.split(","), given.rounds)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,6 +8,7 @@ import sys
 import unittest
 
 import hone
+import pages
 import test_links
 
 # What is allowed to the manual as a whole, and to a page.
@@ -111,6 +112,17 @@ class Words(hone.Case):
                 ("pipeline", step + "pipeline: {OTHER: 1}\n"), ("compare", step + "compare: {OTHER: 1}\n")):
             with self.subTest(heading):
                 self.assertEqual(self.table("config.md", heading), self.known(config))
+
+    def test_blocks_of_code(self):
+        """What pages show as YAML has keys of the config, or of hosts; what they show as Python is Python."""
+        keys = {*self.table("config.md", "Keys"), "workers"}
+        shown = [(page, fence, body) for page in pages.all_pages() for _, fence, body in pages.blocks(page) if fence in ("python", "yaml")]
+        self.assertGreater(len(shown), 40)
+        for page, fence, body in shown:
+            with self.subTest(page=page, body=body):
+                self.assertLessEqual(set(re.findall(r"^(\w+):", body, re.M)) if fence == "yaml" else set(), keys)
+                if fence == "python":
+                    compile(body, page, "exec")
 
     def test_keys_of_an_argument(self):
         tables = self.table("config.md", "arguments") + self.table("config.md", "textures") + self.table("config.md", "tensor maps")
