@@ -250,9 +250,8 @@ enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, st
 /* An object of all sessions that got a record after `last_record` (an id), with 0 of all there are: of each by its origin "id",
  * "records" and "rule" (whether it has one, of a family). Sticky; NULL after a failure. */
 json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_error *err);
-/* The id of the newest; 0: there is none. Sticky. */
-int64_t hn_store_last_record(struct hn_store *store, struct hn_error *err);
-int64_t hn_store_last_session(struct hn_store *store, struct hn_error *err);
+/* The id of the newest, and where it is asked for that of the newest session; 0: there is none. Sticky. */
+int64_t hn_store_last_record(struct hn_store *store, int64_t *session, struct hn_error *err);
 
 /* The id of the session of that origin; 0: there is none. records (NULL: not asked for): how many it has. Sticky. */
 int64_t hn_store_find_session(struct hn_store *store, const char *origin, int64_t *records, struct hn_error *err);

@@ -58,8 +58,6 @@ void hn_store_keep_place(struct hn_store *store, struct hn_error *err);
 
 /* Takes the JSON; sticky. Free the text. */
 char *hn_document_text(json_t *json, struct hn_error *err);
-/* As a subject has it; free it. */
-char *hn_version_text(const struct hn_version *version, struct hn_error *err);
 /* Whether a row of sessions or images is of a subject, which is bound first. Of a version there may be thousands of sessions, so that its
  * index is no help (+). */
 #define HN_SUBJECT "kernel = ?1 AND problem = ?2 AND task = ?3 AND +version = ?4"

@@ -28,11 +28,6 @@ char *hn_document_text(json_t *json, struct hn_error *err)
     return text;
 }
 
-char *hn_version_text(const struct hn_version *version, struct hn_error *err)
-{
-    return hn_document_text(hn_fields_to_json(&hn_version_structure, version), err);
-}
-
 void hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
                      const struct hn_version *version, struct hn_error *err)
 {
@@ -43,7 +38,7 @@ void hn_subject_make(struct hn_subject *subject, const struct hn_identity *ident
         .kernel = hn_copy_string(identity->kernel == NULL ? "" : identity->kernel, err),
         .problem = hn_made(hn_bindings_text(&identity->problem), err),
         .task = hn_document_text(hn_fields_to_json(&hn_identity_structure, identity), err),
-        .version = hn_version_text(version, err),
+        .version = hn_document_text(hn_fields_to_json(&hn_version_structure, version), err),
     };
     if (hn_failed(err))
         hn_subject_finish(subject);
@@ -75,7 +70,7 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
     struct hn_hash name;
     hn_error_init(err);
     char *text = hn_document_text(hn_fields_to_json(&hn_stored_plan_structure, plan), err);
-    char *version_text = hn_version_text(version, err);
+    char *version_text = hn_document_text(hn_fields_to_json(&hn_version_structure, version), err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (!hn_failed(err))
         add_plan(store, text, &name, err);
@@ -420,6 +415,16 @@ enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64
 
 /* Making two caches alike: what each has, and taking over what the other has more. */
 
+int64_t hn_store_last_record(struct hn_store *store, int64_t *session, struct hn_error *err)
+{
+    int64_t record = 0, own;
+    (void)hn_database_do(store->database, err,
+                         "SELECT (SELECT coalesce(max(id), 0) FROM record),"
+                         " (SELECT coalesce(max(id), 0) FROM session)",
+                         ">ii", &record, session != NULL ? session : &own);
+    return record;
+}
+
 json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_error *err)
 {
     json_t *all = json_object();
@@ -440,16 +445,6 @@ json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct
         return extents;
     json_decref(extents);
     return NULL;
-}
-
-int64_t hn_store_last_record(struct hn_store *store, struct hn_error *err)
-{
-    return hn_database_integer(store->database, "SELECT coalesce(max(id), 0) FROM record", err);
-}
-
-int64_t hn_store_last_session(struct hn_store *store, struct hn_error *err)
-{
-    return hn_database_integer(store->database, "SELECT coalesce(max(id), 0) FROM session", err);
 }
 
 /* Of what another cache says. */

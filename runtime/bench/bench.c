@@ -88,7 +88,10 @@ enum { ORDINARY_POISON = 1, NAN_POISON = 0 };
 
 static void destroy_reference(struct hn_reference_run *reference)
 {
-    hn_outputs_finish(&reference->outputs);
+    const struct hn_outputs *outputs = &reference->outputs;
+    if (outputs->block != 0)
+        outputs->arena->context->driver->p_cuMemFree(outputs->block);
+    free(outputs->of);
     hn_image_finish(&reference->image);
     hn_bindings_finish(&reference->depends);
     free(reference->key);

@@ -80,9 +80,6 @@ struct hn_beside {
 enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *image, struct hn_record *record,
                                struct hn_beside *beside, struct hn_error *err);
 
-/* Why this plan's reference says nothing of a speedup; NULL when it does. */
-const char *hn_beside_obstacle(const struct hn_plan *plan);
-
 /* True after a device fault: the process has to be replaced. */
 bool hn_bench_is_dead(const struct hn_bench *bench);
 

@@ -300,6 +300,12 @@ static void check_views(const struct hn_variant *variant, const struct hn_flow *
     }
 }
 
+/* Whether chunks read what others upload, in other streams. */
+static bool shares_uploads(const struct hn_flow *flow)
+{
+    return (flow->halo > 0 || flow->padding > 0) && flow->streams > 1;
+}
+
 /* Notes how it is cut, and what registering its host buffers took once. */
 void hn_pipeline_place(struct hn_variant *variant, struct hn_error *err)
 {
@@ -315,7 +321,7 @@ void hn_pipeline_place(struct hn_variant *variant, struct hn_error *err)
     if (!hn_goes_on(variant, err))
         return;
     make_streams(variant->stage, flow->streams, err);
-    if (hn_flow_shares_uploads(flow))
+    if (shares_uploads(flow))
         make_uploads(variant->stage, flow->chunk_count, err);
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         struct hn_staged *staged = &variant->staged[i];
@@ -439,7 +445,7 @@ static CUstream stream_of(const struct issue *issue, size_t chunk)
 /* Kernels of other chunks wait for this one's upload. */
 static bool has_waits(const struct issue *issue)
 {
-    return hn_flow_shares_uploads(issue->flow) && !skips(issue, UP);
+    return shares_uploads(issue->flow) && !skips(issue, UP);
 }
 
 static void upload(struct issue *issue, size_t chunk)

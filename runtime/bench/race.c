@@ -206,17 +206,6 @@ enum { VARIANT, REFERENCE, FIELD };
 enum { MIN_ROUNDS = 6, MAX_ROUNDS = 101 };
 static const double BESIDE_MS = 1000;
 
-const char *hn_beside_obstacle(const struct hn_plan *plan)
-{
-    if (plan->reference.kind == HN_REFERENCE_NONE)
-        return "the config says `reference: none`";
-    if (plan->reference.kind == HN_REFERENCE_FILES)
-        return "the reference is files, which take no time";
-    if (plan->reference.kind == HN_REFERENCE_TEMPLATE && plan->pipeline != NULL)
-        return "the reference runs in device memory, the pipeline from host memory to host memory";
-    return NULL;
-}
-
 static struct hn_interval interval_of(double *values, size_t count, double resolution)
 {
     return hn_interval_widen(hn_interval_of(values, count, HN_OUTSIDE_USUAL), resolution);

@@ -42,7 +42,8 @@ struct hn_source hn_support_program(const struct hn_plan *plan, struct hn_suppor
         elements |= 1u << argument->element;
         fills |= 1u << argument->fill.kind;
         multisets = multisets || compare->mode == HN_COMPARE_MULTISET;
-        loose = loose || hn_compare_is_loose(compare);
+        loose =
+            loose || compare->partial || compare->mismatches != NULL || compare->mismatch_share > 0;
     }
     snprintf(options->texts[0], sizeof options->texts[0], "-DELEMENTS=%#x", elements);
     snprintf(options->texts[1], sizeof options->texts[1], "-DFILLS=%#x", fills);

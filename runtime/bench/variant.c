@@ -308,8 +308,11 @@ void hn_variant_finish(struct hn_variant *variant)
 {
     if (variant->arena == NULL)
         return;
-    const struct hn_driver *driver = variant->arena->context->driver;
-    hn_l2_leave(variant->arena->context, variant);
+    struct hn_context *context = variant->arena->context;
+    const struct hn_driver *driver = context->driver;
+    /* What it set aside is free again, as in a new context. */
+    if (context->l2.user == variant && !context->dead)
+        hn_l2_use(context, NULL, 0);
     for (size_t i = 0; i < HN_VARIANT_GRAPHS; i++)
         if (variant->graphs[i].exec != NULL)
             driver->p_cuGraphExecDestroy(variant->graphs[i].exec);

@@ -176,7 +176,6 @@ struct hn_outputs {
 };
 
 void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct hn_error *err);
-void hn_outputs_finish(struct hn_outputs *outputs);
 
 /* Copies the arguments of the first set and notes checksums. */
 void hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err);

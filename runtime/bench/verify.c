@@ -52,14 +52,6 @@ void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct 
     }
 }
 
-void hn_outputs_finish(struct hn_outputs *outputs)
-{
-    if (outputs->block != 0)
-        outputs->arena->context->driver->p_cuMemFree(outputs->block);
-    free(outputs->of);
-    *outputs = (struct hn_outputs){0};
-}
-
 /* The checksum of what is kept of an argument. */
 static void queue_checksum(const struct hn_outputs *outputs, size_t argument, struct hn_error *err)
 {

@@ -58,8 +58,8 @@ static void check_options(const struct hn_source *source, const char *architectu
     size_t length = strcspn(architecture, "af");
     for (size_t i = 0; i < source->option_count && !hn_failed(err); i++) {
         const char *option = source->options[i];
-        const char *folder = hn_option_folder(option);
-        const char *wanted = hn_option_architecture(option);
+        const char *folder = hn_option_value(option, "include-path");
+        const char *wanted = hn_option_value(option, "gpu-architecture");
         if (wanted != NULL && (strncmp(wanted, architecture, length) != 0 ||
                                wanted[length + strspn(wanted + length, "af")] != '\0'))
             hn_fail(err, HN_ECONFIG,
@@ -80,7 +80,7 @@ static bool is_given(const struct hn_source *source, const char *name)
         if (strcmp(source->template->files[i].name, name) == 0)
             return true;
     for (size_t i = 0; i < source->option_count; i++) {
-        const char *folder = hn_option_folder(source->options[i]);
+        const char *folder = hn_option_value(source->options[i], "include-path");
         char path[4096];
         if (folder == NULL)
             continue;

@@ -189,6 +189,14 @@ static void check_shell(const char *what, const char *text, struct hn_error *err
                 text[length]);
 }
 
+/* "N=1" of -DN=1, "N" of -UN; NULL: it is another option. */
+static const char *macro_of(const char *text, bool *defines)
+{
+    const char *macro = hn_option_value(text, "define-macro");
+    *defines = macro != NULL;
+    return macro != NULL ? macro : hn_option_value(text, "undefine-macro");
+}
+
 static void add_options(const struct hn_source *source, const char *architecture, struct call *call,
                         struct hn_error *err)
 {
@@ -202,7 +210,7 @@ static void add_options(const struct hn_source *source, const char *architecture
     add(call, architecture);
     for (size_t i = 0; i < source->option_count; i++) {
         bool defines;
-        if (hn_option_macro(source->options[i], &defines) != NULL)
+        if (macro_of(source->options[i], &defines) != NULL)
             continue;
         check_shell("option", source->options[i], err);
         add(call, source->options[i]);
@@ -271,7 +279,7 @@ static void append_macros(const struct hn_source *source, struct hn_text *text)
 {
     for (size_t i = 0; i < source->option_count; i++) {
         bool defines = false;
-        const char *macro = hn_option_macro(source->options[i], &defines);
+        const char *macro = macro_of(source->options[i], &defines);
         int name = macro != NULL ? (int)strcspn(macro, "=") : 0;
         if (macro == NULL)
             continue;

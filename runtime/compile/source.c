@@ -212,7 +212,7 @@ static char *expand_option(const struct hn_option *option, const struct hn_value
  * say where that was it stays as it is, and is not compiled with. */
 static void resolve_folder(const struct hn_plan *plan, char **option, struct hn_error *err)
 {
-    const char *folder = hn_option_folder(*option);
+    const char *folder = hn_option_value(*option, "include-path");
     const char *slash = plan->config != NULL ? strrchr(plan->config, '/') : NULL;
     char *resolved = NULL;
     if (folder == NULL || *folder == '/' || slash == NULL)
@@ -437,7 +437,7 @@ static void mark_program(struct prelude *prelude, const struct hn_source *source
 {
     for (size_t i = 0; i < source->option_count; i++) {
         const char *option = source->options[i];
-        prelude->uncertain = prelude->uncertain || hn_option_folder(option) != NULL;
+        prelude->uncertain = prelude->uncertain || hn_option_value(option, "include-path") != NULL;
         mark_words(prelude, option, strlen(option));
     }
     for (size_t i = 0; i < source->entry_count; i++)

@@ -332,9 +332,3 @@ CUresult hn_l2_reset(struct hn_context *context)
 {
     return context->l2.user == NULL ? CUDA_SUCCESS : reset_lines(context);
 }
-
-void hn_l2_leave(struct hn_context *context, const void *user)
-{
-    if (context->l2.user == user && user != NULL && !context->dead)
-        hn_l2_use(context, NULL, 0);
-}

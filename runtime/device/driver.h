@@ -92,7 +92,5 @@ void hn_context_synchronize(struct hn_context *context, const char *what, struct
 CUresult hn_l2_use(struct hn_context *context, const void *user, int64_t set_aside);
 /* Nothing persists any more; the user stays. Waits for what was launched. Nothing happens without a user. */
 CUresult hn_l2_reset(struct hn_context *context);
-/* Nothing set aside and nothing persisting, as in a new context, if it is this user that has it. */
-void hn_l2_leave(struct hn_context *context, const void *user);
 
 #endif

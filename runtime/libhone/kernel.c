@@ -71,7 +71,7 @@ static void make_slots(struct hone_kernel *kernel, const struct hn_value *values
     if (hn_failed(err))
         return;
     /* Symbols stand behind the arguments. */
-    while (count < plan->argument_count && hn_argument_is_passed(&plan->arguments[count]))
+    while (count < plan->argument_count && plan->arguments[count].role != HN_ROLE_SYMBOL)
         count++;
     kernel->slots = hn_allocate(count, sizeof *kernel->slots, err);
     kernel->slot_count = kernel->slots == NULL ? 0 : count;

@@ -445,19 +445,9 @@ void hn_argument_evaluate_scalar(const struct hn_argument *argument, const struc
     memcpy(scalar, &integer, hn_element_size(argument->element)); /* little endian */
 }
 
-bool hn_argument_is_passed(const struct hn_argument *argument)
-{
-    return argument->role != HN_ROLE_SYMBOL;
-}
-
 bool hn_argument_is_buffer(const struct hn_argument *argument)
 {
     return argument->count != NULL && argument->role != HN_ROLE_SYMBOL;
-}
-
-bool hn_compare_is_loose(const struct hn_compare *compare)
-{
-    return compare->partial || compare->mismatches != NULL || compare->mismatch_share > 0;
 }
 
 bool hn_argument_is_compared(const struct hn_argument *argument)

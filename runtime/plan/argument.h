@@ -222,9 +222,6 @@ struct hn_compare {
     double mismatch_share;            /* this share of those that are compared, under 1 */
 };
 
-/* Whether elements are left out, or some may differ. */
-bool hn_compare_is_loose(const struct hn_compare *compare);
-
 /* The rows of a buffer, which begin `pitch` bytes apart. */
 struct hn_shape {
     struct hn_expression *width;  /* elements of a row (vectors of a vector type); NULL: the buffer has no rows */
@@ -294,8 +291,6 @@ void hn_argument_buffer_bytes(const struct hn_argument *argument, const struct h
 /* The bytes of a scalar's value. HN_EVALUE: also a number that its type can not hold. */
 void hn_argument_evaluate_scalar(const struct hn_argument *argument, const struct hn_value *values, uint64_t *scalar,
                                  struct hn_error *err);
-/* Whether it is an argument of kernels. */
-bool hn_argument_is_passed(const struct hn_argument *argument);
 /* Whether it is an argument of kernels that points to a buffer. */
 bool hn_argument_is_buffer(const struct hn_argument *argument);
 /* Whether kernels write it and it is compared. */

@@ -263,44 +263,6 @@ enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct 
     return hn_hash_file(path, hash, &reason) ? HN_OK : fail_file(path, reason, err);
 }
 
-enum hn_status hn_npy_create(const char *path, enum hn_element element, const uint64_t *shape,
-                             size_t dimensions, FILE **stream, struct hn_error *err)
-{
-    enum { START = NPY_MAGIC_BYTES + 4, ALIGNMENT = 64 };
-    struct hn_text header = {0};
-    size_t size = hn_element_size(element);
-    bool has_type = element != HN_BFLOAT16 && element != HN_FLOAT8_E4M3;
-    char kind = has_type ? hn_element_name(element)[0] : 'u';
-    hn_text_printf(&header, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (",
-                   size == 1 ? '|' : '<', kind, size);
-    for (size_t i = 0; i < dimensions; i++)
-        hn_text_printf(&header, "%s%" PRIu64, i == 0 ? "" : ", ", shape[i]);
-    hn_text_append(&header, dimensions == 1 ? ",), }" : "), }");
-    while (!header.failed && (START + header.length + 1) % ALIGNMENT != 0)
-        hn_text_append(&header, " ");
-    hn_text_append(&header, "\n");
-    enum hn_status status = header.failed ? hn_fail_memory(err) : HN_OK;
-    *stream = header.failed ? NULL : fopen(path, "wb");
-    if (*stream == NULL && !header.failed)
-        status = hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno));
-    if (status == HN_OK) {
-        const unsigned char rest[] = {1, 0, (unsigned char)header.length,
-                                      (unsigned char)(header.length >> 8)};
-        fwrite(npy_magic, 1, NPY_MAGIC_BYTES, *stream);
-        fwrite(rest, 1, sizeof rest, *stream);
-        fwrite(header.data, 1, header.length, *stream);
-    }
-    hn_text_finish(&header);
-    return status;
-}
-
-enum hn_status hn_npy_finish(const char *path, FILE *stream, struct hn_error *err)
-{
-    bool failed = ferror(stream) != 0;
-    failed = fclose(stream) != 0 || failed;
-    return failed ? hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno)) : HN_OK;
-}
-
 /* The data files of a plan, of which each problem may have its own. */
 
 static const struct hn_value *find_problem_value(const struct hn_plan *plan, const char *name,
@@ -385,19 +347,4 @@ void hn_plan_files_finish(struct hn_plan_files *files)
         free(files->items[i].path);
     free(files->items);
     *files = (struct hn_plan_files){NULL, 0};
-}
-
-enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                     struct hn_hash *hash, struct hn_error *err)
-{
-    struct hn_hash own;
-    struct hn_plan_files files;
-    enum hn_status status = hn_plan_list_files(plan, problem, &files, err);
-    for (size_t i = 0; i < files.count && status == HN_OK; i++) {
-        status = hn_data_file_hash(files.items[i].path, &own, err);
-        if (status == HN_OK)
-            *hash = hn_hash_join(hash, &own);
-    }
-    hn_plan_files_finish(&files);
-    return status;
 }

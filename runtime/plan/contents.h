@@ -34,12 +34,6 @@ enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint
                                  FILE **stream, struct hn_error *err);
 enum hn_status hn_data_file_read(FILE *stream, void *bytes, size_t size, struct hn_error *err);
 
-/* A NumPy array to be written: the elements follow by fwrite to `stream`, as many as the shape says. bfloat16 is uint16
- * there. HN_ERUN: it can not be made, or closed without a loss. */
-enum hn_status hn_npy_create(const char *path, enum hn_element element, const uint64_t *shape, size_t dimensions,
-                             FILE **stream, struct hn_error *err);
-enum hn_status hn_npy_finish(const char *path, FILE *stream, struct hn_error *err);
-
 /* The hash of the whole file. */
 enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct hn_error *err);
 
@@ -59,9 +53,5 @@ struct hn_plan_files {
 enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bindings *problem, struct hn_plan_files *files,
                                   struct hn_error *err);
 void hn_plan_files_finish(struct hn_plan_files *files);
-/* The hash of all files that arguments are filled from, and compared with, after one of the plan. HN_ECONFIG when one can
- * not be read. */
-enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                     struct hn_hash *hash, struct hn_error *err);
 
 #endif

@@ -325,11 +325,6 @@ void hn_flow_upload_range(const struct hn_flow *flow, size_t argument, size_t ch
     *to = upload_end(flow, chunk) + padding;
 }
 
-bool hn_flow_shares_uploads(const struct hn_flow *flow)
-{
-    return (flow->halo > 0 || flow->padding > 0) && flow->streams > 1;
-}
-
 bool hn_flow_needs_upload(const struct hn_flow *flow, size_t chunk, size_t earlier)
 {
     return upload_end(flow, earlier) + flow->padding > flow->chunks[chunk].begin - flow->halo;

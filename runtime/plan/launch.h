@@ -69,8 +69,6 @@ bool hn_tensor_check(const struct hn_tensor *tensor, char why[HN_TENSOR_WHY]);
 
 /* Addresses of buffers and strides are multiples of this: 16 or 32. */
 int64_t hn_tensor_grain(const struct hn_tensor *tensor);
-/* All that a launch depends on, but the address, for keys. */
-void hn_tensor_append(struct hn_text *text, const struct hn_tensor *tensor);
 
 /* Evaluates a tensor map for these values of the plan's names: `over` is its buffer. HN_EVALUE. */
 enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument, const struct hn_argument *over,
@@ -108,8 +106,6 @@ struct hn_flow {
 int64_t hn_flow_units(const struct hn_flow *flow, size_t argument);
 /* The units of an argument that a chunk uploads, from..to - 1: each is in the upload of one chunk. */
 void hn_flow_upload_range(const struct hn_flow *flow, size_t argument, size_t chunk, int64_t *from, int64_t *to);
-/* Whether chunks read what others upload, in other streams. */
-bool hn_flow_shares_uploads(const struct hn_flow *flow);
 /* Whether a chunk's kernels may read what an earlier chunk uploads; then so they may of all between the two. */
 bool hn_flow_needs_upload(const struct hn_flow *flow, size_t chunk, size_t earlier);
 

@@ -206,28 +206,11 @@ enum hn_status hn_option_check(const char *text, struct hn_error *err)
 }
 
 /* The value of an option with this name; text passed hn_option_check. */
-static const char *value_of(const char *text, const char *name)
+const char *hn_option_value(const char *text, const char *name)
 {
     const char *rest;
     const struct option *option = find(compiler, text, &rest);
     if (option == NULL || strcmp(option->name, name) != 0)
         return NULL;
     return *rest == '=' ? rest + 1 : rest;
-}
-
-const char *hn_option_architecture(const char *text)
-{
-    return value_of(text, "gpu-architecture");
-}
-
-const char *hn_option_folder(const char *text)
-{
-    return value_of(text, "include-path");
-}
-
-const char *hn_option_macro(const char *text, bool *defines)
-{
-    const char *macro = value_of(text, "define-macro");
-    *defines = macro != NULL;
-    return macro != NULL ? macro : value_of(text, "undefine-macro");
 }

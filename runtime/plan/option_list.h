@@ -13,10 +13,8 @@
 /* HN_ECONFIG: not on the list; says which are. */
 enum hn_status hn_option_check(const char *text, struct hn_error *err);
 
-/* The part of its text that an option names: "sm_80" of -arch=sm_80; the folder of -I. NULL: it is another option. */
-const char *hn_option_architecture(const char *text);
-const char *hn_option_folder(const char *text);
-/* "N=1" of -DN=1, "N" of -UN. */
-const char *hn_option_macro(const char *text, bool *defines);
+/* The value of the option of that long name, however it is written: "sm_80" of -arch=sm_80 for "gpu-architecture", the
+ * folder of -I for "include-path". NULL: it is another option. */
+const char *hn_option_value(const char *text, const char *name);
 
 #endif

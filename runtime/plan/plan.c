@@ -16,11 +16,6 @@ const char *const hn_access_names[HN_ACCESS_COUNT] = {
     [HN_ACCESS_PERSISTING] = "persisting",
 };
 
-struct hn_plan *hn_plan_create(void)
-{
-    return calloc(1, sizeof(struct hn_plan));
-}
-
 void hn_reference_finish(struct hn_reference *reference)
 {
     hn_fields_finish(&hn_reference_structure, reference);

@@ -274,7 +274,7 @@ enum hn_plan_scope {
  * is loaded there. Its slot is the one behind all others. */
 extern const char hn_clusters_name[];
 
-struct hn_plan *hn_plan_create(void); /* all empty; NULL when out of memory */
+/* A plan begins as all zero. */
 void hn_plan_destroy(struct hn_plan *plan);
 
 /* Binds every expression to names, words and metrics. *failed, where failed is not NULL, becomes the expression that

@@ -274,7 +274,7 @@ static void check_step(struct hn_json_reader *reader, void *owner)
     const struct hn_step *step = owner;
     for (size_t i = 0; i < step->argument_count; i++) {
         const struct hn_argument *argument = argument_at(reader, step->arguments[i]);
-        hn_json_expect(reader, argument != NULL && hn_argument_is_passed(argument), "arguments",
+        hn_json_expect(reader, argument != NULL && argument->role != HN_ROLE_SYMBOL, "arguments",
                        "a list of arguments' numbers");
     }
 }
@@ -625,7 +625,7 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
 
 enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, struct hn_error *err)
 {
-    struct hn_plan *made = hn_plan_create();
+    struct hn_plan *made = calloc(1, sizeof *made);
     if (made == NULL)
         return hn_fail_memory(err);
     enum hn_status status = read_plan(json, made, err);
@@ -668,7 +668,7 @@ struct hn_hash hn_plan_hash(const struct hn_plan *plan)
     drop_folder(json_object_get(json, "reference"), "template");
     size_t index;
     json_t *argument;
-    /* Data is known by its contents: hn_plan_add_data_hash. */
+    /* Data is known by its contents (tuner/config/config_files.c). */
     json_array_foreach(json_object_get(json, "arguments"), index, argument)
         drop_folder(json_object_get(argument, "fill"), "file");
     json_array_foreach(json_object_get(json_object_get(json, "reference"), "files"), index,

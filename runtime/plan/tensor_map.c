@@ -189,15 +189,3 @@ bool hn_tensor_check(const struct hn_tensor *tensor, char why[HN_TENSOR_WHY])
     judge_box(&judge);
     return why[0] == '\0';
 }
-
-void hn_tensor_append(struct hn_text *text, const struct hn_tensor *tensor)
-{
-    hn_text_printf(text, " map %zu %s", tensor->buffer, hn_element_name(tensor->element));
-    for (int i = 0; i < tensor->rank; i++)
-        hn_text_printf(text, " %lld %lld %lld %lld", (long long)tensor->dims[i],
-                       (long long)tensor->strides[i], (long long)tensor->box[i],
-                       (long long)tensor->element_strides[i]);
-    for (int i = 0; i < HN_TENSOR_SETTING_COUNT; i++)
-        hn_text_printf(text, " %lld", (long long)tensor->settings[i]);
-    hn_text_append(text, ";");
-}

@@ -38,14 +38,19 @@ static void check_config(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct hn_import_place place = {"problem.json", ".", "../problems/"};
+    struct hn_import_place place = {NULL, "problem.json", ".", "../problems/"};
+    char *kernel;
     struct hn_error err = {0};
     json_t *root;
-    if (!fuzz_fine(hn_import_load(fuzz_write_file("problem.json", data, size), &root, &err), &err))
+    if (!fuzz_fine(
+            hn_import_load(fuzz_write_file("problem.json", data, size), &root, &kernel, &err),
+            &err))
         return 0;
+    place.kernel = kernel;
     char *text = hn_import_write(root, &place);
     check_config(text);
     free(text);
+    free(kernel);
     json_decref(root);
     return 0;
 }

@@ -169,7 +169,8 @@ TEST(a_result_may_be_compared_in_its_own_way)
     /* What else is said for all counts for them, too. */
     assert_true(config->plan->compare.partial && arguments[2].compare->partial);
     assert_true(fabs(arguments[2].compare->mismatch_share - 0.005) < 1e-12);
-    assert_false(hn_compare_is_loose(arguments[1].compare));
+    const struct hn_compare *strict = arguments[1].compare;
+    assert_true(!strict->partial && strict->mismatches == NULL && !(strict->mismatch_share > 0));
     assert_text(config->plan->compare.relative, "1.0e-5");
 }
 

@@ -173,12 +173,12 @@ TEST(says_what_was_found_and_what_is_allowed)
 
 TEST(tells_targets_and_folders)
 {
-    assert_string_equal(hn_option_architecture("-arch=sm_80"), "sm_80");
-    assert_string_equal(hn_option_architecture("--gpu-architecture=sm_90a"), "sm_90a");
-    assert_null(hn_option_architecture("-DARCH=sm_80"));
-    assert_string_equal(hn_option_folder("-Iinc"), "inc");
-    assert_string_equal(hn_option_folder("--include-path=/a"), "/a");
-    assert_null(hn_option_folder("-DI=inc"));
+    assert_string_equal(hn_option_value("-arch=sm_80", "gpu-architecture"), "sm_80");
+    assert_string_equal(hn_option_value("--gpu-architecture=sm_90a", "gpu-architecture"), "sm_90a");
+    assert_null(hn_option_value("-DARCH=sm_80", "gpu-architecture"));
+    assert_string_equal(hn_option_value("-Iinc", "include-path"), "inc");
+    assert_string_equal(hn_option_value("--include-path=/a", "include-path"), "/a");
+    assert_null(hn_option_value("-DI=inc", "include-path"));
 }
 
 /* "--options-file <file>,...   (-optf)" */

@@ -432,7 +432,8 @@ TEST(begins_where_it_is_told_to)
 TEST(booleans_are_numbers)
 {
     struct hn_value values[2];
-    struct hn_encoding encoding ENDED_BY(hn_encoding_finish);
+    struct hn_surrogate surrogate ENDED_BY(hn_surrogate_finish);
+    const struct hn_encoding *encoding = &surrogate.encoding;
     memset(values, 0xff, sizeof values);
     for (size_t i = 0; i < 2; i++) {
         values[i].type = HN_BOOLEAN;
@@ -441,14 +442,15 @@ TEST(booleans_are_numbers)
     struct hn_space *space = hn_space_create();
     hn_space_add_parameter(space, "A", values, 2);
     build(space);
-    hn_encoding_init(&encoding, &(struct hn_search){.space = space});
-    assert_true(encoding.values[0][0] == 0.0 && encoding.values[0][1] == 1.0);
+    hn_surrogate_init(&surrogate, &(struct hn_search){.space = space}, NULL);
+    assert_true(encoding->values[0][0] == 0.0 && encoding->values[0][1] == 1.0);
 }
 
 /* Powers of two say it by their logarithm. */
 TEST(numbers_have_their_twos)
 {
-    struct hn_encoding encoding ENDED_BY(hn_encoding_finish);
+    struct hn_surrogate surrogate ENDED_BY(hn_surrogate_finish);
+    const struct hn_encoding *encoding = &surrogate.encoding;
     const int64_t blocks[] = {16, 48, 64, 96, 128};
     struct hn_value values[5];
     struct hn_space *space = hn_space_create();
@@ -462,18 +464,18 @@ TEST(numbers_have_their_twos)
         values[i] = hn_integer(2 * (int64_t)i + 1);
     hn_space_add_parameter(space, "ODD", values, 5);
     build(space);
-    hn_encoding_init(&encoding, &(struct hn_search){.space = space});
+    hn_surrogate_init(&surrogate, &(struct hn_search){.space = space}, NULL);
 
-    assert_int_equal(encoding.plain, 3);
-    assert_int_equal(encoding.count, 4);
+    assert_int_equal(encoding->plain, 3);
+    assert_int_equal(encoding->count, 4);
     const uint16_t choice[] = {0, 3, 0};
     double features[4];
-    hn_encoding_apply(&encoding, choice, features);
+    hn_encoding_apply(encoding, choice, features);
     assert_true(features[0] == 0.0);
     assert_float_equal(features[1], log2(6) / 3, 1e-12);
     assert_true(features[3] == 1.0); /* 96 is a whole number of warps */
-    assert_float_equal(encoding.values[3][0], 0.8, 1e-12);
-    assert_true(encoding.values[3][0] == encoding.values[3][1]);
+    assert_float_equal(encoding->values[3][0], 0.8, 1e-12);
+    assert_true(encoding->values[3][0] == encoding->values[3][1]);
 }
 
 enum { TIES = 5, ENOUGH = 300 };

@@ -10,7 +10,7 @@ static char *print_within(const struct hn_table *table, int indent, size_t colum
     size_t size;
     FILE *file = open_memstream(&text, &size);
     assert_non_null(file);
-    table_print_within(table, file, indent, columns);
+    table_print_within(table, 0, file, indent, columns);
     fclose(file);
     return text;
 }

@@ -138,16 +138,17 @@ static void name_output(struct init *init, const char *kernel)
 static void import_problem(struct init *init, struct hn_error *err)
 {
     json_t *root;
-    if (hn_import_load(init->path, &root, err) != HN_OK)
+    char *kernel;
+    if (hn_import_load(init->path, &root, &kernel, err) != HN_OK)
         return;
-    char *kernel = hn_import_kernel(root);
     name_output(init, kernel);
     char *prefix = template_path(init, err);
     if (prefix != NULL) {
         char *folder = hn_needed(folder_of(init->path));
         char *slash = strrchr(prefix, '/');
         *(slash != NULL ? slash + 1 : prefix) = '\0';
-        char *config = hn_import_write(root, &(struct hn_import_place){init->path, folder, prefix});
+        char *config =
+            hn_import_write(root, &(struct hn_import_place){kernel, init->path, folder, prefix});
         write_config(init, config, err);
         free(config);
         free(folder);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,13 +92,46 @@ static void tell_result(const struct hn_argument *argument, const struct hn_valu
     json_array_append_new(results, shape_to_json(argument, NULL, shape, dimensions));
 }
 
+/* A NumPy array (its manual: numpy.lib.format), whose elements follow. bfloat16 is uint16. */
+static FILE *create_array(const char *path, enum hn_element element, const uint64_t *shape,
+                          size_t dimensions, struct hn_error *err)
+{
+    enum { START = 10, ALIGNMENT = 64 };
+    struct hn_text text = {0};
+    size_t size = hn_element_size(element);
+    bool has_type = element != HN_BFLOAT16 && element != HN_FLOAT8_E4M3;
+    char kind = has_type ? hn_element_name(element)[0] : 'u';
+    hn_text_printf(&text, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (",
+                   size == 1 ? '|' : '<', kind, size);
+    for (size_t i = 0; i < dimensions; i++)
+        hn_text_printf(&text, "%s%" PRIu64, i == 0 ? "" : ", ", shape[i]);
+    hn_text_append(&text, dimensions == 1 ? ",), }" : "), }");
+    size_t length = (START + text.length + ALIGNMENT) / ALIGNMENT * ALIGNMENT - START;
+    char *header = hn_needed(hn_text_take(&text));
+    FILE *file = fopen(path, "wb");
+    if (file == NULL)
+        hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno));
+    else
+        fprintf(file, "\x93NUMPY\1%c%c%c%-*s\n", 0, (int)(length & 0xff), (int)(length >> 8),
+                (int)length - 1, header);
+    free(header);
+    return file;
+}
+
+static void close_array(const char *path, FILE *file, struct hn_error *err)
+{
+    bool failed = ferror(file) != 0;
+    failed = fclose(file) != 0 || failed;
+    if (failed && !hn_failed(err))
+        hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno));
+}
+
 static void write_input(const struct inputs *inputs, size_t argument, const char *folder,
                         const struct hn_value *values, json_t *files, struct hn_error *err)
 {
     const struct hn_argument *input = &inputs->plan->arguments[argument];
     struct hn_recipe recipe;
     uint64_t row = 0, pitch = 0, shape[3];
-    FILE *to = NULL;
     char *path = NULL;
     if (hn_recipe_make(inputs->plan, argument, values, &recipe, err) == HN_OK)
         hn_argument_evaluate_rows(input, values, &row, &pitch, err);
@@ -106,9 +140,10 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
     if (asprintf(&path, "%s/%s.npy", folder, input->name) < 0)
         path = hn_needed(NULL);
     size_t dimensions = shape_of(input, recipe.count, row, shape);
-    if (hn_npy_create(path, input->element, shape, dimensions, &to, err) == HN_OK) {
+    FILE *to = create_array(path, input->element, shape, dimensions, err);
+    if (to != NULL) {
         write_elements(inputs, &recipe, values, to, err);
-        hn_npy_finish(path, to, hn_failed(err) ? NULL : err);
+        close_array(path, to, err);
     }
     bool told = !hn_failed(err) && !inputs->given->options->json && !inputs->given->options->quiet;
     if (!hn_failed(err))

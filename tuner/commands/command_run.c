@@ -159,13 +159,25 @@ static void verify_again(struct result *result, struct hn_error *err)
     hn_record_finish(&again);
 }
 
+/* Why this plan's reference says nothing of a speedup; NULL when it does. */
+static const char *obstacle_of(const struct hn_plan *plan)
+{
+    if (plan->reference.kind == HN_REFERENCE_NONE)
+        return "the config says `reference: none`";
+    if (plan->reference.kind == HN_REFERENCE_FILES)
+        return "the reference is files, which take no time";
+    if (plan->reference.kind == HN_REFERENCE_TEMPLATE && plan->pipeline != NULL)
+        return "the reference runs in device memory, the pipeline from host memory to host memory";
+    return NULL;
+}
+
 /* Judges a point that was verified and measured for --json, as `hone tune` does its finalists: it
  * runs beside its reference, and is verified on a seed that is drawn, audited and repeated. What
  * fails becomes the record's outcome. */
 static void judge(struct result *result, struct hn_error *err)
 {
     struct hn_record *record = &result->record;
-    if (hn_beside_obstacle(result->task.plan) == NULL)
+    if (obstacle_of(result->task.plan) == NULL)
         hn_bench_beside(result->bench, &result->image, record, &result->beside, err);
     try_suspect(result, record, err);
     if (is_good(record, err))
@@ -272,7 +284,7 @@ static json_t *times_to_json(const struct result *result)
     static const char *const in_us[] = {"median_us", "low_us", "high_us"};
     static const char *const as_ratio[] = {"median", "low", "high"};
     const struct hn_beside *beside = &result->beside;
-    const char *obstacle = hn_beside_obstacle(result->task.plan);
+    const char *obstacle = obstacle_of(result->task.plan);
     if (beside->rounds > 0)
         return json_pack("{s{so so si} so sn}", "times", "variant",
                          interval_to_json(&beside->variant_us, in_us), "reference",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/run.h"
 #include "cache/record/record.h"
@@ -14,6 +15,7 @@
 #include "tuner/family/family.h"
 #include "tuner/report/bounds.h"
 #include "tuner/report/summary.h"
+#include "tuner/report/table.h"
 #include "tuner/server/server.h"
 
 /* Whose turn a problem is, where several tuners share the cache of a server; where they do not it
@@ -518,7 +520,9 @@ static void tune_opened(struct hn_tune *tune, struct hn_error *err)
     struct hn_given *given = tune->given;
     struct hn_error ignored = {.status = HN_OK};
     hn_interrupt_install();
-    hn_progress_board_init(&tune->board, given->options->quiet);
+    tune->board = (struct hn_progress_board){.lock = PTHREAD_MUTEX_INITIALIZER,
+                                             .quiet = given->options->quiet,
+                                             .terminal = hn_terminal_is_capable(STDERR_FILENO)};
     if (given->options->family)
         tune_family(tune, err);
     else if (is_spread(given->options))
@@ -527,7 +531,6 @@ static void tune_opened(struct hn_tune *tune, struct hn_error *err)
         tune_all(tune, err);
     hn_tune_report_loss(tune, given->store, err);
     report_hosts(given->workers);
-    hn_progress_board_finish(&tune->board);
     hn_workers_end(given->workers);
     if (!hn_failed(err) || err->status == HN_EINTERRUPTED)
         hn_show_results(given, hn_failed(err) ? &ignored : err);

@@ -117,11 +117,6 @@ void hn_single_point(const struct hn_options *options, const struct hn_task *tas
     hn_bindings_finish(&partial);
 }
 
-static void tell(void *server)
-{
-    hn_server_tell(server);
-}
-
 /* Closes the server, and says how it went. */
 static void finish(void *server)
 {
@@ -173,7 +168,7 @@ static struct hn_store *open_server(const struct hn_cache_place *place, enum hn_
         hn_cache_sync(own, store, place->kernel, place->images, err);
     if (!hn_failed(err) && mode == HN_STORE_WRITE && hn_server_follow(own, err) == HN_OK) {
         *server = own;
-        hn_store_follow(store, &(struct hn_store_follower){tell, finish, own});
+        hn_store_follow(store, &(struct hn_store_follower){hn_server_tell, finish, own});
         return store;
     }
     if (!hn_failed(err)) {
@@ -251,7 +246,8 @@ struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_err
                                 : hn_need_copy(hn_server_copy(server));
     if (!hn_failed(err) && hn_store_open(path, HN_STORE_WRITE, &store, err) == HN_OK &&
         server != NULL)
-        hn_store_follow(store, &(struct hn_store_follower){.committed = tell, .context = server});
+        hn_store_follow(
+            store, &(struct hn_store_follower){.committed = hn_server_tell, .context = server});
     free(path);
     return add_base(given->options, NULL, store, err);
 }

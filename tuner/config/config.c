@@ -676,7 +676,7 @@ enum hn_status hn_config_load(const char *path, const struct hn_config_for *use,
                                .root = root,
                                .folder = hn_needed(folder_of(path)),
                                .config = hn_need(1, sizeof *reader.config),
-                               .plan = hn_needed(hn_plan_create()),
+                               .plan = hn_need(1, sizeof *reader.plan),
                                .use = use,
                                .err = err};
     *reader.config = (struct hn_config){

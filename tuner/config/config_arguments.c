@@ -616,9 +616,14 @@ size_t hn_config_find_among(struct hn_reader *reader, const struct hn_yaml *node
     return 0;
 }
 
+static bool is_passed(const struct hn_argument *argument)
+{
+    return argument->role != HN_ROLE_SYMBOL;
+}
+
 size_t hn_config_find_argument(struct hn_reader *reader, const struct hn_yaml *node)
 {
-    return hn_config_find_among(reader, node, "argument", hn_argument_is_passed,
+    return hn_config_find_among(reader, node, "argument", is_passed,
                                 "a symbol, which kernels find by its name; expected arguments");
 }
 

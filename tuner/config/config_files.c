@@ -73,7 +73,7 @@ static bool may_hide_names(const struct hn_plan *plan, const struct hn_template 
     for (size_t i = 0; i < template->file_count && !hides; i++)
         hides = strstr(template->files[i].text, "##") != NULL;
     for (size_t i = 0; i < plan->option_count && !hides; i++)
-        hides = hn_option_folder(plan->options[i].text) != NULL;
+        hides = hn_option_value(plan->options[i].text, "include-path") != NULL;
     return hides;
 }
 
@@ -211,6 +211,23 @@ char *hn_config_find_unused(const struct hn_config *config)
     return hn_needed(hn_text_take(&names));
 }
 
+/* The hash of all files that arguments are filled from, and compared with, after one of the plan.
+ */
+static enum hn_status add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                    struct hn_hash *hash, struct hn_error *err)
+{
+    struct hn_hash own;
+    struct hn_plan_files files;
+    enum hn_status status = hn_plan_list_files(plan, problem, &files, err);
+    for (size_t i = 0; i < files.count && status == HN_OK; i++) {
+        status = hn_data_file_hash(files.items[i].path, &own, err);
+        if (status == HN_OK)
+            *hash = hn_hash_join(hash, &own);
+    }
+    hn_plan_files_finish(&files);
+    return status;
+}
+
 enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bindings *problem,
                                  const struct hn_template *template,
                                  const struct hn_template *reference, struct hn_version *version,
@@ -219,7 +236,7 @@ enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bin
     struct hn_hash plan_hash = hn_plan_hash(plan);
     if (reference != NULL)
         plan_hash = hn_hash_join(&plan_hash, &reference->hash);
-    enum hn_status status = hn_plan_add_data_hash(plan, problem, &plan_hash, err);
+    enum hn_status status = add_data_hash(plan, problem, &plan_hash, err);
     if (status != HN_OK)
         return status;
     struct hn_hash options = hn_plan_options_hash(plan);

@@ -46,7 +46,7 @@ static void complete_arguments(struct hn_reader *reader, struct hn_step *step, b
         return;
     step->arguments = hn_need(reader->plan->argument_count, sizeof *step->arguments);
     for (size_t i = 0; i < reader->plan->argument_count; i++)
-        if (hn_argument_is_passed(&reader->plan->arguments[i]) &&
+        if (reader->plan->arguments[i].role != HN_ROLE_SYMBOL &&
             (maps || reader->plan->arguments[i].role != HN_ROLE_TENSOR_MAP))
             step->arguments[step->argument_count++] = i;
 }
@@ -71,7 +71,7 @@ static void read_step(struct hn_reader *reader, const struct hn_yaml *node, stru
 
 static bool is_in_memory(const struct hn_argument *argument)
 {
-    return argument->count != NULL && hn_argument_is_passed(argument);
+    return argument->count != NULL && argument->role != HN_ROLE_SYMBOL;
 }
 
 static size_t find_buffer(struct hn_reader *reader, const struct hn_yaml *node)

@@ -118,9 +118,6 @@ void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node
 
 /* One value; a word is borrowed from the node. An integer 0 after a failure. */
 struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_yaml *node);
-/* The same as a list of one. */
-void hn_config_read_one_value(struct hn_reader *reader, const struct hn_yaml *node, struct hn_value **values,
-                              size_t *count);
 /* A list of values, {range: [low, high], step: s} or {powers_of_two: [low, high]}: at least one, none twice, of one
  * kind. */
 void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node, struct hn_value **values,

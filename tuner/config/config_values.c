@@ -46,13 +46,6 @@ struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_y
     return hn_failed(reader->err) ? hn_integer(0) : value;
 }
 
-void hn_config_read_one_value(struct hn_reader *reader, const struct hn_yaml *node,
-                              struct hn_value **values, size_t *count)
-{
-    *values = hn_need_block(&reader->config->blocks, 1, sizeof **values);
-    (*values)[(*count)++] = hn_config_read_value(reader, node);
-}
-
 const struct hn_value *hn_config_find_value(const struct hn_value *values, size_t count,
                                             const struct hn_value *value)
 {

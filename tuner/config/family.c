@@ -267,9 +267,10 @@ static void read_family_value(struct hn_reader *reader, const struct hn_yaml *no
     hn_config_check_name(reader, node->key);
     value->name = node->key->text;
     value->kind = HN_FAMILY_LIST;
-    if (node->kind == HN_YAML_SCALAR)
-        hn_config_read_one_value(reader, node, &value->values, &value->count);
-    else if (node->kind == HN_YAML_SEQUENCE || hn_yaml_get(node, "powers_of_two") != NULL)
+    if (node->kind == HN_YAML_SCALAR) {
+        value->values = hn_need_block(&reader->config->blocks, 1, sizeof *value->values);
+        value->values[value->count++] = hn_config_read_value(reader, node);
+    } else if (node->kind == HN_YAML_SEQUENCE || hn_yaml_get(node, "powers_of_two") != NULL)
         hn_config_read_values(reader, node, &value->values, &value->count);
     else if (hn_yaml_get(node, "range") != NULL)
         read_range(reader, node, value);

@@ -711,16 +711,3 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
     free(sample.values);
     forest_destroy(forest);
 }
-
-double hn_effects_most(const struct hn_effects *effects, size_t parameter)
-{
-    double most = 0;
-    for (size_t p = 0; p < effects->parameter_count; p++)
-        if (effects->mains[p].parameter == parameter)
-            most = fmax(most, effects->mains[p].share);
-    for (size_t i = 0; i < effects->pair_count; i++)
-        if (effects->pairs[i].parameters[0] == parameter ||
-            effects->pairs[i].parameters[1] == parameter)
-            most = fmax(most, effects->pairs[i].share);
-    return most;
-}

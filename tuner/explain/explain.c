@@ -590,6 +590,20 @@ static void add_promise(const struct explanation *of, json_t *facts)
     hn_bindings_finish(&point);
 }
 
+/* What a parameter decides at most, alone or with one other. */
+static double most_decided(const struct hn_effects *effects, size_t parameter)
+{
+    double most = 0;
+    for (size_t p = 0; p < effects->parameter_count; p++)
+        if (effects->mains[p].parameter == parameter)
+            most = fmax(most, effects->mains[p].share);
+    for (size_t i = 0; i < effects->pair_count; i++)
+        if (effects->pairs[i].parameters[0] == parameter ||
+            effects->pairs[i].parameters[1] == parameter)
+            most = fmax(most, effects->pairs[i].share);
+    return most;
+}
+
 static void add_idle(const struct explanation *of, json_t *facts)
 {
     const struct hn_effects *effects = &of->effects;
@@ -598,7 +612,7 @@ static void add_idle(const struct explanation *of, json_t *facts)
     bool sure = effects->known && (effects->exact || effects->explained > 0.8);
     for (size_t i = 0; sure && i < effects->parameter_count; i++) {
         const struct hn_effect *effect = &effects->mains[i];
-        double most = hn_effects_most(effects, effect->parameter);
+        double most = most_decided(effects, effect->parameter);
         size_t values = hn_space_parameter(space, effect->parameter)->count;
         if (values >= 2 && most < idle_share && effect->alone > 0 &&
             effect->worst_alone < idle_ratio)

@@ -91,7 +91,5 @@ struct hn_effects {
 enum { HN_EFFECTS_LEAST = 10 };
 
 void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct hn_effects *effects);
-/* What a parameter decides at most, alone or with one other. */
-double hn_effects_most(const struct hn_effects *effects, size_t parameter);
 
 #endif

@@ -313,16 +313,13 @@ static void make_types(struct hn_export *export, struct hn_error *err)
     }
 }
 
-const struct hn_plan *hn_export_plan_of(const struct hn_export *export, size_t config)
-{
-    return export->plans[config] != NULL ? export->plans[config] : export->plan;
-}
-
 /* An argument of export->plan, as the configuration has it. */
 static const struct hn_argument *argument_of(const struct hn_export *export, size_t config,
                                              const struct hn_argument *argument)
 {
-    return &hn_export_plan_of(export, config)->arguments[argument - export->plan->arguments];
+    const struct hn_plan *plan =
+        export->plans[config] != NULL ? export->plans[config] : export->plan;
+    return &plan->arguments[argument - export->plan->arguments];
 }
 
 static bool same_type(const struct hn_argument *a, const struct hn_argument *b)

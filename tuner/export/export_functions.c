@@ -309,7 +309,7 @@ static bool is_passed(const struct hn_plan *plan, size_t argument)
     for (size_t s = 0; s < plan->step_count; s++)
         for (size_t i = 0; i < plan->steps[s].argument_count; i++)
             if (plan->steps[s].arguments[i] == argument)
-                return hn_argument_is_passed(&plan->arguments[argument]);
+                return plan->arguments[argument].role != HN_ROLE_SYMBOL;
     return false;
 }
 

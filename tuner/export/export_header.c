@@ -462,7 +462,8 @@ static void make_code(struct hn_export_writer *writer, size_t config, struct hn_
     const struct hn_tuned *tuned = writer->export->configs[config];
     code->writer = writer;
     code->config = config;
-    code->plan = hn_export_plan_of(writer->export, config);
+    code->plan =
+        writer->export->plans[config] != NULL ? writer->export->plans[config] : writer->plan;
     code->clusters = hn_integer(tuned->best.active_clusters);
     make_macros(code);
     if (hn_failed(writer->err) || code->plan->pipeline != NULL)
@@ -547,7 +548,7 @@ static json_t *arguments_to_json(const struct hn_export *export, json_t *argumen
         const struct hn_argument *argument = &export->plan->arguments[i];
         struct hn_text types = {0};
         hn_export_append_types(export, argument, &types);
-        const char *passed = !hn_argument_is_passed(argument)       ? "no"
+        const char *passed = argument->role == HN_ROLE_SYMBOL       ? "no"
                              : argument->role == HN_ROLE_TEXTURE    ? "texture"
                              : argument->role == HN_ROLE_TENSOR_MAP ? "map"
                              : argument->count != NULL              ? "buffer"

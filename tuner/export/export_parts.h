@@ -59,7 +59,6 @@ enum hn_status hn_export_cubin(const struct hn_export *export, struct hn_text *t
 /* One C file with the header, all images and what loads them. */
 enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 
-const struct hn_plan *hn_export_plan_of(const struct hn_export *export, size_t config);
 /* Appends the types of an argument of export->plan in C, "float or int". */
 void hn_export_append_types(const struct hn_export *export, const struct hn_argument *argument, struct hn_text *text);
 /* HN_ECONFIG: configurations have it of several types, which no C can have. */

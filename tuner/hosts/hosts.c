@@ -80,7 +80,7 @@ struct hn_hosts {
     pthread_t thread;
     bool ends;
     int wake;   /* eventfd: the thread is to look */
-    int wakeup; /* eventfd: the owner is to look */
+    int wakeup; /* the owner's eventfd: it is to look */
     size_t count;
     struct hn_host *items;
     struct pollfd *fds;
@@ -770,15 +770,13 @@ static void free_hosts(struct hn_hosts *hosts)
     }
     if (hosts->wake >= 0)
         close(hosts->wake);
-    if (hosts->wakeup >= 0)
-        close(hosts->wakeup);
     pthread_mutex_destroy(&hosts->lock);
     free(hosts->items);
     free(hosts->fds);
     free(hosts);
 }
 
-enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t count,
+enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t count, int wakeup,
                               struct hn_hosts **out, struct hn_error *err)
 {
     struct hn_hosts *hosts = hn_need(1, sizeof *hosts);
@@ -787,8 +785,8 @@ enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t coun
     hosts->count = count;
     hosts->items = hn_need(count, sizeof *hosts->items);
     hosts->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    hosts->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (hosts->wake < 0 || hosts->wakeup < 0)
+    hosts->wakeup = wakeup;
+    if (hosts->wake < 0)
         hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
     for (size_t i = 0; i < count; i++) {
         hosts->items[i] = (struct hn_host){
@@ -833,9 +831,4 @@ size_t hn_hosts_count(const struct hn_hosts *hosts)
 struct hn_host *hn_hosts_at(struct hn_hosts *hosts, size_t i)
 {
     return &hosts->items[i];
-}
-
-int hn_hosts_wakeup(const struct hn_hosts *hosts)
-{
-    return hosts->wakeup;
 }

@@ -37,16 +37,15 @@ struct hn_host_view {
 struct hn_host;
 struct hn_hosts;
 
-/* Starts all launchers and returns at once. The options are copied. */
-enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t count, struct hn_hosts **hosts,
+/* Starts all launchers and returns at once. The options are copied. wakeup: an eventfd, which becomes readable once
+ * a host came up or was lost. */
+enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t count, int wakeup, struct hn_hosts **hosts,
                               struct hn_error *err);
 /* Ends all workers and launchers; waits for half a second at most, then kills those that remain. NULL is fine. */
 void hn_hosts_destroy(struct hn_hosts *hosts);
 
 size_t hn_hosts_count(const struct hn_hosts *hosts);
 struct hn_host *hn_hosts_at(struct hn_hosts *hosts, size_t i);
-/* An eventfd that is readable once a host came up or was lost. */
-int hn_hosts_wakeup(const struct hn_hosts *hosts);
 
 void hn_host_look(struct hn_host *host, struct hn_host_view *view);
 struct hn_place *hn_host_place(struct hn_host *host);

@@ -15,7 +15,21 @@
 
 static const size_t size_limit = 4u << 20;
 
-enum hn_status hn_import_load(const char *path, json_t **root, struct hn_error *err)
+/* "sum" of "ns::sum<float, 4>". */
+static char *short_name(const char *given)
+{
+    const char *whole = given != NULL ? given : "";
+    char *name = hn_needed(strndup(whole, strcspn(whole, "<( ")));
+    const char *scope = strrchr(name, ':');
+    char *kernel = hn_need_copy(scope != NULL ? scope + 1 : name);
+    free(name);
+    if (hn_text_is_word(kernel))
+        return kernel;
+    free(kernel);
+    return hn_need_copy("kernel");
+}
+
+enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err)
 {
     json_error_t place;
     char *text;
@@ -29,35 +43,22 @@ enum hn_status hn_import_load(const char *path, json_t **root, struct hn_error *
         return hn_fail(err, HN_EFORMAT, "%s:%d:%d: %s", path, place.line, place.column, place.text);
     const json_t *parameters =
         json_object_get(json_object_get(*root, "ConfigurationSpace"), "TuningParameters");
-    const json_t *kernel = json_object_get(*root, "KernelSpecification");
-    if (json_array_size(parameters) > 0 && json_is_object(kernel))
+    const json_t *specified = json_object_get(*root, "KernelSpecification");
+    if (json_array_size(parameters) > 0 && json_is_object(specified)) {
+        *kernel = short_name(hn_import_text(specified, "KernelName"));
         return HN_OK;
+    }
     /* Other tuners write results as JSON, too. */
     bool results =
         json_object_get(*root, "cache") != NULL || json_object_get(*root, "results") != NULL;
     hn_fail(err, HN_EFORMAT, "%s: found %s without %s; expected a tuning problem (T1 or CAFF)%s",
             path, hn_json_type_name(*root),
-            json_is_object(kernel) ? "TuningParameters in ConfigurationSpace"
-                                   : "KernelSpecification",
+            json_is_object(specified) ? "TuningParameters in ConfigurationSpace"
+                                      : "KernelSpecification",
             results ? "; results of a tuning are for `hone cache import`" : "");
     json_decref(*root);
     *root = NULL;
     return err->status;
-}
-
-/* "sum" of "ns::sum<float, 4>". */
-char *hn_import_kernel(const json_t *root)
-{
-    const char *given = hn_import_text(json_object_get(root, "KernelSpecification"), "KernelName");
-    const char *whole = given != NULL ? given : "";
-    char *name = hn_needed(strndup(whole, strcspn(whole, "<( ")));
-    const char *scope = strrchr(name, ':');
-    char *kernel = hn_need_copy(scope != NULL ? scope + 1 : name);
-    free(name);
-    if (hn_text_is_word(kernel))
-        return kernel;
-    free(kernel);
-    return hn_need_copy("kernel");
 }
 
 const char *hn_import_format(const struct hn_import *import, const char *format, ...)
@@ -812,9 +813,8 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
                                .place = place,
                                .memory = &memory};
     const char *source;
-    char *kernel = hn_import_kernel(root);
     const char *template = find_source(&import, &source);
-    read_source(&import, source, kernel);
+    read_source(&import, source, place->kernel);
     read_parameters(&import);
     hn_import_read_problem(&import);
     import.names = hn_need(import.parameter_count + import.problem.count, sizeof *import.names);
@@ -822,7 +822,7 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
         import.names[import.name_count++] = import.parameters[i].name;
     for (size_t i = 0; i < import.problem.count; i++)
         import.names[import.name_count++] = import.problem.names[i];
-    write_head(&import, kernel, template, source != NULL);
+    write_head(&import, place->kernel, template, source != NULL);
     write_problem(&import);
     write_parameters(&import);
     hn_import_write_kernel(&import);
@@ -830,7 +830,6 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
         hn_value_list_finish(&import.parameters[i].list);
     free(import.parameters);
     free(import.names);
-    free(kernel);
     hn_blocks_finish(&memory);
     hn_bindings_finish(&import.problem);
     hn_kernels_finish(&import.kernels);

@@ -9,12 +9,12 @@
 /* A tuning problem in JSON, T1 or CAFF, read and written as a config: what it can not say in Hone's terms is a comment
  * marked TODO at its place. */
 
-/* json_decref the root. HN_ERUN: can not be read; HN_EFORMAT: no JSON, or not of a tuning problem. */
-enum hn_status hn_import_load(const char *path, json_t **root, struct hn_error *err);
-/* As config and file are called: "convolution". */
-char *hn_import_kernel(const json_t *root);
+/* json_decref the root. kernel: as config and file are called, "convolution"; free it. HN_ERUN: can not be read;
+ * HN_EFORMAT: no JSON, or not of a tuning problem. */
+enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err);
 
 struct hn_import_place {
+    const char *kernel; /* as hn_import_load has it */
     const char *path;   /* of the file, for messages */
     const char *folder; /* the file's */
     const char *prefix; /* how to get there from the config's: "" or "../problems/" */

@@ -611,13 +611,13 @@ static void write_options(struct hn_import *import, const char *const block[3])
     {
         const char *option = json_string_value(item);
         if (option == NULL || hn_option_check(option, NULL) != HN_OK ||
-            hn_option_architecture(option) != NULL || strpbrk(option, "{}") != NULL) {
+            hn_option_value(option, "gpu-architecture") != NULL || strpbrk(option, "{}") != NULL) {
             hn_import_append_comment(import, "# TODO: the file's compiler option ",
                                      option != NULL ? option : "that is no text",
                                      " (docs/config.md, compile)\n");
             continue;
         }
-        const char *folder = hn_option_folder(option);
+        const char *folder = hn_option_value(option, "include-path");
         bool beside = folder != NULL && folder[0] != '/';
         const char *whole =
             hn_import_format(import, "%.*s%s%s", beside ? (int)(folder - option) : 0, option,

@@ -346,18 +346,6 @@ static bool has_unicode(void)
     return unicode;
 }
 
-void hn_progress_board_init(struct hn_progress_board *board, bool quiet)
-{
-    *board = (struct hn_progress_board){.quiet = quiet,
-                                        .terminal = hn_terminal_is_capable(STDERR_FILENO)};
-    pthread_mutex_init(&board->lock, NULL);
-}
-
-void hn_progress_board_finish(struct hn_progress_board *board)
-{
-    pthread_mutex_destroy(&board->lock);
-}
-
 /* Asked each time: windows change their size. */
 static struct winsize terminal_size(void)
 {

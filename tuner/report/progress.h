@@ -54,8 +54,6 @@ struct hn_progress_board {
     size_t drawn_count;
 };
 
-void hn_progress_board_init(struct hn_progress_board *board, bool quiet);
-void hn_progress_board_finish(struct hn_progress_board *board);
 /* Takes the lines away and keeps others from drawing, so that what is printed starts on its own and stays whole. */
 void hn_progress_board_hold(struct hn_progress_board *board);
 void hn_progress_board_release(struct hn_progress_board *board);

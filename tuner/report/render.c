@@ -543,8 +543,9 @@ static void print_table(const struct hn_view *view, const json_t *document, FILE
     size_t count = json_array_size(rows);
     count = view->most > 0 && count > view->most ? view->most : count;
     struct hn_table *table = hn_table_create((const char *const[]){NULL});
+    size_t tied = 0;
     if (view->tied != NULL)
-        hn_table_highlight(table, (size_t)evaluate(&place, view->tied, strlen(view->tied)));
+        tied = (size_t)fmax(evaluate(&place, view->tied, strlen(view->tied)), 1);
     for (; place.number <= count; place.number++) {
         bool heads = place.number == 0;
         place.item = heads ? document : json_array_get(rows, place.number - 1);
@@ -565,7 +566,7 @@ static void print_table(const struct hn_view *view, const json_t *document, FILE
         }
     }
     if (count > 0)
-        hn_table_print(table, file, view->indent);
+        hn_table_print(table, tied, file, view->indent);
     hn_table_destroy(table);
 }
 

@@ -113,7 +113,7 @@ struct hn_table {
     struct column *columns;
     size_t column_count;
     char **cells;
-    size_t count, capacity, tied;
+    size_t count, capacity;
 };
 
 struct hn_table *hn_table_create(const char *const *headings)
@@ -160,14 +160,10 @@ void hn_table_cell(struct hn_table *table, const char *format, ...)
     table->cells[table->count++] = hn_needed(hn_text_take(&cell));
 }
 
-void hn_table_highlight(struct hn_table *table, size_t tied)
-{
-    table->tied = tied > 0 ? tied : 1;
-}
-
 /* How the table is printed. */
 struct layout {
     const struct hn_table *table;
+    size_t tied; /* rows that stand out */
     FILE *file;
     size_t indent;
     size_t columns; /* characters of a line */
@@ -326,9 +322,9 @@ static void print_band(struct layout *layout, const size_t *columns, size_t coun
     while (print_line(layout, columns, count, rest))
         continue;
     for (size_t row = 0; row < layout->rows; row++) {
-        const char *colour = !layout->colour || row >= layout->table->tied ? NULL
-                             : row == 0                                    ? best_colour
-                                                                           : tied_colour;
+        const char *colour = !layout->colour || row >= layout->tied ? NULL
+                             : row == 0                             ? best_colour
+                                                                    : tied_colour;
         snprintf(layout->number, sizeof layout->number, "%zu", row + 1);
         for (size_t i = 0; i < count; i++)
             rest[i] = columns[i] == number_column(layout) ? layout->number
@@ -413,13 +409,15 @@ static void print_layout(struct layout *layout, size_t *band, const char **rest)
 }
 
 /* columns: how many characters a line may have. */
-static void table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns)
+static void table_print_within(const struct hn_table *table, size_t tied, FILE *file, int indent,
+                               size_t columns)
 {
     size_t count = table->column_count + 1;
     size_t *numbers = hn_need(count * 4, sizeof *numbers);
     const char **rest = hn_need(count, sizeof *rest);
     struct layout layout = {
         .table = table,
+        .tied = tied,
         .file = file,
         .indent = (size_t)indent,
         .columns = columns,
@@ -427,7 +425,7 @@ static void table_print_within(const struct hn_table *table, FILE *file, int ind
         .shown = numbers,
         .widths = numbers + count,
         .right = numbers + 3 * count,
-        .colour = table->tied > 0 && file == stdout && hn_terminal_allows_colour() &&
+        .colour = tied > 0 && file == stdout && hn_terminal_allows_colour() &&
                   hn_terminal_is_capable(STDOUT_FILENO),
     };
     print_layout(&layout, numbers + 2 * count, rest);
@@ -435,7 +433,7 @@ static void table_print_within(const struct hn_table *table, FILE *file, int ind
     free(rest);
 }
 
-void hn_table_print(const struct hn_table *table, FILE *file, int indent)
+void hn_table_print(const struct hn_table *table, size_t tied, FILE *file, int indent)
 {
-    table_print_within(table, file, indent, hn_terminal_columns(file));
+    table_print_within(table, tied, file, indent, hn_terminal_columns(file));
 }

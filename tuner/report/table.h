@@ -22,10 +22,9 @@ void hn_table_destroy(struct hn_table *table);
 void hn_table_column(struct hn_table *table, const char *marks, const char *heading);
 /* The next cell, by rows (printf). */
 void hn_table_cell(struct hn_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The first row is the best, and `tied` rows can not be told from it, itself among them: they stand out in colour. */
-void hn_table_highlight(struct hn_table *table, size_t tied);
-/* indent: blanks before each line. What is printed to standard output fits its width; where that is a terminal, with colour. */
-void hn_table_print(const struct hn_table *table, FILE *file, int indent);
+/* indent: blanks before each line. What is printed to standard output fits its width; where that is a terminal, the
+ * first `tied` rows, which are the best and cannot be told apart, stand out in colour. */
+void hn_table_print(const struct hn_table *table, size_t tied, FILE *file, int indent);
 
 /* Whether a file is a terminal that is no typewriter: TERM says which, and not `dumb`. */
 bool hn_terminal_is_capable(int file);

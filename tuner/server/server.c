@@ -745,7 +745,7 @@ static void renew_claims(struct hn_server *server, struct hn_error *err)
  * lacks. */
 static void send_news(struct hn_server *server, bool everything, struct hn_error *err)
 {
-    const int64_t last = hn_store_last_record(server->outgoing, err);
+    const int64_t last = hn_store_last_record(server->outgoing, NULL, err);
     const char *origin;
     json_t *ours, *all = NULL;
     if (hn_failed(err))
@@ -829,8 +829,7 @@ enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
 {
     if (hn_store_open(server->copy, HN_STORE_READ, &server->outgoing, err) != HN_OK)
         return err->status;
-    server->sent = hn_store_last_record(server->outgoing, err);
-    server->own_after = hn_store_last_session(server->outgoing, err);
+    server->sent = hn_store_last_record(server->outgoing, &server->own_after, err);
     if (hn_failed(err))
         return err->status;
     hn_connection_set_patience(server->connection, short_patience_ms);
@@ -843,8 +842,9 @@ enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
     return HN_OK;
 }
 
-void hn_server_tell(struct hn_server *server)
+void hn_server_tell(void *own)
 {
+    struct hn_server *server = own;
     pthread_mutex_lock(&server->signal_lock);
     server->news = true;
     pthread_cond_signal(&server->wake);
@@ -947,7 +947,7 @@ static void send_rest(struct hn_server *server)
     }
     struct hn_error ignored;
     hn_error_init(&ignored);
-    const int64_t last = hn_store_last_record(server->outgoing, &ignored);
+    const int64_t last = hn_store_last_record(server->outgoing, NULL, &ignored);
     if (server->connection == NULL && !hn_failed(&ignored))
         server->end.waiting = last - server->sent;
 }

@@ -34,7 +34,7 @@ enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store, 
 
 /* From now on sends what is committed to the copy, each time that it is told of it. */
 enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err);
-void hn_server_tell(struct hn_server *server);
+void hn_server_tell(void *server);
 
 /* Claims a problem, or says who has it; a claim is renewed until it is released. Where the connection is lost it is the
  * caller's for want of an answer, and claimed once it is back. What this command claimed before it gets again. From any thread. */

@@ -305,6 +305,19 @@ static void add_data(const struct hn_live *live, struct hn_message *bench, struc
     json_object_set_new(bench->json, "data", list);
 }
 
+/* All cards are set up with it, which is taken over, before their next request. */
+static void set_up_cards(struct hn_live *live, struct hn_message *message, const char *replaces,
+                         struct hn_error *err)
+{
+    for (size_t i = 0; !hn_failed(err) && i < live->workers->card_count; i++) {
+        struct hn_card *card = live->workers->cards[i];
+        bool follows = card->state > HN_CARD_NEW && card->state < HN_CARD_OUT;
+        if (card == live->workers->lead || follows)
+            hn_card_keep(card, message, replaces, false);
+    }
+    hn_message_finish(message);
+}
+
 static void set_up_bench(struct hn_live *live, struct hn_error *err)
 {
     const struct hn_task *task = live->base.task;
@@ -321,7 +334,7 @@ static void set_up_bench(struct hn_live *live, struct hn_error *err)
     add_data(live, &bench, err);
     if (!hn_failed(err))
         hn_message_add_image(&bench, bench.json, &support, err);
-    hn_live_set_up(live, &bench, NULL, err);
+    set_up_cards(live, &bench, NULL, err);
     hn_image_finish(&support);
 }
 
@@ -343,7 +356,7 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
         take_needed(live, OWN_REFERENCE, "the reference does not compile", &image, err);
         hn_message_init(&message, "reference");
         add_variant(&message, message.json, &depends, &image, err);
-        hn_live_set_up(live, &message, NULL, err);
+        set_up_cards(live, &message, NULL, err);
         hn_image_finish(&image);
         live->references =
             hn_need_more(live->references, live->reference_count + 1, sizeof *live->references);
@@ -550,7 +563,7 @@ static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)
     struct hn_message message;
     hn_message_init(&message, "reseed");
     json_object_set_new(message.json, "seed", json_integer((json_int_t)seed));
-    hn_live_set_up(live, &message, "reseed", err);
+    set_up_cards(live, &message, "reseed", err);
 }
 
 struct roofs {

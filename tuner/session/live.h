@@ -63,8 +63,6 @@ void hn_live_card_scale(const struct hn_card *card, struct hn_record *record);
 void hn_live_cards_move(struct hn_live *live, struct hn_error *err);
 /* Whether one of them can evaluate, and whether none does. */
 void hn_live_cards_look(struct hn_live *live, struct hn_backend_state *state);
-/* All cards are set up with it, which is taken over, before their next request. */
-void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char *replaces, struct hn_error *err);
 /* Takes what is wanted out of an answer, or of how the worker ended; once more where that failed and another card
  * leads. Sticky. */
 typedef void hn_live_read(const struct hn_gpu_result *result, void *into, struct hn_error *err);

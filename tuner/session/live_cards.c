@@ -355,18 +355,6 @@ static bool succeed(struct hn_live *live, struct hn_error *err)
     return false;
 }
 
-void hn_live_set_up(struct hn_live *live, struct hn_message *message, const char *replaces,
-                    struct hn_error *err)
-{
-    for (size_t i = 0; !hn_failed(err) && i < live->workers->card_count; i++) {
-        struct hn_card *card = live->workers->cards[i];
-        bool follows = card->state > HN_CARD_NEW && card->state < HN_CARD_OUT;
-        if (card == live->workers->lead || follows)
-            hn_card_keep(card, message, replaces, false);
-    }
-    hn_message_finish(message);
-}
-
 void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s,
                  hn_live_read *read, void *into, struct hn_error *err)
 {

@@ -26,10 +26,6 @@ struct hn_encoding {
     double estimate_span;
 };
 
-/* Of a search's space and, where there are enough of them, its priors. */
-void hn_encoding_init(struct hn_encoding *encoding, const struct hn_search *search);
-void hn_encoding_finish(struct hn_encoding *encoding);
-
 /* features has room for encoding->count. */
 void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choice, double *features);
 

@@ -208,7 +208,8 @@ static void add_prior(struct hn_encoding *encoding, const struct hn_search *sear
     free(entries);
 }
 
-void hn_encoding_init(struct hn_encoding *encoding, const struct hn_search *search)
+/* Of a search's space and, where there are enough of them, its priors. */
+static void init_encoding(struct hn_encoding *encoding, const struct hn_search *search)
 {
     const struct hn_space *space = search->space;
     size_t parameters = hn_space_parameter_count(space);
@@ -230,7 +231,7 @@ void hn_encoding_init(struct hn_encoding *encoding, const struct hn_search *sear
         add_prior(encoding, search);
 }
 
-void hn_encoding_finish(struct hn_encoding *encoding)
+static void finish_encoding(struct hn_encoding *encoding)
 {
     if (encoding->prior != NULL)
         hn_gaussian_finish(&encoding->prior->gaussian);
@@ -274,7 +275,7 @@ void hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *s
 {
     *surrogate = (struct hn_surrogate){
         .trail = trail, .random = hn_random_seeded(search->seed ^ 0x5851f42d4c957f2d)};
-    hn_encoding_init(&surrogate->encoding, search);
+    init_encoding(&surrogate->encoding, search);
     surrogate->features = hn_need(surrogate->encoding.count, sizeof *surrogate->features);
     hn_gaussian_init(&surrogate->gaussian, surrogate->encoding.count, surrogate->encoding.category,
                      HN_SURROGATE_MOST);
@@ -283,7 +284,7 @@ void hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *s
 void hn_surrogate_finish(struct hn_surrogate *surrogate)
 {
     hn_gaussian_finish(&surrogate->gaussian);
-    hn_encoding_finish(&surrogate->encoding);
+    finish_encoding(&surrogate->encoding);
     free(surrogate->features);
     free(surrogate->order);
     surrogate->features = NULL;

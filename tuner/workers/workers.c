@@ -598,6 +598,7 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     bool elsewhere = options->host_count > 0;
     struct hn_workers *workers = hn_need(1, sizeof *workers);
     hn_error_init(err);
+    workers->wakeup = -1;
     workers->run_timeout_s = options->run_timeout_s;
     workers->on_cards.whole = &workers->working;
     workers->pool = hn_compile_pool_create(elsewhere ? 0 : options->jobs,
@@ -609,8 +610,9 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     }
     if (!elsewhere)
         add_card(workers, NULL, options->device)->announces = options->announces;
-    else if (!hn_failed(err) &&
-             hn_hosts_start(options->hosts, options->host_count, &workers->hosts, err) == HN_OK)
+    else if (!hn_failed(err) && (workers->wakeup = make_event(err)) >= 0 &&
+             hn_hosts_start(options->hosts, options->host_count, workers->wakeup, &workers->hosts,
+                            err) == HN_OK)
         hn_compile_pool_lend(workers->pool, workers->hosts);
     /* A card of each host that may have one: how many there are is known later. */
     for (size_t i = 0; elsewhere && !hn_failed(err) && i < options->host_count; i++)
@@ -659,6 +661,8 @@ void hn_workers_destroy(struct hn_workers *workers)
     hn_compile_pool_destroy(workers->pool);
     if (workers->whole == NULL) {
         hn_hosts_destroy(workers->hosts);
+        if (workers->wakeup >= 0)
+            close(workers->wakeup);
         free(workers->lock);
     }
     if (wakeup >= 0)
@@ -704,9 +708,7 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
     struct pollfd *fds = workers->fds;
     size_t count = 2;
     fds[0] = (struct pollfd){.fd = workers->pool->wakeup, .events = POLLIN};
-    fds[1] = (struct pollfd){.fd = whole && workers->hosts != NULL ? hn_hosts_wakeup(workers->hosts)
-                                                                   : -1,
-                             .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = whole ? workers->wakeup : -1, .events = POLLIN};
     if (whole) {
         count += hn_compile_pool_poll(workers->pool, fds + count, false);
         timeout_ms = earlier(timeout_ms, hn_compile_pool_timeout_ms(workers->pool));

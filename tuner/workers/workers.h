@@ -139,6 +139,7 @@ enum { HN_CARDS_MOST = 256 };
 
 struct hn_workers {
     struct hn_hosts *hosts; /* NULL: all are children of this process */
+    int wakeup; /* eventfd: something became of a host; -1: there are none */
     struct hn_compile_pool *pool;
     struct hn_card *cards[HN_CARDS_MOST]; /* they stay where they are */
     size_t card_count;

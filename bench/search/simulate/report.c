@@ -78,7 +78,7 @@ static enum hn_status print_strategy(const struct hn_batch *batch, const struct 
         hn_score_mean(scores, batch->space_count, &mean);
         add_row(table, "mean, sum", &mean, random, budget, clock);
     }
-    hn_table_print(table, file, 2);
+    hn_table_print(table, 0, file, 2);
     hn_table_destroy(table);
     return HN_OK;
 }
