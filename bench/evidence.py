@@ -106,12 +106,14 @@ def run(text, roofs=None):
 
 
 def launch(text):
-    """{"library": rows} of the lines that bench/launch/run printed."""
+    """{figure: rows} of the lines that bench/launch/run printed."""
     def row(what, form, *names):
         found = [re.search(rf"^ *{name} +median +([\d.]+) \w+, (?:99%|worst) +([\d.]+)", text, re.M) for name in names]
         return [what, *("; ".join(form.format(float(one[column])) for one in found) for column in (1, 2))]
 
-    return {"library": [row("`cuLaunchKernel`, host time", "{:,.0f} ns", "cuLaunchKernel"), row("`hone_launch`", "{:,.0f} ns", "hone_launch"),
+    plain, graphs = re.search(r"^  1 sets of arguments in turn: plain median +([\d.]+) us, as graphs +([\d.]+) us", text, re.M).groups()
+    return {"graphs": [["plain", f"{float(plain):.1f} us"], ["as graphs", f"{float(graphs):.1f} us"]],
+            "library": [row("`cuLaunchKernel`, host time", "{:,.0f} ns", "cuLaunchKernel"), row("`hone_launch`", "{:,.0f} ns", "hone_launch"),
                         row("`hone_get` of a known problem", "{:.0f} ns", "hone_get, again"),
                         row("first launch of a cached image", "{:.1f} ms", "all of it"),
                         row("look-up among 10,000 problems: tuned; nearest", "{:.1f} us", "a problem that was tuned", "the nearest of another")]}

@@ -38,7 +38,7 @@ class Read(hone.Case):
     evidence = module(BENCH / "evidence.py")
 
     def test_each_is_of_a_bench_or_by_hand(self):
-        kept = {"sgemm", "bgemm", "bgemm-h100", "vendors", "pipeline", "library", "search", "search-spaces", "search-peers"}  # main of two files
+        kept = {"sgemm", "bgemm", "bgemm-h100", "vendors", "pipeline", "library", "graphs", "search", "search-spaces", "search-peers"}  # main of two files
         for path in [*BENCH.rglob("*"), hone.SOURCE / "scripts" / "false-alarms", hone.SOURCE / "tests" / "fault" / "test_fault.py"]:
             if path.is_file() and path.suffix in ("", ".py"):
                 kept |= set(re.findall(r'evidence\.keep\("([\w-]+)"', path.read_text()))
@@ -83,7 +83,10 @@ class Read(hone.Case):
         text += printed("launch/launch.c", "  %-18s median", "all of it", 3.5, 4.2)
         text += printed("launch/lookup.c", "%-28s median", "a problem that was tuned", 1.0, 1.5)
         text += printed("launch/lookup.c", "%-28s median", "the nearest of another", 16.9, 25.3)
-        self.assertEqual(self.evidence.launch(text)["library"], FIGURES["library"]["rows"][:5])
+        text += printed("launch/launch.c", "  %d sets of arguments", 1, 6.9, 5.8)
+        rows = self.evidence.launch(text)
+        self.assertEqual(rows["library"], FIGURES["library"]["rows"][:5])
+        self.assertEqual(rows["graphs"], FIGURES["graphs"]["rows"])
 
     def test_whole_commands(self):
         """Of the times that were measured: the rows, and the sentence above them."""
@@ -113,6 +116,7 @@ class Quoted(hone.Case):
         yield "docs/reliability.md", f"of {cell('alarms', 0, 1)} on an H100 and of {cell('alarms', 1, 1)} on an H200"
         yield "docs/reliability.md", f"on the GPU {cell('faults', 0, 1, 2)} s after a hung one was killed, and {cell('faults', 1, 1, 2)} s after"
         yield "docs/library.md", f"the first launch of a cached image {cell('library', 3, 1)} ms"
+        yield "docs/library.md", f"Two small kernels then take {cell('graphs', 1, 1)} us, not {cell('graphs', 0, 1)}."
         yield "docs/python.md", f"A launch takes {cell('python', 0, 1)} to {cell('python', 1, 1)} us of host time"
         yield "docs/python.md", f"RawKernel takes {cell('python', 2, 1)}."
         yield "docs/tensor-maps.md", f"found {cell('deepgemm', 0, 1)} us at 4096 x 4096 x 4096, and the JIT's own choice takes {cell('deepgemm', 1, 1)} us"
