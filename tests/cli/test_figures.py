@@ -159,8 +159,9 @@ class OnTheDouble(double.Case):
         self.assertIn("early-stops: 1 rows\n", said)
         self.assertIn("coordinator: 1 rows; look at its behind\n", said)
         page = (self.folder / "hone" / "docs" / "figures.md").read_text()
-        self.assertRegex(page, r"\*\*GPU time with early stops.* \*Hone Double, driver .*, \d{4}-\d\d-\d\d, \w+\*")
-        self.assertRegex(page, r"\| matmul K = 4096, 475 points \|.*\n\| scale n=4096, 24 points \| [\d.]+ \| 1 of 1 seeds \|")
+        self.assertRegex(page, r"\*\*GPU time with early stops.* \*NVIDIA H200 and Hone Double, driver 580.159.04 and driver .*, 2026-11-21 to "
+                         r"\d{4}-\d\d-\d\d, 9034198b and \w+\*")
+        self.assertRegex(page, r"\| matmul K=4096, 475 points \|.*\n\| scale n=4096, 24 points \| [\d.]+ \| 1 of 1 seeds \|")
         self.assertRegex(page, r"\*\d+ cores, no GPU, .*\n\n(.*\n)?.*idle \|\n.*\n\| 1 \| 0 ms \| [\d.e+]+ \| 0% \|\n\n")
         subprocess.run([*figures, "--check"], check=True)
         (kept / "other.json").write_text('{"stop": {"rows": [["one"]]}}')
