@@ -12,7 +12,7 @@ enum hn_status {
     HN_ECONFIG,      /* the configuration, an expression or a point is wrong */
     HN_EUSAGE,       /* the command line is wrong */
     HN_EVALUE,       /* an expression has no value here: division by zero, overflow, wrong types */
-    HN_ERUN,         /* the run can not go on: no driver, disk full, buffers larger than memory */
+    HN_ERUN,         /* the run cannot go on: no driver, disk full, buffers larger than memory */
     HN_EFORMAT,      /* a file or message is not what it should be: truncated, corrupt, newer than we know */
     HN_ENOTFOUND,    /* nothing valid or nothing cached was found */
     HN_EREPLAY,      /* a replay found a wrong or slower result */

@@ -44,7 +44,7 @@ void hn_files_visit(const char *path, const char *const *ends,
     }
     int count = hn_failed(err) ? 0 : scandir(path, &entries, NULL, alphasort);
     if (count < 0)
-        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+        hn_fail(err, HN_ERUN, "'%s' cannot be read: %s", path, strerror(errno));
     for (int i = 0; i < count; i++) {
         struct hn_text file = {0};
         const char *name = entries[i]->d_name;

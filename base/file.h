@@ -16,12 +16,12 @@ struct hn_text_file {
 
 bool hn_is_folder(const char *path);
 /* Calls `visit` for a file, or for those of a folder whose names end in one of `ends` (as hn_ends_in has them), by name, until err has
- * failed. Sticky. HN_ERUN: the folder can not be read. */
+ * failed. Sticky. HN_ERUN: the folder cannot be read. */
 void hn_files_visit(const char *path, const char *const *ends,
                     void (*visit)(const char *path, void *context, struct hn_error *err), void *context,
                     struct hn_error *err);
 /* Opens what is to be read: a plain file, or a link to one. Of anything else nothing is read: a pipe would be waited for, and a
- * device may have no end. -1 or NULL, and *reason, for everything that can not be opened. */
+ * device may have no end. -1 or NULL, and *reason, for everything that cannot be opened. */
 int hn_file_open(const char *path, const char **reason);
 FILE *hn_file_stream(const char *path, const char **reason);
 

@@ -16,7 +16,7 @@ struct hn_hash {
 struct hn_hash hn_hash_bytes(const void *bytes, size_t size);
 /* One of 64 bits, for tables in memory. */
 uint64_t hn_hash_number(const void *bytes, size_t size);
-/* Of all that a file holds. False, and *reason: it can not be read. */
+/* Of all that a file holds. False, and *reason: it cannot be read. */
 bool hn_hash_file(const char *path, struct hn_hash *hash, const char **reason);
 /* Whether it can be read and that is its hash; where not, *reason. */
 bool hn_hash_is(const char *path, const char *hash, const char **reason);
@@ -25,7 +25,7 @@ struct hn_hash hn_hash_string(const char *string);
 struct hn_hash hn_hash_join(const struct hn_hash *a, const struct hn_hash *b);
 
 /* A set of byte strings of one size, numbered in the order added: a hash table with open addressing, a few bytes a key
- * beside the key. Memory that can not be had ends the process, as with hn_need. */
+ * beside the key. Memory that cannot be had ends the process, as with hn_need. */
 struct hn_keys {
     unsigned char *bytes; /* stride of each, one behind the other */
     size_t stride;

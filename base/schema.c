@@ -283,7 +283,7 @@ static void read_fields(struct hn_json_reader *reader, const struct hn_structure
         if (applies && (value != NULL || field->needed))
             hn_field_read(reader, field, value, owner);
         else if (!applies && value != NULL && field->why != NULL)
-            hn_fail(reader->err, HN_EFORMAT, "%s: '%s' can not stand here: only %s", reader->what,
+            hn_fail(reader->err, HN_EFORMAT, "%s: '%s' cannot stand here: only %s", reader->what,
                     field->key, field->why);
     }
     if (!hn_failed(reader->err) && structure->check != NULL)

@@ -28,7 +28,7 @@ bool hn_real_from_json(const json_t *json, double *real);
 void hn_build_set(json_t **object, const char *key, json_t *value);
 void hn_build_append(json_t **array, json_t *value);
 
-/* A number; {"real": "nan"}, "inf" or "-inf" for what JSON can not say. */
+/* A number; {"real": "nan"}, "inf" or "-inf" for what JSON cannot say. */
 json_t *hn_real_to_json(double real);
 /* Compiler logs may hold any bytes, JSON holds UTF-8 only: of a string that is not UTF-8, '?' for all that is not ASCII. */
 json_t *hn_string_to_json(const char *string);
@@ -44,7 +44,7 @@ enum hn_field_kind {
     HN_FIELD_HASH,       /* char[33]: 32 hexadecimal digits, or "" */
     HN_FIELD_INDEX,      /* size_t */
     HN_FIELD_COUNT,      /* int from least to most; most = 0: to INT_MAX */
-    HN_FIELD_REAL,       /* double; {"real": "nan"} for what JSON can not say */
+    HN_FIELD_REAL,       /* double; {"real": "nan"} for what JSON cannot say */
     HN_FIELD_FINITE,     /* double */
     HN_FIELD_AMOUNT,     /* double, finite and not negative */
     HN_FIELD_FLAG,       /* bool */

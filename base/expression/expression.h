@@ -182,7 +182,7 @@ enum hn_c_form {
     HN_C_CONDITION, /* its truth: "1" or "0" where constant parts decide it */
 };
 
-/* Appends the expression as a C expression. Helpers are called as <prefix>_floor_div and so on. HN_ECONFIG for what C can not
+/* Appends the expression as a C expression. Helpers are called as <prefix>_floor_div and so on. HN_ECONFIG for what C cannot
  * say: a word as a number, words of different lists compared. HN_EVALUE when a constant part has no value. */
 enum hn_status hn_expression_append_c(const struct hn_expression *expression, const struct hn_c_slot *slots,
                                       const char *prefix, enum hn_c_form form, bool *real, struct hn_text *text,

@@ -47,7 +47,7 @@ static void fail(struct generator *generator, enum hn_status status, const char 
     if (!hn_failed(generator->err))
         hn_fail(generator->err, status, "'%s', column %u: %s%s", generator->expression->text,
                 generator->operation->column,
-                status == HN_ECONFIG ? "can not be written as C: " : "", reason);
+                status == HN_ECONFIG ? "cannot be written as C: " : "", reason);
 }
 
 static void set_constant(struct generator *generator, struct hn_value value)

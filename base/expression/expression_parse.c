@@ -495,7 +495,7 @@ static int parse_comparison(struct parser *parser)
         left = right;
         code = take_comparison(parser);
         if (listed && code != HN_OP_COUNT)
-            fail_here(parser, "a list can not be compared");
+            fail_here(parser, "a list cannot be compared");
     }
     return chain;
 }

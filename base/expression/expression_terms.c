@@ -411,7 +411,7 @@ static int divides(struct hn_terms *terms, int divisor, int number)
     return both(terms, divides(terms, a, number), divides(terms, b, number));
 }
 
-/* The condition on divisors without which a and b can not be equal. */
+/* The condition on divisors without which a and b cannot be equal. */
 static int needed_divisors(struct hn_terms *terms, int a, int b)
 {
     int needed = hn_terms_constant(terms, 1);
@@ -557,7 +557,7 @@ enum hn_direction hn_terms_direction(const struct hn_terms *terms, int term, siz
 
 enum term_type { TYPE_INTEGER, TYPE_REAL, TYPE_WORD };
 
-/* An operation of an expression. value -1: terms can not say. fails: 1 where it has no value; value
+/* An operation of an expression. value -1: terms cannot say. fails: 1 where it has no value; value
  * is anything there. */
 struct term_part {
     int value;

@@ -87,7 +87,7 @@ enum hn_status hn_terms_init(struct hn_terms *terms, const struct hn_domain *dom
                              struct hn_error *err);
 void hn_terms_finish(struct hn_terms *terms);
 
-/* Of an expression; fails is 1 where it has no value. Both are -1 where terms can not say (or memory is out, which terms then
+/* Of an expression; fails is 1 where it has no value. Both are -1 where terms cannot say (or memory is out, which terms then
  * tells): the evaluator has to. */
 struct hn_said {
     int value;
@@ -118,7 +118,7 @@ struct hn_instruction hn_terms_instruction(const struct hn_terms *terms, int ter
 void hn_terms_set_constants(const struct hn_terms *terms, union hn_cell *cells);
 
 /* Expressions that are evaluated again and again for integers that come as they come, each within bounds, in some nanoseconds and with
- * the values that the evaluator gives. First what is wanted is said, in terms; where these can not say it, or memory is out, there is no
+ * the values that the evaluator gives. First what is wanted is said, in terms; where these cannot say it, or memory is out, there is no
  * program, which hn_program_compile tells for all. Not to be run by several threads at once. */
 struct hn_program {
     struct hn_terms terms;
@@ -136,7 +136,7 @@ void hn_program_init(struct hn_program *program, const struct hn_domain *domains
 void hn_program_finish(struct hn_program *program);
 
 /* Demand, as terms: that a condition holds; that an expression has an integer as its value, which
- * is the term's; or that integer, and 0 where it has none. -1: terms can not say. */
+ * is the term's; or that integer, and 0 where it has none. -1: terms cannot say. */
 void hn_program_demand(struct hn_program *program, int term);
 int hn_program_number(struct hn_program *program, const struct hn_expression *expression, bool or_0);
 

@@ -49,7 +49,7 @@ def losses_of(problems):
     for i, (problem, times) in enumerate(problems):
         others = sorted((distance(problem, other), j) for j, (other, _) in enumerate(problems) if j != i)
         others = [j for far, j in others if far < math.inf]
-        # The best of the nearest, or of the next one where that can not be launched here.
+        # The best of the nearest, or of the next one where that cannot be launched here.
         chosen = next(((min(problems[j][1], key=problems[j][1].get), j) for j in others
                        if min(problems[j][1], key=problems[j][1].get) in times), None)
         if chosen is None:

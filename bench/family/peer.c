@@ -105,7 +105,7 @@ static void *load(struct peer *peer, const char *name)
         library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
     }
     if (library == NULL)
-        snprintf(peer->missing, sizeof peer->missing, "%s can not be loaded: %.200s", name,
+        snprintf(peer->missing, sizeof peer->missing, "%s cannot be loaded: %.200s", name,
                  dlerror());
     return library;
 }

@@ -314,7 +314,7 @@ int sides_set(struct sides *sides, const json_t *problem)
         side->output = outputs;
         if (side->cache == NULL &&
             peer_set(&sides->peer, problem, inputs, input_count, outputs) != 0)
-            return fail(sides, "%s can not be given this problem", sides->peer.name);
+            return fail(sides, "%s cannot be given this problem", sides->peer.name);
     }
     if (!sides_check(
             sides, cuMemsetD8Async(sides->memory.outputs, 0xff, output_bytes * sides->count, NULL),
@@ -366,7 +366,7 @@ int sides_agree(struct sides *sides, const struct side *side, double *error)
         uint64_t bytes = sides->output_bytes - from < PART ? sides->output_bytes - from : PART;
         if (cuMemcpyDtoH(a, side->output + from, bytes) != CUDA_SUCCESS ||
             cuMemcpyDtoH(b, last->output + from, bytes) != CUDA_SUCCESS)
-            return fail(sides, "results can not be copied from the GPU");
+            return fail(sides, "results cannot be copied from the GPU");
         compare(sides->output_element, a, b, bytes, sums);
     }
     *error = sums[1] > 0 ? sqrt(sums[0] / sums[1]) : sqrt(sums[0]);

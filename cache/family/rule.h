@@ -66,7 +66,7 @@ struct hn_rule {
     size_t node_count;
     struct hn_bindings *configurations; /* points of the space */
     size_t configuration_count;
-    int *fallback; /* all of them once: what is taken where the leaf's own can not be used */
+    int *fallback; /* all of them once: what is taken where the leaf's own cannot be used */
     size_t fallback_count;
     struct hn_rule_loss predicted; /* by leaving out problems that it was learnt from */
     struct hn_rule_loss measured;  /* at problems that were drawn when the rule was fixed */
@@ -96,7 +96,7 @@ int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem
 /* A rule whose features are computed all at once, for whoever asks it about many problems. */
 struct hn_rule_program;
 
-/* Borrows the rule. NULL: it can not be compiled, or memory is out. */
+/* Borrows the rule. NULL: it cannot be compiled, or memory is out. */
 struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule);
 void hn_rule_program_destroy(struct hn_rule_program *program);
 

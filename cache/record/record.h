@@ -12,7 +12,7 @@
 #include "base/text.h"
 
 /* Values, and names with values, as JSON. Words are JSON strings; a real always reads back as a real ({"real": "nan"} for
- * what JSON can not say). Reading trusts nothing (HN_EFORMAT). */
+ * what JSON cannot say). Reading trusts nothing (HN_EFORMAT). */
 
 /* New references; NULL when out of memory. */
 json_t *hn_value_to_json(const struct hn_value *value);
@@ -55,7 +55,7 @@ struct hn_version {
     char plan_hash[33];     /* launch, arguments, reference, comparison */
     char driver[32];        /* "580.159.04", or the driver's CUDA version where that is all there is */
     char nvrtc[16];         /* "13.0" */
-    int protocol;           /* how Hone verifies and measures; raised when times of old and new can not be compared */
+    int protocol;           /* how Hone verifies and measures; raised when times of old and new cannot be compared */
 };
 
 #define HN_MEASURING_PROTOCOL 1
@@ -93,7 +93,7 @@ json_t *hn_origin_to_json(const struct hn_origin *origin);
  * docs/outcomes.md says more of each. */
 #define HN_OUTCOMES(X) \
     X(HN_OUTCOME_OK, "ok", "verified and measured")                                                         \
-    X(HN_OUTCOME_SLOWER, "slower", "stopped early, since it can not win: its time is a lower bound")        \
+    X(HN_OUTCOME_SLOWER, "slower", "stopped early, since it cannot win: its time is a lower bound")        \
     X(HN_OUTCOME_DUPLICATE, "duplicate", "the same machine code and launch as another point")               \
     X(HN_OUTCOME_SKIPPED, "skipped", "compiled, and not worth measuring")                                   \
     X(HN_OUTCOME_COMPILE_STOPPED, "compile_stopped", "stopped compiling: that took longer than it is worth") \
@@ -173,7 +173,7 @@ struct hn_resources {
     int stack_bytes;
     int spill_store_bytes;
     int spill_load_bytes;
-    double occupancy; /* theoretical, 0 to 1: resident warps of an SM over its limit; 0 when the launch can not run */
+    double occupancy; /* theoretical, 0 to 1: resident warps of an SM over its limit; 0 when the launch cannot run */
     unsigned warnings; /* a set of hn_warning; none in records that older versions made */
     int max_threads;  /* of a block, by __launch_bounds__; 0 when not bounded or not known. Not kept in records */
 };
@@ -335,7 +335,7 @@ bool hn_front_parse(const char *objective, enum hn_front_by *by);
  * not measured, what the most that the GPU may draw makes of its time; NAN where there is neither. */
 double hn_front_objective(const struct hn_record *record, enum hn_front_by by);
 
-/* Of two whose energy was measured, the first of which is the better one by it: whether they can not be told apart, by what
+/* Of two whose energy was measured, the first of which is the better one by it: whether they cannot be told apart, by what
  * their windows differ by, and at least what the counter leaves open. */
 bool hn_front_is_tied(const struct hn_record *better, const struct hn_record *other);
 

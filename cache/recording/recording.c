@@ -509,7 +509,7 @@ static void read_kernel_tuner(const json_t *root, struct hn_recording *recording
     }
 }
 
-/* A row's key is Kernel Tuner's own, so that it can not stand for the point. */
+/* A row's key is Kernel Tuner's own, so that it cannot stand for the point. */
 static void read_rows(const json_t *cache, struct hn_recording *recording, struct hn_error *err)
 {
     const char *key;

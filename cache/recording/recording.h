@@ -36,7 +36,7 @@ struct hn_recording {
 
 /* How their files' names end, for hn_files_visit. */
 extern const char *const hn_recording_ends[];
-/* HN_EFORMAT: what was found where; HN_ERUN: can not be read. */
+/* HN_EFORMAT: what was found where; HN_ERUN: cannot be read. */
 enum hn_status hn_recording_load(const char *path, struct hn_recording *recording, struct hn_error *err);
 enum hn_status hn_recording_save(const char *path, const struct hn_recording *recording, struct hn_error *err);
 /* As T4, the autotuning community's results format: all but what was skipped; of what was stopped early, a lower bound.
@@ -67,7 +67,7 @@ enum hn_status hn_gzip_pack(const char *text, size_t size, unsigned char **packe
 
 /* The parts, for those that read many rows. What takes an err and returns no status is sticky. */
 
-/* The whole file, unpacked when it is gzip; NUL-terminated. HN_ERUN: can not be read; HN_EFORMAT: a
+/* The whole file, unpacked when it is gzip; NUL-terminated. HN_ERUN: cannot be read; HN_EFORMAT: a
  * damaged gzip stream. Free it. NULL after a failure. */
 char *hn_gzip_read(const char *path, size_t *size, struct hn_error *err);
 /* Packs when the path ends in ".gz"; the same text gives the same bytes. */

@@ -33,7 +33,7 @@ static void read_all(gzFile file, const char *path, struct hn_text *text, struct
     }
     const char *reason = gzerror(file, &code);
     if (!hn_failed(err) && code == Z_ERRNO)
-        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+        hn_fail(err, HN_ERUN, "'%s' cannot be read: %s", path, strerror(errno));
     else if (!hn_failed(err) && (count < 0 || code != Z_OK))
         hn_fail(err, HN_EFORMAT, "'%s' is truncated or damaged: %s", path, reason);
     /* A stream that ends early shows only here. */
@@ -52,7 +52,7 @@ char *hn_gzip_read(const char *path, size_t *size, struct hn_error *err)
     else if (fd >= 0)
         close(fd);
     else if (!hn_failed(err))
-        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
+        hn_fail(err, HN_ERUN, "'%s' cannot be read: %s", path, reason);
     *size = all.length;
     char *text = hn_failed(err) ? NULL : hn_made(hn_text_take(&all), err);
     hn_text_finish(&all);

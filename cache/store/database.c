@@ -69,7 +69,7 @@ static enum hn_status fail_damaged(const char *path, const char *reason, struct 
                    path, reason);
 }
 
-/* SQLite appends -journal, and says no more of a path that is too long for it than that it can not
+/* SQLite appends -journal, and says no more of a path that is too long for it than that it cannot
  * open it. */
 static enum hn_status fail_open(const char *path, const char *reason, struct hn_error *err)
 {
@@ -79,10 +79,10 @@ static enum hn_status fail_open(const char *path, const char *reason, struct hn_
     free(folder);
     if (length > LONGEST)
         return hn_fail(err, HN_ERUN,
-                       "cache '%.3000s' can not be opened: its full path has %zu bytes, SQLite "
+                       "cache '%.3000s' cannot be opened: its full path has %zu bytes, SQLite "
                        "takes at most %d; use a shorter one",
                        path, length, LONGEST);
-    return hn_fail(err, HN_ERUN, "cache '%s' can not be opened: %s", path, reason);
+    return hn_fail(err, HN_ERUN, "cache '%s' cannot be opened: %s", path, reason);
 }
 
 static enum hn_status fail_sqlite(const struct hn_database *database, int code,
@@ -98,17 +98,17 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
         if (code != SQLITE_IOERR_WRITE && system == 0)
             return hn_fail(err, HN_ERUN, "cache '%s': %s", path, reason);
         return hn_fail(err, HN_ERUN,
-                       "cache '%s' can not be written: %s; what was recorded before is kept", path,
+                       "cache '%s' cannot be written: %s; what was recorded before is kept", path,
                        system != 0 ? strerror(system)
                                    : "is the disk full, or a quota or file size limit reached?");
     case SQLITE_FULL:
         return hn_fail(err, HN_ERUN,
-                       "cache '%s' can not be written: the disk is full; what was recorded before "
+                       "cache '%s' cannot be written: the disk is full; what was recorded before "
                        "is kept",
                        path);
     case SQLITE_READONLY:
     case SQLITE_PERM:
-        return hn_fail(err, HN_ERUN, "cache '%s' can not be written: it is read-only", path);
+        return hn_fail(err, HN_ERUN, "cache '%s' cannot be written: it is read-only", path);
     case SQLITE_CANTOPEN:
         /* Where it could not be made, SQLite looked for one to read. */
         if (system == ENOENT && hn_database_is_read_only(path))

@@ -43,7 +43,7 @@ bool hn_database_set_wal(struct hn_database *database, bool wal, struct hn_error
 /* How long a statement that reads may take inside SQLite, from the next one on; INFINITY: as long as it takes. */
 void hn_database_set_patience(struct hn_database *database, double patience_ms);
 
-/* Whether the folder of path can not be written by us. */
+/* Whether the folder of path cannot be written by us. */
 bool hn_database_is_read_only(const char *path);
 /* Whether the file is no longer at its path: deleted, moved, or another is there. */
 bool hn_database_has_moved(const struct hn_database *database);

@@ -42,7 +42,7 @@ static enum hn_grade grade_of(const struct hn_lookup_query *query,
     return same_problem ? HN_GRADE_EXACT : HN_GRADE_PROBLEM;
 }
 
-/* Adds up how far the problems are apart. False: they can not be compared. */
+/* Adds up how far the problems are apart. False: they cannot be compared. */
 static bool measure(const struct hn_bindings *asked, const struct hn_bindings *problem,
                     struct hn_lookup_rank *rank, bool *same)
 {

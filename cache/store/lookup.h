@@ -9,7 +9,7 @@
 
 /* How near a result is, best last. */
 enum hn_grade {
-    HN_GRADE_NONE,         /* there is none, or it can not be used */
+    HN_GRADE_NONE,         /* there is none, or it cannot be used */
     HN_GRADE_ANY,          /* tuned on another architecture */
     HN_GRADE_ARCHITECTURE, /* on another device of the same compute capability */
     HN_GRADE_PROBLEM,      /* on this device, for another problem */

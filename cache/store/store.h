@@ -17,7 +17,7 @@ struct hn_store;
 
 enum hn_store_mode {
     HN_STORE_READ,  /* the file must be there; a read-only place is opened immutable */
-    HN_STORE_WRITE, /* made with its folders when missing; HN_ERUN when it can not be written */
+    HN_STORE_WRITE, /* made with its folders when missing; HN_ERUN when it cannot be written */
 };
 
 /* HN_EFORMAT: not a Hone cache, truncated, corrupt, of another format, or with anything in it that Hone does not make;

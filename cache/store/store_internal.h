@@ -49,11 +49,11 @@ struct hn_store {
 
 /* HN_EFORMAT unless a row is, by one of HN_..._INTACT; `what` is named. */
 void hn_store_expect_intact(const struct hn_store *store, bool intact, const char *what, struct hn_error *err);
-/* Of a damaged or hostile cache: err's message with the cache's name before it, and `what` of it can not be read. */
+/* Of a damaged or hostile cache: err's message with the cache's name before it, and `what` of it cannot be read. */
 void hn_store_name_failure(const struct hn_store *store, const char *what, struct hn_error *err);
 
 /* Where the cache was deleted, moved or replaced while it is open, copies all of it into a new file beside its place and
- * goes on there. HN_ERUN: that can not be done either. */
+ * goes on there. HN_ERUN: that cannot be done either. */
 void hn_store_keep_place(struct hn_store *store, struct hn_error *err);
 
 /* Takes the JSON; sticky. Free the text. */

@@ -53,7 +53,7 @@ static void make_folders(const char *path, struct hn_error *err)
     for (; end != NULL && !hn_failed(err); end = strchr(end + 1, '/')) {
         *end = '\0';
         if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-            hn_fail(err, HN_ERUN, "the folder '%s' of the cache can not be made: %s", folder,
+            hn_fail(err, HN_ERUN, "the folder '%s' of the cache cannot be made: %s", folder,
                     strerror(errno));
         *end = '/';
     }
@@ -84,7 +84,7 @@ static enum hn_status check_place(const char *path, bool empty_passes, struct hn
         return hn_fail(err, HN_ERUN, "cache '%s' is no regular file", path);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
-        return hn_fail(err, HN_ERUN, "cache '%s' can not be opened: %s", path, strerror(errno));
+        return hn_fail(err, HN_ERUN, "cache '%s' cannot be opened: %s", path, strerror(errno));
     size_t size = fread(start, 1, sizeof start, file);
     fclose(file);
     if (size == 0)
@@ -110,7 +110,7 @@ bool hn_store_is_own(const char *path, bool leads_on, char *why, size_t size)
 {
     struct stat about;
     if (lstat(path, &about) != 0)
-        snprintf(why, size, "'%.400s' can not be looked at: %s", path, strerror(errno));
+        snprintf(why, size, "'%.400s' cannot be looked at: %s", path, strerror(errno));
     else if (S_ISLNK(about.st_mode))
         snprintf(why, size, "'%.400s' is a link", path);
     else if (about.st_uid != geteuid() && about.st_uid != 0)
@@ -264,7 +264,7 @@ static void set_journal(struct hn_store *store, struct hn_error *err)
                  store->path, network);
     else if (!done)
         snprintf(store->warning, sizeof store->warning,
-                 "cache '%s' can not use a write-ahead log where it lies: writing is slower",
+                 "cache '%s' cannot use a write-ahead log where it lies: writing is slower",
                  store->path);
     bool wal = network == NULL && done;
     hn_database_run(store->database,
@@ -282,7 +282,7 @@ static void open_for_writing(struct hn_store *store, struct hn_error *err)
 
 static void open_for_reading(struct hn_store *store, struct hn_error *err)
 {
-    /* SQLite can not make the shared memory of a write-ahead log in a folder that it may not write.
+    /* SQLite cannot make the shared memory of a write-ahead log in a folder that it may not write.
      */
     bool immutable = hn_database_is_read_only(store->path) && !has_journal(store->path);
     store->database =
@@ -412,7 +412,7 @@ static char *make_file(const char *path, struct hn_error *err)
         return name;
     }
     hn_fail(err, HN_ERUN,
-            "cache '%s' was deleted, moved or replaced while it was written, and '%s' can not be "
+            "cache '%s' was deleted, moved or replaced while it was written, and '%s' cannot be "
             "made to go on in: %s",
             path, name, strerror(errno));
     free(name);

@@ -110,7 +110,7 @@ void hn_store_name_failure(const struct hn_store *store, const char *what, struc
     if (err->status != HN_EFORMAT && err->status != HN_ECONFIG)
         return;
     reason = *err;
-    hn_fail(err, HN_EFORMAT, "cache '%s': %s can not be read: %.1000s", store->path, what,
+    hn_fail(err, HN_EFORMAT, "cache '%s': %s cannot be read: %.1000s", store->path, what,
             reason.message);
 }
 

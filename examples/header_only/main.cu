@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     problem.SIZE = argc > 1 ? atoll(argv[1]) : 1 << 20;
     problem.SM_COUNT = device.multiProcessorCount;
     if (problem.SIZE < 1 || !hone_reduce_usable(HONE_REDUCE_CONFIG, 10 * device.major + device.minor, problem)) {
-        fprintf(stderr, "this configuration can not add up %lld numbers on %s\n", (long long)problem.SIZE, device.name);
+        fprintf(stderr, "this configuration cannot add up %lld numbers on %s\n", (long long)problem.SIZE, device.name);
         return 1;
     }
 
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     unsigned *done = allocate<unsigned>(size.done_size);
     check(cudaMemcpy(in, numbers.data(), numbers.size() * sizeof(float), cudaMemcpyHostToDevice), "cudaMemcpy");
 
-    cudaStream_t stream; // not the default one, which can not be captured
+    cudaStream_t stream; // not the default one, which cannot be captured
     check(cudaStreamCreate(&stream), "cudaStreamCreate");
     const auto launches = [&] { launch(problem, in, out, partial, total, done, stream); };
     launches();

@@ -215,7 +215,7 @@ static bool allocate(struct hn_arena *arena, CUdeviceptr *block, uint64_t bytes,
     return result == CUDA_SUCCESS;
 }
 
-/* Where in its block the service begins is drawn, so that it can not be found from the arguments.
+/* Where in its block the service begins is drawn, so that it cannot be found from the arguments.
  */
 static void allocate_blocks(struct hn_arena *arena, struct hn_error *err)
 {

@@ -73,7 +73,7 @@ static enum hn_status check_regime(const struct hn_plan *plan, enum hn_regime re
     for (size_t i = 0; regime == HN_GRAPH10 && i < plan->argument_count; i++)
         if (!hn_argument_is_repeatable(&plan->arguments[i]))
             return hn_fail(err, HN_ECONFIG,
-                           "launches can not follow one another in a graph of ten: argument '%s' "
+                           "launches cannot follow one another in a graph of ten: argument '%s' "
                            "has to be as it was before each; measure single launches (--regime "
                            "graph)",
                            plan->arguments[i].name);
@@ -83,7 +83,7 @@ static enum hn_status check_regime(const struct hn_plan *plan, enum hn_regime re
 /* References. */
 
 /* Outputs are filled with ordinary numbers before the first run of a reference and with NaN before
- * the second: what it leaves unwritten can not agree. */
+ * the second: what it leaves unwritten cannot agree. */
 enum { ORDINARY_POISON = 1, NAN_POISON = 0 };
 
 static void destroy_reference(struct hn_reference_run *reference)
@@ -406,7 +406,7 @@ bool hn_bench_is_dead(const struct hn_bench *bench)
     return bench->context.dead;
 }
 
-/* What it keeps, made when it is first wanted; NULL where it is not, or can not observe here. */
+/* What it keeps, made when it is first wanted; NULL where it is not, or cannot observe here. */
 static void *open_observer(struct hn_bench *bench, size_t i, bool wanted)
 {
     const struct hn_observer *observer = bench->options.observers[i];
@@ -634,7 +634,7 @@ static void measure(struct hn_bench *bench, struct hn_variant *variant, struct h
     work.taken = request->observe[0] == '\0' ? NULL : show_samples;
     work.judge = &judge;
     hn_measure(&work, request, first, &record->timing, &measured, err);
-    /* What can not win need not be compared again: that would cost as much as the samples. */
+    /* What cannot win need not be compared again: that would cost as much as the samples. */
     bench->unchecked = measured.stop == HN_STOP_SLOWER && measured.launched;
     if (hn_goes_on(variant, err) && measured.suspect)
         hn_bench_try(bench, variant, HN_SUSPICION_CHECKED, false, false, NULL, err);
@@ -799,7 +799,7 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
         if (noise != NULL)
             measure_noise(&work, noise, err);
     } else if (!hn_failed(err)) {
-        hn_fail(err, HN_ERUN, "can not warm up: %s: %s", hn_outcome_names[record.outcome],
+        hn_fail(err, HN_ERUN, "cannot warm up: %s: %s", hn_outcome_names[record.outcome],
                 record.message == NULL ? "no message" : record.message);
     }
     hn_variant_finish(&variant);

@@ -21,7 +21,7 @@ struct hn_observer {
     /* It launches on inputs whose results are not known, before the variant is verified; else once it was measured. */
     bool unseen;
     bool always; /* `note` is called unasked */
-    /* When it is first asked for; NULL where it can not observe here. */
+    /* When it is first asked for; NULL where it cannot observe here. */
     void *(*open)(struct hn_bench *bench);
     /* Samples of a measurement, each time some were taken: never between samples that were queued together. */
     void (*taken)(void *own, const struct hn_sample *samples, size_t count);

@@ -546,7 +546,7 @@ static void compare(const struct measurement *m, struct hn_error *err)
     m->measured->wrong = !right;
 }
 
-/* What is stopped as slower is not compared: it can not win. A comparison takes about as long as a
+/* What is stopped as slower is not compared: it cannot win. A comparison takes about as long as a
  * short launch: while an early stop may still come, none is drawn. All samples of a group are
  * prepared to be compared where that costs little. What comes last is compared, where samples
  * disagree several times; it counts, but ends nothing. */

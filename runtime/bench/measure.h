@@ -111,7 +111,7 @@ void hn_sampler_queue(const struct hn_work *work, size_t sets, size_t count, str
 bool hn_poison_is_cheap(const struct hn_work *work, double sample_us);
 
 /* How many launches a sample takes so that it is long against the timer's resolution: 1 from 20 us on, and wherever
- * launches can not follow one another. Goes to work->batch. estimate_us: of one launch; 0: not known, the call measures
+ * launches cannot follow one another. Goes to work->batch. estimate_us: of one launch; 0: not known, the call measures
  * it. */
 void hn_sampler_choose_batch(struct hn_work *work, double *estimate_us, struct hn_error *err);
 

@@ -183,8 +183,8 @@ static void check_managed(const struct hn_variant *variant, uint64_t needed, str
         return;
     if (concurrent == 0 || context->driver->p_cuMemPrefetchAsync_v2 == NULL)
         hn_record_fail(variant->record, HN_OUTCOME_INVALID_LAUNCH,
-                       "managed memory can not be prefetched here (%s)",
-                       concurrent == 0 ? "the device can not use it beside the host"
+                       "managed memory cannot be prefetched here (%s)",
+                       concurrent == 0 ? "the device cannot use it beside the host"
                                        : "the driver is older than CUDA 12.2");
     else if ((double)needed > MANAGED_SHARE * (double)available)
         hn_record_fail(variant->record, HN_OUTCOME_OUT_OF_MEMORY,

@@ -13,7 +13,7 @@ struct hn_host_buffer {
     size_t block_bytes;
     unsigned char *data;
     uint64_t bytes;
-    CUdeviceptr device; /* data, as kernels address it; 0: they can not */
+    CUdeviceptr device; /* data, as kernels address it; 0: they cannot */
     double register_ms; /* what registering the block took */
     uint64_t contents;  /* which of the arena's contents it holds; 0: none */
 };

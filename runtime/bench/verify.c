@@ -333,7 +333,7 @@ static void judge_zones(const struct check *check)
                        check->when, bytes + past, name, bytes);
 }
 
-/* Where in the flush buffer something was written can not be told: only its checksum is known. Only
+/* Where in the flush buffer something was written cannot be told: only its checksum is known. Only
  * the first thing found is told. */
 static void judge_inputs(const struct check *check)
 {

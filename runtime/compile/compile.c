@@ -306,7 +306,7 @@ struct macro {
     int number;
 };
 
-/* Of the name, which ends at the first byte that can not belong to one. */
+/* Of the name, which ends at the first byte that cannot belong to one. */
 static bool find_macro(const char *text, const char *name, struct macro *macro)
 {
     const char *end = strstr(text, template_start);

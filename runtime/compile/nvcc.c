@@ -35,7 +35,7 @@ static bool is_program(const char *path)
     return stat(path, &is) == 0 && S_ISREG(is.st_mode) && access(path, X_OK) == 0;
 }
 
-/* nvcc compiles device code of sources with host code or headers that NVRTC can not read. It needs
+/* nvcc compiles device code of sources with host code or headers that NVRTC cannot read. It needs
  * a host compiler, which it calls as its preprocessor. Is looked for in $NVCC (a file; then nothing
  * else counts), PATH, $CUDA_HOME/bin, /usr/local/cuda/bin. Free the path. HN_ERUN. */
 static enum hn_status nvcc_find(char **path, struct hn_error *err)
@@ -140,12 +140,12 @@ static bool run_nvcc(const struct call *call, char **log, struct hn_error *err)
     if (child == 0)
         become(call, parent);
     if (child < 0)
-        hn_fail(err, HN_ERUN, "%s can not be started: %s", call->program, strerror(errno));
+        hn_fail(err, HN_ERUN, "%s cannot be started: %s", call->program, strerror(errno));
     while (!hn_failed(err) && waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             hn_fail(err, HN_ERUN, "waiting for nvcc: %s", strerror(errno));
     if (!hn_failed(err) && WIFEXITED(status) && WEXITSTATUS(status) >= 126)
-        hn_fail(err, HN_ERUN, "%s can not be run", call->program);
+        hn_fail(err, HN_ERUN, "%s cannot be run", call->program);
     if (!hn_failed(err))
         hn_file_read(call->log, LOG_LIMIT, log, NULL, err);
     return status == 0;
@@ -375,7 +375,7 @@ static const char *behind_kernel(const char *marker, const char *kernel)
     return marker;
 }
 
-/* nvcc can not be asked for the mangled name of a name expression, as NVRTC can. So the program
+/* nvcc cannot be asked for the mangled name of a name expression, as NVRTC can. So the program
  * gets an empty kernel for each, a template whose argument is the expression: it makes the compiler
  * instantiate what the expression names, and the marker's own mangled name holds that of the
  * kernel. Whether `marker`, the mangled name of a kernel, marks that entry as `kernel`, the mangled

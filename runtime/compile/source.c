@@ -46,7 +46,7 @@ static void append_value(const struct hn_plan *plan, const char *name, const str
     } else if (value->type == HN_BOOLEAN) {
         hn_text_append(text, value->boolean ? "1" : "0");
     } else if (value->type == HN_REAL && !isfinite(value->real)) {
-        hn_fail(err, HN_ECONFIG, "%s is not finite and can not be a constant of the program", name);
+        hn_fail(err, HN_ECONFIG, "%s is not finite and cannot be a constant of the program", name);
     } else if (value->type == HN_INTEGER && value->integer == INT64_MIN) {
         /* C has no literal for it: the minus sign is applied to a number that does not fit. */
         hn_text_append(text, "(-9223372036854775807 - 1)");

@@ -300,7 +300,7 @@ static CUresult reset_lines(struct hn_context *context)
     return result == CUDA_SUCCESS ? driver->p_cuCtxResetPersistingL2Cache() : result;
 }
 
-/* The driver may round, and where it can not set anything aside it may also say nothing. */
+/* The driver may round, and where it cannot set anything aside it may also say nothing. */
 static CUresult set_limit(struct hn_context *context, int64_t set_aside)
 {
     const struct hn_driver *driver = context->driver;

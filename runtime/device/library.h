@@ -22,7 +22,7 @@ enum hn_status hn_library_open(const char *const *names, size_t name_count, cons
 /* NULL is fine. */
 void hn_library_close(void *library);
 
-/* The file, with links resolved, that a function of an open library comes from; false when it can not be told. */
+/* The file, with links resolved, that a function of an open library comes from; false when it cannot be told. */
 bool hn_library_path(const void *symbol, char *path, size_t size);
 
 /* A library of the CUDA toolkit, which may lie in a toolkit's folder, the loader's path or a Python wheel. */

@@ -167,7 +167,7 @@ static void add_scalar(struct capture *capture, size_t index, struct hn_error *e
         value = hn_integer((int64_t)(capture->values[index] << (64 - 8 * slot->value_bytes)) >>
                            (64 - 8 * slot->value_bytes));
     if (value.type == HN_REAL && !isfinite(value.real))
-        hn_fail(err, HN_EVALUE, "argument '%s' is no finite number, which captures can not hold",
+        hn_fail(err, HN_EVALUE, "argument '%s' is no finite number, which captures cannot hold",
                 slot->name);
     else if (json_object_set_new(capture->scalars, slot->name, hn_value_to_json(&value)) != 0)
         hn_fail_memory(err);

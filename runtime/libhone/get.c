@@ -224,7 +224,7 @@ static void look_for_strangers(struct hone_cache *cache)
     struct stat about;
     char *path = realpath(cache->path, NULL);
     if (path == NULL || stat(path, &about) != 0) {
-        snprintf(why, size, "'%.400s' can not be looked at: %s", cache->path, strerror(errno));
+        snprintf(why, size, "'%.400s' cannot be looked at: %s", cache->path, strerror(errno));
         free(path);
         return;
     }

@@ -31,9 +31,9 @@ enum hone_status {
     HONE_NOT_FOUND = 3,      /* no such cache, kernel or tuned result */
     HONE_NEEDS_COMPILER = 4, /* a miss, and options.forbid_compile is set, or there is no `hone` that compiles */
     HONE_COMPILE_FAILED = 5, /* NVRTC is missing, failed or took too long, or the kernel does not compile */
-    HONE_UNSUPPORTED = 6,    /* the plan can not be launched by the library (a pipeline of host and device) */
+    HONE_UNSUPPORTED = 6,    /* the plan cannot be launched by the library (a pipeline of host and device) */
     HONE_BAD_FILE = 7,       /* not a cache, corrupt, truncated, or newer than this library */
-    HONE_SYSTEM = 8,         /* a file can not be read, a process can not be started */
+    HONE_SYSTEM = 8,         /* a file cannot be read, a process cannot be started */
     HONE_CUDA = 9,           /* the driver refused: err->cuda says what */
     HONE_TUNE_FAILED = 10,   /* `hone tune` failed or found nothing in time */
     HONE_CAPTURE_FAILED = 11, /* the launch took place; its capture could not be written */
@@ -221,7 +221,7 @@ struct hone_race {
     const char *message; /* why the result is not recorded; "" */
     uint64_t reserved[4];
 };
-/* HONE_NOT_FOUND: it is not raced, since its choice is sure, or there is nothing to race it against, or it can not be: kernels
+/* HONE_NOT_FOUND: it is not raced, since its choice is sure, or there is nothing to race it against, or it cannot be: kernels
  * that change what they read (arguments of role inout), or have symbols or metrics. HONE_INVALID: an argument is NULL. Each
  * launch is carried out once, by one of the points; each of these was verified by the tuning that found it and is valid for
  * the problem, so that outputs differ by rounding alone. */

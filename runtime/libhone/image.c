@@ -71,7 +71,7 @@ static bool take(struct hn_process *process, struct hn_message *message,
     return done;
 }
 
-/* Until it is done, or the child is gone. HONE_NEEDS_COMPILER: it can not be started. */
+/* Until it is done, or the child is gone. HONE_NEEDS_COMPILER: it cannot be started. */
 static void compile_in_child(const struct hn_lib_choice *choice, const struct hn_source *source,
                              const char *architecture, struct hn_image *image, struct hn_error *err)
 {
@@ -651,7 +651,7 @@ static void run_tune(const char **words, double seconds, struct hn_error *err)
     close(ends[1]);
     if (code != 0)
         hn_fail(err, HN_ERUN,
-                "'%s' can not be started: %s; set options.tune_command or HONE_COMMAND "
+                "'%s' cannot be started: %s; set options.tune_command or HONE_COMMAND "
                 "to where hone is",
                 words[0], strerror(code));
     while (code == 0 && process.output >= 0 && (left_ms = until_ms - hn_now_ms()) > 0) {

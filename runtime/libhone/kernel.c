@@ -405,7 +405,7 @@ void hn_lib_leave(const struct hone_cache *cache, CUcontext outside)
     cache->driver.p_cuCtxSetCurrent(outside);
 }
 
-/* Whether a launch asks for nothing that its functions can not be for others at the same time. */
+/* Whether a launch asks for nothing that its functions cannot be for others at the same time. */
 static bool module_serves(const struct hn_lib_module *module, const struct hn_launch *launch)
 {
     bool serves = launch->step_count == module->image.entry_count;

@@ -302,7 +302,7 @@ static struct graph *choose_graph(struct hn_lib_stream *own, const struct hone_k
     return graph;
 }
 
-/* In a stream of its own, since the caller's may be the default one, which can not be captured.
+/* In a stream of its own, since the caller's may be the default one, which cannot be captured.
  * Another stream of the program may be captured meanwhile, which allows a thread little. The
  * capture is ended whatever happens in it. */
 static void make_graph(struct hone_kernel *kernel, struct graph *graph)

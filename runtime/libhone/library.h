@@ -320,7 +320,7 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice, const
 
 enum {
     HN_LIB_RACERS_MOST = 4,   /* the handle's own point among them */
-    HN_LIB_RACERS_LIKELY = 16 /* that are asked for, of which some can not be launched */
+    HN_LIB_RACERS_LIKELY = 16 /* that are asked for, of which some cannot be launched */
 };
 
 /* Configurations of a rule beside its own choice, likeliest first: what it says of problems with half and twice a value,

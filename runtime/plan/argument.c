@@ -440,7 +440,7 @@ void hn_argument_evaluate_scalar(const struct hn_argument *argument, const struc
     hn_expression_integer(argument->value, values, &integer, err);
     hn_element_range(argument->element, &low, &high);
     if (!hn_failed(err) && (integer < low || integer > high))
-        hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold", argument->name,
+        hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s cannot hold", argument->name,
                 (long long)integer, hn_element_name(argument->element));
     memcpy(scalar, &integer, hn_element_size(argument->element)); /* little endian */
 }

@@ -288,7 +288,7 @@ int64_t hn_argument_most(const struct hn_argument *argument);
 /* The bytes of a buffer with its rows. HN_EVALUE: a count that is not possible. */
 void hn_argument_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values, uint64_t *bytes,
                               struct hn_error *err);
-/* The bytes of a scalar's value. HN_EVALUE: also a number that its type can not hold. */
+/* The bytes of a scalar's value. HN_EVALUE: also a number that its type cannot hold. */
 void hn_argument_evaluate_scalar(const struct hn_argument *argument, const struct hn_value *values, uint64_t *scalar,
                                  struct hn_error *err);
 /* Whether it is an argument of kernels that points to a buffer. */

@@ -19,7 +19,7 @@ static void write_bytes(struct hn_capture_file *file, const void *bytes, size_t 
     if (hn_failed(err))
         return;
     if (fwrite(bytes, 1, size, file->stream) != size)
-        hn_fail(err, HN_ERUN, "'%s' can not be written: %s", file->temporary, strerror(errno));
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", file->temporary, strerror(errno));
     file->written += size;
 }
 
@@ -33,7 +33,7 @@ enum hn_status hn_capture_create(const char *path, struct hn_capture_file *file,
     }
     file->stream = fopen(file->temporary, "wbe");
     if (file->stream == NULL)
-        return hn_fail(err, HN_ERUN, "'%s' can not be written: %s", file->temporary,
+        return hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", file->temporary,
                        strerror(errno));
     hn_error_init(err);
     write_bytes(file, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
@@ -65,7 +65,7 @@ enum hn_status hn_capture_pack(struct hn_capture_file *file, uint64_t bytes,
             stream.next_out = piece + HN_CAPTURE_PIECE;
             stream.avail_out = HN_CAPTURE_PIECE;
             if (deflate(&stream, at == bytes ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
-                hn_fail(err, HN_ERUN, "zlib can not pack");
+                hn_fail(err, HN_ERUN, "zlib cannot pack");
             write_bytes(file, piece + HN_CAPTURE_PIECE, HN_CAPTURE_PIECE - stream.avail_out, err);
         } while (!hn_failed(err) && stream.avail_out == 0);
     }
@@ -90,7 +90,7 @@ enum hn_status hn_capture_commit(struct hn_capture_file *file, const json_t *hea
     int closed = fclose(file->stream);
     file->stream = NULL;
     if (!hn_failed(err) && (closed != 0 || rename(file->temporary, file->path) != 0))
-        return hn_fail(err, HN_ERUN, "'%s' can not be written: %s", file->path, strerror(errno));
+        return hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", file->path, strerror(errno));
     return err->status;
 }
 
@@ -148,7 +148,7 @@ enum hn_status hn_capture_unpack(FILE *stream, const char *path, uint64_t offset
     if (status == HN_ENOMEM)
         return hn_fail_memory(err);
     if (status == HN_ERUN)
-        return hn_fail(err, HN_ERUN, "'%s' can not be written: %s", to, strerror(errno));
+        return hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", to, strerror(errno));
     return status == HN_OK ? HN_OK : hn_fail(err, HN_EFORMAT, "'%s' is damaged", path);
 }
 
@@ -181,7 +181,7 @@ static enum hn_status read_text(FILE *stream, const char *path, char **text, siz
         return hn_fail_memory(err);
     *size = (size_t)length;
     if (fseek(stream, end - (long)length, SEEK_SET) != 0 || fread(*text, 1, *size, stream) != *size)
-        return hn_fail(err, HN_EFORMAT, "'%s' is damaged: it can not be read", path);
+        return hn_fail(err, HN_EFORMAT, "'%s' is damaged: it cannot be read", path);
     return HN_OK;
 }
 

@@ -20,7 +20,7 @@ struct hn_recipe {
     uint64_t source_count;
 };
 
-/* HN_EVALUE: numbers that do not make sense for the argument, or a source that it can not follow from; the message goes on
+/* HN_EVALUE: numbers that do not make sense for the argument, or a source that it cannot follow from; the message goes on
  * after "found '<fill>', ". HN_ECONFIG: a parameter decides on it. */
 enum hn_status hn_recipe_make(const struct hn_plan *plan, size_t argument, const struct hn_value *values,
                               struct hn_recipe *recipe, struct hn_error *err);
@@ -28,7 +28,7 @@ enum hn_status hn_recipe_make(const struct hn_plan *plan, size_t argument, const
 /* The elements of a buffer as a file holds them: a NumPy array (.npy, any version, in C order, little endian), or
  * nothing but their bytes.
  *
- * *stream is at the first element. HN_ECONFIG: the file can not be read, has elements of another type, or another number than `count`;
+ * *stream is at the first element. HN_ECONFIG: the file cannot be read, has elements of another type, or another number than `count`;
  * the message names it. bfloat16 and float8_e4m3 have no type in NumPy: two bytes, or one, of any kind are taken. */
 enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint64_t count,
                                  FILE **stream, struct hn_error *err);

@@ -163,7 +163,7 @@ static void check_counts(const struct hn_plan *plan, const struct hn_value *valu
         if (hn_failed(err) || count % hn_flow_units(flow, i) == 0)
             continue;
         snprintf(flow->why, sizeof flow->why,
-                 "the %lld %s of '%.60s' can not be cut into %lld equal units ('over'%s",
+                 "the %lld %s of '%.60s' cannot be cut into %lld equal units ('over'%s",
                  (long long)count, rows ? "rows" : "elements", argument->name,
                  (long long)hn_flow_units(flow, i),
                  (parts & HN_PART_PADDED) != 0   ? " and 'padding')"
@@ -671,7 +671,7 @@ void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_binding
 }
 
 /* A metric sees those before it by their slots. One without a value for this variant is NaN; where
- * it is the objective, the variant can not be compared. */
+ * it is the objective, the variant cannot be compared. */
 static void evaluate_metrics(const struct hn_plan *plan, struct hn_value *values, size_t first_slot,
                              struct hn_record *record, struct hn_error *err)
 {

@@ -99,7 +99,7 @@ struct hn_flow {
     struct hn_chunk *chunks;
     size_t chunk_count;
     bool *copies; /* one a step that copies: whether it does */
-    char why[256]; /* why it can not be: then there are no chunks; "" */
+    char why[256]; /* why it cannot be: then there are no chunks; "" */
 };
 
 /* Units of an argument that is cut: `over`, and the padding where it has one. */
@@ -149,7 +149,7 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
                                       const struct hn_bindings *problem, const struct hn_bindings *point,
                                       struct hn_launch *launch, struct hn_record *record, struct hn_error *err);
 
-/* Evaluates the grid of a step again, for so many clusters that run at once. Where the device can not hold it, or it has no
+/* Evaluates the grid of a step again, for so many clusters that run at once. Where the device cannot hold it, or it has no
  * value, the record is an invalid launch. */
 void hn_launch_fit_clusters(const struct hn_plan *plan, const struct hn_device *device, struct hn_value *values, int64_t clusters,
                             struct hn_launch_step *step, struct hn_record *record);
@@ -160,8 +160,8 @@ bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device, c
 
 /* Sets dynamic_shared_bytes: the most that one of the launches asks for. */
 void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *resources);
-/* The same for a record of this plan and problem that does not say it, as older versions wrote none. A launch that can
- * not be evaluated leaves it as it is. */
+/* The same for a record of this plan and problem that does not say it, as older versions wrote none. A launch that cannot
+ * be evaluated leaves it as it is. */
 void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem, struct hn_record *record);
 
 /* Whether the objective is the energy of a launch, or energy_delay; a metric of that name is the metric. */
@@ -186,7 +186,7 @@ struct hn_launch_program {
 };
 
 /* For all problems from `low` to `high`, which differ in integers only; `launch` is that of one of them. False: something
- * else than grids, integers, counts and aligns differs, or expressions can not be compiled. To be finished, whatever comes back. */
+ * else than grids, integers, counts and aligns differs, or expressions cannot be compiled. To be finished, whatever comes back. */
 bool hn_launch_program_make(struct hn_launch_program *made, const struct hn_plan *plan, const struct hn_device *device,
                             const struct hn_bindings *point, const struct hn_bindings *low,
                             const struct hn_bindings *high, const struct hn_launch *launch);

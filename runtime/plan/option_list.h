@@ -8,7 +8,7 @@
 
 /* The compile options that a config, a recording or a plan of a cache may give, which others may have written: those that
  * decide what code is made of the template, and none with which NVRTC or ptxas writes or reads files of its own, or
- * makes something that can not be loaded. An option is one text with its value, as "-DN=1" or "--std=c++17". */
+ * makes something that cannot be loaded. An option is one text with its value, as "-DN=1" or "--std=c++17". */
 
 /* HN_ECONFIG: not on the list; says which are. */
 enum hn_status hn_option_check(const char *text, struct hn_error *err);

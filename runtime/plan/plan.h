@@ -71,7 +71,7 @@ struct hn_option {
     size_t hole_count;
 };
 
-/* Parses the holes of the text. HN_ECONFIG: a brace without its partner, an expression that can not be parsed, or an option
+/* Parses the holes of the text. HN_ECONFIG: a brace without its partner, an expression that cannot be parsed, or an option
  * that is not allowed (runtime/plan/option_list.h). The option owns all that was made so far. */
 enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *err);
 

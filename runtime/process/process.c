@@ -91,7 +91,7 @@ static enum hn_status spawn(struct hn_process *process, const char *program, con
                                    arguments, streams, 4, true);
     if (failure == 0)
         return HN_OK;
-    return hn_fail(err, HN_ERUN, "a worker process can not be started%s%s: %s",
+    return hn_fail(err, HN_ERUN, "a worker process cannot be started%s%s: %s",
                    program != NULL ? " by " : "", program != NULL ? program : "",
                    strerror(failure));
 }
@@ -122,7 +122,7 @@ enum hn_status hn_process_start(struct hn_process *process, const char *program,
     close(ends[1]);
     enum hn_status status =
         channel >= 0 ? spawn(process, program, role, channel, output[1], err)
-                     : hn_fail(err, HN_ERUN, "a worker process can not be started: %s",
+                     : hn_fail(err, HN_ERUN, "a worker process cannot be started: %s",
                                errno == EINVAL ? "too few descriptors are allowed (ulimit -n)"
                                                : strerror(errno));
     if (channel >= 0)
@@ -428,7 +428,7 @@ bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel))
 {
     struct hn_channel channel;
     struct hn_message hello;
-    /* posix_spawn can not set it; the parent may have ended before this line, so look afterwards.
+    /* posix_spawn cannot set it; the parent may have ended before this line, so look afterwards.
      * Its number is given: in a container hone itself may be process 1. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)

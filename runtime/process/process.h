@@ -66,7 +66,7 @@ void hn_process_note_output(struct hn_process *process, const char *data, size_t
 
 /* The next message of a worker that is of the same protocol and build, past hn_message_gate; without blocking. What
  * it printed is read, too. CLOSED: it is gone, and is still to be killed. err: it is another Hone's, or its message
- * is none, or it says that the run can not go on, with the status that it gives; then there is no message. Sticky. */
+ * is none, or it says that the run cannot go on, with the status that it gives; then there is no message. Sticky. */
 enum hn_received hn_process_listen(struct hn_process *process, struct hn_message *message, struct hn_error *err);
 
 /* "killed by signal 11 (Segmentation fault)" or "exit status 1", then the last line it printed. */
@@ -83,7 +83,7 @@ bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel));
 /* The inside of a compile worker: reads a message and answers it, until the channel is closed. */
 void hn_worker_compile(struct hn_channel *channel);
 
-/* Says that the run can not go on: {"type": "failed", "status": …, "message": …}. */
+/* Says that the run cannot go on: {"type": "failed", "status": …, "message": …}. */
 void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const struct hn_error *err);
 
 /* How many compile workers the machine allows: its affinity mask, the cgroup's CPU quota, and memory at about

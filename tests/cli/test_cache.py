@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Caches that can not be used: nothing is lost, nothing is overwritten, and the message says why."""
+"""Caches that cannot be used: nothing is lost, nothing is overwritten, and the message says why."""
 
 import os
 import resource
@@ -25,9 +25,9 @@ class Cache(hone.Case):
         self.write("file", "")
         path = self.folder / "file" / "hone.db"
         result = self.simulate("--cache", path, expect=1)
-        self.assertEqual(result.stderr, f"hone: cache '{path}' can not be opened: Not a directory\n")
+        self.assertEqual(result.stderr, f"hone: cache '{path}' cannot be opened: Not a directory\n")
         result = self.simulate("--cache", "/proc/nowhere/hone.db", expect=1)
-        self.assertEqual(result.stderr, "hone: the folder '/proc/nowhere' of the cache can not be made: No such file or "
+        self.assertEqual(result.stderr, "hone: the folder '/proc/nowhere' of the cache cannot be made: No such file or "
                          "directory\n")
 
     @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
@@ -95,7 +95,7 @@ class Cache(hone.Case):
             [hone.HONE, "tune", str(hone.DATA / "saxpy.yaml"), "-p", "SIZE=2048", "--simulate", str(recording), "--quiet"],
             env=dict(os.environ, HONE_CACHE=str(self.cache)), preexec_fn=limit, capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertIn(f"cache '{self.cache}' can not be written", result.stderr)
+        self.assertIn(f"cache '{self.cache}' cannot be written", result.stderr)
         self.assertIn("what was recorded before is kept", result.stderr)
         self.assertEqual(self.hone("export", "saxpy", "-p", "SIZE=1048576", "--format", "json").stdout, before)
         self.hone("cache", "check")

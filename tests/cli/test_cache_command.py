@@ -280,7 +280,7 @@ class CacheCommand(hone.Case):
             capture_output=True, restore_signals=False, timeout=60,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300000, 300000)))
         self.assertEqual(result.returncode, 1)
-        self.assertRegex(result.stderr, f"^hone: cache '{self.cache}' can not be written: .*; what was recorded before "
+        self.assertRegex(result.stderr, f"^hone: cache '{self.cache}' cannot be written: .*; what was recorded before "
                          "is kept\n$")
         self.assertEqual(self.hone("cache", "check").stdout, f"cache '{self.cache}' is whole: 1 tuning\n")
         [tuning] = json.loads(self.hone("cache", "show", "example", "--json").stdout)["tunings"]

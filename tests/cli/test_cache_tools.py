@@ -114,7 +114,7 @@ class CacheTools(hone.Case):
     def test_diff_with_what_is_not_there(self):
         self.hone("cache", "import", self.recording("a.json"))
         missing = self.folder / "missing.json"
-        self.fails(1, f"hone: '{missing}' can not be read: No such file or directory", "cache", "diff", missing)
+        self.fails(1, f"hone: '{missing}' cannot be read: No such file or directory", "cache", "diff", missing)
 
     def test_merge_keeps_the_newest_and_lists_conflicts(self):
         self.hone("cache", "import", self.recording("a.json"))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Workers by the real things that start processes elsewhere: ssh to an sshd of the test's own, Open MPI's mpirun, a Slurm of one node. On the
-driver double. Names which of them: test_engines.py Ssh; exit code 77 and the reason where it can not be had."""
+driver double. Names which of them: test_engines.py Ssh; exit code 77 and the reason where it cannot be had."""
 
 import os
 import shutil

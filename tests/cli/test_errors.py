@@ -121,7 +121,7 @@ class Templates(hone.Case):
         all_points = ("compile", "--all", "--arch", "sm_90", config)
         self.assertIn("compile_error", self.hone(*all_points).stdout)
         result = self.hone(*all_points, "--strict", expect=1)
-        self.assertEqual(result.stderr, "hone: 4 of 16 points can not be compiled and launched\n")
+        self.assertEqual(result.stderr, "hone: 4 of 16 points cannot be compiled and launched\n")
         self.assertIn("compile_error", result.stdout)
         self.hone(*all_points, "--strict", "-s", "BLOCK=64,128")
 
@@ -129,7 +129,7 @@ class Templates(hone.Case):
         config = self.copy_config()
         self.spoil(config, "entry: saxpy", "entry: saxpyy")
         result = self.hone("compile", "--arch", "sm_90", config, expect=3)
-        self.assertEqual(result.stderr, "hone: the point can not be compiled and launched\n")
+        self.assertEqual(result.stderr, "hone: the point cannot be compiled and launched\n")
         self.assertIn("first failure: no kernel 'saxpyy' in the program; there is saxpy\n",
                       result.stdout)
 

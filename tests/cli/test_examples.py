@@ -144,7 +144,7 @@ int main(void)
                     "return 5;")
 
     def test_launch_with_tensor_maps(self):
-        """They are made of the buffers that a launch is given; a size that they can not serve is none of the configuration's."""
+        """They are made of the buffers that a launch is given; a size that they cannot serve is none of the configuration's."""
         usable = "hone_tensor_usable(0, {}, (struct hone_tensor_problem){{.ROWS = {}, .COLUMNS = {}}})"
         self.launch("tensor", "BOX=32,SWIZZLE=128,FAULT=0", "{.ROWS = 64, .COLUMNS = 64}", "x, y",
                     "out[i] == (i / 64 < 63 && i % 64 < 60 ? in[i + 68] : 0)",

@@ -390,7 +390,7 @@ class Refused(Case):
     def test_options_that_it_has_no_use_for(self):
         for option in (["--simulate", hone.SOURCE / "cache/recorded"], ["--problem", "n=5"], ["--full"], ["--stop-chance", "0.05"],
                        ["--retry-failed"], ["--reference", "y=y.npy"]):
-            self.refused("--family draws sizes, and shares its time between short searches on a GPU: it can not be given with "
+            self.refused("--family draws sizes, and shares its time between short searches on a GPU: it cannot be given with "
                          f"{option[0]}", "--family", self.config, *option)
         self.refused("--family: --budget is a time, as 60s or 10m", "--family", self.config, "--budget", "50")
         for option, value in (("--loss", "3%"), ("--held-out", "5")):
@@ -409,7 +409,7 @@ class Refused(Case):
                                    (["--budget", "3s"], "--budget is the time of --family's searches")):
             self.misused(message, "replay", self.config, *arguments)
         replay = ["replay", "--family", self.config]
-        self.fails(2, "hone: --family draws sizes of the family's: it can not be given with --problem", *replay, "-p", "n=5")
+        self.fails(2, "hone: --family draws sizes of the family's: it cannot be given with --problem", *replay, "-p", "n=5")
         self.fails(2, "hone: --family: --budget is a time, as 60s or 10m", *replay, "--budget", "5")
         self.spoil(self.config, FAMILY, "problem: {n: 65536}")
         self.fails(2, f"hone: --family: {self.config} has no 'family'; docs/families.md says how to write one", *replay)

@@ -62,7 +62,7 @@ class Import(hone.Case):
                      "# reference: {files: {data: right.bin}}\n# compare: {absolute: 0.001}\n",
                      '  grid: ["ceil_div(elements, SIZE)"]\n  shared_bytes: 1024\n'):
             self.assertIn(line, text)
-        self.fails(2, f"hone: threads.yaml: template {self.folder}/nowhere.cl can not be read: No such file or directory",
+        self.fails(2, f"hone: threads.yaml: template {self.folder}/nowhere.cl cannot be read: No such file or directory",
                    "space", "threads.yaml")
         self.write("nowhere.cl", "template <class T> __global__ void threads(double2 *data) {}")
         (self.folder / "data.bin").write_bytes(bytes(1024 * 16))

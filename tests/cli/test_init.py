@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
 
     def test_no_kernel(self):
         source = self.write("none.cu", "// __global__ void one(int *x) {}\nint main() { return 0; }\n")
-        self.fails(2, f"hone: {source}: found no __global__ function with a body; a kernel that a macro makes can not be read",
+        self.fails(2, f"hone: {source}: found no __global__ function with a body; a kernel that a macro makes cannot be read",
                    "init", source)
         self.fails(1, "hone: cannot open 'nope.cu': No such file or directory", "init", "nope.cu")
 

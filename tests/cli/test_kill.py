@@ -167,7 +167,7 @@ class Kill(double.Case):
         _, errors = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 1)
         self.assertIn(f"hone: cache '{folder}/hone.db' was deleted, moved or replaced while it was written, and '{folder}/hone.db.rescued' "
-                      "can not be made to go on in: Not a directory\n", errors)
+                      "cannot be made to go on in: Not a directory\n", errors)
 
     def test_at_random_moments(self):
         counts = {"hone": 0, "compile": 0, "gpu": 0}

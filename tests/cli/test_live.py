@@ -74,7 +74,7 @@ class Tune(double.Case):
         self.assertEqual(result.returncode, 1)
         self.assertIn("libcuda.so.1", result.stderr)
 
-    @unittest.skipUnless(UNSHARE, "a process namespace can not be made here")
+    @unittest.skipUnless(UNSHARE, "a process namespace cannot be made here")
     def test_as_process_1(self):
         """As in a container, where nothing else started hone."""
         command = ["tune", str(self.config), "-s", "BLOCK=32", "--full", "--quiet"]
@@ -260,7 +260,7 @@ class Failures(double.Case):
     def test_events_can_not_be_written(self):
         """The run does not begin."""
         result = self.hone("tune", self.config, "--quiet", "--events", "/dev/full", expect=1)
-        self.assertEqual(result.stderr, "hone: the events (--events) can not be written: No space left on device\n")
+        self.assertEqual(result.stderr, "hone: the events (--events) cannot be written: No space left on device\n")
         self.assertEqual(self.sql("SELECT count(*) FROM record"), [(0,)])
 
     def test_events_can_not_be_written_any_more(self):
@@ -271,7 +271,7 @@ class Failures(double.Case):
             for _ in range(3):
                 events.readline()
         _, errors = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, errors), (1, "hone: the events (--events) can not be written: Broken pipe\n"))
+        self.assertEqual((process.returncode, errors), (1, "hone: the events (--events) cannot be written: Broken pipe\n"))
         self.assertGreater(self.sql("SELECT count(*) FROM record")[0][0], 0)
 
     def test_disk_full(self):
@@ -286,7 +286,7 @@ class Failures(double.Case):
         process = subprocess.run([hone.HONE, "tune", str(self.config), *EVERY, "--quiet"], text=True, capture_output=True,
                                  env=self.environment(HONE_NVRTC=""), preexec_fn=limit_files, timeout=120)
         self.assertEqual(process.returncode, 1, process.stderr)
-        self.assertRegex(process.stderr, r"\Ahone: cache '[^']*' can not be written: [^\n]*\n\Z")
+        self.assertRegex(process.stderr, r"\Ahone: cache '[^']*' cannot be written: [^\n]*\n\Z")
         self.hone("cache", "check")
         kept, = self.sql("SELECT count(*) FROM record")[0]
         resumed, = self.tune(*EVERY)

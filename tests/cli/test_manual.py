@@ -67,6 +67,12 @@ class Manual(unittest.TestCase):
     def test_plain_english(self):
         self.each(lambda page: [sentence for sentence in sentences(page) if UNPLAIN.search(sentence)])
 
+    def test_sources_say_cannot(self):
+        files = [file for room in ("base", "cache", "runtime", "tuner") for file in (hone.SOURCE / room).rglob("*.*")
+                 if file.suffix in (".c", ".h", ".js", ".in")]
+        self.assertGreater(len(files), 200)
+        self.assertEqual([file for file in files if re.search(r"\bcan not\b", file.read_text(), re.I)], [])
+
     def test_pages_end_with_where_to_go(self):
         for page in sorted((hone.SOURCE / "docs").glob("*.md")):
             last = page.read_text().rstrip("\n").split("\n\n")[-1]

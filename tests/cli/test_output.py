@@ -32,7 +32,7 @@ class Streams(Case):
         for words in (["--version"], ["--help"], ["space", self.config], ["space", self.config, "--json"],
                       ["tune", "--help"], ["cache", "list", "--usage"]):
             result = self.run_in_shell('"$@" >&-', *words)
-            self.assertEqual(result.stderr, b"hone: can not write to standard output: it is closed\n", words)
+            self.assertEqual(result.stderr, b"hone: cannot write to standard output: it is closed\n", words)
             self.assertEqual(result.returncode, 1)
 
     def test_what_is_opened_is_never_a_standard_stream(self):
@@ -52,13 +52,13 @@ class Streams(Case):
                       ["run", self.config], ["replay", self.config, "--max-slowdown", "1000"]):
             result = self.run_in_shell('"$@" >/dev/full', *words, "--json")
             self.assertEqual(result.stderr.decode().splitlines()[-1:],
-                             ["hone: can not write to standard output: No space left on device"], words)
+                             ["hone: cannot write to standard output: No space left on device"], words)
             self.assertEqual(result.returncode, 1)
 
     def test_reasons_of_the_system_are_said(self):
         """Not what came of them: that SQLite found nothing to read, and that fcntl did not take a number."""
         result = self.run_in_shell('ulimit -n 8; "$@"', "tune", self.config, "--quiet")
-        self.assertEqual(result.stderr, b"hone: a worker process can not be started: too few descriptors are allowed (ulimit -n)\n")
+        self.assertEqual(result.stderr, b"hone: a worker process cannot be started: too few descriptors are allowed (ulimit -n)\n")
         if os.geteuid() != 0:
             self.skipTest("mounts and changes the user")
         (self.folder / "theirs").mkdir(mode=0o755)
@@ -70,7 +70,7 @@ class Streams(Case):
                                     capture_output=True, text=True, timeout=60)
             if "mount" in result.stderr or "unshare" in result.stderr:
                 self.skipTest(result.stderr)
-            self.assertEqual(result.stderr, f"hone: cache 'theirs/hone.db' can not be opened: {reason}\n")
+            self.assertEqual(result.stderr, f"hone: cache 'theirs/hone.db' cannot be opened: {reason}\n")
 
     def test_broken_pipes_are_errors(self):
         reader, writer = os.pipe()
@@ -78,7 +78,7 @@ class Streams(Case):
         self.addCleanup(os.close, writer)
         result = subprocess.run([hone.HONE, "space", str(self.config), "--list=all"], stdout=writer, stderr=subprocess.PIPE,
                                 env=self.environment(), timeout=60)
-        self.assertEqual(result.stderr, b"hone: can not write to standard output: Broken pipe\n")
+        self.assertEqual(result.stderr, b"hone: cannot write to standard output: Broken pipe\n")
         self.assertEqual(result.returncode, 1)
 
     def test_limits_of_file_sizes_are_errors(self):
@@ -92,7 +92,7 @@ class Streams(Case):
                                             resource.RLIMIT_FSIZE, (limit, limit)))
                 self.assertNotEqual(result.returncode, -signal.SIGXFSZ, words)
                 if limit == 0:
-                    self.assertIn("can not be written", result.stderr)
+                    self.assertIn("cannot be written", result.stderr)
                     self.assertEqual(result.returncode, 1)
 
     def record_of_saxpy(self):

@@ -160,7 +160,7 @@ class Roofs(double.Case):
             self.spoil(self.config, "metrics: {bytes: 8 * n", f"metrics: {{{inflated}")
             self.cache.unlink()
             self.assertRegex(self.hone("tune", self.config, "--quiet").stdout,
-                             rf"\n  FASTER THAN THE ROOF: the best can not do what the metric `{metric}` says in \S+ us; "
+                             rf"\n  FASTER THAN THE ROOF: the best cannot do what the metric `{metric}` says in \S+ us; "
                              rf"check `{metric}`")
             self.assertEqual(self.tune()[0]["best"]["roof"]["beyond"], metric)
             self.config.write_text(text)

@@ -126,7 +126,7 @@ class One(Case):
         for uri in ("postgresql://hone@/nowhere?host=/nowhere", server.uri("nowhere")):
             for command in (["tune", self.config], ["cache", "list"], ["export", "scale"]):
                 error = self.hone(*command, "--cache", uri, expect=1).stderr
-                self.assertRegex(error, "^hone: the cache can not be reached: postgresql://hone@/nowhere.*is the server up, and "
+                self.assertRegex(error, "^hone: the cache cannot be reached: postgresql://hone@/nowhere.*is the server up, and "
                                  "the URI right")
         (self.folder / "libpq.so.5").write_text("no library")
         error = self.without_libpq()
@@ -145,11 +145,11 @@ class One(Case):
         self.hone_at("a", "tune", self.config, "--quiet")
         self.query("UPDATE hone.record SET json = replace(json, 'ok', 'OK') WHERE position = 3")
         result = self.hone_at("b", "cache", "list")
-        self.assertRegex(result.stderr, "warning: postgresql://.*: 1 row can not be used and is left out: session '.*': a record is not "
+        self.assertRegex(result.stderr, "warning: postgresql://.*: 1 row cannot be used and is left out: session '.*': a record is not "
                          "what was written")
         self.query("UPDATE hone.session SET json = replace(json, 'cold', 'warm')")
         result = self.hone_at("c", "cache", "list")
-        self.assertRegex(result.stderr, "1 row can not be used and is left out: session '.*': its row is not what was written")
+        self.assertRegex(result.stderr, "1 row cannot be used and is left out: session '.*': its row is not what was written")
 
     def test_a_role_that_may_only_read(self):
         self.cheap_config(6, 4)
@@ -391,7 +391,7 @@ class Hostile(Case):
         self.hone_at("a", "tune", self.config, "--quiet")
 
     def warn(self, count, reason, machine="b", command=("cache", "list")):
-        rows = "1 row can not be used and is" if count == 1 else f"{count} rows can not be used and are"
+        rows = "1 row cannot be used and is" if count == 1 else f"{count} rows cannot be used and are"
         result = self.hone_at(machine, *command)
         self.assertRegex(result.stderr, f"^hone: warning: postgresql://hone@/{self.database}.*: {rows} left out: .*{reason}")
         return result
@@ -461,7 +461,7 @@ class Hostile(Case):
         self.query(f"INSERT INTO hone.session(origin, {columns}) SELECT md5(i::text), {columns} FROM hone.session,"
                    " generate_series(1, 10100) i")
         result = self.hone_at("b", "cache", "list")
-        self.assertRegex(result.stderr, "(9999|10000) rows can not be used and are left out: session")
+        self.assertRegex(result.stderr, "(9999|10000) rows cannot be used and are left out: session")
         self.assertIn("there is more than one command fetches; the next ones go on", result.stderr)
 
     def test_claims(self):

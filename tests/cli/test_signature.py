@@ -126,7 +126,7 @@ class Signature(double.Case):
     def test_an_output_that_can_not_be_written(self):
         self.change("float *y, float a, int n)", "const float *y, float a, int n)", "scale.cu")
         self.change("y[i] = a *", "const_cast<float *>(y)[i] = a *", "scale.cu")
-        self.refused("argument 'y' is float32, an output; parameter 2 of kernel 'scale' is 'const float *', which it can not "
+        self.refused("argument 'y' is float32, an output; parameter 2 of kernel 'scale' is 'const float *', which it cannot "
                      "write to")
 
     def test_another_kind_of_number_of_the_same_size(self):

@@ -232,7 +232,7 @@ class Simulate(hone.Case):
 
     def test_wrong_files(self):
         missing = self.folder / "missing.json"
-        self.fails(1, f"bench_simulate: '{missing}' can not be read: No such file or directory", missing)
+        self.fails(1, f"bench_simulate: '{missing}' cannot be read: No such file or directory", missing)
         other = self.write("other.json", "{}")
         self.fails(1, f"bench_simulate: '{other}': it is neither a recording of Hone nor a cache file of Kernel Tuner: there is "
                    "no 'cache' in it", other)
@@ -242,5 +242,5 @@ class Simulate(hone.Case):
         twin = shutil.copy(UNFINISHED, self.folder / "d")
         self.fails(2, f"bench_simulate: '{UNFINISHED}' and '{twin}' are both named 'unfinished', by which traces tell spaces "
                    "apart: rename one", UNFINISHED, twin)
-        self.fails(1, f"bench_simulate: '{self.folder}/no/t.jsonl' can not be written: No such file or directory",
+        self.fails(1, f"bench_simulate: '{self.folder}/no/t.jsonl' cannot be written: No such file or directory",
                    CONV6, "--runs", 100000, "--traces", self.folder / "no" / "t.jsonl")

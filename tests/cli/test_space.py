@@ -145,7 +145,7 @@ class Sources(hone.Case):
 
     def test_a_template_that_is_missing(self):
         self.template.unlink()
-        self.refused(f"{self.config}: template {self.template} can not be read: No such file or directory")
+        self.refused(f"{self.config}: template {self.template} cannot be read: No such file or directory")
 
     def test_an_include_that_is_missing(self):
         self.template.write_text('#include "parts.cuh"\n' + self.template.read_text())

@@ -37,5 +37,5 @@ class Throughput(hone.Case):
         self.assertEqual(len(list(kept.glob("*.cubin"))), 2)
 
     def test_sources_need_a_place(self):
-        self.fails(1, f"hone: {self.folder}/no/where can not be made: No such file or directory", "compile",
+        self.fails(1, f"hone: {self.folder}/no/where cannot be made: No such file or directory", "compile",
                    BENCH / "vector_add.yaml", "--arch", "sm_90", "--sources", f"{self.folder}/no/where")

@@ -138,5 +138,5 @@ class Tune(hone.Case):
         self.assertIn("records 8 of the 16 valid points; at least 95% are needed", result.stderr)
 
     def test_recording_is_not_there(self):
-        self.fails(1, "hone: 'nope.json' can not be read: No such file or directory", "tune", hone.DATA / "saxpy.yaml",
+        self.fails(1, "hone: 'nope.json' cannot be read: No such file or directory", "tune", hone.DATA / "saxpy.yaml",
                    "--quiet", "--simulate", "nope.json")

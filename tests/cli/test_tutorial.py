@@ -71,7 +71,7 @@ class Tutorial(double.Case):
         self.device = json.loads(devices.stdout)["devices"][0]["name"]
 
     def run_command(self, line):
-        """What it prints, lines of stderr behind those of stdout; None where it can not be run here."""
+        """What it prints, lines of stderr behind those of stdout; None where it cannot be run here."""
         words = shlex.split(line)
         if words[0] == "nvcc":
             if NVCC is None:

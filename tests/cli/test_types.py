@@ -123,7 +123,7 @@ int main(void)
                              {("UINT8", "1"), ("BFLOAT16", "2")})
 
     def test_numbers_of_several_types(self):
-        """A function in C can not take them."""
+        """A function in C cannot take them."""
         self.spoil(self.config, "{name: n, type: int32", "{name: n, type: T")
         self.fails(2, "hone: argument 'n' of 'scale' is double or __half, by the problem (N=1048576,T=__half is of another "
                    "type than the first); a header passes numbers of one type, expected problems of one: choose them with "

@@ -157,11 +157,11 @@ class Usage(hone.Case):
         self.fails(2, "hone: -s: there is no parameter 'LOAF'; nearest is 'LOAD'", "space", config, "-s", "LOAF=ldg")
 
     def test_full_output(self):
-        """A result that can not be written is an error, not a success."""
+        """A result that cannot be written is an error, not a success."""
         with open("/dev/full", "w") as full:
             import os
             import subprocess
             result = subprocess.run([hone.HONE, "space", str(hone.DATA / "saxpy.yaml")], stdout=full,
                                     stderr=subprocess.PIPE, text=True, env=dict(os.environ, HONE_CACHE=str(self.cache)))
         self.assertEqual(result.returncode, 1)
-        self.assertEqual(result.stderr, "hone: can not write to standard output: No space left on device\n")
+        self.assertEqual(result.stderr, "hone: cannot write to standard output: No space left on device\n")

@@ -151,7 +151,7 @@ class Lock(double.Case):
             with self.subTest(fault):
                 lay()
                 result = self.hone("tune", self.config, "-s", "BLOCK=32,ITEMS=1", "--full")
-                self.assertIn(f"hone: warning: the GPU's lock '{lock}' can not be used: {fault}; tuners that run at once disturb "
+                self.assertIn(f"hone: warning: the GPU's lock '{lock}' cannot be used: {fault}; tuners that run at once disturb "
                               "each other's times: remove it, or set HONE_LOCKS to a folder that they all can write\n", result.stderr)
                 self.assertEqual(victim.read_text(), "precious")
                 lock.rmdir() if lock.is_dir() else lock.unlink()

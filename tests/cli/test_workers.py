@@ -246,7 +246,7 @@ class Cards(hosts.Workers):
 
 @unittest.skipUnless(os.environ.get("HONE_LIAR"), "tests/cli/liar.c is not built here")
 class Liars(hosts.Workers):
-    """A host whose workers say what can not be, beside one that does not: it is left out by name, and the other does the work."""
+    """A host whose workers say what cannot be, beside one that does not: it is left out by name, and the other does the work."""
 
     # What the warning says of the host or its GPU, where it leads, and where it follows.
     LIES = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The host's side of an emulated plan: buffers that end at a page that can not be touched, their contents, and the
+// The host's side of an emulated plan: buffers that end at a page that cannot be touched, their contents, and the
 // comparison with what the reference left in a file.
 #pragma once
 
@@ -96,7 +96,7 @@ inline void save(const char *path, const void *data, size_t bytes)
 {
     FILE *file = std::fopen(path, "wb");
     if (file == nullptr || std::fwrite(data, 1, bytes, file) != bytes || std::fclose(file) != 0)
-        fail("a result can not be written");
+        fail("a result cannot be written");
 }
 
 template <typename T> std::vector<T> load(const char *path, size_t count)
@@ -104,7 +104,7 @@ template <typename T> std::vector<T> load(const char *path, size_t count)
     std::vector<T> data(count);
     FILE *file = std::fopen(path, "rb");
     if (file == nullptr || std::fread(data.data(), sizeof(T), count, file) != count)
-        fail("a reference can not be read");
+        fail("a reference cannot be read");
     std::fclose(file);
     return data;
 }

@@ -135,7 +135,7 @@ TEST(a_miss_tunes_and_remembers)
     struct hone_options options = {.on_miss = HONE_MISS_TUNE, .tune_seconds = 60};
     options.tune_command = "/nowhere/hone";
     expect_no_kernel(shared->cache, "scale", problem, 1, &options, HONE_SYSTEM,
-                     "can not be started");
+                     "cannot be started");
     options.tune_command = "/bin/false";
     expect_no_kernel(shared->cache, "scale", problem, 1, &options, HONE_TUNE_FAILED, "exit code 1");
     options.tune_command = NULL;

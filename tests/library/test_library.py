@@ -209,7 +209,7 @@ class Programs(Case):
         self.assertIn("is of kernel 'scale'", self.hone("tune", "symbols.yaml", "--capture", folder / "scale-0.honecap",
                                                       expect=2).stderr)
         missing = self.hone("tune", "--capture", "nowhere.honecap", expect=1).stderr
-        self.assertIn("'nowhere.honecap' can not be read", missing)
+        self.assertIn("'nowhere.honecap' cannot be read", missing)
         blocked = self.write("file", "")
         result = self.run_program(PROGRAM, "captures_*", HONE_CAPTURE=str(blocked), HONE_TEST_CAPTURE="1")
         self.assertIn("HONE_CAPTURE_FAILED: scale was launched, but not captured", result.stdout + result.stderr)

@@ -250,7 +250,7 @@ def best_time(config: str) -> float:
             self.config.write_text(self.config.read_text() + "nonsense: 1\n")
             hone.space("scale.yaml")
         os.environ["HONE_COMMAND"] = "/nowhere/hone"
-        with self.assertRaisesRegex(hone.Error, "/nowhere/hone can not be started: No such file"):
+        with self.assertRaisesRegex(hone.Error, "/nowhere/hone cannot be started: No such file"):
             hone.space("scale.yaml")
 
     def test_what_stops_the_callback_stops_the_search(self):
@@ -432,7 +432,7 @@ class Launching(Case):
             kernel(0, x)
         with self.assertRaisesRegex(hone.LibraryError, "is not what it is for the problem"):
             kernel(0, x, y, n=255)
-        with self.assertRaisesRegex(OverflowError, "'n' of scale is 4294967296, which int32 can not hold"):
+        with self.assertRaisesRegex(OverflowError, "'n' of scale is 4294967296, which int32 cannot hold"):
             kernel(0, x, y, n=2**32)
         self.assertEqual(set(y.get()), {-1})
 
@@ -441,7 +441,7 @@ class Launching(Case):
         x, y = device.Interface(self.x), device.Interface(numpy.full_like(self.x, -1))
         written_by = device.Interface(self.x, stream=-5)
         for call, words in ((lambda: self.open.kernel("scale", n=2**64 + 65536),
-                             "problem value 'n' of scale is 18446744073709617152, which int64 can not hold: -9223372036854775808 to 9223372036854775807"),
+                             "problem value 'n' of scale is 18446744073709617152, which int64 cannot hold: -9223372036854775808 to 9223372036854775807"),
                             (lambda: self.open.kernel("scale", n=-2**63 - 1), "'n' of scale is -9223372036854775809"),
                             (lambda: hone.use_device(2**70), "the device is 1180591620717411303424, expected 0 to 2147483647"),
                             (lambda: hone.use_device(-1), "the device is -1"),
@@ -455,8 +455,8 @@ class Launching(Case):
                             (lambda: kernel.set_symbols(0, table=-8), "the symbol 'table' of scale is -8"),
                             (lambda: kernel(0, -1, y), "argument 'x' of scale is -1, expected 0 to"),
                             (lambda: kernel(0, x, 2**64), "argument 'y' of scale is 18446744073709551616"),
-                            (lambda: kernel(0, x, y, 1e300), r"argument 'a' of scale is 1e\+300, which float32 can not hold"),
-                            (lambda: kernel(0, x, y, n=2**31), "which int32 can not hold: -2147483648 to 2147483647")):
+                            (lambda: kernel(0, x, y, 1e300), r"argument 'a' of scale is 1e\+300, which float32 cannot hold"),
+                            (lambda: kernel(0, x, y, n=2**31), "which int32 cannot hold: -2147483648 to 2147483647")):
             with self.assertRaisesRegex(OverflowError, words):
                 call()
         for call, words in ((lambda: hone.Cache("tuned\0.db"), "the path of the cache has a NUL"),

@@ -120,7 +120,7 @@ static inline void put_result(struct hn_store *store, int64_t session, struct hn
     assert_ok(hn_store_put(store, session, &record, &said));
 }
 
-/* Puts a drawn point for that problem where it can be used; false where it can not. */
+/* Puts a drawn point for that problem where it can be used; false where it cannot. */
 static inline bool put_point(struct hn_store *store, struct judge *judge,
                              const struct hn_device_identity *device, const char *problem,
                              const char *plan, int number)

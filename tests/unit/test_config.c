@@ -268,7 +268,7 @@ TEST(what_is_left_out_has_a_default)
     assert_null(config->prior);
     assert_bindings(&plan->defaults, "TILE=8");
     assert_error(hn_config_check_files(config, &said), HN_ECONFIG,
-                 "good/least.yaml: template /nowhere/product.cu can not be "
+                 "good/least.yaml: template /nowhere/product.cu cannot be "
                  "read: No such file or directory");
 }
 
@@ -419,7 +419,7 @@ TEST(wrong_assignments_say_what_is_there)
     }
 }
 
-/* What becomes of a config that can not be loaded, or whose spaces can not be built. */
+/* What becomes of a config that cannot be loaded, or whose spaces cannot be built. */
 static enum hn_status load_bad(const char *path, struct hn_error *err)
 {
     struct hn_config *config = NULL;

@@ -210,7 +210,7 @@ TEST(test_header_of_steps)
     assert_non_null(strstr(header, "     A: M * K elements of float (input)\n"));
     assert_non_null(strstr(header, "     M: int32_t, M\n"));
     assert_non_null(strstr(header, "     by_value: the contents of A by value\n"));
-    /* What <<<>>> can not say is written out. */
+    /* What <<<>>> cannot say is written out. */
     assert_non_null(strstr(header, "cudaFuncAttributePreferredSharedMemoryCarveout, "
                                    "(int)s.carveout);"));
     assert_non_null(strstr(header, "clusterDim = {s.cluster.x, s.cluster.y, s.cluster.z};"));
@@ -280,7 +280,7 @@ TEST(test_reserved_name)
     export.plan->parameters[0] = strdup("CONFIG");
     export.body_count = export.count; /* the default point has no such value */
     assert_mentions(hn_export_header(&export, &text, &said), HN_ECONFIG,
-                    "the name 'CONFIG' can not be exported: HONE_MATMUL_CONFIG has a meaning");
+                    "the name 'CONFIG' cannot be exported: HONE_MATMUL_CONFIG has a meaning");
 }
 
 TEST(test_nvcc)

@@ -20,7 +20,7 @@ static const struct {
     {"A in 3", "column 6: found '3', expected a list as [1, 2] or (1, 2)"},
     {"A in (3)", "column 8: found one value in parentheses after 'in', expected a list as "
                  "[1, 2] or (1, 2)"},
-    {"A in [1] == 1", "column 13: a list can not be compared"},
+    {"A in [1] == 1", "column 13: a list cannot be compared"},
     {"[1, 2]", "column 1: found '[', expected a value; a list can only follow 'in'"},
     {"(1, 2)", "column 3: found ',' in parentheses; a tuple can only follow 'in'"},
     {"1 if A", "column 7: found the end of the expression, expected 'else'"},

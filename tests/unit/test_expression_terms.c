@@ -137,7 +137,7 @@ static void check_direction(struct fixture *fixture)
     }
 }
 
-/* False where terms can not say. */
+/* False where terms cannot say. */
 static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *conjunct)
 {
     fixture->conjunct = conjunct;
@@ -167,7 +167,7 @@ TEST(random_terms_agree_with_the_evaluator)
         tear_down(&fixture);
         random_space_finish(&fixture.made);
     }
-    /* what terms can not say has errors nearly everywhere, or is far-fetched */
+    /* what terms cannot say has errors nearly everywhere, or is far-fetched */
     assert_true(told > 3 * unsaid);
 }
 
@@ -226,7 +226,7 @@ TEST(conditions_agree_with_the_evaluator)
         set_up_text(&fixture, texts[i], domains, &expression);
         for (size_t j = 0; j < fixture.conjuncts.count; j++) {
             if (!check_conjunct(&fixture, &fixture.conjuncts.items[j]))
-                fail_conjunct(&fixture, "terms can not say this");
+                fail_conjunct(&fixture, "terms cannot say this");
         }
         tear_down(&fixture);
         hn_expression_destroy(expression);

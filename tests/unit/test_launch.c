@@ -165,5 +165,5 @@ TEST(recalls_the_dynamic_shared_memory_of_older_records)
     record.resources.dynamic_shared_bytes = 0;
     hn_bindings_finish(&problem);
     hn_launch_recall_shared(plan, &problem, &record);
-    assert_int_equal(record.resources.dynamic_shared_bytes, 0); /* can not be evaluated */
+    assert_int_equal(record.resources.dynamic_shared_bytes, 0); /* cannot be evaluated */
 }

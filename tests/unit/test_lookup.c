@@ -182,7 +182,7 @@ TEST(preferences_within_a_task)
     fixture->count = 2;
     expect(fixture, on_h200, "M=1", 1, HN_GRADE_EXACT);
     fixture->count = 4;
-    /* where the preferred one can not be used, none can */
+    /* where the preferred one cannot be used, none can */
     query = on_h200;
     query.usable = is_not_first;
     query.context = &fixture->tuned[3];

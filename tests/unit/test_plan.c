@@ -222,7 +222,7 @@ static const char *const no_plans[][3] = {
     {"'length': 'n'", "'length': 'A'", "plan: 'A' is not an output of integers"},
     {"'mode': 'multiset'", "'mode': 'bag'", "plan: 'mode' is not one of max_norm, exact, multiset"},
     {"'role': 'output'", "'role': 'scratch'",
-     "plan: 'compare' can not stand here: only output and inout are compared"},
+     "plan: 'compare' cannot stand here: only output and inout are compared"},
     {"'from': 'A'", "'from': 'C'", "plan: 'C' is not the name of an argument with role input"},
     {"'from': 'A'", "'value': 'N', 'count': '1'", "plan: 'fill' is not an object"},
     {"[0, 1, 4, 8]", "[0, 1, 4, 9]", "plan: 'arguments' is not a list of arguments' numbers"},
@@ -239,7 +239,7 @@ static const char *const no_plans[][3] = {
     {"'wrap', 'mirror'", "'wrap', 'around'",
      "plan: 'address' is not one of wrap, clamp, mirror, border"},
     {"'role': 'input', 'width'", "'role': 'metric', 'width'",
-     "plan: 'width' can not stand here: only input, output, inout and scratch have rows"},
+     "plan: 'width' cannot stand here: only input, output, inout and scratch have rows"},
     {"4 * M + 4 * N", "image_pitch", "unknown name 'image_pitch'; known are LOAD, M, N, TILE"},
     {"'name': 'hits'", "'name': 'image_pitch'",
      "expressions know the pitch of argument 'image' as 'image_pitch', which is the name of "

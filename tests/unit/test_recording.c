@@ -345,7 +345,7 @@ TEST(damaged_gzip_is_refused)
     assert_int_equal(truncate(packed, info.st_size - 20), 0);
     assert_mentions(hn_recording_load(packed, &recording, &said), HN_EFORMAT, "is truncated");
     assert_error(hn_recording_load("/nowhere/r.json", &recording, &said), HN_ERUN,
-                 "'/nowhere/r.json' can not be read: No such file or directory");
+                 "'/nowhere/r.json' cannot be read: No such file or directory");
 }
 
 TEST(point_that_does_not_fit_is_not_saved)

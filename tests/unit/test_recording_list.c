@@ -53,7 +53,7 @@ TEST(what_is_not_asked_for)
     assert_ok(hn_recording_list(ONE, "matmul_aat", &list, &said));
     assert_int_equal(list.count, 0);
     assert_error(hn_recording_list("/nowhere", "matmul", &list, &said), HN_ERUN,
-                 "'/nowhere' can not be read: No such file or directory");
+                 "'/nowhere' cannot be read: No such file or directory");
     assert_int_equal(hn_recording_list(HONE_TEST_DATA "/plans/tiled.json", "tiled", &list, &said),
                      HN_EFORMAT);
 }

@@ -207,7 +207,7 @@ TEST(refuses_what_no_macro_can_hold)
     fails_with(HN_ECONFIG, "'tyle' is no word of VARIANT");
     set(&tiled.point, "VARIANT", hn_word("tile"));
     set(&tiled.point, "SCALE", hn_real(1e308 * 10));
-    fails_with(HN_ECONFIG, "SCALE is not finite and can not be a constant of the program");
+    fails_with(HN_ECONFIG, "SCALE is not finite and cannot be a constant of the program");
     set(&tiled.point, "SCALE", hn_real(0.5));
 }
 

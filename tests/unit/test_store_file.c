@@ -61,9 +61,9 @@ TEST_WITH(damage_inside_is_found, set_up, tear_down)
     assert_damaged(cache.path, "not what was written: record 1\n");
     assert_damaged(cache.path, "not what was written: record 7\n");
     run_sql(cache.path, "UPDATE record SET session_id = 1; UPDATE record SET " SUM_OF_RECORD);
-    assert_damaged(cache.path, "record 7 can not be read");
+    assert_damaged(cache.path, "record 7 cannot be read");
     assert_damaged(cache.path,
-                   "record 1 can not be read: its point is 'TILE=17', its JSON says 'TILE=16'");
+                   "record 1 cannot be read: its point is 'TILE=17', its JSON says 'TILE=16'");
 }
 
 /* Whatever a row says, it is used only as it was written. */
@@ -261,8 +261,8 @@ TEST_WITH(unwritable_place_says_so, set_up, tear_down)
     char path[160];
     fill_file(cache.path, "");
     snprintf(path, sizeof path, "%s/below/hone.db", cache.path);
-    assert_refused(path, HN_STORE_WRITE, HN_ERUN, "can not be made: Not a directory");
-    assert_refused("/proc/hone.db", HN_STORE_WRITE, HN_ERUN, "can not be opened");
+    assert_refused(path, HN_STORE_WRITE, HN_ERUN, "cannot be made: Not a directory");
+    assert_refused("/proc/hone.db", HN_STORE_WRITE, HN_ERUN, "cannot be opened");
 }
 
 /* Runs the rest of a test as somebody who may not write the folder; root may always. */
@@ -283,7 +283,7 @@ static int in_child_without_rights(void (*test)(void))
 static void read_only_checks(void)
 {
     const char *path = in_folder("new.db");
-    assert_refused(path, HN_STORE_WRITE, HN_ERUN, "can not be opened");
+    assert_refused(path, HN_STORE_WRITE, HN_ERUN, "cannot be opened");
     assert_refused(cache.path, HN_STORE_WRITE, HN_ERUN, "read-only");
     struct hn_store *store = open_store(cache.path, HN_STORE_READ);
     assert_true(only_time(store) == 7);

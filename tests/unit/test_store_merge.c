@@ -67,7 +67,7 @@ TEST(merge_is_all_or_nothing)
     from = open_store(other, HN_STORE_READ);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     assert_mentions(hn_store_merge(store, from, true, &merged, &said), HN_EFORMAT,
-                    "record 2 can not be read");
+                    "record 2 cannot be read");
     assert_int_equal(count_of(store, &version_1, false), 0);
 }
 

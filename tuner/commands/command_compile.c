@@ -207,7 +207,7 @@ static void write_source(struct compile *compile, uint64_t i, struct hn_error *e
     if (request == NULL)
         hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->files->name);
     else if (json_dump_file(request, path, JSON_INDENT(1)) != 0)
-        hn_fail(err, HN_ERUN, "%s can not be written: %s", path, strerror(errno));
+        hn_fail(err, HN_ERUN, "%s cannot be written: %s", path, strerror(errno));
     json_decref(request);
     hn_source_finish(&source);
 }
@@ -221,7 +221,7 @@ static void compile_problem(struct compile *compile, size_t problem, struct hn_e
     compile->count = compile->submitted = compile->finished = 0;
     choose_points(compile, err);
     if (!hn_failed(err) && folder != NULL && mkdir(folder, 0777) != 0 && errno != EEXIST)
-        hn_fail(err, HN_ERUN, "%s can not be made: %s", folder, strerror(errno));
+        hn_fail(err, HN_ERUN, "%s cannot be made: %s", folder, strerror(errno));
     for (uint64_t i = 0; !hn_failed(err) && folder != NULL && i < compile->count; i++)
         write_source(compile, i, err);
     if (!hn_failed(err) && folder == NULL)
@@ -242,11 +242,11 @@ static void judge(const struct compile *compile, struct hn_error *err)
 {
     unsigned long long good = compile->good, done = compile->done;
     if (good == 0 && done == 1)
-        hn_fail(err, HN_ENOTFOUND, "the point can not be compiled and launched");
+        hn_fail(err, HN_ENOTFOUND, "the point cannot be compiled and launched");
     else if (good == 0)
         hn_fail(err, HN_ENOTFOUND, "none of the %llu points can be compiled and launched", done);
     else if (compile->given->options->strict && good < done)
-        hn_fail(err, HN_ERUN, "%llu of %llu points can not be compiled and launched", done - good,
+        hn_fail(err, HN_ERUN, "%llu of %llu points cannot be compiled and launched", done - good,
                 done);
 }
 

@@ -17,7 +17,7 @@
 static const struct hn_view views[] = {
     {.line = "{nvrtc_missing}"},
     {.line = "NVRTC {nvrtc.version} compiles for {nvrtc.architectures:words}\n"
-             "CUDA headers: [{nvrtc.include_dir}|not found (templates can not include "
+             "CUDA headers: [{nvrtc.include_dir}|not found (templates cannot include "
              "cuda_fp16.h)]"},
     {.at = "devices",
      .line =
@@ -189,8 +189,8 @@ static json_t *card_to_json(const struct hn_card *card, struct hn_store *store)
     return json;
 }
 
-/* Shows what --workers names: hosts, their GPUs side by side, compile workers, and why a host can
- * not be used. This machine may be none of them. HN_ERUN: none of them can be used. */
+/* Shows what --workers names: hosts, their GPUs side by side, compile workers, and why a host
+ * cannot be used. This machine may be none of them. HN_ERUN: none of them can be used. */
 static void add_hosts(struct hn_given *given, json_t *hosts, struct hn_error *err)
 {
     const struct hn_workers_options options = {.compile_timeout_s = 60, .run_timeout_s = 60};

@@ -42,7 +42,7 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_k
     }
     if (kernels->count == 0)
         hn_fail(err, HN_ECONFIG,
-                "%s: found no __global__ function with a body; a kernel that a macro makes can not "
+                "%s: found no __global__ function with a body; a kernel that a macro makes cannot "
                 "be read",
                 init->path);
     else if (chosen == NULL && entry != NULL)
@@ -71,7 +71,7 @@ static char *template_path(const struct init *init, struct hn_error *err)
     char *source = realpath(init->path, NULL);
     char *folder = strcmp(init->output, "-") == 0 ? realpath(".", NULL) : folder_of(init->output);
     if (source == NULL || folder == NULL) {
-        hn_fail(err, HN_ERUN, "the folder of %s can not be found: %s", init->output,
+        hn_fail(err, HN_ERUN, "the folder of %s cannot be found: %s", init->output,
                 strerror(errno));
     } else {
         size_t common = 0;
@@ -120,7 +120,7 @@ static void write_config(const struct init *init, const char *text, struct hn_er
                 "%s is there already and is not overwritten; -o FILE writes elsewhere",
                 init->output);
     else if ((file != NULL && fclose(file) != 0) || failed)
-        hn_fail(err, HN_ERUN, "%s can not be written: %s", init->output, strerror(errno));
+        hn_fail(err, HN_ERUN, "%s cannot be written: %s", init->output, strerror(errno));
     else
         tell(init);
 }

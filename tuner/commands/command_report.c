@@ -82,7 +82,7 @@ static void apply_config(const char *path, void *context, struct hn_error *err)
     hn_config_destroy(config);
 }
 
-/* In a folder, a config that can not be read is told and left out. */
+/* In a folder, a config that cannot be read is told and left out. */
 static void try_config(const char *path, void *input, struct hn_error *err)
 {
     apply_config(path, input, err);
@@ -139,7 +139,7 @@ static json_t *load_roofs(const char *path, struct hn_error *err)
     return NULL;
 }
 
-/* A recording has the roofs of its device in a file beside it, or beside its folder; what can not
+/* A recording has the roofs of its device in a file beside it, or beside its folder; what cannot
  * be read is no such file. */
 static void find_roofs(struct hn_report_tuning *tuning)
 {

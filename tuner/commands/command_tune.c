@@ -392,7 +392,7 @@ static void open_events(struct hn_tune *tune, struct hn_error *err)
         return;
     tune->search.events = fopen(path, "we");
     if (tune->search.events == NULL)
-        hn_fail(err, HN_ERUN, "%s can not be written: %s", path, strerror(errno));
+        hn_fail(err, HN_ERUN, "%s cannot be written: %s", path, strerror(errno));
 }
 
 /* First those that nobody else is at, then the others. */

@@ -147,7 +147,7 @@ void hn_cache_sync(struct hn_server *server, struct hn_store *store, const char 
     if (hn_failed(err) || hn_server_sync(server, store, kernel, images, &fetched, err) != HN_OK)
         return;
     if (fetched.refused > 0)
-        fprintf(stderr, "hone: warning: %s: %lld row%s can not be used and %s left out: %s\n", name,
+        fprintf(stderr, "hone: warning: %s: %lld row%s cannot be used and %s left out: %s\n", name,
                 (long long)fetched.refused, fetched.refused == 1 ? "" : "s",
                 fetched.refused == 1 ? "is" : "are", fetched.reason);
     if (fetched.left)

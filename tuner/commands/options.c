@@ -311,7 +311,7 @@ enum { ROWS = sizeof options_of_all / sizeof *options_of_all };
 _Static_assert((int)ROWS <= (int)HN_OPTION_ROWS, "a bool for each row");
 
 #define OF_FAMILY                                                                                  \
-    "--family draws sizes, and shares its time between short searches on a GPU: it can not be "    \
+    "--family draws sizes, and shares its time between short searches on a GPU: it cannot be "     \
     "given with "
 #define OF_HERE                                                                                    \
     " is of this machine, and --workers says where to measure and to compile: leave one of them "  \
@@ -360,7 +360,7 @@ static const struct clash {
     {HN_REPLAY, "held-out", "family", true, true, "--held-out is an option of --family"},
     {HN_REPLAY, "budget", "family", true, true, "--budget is the time of --family's searches"},
     {HN_REPLAY, "family", "problem", false, false,
-     "--family draws sizes of the family's: it can not be given with --problem"},
+     "--family draws sizes of the family's: it cannot be given with --problem"},
     {HN_DEVICE, "measure", "workers", false, false,
      "--measure is of this machine's GPUs: `hone tune --workers` measures the roofs of others "
      "where it needs them"},

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 
-static const char not_written[] = "can not write to standard output";
+static const char not_written[] = "cannot write to standard output";
 
 /* A stream that text goes through. */
 struct filter {
@@ -99,7 +99,7 @@ static void print_json(const json_t *document, struct hn_error *err)
     char *text = document == NULL ? NULL : json_dumps(document, JSON_INDENT(1));
     if (text == NULL) {
         hn_fail(err, HN_ERUN,
-                "the results can not be said in JSON: a name is not UTF-8, a number is not "
+                "the results cannot be said in JSON: a name is not UTF-8, a number is not "
                 "finite, or there is not enough memory");
         return;
     }

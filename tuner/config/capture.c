@@ -40,7 +40,7 @@ enum hn_status hn_capture_open(const char *path, struct hn_capture **capture, st
     made->path = hn_need_copy(path);
     made->stream = hn_file_stream(path, &reason);
     if (made->stream == NULL)
-        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
+        hn_fail(err, HN_ERUN, "'%s' cannot be read: %s", path, reason);
     else
         hn_capture_read_head(made->stream, path, &made->head, err);
     if (hn_failed(err))
@@ -59,7 +59,7 @@ enum hn_status hn_capture_config(const struct hn_capture *capture, const char **
         return HN_OK;
     }
     return hn_fail(err, HN_ECONFIG,
-                   "'%s' is of config '%s', which can not be read; name the config: hone tune "
+                   "'%s' is of config '%s', which cannot be read; name the config: hone tune "
                    "CONFIG --capture %s",
                    capture->path, config == NULL ? "" : config, capture->path);
 }

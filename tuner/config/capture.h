@@ -9,7 +9,7 @@
 /* A launch that a program made (libhone's HONE_CAPTURE), as the data of a tuning. */
 struct hn_capture;
 
-/* HN_EFORMAT: no capture, damaged, or newer than this Hone; HN_ERUN: can not be read. */
+/* HN_EFORMAT: no capture, damaged, or newer than this Hone; HN_ERUN: cannot be read. */
 enum hn_status hn_capture_open(const char *path, struct hn_capture **capture, struct hn_error *err);
 /* Removes what was unpacked. NULL is fine. */
 void hn_capture_close(struct hn_capture *capture);

@@ -570,7 +570,7 @@ void hn_config_destroy(struct hn_config *config)
 }
 
 /* The folder of the file, absolute and without links; that we are in for what has none: a pipe.
- * NULL when that can not be found out. */
+ * NULL when that cannot be found out. */
 static char *folder_of(const char *path)
 {
     struct stat about;

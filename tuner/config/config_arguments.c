@@ -121,7 +121,7 @@ static const char *default_relative_bound(enum hn_element element)
                                        : default_relative;
 }
 
-/* Bounds that halves can not keep are not asked of them, where the config gives none of its own. */
+/* Bounds that halves cannot keep are not asked of them, where the config gives none of its own. */
 static void set_compare(const struct hn_argument *argument, const char *type, json_t *json)
 {
     enum hn_element element;
@@ -426,7 +426,7 @@ static void read_own_compare(struct hn_reader *reader, const struct hn_yaml *nod
         set_default(reader, argument->element, argument->compare);
 }
 
-/* Where the config gives no bounds, what halves can not keep to is not asked of them. */
+/* Where the config gives no bounds, what halves cannot keep to is not asked of them. */
 static void set_defaults(struct hn_reader *reader)
 {
     set_default(reader, HN_FLOAT32, &reader->plan->compare);
@@ -479,7 +479,7 @@ enum { SOURCES = sizeof sources / sizeof *sources };
 static void refuse(struct hn_reader *reader, const struct hn_yaml *node, const char *key,
                    const char *because)
 {
-    hn_config_fail(reader, hn_yaml_get(node, key)->key, "'%s' %s, so it can not have a '%s'",
+    hn_config_fail(reader, hn_yaml_get(node, key)->key, "'%s' %s, so it cannot have a '%s'",
                    hn_yaml_get(node, "name")->text, because, key);
 }
 
@@ -539,7 +539,7 @@ static void check_scalar(struct hn_reader *reader, const struct hn_yaml *node,
 {
     if (argument->value != NULL && argument->lanes > 1)
         hn_config_fail(reader, hn_yaml_get(node, "type"),
-                       "'%s' has a value, so its type can not be a vector", argument->name);
+                       "'%s' has a value, so its type cannot be a vector", argument->name);
 }
 
 static void read_argument(struct hn_reader *reader, const struct hn_yaml *node,
@@ -559,7 +559,7 @@ static void read_argument(struct hn_reader *reader, const struct hn_yaml *node,
         complete_fill(reader, node, argument);
     else if (hn_yaml_get(node, "file") != NULL)
         hn_config_fail(reader, hn_yaml_get(node, "file")->key,
-                       "'file' can not stand here: only input and inout are filled");
+                       "'file' cannot stand here: only input and inout are filled");
     if (argument->shape.width != NULL && !hn_failed(reader->err))
         hn_argument_set_count(argument, reader->err);
     else if (argument->count == NULL)

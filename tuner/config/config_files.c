@@ -15,7 +15,7 @@
 static void check_file(const struct hn_config *config, const char *path, struct hn_error *err)
 {
     if (!hn_failed(err) && access(path, R_OK) != 0)
-        hn_fail(err, HN_ECONFIG, "%s: template %s can not be read: %s", config->path, path,
+        hn_fail(err, HN_ECONFIG, "%s: template %s cannot be read: %s", config->path, path,
                 strerror(errno));
 }
 

@@ -20,7 +20,7 @@ enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn
 /* The names of the parameters with several values that change nothing: they occur in no token of the template and of its
  * includes, and in no option, entry, launch, argument or reference. Constraints and metrics alone do not count. "" where
  * there is none, or where names may be hidden: pasted together by ##, or in headers that -I finds. Free it; NULL when out of
- * memory, or when the template can not be read. */
+ * memory, or when the template cannot be read. */
 char *hn_config_find_unused(const struct hn_config *config);
 
 /* Kept with results, of the config that they were tuned with: plan, template and includes, and the hashes by which a
@@ -32,17 +32,17 @@ struct hn_config_kept {
 };
 
 /* As results of that problem keep it: types of arguments and data are its own. Those of a problem with other names, which is none of the
- * config, are those of its first. HN_ECONFIG: template or data can not be read; a word is no type. */
+ * config, are those of its first. HN_ECONFIG: template or data cannot be read; a word is no type. */
 enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bindings *problem, struct hn_config_kept *kept, struct hn_error *err);
 void hn_config_kept_finish(struct hn_config_kept *kept);
 
 /* Whether results of that identity and version are of another template, other options or another plan than the config is now. False of
- * another kernel's, of what does not say what it is of, and where files can not be read. */
+ * another kernel's, of what does not say what it is of, and where files cannot be read. */
 bool hn_config_has_changed(const struct hn_config *config, const struct hn_identity *identity, const struct hn_version *version);
 /* Marks as stale what the config has changed since, where that still lies where it was tuned. */
 void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list);
 
-/* The hashes of a plan and its templates; reference NULL: it names none. HN_ECONFIG: a data file can not be read. */
+/* The hashes of a plan and its templates; reference NULL: it names none. HN_ECONFIG: a data file cannot be read. */
 enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bindings *problem, const struct hn_template *template,
                                  const struct hn_template *reference, struct hn_version *version,
                                  struct hn_error *err);

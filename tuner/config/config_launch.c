@@ -77,7 +77,7 @@ static bool is_in_memory(const struct hn_argument *argument)
 static size_t find_buffer(struct hn_reader *reader, const struct hn_yaml *node)
 {
     return hn_config_find_among(reader, node, "buffer", is_in_memory,
-                                "no buffer, so it can not be in a pipeline");
+                                "no buffer, so it cannot be in a pipeline");
 }
 
 /* The table would take any argument. */
@@ -369,7 +369,7 @@ static void read_metric(struct hn_reader *reader, const struct hn_yaml *node,
     const char *name = node->key->text;
     hn_config_expect(reader, hn_text_is_word(name), node->key, "a name for a metric");
     if (strcmp(name, "time") == 0 || strcmp(name, "time_us") == 0)
-        hn_config_fail(reader, node->key, "'%s' is measured, it can not be a metric", name);
+        hn_config_fail(reader, node->key, "'%s' is measured, it cannot be a metric", name);
     if (hn_plan_is_taken(plan, name))
         hn_config_fail(reader, node->key,
                        "metric '%s' has the name of a parameter, problem value, word or metric "

@@ -425,7 +425,7 @@ static bool may_have(struct hn_reader *reader, const struct hn_yaml *child,
 {
     bool applies = hn_field_applies(field, owner);
     if (!applies && child != NULL && field->why != NULL)
-        hn_config_fail(reader, child->key, "'%s' can not stand here: only %s", child->key->text,
+        hn_config_fail(reader, child->key, "'%s' cannot stand here: only %s", child->key->text,
                        field->why);
     return applies;
 }

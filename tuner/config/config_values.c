@@ -19,7 +19,7 @@ void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key)
     hn_config_expect(reader, hn_text_is_word(key->text), key, "a name ([A-Za-z_][A-Za-z0-9_]*)");
     if (is_reserved(key->text) || strcmp(key->text, "time_us") == 0 ||
         strcmp(key->text, "sizeof") == 0)
-        hn_config_fail(reader, key, "'%s' can not be a name: expressions use it", key->text);
+        hn_config_fail(reader, key, "'%s' cannot be a name: expressions use it", key->text);
 }
 
 struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_yaml *node)

@@ -92,7 +92,7 @@ static void leave_others_out(struct hn_export *export, const struct hn_rule *rul
     export->result_count = kept;
 }
 
-/* The variant itself, or where the configuration can not serve it, one that it can: its row stands
+/* The variant itself, or where the configuration cannot serve it, one that it can: its row stands
  * twice, and nothing is compiled for what never is launched. */
 static size_t served_variant(const struct hn_plan *plan, const struct hn_export_family *family,
                              const struct hn_bindings *point, size_t variant)
@@ -240,7 +240,7 @@ static bool make_end(const struct hn_rule *rule, bool high, struct hn_bindings *
     return made;
 }
 
-/* The constraints that a problem inside can break, as C; NULL: C can not say them. */
+/* The constraints that a problem inside can break, as C; NULL: C cannot say them. */
 static const char *write_constraints(const struct hn_export_rule *out,
                                      const struct hn_launch_program *program,
                                      const struct hn_bindings *point)

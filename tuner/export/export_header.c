@@ -12,7 +12,7 @@
 #include "tuner/report/render.h"
 
 /* The header's macros are the prelude that the template was tuned with, line by line, each name
- * prefixed: so both can not differ. */
+ * prefixed: so both cannot differ. */
 
 /* The lines "#define NAME value" of a text, by name. */
 static json_t *take_definitions(struct hn_text *text)
@@ -154,7 +154,7 @@ static void check_names(const struct hn_export_writer *writer)
         if (json_object_get(macros[HN_EXPORT_PRELUDE], own[i]) != NULL ||
             json_object_get(macros[HN_EXPORT_OTHERS], own[i]) != NULL)
             hn_fail(writer->err, HN_ECONFIG,
-                    "the name '%s' can not be exported: %s_%s has a meaning of its own in the "
+                    "the name '%s' cannot be exported: %s_%s has a meaning of its own in the "
                     "header; rename it in the config and the template",
                     own[i], writer->export->upper, own[i]);
 }

@@ -95,7 +95,7 @@ struct hn_export_code {
     struct hn_value clusters;
 };
 
-/* The truth of a condition, "1" where it is NULL or known to hold, which lives as long as the writer. A condition that C can not say (words of
+/* The truth of a condition, "1" where it is NULL or known to hold, which lives as long as the writer. A condition that C cannot say (words of
  * two lists compared) counts as true for the problem that was tuned alone. */
 const char *hn_export_condition(const struct hn_export_code *code, const struct hn_expression *condition);
 

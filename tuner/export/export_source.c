@@ -175,7 +175,7 @@ enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *te
     if (dump == NULL)
         return hn_fail(
             err, HN_ERUN,
-            "the results of '%s' can not be said in JSON: a name is not UTF-8, or there is "
+            "the results of '%s' cannot be said in JSON: a name is not UTF-8, or there is "
             "not enough memory",
             export->kernel);
     hn_text_printf(text, "%s\n", dump);

@@ -312,7 +312,7 @@ static void search(struct hn_measuring *measuring, struct hn_config *config,
     end_visit(&visit);
 }
 
-/* Points that can not be told from the best meet it in a race, and so does the rule's choice. The
+/* Points that cannot be told from the best meet it in a race, and so does the rule's choice. The
  * default point need not: it may take a hundred times as long. */
 static void race(struct hn_measuring *measuring, struct hn_config *whole,
                  const struct hn_bindings *problem, struct comparison *comparison,

@@ -179,7 +179,7 @@ static void find_costs(const struct learning *learning, const struct outlook *ou
     }
 }
 
-/* A configuration that can not be used costs what is used instead. */
+/* A configuration that cannot be used costs what is used instead. */
 static void cost_fallback(struct learning *learning)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
@@ -265,7 +265,7 @@ static bool can_choose(const struct learning *learning, const double *logs, cons
 }
 
 /* How much longer than the best that is known takes what the tree chooses, in logarithms; NAN: it
- * can not be told. */
+ * cannot be told. */
 static double loss_at(const struct learning *learning, const double *logs, const bool *use,
                       const struct hn_rule_node *nodes, size_t size)
 {
@@ -348,7 +348,7 @@ static struct hn_rule_loss rule_loss(const struct losses *losses)
 /* What a rule said of a size that it was not learnt from. */
 struct judged {
     double share; /* of the samples of its leaf, that seem to lose little */
-    double loss;  /* NAN: it can not be told */
+    double loss;  /* NAN: it cannot be told */
 };
 
 /* A choice is sure where it loses less than this: in logarithms. */
@@ -356,7 +356,7 @@ static const double sure_loss = 0.0953;
 /* Of the choices that are called sure, at least so many are. */
 static const double sure_are = 0.95;
 
-/* The loss of a configuration at a sample to the best of all configurations; INFINITY: it can not
+/* The loss of a configuration at a sample to the best of all configurations; INFINITY: it cannot
  * be used. */
 static double plain_loss(const struct learning *learning, size_t configuration, size_t sample)
 {
@@ -668,7 +668,7 @@ static void pick(struct learning *learning)
     free(costs);
 }
 
-/* By what they cost, and the default point where they can not be used: so what serves few problems
+/* By what they cost, and the default point where they cannot be used: so what serves few problems
  * comes late. The default point is last, since it serves all. */
 static void order_fallback(struct learning *learning)
 {
@@ -753,7 +753,7 @@ static bool can_ask(const struct hn_rule *rule, const char *text)
     return can;
 }
 
-/* Adds a question, unless it is there or can not be asked. */
+/* Adds a question, unless it is there or cannot be asked. */
 __attribute__((format(printf, 2, 3))) static void add(struct hn_rule *rule, const char *format, ...)
 {
     struct hn_text question = {0};

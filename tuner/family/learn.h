@@ -155,7 +155,7 @@ struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data,
 /* The leaf of a sample. */
 size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_choice_tree_data *data, size_t sample);
 
-/* The costs of several choices at many samples: costs[choice * samples + sample], INFINITY where it can not be used. */
+/* The costs of several choices at many samples: costs[choice * samples + sample], INFINITY where it cannot be used. */
 struct hn_costs_table {
     size_t choices, samples;
     const double *costs;

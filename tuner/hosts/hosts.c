@@ -120,7 +120,7 @@ static void close_file(struct hn_host_file *file)
     file->fd = -1;
 }
 
-/* A file that can not be read any more ends early: the host finds that it is not what was named. */
+/* A file that cannot be read any more ends early: the host finds that it is not what was named. */
 static void send_file(struct hn_host *host, struct hn_host_file *file)
 {
     char data[HN_LINK_CHUNK];
@@ -170,7 +170,7 @@ static void close_ends(struct hn_host_worker *worker)
     hn_bytes_finish(&worker->pending);
 }
 
-/* False, and errno: it can not be started. */
+/* False, and errno: it cannot be started. */
 static bool add_worker(struct hn_host *host, const char *role, struct hn_process *process)
 {
     int ends[2], output[2];
@@ -355,7 +355,7 @@ static void start_launcher(struct hn_host *host, int *to, int *from, struct hn_e
         char *const arguments[] = {(char *)"sh", (char *)"-c", command, NULL};
         int failure = hn_process_spawn(&host->launcher.pid, "/bin/sh", arguments, streams, 3, true);
         if (failure != 0)
-            hn_fail(err, HN_ERUN, "/bin/sh can not be started: %s", strerror(failure));
+            hn_fail(err, HN_ERUN, "/bin/sh cannot be started: %s", strerror(failure));
     }
     free(command);
     for (int i = 0; i < made; i++) {
@@ -381,7 +381,7 @@ static void begin_install(struct hn_host *host, struct hn_error *err)
     char line[640];
     struct stat program;
     if (stat("/proc/self/exe", &program) != 0) {
-        hn_fail(err, HN_ERUN, "--install: /proc/self/exe can not be read: %s", strerror(errno));
+        hn_fail(err, HN_ERUN, "--install: /proc/self/exe cannot be read: %s", strerror(errno));
         return;
     }
     snprintf(
@@ -803,7 +803,7 @@ enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t coun
     }
     int failure = hn_failed(err) ? 0 : hn_thread_start(&hosts->thread, relay, hosts);
     if (failure != 0)
-        hn_fail(err, HN_ERUN, "a thread can not be started: %s", strerror(failure));
+        hn_fail(err, HN_ERUN, "a thread cannot be started: %s", strerror(failure));
     if (hn_failed(err))
         free_hosts(hosts);
     else

@@ -20,7 +20,7 @@ struct hn_host_options {
 enum hn_host_state {
     HN_HOST_STARTING, /* or to be tried again */
     HN_HOST_UP,
-    HN_HOST_OUT, /* left out: it failed too often, or can not be used */
+    HN_HOST_OUT, /* left out: it failed too often, or cannot be used */
 };
 
 /* How a host is doing. */
@@ -52,7 +52,7 @@ struct hn_place *hn_host_place(struct hn_host *host);
 /* Workers there will read the file of that hash: what is said to them from now on arrives after it. It is at `path` here, and
  * perhaps there; where it is not, it goes over once a connection. */
 void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash *hash);
-/* A worker there is of no use: the host is started again, or, where that can not help, left out. */
+/* A worker there is of no use: the host is started again, or, where that cannot help, left out. */
 void hn_host_fail(struct hn_host *host, bool forever, const char *reason);
 
 /* The files that came over the link, each under its hash: workers find the folder by this in their environment. */

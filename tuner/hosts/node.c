@@ -109,7 +109,7 @@ struct files {
     struct hn_scratch folder;
     bool made;           /* or there is no room for any */
     struct hn_hash hash; /* of the one that comes */
-    int fd;              /* -1: none comes, or it can not be written */
+    int fd;              /* -1: none comes, or it cannot be written */
 };
 
 struct node_worker {

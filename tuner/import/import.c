@@ -91,7 +91,7 @@ static const char *find_source(const struct hn_import *import, const char **foun
     return hn_import_format(import, "%s%s", file[0] == '/' ? "" : import->place->prefix, file);
 }
 
-/* Reads the source where it is there and can be read; where it can not, nothing is known of it. */
+/* Reads the source where it is there and can be read; where it cannot, nothing is known of it. */
 static void read_source(struct hn_import *import, const char *path, const char *kernel)
 {
     struct hn_error ignored;
@@ -518,7 +518,7 @@ static void read_preset(const json_t *json, struct hn_import_parameter *paramete
         }
 }
 
-/* HN_ECONFIG: as the file has it, it can not be one. */
+/* HN_ECONFIG: as the file has it, it cannot be one. */
 static enum hn_status read_parameter(const struct hn_import *import, const json_t *json,
                                      struct hn_import_parameter *parameter, struct hn_error *err)
 {
@@ -732,7 +732,7 @@ static bool bounds_product(const char *condition, const char *product)
     return *product == '\0' && *condition == '<';
 }
 
-/* The parameters that are the block's sizes, "BX * BY"; NULL where they can not be too many
+/* The parameters that are the block's sizes, "BX * BY"; NULL where they cannot be too many
  * threads: Kernel Tuner leaves out what is more than a block may have, and a file says so or does
  * not. Free it. */
 static char *find_missing_bound(const struct hn_import *import)

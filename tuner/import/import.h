@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 
-/* A tuning problem in JSON, T1 or CAFF, read and written as a config: what it can not say in Hone's terms is a comment
+/* A tuning problem in JSON, T1 or CAFF, read and written as a config: what it cannot say in Hone's terms is a comment
  * marked TODO at its place. */
 
-/* json_decref the root. kernel: as config and file are called, "convolution"; free it. HN_ERUN: can not be read;
+/* json_decref the root. kernel: as config and file are called, "convolution"; free it. HN_ERUN: cannot be read;
  * HN_EFORMAT: no JSON, or not of a tuning problem. */
 enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err);
 

@@ -24,7 +24,7 @@ static bool suits_nvrtc(const struct hn_include *include)
            !hn_is_header_of_host(include->name, include->length);
 }
 
-/* Code that NVRTC can not compile is for the host; where it is guarded there is a word for it. */
+/* Code that NVRTC cannot compile is for the host; where it is guarded there is a word for it. */
 static void write_compiler(const struct hn_draft *draft, struct hn_text *text)
 {
     const struct hn_source_text *source = draft->source;

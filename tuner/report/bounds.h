@@ -24,7 +24,7 @@ struct hn_roof {
     double bytes_share; /* the time that each roof alone would take over the time it took; 0: not known */
     double flops_share;
     double launch_share;
-    /* The metric ("bytes", "flops" or "flops_bf16", …) that can not be true of what was measured; NULL: both can. The whole interval of the
+    /* The metric ("bytes", "flops" or "flops_bf16", …) that cannot be true of what was measured; NULL: both can. The whole interval of the
      * time lies below what the device needs for so much, of which the L2 cache may have kept its size for later, at 1.1
      * times its measured rates: reads alone are up to 8% faster than a copy. */
     const char *beyond;

@@ -199,7 +199,7 @@ static json_t *best_to_json(const struct hn_progress_view *view, const struct hn
     return json;
 }
 
-/* The time that is left, as far as it can be told; INFINITY: it can not. A few points, while
+/* The time that is left, as far as it can be told; INFINITY: it cannot. A few points, while
  * workers still start, say nothing of the rest. */
 static double left_s(const struct hn_progress_view *view, const struct hn_session_state *state,
                      double rate)

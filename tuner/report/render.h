@@ -69,7 +69,7 @@ struct hn_render_place {
 };
 bool hn_render_at(struct hn_text *text, const struct hn_render_place *place, const char *line);
 
-/* A figure for a document: null where JSON can not say it. */
+/* A figure for a document: null where JSON cannot say it. */
 json_t *hn_render_number(double value);
 /* Inserts an item into a list by a number of it, the largest first; one that is equal goes behind. Takes it over. */
 void hn_render_insert(json_t *list, const char *key, json_t *item);

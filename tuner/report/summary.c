@@ -34,7 +34,7 @@ const struct hn_view hn_summary_views[] = {
     {.line = "  {note}"},
     {.line = "{?best}"},
     {.at = "records", .columns = best_columns, .most = BEST_SHOWN, .indent = 2, .tied = "tied"},
-    {.line = "  = tied: the best {tied} can not be told apart; the first in the race is "
+    {.line = "  = tied: the best {tied} cannot be told apart; the first in the race is "
              "taken{?best}{?tied>1}"},
     {.line =
          "  front of time and energy: {front:places}; each in {weighed.windows:.0f} windows of "
@@ -56,11 +56,10 @@ const struct hn_view hn_summary_views[] = {
          "memcpy of as much ({copy_gb_per_s:.0f} GB/s){?copy_gb_per_s}"},
     {.line = "  roofs: " HN_ROOFS_LINE("roofs.") "{?best}"},
     {.line = "  of tensor cores: {tensor_cores}{?best}"},
-    {.line =
-         "  FASTER THAN THE ROOF: the best can not do what the metric `{best.roof.beyond}` says "
-         "in {best.timing.median_us:.4g} us; check `{best.roof.beyond}`"
-         "[{?best.roof.beyond=flops}, or whether it uses more than FP32 units: what tensor "
-         "cores compute is named `flops_bf16`, `flops_fp16`, `flops_tf32` or `flops_fp8`]"},
+    {.line = "  FASTER THAN THE ROOF: the best cannot do what the metric `{best.roof.beyond}` says "
+             "in {best.timing.median_us:.4g} us; check `{best.roof.beyond}`"
+             "[{?best.roof.beyond=flops}, or whether it uses more than FP32 units: what tensor "
+             "cores compute is named `flops_bf16`, `flops_fp16`, `flops_tf32` or `flops_fp8`]"},
     {.line = "  no counters: {no_counters}{?best}"},
     {.line = "  bound by {best.counted.bound}"},
     HN_FINDINGS_VIEWS("best", "  ", FINDINGS_SHOWN),
@@ -75,7 +74,7 @@ const struct hn_view hn_summary_views[] = {
              "[{?stopped}: it stopped there; --stop-chance 0 goes on]{?!finished=points}"},
     {.line =
          "  energy was not measured: NVML has no energy counter of this GPU, or the launches of "
-         "this plan can not follow one another{?unweighed}"},
+         "this plan cannot follow one another{?unweighed}"},
     {.at = "edges", .line = "  the range ends early: {text}", .most = EDGES_SHOWN},
     {.at = "failures", .line = "  {outcome}, first at [{point}|?]:\n    {message}"},
     {.line = "  {hint}"},

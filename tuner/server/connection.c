@@ -149,7 +149,7 @@ static void fail_server(const struct hn_connection *connection, const char *said
         if (strncmp(said, beginnings[i], strlen(beginnings[i])) == 0)
             said += strlen(beginnings[i]);
     if (strcmp(connection->name, HN_SERVER_HIDDEN) == 0)
-        said = "its password can not be told apart, so nothing is shown of either: write / : ? # @ "
+        said = "its password cannot be told apart, so nothing is shown of either: write / : ? # @ "
                "% in names and passwords as %2F %3A %3F %23 %40 %25";
     size_t length = strcspn(said, "\r\n");
     hn_fail(err, HN_ERUN, "%s: %.*s", connection->name, (int)(length < 2000 ? length : 2000),
@@ -177,7 +177,7 @@ static void wait_for(const struct hn_connection *connection, short events, struc
 }
 
 static const char unreachable[] =
-    "the cache can not be reached: %.3000s; is the server up, and the URI right? A cache file "
+    "the cache cannot be reached: %.3000s; is the server up, and the URI right? A cache file "
     "(--cache FILE) needs none";
 
 /* A notice is nothing that a user has to read. */

@@ -14,7 +14,7 @@ struct hn_connection;
 /* uri: as libpq takes it, with all that it says of the environment, of service and password files. name: how messages call
  * the server. Both are borrowed. first: the user has just named it, and may mend it. NULL after a failure, also where there is no
  * libpq. */
-#define HN_SERVER_HIDDEN "postgresql://…" /* the name where it can not be told what of a URI is a password */
+#define HN_SERVER_HIDDEN "postgresql://…" /* the name where it cannot be told what of a URI is a password */
 struct hn_connection *hn_connection_open(const char *uri, const char *name, bool first, double patience_ms,
                                          struct hn_error *err);
 void hn_connection_close(struct hn_connection *connection); /* NULL is fine */

@@ -72,7 +72,7 @@ struct hn_run {
     bool anew;
     double bytes;
     double noise;    /* of preparing: relative difference of a variant measured twice */
-    double gb_per_s; /* read + write; 0 where it can not be measured */
+    double gb_per_s; /* read + write; 0 where it cannot be measured */
     struct hn_roofs *roofs;
 };
 

@@ -562,7 +562,7 @@ static void race(struct finals *finals, struct hn_error *err)
         hn_record_finish(&racers[i].record);
 }
 
-/* Why they can not be read is told once. */
+/* Why they cannot be read is told once. */
 static void read_counters(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;

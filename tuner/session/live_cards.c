@@ -378,7 +378,7 @@ void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
     hn_message_finish(message);
 }
 
-/* err, here and below: why the card can not be used. */
+/* err, here and below: why the card cannot be used. */
 static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
     const struct hn_bench_request request = {.verify = true};

@@ -57,7 +57,7 @@ static void tell(const struct hn_session *session, const char *name, json_t *mor
     bool written = fflush(events) == 0 && ferror(events) == 0;
     funlockfile(events);
     if (!written)
-        hn_fail(err, HN_ERUN, "the events (--events) can not be written: %s", strerror(errno));
+        hn_fail(err, HN_ERUN, "the events (--events) cannot be written: %s", strerror(errno));
 }
 
 static bool is_told(const struct hn_session *session, const struct hn_error *err)

@@ -30,9 +30,9 @@ struct hn_session_options {
     size_t first_count;
     bool counters;      /* of the best finalists it is also read what the GPU counts of a launch */
     bool brief;         /* one of many: the best is not measured in other processes, since nobody replays it */
-    bool hasty;         /* points that can not be the best are stopped early */
+    bool hasty;         /* points that cannot be the best are stopped early */
     double energy_s;    /* what launches of the finalists consume, in two windows of so many seconds; 0: not asked for */
-    double race_within; /* results within this share of the best take part in the race as well as who can not be told from it */
+    double race_within; /* results within this share of the best take part in the race as well as who cannot be told from it */
 };
 
 /* A window in which energy is measured, where no other length is asked for; and who takes this much longer than the best is weighed,
@@ -51,7 +51,7 @@ struct hn_waits {
 /* Where the session stands, for the progress line and the summary. */
 struct hn_session_state {
     bool planned;      /* the space is built and there is a strategy: before, points and sources are not known */
-    bool unweighed;    /* energy was asked for, and there is no counter, or launches can not follow one another */
+    bool unweighed;    /* energy was asked for, and there is no counter, or launches cannot follow one another */
     uint64_t points;   /* of the space; UINT64_MAX: too many to be numbered */
     char points_text[HN_SPACE_COUNT_TEXT];
     uint64_t proposed; /* distinct points */
@@ -109,7 +109,7 @@ const struct hn_session_state *hn_session_state(const struct hn_session *session
 json_t *hn_session_counts_to_json(const struct hn_session_state *state);
 
 /* The tickets that are finished, best first: ok by objective, then the rest in the order proposed. tied: how many of the
- * first can not be told from the best. */
+ * first cannot be told from the best. */
 struct hn_ranking {
     uint32_t *tickets;
     size_t count;

@@ -201,7 +201,7 @@ void hn_session_forget_races(struct hn_session *session);
 
 /* session.c */
 /* A line of --events about a record, or (NULL) the chance of a better point; nothing where there is none. HN_ERUN:
- * it can not be written. */
+ * it cannot be written. */
 void hn_session_tell_news(struct hn_session *session, const struct hn_record *record, struct hn_error *err);
 void hn_session_prepare(struct hn_session *session, struct hn_error *err);
 /* Starts an evaluation of a ticket, or (request NULL) its compilation. */

@@ -256,7 +256,7 @@ static const char *find_mismatch(const struct hn_argument *argument,
     enum hn_element element;
     unsigned lanes;
     if (passes_buffer && hn_argument_is_compared(argument) && declared->constant && only_step)
-        return "which it can not write to";
+        return "which it cannot write to";
     if (!hn_type_of_c(declared->type, type) || !hn_type_parse(type, &element, &lanes))
         return NULL;
     bool real = hn_element_is_real(element), given_real = hn_element_is_real(argument->element);

@@ -204,7 +204,7 @@ static inline size_t hn_first_bit(const uint64_t *words, size_t word_count, size
 }
 
 /* space_plan.c: how the valid points over some parameters are looked for. Parameters are bound one after another,
- * one a level; a level's steps take away those of its values with which a check can not pass any more. All that a step needs
+ * one a level; a level's steps take away those of its values with which a check cannot pass any more. All that a step needs
  * of the levels above is computed there, when their parameter is bound. */
 
 enum hn_step_kind {

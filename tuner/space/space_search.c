@@ -673,7 +673,7 @@ static void draw_counted(const struct hn_space_counts *counts, struct hn_space_s
     }
 }
 
-/* PROBES make the estimate, where the steps are enough for them. A draw that can not be counted
+/* PROBES make the estimate, where the steps are enough for them. A draw that cannot be counted
  * out takes one of CANDIDATES points found by random descents, by their weights; each descent may
  * try so many values. */
 enum { PROBES = 4000, CANDIDATES = 32, MOST_DESCENT = 20000 };

@@ -44,7 +44,7 @@ bool hn_schedule_has_room(const struct hn_schedule *schedule);
 void hn_schedule_propose(struct hn_schedule *schedule, uint64_t number, uint64_t original);
 /* Notes of a ticket that is in flight how long it compiles, or (not known) for how long it does so far. */
 void hn_schedule_note(struct hn_schedule *schedule, uint64_t number, double compile_ms, bool known);
-/* The next event, and its ticket; NONE: that can not be told yet, or there is nothing in flight. */
+/* The next event, and its ticket; NONE: that cannot be told yet, or there is nothing in flight. */
 enum hn_schedule_event hn_schedule_next(struct hn_schedule *schedule, uint64_t *number);
 /* It was told. evaluate_ms: of what is finished. */
 void hn_schedule_tell(struct hn_schedule *schedule, enum hn_schedule_event event, uint64_t number, double evaluate_ms);

@@ -60,7 +60,7 @@ struct hn_strategy_kind {
     /* Told of a finished ticket. May be NULL. */
     void (*finished)(struct hn_strategy *strategy, uint64_t ticket, const struct hn_observation *observation);
     /* The estimated chance, 0 to 1, that a point exists whose cost is at least 2% lower than the best told; NAN when it
-     * can not tell. Changes nothing. May be NULL. */
+     * cannot tell. Changes nothing. May be NULL. */
     double (*chance)(struct hn_strategy *strategy);
 };
 

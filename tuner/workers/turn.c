@@ -61,7 +61,7 @@ int hn_turn_open(const char *uuid, char warning[512])
     if (fault == NULL)
         return lock;
     snprintf(text, sizeof own,
-             "the GPU's lock '%s' can not be used: %s; tuners that run at once disturb each "
+             "the GPU's lock '%s' cannot be used: %s; tuners that run at once disturb each "
              "other's times: remove it, or set "
              "HONE_LOCKS to a folder that they all can write",
              path, fault);

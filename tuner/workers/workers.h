@@ -114,7 +114,7 @@ struct hn_gpu_result {
 
 /* It is at a request, of which nothing came: there is nothing to do but to look at its limit. */
 bool hn_card_is_quiet(const struct hn_card *card);
-/* Moves on without blocking; the owner polls its process. HN_ERUN: the worker can not be set up, or says that the run failed. Sticky:
+/* Moves on without blocking; the owner polls its process. HN_ERUN: the worker cannot be set up, or says that the run failed. Sticky:
  * nothing came then. */
 void hn_card_process(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err);
 /* Who has the GPU ("process 4711 has it since 12:03:04") while a request has waited for its turn for more than a second;
@@ -173,10 +173,10 @@ void hn_workers_destroy(struct hn_workers *workers);
 bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms);
 
 /* Moves on with opening the lead's device, or waits for it (HN_EINTERRUPTED: a signal came): true once it is known.
- * Where its host can not be used, another card leads. Sticky. */
+ * Where its host cannot be used, another card leads. Sticky. */
 bool hn_workers_open_lead(struct hn_workers *workers, bool waits, struct hn_error *err);
-/* Moves on with opening all cards, those among them of hosts that have just said how many they have; one that can
- * not be opened, or is another one by another name, is refused. True: no more is to come of cards and hosts that are
+/* Moves on with opening all cards, those among them of hosts that have just said how many they have; one that cannot
+ * be opened, or is another one by another name, is refused. True: no more is to come of cards and hosts that are
  * not left out. */
 bool hn_workers_open_cards(struct hn_workers *workers);
 /* The card is of no use; where that is its host's fault, it is told with the host. */

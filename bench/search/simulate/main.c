@@ -247,7 +247,7 @@ static enum hn_status check_traces(const char *path, struct hn_error *err)
     bool fits = access(folder, W_OK | X_OK) == 0;
     free(folder);
     return fits ? HN_OK
-                : hn_fail(err, HN_ERUN, "'%s' can not be written: %s", path, strerror(errno));
+                : hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", path, strerror(errno));
 }
 
 static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *err)

@@ -35,7 +35,7 @@ struct hn_recording_table {
     size_t row_count;
 };
 
-/* HN_EFORMAT: what was found where; HN_ERUN: can not be read. */
+/* HN_EFORMAT: what was found where; HN_ERUN: cannot be read. */
 enum hn_status hn_recording_table_load(const char *path, struct hn_recording_table *table, struct hn_error *err);
 void hn_recording_table_finish(struct hn_recording_table *table);
 

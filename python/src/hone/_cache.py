@@ -89,7 +89,7 @@ def _scalar(kernel: str, argument: Argument) -> Callable[[Any, int], int]:
             try:
                 return unpack(pack(value))[0]  # type: ignore[no-any-return]
             except OverflowError:
-                raise OverflowError(f"argument '{name}' of {kernel} is {value}, which {type} can not hold") from None
+                raise OverflowError(f"argument '{name}' of {kernel} is {value}, which {type} cannot hold") from None
 
         return bits_of_real
     size = 8 * argument.bytes
@@ -99,7 +99,7 @@ def _scalar(kernel: str, argument: Argument) -> Callable[[Any, int], int]:
     def bits_of(value: Any, stream: int) -> int:
         number: int = operator.index(value)
         if not low <= number < high:
-            raise OverflowError(f"argument '{name}' of {kernel} is {number}, which {type} can not hold: {low} to {high - 1}")
+            raise OverflowError(f"argument '{name}' of {kernel} is {number}, which {type} cannot hold: {low} to {high - 1}")
         return int(number & mask)
 
     return bits_of
@@ -181,7 +181,7 @@ class Kernel:
             (PyTorch, CuPy, Numba, anything with __cuda_array_interface__ or DLPack; no copy is made) of the argument's type, C-contiguous
             and at least as large as `arguments` says, or addresses, which nobody checks. Scalars are numbers, structures are bytes.
 
-        Raises TypeError for an array that does not fit, OverflowError for a number that its type can not hold, LibraryError for what the
+        Raises TypeError for an array that does not fit, OverflowError for a number that its type cannot hold, LibraryError for what the
         library refuses, Error where the cache is closed; nothing is launched then.
         """
         key = (*map(type, arguments), *named, *map(type, named.values())) if named else tuple(map(type, arguments))
@@ -326,7 +326,7 @@ def _make_value(kernel: str, name: str, value: Value) -> "_library.CValue":
     elif hasattr(value, "__index__"):
         number: int = operator.index(value)
         if not -(2**63) <= number < 2**63:
-            raise OverflowError(f"{what} is {number}, which int64 can not hold: {-(2**63)} to {2**63 - 1}")
+            raise OverflowError(f"{what} is {number}, which int64 cannot hold: {-(2**63)} to {2**63 - 1}")
         made.kind, made.value.integer = _library.INTEGER, number
     else:
         made.kind, made.value.real = _library.REAL, float(value)

@@ -97,7 +97,7 @@ def run(words: Sequence[str], tell: Optional[Callable[[Event], Any]] = None) -> 
         except OSError as error:
             if reader is not None:
                 os.close(reader)
-            raise Error(f"{arguments[0]} can not be started: {error.strerror}") from error
+            raise Error(f"{arguments[0]} cannot be started: {error.strerror}") from error
         finally:
             if writer is not None:
                 os.close(writer)

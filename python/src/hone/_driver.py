@@ -19,7 +19,7 @@ def _load() -> Any:
     try:
         return ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        raise Error(f"the CUDA driver can not be loaded: {error}") from error
+        raise Error(f"the CUDA driver cannot be loaded: {error}") from error
 
 
 def _call(name: str, *arguments: Any) -> None:

@@ -86,7 +86,7 @@ def load() -> Any:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise Error(f"libhone can not be loaded: {error}; install Hone (cmake --install), or set HONE_LIBRARY to where "
+        raise Error(f"libhone cannot be loaded: {error}; install Hone (cmake --install), or set HONE_LIBRARY to where "
                     f"{_find.LIBRARY} is") from error
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)

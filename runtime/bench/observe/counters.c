@@ -108,7 +108,7 @@ static void check(const struct profiler *profiler, int result, const char *what,
     }
     if (profiler->cupti.message != NULL)
         (void)profiler->cupti.message(result, &text);
-    hn_fail(err, HN_ERUN, "the GPU's counters can not be read: %s: CUPTI's error %d%s%s", what,
+    hn_fail(err, HN_ERUN, "the GPU's counters cannot be read: %s: CUPTI's error %d%s%s", what,
             result, text != NULL ? ", " : "", text != NULL ? text : "");
 }
 

@@ -175,7 +175,7 @@ static void measure_load(struct load *load, double seconds, struct window *windo
     if (hn_failed(err))
         return;
     if (!start_meter(load->meter)) {
-        hn_fail(err, HN_ERUN, "a thread that reads the energy counter can not be started");
+        hn_fail(err, HN_ERUN, "a thread that reads the energy counter cannot be started");
         return;
     }
     record_event(load, sampler->starts[0], err);
@@ -275,7 +275,7 @@ static void *open_energy(struct hn_bench *bench)
 
 /* One window of so many seconds: the work is launched back to back, as the sampler's regime has it
  * but without flushes (cold: over sets of the arguments that do not fit the L2 cache together),
- * while the meter runs. Nothing is observed where launches can not follow one another. */
+ * while the meter runs. Nothing is observed where launches cannot follow one another. */
 static void run(void *own, struct hn_variant *variant, double seconds, struct hn_error *err)
 {
     struct energy *energy = own;

@@ -264,7 +264,7 @@ class Tuning {
     return {name, us};
   }
 
-  /** The metric that can not be true of a cold time, by the whole interval, or null: as hn_roof_shares in C, but that the
+  /** The metric that cannot be true of a cold time, by the whole interval, or null: as hn_roof_shares in C, but that the
    * size of the device's L2 cache is not known here. No device of today has one of more than 128 MiB. */
   beyond(i) {
     const roofs = this.roofs;

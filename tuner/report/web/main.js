@@ -74,6 +74,6 @@ async function start() {
 }
 
 start().catch(error => {
-  replace(byId("main"), html("p", {class: "banner"}, `This page can not be drawn here: ${error.message}. It needs a browser of 2023 or later.`));
+  replace(byId("main"), html("p", {class: "banner"}, `This page cannot be drawn here: ${error.message}. It needs a browser of 2023 or later.`));
   throw error;
 });

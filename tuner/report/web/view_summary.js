@@ -24,7 +24,7 @@ function warnings(tuning) {
   if (kind === 0 && !tuning.kernel_tuner) list.push("Unverified: the config has no reference, so that nothing says that the results are right.");
   if (kind === 1) list.push("Self-verified: the results were compared with those of the template at its default point, not with a reference.");
   if (best !== null && tuning.beyond(best) !== null)
-    list.push(`Faster than the roof: the best can not do what the metric ${tuning.beyond(best)} says in its time. Check that metric.`);
+    list.push(`Faster than the roof: the best cannot do what the metric ${tuning.beyond(best)} says in its time. Check that metric.`);
   if (best !== null && tuning.column("unstable")[best] === 1) list.push("Unstable: the interval of the best did not get narrow enough.");
   return list.map(text => html("p", {class: "banner", role: "note"}, text));
 }
