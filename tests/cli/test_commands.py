@@ -18,6 +18,8 @@ NVCC = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/
 
 # Pages, or sections of them, whose commands other tests run.
 ELSEWHERE = {
+    ("README.md", "Hone"): "cli/test_quickstart.py Quickstart.test_from_a_clone_to_a_package",
+    ("CONTRIBUTING.md", "Build"): "cli/test_quickstart.py Quickstart.test_from_a_clone_to_a_package",
     ("README.md", "Your own kernel"): "cli/test_readme.py Readme.test_commands_and_header",
     ("docs/tutorial.md", None): "cli/test_tutorial.py Tutorial.test_a_reader_gets_there",
     ("docs/own-kernel.md", None): "cli/test_tutorial.py Tutorial.test_a_reader_with_an_own_kernel_gets_there",
@@ -48,20 +50,16 @@ NO_COMMANDS = {
     ("runtime/README.md", "runtime"): "a diagram",
     ("runtime/README.md", "libhone"): "a diagram",
 }
-GPU, NETWORK, BUILD = "needs a GPU", "needs a network", "builds Hone, or runs all tests: this test is one of them"
+GPU, NETWORK, TESTS, FUZZER = "needs a GPU", "needs a network", "runs all tests: this one is one of them", "needs libFuzzer, and minutes"
 NOT_RUN = {
-    "README.md": {"git clone <this repository> hone": NETWORK, "cd hone": NETWORK, "scripts/quickstart": NETWORK, "scripts/test": BUILD},
-    "CONTRIBUTING.md": {
-        "scripts/deps": NETWORK, "scripts/test": BUILD, "scripts/test --all": BUILD, "cmake --preset release": BUILD,
-        "cmake --build build": BUILD, 'cmake --preset package -DHONE_PACKAGE_CONTACT="Your Name <you@example.com>"': BUILD,
-        "cmake --build --preset package": BUILD, "cpack --config build-package/CPackConfig.cmake -B build-package": "cli/package does",
-        "cmake --install build --prefix ~/.local": "cli/tutorial and library/package do, into a folder"},
+    "README.md": {"scripts/test": TESTS},
+    "CONTRIBUTING.md": {"scripts/test": TESTS, "scripts/test --all": TESTS},
     "bench/README.md": {
         "bench/run --recorded cache/recorded/nvidia-h200": GPU, "bench/run reduce bgemm_2048x2048x2048": GPU,
         "python3 -m venv /tmp/peers": NETWORK, "bench/search/tables --peers traces.jsonl.gz": NETWORK,
         "/tmp/peers/bin/pip install kernel_tuner==1.5.0 pyatf==0.0.13 numpy scipy matplotlib": NETWORK,
         "/tmp/peers/bin/python bench/search/peers.py --runs 25 --out traces.jsonl.gz": NETWORK,
-        "bench/search/tables build/search": "needs matplotlib", "bench/throughput/wheels": NETWORK,
+        "bench/search/tables build/search": "cli/simulate does", "bench/throughput/wheels": NETWORK,
         "python3 -m pip install -q --no-index --no-deps --target /tmp/site .whl/*.whl": NETWORK,
         "PYTHONPATH=/tmp/site bench/throughput/run": GPU},
     "docs/hone.1": {"hone replay configs/matmul.yaml": GPU, "ncu hone run configs/matmul.yaml -s TILE_WIDTH=32,PAD=1": GPU},
@@ -75,10 +73,10 @@ NOT_RUN = {
         "python3 linear.py tuned.db": GPU},
     "python/README.md": {"pip install ./python": NETWORK, "scripts/wheel": "python/package does"},
     "tests/README.md": {
-        "HONE=build/tuner/hone python3 -m unittest discover -s tests/cli": BUILD,
+        "HONE=build/tuner/hone python3 -m unittest discover -s tests/cli": TESTS,
         "HONE=build/tuner/hone python3 tests/cli/run.py tests/browser/test_report.py Recorded.test_brushing": "browser/report does",
         "python3 tests/emulator/emulate.py build/tuner/hone configs compact": "emulator/templates does",
-        "cmake --preset fuzz": BUILD, "cmake --build build-fuzz --target hone_fuzz": BUILD, "ctest --test-dir build-fuzz": BUILD},
+        "cmake --preset fuzz": FUZZER, "cmake --build build-fuzz --target hone_fuzz": FUZZER, "ctest --test-dir build-fuzz": FUZZER},
 }
 # What is run in the place of a part of a command.
 LESS = {

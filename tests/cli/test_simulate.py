@@ -14,6 +14,7 @@ import sys
 import time
 
 import hone
+import pages
 
 PROGRAM = pathlib.Path(os.environ.get("HONE_BUILD", hone.SOURCE / "build")) / "bench" / "search" / "bench_simulate"
 SCORER = hone.SOURCE / "bench" / "search" / "score.py"
@@ -218,6 +219,29 @@ class Simulate(hone.Case):
         self.assertEqual(stdout, "")
         self.assertIn(f"bench_simulate: interrupted: '{path}' holds the runs that were finished\n", stderr)
         self.assertTrue(all(len(trace["evals"]) > 100 for trace in read_traces(path)[:100]))
+
+    def test_the_page_of_strategies(self):
+        """bench/README.md's command, with one run of two strategies, in a copy of the manual: rows and curves are new."""
+        python = find_scientific_python()
+        if python is None or subprocess.run([python, "-c", "import matplotlib"], capture_output=True).returncode != 0:
+            self.skipTest("there is no matplotlib")
+        copy = self.folder / "hone"
+        for name in ("docs", "bench/search"):
+            shutil.copytree(hone.SOURCE / name, copy / name)
+        for name in ("README.md", "scripts/figures", "bench/evidence.py"):
+            (copy / name).parent.mkdir(exist_ok=True)
+            shutil.copy(hone.SOURCE / name, copy / name)
+        line = pages.lines("bench/README.md", "Strategies on recorded spaces")[0]
+        self.assertEqual(line, "bench/search/run --strategy all && bench/search/tables build/search")
+        path = f"{os.path.dirname(python)}:{os.environ['PATH']}"
+        done = subprocess.run(["bash", "-c", line.replace("all", "auto,random --runs 1")], cwd=copy, capture_output=True, text=True,
+                              env={**os.environ, "PATH": path, "HONE_BUILD": str(PROGRAM.parents[2]), "PYTHONDONTWRITEBYTECODE": "1"})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = json.loads((copy / "docs" / "figures.json").read_text())["search"]["rows"]
+        self.assertEqual([row[0] for row in rows], ["`auto`", "`random`"])
+        self.assertIn(f"| `auto` | {rows[0][1]} |", (copy / "docs" / "figures.md").read_text())
+        self.assertIn(f"a score of {float(rows[0][1].split()[0]):.2f}, not 0.71", (copy / "README.md").read_text())
+        self.assertNotEqual((copy / "docs/plots/search.svg").read_bytes(), (hone.SOURCE / "docs/plots/search.svg").read_bytes())
 
     def test_wrong_usage(self):
         self.misused("expected the path of a recorded tuning")
