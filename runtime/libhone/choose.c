@@ -662,7 +662,8 @@ static struct hone_kernel *make_like_others(struct search *search)
     struct hn_lib_rule *rule = search->rule;
     if (rule == NULL || !search->is_own_rule || rule->program == NULL || !rule->has_known ||
         rule->plan == NULL || options->separate != 0 || options->graph != 0 ||
-        search->asked.cache->capture_folder != NULL)
+        search->asked.cache->capture_folder != NULL ||
+        (search->asked.cache->freeze_after > 0 && rule->plan->plan->freeze_if != NULL))
         return NULL;
     const struct hn_rule_node *leaf = hn_rule_program_find(rule->program, search->asked.problem);
     if (leaf == NULL || hn_known_problems_may_have(&rule->known, search->asked.problem))
@@ -678,6 +679,25 @@ static struct hone_kernel *make_like_others(struct search *search)
             return NULL;
     }
     return made;
+}
+
+/* Where the program asks for that, what a rule chose is raced with its frozen program later. */
+static void freeze_later(const struct search *search, struct hone_kernel *handle,
+                         const struct hn_lib_choice *choice)
+{
+    const struct hone_options *options = search->asked.options;
+    struct hn_image none;
+    if (search->asked.cache->freeze_after <= 0 || options->forbid_compile != 0 ||
+        handle->shared == NULL || handle->is_watched || handle->as_graph ||
+        !hn_lib_race_can_be(choice))
+        return;
+    hn_image_init(&none);
+    handle->race = hn_lib_race_make(handle, choice->tuned, options->race_cache, &none);
+    handle->is_watched = handle->race != NULL && hn_lib_race_freeze(handle->race, options);
+    if (handle->is_watched)
+        return;
+    hn_lib_race_destroy(handle->race);
+    handle->race = NULL;
 }
 
 /* Of the point that serves best, which is loaded. Where the choice is not sure, others are raced
@@ -702,6 +722,8 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
         handle->is_watched = true;
     } else {
         hn_lib_race_destroy(race);
+        if (handle != NULL)
+            freeze_later(search, handle, &choice);
     }
     hn_image_finish(&image);
     hn_tuned_list_free(&list);

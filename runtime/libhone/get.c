@@ -358,6 +358,7 @@ static struct hone_cache *open_cache(const char *path, struct hn_error *err)
 {
     const char *folder = getenv("HONE_CAPTURE");
     const char *launches = getenv("HONE_CAPTURE_LAUNCHES");
+    const char *freeze = getenv("HONE_FREEZE_AFTER");
     struct hone_cache *made = hn_allocate(1, sizeof *made, err);
     if (made == NULL)
         return NULL;
@@ -372,6 +373,7 @@ static struct hone_cache *open_cache(const char *path, struct hn_error *err)
         hone_close(made);
         return NULL;
     }
+    made->freeze_after = freeze == NULL ? 0 : strtol(freeze, NULL, 10);
     if (folder != NULL && folder[0] != '\0') {
         made->capture_folder = strdup(folder);
         made->capture_launches = launches == NULL ? 1 : strtol(launches, NULL, 10);

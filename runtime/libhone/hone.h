@@ -54,7 +54,7 @@ struct hone_cache;
 
 /* path: a cache file (hone.db), a folder of recorded tunings (*.json, *.json.gz), or NULL for the cache that `hone`
  * uses ($HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db). It is only read, but for what
- * HONE_MISS_TUNE and options.race_cache add. HONE_CAPTURE is
+ * HONE_MISS_TUNE and options.race_cache add. HONE_CAPTURE and HONE_FREEZE_AFTER are
  * looked up here (docs/library.md). HONE_NOT_FOUND, HONE_BAD_FILE, HONE_SYSTEM. */
 enum hone_status hone_open(const char *path, struct hone_cache **cache, struct hone_error *err);
 /* Frees the cache with all its kernels and their device memory. Wait for what was launched first, and close before the
@@ -210,15 +210,15 @@ struct hone_info {
 /* NULL for NULL. */
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel);
 
-/* How the race of a handle stands that was asked for with HONE_MISS_RACE. */
+/* How the race of a handle stands that was asked for with HONE_MISS_RACE or HONE_FREEZE_AFTER. */
 struct hone_race {
-    size_t points;     /* that take part, the handle's own among them: 2 to 4 */
+    size_t points;     /* that take part, the handle's own among them: 2 to 4; 1 until its frozen program is compiled */
     uint64_t launches; /* that were timed so far, by events on their streams; some ten of each point */
     int finished;      /* the fastest is known: all launches are of it from now on */
     int recorded;      /* the result is in options.race_cache */
     const char *point; /* the fastest so far: "BLOCK=256,ITEMS=4"; lives as long as the handle */
     double median_us;  /* of its launches in the race; 0: not known yet */
-    const char *message; /* why the result is not recorded; "" */
+    const char *message; /* why the result is not recorded, or there is no frozen program; "" */
     uint64_t reserved[4];
 };
 /* HONE_NOT_FOUND: it is not raced, since its choice is sure, or there is nothing to race it against, or it cannot be: kernels

@@ -19,7 +19,7 @@
 /* The program `hone`, which does for applications what should not happen in them. */
 
 /* Else "<prefix>/bin/hone" for "<prefix>/lib/libhone.so.0", else whatever the PATH finds. */
-static char *find_command(const struct hone_options *options)
+char *hn_lib_find_command(const struct hone_options *options)
 {
     enum hone_status (*function)(const char *, struct hone_cache **, struct hone_error *) =
         hone_open;
@@ -49,21 +49,36 @@ static char *find_command(const struct hone_options *options)
 /* To start, with NVRTC, and to compile: as long as a tune gives a variant. */
 static const double LIMIT_MS = 60e3;
 
+void hn_lib_compile_start(struct hn_lib_compiling *compiling, const char *command,
+                          const struct hone_cache *cache, struct hn_error *err)
+{
+    hn_process_init(&compiling->process);
+    compiling->until_ms = hn_now_ms() + LIMIT_MS;
+    if (hn_failed(err) || hn_process_start(&compiling->process, command, "compile", err) == HN_OK)
+        return;
+    struct hn_error why = *err;
+    hn_lib_fail(err, HONE_NEEDS_COMPILER,
+                "'%.300s' keeps no machine code of %s that fits; to compile it takes "
+                "the command `hone`, but %.400s; set options.tune_command or "
+                "HONE_COMMAND to where it is",
+                cache->path, compiling->kernel, why.message);
+}
+
 /* Asks a worker that is ready. True: the image has come. */
-static bool take(struct hn_process *process, struct hn_message *message,
-                 const struct hn_source *source, const char *architecture, struct hn_image *image,
-                 struct hn_error *err)
+static bool take(struct hn_lib_compiling *compiling, struct hn_message *message,
+                 struct hn_image *image, struct hn_error *err)
 {
     const char *type = hn_message_type(message);
     bool done = strcmp(type, "compiled") == 0;
     if (done) {
         hn_message_get_image(message, json_object_get(message->json, "image"), image, err);
     } else if (strcmp(type, "ready") == 0) {
-        struct hn_message request = {.json = hn_message_of_source(source, architecture)};
+        const struct hn_source *source = compiling->source;
+        struct hn_message request = {.json = hn_message_of_source(source, compiling->architecture)};
         if (request.json == NULL)
             hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->files->name);
         else
-            hn_channel_send(&process->channel, &request, err);
+            hn_channel_send(&compiling->process.channel, &request, err);
         hn_message_finish(&request);
     } else {
         hn_fail(err, HN_ERUN, "it failed without a word");
@@ -71,45 +86,42 @@ static bool take(struct hn_process *process, struct hn_message *message,
     return done;
 }
 
-/* Until it is done, or the child is gone. HONE_NEEDS_COMPILER: it cannot be started. */
+bool hn_lib_compile_listen(struct hn_lib_compiling *compiling, struct hn_image *image,
+                           struct hn_error *err)
+{
+    struct hn_process *process = &compiling->process;
+    struct hn_message message;
+    enum hn_received received;
+    bool done = false;
+    while (!done && (received = hn_process_listen(process, &message, err)) == HN_RECEIVED_MESSAGE) {
+        done = take(compiling, &message, image, err);
+        hn_message_finish(&message);
+    }
+    if (!done && received == HN_RECEIVED_CLOSED) {
+        char end[512];
+        hn_process_describe_end(process, hn_process_kill(process), end, sizeof end);
+        hn_fail(err, HN_ERUN, "the process that compiles was %s", end);
+    } else if (!done && !hn_failed(err) && hn_now_ms() > compiling->until_ms) {
+        hn_fail(err, HN_ERUN, "compiling took more than %g s and was ended", LIMIT_MS / 1e3);
+    }
+    return done && !hn_failed(err);
+}
+
+/* Until it is done, or the child is gone. */
 static void compile_in_child(const struct hn_lib_choice *choice, const struct hn_source *source,
                              const char *architecture, struct hn_image *image, struct hn_error *err)
 {
-    struct hn_process process = {.pid = 0};
-    bool done = false;
-    double until_ms = hn_now_ms() + LIMIT_MS;
-    char *command = hn_made(find_command(choice->asked->options), err);
-    if (command == NULL)
-        return;
-    if (hn_process_start(&process, command, "compile", err) != HN_OK) {
-        struct hn_error why = *err;
-        hn_lib_fail(err, HONE_NEEDS_COMPILER,
-                    "'%.300s' keeps no machine code of %s that fits; to compile it takes "
-                    "the command `hone`, but %.400s; set options.tune_command or "
-                    "HONE_COMMAND to where it is",
-                    choice->asked->cache->path, choice->plan->plan->kernel, why.message);
-    }
-    while (!hn_failed(err) && !done) {
+    struct hn_lib_compiling compiling = {
+        .source = source, .architecture = architecture, .kernel = choice->plan->plan->kernel};
+    char *command = hn_made(hn_lib_find_command(choice->asked->options), err);
+    hn_lib_compile_start(&compiling, command, choice->asked->cache, err);
+    while (!hn_failed(err) && !hn_lib_compile_listen(&compiling, image, err)) {
         struct pollfd fds[2];
-        struct hn_message message;
-        double left_ms = until_ms - hn_now_ms();
-        if (left_ms <= 0) {
-            hn_fail(err, HN_ERUN, "compiling took more than %g s and was ended", LIMIT_MS / 1e3);
-            break;
-        }
-        enum hn_received received = hn_process_listen(&process, &message, err);
-        if (received == HN_RECEIVED_NOTHING && !hn_failed(err)) {
-            poll(fds, hn_process_poll(&process, fds), (int)left_ms + 1);
-        } else if (received == HN_RECEIVED_CLOSED) {
-            char end[512];
-            hn_process_describe_end(&process, hn_process_kill(&process), end, sizeof end);
-            hn_fail(err, HN_ERUN, "the process that compiles was %s", end);
-        } else if (received == HN_RECEIVED_MESSAGE) {
-            done = take(&process, &message, source, architecture, image, err);
-            hn_message_finish(&message);
-        }
+        double left_ms = compiling.until_ms - hn_now_ms();
+        if (!hn_failed(err))
+            poll(fds, hn_process_poll(&compiling.process, fds), left_ms > 0 ? (int)left_ms + 1 : 0);
     }
-    hn_process_kill(&process);
+    hn_process_kill(&compiling.process);
     free(command);
 }
 
@@ -687,7 +699,7 @@ void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct
         return;
     }
     snprintf(budget, sizeof budget, "%.3fs", seconds);
-    char *command = hn_made(find_command(options), err);
+    char *command = hn_made(hn_lib_find_command(options), err);
     char *problem = hn_made(hn_bindings_text(asked->problem), err);
     const char *const given[][2] = {{"--cache", asked->cache->path},
                                     {"--device", asked->device->uuid},

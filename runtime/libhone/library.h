@@ -17,6 +17,7 @@
 #include "runtime/module/module.h"
 #include "runtime/plan/launch.h"
 #include "runtime/plan/plan.h"
+#include "runtime/process/process.h"
 
 /* What the files of libhone share: an open cache and what was read from it. Everything here is added to and never taken
  * away until the cache is closed; `lock` is held by whoever adds. */
@@ -89,6 +90,8 @@ struct hone_cache {
     _Atomic(struct hn_lib_memos *) memos; /* which handle was given out for what */
     char *capture_folder; /* NULL: nothing is captured */
     long capture_launches; /* of each handle */
+    long freeze_after; /* so many launches of a handle that a rule chose its frozen program is compiled; 0: it is not */
+    atomic_bool is_freezing; /* a process compiles one */
     atomic_long captures;
 };
 
@@ -305,6 +308,21 @@ struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_im
 /* The same of a size of a family for which others have left a pattern. *handle NULL: its launch would be invalid, or memory is
  * out. False: there is no pattern. */
 bool hn_lib_pattern_apply(const struct hn_lib_choice *choice, struct hone_kernel **handle);
+/* `hone`, by the options and the environment; free it. NULL: out of memory. */
+char *hn_lib_find_command(const struct hone_options *options);
+/* A compilation in a process of its own. Borrows all but the process. */
+struct hn_lib_compiling {
+    struct hn_process process;
+    const struct hn_source *source;
+    const char *architecture;
+    const char *kernel; /* for messages */
+    double until_ms;
+};
+/* HONE_NEEDS_COMPILER: it cannot be started. In any case kill the process at last. */
+void hn_lib_compile_start(struct hn_lib_compiling *compiling, const char *command, const struct hone_cache *cache,
+                          struct hn_error *err);
+/* Without blocking. True: the image has come. */
+bool hn_lib_compile_listen(struct hn_lib_compiling *compiling, struct hn_image *image, struct hn_error *err);
 /* Whether the choice needs no compiler. */
 bool hn_lib_image_is_kept(const struct hn_lib_choice *choice);
 void hn_lib_module_destroy(struct hn_lib_module *module);
@@ -339,7 +357,22 @@ bool hn_lib_race_can_be(const struct hn_lib_choice *choice);
  * and takes what is in the image. */
 struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tuned *tuned, const char *path,
                                      struct hn_image *image);
+/* With the handle's frozen program as the other one, once it is compiled. False: it has none. The race is left alone then. */
+bool hn_lib_race_freeze(struct hn_lib_race *race, const struct hone_options *options);
 /* Takes the kernel over, with what is in the image. False: it wants other arguments than the handle, or there are enough. */
 bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struct hn_image *image);
+
+/* The frozen program of a handle that a rule chose. */
+struct hn_lib_freeze;
+
+/* Which point that is; NULL: there is none for the problem, or no memory. */
+struct hn_lib_freeze *hn_lib_freeze_make(const struct hone_kernel *own, const struct hone_options *options);
+void hn_lib_freeze_destroy(struct hn_lib_freeze *freeze, struct hone_cache *cache);
+/* Counts a launch: whether there were enough for a step. */
+bool hn_lib_freeze_is_due(struct hn_lib_freeze *freeze, const struct hone_cache *cache);
+/* Goes on by what does not take long: starts the compilation, looks after it, loads the module. One thread at a time. True: it is
+ * over; *frozen has what came of it, with its image, or err says why there is nothing. */
+bool hn_lib_freeze_step(struct hn_lib_freeze *freeze, const struct hone_kernel *own, struct hone_kernel **frozen,
+                        struct hn_image *image, struct hn_error *err);
 
 #endif

@@ -131,6 +131,8 @@ struct hn_lib_race {
                            point is launched */
     atomic_size_t leader;
     atomic_bool finished;
+    struct hn_lib_freeze *freeze; /* makes the other racer; NULL: all are there from the start */
+    atomic_bool waits;            /* for it; until then nothing but the handle's own is launched */
     uint64_t timed;
     struct hn_identity identity;
     struct hn_version version;
@@ -187,6 +189,7 @@ void hn_lib_race_destroy(struct hn_lib_race *race)
     if (race == NULL)
         return;
     const struct hone_kernel *own = race->racers[0].kernel;
+    hn_lib_freeze_destroy(race->freeze, own->cache);
     if (hn_lib_enter(own->cache, own->context, &outside) == CUDA_SUCCESS) {
         for (size_t i = 0; i < PAIRS; i++) {
             if (race->pairs[i].begin != NULL)
@@ -231,6 +234,13 @@ bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struc
     race->racers[race->count++] = (struct racer){.kernel = kernel, .image = *image};
     hn_image_init(image);
     return true;
+}
+
+bool hn_lib_race_freeze(struct hn_lib_race *race, const struct hone_options *options)
+{
+    race->freeze = hn_lib_freeze_make(race->racers[0].kernel, options);
+    atomic_init(&race->waits, race->freeze != NULL);
+    return race->freeze != NULL;
 }
 
 static double median_of(const struct racer *racer)
@@ -406,15 +416,61 @@ static void launch_timed(struct hn_lib_race *race, const struct hn_driver *drive
     race->racers[next].given += timed;
 }
 
+static bool is_capturing(const struct hone_kernel *own, CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return own->cache->driver.p_cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* Where it comes to nothing the race ends before it began. */
+static void step(struct hn_lib_race *race, const struct hone_kernel *own)
+{
+    struct hone_kernel *frozen;
+    struct hn_image image;
+    struct hn_c_locale locale;
+    hn_image_init(&image);
+    hn_c_locale_enter(&locale);
+    bool over = hn_lib_freeze_step(race->freeze, own, &frozen, &image, &race->failure);
+    if (frozen != NULL && !hn_lib_race_add(race, frozen, &image))
+        hn_lib_kernel_destroy(frozen);
+    hn_image_finish(&image);
+    hn_c_locale_leave(&locale);
+    if (over && race->count == 1)
+        atomic_store(&race->finished, true);
+    if (over)
+        atomic_store_explicit(&race->waits, false, memory_order_release);
+}
+
+/* Goes on with the frozen program, unless another thread is at it. */
+static void await_frozen(struct hn_lib_race *race, const struct hone_kernel *own, CUstream stream)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    const struct hn_driver *driver = &own->cache->driver;
+    if (!hn_lib_freeze_is_due(race->freeze, own->cache) || is_capturing(own, stream) ||
+        pthread_mutex_trylock(&race->lock) != 0)
+        return;
+    bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+    if (atomic_load(&race->waits))
+        step(race, own);
+    if (relaxed)
+        driver->p_cuThreadExchangeStreamCaptureMode(&mode);
+    pthread_mutex_unlock(&race->lock);
+}
+
 /* Events are no matter of a graph that is being captured, here or by another thread. */
 void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *launch,
                         uint64_t *values, struct hn_error *err)
 {
     struct hn_lib_race *race = own->race;
     const struct hn_driver *driver = &own->cache->driver;
-    CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     bool is_own = false;
+    if (atomic_load_explicit(&race->waits, memory_order_acquire)) {
+        launch_racer(race, 0, launch, values, err);
+        await_frozen(race, own, launch->stream);
+        return;
+    }
     for (size_t s = 0; s < own->slot_count; s++)
         for (size_t i = 0; (race->own_slots >> s & 1) != 0 && i < launch->count; i++)
             is_own = is_own || strcmp(launch->arguments[i].name, own->slots[s].name) == 0;
@@ -423,8 +479,7 @@ void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *lau
         return;
     }
     if (atomic_load_explicit(&race->finished, memory_order_acquire) ||
-        driver->p_cuStreamIsCapturing(launch->stream, &capturing) != CUDA_SUCCESS ||
-        capturing != CU_STREAM_CAPTURE_STATUS_NONE || pthread_mutex_trylock(&race->lock) != 0) {
+        is_capturing(own, launch->stream) || pthread_mutex_trylock(&race->lock) != 0) {
         launch_racer(race, atomic_load(&race->leader), launch, values, err);
         return;
     }
@@ -441,8 +496,10 @@ void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *lau
 
 void hn_lib_race_prepare(struct hone_kernel *own, CUstream stream, struct hn_error *err)
 {
+    pthread_mutex_lock(&own->race->lock);
     for (size_t i = 1; i < own->race->count; i++)
         hn_lib_prepare(own->race->racers[i].kernel, stream, err);
+    pthread_mutex_unlock(&own->race->lock);
 }
 
 enum hone_status hone_kernel_race(const struct hone_kernel *kernel, struct hone_race *told)

@@ -145,6 +145,20 @@ class Programs(Case):
         for n, block in ((4000, 64), (6000, 256), (65536, 512)):
             self.hone("tune", raced, "-p", f"n={n}", "-s", f"BLOCK={block}", "-s", "ITEMS=4", "--quiet")
 
+    def tune_frozen(self):
+        """A point for all sizes, whose program is faster where the size is a constant of it."""
+        config = (double.DATA / "scale.yaml").read_text()
+        for old, new in (("kernel: scale", "kernel: frozen"), ("scale.cu", "frozen.cu"), ("{n: 65536}", "{N: 65536}"), ("count: n", "count: N"),
+                         ("value: n}", "value: N}"), ("ceil_div(n,", "ceil_div(N,"), ("bytes: 8 * n", "bytes: 8 * N"),
+                         ("defaults: {", "defaults: {FROZEN: 0, "),
+                         ("parameters:", "freeze: {values: [N], if: FROZEN}\nparameters:\n  FROZEN: [0, 1]")):
+            config = config.replace(old, new)
+        source = (double.DATA / "scale.cu").read_text().replace(
+            'extern "C" __device__ const int', '#if FROZEN\nextern "C" __device__ const int hone_double[] = {256, 4, 0};\n#else\n'
+            'extern "C" __device__ const int').replace("FAULT};", "FAULT};\n#endif", 1)
+        self.write("frozen.cu", source)
+        self.hone("tune", self.write("frozen.yaml", config), *"-s FROZEN=0 -s BLOCK=128 -s ITEMS=1 --quiet".split())
+
     def export_recordings(self):
         recordings = self.folder / "recordings"
         for kernel in ("scale", "halves"):
@@ -255,6 +269,7 @@ class Programs(Case):
         self.tune_all()
         for point in ("BLOCK=32,ITEMS=1", "BLOCK=128,ITEMS=2"):  # with machine code that is kept, as the best point has
             self.hone("tune", self.config, *(word for value in point.split(",") for word in ("-s", value)), "--quiet")
+        self.tune_frozen()
         tuned = self.cache.read_bytes()
         self.check(PROGRAM.parent / "test_race", HONE_DOUBLE_STRICT="1")
         self.assertNotIn("n=5002", self.hone("cache", "list").stdout)

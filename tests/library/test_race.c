@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "family_fixture.h"
 
@@ -53,6 +54,14 @@ static void append_point(struct hn_text *text, const char *point)
     hn_text_printf(text, "{'BLOCK': %d, 'FAULT': 0, 'ITEMS': %d}", block, items);
 }
 
+/* One configuration, whose program with the size as a constant is faster. */
+static const char rule_of_frozen[] =
+    "{'goal': 'mean', 'values': [{'name': 'N', 'low': 1, 'high': 1048576}], 'features': [],"
+    " 'nodes': [{'configuration': 0, 'sure': true}],"
+    " 'configurations': [{'BLOCK': 128, 'FAULT': 0, 'FROZEN': 0, 'ITEMS': 1}], 'fallback': [0],"
+    " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
+    " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
+
 static int set_up_race(void **state)
 {
     struct hn_text rule ENDED_BY(hn_text_finish) = {0};
@@ -70,6 +79,7 @@ static int set_up_race(void **state)
                    "], 'fallback': [0, 2, 1], 'predicted': {'mean': 0.2, 'worst': 0.7, 'sizes': 9},"
                    " 'measured': {'mean': 0.2, 'worst': 0.9, 'sizes': 4}}");
     learn_on("scale", rule.data, 3, NULL);
+    learn_on("frozen", rule_of_frozen, 1, NULL);
     return set_up(state);
 }
 
@@ -203,6 +213,91 @@ TEST(nothing_is_timed_while_a_graph_is_captured)
     run_race(kernel, UNSURE + 20);
 }
 
+/* --- frozen programs, compiled later */
+
+static const char thawed[] = "BLOCK=128,FAULT=0,FROZEN=0,ITEMS=1";
+static const char frozen[] = "BLOCK=128,FAULT=0,FROZEN=1,ITEMS=1";
+
+static struct hone_cache *open_freezing(const char *after)
+{
+    setenv("HONE_FREEZE_AFTER", after, 1);
+    struct hone_cache *cache = open_cache();
+    unsetenv("HONE_FREEZE_AFTER");
+    return cache;
+}
+
+/* A compilation takes as long as it takes. */
+static struct hone_race launch_until_known(struct hone_kernel *kernel, int64_t n)
+{
+    enum { TURNS = 6000, TURN_US = 10000 };
+    struct hone_race race = race_of(kernel);
+    for (int turn = 0; !race.finished && turn < TURNS; turn++) {
+        expect_launch(kernel, n);
+        usleep(TURN_US);
+        race = race_of(kernel);
+    }
+    assert_true(race.finished);
+    return race;
+}
+
+TEST(a_frozen_program_is_taken_where_it_is_faster)
+{
+    struct hone_cache *cache = open_freezing("3");
+    const struct hone_options options = {.race_cache = "frozen.db"};
+    struct hone_kernel *kernel = get_kernel(cache, "frozen", "N", 5000, &options);
+    assert_string_equal(hone_kernel_info(kernel)->point, thawed);
+    assert_int_equal(race_of(kernel).points, 1);
+    expect_launch(kernel, 5000);
+    expect_launch(kernel, 5000);
+    assert_false(atomic_load(&cache->is_freezing));
+    expect_launch(kernel, 5000);
+    assert_true(atomic_load(&cache->is_freezing));
+    const struct hone_race race = launch_until_known(kernel, 5000);
+    assert_string_equal(race.message, "");
+    assert_string_equal(race.point, frozen);
+    assert_int_equal(race.points, 2);
+    assert_true(race.recorded && !atomic_load(&cache->is_freezing));
+    expect_launch(kernel, 5000);
+    const struct hone_options strict = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
+    kernel = get_kernel(open_at("frozen.db"), "frozen", "N", 5000, &strict);
+    assert_string_equal(hone_kernel_info(kernel)->point, frozen);
+    expect_launch(kernel, 5000);
+}
+
+TEST(what_can_not_be_compiled_stays_as_it_is)
+{
+    struct hone_cache *cache = open_freezing("1");
+    const struct hone_options options = {.tune_command = "/nowhere/hone"};
+    struct hone_kernel *kernel = get_kernel(cache, "frozen", "N", 6000, &options);
+    const struct hone_race race = launch_until_known(kernel, 6000);
+    assert_string_equal(race.point, thawed);
+    assert_non_null(strstr(race.message, "/nowhere/hone"));
+    assert_false(race.recorded || atomic_load(&cache->is_freezing));
+    expect_launch(kernel, 6000);
+}
+
+TEST(who_did_not_ask_has_no_frozen_program)
+{
+    struct shared *shared = *state;
+    struct hone_race race;
+    const struct hone_options strict = {.forbid_compile = 1};
+    struct hone_kernel *kernels[] = {
+        get_kernel(shared->cache, "frozen", "N", 5000, NULL),
+        get_kernel(open_freezing("1"), "frozen", "N", 5000, &strict),
+        get_kernel(open_freezing("1"), "scale", "n", SURE, NULL),
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        assert_int_equal(hone_kernel_race(kernels[i], &race), HONE_NOT_FOUND);
+}
+
+TEST(a_cache_is_closed_while_a_program_is_compiled)
+{
+    struct hone_cache *cache = open_freezing("1");
+    expect_launch(get_kernel(cache, "frozen", "N", 7000, NULL), 7000);
+    assert_true(atomic_load(&cache->is_freezing));
+    drop(cache);
+}
+
 /* --- many threads */
 
 static void *launch_often(void *pointer)
@@ -240,6 +335,41 @@ TEST(threads_launch_what_is_raced)
         assert_ptr_equal(result, shared);
     }
     assert_true(race_of(get_kernel(shared->cache, "scale", "n", N, &racing)).finished);
+}
+
+static void *launch_frozen(void *pointer)
+{
+    struct hone_kernel *kernel = pointer;
+    CUdeviceptr x = 0, y = 0;
+    float host[N];
+    struct hone_race race = {.finished = 0};
+    bool good = cuCtxSetCurrent(kernel->context) == CUDA_SUCCESS &&
+                cuMemAlloc(&x, sizeof host) == CUDA_SUCCESS &&
+                cuMemAlloc(&y, sizeof host) == CUDA_SUCCESS &&
+                cuMemsetD8Async(x, 0, sizeof host, NULL) == CUDA_SUCCESS;
+    while (good && !race.finished) {
+        good = launch(kernel, x, y) == HONE_OK && hone_prepare(kernel, NULL, NULL) == HONE_OK &&
+               hone_kernel_race(kernel, &race) == HONE_OK && cuCtxSynchronize() == CUDA_SUCCESS;
+        usleep(100);
+    }
+    cuMemFree(x);
+    cuMemFree(y);
+    return good ? kernel : NULL;
+}
+
+TEST(threads_launch_what_is_frozen_later)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    struct hone_kernel *kernel = get_kernel(open_freezing("3"), "frozen", "N", N, NULL);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_frozen, kernel), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, kernel);
+    }
+    assert_string_equal(race_of(kernel).point, frozen);
 }
 
 /* --- who is raced */
