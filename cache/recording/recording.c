@@ -70,7 +70,7 @@ static void read_code(struct hn_json_reader *reader, const struct hn_field *fiel
     unsigned char *bytes = hn_allocate(count / 2, 1, reader->err);
     for (size_t i = 0; bytes != NULL && i < count; i++) {
         unsigned digit = (unsigned)(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
-        bytes[i / 2] = (unsigned char)(bytes[i / 2] << 4 | digit);
+        bytes[i / 2] = (unsigned char)((unsigned)bytes[i / 2] << 4 | digit);
     }
     *code = (struct hn_recording_code){bytes, bytes == NULL ? 0 : count / 2};
 }
