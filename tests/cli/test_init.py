@@ -162,6 +162,83 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                    "init", source)
         self.fails(1, "hone: cannot open 'nope.cu': No such file or directory", "init", "nope.cu")
 
+    def draft(self, source):
+        return self.hone("init", self.write("k.cu", source), "-o", "-").stdout
+
+    def test_what_a_source_says(self):
+        """Roles, sizes, launch and parameters: what of a source becomes which part of the config."""
+        for source, *parts in (
+                ("__global__ void k(const float *a, float *b, float *c, int *d, double *e, float2 *f, int n) { b[n] = a[n];"
+                 " if (b == c) c[n + 1] += 1; atomicAdd(&d[0], 1); b[0] = e[n]; f[n].x = 1; }",
+                 'entry: "&k"', "{name: a, type: float32, count: n}\n", "{name: c, type: float32, count: n, role: inout}",
+                 "{name: d, type: int32, count: n, role: inout}", "{name: e, type: float64, count: n}\n",
+                 "{name: f, type: float32x2, count: n, role: output}\n", "{name: n, type: int32, value: n}\n",
+                 'grid: ["ceil_div(n, BLOCK)"]'),
+                ("#ifndef TILE_DIM\n#define TILE_DIM 32\n#endif\n#ifndef BLOCK_ROWS\n#define BLOCK_ROWS 8\n#endif\n"
+                 'extern "C" __global__ void k(float *out, const float *in, int width, int height) {'
+                 " out[threadIdx.y * width + threadIdx.x] = in[0]; }",
+                 "block: [TILE_DIM, BLOCK_ROWS]\n", 'grid: ["ceil_div(width, TILE_DIM)", "ceil_div(height, TILE_DIM)"]',
+                 "- TILE_DIM * BLOCK_ROWS <= 1024", "{name: out, type: float32, count: width * height, role: output}\n"),
+                ("template <typename T, int block, int ITEMS> __global__ void __launch_bounds__(block)"
+                 " k(T *x, size_t n) { x[n] = 0; int BLOCK = 3; }",
+                 'entry: "k<float, TUNE_BLOCK, TUNE_ITEMS>"', "TUNE_BLOCK: [64, 128, 256, 512, 1024]", "block: [TUNE_BLOCK]\n",
+                 'grid: ["ceil_div(n, TUNE_BLOCK * TUNE_ITEMS)"]'),
+                ("#ifndef N\n#define N 1048576\n#endif\n#ifndef PAD\n#define PAD 0\n#endif\n"
+                 'extern "C" __global__ void __launch_bounds__(128) k(float *x) { x[N] = PAD; }',
+                 "problem: {N: 1048576}\nfreeze: [N]", "PAD: [0, 1]\n", "block: [128]\n"),
+                # Names that nobody defines; where other files are included they may.
+                ("#define SET 3\nconstexpr int KNOWN = 4; enum { A, B };\n"
+                 "__global__ void k(float *C, const float *D) { float *P = C; P[0] = P + 1 != C; for (int i = 0; i < ITEMS * KNOWN; i++)"
+                 " C[i * BLOCK + A] = D[N & 3] + SET + INT_MAX + CALL(1) + s.M + T::K; }",
+                 "problem: {N: 4194304}\nfreeze: [N]",
+                 "parameters:\n  ITEMS: [1, 2, 4, 8]  # TODO: which values? The source defines it nowhere\n"
+                 "  BLOCK: [64, 128, 256, 512, 1024]  # TODO: which values? The source defines it nowhere\ndefaults:"),
+                ('#include "other.cuh"\n__global__ void k(float *x) { x[0] = ITEMS; }', "parameters:\n  BLOCK: "),
+                # Names in conditions and macros.
+                ("#define width (block_size_x * tile)\n#define CACHE read_only\n#define UNUSED(x) nothing\n"
+                 "#if use_shmem == 1 && CACHE == 2\n#endif\n#ifdef DEBUG\n#endif\n#if defined(TRACE)\n#endif\n"
+                 "__global__ void k(float *x) {\n#pragma unroll factor\n for (int i = 0; i < width; i++) x[i] = 0; }",
+                 "\ndefaults: {block_size_x: 256, tile: 16, read_only: 2, use_shmem: 0, factor: 1}"),
+                # What is declared is no parameter.
+                ("constexpr int A = 1, B = 2; typedef double real; using byte = unsigned char;\n"
+                 "#define CHECK(call) do { int status = (call); if (status != cudaSuccess) exit(status); } while (0)\n"
+                 "struct Two { real one, two; }; enum Kind { First, Second };\n"
+                 "int main() { int host = unknown; k<<<1, GRID>>>(0); CHECK(0); }\n"
+                 "template <int N> __device__ void fill(real (&to)[N], const real *from, int n, byte b) {\n"
+                 " for (int i = 0, end = n; i < end && n > A; i++) to[i] = from[i] * B + b; }\n"
+                 "__global__ void k(real *out, cudaTextureObject_t image) {\n"
+                 " struct { float a; } temp; union { int i; float f; } *both = 0; auto f = [](int v) { return v; };\n"
+                 " float4 four = make_float4(0, 0, 0, 0); temp.a = four.x; real own[2], other = *own, more;\n"
+                 " more = tex2D<float>(image, 0, 0) + (float)sizeof(float4) + INT16_MAX + FLT_MIN + First;\n"
+                 " again: if (other * more > 1) goto again; out[warpSize] = f(both->i) + static_cast<uint32_t>(other); }",
+                 "\ndefaults: {BLOCK: 256}"),
+                ("template <typename T, typename Index, bool Shared, int Bins = 64, unsigned Odd>\n"
+                 "__global__ void k(T *x, const Index *at) { x[at[0]] = 0; }",
+                 'entry: "k<float, int, SHARED, BINS, ODD>"', "{name: at, type: int32, ", "  SHARED: [false, true]  # the template's Shared\n",
+                 "  BINS: [32, 64, 128]  # the template's Bins\n", "  ODD: [1]  # the template's Odd; TODO: which values?\n"),
+                ("constexpr int kWarp = 32, kThreads = 192;\n"
+                 "__global__ void __launch_bounds__(kThreads) k(float *x) { x[blockDim.x] = 0; }",
+                 "  BLOCK: [192]  # TODO: which block? The kernel does not ask how large it is\n"),
+                ("__global__ void k(float *x) { x[threadIdx.y] = 0; }", "  BLOCK_X: [32]  # TODO: which block?"),
+                ("__global__ void k(float *x) { x[blockIdx.y * block_size_x + threadIdx.x] = 0; }", "  block: [block_size_x, 1]\n")):
+            draft = self.draft(source)
+            for part in parts:
+                self.assertIn(part, draft, source)
+
+    def test_which_sources_need_nvcc(self):
+        for before, nvcc in (("#include <stdint.h>\n#include <cmath>\n#include <cuda_fp16.h>\n#include <cub/block/block_scan.cuh>\n", False),
+                             ("#include <vector>\n", True), ("#include <cub/cub.cuh>\n", True),
+                             ("namespace a { inline int f(int x) { return x; } }\n", True),
+                             ("namespace a { __device__ inline int f(int x) { return x; } }\n", False),
+                             ("int f(int x);\nstruct S { int a[2] = {1, 2}; };\n", False)):
+            draft = self.draft(before + "__global__ void k(int *x) { x[0] = 1; }\n")
+            self.assertEqual("\ncompile: {compiler: nvcc}" in draft, nvcc, before)
+
+    def test_nothing_is_written(self):
+        source = self.write("k.cu", "__global__ void k(const float *a, int n) { }")
+        self.fails(2, f"hone: {source}: kernel 'k' has no argument that it could write to; its results have to be there to be compared",
+                   "init", source)
+
     def test_names_that_no_config_takes(self):
         source = self.write("odd.cu", "extern \"C\" __global__ void odd(int *true_, int bytes, int min, int *x) { x[0] = bytes + min; true_[0] = 1; }\n"
                             "extern \"C\" __global__ void twice(int *x, int *x) { x[0] = 1; }\n")

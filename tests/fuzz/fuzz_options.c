@@ -12,42 +12,12 @@
  * allows. */
 
 /* Of NVRTC and of ptxas 13.0, without dashes, and without what may stand behind. */
-static const char *const files[] = {
-    "time",
-    "fdevice-time-trace",
-    "device-time-trace",
-    "pch",
-    "create-pch",
-    "use-pch",
-    "pch-dir",
-    "pch-verbose",
-    "pch-messages",
-    "include",
-    "pre-include",
-    "options-file",
-    "optf",
-    "output-file",
-    "o",
-    "input-as-string",
-    "ias",
-    "compiler-stats",
-    "compiler-stats-file",
-    "keep",
-    "keep-dir",
-    "dryrun",
-    "key-file",
-    "gen-opt-lto",
-    "dlto",
-    "dlink-time-opt",
-    "relocatable-device-code",
-    "rdc",
-    "device-c",
-    "dc",
-    "optix-ir",
-    "link",
-    "version-ident",
-    "tool-name",
-};
+static const char files[] =
+    " time fdevice-time-trace device-time-trace pch create-pch use-pch pch-dir "
+    "pch-verbose pch-messages include pre-include options-file optf output-file o "
+    "input-as-string ias compiler-stats compiler-stats-file keep keep-dir dryrun "
+    "key-file gen-opt-lto dlto dlink-time-opt relocatable-device-code rdc device-c dc "
+    "optix-ir link version-ident tool-name ";
 
 /* Whether the word that begins there is the name of one: behind dashes, or of '@'. */
 static bool names_file(const char *word)
@@ -55,11 +25,9 @@ static bool names_file(const char *word)
     if (*word == '@')
         return true;
     const char *name = word + strspn(word, "-");
-    size_t length = strcspn(name, "=, \t");
-    for (size_t i = 0; name != word && i < sizeof files / sizeof *files; i++)
-        if (strlen(files[i]) == length && strncmp(name, files[i], length) == 0)
-            return true;
-    return false;
+    char listed[80];
+    snprintf(listed, sizeof listed, " %.*s ", (int)strcspn(name, "=, \t"), name);
+    return name != word && strstr(files, listed) != NULL;
 }
 
 /* Macros and folders are one argument, whatever stands in them. */

@@ -136,6 +136,15 @@ const char *own_folder(void)
     return keep(folder, remove_folder);
 }
 
+char *next_text(const char **list)
+{
+    if (*list == NULL)
+        return NULL;
+    const char *text = *list, *end = strstr(text, "; ");
+    *list = end == NULL ? NULL : end + 2;
+    return keep(end == NULL ? strdup(text) : strndup(text, (size_t)(end - text)), free);
+}
+
 void unit_drop(void *object)
 {
     size_t i = kept_count;

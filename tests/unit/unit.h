@@ -61,6 +61,9 @@ void assert_ok(enum hn_status status);
 void assert_error(enum hn_status status, enum hn_status expected, const char *message);
 void assert_mentions(enum hn_status status, enum hn_status expected, const char *part);
 
+/* The next of a list of texts, which "; " separates: kept, NULL behind the last one. */
+char *next_text(const char **list);
+
 #define UNIT_BEFORE_MAIN(name) static void __attribute__((constructor)) unit_register_##name(void)
 void unit_add(const char *file, const struct CMUnitTest *test);
 void unit_each(const char *file, CMFixtureFunction set_up, CMFixtureFunction tear_down);
