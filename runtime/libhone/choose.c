@@ -467,17 +467,31 @@ static void fail_names(const struct search *search, struct hn_error *err)
                     kernel);
 }
 
-/* Any tuned result with the problem's names tells the plan. */
+/* Any tuned result with the problem's names tells the plan, else the rule that was asked. NULL:
+ * there is none, or err has failed; err may be NULL. */
+static const struct hn_lib_plan *find_plan(struct search *search, struct hn_error *err)
+{
+    struct hn_lookup_rank rank;
+    int64_t features[HN_RULE_FEATURES_MOST];
+    bool inside;
+    const struct hn_tuned *tuned = find_tuned(search, false, &rank);
+    if (tuned != NULL)
+        return get_plan(search->asked.cache, tuned, err);
+    bool has_names =
+        search->known == NULL && search->rule != NULL &&
+        hn_rule_evaluate(search->rule->stored->rule, search->asked.problem, features, &inside);
+    return has_names ? search->rule->plan : NULL;
+}
+
 static void choose_default(struct search *search, struct hn_lib_choice *choice,
                            struct hn_error *err)
 {
-    struct hn_lookup_rank rank;
-    const struct hn_tuned *tuned = find_tuned(search, false, &rank);
-    if (tuned == NULL) {
+    const struct hn_lib_plan *plan = find_plan(search, err);
+    /* Where no configuration of a rule has machine code, the default point has none either. */
+    if (search->known == NULL && search->asked.options->forbid_compile != 0)
+        plan = NULL;
+    if (plan == NULL && !hn_failed(err))
         fail_names(search, err);
-        return;
-    }
-    const struct hn_lib_plan *plan = get_plan(search->asked.cache, tuned, err);
     if (plan == NULL)
         return;
     *choice = choice_of(search, plan, NULL);
@@ -519,7 +533,6 @@ static bool choose_new(struct search *search, struct hn_lib_choice *choice, stru
 static void tune(struct search *search, struct hn_lib_choice *choice, struct hn_error *err)
 {
     struct hone_cache *cache = search->asked.cache;
-    struct hn_lookup_rank rank;
     bool found = false;
     /* Another thread may be tuning this very problem. */
     while (cache->tuning && !found && !hn_failed(err)) {
@@ -528,8 +541,7 @@ static void tune(struct search *search, struct hn_lib_choice *choice, struct hn_
     }
     if (found || hn_failed(err))
         return;
-    const struct hn_tuned *tuned = find_tuned(search, false, &rank);
-    const struct hn_lib_plan *plan = tuned == NULL ? NULL : get_plan(cache, tuned, NULL);
+    const struct hn_lib_plan *plan = find_plan(search, NULL);
     cache->tuning = true;
     pthread_mutex_unlock(&cache->lock);
     hn_lib_tune(&search->asked, plan == NULL ? NULL : plan->plan->config, err);

@@ -75,6 +75,50 @@ TEST(a_size_that_nobody_tuned_needs_no_compiler)
     expect_info(kernel, HONE_GRADE_EXACT, 0, 0, hone_kernel_info(kernel)->point);
 }
 
+/* A cache that has the rule of `scale` and nothing else, as after an import. */
+static void keep_rule_alone(const char *path)
+{
+    struct hn_store *from, *store;
+    struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
+    struct hn_stored_plan plan ENDED_BY(hn_stored_plan_free);
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
+    int64_t session = 0;
+    read_rule(rule_of_scale, &rule);
+    assert_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_READ, &from, &said));
+    assert_ok(hn_store_list(from, HN_STORE_RULES, "scale", NULL, &list, &said));
+    const struct hn_tuned *stored = &list.items[0];
+    struct hn_identity identity = stored->identity;
+    identity.problem = (struct hn_bindings){0};
+    assert_ok(hn_store_get_plan(from, "scale", &stored->version, &plan, &said));
+    assert_ok(hn_store_open(path, HN_STORE_WRITE, &store, &said));
+    const struct hn_store_session begun = {.identity = &identity,
+                                           .version = &stored->version,
+                                           .plan = &plan,
+                                           .command = "hone cache import",
+                                           .rule = &rule};
+    assert_ok(hn_store_begin(store, &begun, NULL, &session, &said));
+    hn_store_close(store);
+    hn_store_close(from);
+}
+
+TEST(a_rule_alone_is_enough)
+{
+    keep_rule_alone("alone.db");
+    struct hone_cache *cache = open_at("alone.db");
+    const struct hone_value sizes[] = {hone_integer("n", 70001), hone_integer("m", 1)};
+    const struct hone_options strict = {.forbid_compile = 1};
+    const struct hone_options careful = {.on_miss = HONE_MISS_DEFAULT};
+    expect_no_kernel(cache, "scale", sizes, 1, &strict, HONE_NEEDS_COMPILER, "hone cache compile");
+    expect_no_kernel(cache, "scale", sizes, 2, NULL, HONE_INVALID,
+                     "'m' of scale is unknown: it is tuned for n 1 to 1048576");
+    struct hone_kernel *kernel = get_kernel(cache, "scale", "n", 70001, NULL);
+    expect_info(kernel, HONE_GRADE_FAMILY, 1, 1, kept);
+    expect_launch(kernel, 70001);
+    kernel = get_kernel(cache, "scale", "n", 16, &careful);
+    expect_info(kernel, HONE_GRADE_DEFAULT, 0, 1, "BLOCK=128,FAULT=0,ITEMS=1");
+    expect_launch(kernel, 16);
+}
+
 TEST(a_module_serves_all_sizes)
 {
     struct shared *shared = *state;
