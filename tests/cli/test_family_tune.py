@@ -153,7 +153,8 @@ int main(void)
         self.assertEqual(self.compiled(self.cache), (count, 0, rule["bytes"]))
         self.assertGreater(rule["bytes"], 1000 * count)
         taken, left = self.folder / "taken.db", self.folder / "left.db"
-        self.assertIn(f"without its {count} images, which --images takes", self.hone("cache", "import", "--cache", left, file).stdout)
+        self.assertIn(f"without its {count} images, which --images takes; `hone cache compile --cache {left}` compiles their configurations",
+                      self.hone("cache", "import", "--cache", left, file).stdout)
         self.assertIn(f" {count} images, with the rules", self.hone("cache", "import", "--cache", taken, "--images", file).stdout)
         self.assertEqual(self.compiled(taken), (count, 0, rule["bytes"]))
         self.assertEqual(self.chosen(left, [{"n": 70001}]), [None], "forbid_compile")

@@ -607,7 +607,7 @@ static const struct hn_view taken_views[] = {
              "{?kernel_tuner}|{records} records, {images} images[, with the rules of families"
              "{?rules}]][; plan and template taken from the config{?completed}]"
              "[; without its {left_images} image{left_images:s}, which --images "
-             "takes{?left_images}]{?!quiet}"},
+             "takes{?left_images}][; `{compile}` compiles their configurations]{?!quiet}"},
     {.line = "{conflicts:.0f} tuning{conflicts:s} with another result here; the newest verified "
              "session counts:{?conflicts}"},
     {.at = "conflicts", .columns = pair_columns},
@@ -756,9 +756,13 @@ static void take_file(const struct hn_given *given, const char *path, bool merge
         if (merges)
             json_object_set_new(json, "conflicts", pairs_to_json(&pairs, conflicts));
         if (!options->json) {
-            json_object_update_new(json, json_pack("{sb sb sI}", "rules", merged->rules > 0,
-                                                   "quiet", options->quiet, "left_images",
-                                                   (json_int_t)imported.left_images));
+            char line[HN_FOLLOW_UP_SIZE];
+            bool lacks_code = merged->rules > 0 && merged->images == 0;
+            json_object_update_new(
+                json,
+                json_pack("{sb sb sI ss*}", "rules", merged->rules > 0, "quiet", options->quiet,
+                          "left_images", (json_int_t)imported.left_images, "compile",
+                          lacks_code ? hn_follow_up(options, "cache compile", NULL, line) : NULL));
             hn_render(json, taken_views, stdout);
         }
         json_array_append_new(files, json);

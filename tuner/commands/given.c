@@ -332,6 +332,7 @@ static const struct {
     {"export", PROBLEM | REGIME | CACHE},
     {"run", PROBLEM | REGIME | DEVICE},
     {"cache list", CACHE},
+    {"cache compile", CACHE},
     {"device --measure", CACHE},
 };
 
