@@ -12,6 +12,7 @@ import subprocess
 
 import double
 import hone
+import test_families
 
 BUILD = os.environ.get("HONE_BUILD", str(hone.SOURCE / "build"))
 FAMILY = "family: {n: {range: [1, 1000000]}}"
@@ -311,6 +312,19 @@ int main(void)
         subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "choose.c", "-o", "choose"], cwd=self.folder, check=True)
         subprocess.run([self.folder / "choose"], check=True)
 
+
+    def test_a_program_that_is_launched_in_two_ways(self):
+        """Its bytes are counted once."""
+        for old, new in ((FAMILY, "problem: {n: 65536}"), ("parameters:", "parameters:\n  MORE: [0, 64]"), ("defaults: {", "defaults: {MORE: 0, "),
+                         ('BLOCK * ITEMS)"', 'BLOCK * ITEMS) + MORE"')):
+            self.spoil(self.config, old, new)
+        self.hone("tune", self.config, "-s", "BLOCK=256", "-s", "ITEMS=4", "--quiet")
+        test_families.put_rule(self.cache, dict(test_families.RULE, values=[{"name": "n", "low": 1, "high": 1000000}], features=["n"],
+                                                configurations=[dict(BEST, MORE=more) for more in (0, 64)]))
+        programs = self.compiled(self.cache)
+        kept = self.sql("SELECT length(cubin) FROM image WHERE problem = ''")
+        self.assertEqual(kept[0], kept[1])
+        self.assertEqual(programs, (2, 2, kept[0][0]))
 
     def test_bytes_of_machine_code(self):
         """The set of configurations is chosen within what is allowed."""

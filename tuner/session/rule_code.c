@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 enum { VARIANTS_MOST = 4096 };
@@ -134,10 +135,31 @@ void hn_rule_code_list_finish(struct hn_rule_code_list *list)
 /* Tickets of a pool that searches have used. */
 enum { FIRST_TICKET = 1000000 };
 
-/* What is not kept is wanted from the pool. */
-static bool ask(const struct hn_rule_code *code, const struct hn_rule_code_item *item,
-                uint64_t ticket, struct hn_rule_programs *programs, struct hn_error *err)
+struct making {
+    const struct hn_rule_code *code;
+    struct hn_rule_code_list list;
+    struct hn_rule_programs *programs;
+    int64_t *sessions;      /* of the items; 0: not needed, yet */
+    struct hn_hash *hashes; /* of the machine code whose bytes are counted */
+    size_t hash_count;
+};
+
+/* Configurations that differ only in how they are launched have the same. */
+static void count_bytes(struct making *making, const void *cubin, size_t size)
 {
+    const struct hn_hash hash = hn_hash_bytes(cubin, size);
+    for (size_t i = 0; i < making->hash_count; i++)
+        if (strcmp(making->hashes[i].hex, hash.hex) == 0)
+            return;
+    making->hashes[making->hash_count++] = hash;
+    making->programs->bytes += size;
+}
+
+/* What is not kept is wanted from the pool. */
+static bool ask(struct making *making, size_t number, struct hn_error *err)
+{
+    const struct hn_rule_code *code = making->code;
+    const struct hn_rule_code_item *item = &making->list.items[number];
     struct hn_identity identity = *code->identity;
     struct hn_bindings problem;
     struct hn_source source;
@@ -150,7 +172,8 @@ static bool ask(const struct hn_rule_code *code, const struct hn_rule_code_item 
     identity.problem = item->values;
     bool kept = hn_store_get_image(code->store, &identity, code->version, item->point, &cubin,
                                    &size, &entry, &missing) == HN_OK;
-    programs->bytes += kept ? size : 0;
+    if (kept)
+        count_bytes(making, cubin, size);
     free(cubin);
     free(entry);
     if (kept)
@@ -159,7 +182,7 @@ static bool ask(const struct hn_rule_code *code, const struct hn_rule_code_item 
     make_problem(code->plan, code->rule, item->variant, &problem, err);
     if (!hn_failed(err) &&
         hn_source_make(code->plan, code->template, &problem, item->point, &source, err) == HN_OK) {
-        hn_compile_pool_submit(code->pool, ticket, &source, architecture, err);
+        hn_compile_pool_submit(code->pool, FIRST_TICKET + number, &source, architecture, err);
         hn_source_finish(&source);
     }
     hn_bindings_finish(&problem);
@@ -181,51 +204,60 @@ static int64_t begin(const struct hn_rule_code *code, const struct hn_bindings *
 }
 
 /* Programs with the same values share a session. */
-static void put(const struct hn_rule_code *code, const struct hn_rule_code_list *list,
-                int64_t *sessions, size_t number, const struct hn_image *image,
+static void put(struct making *making, size_t number, const struct hn_image *image,
                 struct hn_error *err)
 {
-    const struct hn_rule_code_item *item = &list->items[number];
+    const struct hn_rule_code_item *items = making->list.items;
+    int64_t *session = &making->sessions[number];
     char *entries = hn_needed(hn_image_entry_lines(image));
-    for (size_t i = 0; i < number && sessions[number] == 0; i++)
-        if (hn_bindings_equal(&list->items[i].values, &item->values))
-            sessions[number] = sessions[i];
-    if (sessions[number] == 0)
-        sessions[number] = begin(code, &item->values, err);
+    for (size_t i = 0; i < number && *session == 0; i++)
+        if (hn_bindings_equal(&items[i].values, &items[number].values))
+            *session = making->sessions[i];
+    if (*session == 0)
+        *session = begin(making->code, &items[number].values, err);
     if (!hn_failed(err))
-        hn_store_put_image(code->store, sessions[number], item->point, image->cubin, image->size,
-                           entries, err);
+        hn_store_put_image(making->code->store, *session, items[number].point, image->cubin,
+                           image->size, entries, err);
     free(entries);
+}
+
+static void take(struct making *making, size_t number, struct hn_error *err)
+{
+    struct hn_rule_programs *programs = making->programs;
+    uint64_t id = FIRST_TICKET + number;
+    struct hn_image image;
+    if (hn_failed(err) || !hn_compile_pool_wait(making->code->pool, &id, &id, &image, err))
+        return;
+    programs->compiled++;
+    if (image.outcome == HN_OUTCOME_OK) {
+        count_bytes(making, image.cubin, image.size);
+        put(making, number, &image, err);
+    } else if (programs->failed++ == 0) {
+        snprintf(programs->message, sizeof programs->message, "%s",
+                 image.message != NULL ? image.message : hn_outcome_names[image.outcome]);
+    }
+    hn_image_finish(&image);
 }
 
 void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs *programs,
                        struct hn_error *err)
 {
-    struct hn_rule_code_list list;
+    struct making making = {.code = code, .programs = programs};
     *programs = (struct hn_rule_programs){.count = 0};
-    hn_rule_code_list(code->plan, code->rule, &list, err);
-    programs->count = list.count;
-    bool *asked = hn_need(list.count, sizeof *asked);
-    int64_t *sessions = hn_need(list.count, sizeof *sessions);
-    for (size_t i = 0; i < list.count; i++)
-        asked[i] = ask(code, &list.items[i], FIRST_TICKET + i, programs, err);
-    for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
-        uint64_t id = FIRST_TICKET + i;
-        struct hn_image image;
-        if (!asked[i] || !hn_compile_pool_wait(code->pool, &id, &id, &image, err))
-            continue;
-        programs->compiled++;
-        programs->bytes += image.outcome == HN_OUTCOME_OK ? image.size : 0;
-        if (image.outcome == HN_OUTCOME_OK)
-            put(code, &list, sessions, i, &image, err);
-        else if (programs->failed++ == 0)
-            snprintf(programs->message, sizeof programs->message, "%s",
-                     image.message != NULL ? image.message : hn_outcome_names[image.outcome]);
-        hn_image_finish(&image);
-    }
+    hn_rule_code_list(code->plan, code->rule, &making.list, err);
+    const size_t count = programs->count = making.list.count;
+    bool *asked = hn_need(count, sizeof *asked);
+    making.sessions = hn_need(count, sizeof *making.sessions);
+    making.hashes = hn_need(count, sizeof *making.hashes);
+    for (size_t i = 0; i < count; i++)
+        asked[i] = ask(&making, i, err);
+    for (size_t i = 0; i < count; i++)
+        if (asked[i])
+            take(&making, i, err);
     if (!hn_failed(err))
         hn_store_commit(code->store, err);
-    hn_rule_code_list_finish(&list);
-    free(sessions);
+    hn_rule_code_list_finish(&making.list);
+    free(making.sessions);
+    free(making.hashes);
     free(asked);
 }

@@ -49,7 +49,7 @@ struct hn_rule_code {
 
 struct hn_rule_programs {
     size_t count, compiled, failed; /* all, those that the store did not have, and of them those that do not compile */
-    uint64_t bytes;                 /* of machine code, of all */
+    uint64_t bytes;                 /* of machine code; what is the same is counted once */
     char message[512];              /* of the first that failed */
 };
 
