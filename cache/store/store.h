@@ -132,7 +132,7 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id, con
 bool hn_store_knows(struct hn_store *store, const struct hn_version *version, struct hn_error *err);
 
 /* Takes over from another cache every session that is not there yet, and of those that are what they got since, all or
- * nothing; images only where asked for, because they are machine code of somebody else's making. */
+ * nothing; images of both only where asked for, because they are machine code of somebody else's making. */
 struct hn_store_merged {
     int64_t sessions; /* of which something was taken over */
     int64_t records;

@@ -500,10 +500,15 @@ static void copy_images(const struct merge *merge, int64_t from_id, int64_t sess
 {
     struct hn_store_image image;
     struct hn_statement *all = hn_store_get_images(merge->from, from_id, err);
-    while (hn_store_next_image(merge->from, &all, &image, err)) {
-        merge->merged->images++;
+    while (hn_store_next_image(merge->from, &all, &image, err))
         add_image(merge->store->database, session_id, &image, err);
-    }
+}
+
+static int64_t count_images(const struct hn_store *store, struct hn_error *err)
+{
+    int64_t count = 0;
+    (void)hn_database_do(store->database, err, "SELECT count(*) FROM image", ">i", &count);
+    return count;
 }
 
 static void merge_session(const struct merge *merge, const char *origin, int64_t from_id,
@@ -518,7 +523,7 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
     if (!is_there)
         id = copy_head(merge, &head, err);
     copy_records(merge, from_id, head.identity.objective, id, known, err);
-    if (!is_there && images)
+    if (images)
         copy_images(merge, from_id, id, err);
     if (!is_there || merge->merged->records > before)
         merge->merged->sessions++;
@@ -537,9 +542,11 @@ enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, boo
     *merged = (struct hn_store_merged){.sessions = 0};
     json_t *all = hn_store_get_extents(from, 0, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    const int64_t images_before = count_images(store, err);
     const struct merge merge = {store, from, prepare_record(store->database, err), merged};
     json_object_foreach(all, origin, extent) merge_session(
         &merge, origin, json_integer_value(json_object_get(extent, "id")), images, err);
+    merged->images = count_images(store, err) - images_before;
     hn_statement_finish(merge.record);
     json_decref(all);
     return hn_database_commit(store->database, err);

@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
@@ -162,10 +163,12 @@ int main(void)
         self.assertEqual(self.compiled(left), (count, count, rule["bytes"]))
         for cache in (taken, left):
             self.assertEqual(self.chosen(cache, [{"n": 70001}]), [4])
-        said = self.hone("cache", "import", "--cache", left, "--images", file).stdout
-        self.assertIn(f"0 records, {count} images", said, "also of a rule that is there")
         own, self.cache = self.cache, self.folder / "elsewhere.db"
         self.hone("cache", "import", file)
+        for source in (file, taken):  # also of a rule that is there, and once
+            shutil.copy(self.cache, self.folder / "later.db")
+            for said in (f"0 records, {count} images", "all of it was there already"):
+                self.assertIn(said, self.hone("cache", "import", "--cache", self.folder / "later.db", "--images", source).stdout)
         self.forge("UPDATE session SET task = json_set(task, '$.device.capability', 80)")
         self.assertEqual(self.chosen(self.cache, [{"n": 70001}]), [None], "a rule of another architecture")
         self.assertEqual(self.compiled(self.cache, "--arch", "sm_90")[:2], (count, count))

@@ -80,19 +80,39 @@ static int64_t find_session(struct hn_store *store, const struct hn_store_sessio
     return hn_failed(err) || id != 0 ? id : hn_store_find_session(store, session.origin, NULL, err);
 }
 
+static bool has_image(struct hn_store *store, const struct hn_identity *identity,
+                      const struct hn_version *version, const struct hn_bindings *point)
+{
+    struct hn_error missing;
+    void *cubin = NULL;
+    char *entry = NULL;
+    size_t size = 0;
+    bool has = hn_store_get_image(store, identity, version, point, &cubin, &size, &entry,
+                                  &missing) == HN_OK;
+    free(cubin);
+    free(entry);
+    return has;
+}
+
 int64_t hn_cache_import_code(struct hn_store *store, const struct hn_recording *recording,
                              const struct hn_store_session *rule, struct hn_error *err)
 {
+    int64_t count = 0;
     for (size_t i = 0; i < recording->image_count && !hn_failed(err); i++) {
         const struct hn_recording_image *image = &recording->images[i];
+        struct hn_identity identity = *rule->identity;
+        identity.problem = image->problem;
+        if (has_image(store, &identity, rule->version, &image->point))
+            continue;
         int64_t session = find_session(store, rule, &image->problem, err);
         if (!hn_failed(err))
             hn_store_put_image(store, session, &image->point, image->cubin.bytes, image->cubin.size,
                                image->entry, err);
+        count++;
     }
-    if (!hn_failed(err) && recording->image_count > 0)
+    if (!hn_failed(err) && count > 0)
         hn_store_commit(store, err);
-    return (int64_t)recording->image_count;
+    return count;
 }
 
 /* identity: the rule's, for the architecture that is asked for. */

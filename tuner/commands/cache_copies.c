@@ -230,7 +230,7 @@ static void import_cache(const struct hn_given *given, const char *path, struct 
     if (from == NULL)
         return;
     (void)hn_store_merge(given->store, from, options->images, &imported->merged, err);
-    imported->known = imported->merged.sessions == 0;
+    imported->known = imported->merged.sessions == 0 && imported->merged.images == 0;
     hn_store_close(from);
 }
 

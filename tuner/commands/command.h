@@ -239,7 +239,7 @@ const struct hn_tuned *hn_cache_find(const struct hn_tuned_list *list, const str
 /* "M=4096,N=4096", "-" when there is none; free it. */
 char *hn_cache_problem_text(const struct hn_bindings *problem);
 /* The machine code of a rule's configurations: what the store has of it into a recording of the rule, and from there into
- * the store, where `rule` is the session that the recording was imported as; how many images. */
+ * the store, where `rule` is the session that the recording was imported as; how many that had not. */
 struct hn_recording;
 void hn_cache_export_code(struct hn_store *store, struct hn_recording *recording, struct hn_error *err);
 int64_t hn_cache_import_code(struct hn_store *store, const struct hn_recording *recording,
