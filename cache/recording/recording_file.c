@@ -386,10 +386,9 @@ struct wanted_plan {
 static void find_in_file(const char *path, void *data, struct hn_error *err)
 {
     const struct wanted_plan *wanted = data;
-    if (wanted->stored->json != NULL)
+    if (wanted->stored->json != NULL || is_of_another(path, wanted->kernel))
         return;
-    struct hn_error ignored = {.status = HN_OK};
-    json_t *head = read_head(path, &ignored);
+    json_t *head = read_head(path, err);
     const json_t *source = json_object_get(head, "source");
     if (source != NULL && is_version(json_object_get(head, "version"), wanted->version) &&
         is_of_kernel(source, wanted->kernel))

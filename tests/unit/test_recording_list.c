@@ -54,6 +54,11 @@ TEST(what_is_not_asked_for)
     assert_int_equal(list.count, 0);
     assert_error(hn_recording_list("/nowhere", "matmul", &list, &said), HN_ERUN,
                  "'/nowhere' cannot be read: No such file or directory");
+    const struct hn_version version = {.template_hash = "0"};
+    struct hn_stored_plan stored;
+    assert_error(hn_recording_plan_find("/nowhere", "matmul", &version, &stored, &said), HN_ERUN,
+                 "'/nowhere' cannot be read: No such file or directory");
+    assert_null(stored.json);
     assert_int_equal(hn_recording_list(HONE_TEST_DATA "/plans/tiled.json", "tiled", &list, &said),
                      HN_EFORMAT);
 }
