@@ -16,9 +16,9 @@
 #include "tuner/family/measuring.h"
 
 /* So many of the best points of a search join the others, as far as they are within so much of the
- * best. */
-enum { JOINING_MOST = 2 };
-static const double joining_loss = 0.1;
+ * best, and some of all: what is slow has to be known, too. */
+enum { JOINING_MOST = 12, JOINING_OTHERS = 8 };
+static const double joining_loss = 0.3;
 /* Points whose times at a size are so near to the best meet in one race, in turn. */
 static const double racing_loss = 0.1;
 /* And what the rule chose, unless it is out of the question. */
@@ -173,36 +173,82 @@ static bool join(struct hn_matrix *matrix, size_t size, const struct hn_bindings
     return true;
 }
 
-/* The best join the points. */
+/* The best join the points, and others from the first to the last. */
 static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_session *session,
                         struct hn_error *err)
 {
     struct hn_ranking ranking;
     double best_us = NAN;
-    bool good = true;
+    size_t joined = 0, others = 0;
     if (hn_session_ranking(session, &ranking, err) != HN_OK)
         return;
-    for (size_t i = 0, joined = 0; i < ranking.count && joined < JOINING_MOST && good; i++) {
+    for (size_t i = 0; i < ranking.count && !hn_failed(err); i++) {
         struct hn_record record;
-        if (hn_session_outcome(session, ranking.tickets[i]) != HN_OUTCOME_OK ||
-            hn_session_record(session, ranking.tickets[i], &record, err) != HN_OK)
+        if (hn_session_record(session, ranking.tickets[i], &record, err) != HN_OK)
             break;
-        double time_us = record.timing.median_us;
+        double time_us =
+            hn_measuring_time(hn_session_outcome(session, ranking.tickets[i]), &record);
         best_us = isnan(best_us) ? time_us : best_us;
-        good = time_us <= best_us * (1 + joining_loss);
+        bool good = time_us <= best_us * (1 + joining_loss) && joined < JOINING_MOST;
         if (good)
             joined += join(matrix, size, &record.point);
+        else if (!isnan(time_us) && i * JOINING_OTHERS >= others * ranking.count)
+            others += join(matrix, size, &record.point);
         hn_record_finish(&record);
     }
     hn_ranking_finish(&ranking);
     matrix->sizes[size].tuned_us = best_us;
 }
 
-static size_t borrow_points(const struct hn_matrix *matrix, struct hn_bindings *points)
+/* A point and how soon it is to be measured at a problem. */
+struct belief {
+    double loss;
+    size_t point;
+};
+
+static int by_loss(const void *a, const void *b)
 {
-    for (size_t p = 0; p < matrix->point_count; p++)
-        points[p] = matrix->points[p].values;
-    return matrix->point_count;
+    const struct belief *x = a, *y = b;
+    return x->loss != y->loss ? (x->loss > y->loss) - (x->loss < y->loss)
+                              : (x->point > y->point) - (x->point < y->point);
+}
+
+/* The points of the matrix that may be the best at a problem, these first: by the model, where
+ * there is one, less a deviation. How many, `most` at most. */
+static size_t find_promising(const struct hn_measuring *measuring,
+                             const struct hn_bindings *problem, size_t most, size_t *points)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    size_t all = matrix->point_count, count = 0;
+    const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
+    struct belief beliefs[HN_MATRIX_POINTS];
+    double losses[HN_MATRIX_POINTS] = {0}, deviations[HN_MATRIX_POINTS] = {0};
+    for (size_t p = 0; p < all; p++)
+        asked[p] = &matrix->points[p];
+    if (measuring->model != NULL)
+        hn_model_ask(measuring->model, asked, all, problem, 1, losses, deviations);
+    for (size_t p = 0; p < all; p++)
+        beliefs[p] = (struct belief){losses[p] - (isinf(losses[p]) ? 0 : deviations[p]), p};
+    qsort(beliefs, all, sizeof *beliefs, by_loss);
+    while (count < all && count < most && !isinf(beliefs[count].loss)) {
+        points[count] = beliefs[count].point;
+        count++;
+    }
+    return count;
+}
+
+enum { PROPOSED = 24 };
+
+/* Those points, as a search begins with them. */
+static size_t borrow_promising(const struct hn_measuring *measuring,
+                               const struct hn_bindings *problem, struct hn_bindings *borrowed)
+{
+    size_t points[HN_MATRIX_POINTS];
+    size_t most = measuring->model != NULL ? PROPOSED : HN_MATRIX_POINTS;
+    size_t count = find_promising(measuring, problem, most, points);
+    for (size_t i = 0; i < count; i++)
+        borrowed[i] = measuring->matrix->points[points[i]].values;
+    return count;
 }
 
 /* Searches at a size for so many seconds; what is good there joins the points. */
@@ -211,11 +257,12 @@ static void search_at(struct hn_measuring *measuring, size_t size, double budget
 {
     struct hn_matrix *matrix = measuring->matrix;
     struct visit visit;
-    struct hn_bindings known[HN_MATRIX_POINTS]; /* cells that are filled anyway */
-    const struct hn_session_options asked = {.first = known,
-                                             .first_count = borrow_points(matrix, known),
-                                             .budget_s = budget_s,
-                                             .hasty = true};
+    struct hn_bindings known[HN_MATRIX_POINTS];
+    const struct hn_session_options asked = {
+        .first = known,
+        .first_count = borrow_promising(measuring, &matrix->sizes[size].problem, known),
+        .budget_s = budget_s,
+        .hasty = true};
     matrix->sizes[size].searched = true;
     if (!run(measuring, measuring->config, &matrix->sizes[size].problem, &asked, &visit, err))
         return;
@@ -224,18 +271,18 @@ static void search_at(struct hn_measuring *measuring, size_t size, double budget
     end_visit(&visit);
 }
 
-/* Measures all points at a size, as far as they were not and `budget_s` (0: any) lasts: a session
+/* Measures these points at a size, as far as they were not and `budget_s` (0: any) lasts: a session
  * takes longer to begin than most of them. */
-static void fill_at(struct hn_measuring *measuring, size_t size, double budget_s,
-                    struct hn_error *err)
+static void fill_at(struct hn_measuring *measuring, size_t size, const size_t *points, size_t count,
+                    double budget_s, struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
     struct visit visit;
     struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
     size_t wanted_count = 0;
-    for (size_t p = 0; p < matrix->point_count; p++)
-        if (isnan(matrix->times[p][size]))
-            wanted[wanted_count++] = matrix->points[p].values;
+    for (size_t i = 0; i < count; i++)
+        if (isnan(matrix->times[points[i]][size]))
+            wanted[wanted_count++] = matrix->points[points[i]].values;
     if (wanted_count == 0 || hn_failed(err))
         return;
     narrow(measuring, err);
@@ -296,7 +343,7 @@ static void search(struct hn_measuring *measuring, struct hn_config *config,
     struct hn_bindings known[HN_RULE_CONFIGURATIONS_MOST + HN_MATRIX_POINTS];
     size_t count = rule->configuration_count;
     memcpy(known, rule->configurations, count * sizeof *known);
-    count += borrow_points(measuring->matrix, known + count);
+    count += borrow_promising(measuring, problem, known + count);
     const struct hn_session_options asked = {
         .first = known, .first_count = count, .budget_s = budget_s, .hasty = true};
     if (!run(measuring, config, problem, &asked, &visit, err))
@@ -682,15 +729,17 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
 }
 
 enum {
-    FIRST_CELLS = 12, /* sizes at which all that was found is measured before anything is learnt */
-    WANTED = 12,      /* sizes measured between two rules, where the last was least sure */
-    DRAWN = 6,        /* and sizes that were drawn */
+    FIRST_CELLS = 12,     /* drawn sizes at which something is measured before anything is learnt */
+    WANTED = 16,          /* sizes measured between two rules, where the last was least sure */
+    DRAWN = 8,            /* and sizes that were drawn */
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
     SAMPLES = 16000,
     /* Times of QUICK_SAMPLES, at most: only what is picked is looked at in all of them. */
-    SAMPLES_COST = 7,
-    LADDER_MOST = HN_MATRIX_POINTS * 2 / 3, /* points before entries of the ladder are left out */
-    SOME_SIZES = 256,                       /* what serves none of so many is not measured */
+    SAMPLES_COST = 3,
+    SMALL_SPACE = HN_MATRIX_POINTS / 2, /* all of its points are looked at */
+    ANY = 3,                            /* points at each size that nobody believes in */
+    LADDER_MOST = HN_MATRIX_POINTS / 8, /* points before entries of the ladder are left out */
+    SOME_SIZES = 256,                   /* what serves none of so many is not measured */
     FEWEST_TUNED = 6
 };
 /* How much of the time what is known may be measured at one size: a large one can take as long as a
@@ -710,6 +759,8 @@ struct tuning {
     int64_t kept;           /* the session that has the rule; 0: none has, yet */
     size_t tuned, searched; /* sizes with a search of their own: wanted, so far */
     size_t least_sizes;
+    bool is_small; /* the space: all points are in the matrix */
+    struct hn_random random;
     unsigned held_out;
     struct hn_family_outcome *outcome;
 };
@@ -811,13 +862,58 @@ static void add_ladder(struct tuning *tuning, struct hn_error *err)
         hn_bindings_finish(&some[i]);
 }
 
+/* All points of a space that has few, at that size. */
+static void add_space(struct tuning *tuning, size_t size, struct hn_error *err)
+{
+    struct hn_config *config = tuning->measuring.config;
+    struct hn_matrix *matrix = tuning->measuring.matrix;
+    struct hn_space *space = NULL;
+    struct hn_error reason;
+    if (hn_failed(err) ||
+        hn_config_take_problem(config, &matrix->sizes[size].problem, err) != HN_OK ||
+        hn_config_space(config, 0, false, &space, &reason) != HN_OK)
+        return;
+    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    tuning->is_small = hn_space_enumerated(space) && hn_space_size(space) <= SMALL_SPACE;
+    for (uint64_t i = 0; tuning->is_small && i < hn_space_size(space); i++) {
+        struct hn_bindings point;
+        hn_space_point(space, i, choice);
+        hn_space_bindings(space, choice, &point);
+        hn_matrix_add_point(matrix, &point);
+        hn_bindings_finish(&point);
+    }
+    free(choice);
+    hn_space_destroy(space);
+}
+
+/* All points in an order by chance: the time may not be enough for the last ones. */
+static size_t shuffle_points(struct tuning *tuning, size_t *points)
+{
+    size_t count = tuning->measuring.matrix->point_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t other = (size_t)hn_random_below(&tuning->random, i + 1);
+        points[i] = points[other];
+        points[other] = i;
+    }
+    return count;
+}
+
+/* Finds what is good at a size: among all points, or by a search. */
 static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     double each_s = tuned_share * tuning->budget_s / (double)tuning->tuned;
-    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    struct hn_matrix *matrix = tuning->measuring.matrix;
+    size_t points[HN_MATRIX_POINTS];
     if (matrix->sizes[size].searched)
         return;
-    search_at(&tuning->measuring, size, each_s, err);
+    if (tuning->is_small) {
+        fill_at(&tuning->measuring, size, points, shuffle_points(tuning, points), each_s, err);
+        matrix->sizes[size].searched = true;
+        matrix->sizes[size].tuned_us = hn_matrix_best(matrix, size);
+        if (isinf(matrix->sizes[size].tuned_us))
+            matrix->sizes[size].tuned_us = NAN;
+    } else
+        search_at(&tuning->measuring, size, each_s, err);
     tuning->searched++;
     if (hn_failed(err))
         return;
@@ -831,8 +927,8 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
     free(text);
 }
 
-/* Searches at the first sizes, the named ones before all. The others are for sizes where most may
- * be found beside what is known then. */
+/* Searches at the first sizes, the named ones before all. The others are for sizes where the rule
+ * is least sure. */
 static void tune_sizes(struct tuning *tuning, struct hn_error *err)
 {
     size_t named = tuning->measuring.config->family->size_count, first = (tuning->tuned + 2) / 3;
@@ -842,13 +938,13 @@ static void tune_sizes(struct tuning *tuning, struct hn_error *err)
             break;
         if (i == 0)
             add_default(tuning, err);
+        if (i == 0 || tuning->is_small)
+            add_space(tuning, size, err);
+        if (i == 0)
+            add_ladder(tuning, err);
         if (!hn_failed(err))
             tune_size(tuning, size, err);
     }
-    if (!hn_failed(err))
-        add_ladder(tuning, err);
-    for (size_t s = 0; s < tuning->measuring.matrix->size_count; s++)
-        fill_at(&tuning->measuring, s, 0, err);
 }
 
 /* Takes over what earlier tunes of this family have measured, with whatever budget. */
@@ -866,9 +962,20 @@ static void recall(struct tuning *tuning, struct hn_error *err)
             sizes, hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
 }
 
+/* What the model believes to be good at a size, what the rule has, and some that nobody believes
+ * in. */
 static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
 {
-    fill_at(&tuning->measuring, size, fmax(size_least_s, size_share * tuning->budget_s), err);
+    size_t points[2 * HN_MATRIX_POINTS], all[HN_MATRIX_POINTS];
+    struct hn_measuring *measuring = &tuning->measuring;
+    const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
+    size_t count = find_promising(measuring, problem, PROPOSED, points);
+    for (size_t c = 0; c < tuning->learnt.rule.configuration_count; c++)
+        points[count++] = tuning->learnt.picked[c];
+    size_t others = shuffle_points(tuning, all);
+    for (size_t i = 0; i < others && i < ANY; i++)
+        points[count++] = all[i];
+    fill_at(measuring, size, points, count, fmax(size_least_s, size_share * tuning->budget_s), err);
 }
 
 static void draw_cells(struct tuning *tuning, size_t count, struct hn_error *err)
@@ -888,46 +995,34 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
         .seed = ~tuning->options->search.seed, .samples = samples, .wanted = WANTED};
     if (hn_failed(err))
         return;
+    tuning->measuring.model = NULL;
     hn_learnt_finish(&tuning->learnt);
-    hn_learn(&kernel, tuning->measuring.matrix, &options, &tuning->learnt, err);
+    if (hn_learn(&kernel, tuning->measuring.matrix, &options, &tuning->learnt, err) == HN_OK)
+        tuning->measuring.model = tuning->learnt.model;
 }
 
-/* Searches where most may be found. */
+/* Searches where the rule is least sure. */
 static void tune_wanted(struct tuning *tuning, struct hn_error *err)
 {
-    if (tuning->searched >= tuning->tuned || !tuning->learnt.has_search)
+    if (tuning->searched >= tuning->tuned || tuning->learnt.wanted_count == 0)
         return;
-    size_t size = hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.search, 0);
+    size_t size = hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.wanted[0], 0);
     if (size != SIZE_MAX)
         tune_size(tuning, size, err);
 }
 
-/* Whether something that may serve a size was not measured there. */
-static bool lacks_times(const struct tuning *tuning, size_t size)
-{
-    const struct hn_family_kernel kernel = kernel_of(&tuning->measuring);
-    const struct hn_matrix *matrix = tuning->measuring.matrix;
-    bool lacks = false;
-    for (size_t p = 0; p < matrix->point_count && !lacks; p++)
-        lacks = isnan(matrix->times[p][size]) &&
-                hn_family_allows(&kernel, &matrix->sizes[size].problem, &matrix->points[p].values);
-    return lacks;
-}
-
-/* Measures what was found since a size was measured. Where there was a search it says what a search
- * of its own finds beyond what was found elsewhere; at the others, as long as there is time, what
- * little is known of what was found last. */
+/* Measures what the rule has at sizes that were measured before it was found, those that were
+ * searched first: as long as there is time. */
 static void fill_late(struct tuning *tuning, struct hn_error *err)
 {
-    const struct hn_matrix *matrix = tuning->measuring.matrix;
-    for (size_t s = 0; s < matrix->size_count; s++)
-        if (matrix->sizes[s].searched)
-            fill_at(&tuning->measuring, s, 0, err);
-    double end_s = elapsed_s(&tuning->measuring) + late_share * tuning->budget_s;
-    for (size_t s = 0;
-         s < matrix->size_count && !hn_failed(err) && elapsed_s(&tuning->measuring) < end_s; s++)
-        if (lacks_times(tuning, s))
-            fill_briefly(tuning, s, err);
+    struct hn_measuring *measuring = &tuning->measuring;
+    const struct hn_matrix *matrix = measuring->matrix;
+    double end_s = elapsed_s(measuring) + late_share * tuning->budget_s;
+    for (int searched = 1; searched >= 0; searched--)
+        for (size_t s = 0; s < matrix->size_count && elapsed_s(measuring) < end_s; s++)
+            if (matrix->sizes[s].searched == (searched > 0))
+                fill_at(measuring, s, tuning->learnt.picked,
+                        tuning->learnt.rule.configuration_count, 0, err);
 }
 
 static bool is_good(const struct tuning *tuning)
@@ -1024,6 +1119,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
         return;
     options->workers->pool->keeps_all = true;
     plan(tuning);
+    tuning->random = hn_random_seeded(options->search.seed);
     add_named(tuning, err);
     tune_sizes(tuning, err);
     recall(tuning, err);

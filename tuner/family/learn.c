@@ -11,65 +11,62 @@
 #include "base/run.h"
 #include "base/text.h"
 
-/* The times that all points of a matrix are predicted to take at many problems of the family. */
+/* What points lose at many problems of the family to the best of their size, in logarithms: as
+ * measured, else as predicted. */
 struct forecast {
-    struct hn_places places;
-    double *weights;    /* of the places */
-    double *logarithms; /* [point][place] of the time, as predicted; INFINITY: not usable there, or
-                           nothing is known */
-    double *cautious;   /* the same and one deviation: who is believed to be fast where little is
-                           known has to be more so */
+    const struct hn_bindings *problems; /* the learning's samples */
+    size_t count;
+    double *losses;   /* [point][problem]; INFINITY: it cannot be used there */
+    double *cautious; /* the same and a deviation: who is believed to be fast where little is known
+                         has to be more so */
 };
 
-/* At sizes that were left out the choice was about as good with any from 0.5 to 2, and in six of
- * eight matrices worse with none (reduce, transpose and sgemm). */
-static const double caution = 1;
+static const double caution = 0.5;
+
+struct learning {
+    const struct hn_family_kernel *kernel;
+    const struct hn_matrix *matrix;
+    const struct hn_learn_options *options;
+    struct hn_learnt *learnt;
+    struct hn_bindings *samples; /* problems of the family */
+    double *weights;
+    size_t sample_count;
+    size_t count;             /* of configurations: of learnt->picked */
+    struct forecast forecast; /* of the configurations */
+    int64_t *features;        /* [feature][sample], then [feature][size] */
+    double *costs;            /* [configuration][sample] */
+    double sure_risk;         /* up to which a leaf is sure */
+};
 
 /* Problems drawn from the family by seed, behind those that it names, which together weigh as
- * much. HN_ECONFIG in err: there are none. Finish it in any case. */
-static void init_forecast(struct forecast *forecast, const struct hn_family_kernel *kernel,
-                          const struct hn_matrix *matrix, uint64_t seed, size_t samples,
-                          struct hn_error *err)
+ * much. HN_ECONFIG in err: there are none. */
+static void draw_samples(struct learning *learning, struct hn_error *err)
 {
-    const struct hn_family *family = kernel->family;
-    size_t capacity = samples + family->size_count;
+    const struct hn_family *family = learning->kernel->family;
+    size_t wanted = learning->options->samples;
     uint64_t at = 0;
     double named = 0;
-    *forecast = (struct forecast){
-        .weights = hn_need(capacity, sizeof(double)),
-        .logarithms = hn_need(matrix->point_count * capacity, sizeof(double)),
-        .cautious = hn_need(matrix->point_count * capacity, sizeof(double)),
-    };
-    hn_places_init(&forecast->places, kernel, matrix->point_count, capacity);
+    learning->samples = hn_need(wanted + family->size_count, sizeof *learning->samples);
+    learning->weights = hn_need(wanted + family->size_count, sizeof *learning->weights);
     for (size_t i = 0; i < family->size_count; i++)
         named += family->weights[i];
     for (size_t i = 0; i < family->size_count; i++) {
-        forecast->weights[i] = (double)samples * family->weights[i] / named;
-        hn_places_add(&forecast->places, &matrix->sizes[i].problem);
+        learning->weights[i] = (double)wanted * family->weights[i] / named;
+        learning->samples[learning->sample_count++] =
+            hn_need_bindings(&learning->matrix->sizes[i].problem, NULL);
     }
-    for (size_t i = 0; i < samples && !hn_failed(err); i++) {
+    for (size_t i = 0; i < wanted && !hn_failed(err); i++) {
         struct hn_bindings problem;
-        hn_family_next(family, seed, &at, &problem, err);
+        hn_family_next(family, learning->options->seed, &at, &problem, err);
         /* With what a problem has beside the family's values. */
-        struct hn_bindings whole = hn_need_bindings(&matrix->sizes[0].problem, &problem);
-        forecast->weights[forecast->places.count] = 1;
-        hn_places_add(&forecast->places, &whole);
+        learning->weights[learning->sample_count] = 1;
+        learning->samples[learning->sample_count++] =
+            hn_need_bindings(&learning->matrix->sizes[0].problem, &problem);
         hn_bindings_finish(&problem);
-        hn_bindings_finish(&whole);
     }
-    hn_places_see(&forecast->places, kernel, matrix);
 }
 
-static void finish_forecast(struct forecast *forecast)
-{
-    hn_places_finish(&forecast->places);
-    free(forecast->weights);
-    free(forecast->logarithms);
-    free(forecast->cautious);
-    *forecast = (struct forecast){.weights = NULL};
-}
-
-/* The size of the matrix that a place is; its size_count for none. */
+/* The size of the matrix that a problem is; its size_count for none. */
 static size_t size_of(const struct hn_matrix *matrix, const struct hn_bindings *problem)
 {
     size_t size = 0;
@@ -78,65 +75,41 @@ static size_t size_of(const struct hn_matrix *matrix, const struct hn_bindings *
     return size;
 }
 
-struct predicting {
-    struct forecast *forecast;
-    const struct hn_models *models;
-};
-
-static void predict_point(void *context, size_t point)
+/* Of these points of the matrix, at the first `count` samples. Measured times stand for themselves
+ * where `use` (NULL: all) allows. */
+static void make_forecast(const struct learning *learning, const struct hn_model *model,
+                          const bool *use, const size_t *points, size_t point_count, size_t count,
+                          struct forecast *forecast)
 {
-    struct predicting *predicting = context;
-    struct forecast *forecast = predicting->forecast;
-    const struct hn_places *places = &forecast->places;
-    double *own = forecast->logarithms + point * places->count;
-    double *cautious = forecast->cautious + point * places->count;
-    bool known = hn_models_know(predicting->models, point);
-    if (known)
-        hn_models_predict(predicting->models, point, places, own, cautious);
-    for (size_t i = 0; i < places->count; i++) {
-        own[i] = known && hn_places_usable(places, point, i) ? own[i] : INFINITY;
-        cautious[i] = own[i] + caution * (isinf(own[i]) ? 0 : cautious[i]);
-    }
-}
-
-/* Measured times stand for themselves where `use` (NULL: all) allows. */
-static void make_forecast(struct forecast *forecast, const struct hn_models *models,
-                          const struct hn_matrix *matrix, const bool *use)
-{
-    const struct hn_places *places = &forecast->places;
-    struct predicting predicting = {.forecast = forecast, .models = models};
-    hn_parallel_do(matrix->point_count, 0, predict_point, &predicting);
-    for (size_t i = 0; i < places->count; i++) {
-        size_t size = size_of(matrix, &places->problems[i]);
+    const struct hn_matrix *matrix = learning->matrix;
+    const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
+    *forecast = (struct forecast){.problems = learning->samples,
+                                  .count = count,
+                                  .losses = hn_need(point_count * count, sizeof(double)),
+                                  .cautious = hn_need(point_count * count, sizeof(double))};
+    for (size_t p = 0; p < point_count; p++)
+        asked[p] = &matrix->points[points[p]];
+    hn_model_ask(model, asked, point_count, learning->samples, count, forecast->losses,
+                 forecast->cautious);
+    for (size_t i = 0; i < point_count * count; i++)
+        forecast->cautious[i] = forecast->losses[i] + caution * forecast->cautious[i];
+    for (size_t i = 0; i < count; i++) {
+        size_t size = size_of(matrix, &learning->samples[i]);
         if (size == matrix->size_count || (use != NULL && !use[size]))
             continue;
-        for (size_t p = 0; p < matrix->point_count; p++)
-            if (!isnan(matrix->times[p][size]))
-                forecast->cautious[p * places->count + i] =
-                    forecast->logarithms[p * places->count + i] = log(matrix->times[p][size]);
+        for (size_t p = 0; p < point_count; p++)
+            if (!isnan(matrix->times[points[p]][size]))
+                forecast->cautious[p * count + i] = forecast->losses[p * count + i] =
+                    log(matrix->times[points[p]][size] / hn_matrix_least(matrix, size));
     }
 }
 
-/* The points of a matrix, as they are known and predicted. */
-struct outlook {
-    const struct hn_matrix *matrix;
-    struct hn_places sizes; /* of the matrix */
-    struct hn_models *models;
-    struct forecast forecast;
-};
-
-struct learning {
-    const struct hn_family_kernel *kernel;
-    const struct hn_learn_options *options;
-    struct hn_learnt *learnt;
-    struct outlook
-        all; /* points, at some of the samples, which are told apart by places in `picked` too */
-    struct outlook picked; /* the rule's configurations, in its order */
-    size_t count;          /* picked */
-    int64_t *features;     /* [feature][sample], then [feature][size] */
-    double *costs;         /* [configuration][sample] */
-    double sure_share;     /* with which a leaf is sure */
-};
+static void finish_forecast(struct forecast *forecast)
+{
+    free(forecast->losses);
+    free(forecast->cautious);
+    *forecast = (struct forecast){.count = 0};
+}
 
 /* Costs of a forecast and the tree that they give; and the predicted loss: what a rule that was
  * learnt without a part of the sizes loses there, and what a search of its own would find besides.
@@ -145,34 +118,34 @@ struct learning {
 enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4, FOLDS = 5 };
 /* The share of the mean time that one more leaf has to save. */
 static const double least_split_gain = 0.0001;
-/* Where the worst ratio counts, a loss of 10% weighs as much as 23 of 1%. */
-static const double worst_power = 16;
+/* Where the mean counts, a loss of 10% weighs as much as 13 of 1%; where the worst does, as 23. */
+static const double mean_power = 4, worst_power = 16;
 
 /* A loss in logarithms, as it counts. */
 static double cost_of_loss(const struct learning *learning, double loss)
 {
-    double power = learning->kernel->family->worst ? worst_power : 1;
-    return expm1(power * fmin(loss, 40 / power)) / power;
+    double power = learning->kernel->family->worst ? worst_power : mean_power;
+    return expm1(power * fmin(loss, 4 / power)) / power + fmax(0, loss - 4 / power);
 }
 
-/* The least logarithm of a time at a sample, of all points. */
-static double least_time(const struct outlook *outlook, const double *logarithms, size_t sample)
+/* The least of the losses at a sample. */
+static double least_loss(const struct forecast *forecast, const double *losses, size_t points,
+                         size_t sample)
 {
     double least = INFINITY;
-    for (size_t p = 0; p < outlook->matrix->point_count; p++)
-        least = fmin(least, logarithms[p * outlook->forecast.places.count + sample]);
+    for (size_t p = 0; p < points; p++)
+        least = fmin(least, losses[p * forecast->count + sample]);
     return least;
 }
 
 /* Losses of points against the best of them, as they count. */
-static void find_costs(const struct learning *learning, const struct outlook *outlook,
-                       double *costs)
+static void find_costs(const struct learning *learning, const struct forecast *forecast,
+                       size_t points, double *costs)
 {
-    const struct forecast *forecast = &outlook->forecast;
-    size_t samples = forecast->places.count;
+    size_t samples = forecast->count;
     for (size_t s = 0; s < samples; s++) {
-        double least = least_time(outlook, forecast->cautious, s);
-        for (size_t p = 0; p < outlook->matrix->point_count; p++) {
+        double least = least_loss(forecast, forecast->cautious, points, s);
+        for (size_t p = 0; p < points; p++) {
             double own = forecast->cautious[p * samples + s];
             costs[p * samples + s] = isinf(own) ? INFINITY : cost_of_loss(learning, own - least);
         }
@@ -183,7 +156,7 @@ static void find_costs(const struct learning *learning, const struct outlook *ou
 static void cost_fallback(struct learning *learning)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
-    size_t samples = learning->picked.forecast.places.count;
+    size_t samples = learning->forecast.count;
     for (size_t s = 0; s < samples; s++) {
         double instead = INFINITY;
         for (size_t i = 0; i < rule->fallback_count && isinf(instead); i++)
@@ -197,12 +170,12 @@ static void cost_fallback(struct learning *learning)
 static struct hn_choice_tree_data samples_of(const struct learning *learning)
 {
     return (struct hn_choice_tree_data){
-        .samples = learning->picked.forecast.places.count,
+        .samples = learning->forecast.count,
         .choices = learning->count,
         .features = learning->learnt->rule.feature_count,
         .values = learning->features,
         .costs = learning->costs,
-        .weights = learning->picked.forecast.weights,
+        .weights = learning->weights,
     };
 }
 
@@ -210,15 +183,16 @@ static struct hn_choice_tree_data samples_of(const struct learning *learning)
  * search at one of them alone found it. */
 static bool has(const struct learning *learning, const bool *use, size_t configuration)
 {
-    int64_t only = learning->picked.matrix->points[configuration].only_size;
+    size_t point = learning->learnt->picked[configuration];
+    int64_t only = learning->matrix->points[point].only_size;
     return use == NULL || configuration == 0 || only < 0 || use[only];
 }
 
 static struct hn_rule_node *grow_tree(struct learning *learning, const bool *use, size_t *count)
 {
-    size_t samples = learning->picked.forecast.places.count;
+    size_t samples = learning->forecast.count;
     const struct hn_choice_tree_data data = samples_of(learning);
-    find_costs(learning, &learning->picked, learning->costs);
+    find_costs(learning, &learning->forecast, learning->count, learning->costs);
     for (size_t c = 0; c < learning->count; c++)
         for (size_t s = 0; s < samples && !has(learning, use, c); s++)
             learning->costs[c * samples + s] = INFINITY;
@@ -231,56 +205,50 @@ static struct hn_choice_tree_data data_of_sizes(const struct learning *learning)
 {
     size_t features = learning->learnt->rule.feature_count;
     return (struct hn_choice_tree_data){
-        .samples = learning->picked.sizes.count,
+        .samples = learning->matrix->size_count,
         .features = features,
-        .values = learning->features + features * learning->picked.forecast.places.count,
+        .values = learning->features + features * learning->sample_count,
     };
 }
 
-/* [configuration][size]: logarithms of times, as measured, else predicted; INFINITY: it failed. */
+/* [configuration][size]: losses, as measured, else predicted; INFINITY: it cannot be used. */
 static double *know_sizes(const struct learning *learning)
 {
-    const struct outlook *picked = &learning->picked;
-    size_t sizes = picked->sizes.count;
-    double *logs = hn_need(learning->count * sizes, sizeof *logs);
-    for (size_t c = 0; c < learning->count; c++) {
-        double *own = logs + c * sizes;
-        bool known = hn_models_know(picked->models, c);
-        if (known)
-            hn_models_predict(picked->models, c, &picked->sizes, own, NULL);
+    const struct hn_matrix *matrix = learning->matrix;
+    size_t sizes = matrix->size_count;
+    double *losses = hn_need(learning->count * sizes, sizeof *losses);
+    struct hn_bindings *problems = hn_need(sizes, sizeof *problems); /* borrowed */
+    const struct hn_matrix_point *points[HN_RULE_CONFIGURATIONS_MOST];
+    for (size_t s = 0; s < sizes; s++)
+        problems[s] = matrix->sizes[s].problem;
+    for (size_t c = 0; c < learning->count; c++)
+        points[c] = &matrix->points[learning->learnt->picked[c]];
+    hn_model_ask(learning->learnt->model, points, learning->count, problems, sizes, losses, NULL);
+    for (size_t c = 0; c < learning->count; c++)
         for (size_t s = 0; s < sizes; s++) {
-            double time = picked->matrix->times[c][s];
-            own[s] = !isnan(time) ? log(time) : known ? own[s] : INFINITY;
+            double time = matrix->times[learning->learnt->picked[c]][s];
+            if (!isnan(time))
+                losses[c * sizes + s] = log(time / hn_matrix_best(matrix, s));
         }
-    }
-    return logs;
-}
-
-static bool can_choose(const struct learning *learning, const double *logs, const bool *use,
-                       int32_t configuration, size_t size)
-{
-    return hn_places_usable(&learning->picked.sizes, (size_t)configuration, size) &&
-           !isinf(logs[(size_t)configuration * learning->picked.sizes.count + size]) &&
-           has(learning, use, (size_t)configuration);
+    free(problems);
+    return losses;
 }
 
 /* How much longer than the best that is known takes what the tree chooses, in logarithms; NAN: it
  * cannot be told. */
-static double loss_at(const struct learning *learning, const double *logs, const bool *use,
+static double loss_at(const struct learning *learning, const double *losses, const bool *use,
                       const struct hn_rule_node *nodes, size_t size)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = data_of_sizes(learning);
-    double best = hn_matrix_best(learning->all.matrix, size);
-    int32_t chosen = nodes[hn_choice_tree_leaf(nodes, &data, size)].configuration;
-    bool can = can_choose(learning, logs, use, chosen, size);
-    for (size_t i = 0; i < rule->fallback_count && !can; i++) {
-        chosen = rule->fallback[i];
-        can = can_choose(learning, logs, use, chosen, size);
+    size_t chosen = (size_t)nodes[hn_choice_tree_leaf(nodes, &data, size)].configuration;
+    double loss = has(learning, use, chosen) ? losses[chosen * data.samples + size] : INFINITY;
+    for (size_t i = 0; i < rule->fallback_count && isinf(loss); i++) {
+        chosen = (size_t)rule->fallback[i];
+        if (has(learning, use, chosen))
+            loss = losses[chosen * data.samples + size];
     }
-    return can && best > 0 && !isinf(best)
-               ? fmax(0, logs[(size_t)chosen * learning->picked.sizes.count + size] - log(best))
-               : NAN;
+    return isfinite(loss) ? fmax(0, loss) : NAN;
 }
 
 /* As any size that may come. */
@@ -347,8 +315,8 @@ static struct hn_rule_loss rule_loss(const struct losses *losses)
 
 /* What a rule said of a size that it was not learnt from. */
 struct judged {
-    double share; /* of the samples of its leaf, that seem to lose little */
-    double loss;  /* NAN: it cannot be told */
+    double risk; /* of its leaf */
+    double loss; /* NAN: it cannot be told */
 };
 
 /* A choice is sure where it loses less than this: in logarithms. */
@@ -360,87 +328,103 @@ static const double sure_are = 0.95;
  * be used. */
 static double plain_loss(const struct learning *learning, size_t configuration, size_t sample)
 {
-    const struct forecast *forecast = &learning->picked.forecast;
-    double own = forecast->logarithms[configuration * forecast->places.count + sample];
-    return own - least_time(&learning->picked, forecast->logarithms, sample);
+    const struct forecast *forecast = &learning->forecast;
+    return forecast->losses[configuration * forecast->count + sample] -
+           least_loss(forecast, forecast->losses, learning->count, sample);
 }
 
 /* The deviation of its prediction there. */
 static double deviation_of(const struct learning *learning, size_t configuration, size_t sample)
 {
-    const struct forecast *forecast = &learning->picked.forecast;
-    size_t at = configuration * forecast->places.count + sample;
-    return isinf(forecast->logarithms[at]) ? 1 : forecast->cautious[at] - forecast->logarithms[at];
+    const struct forecast *forecast = &learning->forecast;
+    size_t at = configuration * forecast->count + sample;
+    return isinf(forecast->losses[at]) ? 1
+                                       : (forecast->cautious[at] - forecast->losses[at]) / caution;
 }
 
-/* [node]: at which share of a leaf's samples the loss and one deviation of the prediction are
- * small. */
-static double *find_shares(const struct learning *learning, const struct hn_rule_node *nodes,
-                           size_t node_count)
+/* [node]: the mean loss of a leaf's samples, each and its deviation. */
+static double *find_risks(const struct learning *learning, const struct hn_rule_node *nodes,
+                          size_t node_count)
 {
     const struct hn_choice_tree_data data = samples_of(learning);
-    double *shares = hn_need(2 * node_count, sizeof *shares), *weights = shares + node_count;
+    double *risks = hn_need(2 * node_count, sizeof *risks), *weights = risks + node_count;
     for (size_t s = 0; s < data.samples; s++) {
         size_t leaf = hn_choice_tree_leaf(nodes, &data, s);
         size_t c = (size_t)nodes[leaf].configuration;
-        bool small = plain_loss(learning, c, s) + deviation_of(learning, c, s) < sure_loss;
         weights[leaf] += data.weights[s];
-        shares[leaf] += small ? data.weights[s] : 0;
+        risks[leaf] +=
+            data.weights[s] * fmin(1, plain_loss(learning, c, s) + deviation_of(learning, c, s));
     }
     for (size_t n = 0; n < node_count; n++)
-        shares[n] = weights[n] > 0 ? shares[n] / weights[n] : 0;
-    return shares;
+        risks[n] = weights[n] > 0 ? risks[n] / weights[n] : INFINITY;
+    return risks;
 }
 
-static int by_share(const void *a, const void *b)
+static int by_risk(const void *a, const void *b)
 {
     const struct judged *x = a, *y = b;
-    return (x->share < y->share) - (x->share > y->share);
+    return (x->risk > y->risk) - (x->risk < y->risk);
 }
 
-/* The least share with which a leaf is sure: of the sizes that were left out, and had such leaves,
- * few lost much. Above 1: there is none. */
-static double find_sure_share(struct judged *judged, size_t count)
+/* The highest risk with which a leaf is sure: of the sizes that were left out, and had such leaves,
+ * few lost much. Below 0: there is none. */
+static double find_sure_risk(struct judged *judged, size_t count)
 {
-    double least = 2;
+    double highest = -1;
     size_t wrong = 0, seen = 0;
-    qsort(judged, count, sizeof *judged, by_share);
+    qsort(judged, count, sizeof *judged, by_risk);
     for (size_t i = 0; i < count; i++) {
         if (isnan(judged[i].loss))
             continue;
         seen++;
         wrong += judged[i].loss >= sure_loss;
-        bool is_last = i + 1 == count || judged[i + 1].share < judged[i].share;
-        if (is_last && (double)wrong <= (1 - sure_are) * (double)seen)
-            least = judged[i].share;
+        /* One that was wrong may as well be one and a half. */
+        double expected = wrong > 0 ? (double)wrong + 0.5 : 0;
+        bool is_last = i + 1 == count || judged[i + 1].risk > judged[i].risk;
+        if (is_last && expected <= (1 - sure_are) * (double)seen)
+            highest = judged[i].risk;
     }
-    return least;
+    return highest;
 }
 
 static void mark_sure(struct learning *learning)
 {
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = samples_of(learning);
-    double *shares = find_shares(learning, rule->nodes, rule->node_count);
+    double *risks = find_risks(learning, rule->nodes, rule->node_count);
     double sure = 0, all = 0;
     for (size_t n = 0; n < rule->node_count; n++)
-        rule->nodes[n].sure = rule->nodes[n].feature < 0 && shares[n] >= learning->sure_share;
+        rule->nodes[n].sure = rule->nodes[n].feature < 0 && risks[n] <= learning->sure_risk;
     for (size_t s = 0; s < data.samples; s++) {
         all += data.weights[s];
         sure += rule->nodes[hn_choice_tree_leaf(rule->nodes, &data, s)].sure ? data.weights[s] : 0;
     }
     learning->learnt->sure = all > 0 ? sure / all : 0;
-    free(shares);
+    free(risks);
 }
 
 /* The folds share this. */
 struct folds {
     const struct learning *learning;
-    const double *logs;
+    const double *known; /* of know_sizes() */
     double search_gain;
     struct losses losses[FOLDS];
     struct judged judged[HN_MATRIX_SIZES];
 };
+
+enum { FOLD_SAMPLES = 1500 };
+
+/* The features of the first samples, and of all sizes. */
+static int64_t *cut_features(const struct learning *learning, size_t samples)
+{
+    size_t features = learning->learnt->rule.feature_count, all = learning->sample_count;
+    size_t of_sizes = features * learning->matrix->size_count;
+    int64_t *cut = hn_need(features * samples + of_sizes, sizeof *cut);
+    for (size_t f = 0; f < features; f++)
+        memcpy(cut + f * samples, learning->features + f * all, samples * sizeof *cut);
+    memcpy(cut + features * samples, learning->features + features * all, of_sizes * sizeof *cut);
+    return cut;
+}
 
 /* Leaves out every fifth of the sizes: with a forecast and costs of its own, and all else shared.
  */
@@ -448,44 +432,41 @@ static void learn_without(void *context, size_t fold)
 {
     struct folds *folds = context;
     struct learning own = *folds->learning;
-    const struct outlook *picked = &folds->learning->picked;
-    struct forecast *forecast = &own.picked.forecast;
+    const struct hn_matrix *matrix = own.matrix;
     bool use[HN_MATRIX_SIZES];
-    size_t node_count, sizes = picked->matrix->size_count;
-    size_t numbers = own.count * forecast->places.count;
-    for (size_t s = 0; s < sizes; s++)
+    size_t node_count, samples = own.sample_count < FOLD_SAMPLES ? own.sample_count : FOLD_SAMPLES;
+    for (size_t s = 0; s < matrix->size_count; s++)
         use[s] = s % FOLDS != fold;
-    forecast->logarithms = hn_need(numbers, sizeof(double));
-    forecast->cautious = hn_need(numbers, sizeof(double));
-    own.costs = hn_need(numbers, sizeof(double));
-    struct hn_models *models =
-        hn_models_make(own.kernel->family, picked->matrix, &picked->sizes, use, picked->models);
-    make_forecast(forecast, models, picked->matrix, use);
+    struct hn_model *model = hn_model_make(own.kernel, matrix, use, own.options->seed);
+    make_forecast(&own, model, use, own.learnt->picked, own.count, samples, &own.forecast);
+    own.costs = hn_need(own.count * samples, sizeof *own.costs);
+    own.features = cut_features(&own, samples);
+    own.sample_count = samples;
     struct hn_rule_node *nodes = grow_tree(&own, use, &node_count);
-    double *shares = find_shares(&own, nodes, node_count);
+    double *risks = find_risks(&own, nodes, node_count);
     const struct hn_choice_tree_data data = data_of_sizes(&own);
-    for (size_t s = fold; s < sizes; s += FOLDS) {
-        const struct hn_matrix_size *size = &picked->matrix->sizes[s];
-        double loss = loss_at(&own, folds->logs, use, nodes, s);
+    for (size_t s = fold; s < matrix->size_count; s += FOLDS) {
+        const struct hn_matrix_size *size = &matrix->sizes[s];
+        double loss = loss_at(&own, folds->known, use, nodes, s);
         add_loss(&folds->losses[fold], size, loss, folds->search_gain);
-        folds->judged[s].share = shares[hn_choice_tree_leaf(nodes, &data, s)];
+        folds->judged[s].risk = risks[hn_choice_tree_leaf(nodes, &data, s)];
         folds->judged[s].loss = loss + (isnan(size->tuned_us) ? folds->search_gain : 0);
     }
-    free(shares);
+    free(risks);
     free(nodes);
-    hn_models_destroy(models);
-    free(forecast->logarithms);
-    free(forecast->cautious);
+    hn_model_destroy(model);
+    finish_forecast(&own.forecast);
+    free(own.features);
     free(own.costs);
 }
 
 static void predict_loss(struct learning *learning)
 {
     struct losses losses = {.count = 0};
-    double *logs = know_sizes(learning);
+    double *known = know_sizes(learning);
     struct folds folds = {
-        .learning = learning, .logs = logs, .search_gain = find_search_gain(learning->all.matrix)};
-    hn_parallel_do(FOLDS, FOLDS, learn_without, &folds);
+        .learning = learning, .known = known, .search_gain = find_search_gain(learning->matrix)};
+    hn_parallel_do(FOLDS, 0, learn_without, &folds);
     for (size_t fold = 0; fold < FOLDS; fold++) {
         const struct losses *own = &folds.losses[fold];
         losses.worst = fmax(losses.worst, own->worst);
@@ -494,21 +475,16 @@ static void predict_loss(struct learning *learning)
         losses.sum += own->sum;
         losses.count += own->count;
     }
-    free(logs);
+    free(known);
     learning->learnt->rule.predicted = rule_loss(&losses);
-    learning->sure_share = find_sure_share(folds.judged, folds.learning->picked.sizes.count);
+    learning->sure_risk = find_sure_risk(folds.judged, learning->matrix->size_count);
 }
-
-/* Where the rule is sure, and where not: what is worth measuring next. */
-
-static const double dear_us = 10000;
 
 /* Samples where the choice is least sure, away from each other. */
 static void find_wanted(struct learning *learning)
 {
     struct hn_learnt *learnt = learning->learnt;
     const struct hn_choice_tree_data data = samples_of(learning);
-    const struct forecast *forecast = &learning->picked.forecast;
     size_t wanted = learning->options->wanted;
     double *scores = hn_need(data.samples, sizeof *scores);
     learnt->wanted = hn_need(wanted, sizeof *learnt->wanted);
@@ -516,9 +492,8 @@ static void find_wanted(struct learning *learning)
         size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
         size_t c = (size_t)learnt->rule.nodes[leaf].configuration;
         scores[s] = deviation_of(learning, c, s) + fmin(1, plain_loss(learning, c, s));
-        /* A size that takes much longer than a session takes to begin says no more than others. */
-        scores[s] /=
-            1 + exp(fmin(least_time(&learning->picked, forecast->logarithms, s), 30)) / dear_us;
+        if (size_of(learning->matrix, &learning->samples[s]) < learning->matrix->size_count)
+            scores[s] = 0;
     }
     while (learnt->wanted_count < wanted) {
         size_t best = 0;
@@ -527,145 +502,58 @@ static void find_wanted(struct learning *learning)
                 best = s;
         if (!(scores[best] > 0))
             break;
-        learnt->wanted[learnt->wanted_count++] =
-            hn_need_bindings(&forecast->places.problems[best], NULL);
+        const struct hn_bindings *chosen = &learning->samples[best];
+        learnt->wanted[learnt->wanted_count++] = hn_need_bindings(chosen, NULL);
         for (size_t s = 0; s < data.samples; s++)
-            scores[s] *=
-                s == best ? 0
-                          : 1 - hn_places_likeness(&forecast->places, s, &forecast->places, best);
+            if (s != best && scores[s] > 0)
+                scores[s] *=
+                    1 - hn_family_likeness(learning->kernel->family, chosen, &learning->samples[s]);
+        scores[best] = 0;
     }
     free(scores);
 }
 
-/* Where a search would find most: where many samples are like it that are slow beside the best of
- * other sizes, and like none that was searched. */
-
-enum {
-    PRODUCTS_OF = 5, /* sizes of which products are looked at */
-    LOOKED_AT = 400  /* samples among which the next search is chosen */
-};
-/* No search is expected to save more: where sizes are slower than that beside others, there mostly
- * is a reason. */
-static const double most_gain = 0.3;
-
-struct envelope {
-    size_t features[PRODUCTS_OF];
-    size_t count;
-    double least[1 << PRODUCTS_OF]; /* logarithm of a time by a product of sizes */
-};
-
-static double log_product(const struct envelope *envelope, size_t product,
-                          const struct hn_places *places, size_t place)
-{
-    double sum = 0;
-    for (size_t i = 0; i < envelope->count; i++)
-        if (product >> i & 1)
-            sum += hn_places_column(places, 0, envelope->features[i])[place];
-    return sum;
-}
-
-/* No size is faster than the fastest one by any product of sizes: by what is moved or computed, or
- * by the launch alone. */
-static void find_envelope(const struct learning *learning, struct envelope *envelope)
-{
-    const struct hn_matrix *matrix = learning->all.matrix;
-    envelope->count = hn_places_sizes(learning->kernel->family, envelope->features, PRODUCTS_OF);
-    for (size_t product = 0; product < (size_t)1 << envelope->count; product++) {
-        envelope->least[product] = INFINITY;
-        for (size_t s = 0; s < matrix->size_count; s++)
-            envelope->least[product] =
-                fmin(envelope->least[product],
-                     log(hn_matrix_best(matrix, s)) -
-                         log_product(envelope, product, &learning->all.sizes, s));
-    }
-}
-
-static double headroom(const struct learning *learning, const struct envelope *envelope,
-                       size_t sample)
-{
-    const struct forecast *forecast = &learning->all.forecast;
-    double bound = -INFINITY;
-    for (size_t product = 0; product < (size_t)1 << envelope->count; product++)
-        bound = fmax(bound, envelope->least[product] +
-                                log_product(envelope, product, &forecast->places, sample));
-    return fmax(0, least_time(&learning->all, forecast->logarithms, sample) - bound);
-}
-
-/* 1 where no search was near. */
-static double novelty(const struct learning *learning, size_t sample)
-{
-    double nearest = 0;
-    const struct outlook *all = &learning->all;
-    for (size_t s = 0; s < all->matrix->size_count; s++)
-        if (all->matrix->sizes[s].searched)
-            nearest =
-                fmax(nearest, hn_places_likeness(&all->forecast.places, sample, &all->sizes, s));
-    return 1 - nearest;
-}
-
-/* The worth of what a search at a sample would say beyond those that were made, of all samples. */
-static double worth_at(const struct learning *learning, const double *gains,
-                       const double *novelties, size_t at)
-{
-    const struct hn_places *samples = &learning->all.forecast.places;
-    double worth = 0;
-    for (size_t s = 0; s < samples->count; s++)
-        worth += gains[s] * learning->all.forecast.weights[s] *
-                 fmax(0, hn_places_likeness(samples, at, samples, s) - (1 - novelties[s]));
-    return worth;
-}
-
-static size_t find_best(const struct learning *learning, const double *gains,
-                        const double *novelties, double *most)
-{
-    size_t best = 0, samples = learning->all.forecast.places.count;
-    size_t step = samples > LOOKED_AT ? samples / LOOKED_AT : 1;
-    *most = 0;
-    for (size_t s = 0; s < samples; s += step) {
-        double worth = worth_at(learning, gains, novelties, s);
-        if (worth > *most) {
-            *most = worth;
-            best = s;
-        }
-    }
-    return best;
-}
-
-static void find_search(struct learning *learning)
-{
-    struct envelope envelope;
-    double most;
-    const struct hn_places *samples = &learning->all.forecast.places;
-    double *gains = hn_need(2 * samples->count, sizeof *gains), *novelties = gains + samples->count;
-    find_envelope(learning, &envelope);
-    for (size_t s = 0; s < samples->count; s++) {
-        double gain = headroom(learning, &envelope, s);
-        gains[s] = isfinite(gain) ? fmin(most_gain, gain) : 0;
-        novelties[s] = novelty(learning, s);
-    }
-    size_t best = find_best(learning, gains, novelties, &most);
-    free(gains);
-    learning->learnt->has_search = most > 0;
-    if (most > 0)
-        learning->learnt->search = hn_need_bindings(&samples->problems[best], NULL);
-}
-
 /* The share of the mean time that one more configuration has to save. */
 static const double least_gain = 0.0005;
+/* A point that is further from the best at each size where it was measured is no configuration. */
+static const double most_candidate_loss = 0.15;
 /* Enough to tell which points go together well. */
-enum { SAMPLES_OF_ALL = 4000 };
+enum { SAMPLES_OF_ALL = 1500 };
+
+/* The default point, and the points that are near to the best somewhere. */
+static size_t find_candidates(const struct hn_matrix *matrix, size_t *candidates)
+{
+    size_t count = 0;
+    double least[HN_MATRIX_SIZES];
+    for (size_t s = 0; s < matrix->size_count; s++)
+        least[s] = hn_matrix_least(matrix, s);
+    for (size_t p = 0; p < matrix->point_count; p++) {
+        bool is_near = p == 0;
+        for (size_t s = 0; s < matrix->size_count && !is_near; s++)
+            is_near = matrix->times[p][s] < (1 + most_candidate_loss) * least[s];
+        if (is_near)
+            candidates[count++] = p;
+    }
+    return count;
+}
 
 static void pick(struct learning *learning)
 {
-    const struct forecast *forecast = &learning->all.forecast;
-    size_t points = learning->all.matrix->point_count, samples = forecast->places.count;
+    size_t candidates[HN_MATRIX_POINTS], picked[HN_MATRIX_POINTS];
+    size_t count = find_candidates(learning->matrix, candidates);
+    size_t samples =
+        learning->sample_count < SAMPLES_OF_ALL ? learning->sample_count : SAMPLES_OF_ALL;
     size_t most = (size_t)learning->kernel->family->configurations;
-    double *costs = hn_need(points * samples, sizeof *costs);
-    find_costs(learning, &learning->all, costs);
-    const struct hn_costs_table table = {points, samples, costs, forecast->weights};
-    learning->count = hn_pick(&table, most < HN_MATRIX_POINTS ? most : HN_MATRIX_POINTS, least_gain,
-                              learning->learnt->picked);
+    struct forecast forecast;
+    make_forecast(learning, learning->learnt->model, NULL, candidates, count, samples, &forecast);
+    double *costs = hn_need(count * samples, sizeof *costs);
+    find_costs(learning, &forecast, count, costs);
+    const struct hn_costs_table table = {count, samples, costs, learning->weights};
+    learning->count = hn_pick(&table, most < count ? most : count, least_gain, picked);
+    for (size_t c = 0; c < learning->count; c++)
+        learning->learnt->picked[c] = candidates[picked[c]];
     free(costs);
+    finish_forecast(&forecast);
 }
 
 /* By what they cost, and the default point where they cannot be used: so what serves few problems
@@ -673,15 +561,14 @@ static void pick(struct learning *learning)
 static void order_fallback(struct learning *learning)
 {
     struct hn_rule *rule = &learning->learnt->rule;
-    const struct forecast *forecast = &learning->picked.forecast;
-    size_t samples = forecast->places.count, count = learning->count;
+    size_t samples = learning->forecast.count, count = learning->count;
     double *sums = hn_need(count, sizeof *sums);
     rule->fallback = hn_need(count, sizeof *rule->fallback);
     for (size_t c = 0; c < count; c++)
         for (size_t s = 0; s < samples; s++) {
             double own = learning->costs[c * samples + s], instead = learning->costs[s];
             double cost = !isinf(own) ? own : isinf(instead) ? 0 : instead;
-            sums[c] += forecast->weights[s] * cost;
+            sums[c] += learning->weights[s] * cost;
         }
     sums[0] = INFINITY;
     for (size_t c = 0; c < count; c++) {
@@ -845,40 +732,46 @@ static void add_grids(const struct hn_plan *plan, struct hn_rule *rule)
         }
 }
 
-/* Which share of a size, in percent, its last part lacks, where times hang on that. */
+enum { EDGES_ASKED = 6 };
+
+/* Which share of a size, in percent, its last part lacks: of the edges that tell most. */
 static void add_edges(const struct learning *learning, struct hn_rule *rule)
 {
-    const struct hn_places *sizes = &learning->picked.sizes;
+    struct hn_family_edges edges;
+    size_t asked[EDGES_ASKED], count = hn_model_edges(learning->learnt->model, asked, EDGES_ASKED);
+    hn_family_edges_find(&edges, learning->kernel);
     for (size_t c = 0; c < rule->configuration_count; c++) {
         int64_t parts[HN_EDGES_MOST];
-        hn_family_edges_parts(&sizes->edges, learning->kernel, &sizes->problems[0],
+        hn_family_edges_parts(&edges, learning->kernel, &learning->matrix->sizes[0].problem,
                               &rule->configurations[c], parts);
-        for (size_t i = 0; i < sizes->edges.count; i++)
-            if (parts[i] > 1 && hn_models_have_edge(learning->picked.models, i))
-                add(rule, "-%s %% %lld * 100 // %s", sizes->edges.items[i].size,
-                    (long long)parts[i], sizes->edges.items[i].size);
+        for (size_t i = 0; i < count; i++)
+            if (parts[asked[i]] > 1)
+                add(rule, "-%s %% %lld * 100 // %s", edges.items[asked[i]].size,
+                    (long long)parts[asked[i]], edges.items[asked[i]].size);
     }
+    hn_family_edges_finish(&edges);
 }
 
 /* Features of all samples, then of all sizes. */
 static void evaluate_features(struct learning *learning, struct hn_error *err)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_places *samples = &learning->picked.forecast.places;
-    const struct hn_places *sizes = &learning->picked.sizes;
-    size_t all = samples->count + sizes->count;
+    const struct hn_matrix *matrix = learning->matrix;
+    size_t samples = learning->sample_count, sizes = matrix->size_count;
     int64_t own[HN_RULE_FEATURES_MOST];
     bool inside;
-    learning->features = hn_need(rule->feature_count * all, sizeof *learning->features);
-    int64_t *of_sizes = learning->features + rule->feature_count * samples->count;
-    for (size_t i = 0; i < all && !hn_failed(err); i++) {
-        bool is_sample = i < samples->count;
-        size_t place = is_sample ? i : i - samples->count;
-        const struct hn_places *places = is_sample ? samples : sizes;
-        if (!hn_rule_evaluate(rule, &places->problems[place], own, &inside))
+    learning->features = hn_need(rule->feature_count * (samples + sizes), sizeof *own);
+    int64_t *of_sizes = learning->features + rule->feature_count * samples;
+    for (size_t i = 0; i < samples + sizes && !hn_failed(err); i++) {
+        bool is_sample = i < samples;
+        size_t place = is_sample ? i : i - samples;
+        if (!hn_rule_evaluate(rule,
+                              is_sample ? &learning->samples[place] : &matrix->sizes[place].problem,
+                              own, &inside))
             hn_fail(err, HN_ECONFIG, "the problems of the family have different names");
         for (size_t f = 0; f < rule->feature_count && !hn_failed(err); f++)
-            (is_sample ? learning->features : of_sizes)[f * places->count + place] = own[f];
+            (is_sample ? learning->features : of_sizes)[f * (is_sample ? samples : sizes) + place] =
+                own[f];
     }
 }
 
@@ -907,47 +800,22 @@ static void drop_unused(struct hn_rule *rule)
     free(renamed);
 }
 
-/* Looks at the points of a matrix, at so many samples. `like` has the lengths and terms of the
- * models. */
-static void look_out(const struct learning *learning, const struct hn_matrix *matrix,
-                     size_t samples, const struct hn_models *like, struct outlook *outlook,
-                     struct hn_error *err)
-{
-    const struct hn_family_kernel *kernel = learning->kernel;
-    outlook->matrix = matrix;
-    hn_places_init(&outlook->sizes, kernel, matrix->point_count, matrix->size_count);
-    for (size_t s = 0; s < matrix->size_count; s++)
-        hn_places_add(&outlook->sizes, &matrix->sizes[s].problem);
-    hn_places_see(&outlook->sizes, kernel, matrix);
-    outlook->models = hn_models_make(kernel->family, matrix, &outlook->sizes, NULL, like);
-    init_forecast(&outlook->forecast, kernel, matrix, learning->options->seed, samples, err);
-    make_forecast(&outlook->forecast, outlook->models, matrix, NULL);
-}
-
-static void finish_outlook(struct outlook *outlook)
-{
-    hn_places_finish(&outlook->sizes);
-    finish_forecast(&outlook->forecast);
-    hn_models_destroy(outlook->models);
-}
-
 /* Up to where features can be evaluated: a rule of one leaf. */
 static void begin_rule(struct learning *learning, struct hn_error *err)
 {
     struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_bindings *example = &learning->picked.sizes.problems[0];
+    const struct hn_bindings *example = &learning->matrix->sizes[0].problem;
     rule->worst = learning->kernel->family->worst;
     rule->configurations = hn_need(learning->count, sizeof *rule->configurations);
     for (size_t i = 0; i < learning->count; i++)
         rule->configurations[i] =
-            hn_need_bindings(&learning->picked.matrix->points[i].values, NULL);
+            hn_need_bindings(&learning->matrix->points[learning->learnt->picked[i]].values, NULL);
     rule->configuration_count = learning->count;
     rule->nodes = hn_need(1, sizeof *rule->nodes);
     rule->nodes[0] = (struct hn_rule_node){.feature = -1};
     rule->node_count = 1;
-    learning->costs =
-        hn_need(learning->count * learning->picked.forecast.places.count, sizeof *learning->costs);
-    find_costs(learning, &learning->picked, learning->costs);
+    learning->costs = hn_need(learning->count * learning->sample_count, sizeof *learning->costs);
+    find_costs(learning, &learning->forecast, learning->count, learning->costs);
     order_fallback(learning);
     rule->values = hn_need(example->count, sizeof *rule->values);
     for (size_t i = 0; i < example->count; i++)
@@ -961,10 +829,16 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
         evaluate_features(learning, err);
 }
 
-/* From what is picked to the rule. */
+/* From the model to the rule. */
 static void learn(struct learning *learning, struct hn_error *err)
 {
-    struct hn_rule *rule = &learning->learnt->rule;
+    struct hn_learnt *learnt = learning->learnt;
+    struct hn_rule *rule = &learnt->rule;
+    learnt->model =
+        hn_model_make(learning->kernel, learning->matrix, NULL, learning->options->seed);
+    pick(learning);
+    make_forecast(learning, learnt->model, NULL, learnt->picked, learning->count,
+                  learning->sample_count, &learning->forecast);
     begin_rule(learning, err);
     if (hn_failed(err))
         return;
@@ -973,7 +847,6 @@ static void learn(struct learning *learning, struct hn_error *err)
     rule->nodes = grow_tree(learning, NULL, &rule->node_count);
     mark_sure(learning);
     find_wanted(learning);
-    find_search(learning);
     drop_unused(rule);
     hn_rule_complete(rule, err);
 }
@@ -982,22 +855,18 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
                         const struct hn_learn_options *options, struct hn_learnt *learnt,
                         struct hn_error *err)
 {
-    struct learning learning = {.kernel = kernel, .options = options, .learnt = learnt};
-    struct hn_matrix *picked = NULL;
-    size_t some = options->samples < SAMPLES_OF_ALL ? options->samples : SAMPLES_OF_ALL;
+    struct learning learning = {
+        .kernel = kernel, .matrix = matrix, .options = options, .learnt = learnt};
     *learnt = (struct hn_learnt){.wanted_count = 0};
     hn_error_init(err);
-    look_out(&learning, matrix, some, NULL, &learning.all, err);
-    if (!hn_failed(err)) {
-        pick(&learning);
-        picked = hn_matrix_pick(matrix, learnt->picked, learning.count);
-        look_out(&learning, picked, options->samples, learning.all.models, &learning.picked, err);
-    }
+    draw_samples(&learning, err);
     if (!hn_failed(err))
         learn(&learning, err);
-    finish_outlook(&learning.all);
-    finish_outlook(&learning.picked);
-    hn_matrix_destroy(picked);
+    for (size_t i = 0; i < learning.sample_count; i++)
+        hn_bindings_finish(&learning.samples[i]);
+    free(learning.samples);
+    free(learning.weights);
+    finish_forecast(&learning.forecast);
     free(learning.features);
     free(learning.costs);
     if (hn_failed(err))
@@ -1008,10 +877,9 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
 void hn_learnt_finish(struct hn_learnt *learnt)
 {
     hn_rule_finish(&learnt->rule);
+    hn_model_destroy(learnt->model);
     for (size_t i = 0; i < learnt->wanted_count; i++)
         hn_bindings_finish(&learnt->wanted[i]);
     free(learnt->wanted);
-    if (learnt->has_search)
-        hn_bindings_finish(&learnt->search);
     *learnt = (struct hn_learnt){.wanted_count = 0};
 }

@@ -11,8 +11,8 @@
 /* The measurements of a family: configurations at sizes. */
 
 enum {
-    HN_MATRIX_SIZES = 320, /* as many as a Gaussian process takes well */
-    HN_MATRIX_POINTS = 160,
+    HN_MATRIX_SIZES = 320,
+    HN_MATRIX_POINTS = 1024,
 };
 
 struct hn_matrix {
@@ -40,9 +40,8 @@ void hn_matrix_destroy(struct hn_matrix *matrix);
 /* The place of a size or point that is added unless it is there; SIZE_MAX: the matrix is full. */
 size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem, double weight);
 size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *point);
-/* The same sizes with these points alone, the caller's to destroy. */
-struct hn_matrix *hn_matrix_pick(const struct hn_matrix *matrix, const size_t *points, size_t count);
-/* The least time at a size, by any point or by its own search; INFINITY: nothing was measured there. */
+/* The least time at a size, by any point, and by its own search, too; INFINITY: nothing was measured there. */
+double hn_matrix_least(const struct hn_matrix *matrix, size_t size);
 double hn_matrix_best(const struct hn_matrix *matrix, size_t size);
 
 /* The problems of a family that are looked at: as hn_family_draw gives them, and, in turn with these, with sizes
@@ -59,14 +58,23 @@ struct hn_family_kernel {
     const struct hn_device *device;
 };
 
+/* Whether the point can be launched for the problem: constraints and limits of the device allow it. */
+bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
+                      const struct hn_bindings *point);
+/* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven times the other. */
+double hn_family_likeness(const struct hn_family *family, const struct hn_bindings *a, const struct hn_bindings *b);
+
 /* Sizes that loops within a block cut into parts, of which the last is mostly not full: COLS by THREADS * VEC. */
 
-enum { HN_EDGES_MOST = 16 };
+enum { HN_EDGES_MOST = 24 };
+
+/* The part is so many times one, a side of the block, or all threads of it. */
+enum hn_edge_of { HN_EDGE_OF_ONE, HN_EDGE_OF_FIRST, HN_EDGE_OF_SECOND, HN_EDGE_OF_ALL, HN_EDGE_KINDS };
 
 struct hn_family_edge {
     const char *size;           /* the family's */
     struct hn_expression *part; /* owned, of parameters */
-    bool threads;               /* the part is so many times the threads of a block */
+    enum hn_edge_of of;
 };
 
 struct hn_family_edges {
@@ -74,68 +82,66 @@ struct hn_family_edges {
     size_t count;
 };
 
-/* Those that the plan's expressions name, then guesses with the threads of a block. Finish them. */
+/* Those that the plan's expressions name, then guesses with the block. Finish them. */
 void hn_family_edges_find(struct hn_family_edges *edges, const struct hn_family_kernel *kernel);
 void hn_family_edges_finish(struct hn_family_edges *edges);
 /* The parts of a point; 0: it has none. */
 void hn_family_edges_parts(const struct hn_family_edges *edges, const struct hn_family_kernel *kernel,
-                    const struct hn_bindings *problem, const struct hn_bindings *point, int64_t parts[HN_EDGES_MOST]);
+                           const struct hn_bindings *problem, const struct hn_bindings *point,
+                           int64_t parts[HN_EDGES_MOST]);
 
-/* The features of problems that models of times see: the logarithm of each size and of the power of two that divides
- * it, a number for other values, and of each point's launch the logarithms of its blocks, of the waves in which the
- * device takes them, of the blocks that a multiprocessor gets. Beside these features it has the logarithms of the three sides of
- * its grid, and of the passes of each edge. */
-
-enum { HN_PLACES_SIDES = 3 };
-
-/* The last features. */
-enum hn_places_of_launch {
-    HN_PLACES_BLOCKS,
-    HN_PLACES_WAVES,
-    HN_PLACES_TURNS, /* blocks of the multiprocessor that has the most */
-    HN_PLACES_OF_LAUNCH
-};
-
-struct hn_places {
-    struct hn_bindings *problems; /* owned */
-    size_t count;
-    size_t capacity;
-    size_t features; /* of a point at a problem */
-    size_t points;   /* of the matrix, when it was made */
+/* What a model sees of a point at a problem: sizes and the powers of two in them, other values, parameters, blocks and waves of the
+ * launch, and of each edge the passes, how full the last one is, and the passes of all waves. */
+struct hn_sight {
+    const struct hn_family_kernel *kernel;
     struct hn_family_edges edges;
-    size_t rows;     /* features, sides and edges */
-    double *columns; /* [point][row][place], a row of `capacity` */
-    bool *usable;    /* [point][place]: constraints and limits of the device allow it */
+    size_t features;
 };
 
-/* Which of them are logarithms of sizes, the first `most`; how many. */
-size_t hn_places_sizes(const struct hn_family *family, size_t *features, size_t most);
-/* Which of them are categories. `categories` has room for all. */
-void hn_places_categories(const struct hn_family *family, bool *categories);
+/* What is the same of a point at all problems. */
+struct hn_sight_point {
+    double occupancy; /* 0: not known */
+    int64_t parts[HN_EDGES_MOST];
+};
 
-void hn_places_init(struct hn_places *places, const struct hn_family_kernel *kernel, size_t points, size_t capacity);
-void hn_places_finish(struct hn_places *places);
-/* Adds a problem, which hn_places_see has to look at. There is room. */
-void hn_places_add(struct hn_places *places, const struct hn_bindings *problem);
-/* Looks at each of the points at all problems that were added. */
-void hn_places_see(struct hn_places *places, const struct hn_family_kernel *kernel, const struct hn_matrix *matrix);
+void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel);
+void hn_sight_finish(struct hn_sight *sight);
+/* False: it cannot be launched. `seen` has room for the features. */
+bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem, const struct hn_bindings *point,
+                  const struct hn_sight_point *known, float *seen);
+/* The edge that a feature tells of; SIZE_MAX: none. */
+size_t hn_sight_edge(const struct hn_sight *sight, size_t feature);
 
-/* Whether the point can be launched for the problem: constraints and limits of the device allow it. */
-bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
-                      const struct hn_bindings *point);
+/* Gradient-boosted trees. */
 
-static inline double *hn_places_column(const struct hn_places *places, size_t point, size_t feature)
-{
-    return places->columns + (point * places->rows + feature) * places->capacity;
-}
+struct hn_boost;
 
-/* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven times the other. */
-double hn_places_likeness(const struct hn_places *places, size_t place, const struct hn_places *others, size_t other);
+struct hn_boost_data {
+    size_t rows, features;
+    const float *values; /* [feature][row], no NAN */
+    const double *targets; /* [row] */
+};
 
-static inline bool hn_places_usable(const struct hn_places *places, size_t point, size_t place)
-{
-    return places->usable[point * places->capacity + place];
-}
+struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed);
+void hn_boost_destroy(struct hn_boost *boost); /* NULL is fine */
+double hn_boost_ask(const struct hn_boost *boost, const float *row);
+/* How much of the squared errors the splits by a feature took away. */
+double hn_boost_gain(const struct hn_boost *boost, size_t feature);
+
+/* How much longer than the best of its size a point takes, in logarithms, by a model of all that was measured: also of points and
+ * at sizes that were not. */
+struct hn_model;
+
+/* Borrows the kernel. `use` (NULL: all) says at which sizes of the matrix measurements count. */
+struct hn_model *hn_model_make(const struct hn_family_kernel *kernel, const struct hn_matrix *matrix, const bool *use,
+                               uint64_t seed);
+void hn_model_destroy(struct hn_model *model); /* NULL is fine */
+/* losses[point * count + problem] and their deviations (NULL: not asked); INFINITY: it cannot be launched there. Of a point only
+ * the values and the occupancy count. */
+void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *const *points, size_t point_count,
+                  const struct hn_bindings *problems, size_t count, double *losses, double *deviations);
+/* Which edges tell most, the first `most` of them; how many. */
+size_t hn_model_edges(const struct hn_model *model, size_t *edges, size_t most);
 
 /* Decision trees that cost least: as a regression tree (Breiman et al., "Classification and Regression Trees", 1984),
  * but what a leaf costs is what its one choice costs all samples in it. */
@@ -166,25 +172,6 @@ struct hn_costs_table {
  * of a sample of mean weight, then exchanged while that saves something. `picked` has room for `most`. How many. */
 size_t hn_pick(const struct hn_costs_table *table, size_t most, double gain, size_t *picked);
 
-/* Predicted times. For each point a time is a sum of terms that are not negative (of a launch, of bytes, of waves of
- * blocks), times the exponential of a Gaussian process (Rasmussen and Williams, 2006, section 2.7), fitted to where it
- * was measured. */
-struct hn_models;
-
-/* `like` has the lengths of the process; NULL: they are fitted. `use` (NULL: all) says at which sizes of the matrix
- * measurements count; sizes has their features, in the matrix' order. */
-struct hn_models *hn_models_make(const struct hn_family *family, const struct hn_matrix *matrix,
-                                 const struct hn_places *sizes, const bool *use, const struct hn_models *like);
-void hn_models_destroy(struct hn_models *models); /* NULL is fine */
-
-/* Whether there is a prediction for the point: it was measured at least somewhere. */
-bool hn_models_know(const struct hn_models *models, size_t point);
-/* Whether times hang on the passes of that edge. */
-bool hn_models_have_edge(const struct hn_models *models, size_t edge);
-/* The logarithm of the time of a known point at all places, and (NULL: not asked) its standard deviation. */
-void hn_models_predict(const struct hn_models *models, size_t point, const struct hn_places *places,
-                       double *logarithms, double *deviations);
-
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 
 enum { HN_LEARN_WANTED = 16 };
@@ -197,12 +184,11 @@ struct hn_learn_options {
 
 struct hn_learnt {
     struct hn_rule rule;               /* complete, with its predicted loss */
-    size_t picked[HN_MATRIX_POINTS];   /* points of the matrix, by configuration of the rule */
-    struct hn_bindings *wanted;        /* where times are least sure */
+    size_t picked[HN_RULE_CONFIGURATIONS_MOST]; /* points of the matrix, by configuration of the rule */
+    struct hn_bindings *wanted;        /* where choices are least sure */
     size_t wanted_count;
     double sure; /* the share of sizes for which its choice is sure */
-    bool has_search;
-    struct hn_bindings search; /* where a search of its own may find most */
+    struct hn_model *model;
 };
 
 /* HN_ECONFIG: the family has no problems, or they have different names. */

@@ -16,6 +16,7 @@ struct hn_measuring {
     struct hn_config *cells;  /* with no other points than those of the matrix */
     size_t cells_points;      /* so many points it knows */
     struct hn_matrix *matrix;
+    const struct hn_model *model; /* of what the matrix has; NULL: none is learnt yet. Borrowed */
     size_t cell_count;
     char nvrtc[16]; /* the compiler's version, once a session was run */
 };
