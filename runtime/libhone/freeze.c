@@ -8,11 +8,15 @@
 /* The frozen program of a handle that a rule chose: the same point with values of the problem as
  * constants. It is compiled in a process of its own while launches go on, and joins the race. */
 
+/* The process ends with the thread that started it; another one may start it again. */
+enum { STARTS_MOST = 3 };
+
 struct hn_lib_freeze {
     struct hn_bindings point;
     char *command; /* `hone` */
     atomic_long launches;
     enum { COUNTING, COMPILING, LOADING, OVER } stage; /* with the race's lock held */
+    int starts;
     struct hn_source source;
     char architecture[HN_ARCHITECTURE_SIZE];
     struct hn_lib_compiling compiling;
@@ -117,6 +121,7 @@ static void start(struct hn_lib_freeze *freeze, const struct hone_kernel *own, s
     freeze->compiling = (struct hn_lib_compiling){
         .source = &freeze->source, .architecture = freeze->architecture, .kernel = own->name};
     freeze->stage = COMPILING;
+    freeze->starts++;
     hn_lib_compile_start(&freeze->compiling, freeze->command, own->cache, err);
 }
 
@@ -168,7 +173,12 @@ bool hn_lib_freeze_step(struct hn_lib_freeze *freeze, const struct hone_kernel *
         *image = freeze->image;
         hn_image_init(&freeze->image);
     }
+    bool again = hn_failed(err) && freeze->stage == COMPILING && freeze->starts < STARTS_MOST;
     if (hn_failed(err))
         stop(freeze, cache);
+    if (again) {
+        freeze->stage = COUNTING;
+        hn_error_init(err);
+    }
     return freeze->stage == OVER;
 }

@@ -357,6 +357,24 @@ static void *launch_frozen(void *pointer)
     return good ? kernel : NULL;
 }
 
+static void *launch_once(void *kernel)
+{
+    expect_launch(kernel, 8000);
+    return NULL;
+}
+
+/* What compiles ends with the thread that started it. */
+TEST(another_thread_starts_what_ended)
+{
+    pthread_t thread;
+    struct hone_cache *cache = open_freezing("1");
+    struct hone_kernel *kernel = get_kernel(cache, "frozen", "N", 8000, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, launch_once, kernel), 0);
+    pthread_join(thread, NULL);
+    assert_true(atomic_load(&cache->is_freezing));
+    assert_string_equal(launch_until_known(kernel, 8000).point, frozen);
+}
+
 TEST(threads_launch_what_is_frozen_later)
 {
     enum { THREADS = 4 };
