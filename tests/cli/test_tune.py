@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """hone tune over a recording, and the commands that read what it leaves."""
 
+import gzip
 import json
 
 import hone
@@ -124,18 +125,81 @@ class Tune(hone.Case):
         self.assertEqual(outputs[0], outputs[1])
         self.assertIn("5 ok", outputs[0])
 
-    def test_another_problem_is_not_recorded(self):
-        recording = self.record()
-        self.fails(2, f"hone: {recording} records saxpy (SIZE=1048576, cold); asked for is saxpy (SIZE=2048, cold)", "tune",
-                   hone.DATA / "saxpy.yaml", "-p", "SIZE=2048", "--quiet", "--simulate", recording)
+    def played(self, *arguments):
+        """The first and the last event of a simulation of all points, and the records by their points."""
+        path = self.folder / "events.jsonl"
+        self.hone("tune", *arguments, "--strategy", "exhaustive", "--quiet", "--events", path)
+        events = [json.loads(line) for line in path.read_text().splitlines()]
+        return events[0], events[-1], {",".join(map(str, event["record"]["point"].values())): event["record"]
+                                       for event in events if event["event"] == "record"}
+
+    def test_a_recording_plays(self):
+        """Each point has the outcome, message and time that were recorded; what the device cannot launch has none."""
+        config = self.copy_config()
+        self.spoil(config, "[64, 128, 256]", "[64, 128, 256, 2048]")
+        self.spoil(config, "BLOCK * ITEMS <= 512", "BLOCK * ITEMS <= 512 or ITEMS == 1")
+        document = json.loads(self.record().read_text())
+        rows = document["cache"]
+        document["tune_params"]["BLOCK"].append(2048)
+        for load in ("plain", "ldg"):
+            rows[f"2048,1,{load}"] = self.row({"BLOCK": 2048, "ITEMS": 1, "LOAD": load}, 1)
+        rows["64,1,plain"]["hone"].update(outcome="compile_error", message="saxpy.cu(3): error: no", code_hash="")
+        rows["64,2,plain"]["hone"].update(outcome="wrong_result", message="off by one")
+        rows["64,4,plain"]["hone"].update(outcome="duplicate", original="BLOCK=64,ITEMS=4,LOAD=ldg", message="same machine code and "
+                                          "launch as BLOCK=64,ITEMS=4,LOAD=ldg", code_hash=rows["64,4,ldg"]["hone"]["code_hash"])
+        recording = self.write("played.json", json.dumps(document))
+        start, end, records = self.played(config, "--simulate", recording)
+        self.assertEqual((start["device"], end["finished"], end["best_us"]), ("NVIDIA H200", 18, 10))
+        self.assertEqual(end["best"], {"BLOCK": 128, "ITEMS": 2, "LOAD": "ldg"})
+        self.assertEqual(end["outcomes"], {"ok": 13, "compile_error": 1, "wrong_result": 1, "duplicate": 1, "invalid_launch": 2})
+        self.assertEqual(records["64,1,plain"]["message"], "saxpy.cu(3): error: no")
+        self.assertEqual(records["64,4,plain"]["timing"]["median_us"], 14)
+        self.assertEqual(self.sql("SELECT DISTINCT simulated, json_extract(task, '$.device.sm_count') FROM session"), [(1, 132)])
+        self.assertEqual(self.played(config, "--simulate", recording)[1]["reused"], 18)
+
+    def part_of(self, missing):
+        """All but so many of 40 points of a recording."""
+        whole = hone.SOURCE / "cache/recorded/nvidia-h200/atomics-size-1048576-targets-1-nvidia-h200-cold.json.gz"
+        document = json.loads(gzip.decompress(whole.read_bytes()))
+        document["cache"] = dict(list(document["cache"].items())[missing:])
+        path = self.folder / "part.json.gz"
+        path.write_bytes(gzip.compress(json.dumps(document).encode()))
+        return hone.SOURCE / "configs" / "atomics.yaml", "-p", "TARGETS=1", "--simulate", path
+
+    def test_what_was_not_recorded_is_skipped_and_not_kept(self):
+        found, = json.loads(self.hone("tune", *self.part_of(2), "--strategy", "exhaustive", "--quiet", "--json").stdout)
+        self.assertEqual((found["finished"], found["outcomes"]), (40, {"ok": 38, "skipped": 2}))
+        self.assertEqual([record["message"] for record in found["records"] if record["outcome"] == "skipped"], ["not in the recording"] * 2)
+        self.assertEqual(self.sql("SELECT count(*) FROM record"), [(38,)])
+
+    def test_a_recording_of_something_else(self):
+        for old, new, recorded in (('"SIZE": 1048576}', '"SIZE": 4096}', "saxpy (SIZE=4096, cold)"),
+                                   ('"kernel_name": "saxpy"', '"kernel_name": "copy"', "copy (SIZE=1048576, cold)"),
+                                   ('"regime": "cold"', '"regime": "warm"', "saxpy (SIZE=1048576, warm)")):
+            recording = self.record()
+            self.spoil(recording, old, new)
+            self.fails(2, f"hone: {recording} records {recorded}; asked for is saxpy (SIZE=1048576, cold)", "tune",
+                       hone.DATA / "saxpy.yaml", "--quiet", "--simulate", recording)
+
+    def test_a_folder_is_searched_for_the_problem(self):
+        folder = self.folder / "recorded"
+        folder.mkdir()
+        words = "tune", hone.DATA / "saxpy.yaml", "--quiet", "--simulate", folder
+        message = f"hone: {folder} holds no recording of saxpy for SIZE=1048576 (cold)"
+        self.fails(1, message, *words)
+        self.spoil(self.record(name="recorded/a.json"), '"kernel_name": "saxpy"', '"kernel_name": "copy"')
+        self.record(problem={"SIZE": 4096}, name="recorded/b.json")
+        self.record(name="recorded/c.txt")
+        self.fails(1, message, *words)
+        (folder / "d.json.gz").write_bytes(gzip.compress(self.record().read_bytes()))
+        self.assertIn("10.00 us", self.hone(*words).stdout)
 
     def test_recording_of_too_few_points(self):
-        recording = self.record()
-        document = json.loads(recording.read_text())
-        document["cache"] = dict(list(document["cache"].items())[:8])
-        recording.write_text(json.dumps(document))
-        result = self.hone("tune", hone.DATA / "saxpy.yaml", "--quiet", "--simulate", recording, expect=2)
-        self.assertIn("records 8 of the 16 valid points; at least 95% are needed", result.stderr)
+        words = self.part_of(3)
+        self.fails(2, f"hone: {words[-1]} records 37 of the 40 valid points; at least 95% are needed for a simulation (restrict the space "
+                   "with -s; `hone explain --simulate` and `hone report` show a part of one)", "tune", *words, "--quiet")
+        # All that a restriction leaves is recorded.
+        self.assertEqual(self.played(*words, "-s", "MEMORY=shared")[1]["outcomes"], {"ok": 16})
 
     def test_recording_is_not_there(self):
         self.fails(1, "hone: 'nope.json' cannot be read: No such file or directory", "tune", hone.DATA / "saxpy.yaml",
