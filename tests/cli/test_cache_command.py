@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: MIT
 """`hone cache`: list, show, export, import, check."""
 
+import contextlib
+import copy
 import datetime
 import gzip
 import json
 import os
+import random
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
 
 import hone
+import test_outcomes
 
 EXAMPLE = hone.SOURCE / "tests/data/recording/example.json"
+# A file of Kernel Tuner up to its rows.
+HEAD = '{"device_name": "A100", "kernel_name": "k", "problem_size": [1], "tune_params_keys": ["a"], "cache": {'
 KERNEL_TUNER = hone.SOURCE / "tests/data/kernel_tuner/conv6-a6000.json.gz"
 
 
@@ -109,6 +116,98 @@ class CacheCommand(hone.Case):
             tile, pad = key.split(",")
             self.assertEqual(exported["cache"][f"{pad},{tile}"], row)
         self.assertEqual(self.hone("cache", "import", out).stdout, f"{out}: all of it was there already\n")
+
+    def test_each_outcome_and_kind_of_value_goes_through(self):
+        """What is exported is what was imported, in rows that Kernel Tuner reads, packed or not."""
+        document = json.loads(EXAMPLE.read_text())
+        ok, failed = document["cache"]["16,0"], document["cache"]["32,1"]
+        names = dict.fromkeys(("compile_error", "compile_crash", "compile_timeout"), "CompilationFailedConfig")
+        names.update(dict.fromkeys(("compile_stopped", "skipped", "invalid_launch"), "InvalidConfig"))
+        document["hone"].update(problem={"N": 4096, "LAYOUT": "row"}, objective="gflops maximize")
+        document["hone"]["device"]["mig_profile"] = "1g.18gb"
+        document.update(objective="gflops", tune_params_keys=["ASYNC", "LOAD", "SCALE", "TILE"], cache={})
+        for i, outcome in enumerate([*test_outcomes.OUTCOMES, "ok", "ok"]):
+            timed = outcome in ("ok", "slower", "duplicate")
+            point = {"ASYNC": i % 3 == 0, "LOAD": ("plain", "ldg")[i % 2], "SCALE": i / 3, "TILE": 2**i}
+            row = copy.deepcopy(ok if timed else failed)
+            row = {**point, **{name: value for name, value in row.items() if name not in ("TILE", "PAD")}}
+            row["hone"].update(outcome=outcome, objective=-99.956 if timed else 0.0, final=i == 0)
+            if timed:    # a metric of the name of a parameter, which the row has
+                row["hone"]["metrics"]["TILE"] = 1.5
+            if not timed:
+                row.update(time=names.get(outcome, "RuntimeFailedConfig"))
+                row["hone"].update(message=f'what went wrong "{i}"')
+            elif i % 2 == 1:    # of batches: no number of milliseconds gives these
+                samples = [892 + n / 7 for n in (757, 758, 760, 763, 766, 768, 769, 771, 772)]
+                row.update(time=samples[4] / 1000, times=[us / 1000 for us in samples])
+                row["hone"]["timing"].update(batch=3, low_us=samples[1], high_us=samples[7], median_us=samples[4], samples_us=samples)
+            if outcome == "duplicate":
+                row["hone"].update(original="ASYNC=true,LOAD=plain,SCALE=0.0,TILE=1")
+            document["cache"][",".join(map(str, point.values()))] = row
+        self.hone("cache", "import", self.write("all.json", json.dumps(document)))
+        out, packed = self.folder / "out.json", self.folder / "out.json.gz"
+        for path in (out, packed):
+            self.hone("cache", "export", "example", path)
+        text = out.read_text()
+        self.assertEqual(gzip.decompress(packed.read_bytes()).decode(), text)
+        self.assertLess(packed.stat().st_size, out.stat().st_size / 2)
+        exported = json.loads(text)
+        self.assertEqual(exported["cache"], document["cache"])
+        self.assertEqual((exported["device_name"], exported["objective"], exported["problem_size"]), ("NVIDIA Example", "gflops", [4096]))
+        self.assertEqual(sorted(exported["tune_params"]["LOAD"]), ["ldg", "plain"])
+        self.assertEqual(sum('"hone": {"outcome"' in line for line in text.splitlines()), len(document["cache"]))
+
+    def imported(self, text):
+        """The records of a recording of Kernel Tuner."""
+        self.hone("cache", "import", self.write("r.json", text), "--cache", "r.db")
+        with contextlib.closing(sqlite3.connect(self.folder / "r.db")) as cache:
+            return [json.loads(text) for text, in cache.execute("SELECT json FROM record ORDER BY id")]
+
+    def test_an_unfinished_file_of_kernel_tuner(self):
+        first, second = self.imported((hone.TEST_DATA / "kernel_tuner" / "unfinished.json").read_text())
+        self.assertEqual([first["timing"][name] for name in ("median_us", "low_us", "high_us")], [250, 125, 500])
+        self.assertEqual((first["time"], first["costs"]["compile_ms"], first["costs"]["measure_ms"]), (1703238845.5, 120.5, 1.25))
+        self.assertEqual((first["metrics"], first["point"]["layout"], first["point"]["fast"]), ({"bandwidth": 480}, "soa", True))
+        self.assertEqual(second["outcome"], "invalid_launch")
+
+    def test_times_that_are_none_are_failures(self):
+        records = self.imported(HEAD + '"1": {"a": 1}, "2": {"a": 2, "time": -2}, "3": {"a": 3, "time": "Oops"},'
+                                '"4": {"a": 4, "time": 1e20}, "5": {"a": 5, "time": NaN}, "6": {"a": 6, "time": 3, "x": Infinity},'
+                                '"7": {"a": 7, "__error__": "CompilationFailedConfig"}}}')
+        self.assertEqual([record["outcome"] for record in records], ["launch_error"] * 5 + ["ok", "compile_error"])
+        self.assertEqual([records[i]["message"] for i in (0, 2, 6)], ["Kernel Tuner noted no time", "Oops", "CompilationFailedConfig"])
+        self.assertEqual(records[5]["metrics"], {})
+
+    def test_nonsense_is_refused_with_its_place(self):
+        for text, part in (
+                ("", "line 1, column 0"), ("kernel: matmul\n", "it is no JSON: line 1, column 6: '[' or '{' expected"),
+                ('{"a": 1}', "neither a recording of Hone nor a cache file of Kernel Tuner"),
+                ('{"cache": {}}', "recording: 'kernel_name' is not a string"),
+                ('{"kernel_name": "k", "cache": {}}', "recording: 'tune_params_keys' is not a list"),
+                ('{"kernel_name": "k", "tune_params_keys": ["a b"], "cache": {}}', "recording: 'tune_params_keys' is not a name"),
+                (HEAD + '"1": {"time": 1}}}', "row '1': parameter 'a' is missing"),
+                (HEAD + '"1": 5}}', "row '1': the row is an integer, expected an object"),
+                (HEAD + '"1": {"a": "x y", "time": 1}}}', "row '1': found the string 'x y'"),
+                (HEAD + '"1": {"a": 1, "time": 1, "times": [1, "2"]}}}', "row '1': row: 'times' is not a number"),
+                (HEAD + '"1": {"a": 1, "time": 1}, "2": {"a": 1, "time": 2}}}', "row '2': the point a=1 is there twice")):
+            self.assertIn(part, self.hone("cache", "import", self.write("r.json", text), expect=1).stderr)
+        self.fails(1, "hone: '/nowhere/r.json' cannot be read: No such file or directory", "cache", "import", "/nowhere/r.json")
+
+    def test_damage_is_refused_or_read(self):
+        whole = EXAMPLE.read_text()
+        for end in range(len(whole) - 3, 700, -211):
+            self.assertIn("it is truncated: ", self.hone("cache", "import", self.write("cut.json", whole[:end]), expect=1).stderr)
+        packed = self.folder / "cut.json.gz"
+        packed.write_bytes(gzip.compress(whole.encode())[:-20])
+        self.assertIn("is truncated", self.hone("cache", "import", packed, expect=1).stderr)
+        drawn = random.Random(1)
+        for _ in range(500):
+            damaged = list(whole)
+            for _ in range(3):
+                damaged[drawn.randrange(len(whole))] = drawn.choice("{}[]\",:0-9eE.tfn\\ ")
+            result = subprocess.run([hone.HONE, "cache", "import", self.write("damaged.json", "".join(damaged)), "--cache", "d.db"],
+                                    cwd=self.folder, capture_output=True)
+            self.assertIn(result.returncode, (0, 1), result.stderr)
 
     def test_import_twice_adds_once(self):
         self.load()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/recording/recording.h"
 
+#include "tests/unit/bindings_fixture.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -61,4 +62,13 @@ TEST(what_is_not_asked_for)
     assert_null(stored.json);
     assert_int_equal(hn_recording_list(HONE_TEST_DATA "/plans/tiled.json", "tiled", &list, &said),
                      HN_EFORMAT);
+}
+
+TEST_WITH(a_point_that_does_not_fit_is_not_saved, set_up, tear_down)
+{
+    struct hn_recording recording ENDED_BY(hn_recording_finish);
+    assert_ok(hn_recording_load(ONE, &recording, &said));
+    set(&recording.records.items[2].point, "EXTRA", hn_integer(1));
+    assert_error(hn_recording_save(in_folder("r.json"), &recording, &said), HN_ECONFIG,
+                 "point 2 of the recording has 10 parameters, expected 9");
 }
