@@ -259,6 +259,18 @@ int main(void)
         self.assertEqual(len(held), len(set(held)))
         self.assertEqual(len(held) + family["sizes"], 30)
 
+    def test_a_large_space(self):
+        """Of too many points to be measured at any size some are searched, then the model proposes others for each size."""
+        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.cheap_config(block=64, items=16)
+        self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 1000000]}}")
+        said = self.hone("tune", "--family", self.config, "--budget", "12s", "--held-out", "2", "--events", self.events).stderr
+        known = [int(count) for count in re.findall(r"  tuned n=\d+: best .* us, (\d+) configurations known$", said, re.MULTILINE)]
+        self.assertLess(known[0], 64, said)
+        measured = {point for _, point in self.pairs()}
+        self.assertGreater(len(measured), 64)
+        self.assertEqual(self.rules()[0]["measured"]["sizes"], 2)
+
     def test_values_that_decide_what_is_frozen(self):
         """Searches for the family take programs for all sizes only; what the rule has is none that is for one. The best block is
         allowed in such alone: what is lost by that is told apart."""

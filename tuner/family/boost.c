@@ -45,6 +45,8 @@ struct growing {
     float *edges;     /* [feature][bin]: the highest value of a bin */
     uint8_t *bins;    /* [feature][row] */
     double *left;     /* [row]: the target without what the trees say */
+    double *own_left; /* of the rows of a node, in their order */
+    bool *tells;      /* [feature]: it has more than one value */
     uint32_t *rows;   /* of the tree, a range for each node */
     uint32_t *other;  /* room for a range */
     size_t *features; /* of the tree */
@@ -72,6 +74,7 @@ static void find_bins(struct growing *growing, size_t feature, float *sorted)
     }
     while (bin < BINS)
         edges[bin++] = INFINITY;
+    growing->tells[feature] = sorted[0] < sorted[rows - 1];
     for (size_t r = 0; r < rows; r++) {
         size_t low = 0, high = BINS - 1;
         while (low < high) {
@@ -103,7 +106,7 @@ static void try_feature(const struct growing *growing, size_t feature, const uin
     uint32_t counts[BINS] = {0}, seen = 0;
     const uint8_t *bins = growing->bins + feature * growing->data->rows;
     for (size_t i = 0; i < count; i++) {
-        sums[bins[rows[i]]] += growing->left[rows[i]];
+        sums[bins[rows[i]]] += growing->own_left[i];
         counts[bins[rows[i]]]++;
     }
     for (int b = 0; b < BINS; b++)
@@ -126,7 +129,7 @@ static void grow_node(struct growing *growing, struct node *nodes, size_t node, 
     struct split best = {.gain = least_gain};
     double sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum += growing->left[rows[i]];
+        sum += growing->own_left[i] = growing->left[rows[i]];
     nodes[node] = (struct node){-1, 0, (float)(rate * sum / ((double)count + drawn_by))};
     for (size_t i = 0; i < growing->feature_count && depth < DEPTH; i++)
         try_feature(growing, growing->features[i], rows, count, &best);
@@ -168,7 +171,7 @@ static void grow_tree(struct growing *growing, struct node *nodes)
         if (hn_random_unit(&growing->random) < share)
             growing->rows[count++] = (uint32_t)r;
     for (size_t f = 0; f < data->features; f++)
-        if (hn_random_unit(&growing->random) < feature_share)
+        if (growing->tells[f] && hn_random_unit(&growing->random) < feature_share)
             growing->features[growing->feature_count++] = f;
     grow_node(growing, nodes, 0, growing->rows, count, 0);
     for (size_t r = 0; r < data->rows; r++)
@@ -185,6 +188,8 @@ struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed)
         .edges = hn_need(data->features * BINS, sizeof(float)),
         .bins = hn_need(cells, sizeof(uint8_t)),
         .left = hn_need(data->rows, sizeof(double)),
+        .own_left = hn_need(data->rows, sizeof(double)),
+        .tells = hn_need(data->features, sizeof(bool)),
         .rows = hn_need(data->rows, sizeof(uint32_t)),
         .other = hn_need(data->rows, sizeof(uint32_t)),
         .features = hn_need(data->features, sizeof(size_t)),
@@ -203,6 +208,8 @@ struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed)
     free(growing.edges);
     free(growing.bins);
     free(growing.left);
+    free(growing.own_left);
+    free(growing.tells);
     free(growing.rows);
     free(growing.other);
     free(growing.features);
@@ -217,12 +224,14 @@ void hn_boost_destroy(struct hn_boost *boost)
     free(boost);
 }
 
-double hn_boost_ask(const struct hn_boost *boost, const float *row)
+void hn_boost_ask(const struct hn_boost *boost, const float *rows, size_t count, double *answers)
 {
-    double sum = boost->mean;
+    for (size_t r = 0; r < count; r++)
+        answers[r] = boost->mean;
+    /* A tree stays in the nearest cache for all rows. */
     for (size_t t = 0; t < TREES; t++)
-        sum += ask_tree(boost->nodes[t], row, 1);
-    return sum;
+        for (size_t r = 0; r < count; r++)
+            answers[r] += ask_tree(boost->nodes[t], rows + r * boost->features, 1);
 }
 
 double hn_boost_gain(const struct hn_boost *boost, size_t feature)

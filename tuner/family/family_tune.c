@@ -152,9 +152,10 @@ static void read_cells(struct hn_measuring *measuring, size_t size,
     struct hn_matrix *matrix = measuring->matrix;
     for (size_t p = 0; p < matrix->point_count; p++) {
         struct hn_matrix_point *point = &matrix->points[p];
-        double time_us = read_time(session, &point->values, &point->occupancy, err);
+        double occupancy = 0, time_us = read_time(session, &point->values, &occupancy, err);
         if (isnan(time_us))
             continue;
+        hn_matrix_see_occupancy(point, occupancy);
         measuring->cell_count += isnan(matrix->times[p][size]) ? 1 : 0;
         matrix->times[p][size] = time_us;
     }
@@ -737,6 +738,10 @@ enum {
     /* Times of QUICK_SAMPLES, at most: only what is picked is looked at in all of them. */
     SAMPLES_COST = 3,
     SMALL_SPACE = HN_MATRIX_POINTS / 2, /* all of its points are looked at */
+    ORIGINS = 6,
+    MUTATED = 6,
+    MUTANTS_MOST = 3000,
+    MUTANTS_JOIN = 10,                  /* in a large space */
     ANY = 3,                            /* points at each size that nobody believes in */
     LADDER_MOST = HN_MATRIX_POINTS / 8, /* points before entries of the ladder are left out */
     SOME_SIZES = 256,                   /* what serves none of so many is not measured */
@@ -962,6 +967,89 @@ static void recall(struct tuning *tuning, struct hn_error *err)
             sizes, hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
 }
 
+/* Neighbours of points that may be the best at a size, and neighbours of some of these: each with
+ * the occupancy of where it comes from. */
+struct mutants {
+    struct hn_matrix_point *items;
+    const struct hn_matrix_point **asked;
+    size_t count;
+};
+
+static void add_mutants(struct tuning *tuning, const struct hn_space *space, const uint16_t *choice,
+                        double occupancy, int depth, struct mutants *mutants)
+{
+    size_t width = hn_space_parameter_count(space);
+    uint16_t *near = hn_need(hn_space_neighbour_limit(space, HN_HAMMING) * width, sizeof *near);
+    size_t count = hn_space_neighbours(space, choice, HN_HAMMING, near);
+    for (size_t i = 0; i < count && mutants->count < MUTANTS_MOST; i++) {
+        struct hn_matrix_point *mutant = &mutants->items[mutants->count];
+        hn_space_bindings(space, near + i * width, &mutant->values);
+        mutant->occupancy = occupancy;
+        mutants->asked[mutants->count++] = mutant;
+    }
+    for (int i = 0; i < MUTATED && depth > 0 && count > 0; i++) {
+        size_t other = (size_t)hn_random_below(&tuning->random, count);
+        add_mutants(tuning, space, near + other * width, occupancy, depth - 1, mutants);
+    }
+    free(near);
+}
+
+/* The mutants that the model believes in most join the points. */
+static void join_mutants(struct hn_measuring *measuring, size_t size, const struct mutants *mutants)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    double *losses = hn_need(2 * mutants->count, sizeof *losses);
+    double *deviations = losses + mutants->count;
+    hn_model_ask(measuring->model, mutants->asked, mutants->count, &matrix->sizes[size].problem, 1,
+                 losses, deviations);
+    for (int joined = 0; joined < MUTANTS_JOIN; joined++) {
+        size_t best = 0, known = matrix->point_count;
+        for (size_t i = 1; i < mutants->count; i++)
+            if (losses[i] - deviations[i] < losses[best] - deviations[best])
+                best = i;
+        if (isinf(losses[best]) || !join(matrix, size, &mutants->items[best].values))
+            break;
+        if (matrix->point_count > known)
+            matrix->points[known].occupancy = mutants->items[best].occupancy;
+        losses[best] = INFINITY;
+    }
+    free(losses);
+}
+
+/* Points of a large space that nobody has measured, for a size. */
+static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
+{
+    struct hn_measuring *measuring = &tuning->measuring;
+    struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_bindings *problem = &matrix->sizes[size].problem;
+    struct hn_space *space = NULL;
+    struct hn_error reason;
+    size_t origins[ORIGINS], count;
+    if (hn_failed(err) || tuning->is_small || measuring->model == NULL ||
+        hn_config_take_problem(measuring->config, problem, err) != HN_OK ||
+        hn_config_space(measuring->config, 0, true, &space, &reason) != HN_OK)
+        return;
+    struct mutants mutants = {.items = hn_need(MUTANTS_MOST, sizeof *mutants.items),
+                              .asked = hn_need(MUTANTS_MOST, sizeof(void *))};
+    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    count = hn_space_wait(space, &reason) == HN_OK
+                ? find_promising(measuring, problem, ORIGINS, origins)
+                : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_matrix_point *origin = &matrix->points[origins[i]];
+        if (hn_space_choice(space, &origin->values, choice, &reason) == HN_OK)
+            add_mutants(tuning, space, choice, origin->occupancy, 1, &mutants);
+    }
+    if (mutants.count > 0)
+        join_mutants(measuring, size, &mutants);
+    for (size_t i = 0; i < mutants.count; i++)
+        hn_bindings_finish(&mutants.items[i].values);
+    free(mutants.items);
+    free(mutants.asked);
+    free(choice);
+    hn_space_destroy(space);
+}
+
 /* What the model believes to be good at a size, what the rule has, and some that nobody believes
  * in. */
 static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
@@ -969,6 +1057,7 @@ static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *er
     size_t points[2 * HN_MATRIX_POINTS], all[HN_MATRIX_POINTS];
     struct hn_measuring *measuring = &tuning->measuring;
     const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
+    propose(tuning, size, err);
     size_t count = find_promising(measuring, problem, PROPOSED, points);
     for (size_t c = 0; c < tuning->learnt.rule.configuration_count; c++)
         points[count++] = tuning->learnt.picked[c];

@@ -26,7 +26,8 @@ struct hn_matrix {
     size_t size_count;
     struct hn_matrix_point {
         struct hn_bindings values;
-        double occupancy;   /* 0 to 1, as in its records; 0: not known */
+        double occupancy;   /* 0 to 1, the most of its records, or before there is one a guess; 0: not known */
+        bool loaded;        /* there is a record */
         int64_t only_size;  /* the one search that found it, and no other found better; below 0: none, or several */
     } points[HN_MATRIX_POINTS]; /* the first is the default point */
     size_t point_count;
@@ -40,6 +41,8 @@ void hn_matrix_destroy(struct hn_matrix *matrix);
 /* The place of a size or point that is added unless it is there; SIZE_MAX: the matrix is full. */
 size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem, double weight);
 size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *point);
+/* A record of it has that occupancy; 0: it says nothing. */
+void hn_matrix_see_occupancy(struct hn_matrix_point *point, double occupancy);
 /* The least time at a size, by any point, and by its own search, too; INFINITY: nothing was measured there. */
 double hn_matrix_least(const struct hn_matrix *matrix, size_t size);
 double hn_matrix_best(const struct hn_matrix *matrix, size_t size);
@@ -124,7 +127,8 @@ struct hn_boost_data {
 
 struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed);
 void hn_boost_destroy(struct hn_boost *boost); /* NULL is fine */
-double hn_boost_ask(const struct hn_boost *boost, const float *row);
+/* answers[row], of so many rows of features. */
+void hn_boost_ask(const struct hn_boost *boost, const float *rows, size_t count, double *answers);
 /* How much of the squared errors the splits by a feature took away. */
 double hn_boost_gain(const struct hn_boost *boost, size_t feature);
 

@@ -51,9 +51,17 @@ size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *v
         return SIZE_MAX;
     struct hn_matrix_point *point = &matrix->points[matrix->point_count];
     point->occupancy = 0;
+    point->loaded = false;
     point->only_size = -1;
     point->values = hn_need_bindings(values, NULL);
     return matrix->point_count++;
+}
+
+void hn_matrix_see_occupancy(struct hn_matrix_point *point, double occupancy)
+{
+    if (occupancy > 0 && (!point->loaded || occupancy > point->occupancy))
+        point->occupancy = occupancy;
+    point->loaded = point->loaded || occupancy > 0;
 }
 
 double hn_matrix_least(const struct hn_matrix *matrix, size_t size)

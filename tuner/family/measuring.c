@@ -228,8 +228,7 @@ static void recall_size(struct hn_measuring *measuring, const struct known_size 
         if (records[p] == NULL || !isnan(matrix->times[p][place]))
             continue;
         matrix->times[p][place] = time_of(records[p]);
-        if (records[p]->resources.occupancy > 0)
-            matrix->points[p].occupancy = records[p]->resources.occupancy;
+        hn_matrix_see_occupancy(&matrix->points[p], records[p]->resources.occupancy);
         measuring->cell_count++;
     }
 }

@@ -121,24 +121,41 @@ struct asking {
     double *losses, *deviations;
 };
 
+enum { AT_ONCE = 64 };
+
+/* Some points at a problem. */
+static void ask_some(const struct asking *asking, size_t problem, size_t first, size_t count,
+                     float *seen)
+{
+    const struct hn_model *model = asking->model;
+    double answers[BAGS][AT_ONCE] = {{0}};
+    bool can[AT_ONCE];
+    for (size_t i = 0; i < count; i++)
+        can[i] = hn_sight_see(&model->sight, &asking->problems[problem],
+                              &asking->points[first + i]->values, &asking->known[first + i],
+                              seen + i * model->sight.features);
+    for (size_t bag = 0; bag < BAGS && model->bags[bag] != NULL; bag++)
+        hn_boost_ask(model->bags[bag], seen, count, answers[bag]);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (first + i) * asking->count + problem;
+        double sum = 0, squares = 0;
+        for (size_t bag = 0; bag < BAGS; bag++) {
+            sum += answers[bag][i] / BAGS;
+            squares += answers[bag][i] * answers[bag][i] / BAGS;
+        }
+        asking->losses[at] = can[i] ? sum : INFINITY;
+        if (asking->deviations != NULL)
+            asking->deviations[at] = can[i] ? sqrt(fmax(0, squares - sum * sum)) : 0;
+    }
+}
+
 static void ask_at(void *context, size_t problem)
 {
     const struct asking *asking = context;
-    const struct hn_model *model = asking->model;
-    float *seen = hn_need(model->sight.features, sizeof *seen);
-    for (size_t p = 0; p < asking->point_count; p++) {
-        size_t at = p * asking->count + problem;
-        double sum = 0, squares = 0;
-        bool can = hn_sight_see(&model->sight, &asking->problems[problem],
-                                &asking->points[p]->values, &asking->known[p], seen);
-        for (size_t bag = 0; bag < BAGS && can && model->bags[bag] != NULL; bag++) {
-            double own = hn_boost_ask(model->bags[bag], seen);
-            sum += own / BAGS;
-            squares += own * own / BAGS;
-        }
-        asking->losses[at] = can ? sum : INFINITY;
-        if (asking->deviations != NULL)
-            asking->deviations[at] = sqrt(fmax(0, squares - sum * sum));
+    float *seen = hn_need(AT_ONCE * asking->model->sight.features, sizeof *seen);
+    for (size_t first = 0; first < asking->point_count; first += AT_ONCE) {
+        size_t left = asking->point_count - first;
+        ask_some(asking, problem, first, left < AT_ONCE ? left : AT_ONCE, seen);
     }
     free(seen);
 }
