@@ -122,6 +122,12 @@ class Space(hone.Case):
             path.write_text(text)
             self.assertEqual(self.lines(path, "--count"), re.findall(r"points before the constraints, (\d+) after", text))
 
+    def test_published_spaces_have_their_counts(self):
+        for name, combinations, points in (("dedispersion", 22272, 11130), ("gemm", 663552, 116928), ("hotspot", 22200000, 349853),
+                                           ("atf_prl_4x4", 9437184, 10800)):
+            problem = json.loads(self.hone("space", hone.TEST_DATA / "spaces" / f"{name}.yaml", "--json").stdout)["problems"][0]
+            self.assertEqual((problem["cartesian"], problem["valid"], problem["numbered"]), (combinations, points, True), name)
+
     def test_json(self):
         document = json.loads(self.hone("space", SPACES / "space.yaml", "--json", "--list", "1").stdout)
         self.assertEqual(document["kernel"], "product")
