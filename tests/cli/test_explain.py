@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
 """hone explain over recordings and caches."""
 
+import itertools
 import json
+import math
+import re
 import socket
+import statistics
 
 import hone
 
@@ -145,3 +149,128 @@ class Explain(hone.Case):
     def test_wrong_usage(self):
         self.misused("--regime: found 'tepid', expected cold, warm, stream, graph or graph10", "explain", "--regime", "tepid")
         self.misused("expected the path of a config", "explain")
+
+
+class Effects(hone.Case):
+    """Over 4 by 4 by 3 points whose logarithms of times are a function of the places of their values."""
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.copy_config()
+        self.values = {"BLOCK": [64, 128, 256, 512], "ITEMS": [1, 2, 4, 8], "LOAD": ["plain", "ldg", "cs"]}
+        for old, new in (("[64, 128, 256]", "[64, 128, 256, 512]"), ("[1, 2, 4]", "[1, 2, 4, 8]"), ("[plain, ldg]", "[plain, ldg, cs]"),
+                         ("BLOCK * ITEMS <= 512", "BLOCK > 0")):
+            self.spoil(self.config, old, new)
+
+    def additive(a, b, c):
+        return 0.4 * a + 0.2 * b + (0 if c == 1 else 0.1)
+
+    def explained(self, logarithm=additive, change=lambda rows: rows):
+        document = json.loads(self.record().read_text())
+        rows = {}
+        for places in itertools.product(*map(range, map(len, self.values.values()))):
+            point = {name: values[place] for (name, values), place in zip(self.values.items(), places)}
+            rows[places] = self.row(point, math.exp(logarithm(*places)))
+        document["cache"] = {",".join(map(str, places)): row for places, row in change(rows).items()}
+        document.update(tune_params_keys=list(self.values), tune_params=self.values)
+        return json.loads(self.hone("explain", self.config, "--simulate", self.write("r.json", json.dumps(document)), "--json").stdout)[0]
+
+    def shares(self, effects):
+        return {parameter["name"]: parameter["share"] for parameter in effects["parameters"]}
+
+    def test_shares_of_a_sum_are_exact(self):
+        """Variances of the terms: 0.4^2 * 1.25, 0.2^2 * 1.25, 0.1^2 * 2/9."""
+        found = self.explained()["effects"]
+        parts = {"BLOCK": 0.16 * 1.25, "ITEMS": 0.04 * 1.25, "LOAD": 0.01 * 2 / 9}
+        self.assertEqual((found["basis"], found["points"], list(self.shares(found))), ("exact", 48, list(parts)))
+        for name, part in parts.items():
+            self.assertAlmostEqual(self.shares(found)[name], part / sum(parts.values()), 9)
+        for pair in found["interactions"]:
+            self.assertAlmostEqual(pair["share"], 0, 9)
+        alone = found["parameters"][0]["alone"]
+        self.assertEqual(alone["points"], 3)
+        self.assertAlmostEqual(alone["worst_ratio"], math.exp(1.2), 9)
+
+    def test_the_share_of_an_interaction_is_exact(self):
+        """One cell of 16 is 1 higher: its interaction has variance 1/16 - 2 * (1/64 - 1/256) - 1/256."""
+        def crossed(a, b, c):
+            return Effects.additive(a, b, c) + (a == b == 3)
+        first, second, _ = self.explained(crossed)["effects"]["interactions"]
+        total = statistics.pvariance(crossed(*places) for places in itertools.product(range(4), range(4), range(3)))
+        self.assertEqual(first["parameters"], ["BLOCK", "ITEMS"])
+        self.assertAlmostEqual(first["share"], (1 / 16 - 2 * (1 / 64 - 1 / 256) - 1 / 256) / total, 6)
+        self.assertAlmostEqual(second["share"], 0, 9)
+
+    def test_a_forest_stands_in(self):
+        """Half of the points: the order and about the size of the shares. A sixth is too few."""
+        found = self.explained(change=lambda rows: dict(list(rows.items())[::2]))["effects"]
+        self.assertEqual((found["basis"], found["sampled"], found["points"], found["unmeasured"]), ("forest", False, 48, 24))
+        self.assertGreater(found["explained"], 0.5)
+        self.assertEqual(list(self.shares(found))[:2], ["BLOCK", "ITEMS"])
+        self.assertGreater(self.shares(found)["BLOCK"], 0.6)
+        self.assertIsNone(self.explained(change=lambda rows: dict(list(rows.items())[::6]))["effects"])
+
+    def test_lower_bounds_are_no_times(self):
+        """The slower half is known by a bound only: taking that for the time would make the two largest blocks alike."""
+        def bound(rows):
+            for row in rows.values():
+                if row["time"] > math.exp(0.9) / 1000:
+                    row.update(self.row({name: row[name] for name in self.values}, math.exp(0.9)))
+                    row["hone"]["outcome"] = "slower"
+            return rows
+        found = self.explained(change=bound)
+        self.assertEqual(found["points"]["lower_bounds"], 24)
+        values = {value["value"]: value["ratio"] for value in found["effects"]["parameters"][0]["values"]}
+        self.assertGreater(values[512], values[256] * 1.02, values)
+
+    def test_a_sample_stands_for_many(self):
+        """32 by 32 by 32 points, all measured: nothing in the sample is unknown."""
+        self.values = {name: list(range(32)) for name in "ABC"}
+        self.config.write_text(re.sub(r"(?s)parameters:.*?arguments:", "parameters: {A: {range: [0, 31]}, B: {range: [0, 31]}, "
+                                      "C: {range: [0, 31]}}\narguments:", self.config.read_text()).replace("BLOCK * ITEMS", "64").replace(
+                                          "BLOCK", "64"))
+        found = self.explained()["effects"]
+        self.assertEqual((found["sampled"], found["points"], found["unmeasured"]), (True, 20000, 0))
+        self.assertGreater(found["explained"], 0.99)
+
+    def test_failures_and_points_of_others(self):
+        def change(rows):
+            for places, outcome in (((0, 0, 0), "compile_error"), ((0, 0, 1), "skipped")):
+                rows[places].update(time="InvalidConfig", times=[])
+                rows[places]["hone"] = {"outcome": outcome, "message": "no", "code_hash": "", "time": 1795168800}
+            rows[0, 0, 2]["BLOCK"] = 96
+            return rows
+        self.assertEqual(self.explained(change=change)["points"], {"timed": 45, "lower_bounds": 0, "failed": 1, "foreign": 1})
+
+    def test_what_the_best_have_in_common(self):
+        found = self.explained()["common"]
+        [value] = found["values"]
+        self.assertAlmostEqual(value.pop("chance"), math.comb(12, 5) / math.comb(48, 5), 12)
+        self.assertEqual((found["best"], value), (5, {"name": "BLOCK", "value": 64, "among_best": 5, "among_all": 12}))
+
+    def test_compile_times_are_explained(self):
+        """Of points that failed, too."""
+        def change(rows):
+            for i, (places, row) in enumerate(rows.items()):
+                row["compile_time"] = 0 if i == 5 else 100 * math.exp(places[1])
+                if i % 3 == 0:
+                    row.update(time="InvalidConfig", times=[])
+                    row["hone"] = {"outcome": "invalid_launch", "message": "no", "code_hash": "", "time": 1795168800}
+            return rows
+        found = self.explained(change=change)["compiling"]
+        self.assertEqual(list(self.shares(found))[0], "ITEMS")
+        self.assertGreater(found["parameters"][0]["share"], 0.9)
+        self.assertLess(found["parameters"][1]["share"], 0.1)
+        self.assertAlmostEqual(found["parameters"][0]["values"][3]["ratio"], math.exp(3), 0)
+
+    def test_the_value_that_would_follow(self):
+        for values, following in (([2, 4, 8], 16), ([2, 4, 6], 8), ([256, 128, 64], 32), ([4, 2, 1], None), ([2, 1, 0], None),
+                                  ([27, 9, 3], 1), ([8, 6, 2], None), ([0.125, 0.25, 0.5], 1)):
+            self.config = self.copy_config()
+            self.spoil(self.config, "LOAD: [plain, ldg]", f"MORE: {values}\n  LOAD: [plain, ldg]")
+            self.spoil(self.config, "LOAD: plain}", f"MORE: {values[0]}, LOAD: plain}}")
+            self.values = {"BLOCK": [64, 128, 256], "ITEMS": [1, 2], "MORE": values, "LOAD": ["plain", "ldg"]}
+            self.spoil(self.config, "[1, 2, 4]", "[1, 2]")
+            found = self.explained(lambda block, items, more, load: abs(block - 1) - 0.5 * more)
+            self.assertEqual([(edge["name"], edge["value"], edge["next"]) for edge in found["edges"]],
+                             [] if following is None else [("MORE", values[2], following)])
