@@ -165,3 +165,13 @@ class Shipped(hone.Case):
             said = self.hone("export", kernel, "--recorded", folder, "-o", "tuned.h").stderr
             self.assertIn(f"for any other problem hone_{kernel}_choose; at ", said)
             self.assertIn(f"static inline int hone_{kernel}_choose(", (self.folder / "tuned.h").read_text())
+
+
+class Kernels(hone.Case):
+    def test_kernels_as_users_write_them(self):
+        """Their rules are measured by bench/family/run; here they are whole and compile."""
+        found = sorted((hone.SOURCE / "bench/family/kernels").glob("*.yaml"))
+        self.assertEqual([path.stem for path in found], ["layer_norm", "matvec", "stencil"])
+        for config in found:
+            document, = json.loads(self.hone("compile", config, "--arch", "sm_90", "--strict", "--json", "-q").stdout)
+            self.assertEqual(document["outcome"], "ok")

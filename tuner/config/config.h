@@ -22,7 +22,7 @@ enum {
     HN_FAMILY_CONFIGURATIONS_MOST = 255, /* of a rule */
     HN_FAMILY_SIZES_MOST = 10000
 };
-#define HN_FAMILY_LOSS 0.03 /* without the key */
+#define HN_FAMILY_LOSS 0.01 /* without the key */
 
 struct hn_family_value {
     const char *name;
@@ -47,7 +47,7 @@ struct hn_family {
     bool worst; /* the worst ratio is what is to be good, not the mean */
     int64_t configurations;
     int64_t bytes; /* of their machine code, at most; 0: any */
-    double loss; /* 0.03: a mean ratio of time to the best time of 1.03 is good enough */
+    double loss; /* 0.01: a mean ratio of time to the best time of 1.01 is good enough */
 };
 
 /* Whether each value of the family is among the problem's and allowed, and `where` holds, which a condition without a
