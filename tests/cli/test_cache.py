@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Caches that cannot be used: nothing is lost, nothing is overwritten, and the message says why."""
 
+import contextlib
 import os
+import random
 import resource
 import signal
 import sqlite3
@@ -80,6 +82,92 @@ class Cache(hone.Case):
                          f"{len(whole)}; it was not touched: restore a copy, or move it away to start anew\n")
         self.simulate(expect=1)
         self.assert_untouched(before)
+
+    def test_missing_folders_are_made(self):
+        path = self.folder / "a" / "b" / "hone.db"
+        self.simulate("--cache", path)
+        self.assertIn("saxpy", self.hone("cache", "list", "--cache", path).stdout)
+        self.assertIn("is no regular file", self.simulate("--cache", self.folder, expect=1).stderr)
+
+    def test_the_option_comes_before_the_environment(self):
+        for options, own, data, expected in ((["--cache", "my.db"], "/h.db", "/x", "my.db"), ([], "/h.db", "/x", "/h.db"),
+                                             ([], "", "/x", "/x/hone/hone.db"), ([], "", "", "/nowhere/.cache/hone/hone.db")):
+            self.fails(3, f"hone: there is no cache at '{expected}': nothing was tuned yet", "export", "saxpy", *options,
+                       HONE_CACHE=own, XDG_CACHE_HOME=data, HOME="/nowhere")
+
+    def changed(self, statement):
+        """Runs statements on a cache of 16 points as somebody who knows of no checksums."""
+        if not hasattr(self, "whole"):
+            self.simulate()
+            self.whole = self.cache.read_bytes()
+        self.cache.write_bytes(self.whole)
+        with contextlib.closing(sqlite3.connect(self.cache)) as database:
+            database.executescript(statement)
+
+    def test_damage_inside_is_found(self):
+        self.changed("INSERT INTO record VALUES(99, 99, 'A=1', 'ok', 0, 0, 1.0, '{', 0); UPDATE record SET point = 'A=1' WHERE id = 1")
+        report = self.hone("cache", "check", expect=1).stdout
+        for finding in ("foreign key: row 99 of record names a row of session", "not what was written: record 1\n",
+                        "not what was written: record 99\n"):
+            self.assertIn(finding, report)
+        self.forge("UPDATE record SET session_id = 1")
+        report = self.hone("cache", "check", expect=1).stdout
+        self.assertIn("record 99 cannot be read", report)
+        self.assertRegex(report, "record 1 cannot be read: its point is 'A=1', its JSON says 'BLOCK=[^']*'")
+
+    def test_altered_rows_are_refused(self):
+        """Whatever a row says, it is used only as it was written."""
+        for table, change, command in (
+                ("session", "kernel = 'saxpz'", ["cache", "list"]), ("session", "started = started + 1", ["cache", "list"]),
+                ("session", "task = json_set(task, '$.device.sm_count', 133)", ["cache", "list"]),
+                ("session", "version = json_set(version, '$.driver', '580.2')", ["cache", "list"]),
+                ("session", "command = 'rm'", ["cache", "list"]), ("record", "objective = 6.0", ["cache", "list"]),
+                ("record", "json = json_set(json, '$.objective', 6.0)", ["cache", "list"]), ("plan", "json = '[]'", ["export", "saxpy"]),
+                ("plan", "json = json_set(json, '$.files[0].text', 'evil')", ["export", "saxpy"])):
+            self.changed(f"UPDATE {table} SET {change}")
+            self.assertIn("is not what was written", self.hone(*command, expect=1).stderr, change)
+            self.assertIn("not what was written: ", self.hone("cache", "check", expect=1).stdout, change)
+
+    def test_other_schemas_are_refused(self):
+        """Nothing is read from a file in which anything stands that Hone does not make."""
+        for statement, message in (
+                ("ALTER TABLE session RENAME TO s; CREATE VIEW session AS WITH RECURSIVE r AS (SELECT * FROM s UNION ALL SELECT * FROM r)"
+                 " SELECT * FROM r", "Hone makes no "),
+                ("CREATE VIEW more AS SELECT 1", "Hone makes no 'more'"), ("CREATE TABLE more(a)", "Hone makes no 'more'"),
+                ("CREATE INDEX more ON record(json)", "Hone makes no 'more'"),
+                ("CREATE TRIGGER more AFTER INSERT ON record BEGIN DELETE FROM plan; END", "Hone makes no 'more'"),
+                ('CREATE TABLE "m\033[2J"(a)', "Hone makes no 'table of that name'"),
+                ("ALTER TABLE roof ADD COLUMN more TEXT", "Hone makes no 'roof'"), ("DROP TABLE roof", "it lacks 'CREATE TABLE roof("),
+                ("DROP INDEX record_by_objective", "it lacks 'CREATE INDEX record_by_objective")):
+            self.changed(statement)
+            self.assertIn(message, self.hone("cache", "list", expect=1).stderr)
+            self.assertIn(message, self.simulate(expect=1).stderr)
+
+    def test_older_formats_are_refused_untouched(self):
+        """None of them was ever released; nobody may have written those below 0."""
+        for version in (-2147483648, -2, -1, *range(7)):
+            self.changed(f"PRAGMA journal_mode = DELETE; PRAGMA user_version = {version}")
+            before = self.cache.read_bytes()
+            message = f"has format {version}, which no released Hone wrote"
+            self.assertIn(message, self.hone("cache", "list", expect=1).stderr)
+            self.assertIn(message, self.simulate(expect=1).stderr)
+            self.assert_untouched(before)
+
+    def test_random_damage_is_survived(self):
+        """Whatever the bytes of a cache are, it is refused or read, and never brings down who opens it."""
+        self.changed("PRAGMA journal_mode = DELETE")
+        whole = self.cache.read_bytes()
+        self.cache.write_bytes(whole[:8192] + b"\xa5" * (len(whole) - 8192))
+        self.hone("cache", "check", expect=1)
+        drawn = random.Random(1)
+        for _ in range(200):
+            damaged = bytearray(whole)
+            for _ in range(8):
+                damaged[drawn.randrange(16, len(whole))] = drawn.randrange(256)
+            self.cache.write_bytes(damaged)
+            for command in "check", "list":
+                result = subprocess.run([hone.HONE, "cache", command, "--cache", self.cache], capture_output=True)
+                self.assertIn(result.returncode, (0, 1), result.stderr)
 
     def test_disk_full(self):
         """A file size limit stands for the full disk: exit code 1, and what was there stays readable."""
