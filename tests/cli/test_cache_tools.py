@@ -153,6 +153,27 @@ class CacheTools(hone.Case):
         self.assertEqual((self.counts("record"), self.counts("(SELECT DISTINCT version FROM session)")), (16, 1))
         self.hone("cache", "check")
 
+    def pruned(self, *options):
+        """What was said, and the sessions that are left: of two versions, the older with an image, an old and a new one of the newer,
+        and a simulated one."""
+        self.cache.unlink(missing_ok=True)
+        for name, driver, moment in (("a.json", "580.1", 1000), ("b.json", "590.1", 2000), ("c.json", "590.1", 3000)):
+            self.hone("cache", "import", self.recording(name, driver=driver, moment=1795160000 + moment))
+        self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.recording("d.json"), "--quiet")
+        self.forge("UPDATE session SET started = 1795160000 + 1000 * id")
+        self.forge("INSERT INTO image SELECT kernel, problem, task, version, 'BLOCK=64', 'saxpy', CAST('cubin' AS BLOB), '', 0 "
+                   "FROM session WHERE id = 1")
+        said = self.hone("cache", "prune", *options).stdout
+        self.assertEqual(self.counts("record"), 16 * self.counts("session"))
+        return said, [row for row, in self.sql("SELECT id FROM session ORDER BY id")], self.counts("image")
+
+    def test_prune_keeps_what_counts(self):
+        """A stale version goes with its images, and all but the best whatever its age; what is simulated only where it is said."""
+        self.assertEqual(self.pruned("--stale"), ("removed 1 session with 16 records, and 1 compiled kernel (5 B)\n", [2, 3, 4], 0))
+        self.assertEqual(self.pruned("--older-than", "1"), ("removed 2 sessions with 32 records, and 1 compiled kernel (5 B)\n", [3, 4], 0))
+        self.assertEqual(self.pruned("--simulated"), ("removed 1 session with 16 records, and 0 compiled kernels (0 B)\n", [1, 2, 3], 1))
+        self.assertEqual(self.pruned("--images"), ("removed 0 sessions with 0 records, and 1 compiled kernel (5 B)\n", [1, 2, 3, 4], 0))
+
     def test_prune_of_an_unknown_kernel(self):
         self.hone("cache", "import", self.recording("a.json"))
         self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'sgemm'; it has: saxpy", "cache", "prune", "sgemm",
