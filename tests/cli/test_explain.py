@@ -274,3 +274,89 @@ class Effects(hone.Case):
             found = self.explained(lambda block, items, more, load: abs(block - 1) - 0.5 * more)
             self.assertEqual([(edge["name"], edge["value"], edge["next"]) for edge in found["edges"]],
                              [] if following is None else [("MORE", values[2], following)])
+
+
+# A copy of 64 MiB that nothing is wrong with, as an H200 counts it, but for its DRAM, which is not busy.
+GOOD = {"cycles": 80000, "active_cycles": 59000, "longest_cycles": 60000, "dram_read_bytes": 67108864, "dram_written_bytes": 67108864,
+        "dram_percent": 22.5, "l2_percent": 15, "l2_sm_sectors": 4194304, "load_requests": 524288, "load_sectors": 2097152,
+        "load_bytes": 67108864, "store_requests": 524288, "store_sectors": 2097152, "store_bytes": 67108864,
+        "threads_per_instruction": 32, "issue_percent": 10, "occupancy_percent": 80, "warps_per_issue": 100, "stall_selected": 1}
+
+
+class Findings(hone.Case):
+    """What is found where the best was counted: the good copy but for these counters."""
+
+    def counted(self, changes=(), time_us=5, metrics=None, roof=None):
+        document = json.loads(self.record().read_text())
+        row = self.row({"BLOCK": 128, "ITEMS": 2, "LOAD": "ldg"}, time_us)
+        row["hone"].update(counters={**GOOD, **dict(changes)}, metrics=metrics or {})
+        document["cache"] = {"best": row}
+        recording = self.write("counted.json", json.dumps(document))
+        if roof is not None:
+            self.forge("INSERT OR REPLACE INTO roof VALUES(?, '580.1', 1, ?, 0)",
+                       json.dumps(hone.H200, separators=(",", ":"), sort_keys=True), json.dumps(
+                           {"copy_gb_per_s": roof, "l2_gb_per_s": 8000.0, "fp32_gflops": 60000.0, "launch_us": 1.5, "measured": 1.0,
+                            "driver": "580.1"}))
+        found = json.loads(self.hone("explain", hone.DATA / "saxpy.yaml", "--simulate", recording, "--json").stdout)[0]["bounds"]["counted"]
+        shares = [finding["share"] for finding in found["findings"]]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        self.assertTrue(all(finding["counted"] and finding["remedy"] for finding in found["findings"]))
+        return found
+
+    def kinds(self, **changes):
+        return [finding["kind"] for finding in self.counted(changes)["findings"]]
+
+    def test_each_fault_is_told_by_its_counters(self):
+        waits = {"stall_long_scoreboard": 90}
+        for kind, changes in (
+                ("uncoalesced", {"load_sectors": 16777216, **waits}),
+                # Widths that are not known excuse half of them.
+                ("uncoalesced", {"store_sectors": 16777216, "store_bytes": 0, "stall_lg_throttle": 90}),
+                ("conflicts", {"shared_load_wavefronts": 64e6, "shared_load_conflicts": 62e6, "stall_mio_throttle": 80}),
+                ("occupancy", {"occupancy_percent": 5, **waits}), ("loads", waits),
+                ("local", {"local_load_sectors": 2e7, "local_store_sectors": 1e7, **waits}),
+                ("atomics", {"reduction_requests": 524288, "l2_atomic_percent": 80, "stall_long_scoreboard": 40}),
+                # Who waits for an atomic's result waits as for a load: compact, an atomic an element.
+                ("atomics", {"atomic_requests": 2097152, "store_requests": 2097152, "l2_atomic_percent": 55, "dram_percent": 3,
+                             "l2_percent": 4, "occupancy_percent": 98, "stall_long_scoreboard": 98}),
+                ("loads", {"atomic_requests": 131072, "l2_atomic_percent": 5, **waits}),
+                ("idle", {"active_cycles": 6000, "stall_wait": 50}),
+                # A block for every other SM: who is there alone waits, but half of the SMs are idle.
+                ("idle", {"active_cycles": 28800, "occupancy_percent": 12, "stall_long_scoreboard": 55, "stall_short_scoreboard": 13,
+                          "dram_percent": 3, "l2_percent": 4}),
+                ("divergence", {"threads_per_instruction": 2, "issue_percent": 80}), ("barrier", {"stall_barrier": 90}),
+                ("dependency", {"stall_wait": 75, "occupancy_percent": 6})):
+            self.assertEqual(self.kinds(**changes)[:1], [kind], changes)
+
+    def test_nothing_is_found_where_nothing_is_wrong(self):
+        self.assertEqual(self.kinds(), [])
+        # A unit that is busy all the time leaves nothing to be gained by waiting less.
+        self.assertEqual(self.kinds(dram_percent=75, stall_long_scoreboard=90), [])
+
+    def test_idle_multiprocessors_add_what_the_busiest_unit_leaves(self):
+        """Where half of the SMs have nothing and memory is nearly all that is busy, they could add little."""
+        first = self.counted({"active_cycles": 30000, "dram_percent": 67.5})["findings"][0]
+        self.assertEqual(first["kind"], "idle")
+        self.assertAlmostEqual(first["share"], 0.1, 9)
+
+    def test_nothing_costs_more_than_memory_leaves(self):
+        """128 MiB in 32 us are 4194 GB/s."""
+        self.tune_simulated()
+        changes = {"load_sectors": 16777216, "stall_long_scoreboard": 90}
+        for metrics, share in (({}, 0.70), ({"bytes": 134217728}, 0.100), ({"bytes": 67108864}, 0.550)):
+            first = self.counted(changes, 32, metrics, 4660.0)["findings"][0]
+            self.assertEqual(first["kind"], "uncoalesced")
+            self.assertAlmostEqual(first["share"], share, delta=0.01 if not metrics else 0.001)
+
+    def test_rates_are_by_the_measured_time_and_the_roof(self):
+        self.tune_simulated()
+        changes, metrics = {"dram_read_bytes": 1.5e8, "dram_written_bytes": 0.5e8}, {"bytes": 1e8}
+        found = self.counted(changes, 62.5, metrics, 4000.0)
+        for name, value in (("dram_gb_per_s", 3200), ("effective_gb_per_s", 1600), ("dram_share", 0.8)):
+            self.assertAlmostEqual(found[name], value, 6)
+        self.assertEqual((found["bound"], found["findings"][0]["kind"]), ("DRAM, 80% of what a copy gives", "traffic"))
+        # Without a roof: of what the memory can do, over the time that an SM was active.
+        self.cache.unlink()
+        found = self.counted(changes, 62.5, metrics)
+        self.assertAlmostEqual(found["dram_share"], 0.225 * 80000 / 60000, 9)
+        self.assertEqual(found["bound"], "latency, no unit is busier than 30% (DRAM)")
