@@ -75,6 +75,30 @@ class Space(hone.Case):
     def test_problem_given(self):
         self.assertEqual(self.lines(SPACES / "problem_list.yaml", "--count", "-p", "M=64", "-p", "KIND=wide"), ["2"])
 
+    def test_values_may_follow_from_the_problem(self):
+        def points(blocks, tiles, steps):
+            return [f"BLOCKS={block},STEP={step},TILE={tile}" for block in blocks for tile in tiles for step in steps]
+        config = SPACES / "computed.yaml"
+        self.assertEqual(self.lines(config, "--list", "all"), ["# LEAST=8,N=64", *points([4, 7], [8, 16], [1, 3]),
+                                                               "# LEAST=8,N=32", *points([2, 7], [8], [1, 3])])
+        self.assertEqual(self.lines(config, "--list", "all", "-p", "N=16", "-p", "LEAST=4"), points([1, 7], [4], [1, 2]))
+        # The lists hold what any problem allows.
+        document = json.loads(self.hone("space", config, "--json").stdout)
+        self.assertEqual([parameter["values"] for parameter in document["parameters"]][:2], [[2, 4, 7], [8, 16]])
+
+    def test_wrong_assignments_say_what_is_there(self):
+        for option, assignment, message in (
+                ("-p", "K=4", "-p: there is no problem value 'K'; nearest is 'M'"),
+                ("-p", "N=4.5", "-p N: found a number, expected an integer as in the config"),
+                ("-p", "N=big", "-p N: found a word, expected an integer as in the config"),
+                ("-p", "PATTERN=M", "-p PATTERN: 'M' is a name in the config, expected a word"),
+                ("-s", "TILE", "-s: found 'TILE', expected NAME=VALUE,..."),
+                ("-s", "TILE=", "-s TILE: found '', expected one of 8, 16, 32"),
+                ("-s", "TILE=8,24", "-s TILE: found '24', expected one of 8, 16, 32"),
+                ("-s", "TILES=8", "-s: there is no parameter 'TILES'; nearest is 'TILE'"),
+                ("-s", "N=64", "-s: 'N' is a problem value; set it with -p N=64")):
+            self.fails(2, f"hone: {message}", "space", SPACES / "full.yaml", option, assignment)
+
     def test_empty(self):
         self.fails(3, f"hone: {SPACES}/space.yaml:8:5: no point is valid: the constraint 'TILE % (4 * UNROLL) == 0' "
                    "rejects most, 1 of 1 combinations", "space", SPACES / "space.yaml", "-s", "TILE=8,UNROLL=4")

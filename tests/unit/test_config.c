@@ -337,39 +337,6 @@ static enum hn_status set_problem(struct hn_config *config, const char *assignme
     return hn_config_take_problem(config, parsed(assignment), err);
 }
 
-static void assert_valid(const struct hn_config *config, size_t problem, const char *const *points)
-{
-    struct hn_space *space = build(config, problem);
-    size_t count = 0;
-    for (; points[count] != NULL; count++) {
-        uint16_t choice[4];
-        assert_ok(hn_space_choice(space, parsed(points[count]), choice, NULL));
-        assert_true(hn_space_contains(space, choice));
-    }
-    assert_int_equal(hn_space_size(space), count);
-}
-
-/* The lists hold what any problem allows; a problem has of it what the expressions say. */
-TEST(values_may_follow_from_the_problem)
-{
-    static const char *const of_64[] = {
-        "BLOCKS=4,STEP=1,TILE=8",  "BLOCKS=4,STEP=3,TILE=8",  "BLOCKS=4,STEP=1,TILE=16",
-        "BLOCKS=4,STEP=3,TILE=16", "BLOCKS=7,STEP=1,TILE=8",  "BLOCKS=7,STEP=3,TILE=8",
-        "BLOCKS=7,STEP=1,TILE=16", "BLOCKS=7,STEP=3,TILE=16", NULL};
-    static const char *const of_32[] = {"BLOCKS=2,STEP=1,TILE=8", "BLOCKS=2,STEP=3,TILE=8",
-                                        "BLOCKS=7,STEP=1,TILE=8", "BLOCKS=7,STEP=3,TILE=8", NULL};
-    static const char *const of_16[] = {"BLOCKS=1,STEP=1,TILE=4", "BLOCKS=1,STEP=2,TILE=4",
-                                        "BLOCKS=7,STEP=1,TILE=4", "BLOCKS=7,STEP=2,TILE=4", NULL};
-    struct hn_config *config = load("good/computed.yaml");
-    assert_int_equal(config->parameters[0].count, 3); /* 2, 4, 7 */
-    assert_int_equal(config->parameters[0].values[2].integer, 7);
-    assert_int_equal(config->parameters[1].count, 2);
-    assert_valid(config, 0, of_64);
-    assert_valid(config, 1, of_32);
-    assert_ok(set_problem(config, "N=16,LEAST=4", NULL));
-    assert_valid(config, 0, of_16);
-}
-
 TEST(a_problem_value_is_replaced_everywhere)
 {
     struct hn_config *config = load("good/full.yaml");
@@ -390,33 +357,6 @@ TEST(a_new_word_joins_the_list)
     assert_int_equal(config->plan->word_lists[2].count, 3);
     assert_string_equal(config->plan->word_lists[2].words[2], "stride");
     assert_int_equal(hn_space_size(build(config, 0)), 102);
-}
-
-TEST(wrong_assignments_say_what_is_there)
-{
-    static const struct {
-        bool problem;
-        const char *assignment, *message;
-    } cases[] = {
-        {true, "K=4", "-p: there is no problem value 'K'; nearest is 'M'"},
-        {true, "N=4.5", "-p N: found a number, expected an integer as in the config"},
-        {true, "N=big", "-p N: found a word, expected an integer as in the config"},
-        {true, "PATTERN=M", "-p PATTERN: 'M' is a name in the config, expected a word"},
-        {false, "TILE", "-s: found 'TILE', expected NAME=VALUE,..."},
-        {false, "TILE=", "-s TILE: found '', expected one of 8, 16, 32"},
-        {false, "TILE=8,24", "-s TILE: found '24', expected one of 8, 16, 32"},
-        {false, "TILES=8", "-s: there is no parameter 'TILES'; nearest is 'TILE'"},
-        {false, "N=64", "-s: 'N' is a problem value; set it with -p N=64"},
-    };
-    struct hn_config *config = load("good/full.yaml");
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        enum hn_status status = cases[i].problem
-                                    ? set_problem(config, cases[i].assignment, &said)
-                                    : hn_config_restrict(config, cases[i].assignment, &said);
-        if (status != HN_EUSAGE)
-            fail_msg("%s: status %d", cases[i].assignment, (int)status);
-        assert_string_equal(said.message, cases[i].message);
-    }
 }
 
 /* What becomes of a config that cannot be loaded, or whose spaces cannot be built. */
