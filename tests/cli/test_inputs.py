@@ -104,6 +104,46 @@ class Inputs(double.Case):
         self.assertIn("--reference: a capture has its own",
                       self.hone("tune", "--capture", "nowhere", "--reference", "y=y.npy", expect=2).stderr)
 
+    def test_data_files_are_read_or_refused(self):
+        data = struct.pack("<6f", 1, 2, 3, 4, 5, 6)
+
+        def npy(description, order, shape, version=1, data=data, rest=", }"):
+            header = f"{{'descr': {description}, 'fortran_order': {order}, 'shape': {shape}{rest}".encode()
+            return start + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + data
+
+        start, type_, none = b"\x93NUMPY", "found elements of type '%s', expected %s, little endian", "found no shape in the header"
+        whole = self.config.read_text()
+        for element, count, contents, message in (
+                ("float32", 6, data, None), ("int16", 12, data, None),
+                ("float32", 5, data, "found 24 bytes of data, expected 20 (5 elements of float32)"),
+                ("float64", 6, data, "found 24 bytes of data, expected 48 (6 elements of float64)"),
+                *(("float32", 6, npy("'<f4'", False, (2, 3), version, rest=", }      \n"), None) for version in (1, 2, 3)),
+                ("bfloat16", 12, npy("'|V2'", True, (12,)), None), ("float16", 12, npy("'|V2'", True, (12,)), type_ % ("|V2", "float16")),
+                ("float16", 12, npy("'<f2'", True, (12, 1)), None), ("uint8", 1, npy("'|u1'", False, (), data=data[:1]), None),
+                ("float8_e4m3", 1, npy("'|u1'", False, (), data=data[:1]), None),
+                ("float32", 6, npy("'<f8'", False, (6,)), type_ % ("<f8", "float32")),
+                ("float32", 6, npy("'>f4'", False, (6,)), type_ % (">f4", "float32")),
+                ("float32", 6, npy([("x", "<f4")], False, (6,)), "found no plain type in the header, expected float32"),
+                ("float32", 6, npy("'<f4'", True, (2, 3)),
+                 "found an array that is stored column by column; save numpy.ascontiguousarray of it"),
+                ("float32", 6, npy("'<f4'", False, (7,)), "found an array of 7 elements, expected 6"),
+                *(("float32", 6, npy("'<f4'", False, shape), none) for shape in ((99999999999999999999,), (1 << 40, 1 << 40), (-1,))),
+                ("float32", 6, npy("'<f4'", False, "(6", rest=""), none),
+                ("float32", 6, start + b"\x01\x00\x18\x00{'descr': '<f4', 'x': 1}" + data, none),
+                ("float32", 6, start + b"\x01\x00\x00\x00" + data, "found no plain type in the header, expected float32"),
+                ("float32", 6, npy("'<f4'", False, (6,), data=data[:20]), "found 20 bytes of data, expected 24 (6 elements of float32)"),
+                ("float32", 6, start + b"\x01\x00\xff", "the header is cut off"),
+                ("float32", 6, start + b"\x02\x00\xff\xff\xff\xff", "the header is longer than 64 KiB")):
+            path = self.folder / "data.npy"
+            path.write_bytes(contents)
+            self.config.write_text(whole.replace("arguments:\n", "arguments:\n  - {name: d, file: data.npy, "
+                                                 f"type: {element}, count: {count}}}\n"))
+            result = self.hone("inputs", self.config, "-o", "in", "-q", expect=0 if message is None else 2)
+            if message is None:
+                self.assertEqual(read_npy(self.folder / "in" / "d.npy")[2], contents[-len(data):] if count > 1 else data[:1])
+            else:
+                self.assertIn(f"data file {path}: {message}\n", result.stderr)
+
     def test_several_problems_have_folders(self):
         self.config.write_text(self.config.read_text().replace("n: 65536", "n: [8, 16]"))
         result = self.hone("inputs", self.config, "-o", "in")
