@@ -255,6 +255,9 @@ int64_t hn_store_last_record(struct hn_store *store, int64_t *session, struct hn
 
 /* The id of the session of that origin; 0: there is none. records (NULL: not asked for): how many it has. Sticky. */
 int64_t hn_store_find_session(struct hn_store *store, const char *origin, int64_t *records, struct hn_error *err);
+/* The newest of that identity and version; 0: there is none. Sticky. */
+int64_t hn_store_session_of(struct hn_store *store, const struct hn_identity *identity, const struct hn_version *version,
+                            struct hn_error *err);
 
 /* The texts by which tables know what was measured and with what: identity and version as canonical JSON, and what is asked for alone. */
 struct hn_subject {

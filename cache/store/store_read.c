@@ -247,6 +247,19 @@ int64_t hn_store_find_session(struct hn_store *store, const char *origin, int64_
     return id;
 }
 
+int64_t hn_store_session_of(struct hn_store *store, const struct hn_identity *identity,
+                            const struct hn_version *version, struct hn_error *err)
+{
+    struct hn_subject subject;
+    int64_t id = 0;
+    hn_subject_make(&subject, identity, version, err);
+    (void)hn_database_do(store->database, err,
+                         "SELECT coalesce(max(id), 0) FROM session WHERE " HN_SUBJECT, "tttt>i",
+                         HN_SUBJECT_VALUES(&subject), &id);
+    hn_subject_finish(&subject);
+    return id;
+}
+
 char *hn_store_get_command(struct hn_store *store, int64_t session_id, struct hn_error *err)
 {
     char *command = NULL;

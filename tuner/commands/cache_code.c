@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "base/hash.h"
 #include "base/run.h"
-#include "base/text.h"
 #include "cache/recording/recording.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
@@ -59,27 +57,6 @@ void hn_cache_export_code(struct hn_store *store, struct hn_recording *recording
     hn_plan_destroy(plan);
 }
 
-/* The session of the rule, or of the values of a program, whose name follows from the rule's. */
-static int64_t find_session(struct hn_store *store, const struct hn_store_session *rule,
-                            const struct hn_bindings *values, struct hn_error *err)
-{
-    struct hn_store_session session = *rule;
-    struct hn_identity identity = *rule->identity;
-    struct hn_text name = {0};
-    int64_t id = 0;
-    hn_text_append(&name, rule->origin);
-    hn_bindings_append(&name, values);
-    const struct hn_hash hash = hn_hash_string(hn_needed(name.data));
-    hn_text_finish(&name);
-    identity.problem = *values;
-    session.identity = &identity;
-    session.rule = NULL;
-    session.origin = values->count > 0 ? hash.hex : rule->origin;
-    if (values->count > 0)
-        hn_store_begin(store, &session, NULL, &id, err);
-    return hn_failed(err) || id != 0 ? id : hn_store_find_session(store, session.origin, NULL, err);
-}
-
 static bool has_image(struct hn_store *store, const struct hn_identity *identity,
                       const struct hn_version *version, const struct hn_bindings *point)
 {
@@ -104,10 +81,8 @@ int64_t hn_cache_import_code(struct hn_store *store, const struct hn_recording *
         identity.problem = image->problem;
         if (has_image(store, &identity, rule->version, &image->point))
             continue;
-        int64_t session = find_session(store, rule, &image->problem, err);
-        if (!hn_failed(err))
-            hn_store_put_image(store, session, &image->point, image->cubin.bytes, image->cubin.size,
-                               image->entry, err);
+        hn_rule_code_put(store, rule, &image->problem, &image->point, image->cubin.bytes,
+                         image->cubin.size, image->entry, err);
         count++;
     }
     if (!hn_failed(err) && count > 0)
@@ -125,16 +100,14 @@ static void compile_rule(const struct hn_given *given, const struct hn_tuned *ru
         (void)hn_store_get_plan(given->store, identity->kernel, &rule->version, &stored, err);
     struct hn_plan *plan = read_plan(&stored, err);
     const struct hn_template template = {.files = stored.files, .file_count = stored.file_count};
-    bool is_own = identity->device.capability == rule->identity.device.capability;
     const struct hn_rule_code code = {.store = given->store,
                                       .pool = pool,
                                       .plan = plan,
                                       .template = &template,
-                                      .identity = identity,
-                                      .version = &rule->version,
-                                      .rule = rule->rule,
-                                      .session = is_own ? rule->session_id : 0,
-                                      .command = given->options->search.command};
+                                      .session = {.identity = identity,
+                                                  .version = &rule->version,
+                                                  .command = given->options->search.command},
+                                      .rule = rule->rule};
     hn_rule_code_make(&code, programs, err);
     hn_plan_destroy(plan);
     hn_stored_plan_free(&stored);

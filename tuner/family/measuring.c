@@ -60,11 +60,10 @@ void hn_measuring_keep(struct hn_measuring *measuring, struct hn_rule *rule, int
                                       .pool = options->workers->pool,
                                       .plan = task.plan,
                                       .template = &task.template,
-                                      .identity = &task.identity,
-                                      .version = &task.version,
-                                      .rule = rule,
-                                      .session = *session,
-                                      .command = options->search.command};
+                                      .session = {.identity = &task.identity,
+                                                  .version = &task.version,
+                                                  .command = options->search.command},
+                                      .rule = rule};
     hn_rule_code_make(&code, &programs, err);
     hn_task_finish(&task);
     rule->bytes = programs.bytes;

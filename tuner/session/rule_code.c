@@ -139,7 +139,6 @@ struct making {
     const struct hn_rule_code *code;
     struct hn_rule_code_list list;
     struct hn_rule_programs *programs;
-    int64_t *sessions;      /* of the items; 0: not needed, yet */
     struct hn_hash *hashes; /* of the machine code whose bytes are counted */
     size_t hash_count;
 };
@@ -160,7 +159,7 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
 {
     const struct hn_rule_code *code = making->code;
     const struct hn_rule_code_item *item = &making->list.items[number];
-    struct hn_identity identity = *code->identity;
+    struct hn_identity identity = *code->session.identity;
     struct hn_bindings problem;
     struct hn_source source;
     struct hn_error missing;
@@ -170,8 +169,8 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
     if (hn_failed(err))
         return false;
     identity.problem = item->values;
-    bool kept = hn_store_get_image(code->store, &identity, code->version, item->point, &cubin,
-                                   &size, &entry, &missing) == HN_OK;
+    bool kept = hn_store_get_image(code->store, &identity, code->session.version, item->point,
+                                   &cubin, &size, &entry, &missing) == HN_OK;
     if (kept)
         count_bytes(making, cubin, size);
     free(cubin);
@@ -189,49 +188,39 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
     return !hn_failed(err);
 }
 
-/* That of the values of a program, which is begun unless it is the rule's own. */
-static int64_t begin(const struct hn_rule_code *code, const struct hn_bindings *values,
-                     struct hn_error *err)
+void hn_rule_code_put(struct hn_store *store, const struct hn_store_session *rule,
+                      const struct hn_bindings *values, const struct hn_bindings *point,
+                      const void *cubin, size_t size, const char *entries, struct hn_error *err)
 {
-    struct hn_identity identity = *code->identity;
-    int64_t session = code->session;
+    struct hn_store_session session = *rule;
+    struct hn_identity identity = *rule->identity;
     identity.problem = *values;
-    const struct hn_store_session begun = {
-        .identity = &identity, .version = code->version, .command = code->command};
-    if (values->count > 0 || session == 0)
-        hn_store_begin(code->store, &begun, NULL, &session, err);
-    return session;
-}
-
-/* Programs with the same values share a session. */
-static void put(struct making *making, size_t number, const struct hn_image *image,
-                struct hn_error *err)
-{
-    const struct hn_rule_code_item *items = making->list.items;
-    int64_t *session = &making->sessions[number];
-    char *entries = hn_needed(hn_image_entry_lines(image));
-    for (size_t i = 0; i < number && *session == 0; i++)
-        if (hn_bindings_equal(&items[i].values, &items[number].values))
-            *session = making->sessions[i];
-    if (*session == 0)
-        *session = begin(making->code, &items[number].values, err);
+    session.identity = &identity;
+    session.rule = NULL;
+    session.origin = NULL;
+    int64_t id = hn_store_session_of(store, &identity, rule->version, err);
+    if (!hn_failed(err) && id == 0)
+        hn_store_begin(store, &session, NULL, &id, err);
     if (!hn_failed(err))
-        hn_store_put_image(making->code->store, *session, items[number].point, image->cubin,
-                           image->size, entries, err);
-    free(entries);
+        hn_store_put_image(store, id, point, cubin, size, entries, err);
 }
 
 static void take(struct making *making, size_t number, struct hn_error *err)
 {
+    const struct hn_rule_code *code = making->code;
+    const struct hn_rule_code_item *item = &making->list.items[number];
     struct hn_rule_programs *programs = making->programs;
     uint64_t id = FIRST_TICKET + number;
     struct hn_image image;
-    if (hn_failed(err) || !hn_compile_pool_wait(making->code->pool, &id, &id, &image, err))
+    if (hn_failed(err) || !hn_compile_pool_wait(code->pool, &id, &id, &image, err))
         return;
     programs->compiled++;
     if (image.outcome == HN_OUTCOME_OK) {
         count_bytes(making, image.cubin, image.size);
-        put(making, number, &image, err);
+        char *entries = hn_needed(hn_image_entry_lines(&image));
+        hn_rule_code_put(code->store, &code->session, &item->values, item->point, image.cubin,
+                         image.size, entries, err);
+        free(entries);
     } else if (programs->failed++ == 0) {
         snprintf(programs->message, sizeof programs->message, "%s",
                  image.message != NULL ? image.message : hn_outcome_names[image.outcome]);
@@ -247,7 +236,6 @@ void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs 
     hn_rule_code_list(code->plan, code->rule, &making.list, err);
     const size_t count = programs->count = making.list.count;
     bool *asked = hn_need(count, sizeof *asked);
-    making.sessions = hn_need(count, sizeof *making.sessions);
     making.hashes = hn_need(count, sizeof *making.hashes);
     for (size_t i = 0; i < count; i++)
         asked[i] = ask(&making, i, err);
@@ -257,7 +245,6 @@ void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs 
     if (!hn_failed(err))
         hn_store_commit(code->store, err);
     hn_rule_code_list_finish(&making.list);
-    free(making.sessions);
     free(making.hashes);
     free(asked);
 }

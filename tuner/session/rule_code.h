@@ -34,17 +34,20 @@ void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule, s
                        struct hn_error *err);
 void hn_rule_code_list_finish(struct hn_rule_code_list *list);
 
+/* Keeps machine code with these values of problems where libhone looks for it: in a session of theirs, begun like that of the rule
+ * where there is none. Sticky. */
+void hn_rule_code_put(struct hn_store *store, const struct hn_store_session *rule, const struct hn_bindings *values,
+                      const struct hn_bindings *point, const void *cubin, size_t size, const char *entries,
+                      struct hn_error *err);
+
 /* What the machine code of a rule is made of. Borrows all. */
 struct hn_rule_code {
     struct hn_store *store;
     struct hn_compile_pool *pool;
     const struct hn_plan *plan;
     const struct hn_template *template;
-    const struct hn_identity *identity; /* of the rule: without a problem, of the device that it is compiled for */
-    const struct hn_version *version;
+    struct hn_store_session session; /* of the rule: identity without a problem, of the device that it is compiled for */
     const struct hn_rule *rule;
-    int64_t session;     /* of that identity; 0: it has none yet */
-    const char *command; /* of sessions that are begun */
 };
 
 struct hn_rule_programs {
@@ -53,7 +56,7 @@ struct hn_rule_programs {
     char message[512];              /* of the first that failed */
 };
 
-/* Compiles the programs that the store does not have, and puts them where libhone looks for them. Sticky. */
+/* Compiles and keeps the programs that the store does not have. Sticky. */
 void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs *programs, struct hn_error *err);
 
 #endif
