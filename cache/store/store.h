@@ -61,7 +61,7 @@ void hn_store_follow(struct hn_store *store, const struct hn_store_follower *fol
 
 /* The plan of a version, and the files that it was made from, so that a cache alone can compile a miss. */
 struct hn_stored_plan {
-    char *json; /* hn_plan_to_json */
+    json_t *json; /* hn_plan_to_json: an object */
     struct hn_text_file *files; /* the template under its own name, then what it includes */
     size_t file_count;
 };

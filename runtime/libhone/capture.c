@@ -274,7 +274,7 @@ static void capture_into(struct capture *capture, CUstream stream, struct hn_err
     json_t *head = json_pack(
         "{s:i, s:s, s:s, s:o, s:o, s:s, s:O, s:O, s:O}", "format", HN_CAPTURE_FORMAT, "kernel",
         kernel->name, "config", config == NULL ? "" : config, "plan",
-        json_loads(kernel->plan->json, 0, NULL), "problem", hn_bindings_to_json(&kernel->problem),
+        json_deep_copy(kernel->plan->json), "problem", hn_bindings_to_json(&kernel->problem),
         "point", hone_kernel_info(kernel)->point, "scalars", capture->scalars, "inputs",
         capture->inputs, "expected", capture->expected);
     hn_capture_commit(&capture->file, head, err);

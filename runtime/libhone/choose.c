@@ -11,21 +11,10 @@
 
 static void read_plan(struct hn_lib_plan *plan, struct hn_error *err)
 {
-    json_error_t place;
     if (!hn_failed(err) && plan->template.file_count == 0)
         hn_fail(err, HN_ENOTFOUND, "the cache keeps no template of this version");
-    if (hn_failed(err))
-        return;
-    json_t *json = json_loads(plan->json, 0, &place);
-    if (json == NULL) {
-        hn_fail(err, HN_EFORMAT, "the plan of %s is no JSON: %s", plan->template.files->name,
-                place.text);
-        return;
-    }
-    plan->has_pipeline = json_object_get(json, "pipeline") != NULL;
-    enum hn_status status = hn_plan_from_json(json, &plan->plan, err);
-    json_decref(json);
-    if (status != HN_OK)
+    plan->has_pipeline = json_object_get(plan->json, "pipeline") != NULL;
+    if (hn_failed(err) || hn_plan_from_json(plan->json, &plan->plan, err) != HN_OK)
         return;
     plan->types = hn_allocate(plan->plan->argument_count, HN_TYPE_SIZE, err);
     for (size_t i = 0; plan->types != NULL && i < plan->plan->argument_count; i++)
@@ -38,7 +27,7 @@ static void finish_plan(struct hn_lib_plan *plan)
         return;
     hn_plan_destroy(plan->plan);
     hn_template_finish(&plan->template);
-    free(plan->json);
+    json_decref(plan->json);
     free(plan->types);
     free(plan);
 }

@@ -26,7 +26,7 @@
 struct hn_lib_plan {
     struct hn_lib_plan *next;
     struct hn_version version;
-    char *json;
+    json_t *json;
     struct hn_plan *plan;
     struct hn_template template;
     bool changed; /* where the template lay when it was tuned, it lies with another text now */

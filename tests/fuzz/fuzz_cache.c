@@ -32,9 +32,7 @@ static void look_at_plan(struct hn_store *store, const struct hn_tuned *tuned)
     (void)fuzz_fine(status, &err);
     if (status != HN_OK)
         return;
-    json_auto_t *json = json_loads(stored.json, 0, NULL);
-    if (json != NULL)
-        (void)fuzz_fine(hn_plan_from_json(json, &plan, &err), &err);
+    (void)fuzz_fine(hn_plan_from_json(stored.json, &plan, &err), &err);
     hn_plan_destroy(plan);
     hn_stored_plan_free(&stored);
 }

@@ -27,17 +27,16 @@ const struct result matmuls[MATMULS] = {
     {"matmul", &odd, "B_LAYOUT=column,K=4096,M=64,N=64", small_point, 5.5, true, NULL},
 };
 
-static char *plan_text(const char *kernel, const char *template_path)
+static json_t *plan_json(const char *kernel, const char *template_path)
 {
     char name[64];
     snprintf(name, sizeof name, "%s.json", kernel);
     struct hn_plan *plan = load_plan(name);
     free(plan->template_path);
     plan->template_path = strdup(template_path);
-    json_auto_t *json = hn_plan_to_json(plan);
-    char *text = json_dumps(json, JSON_SORT_KEYS);
-    assert_non_null(text);
-    return text;
+    json_t *json = hn_plan_to_json(plan);
+    assert_non_null(json);
+    return json;
 }
 
 static int64_t begin_result(struct hn_store *store, const struct result *result)
@@ -49,8 +48,8 @@ static int64_t begin_result(struct hn_store *store, const struct result *result)
                                                    : HONE_TEST_DATA "/templates",
              result->kernel);
     assert_ok(hn_template_load(path, &template, &said));
-    char *text FREED = plan_text(result->kernel, template.files->name);
-    const struct hn_stored_plan plan = {text, template.files, template.file_count};
+    json_auto_t *json = plan_json(result->kernel, template.files->name);
+    const struct hn_stored_plan plan = {json, template.files, template.file_count};
 
     struct hn_identity identity ENDED_BY(hn_identity_finish) = {.device = *result->device};
     identity.kernel = strdup(result->kernel);

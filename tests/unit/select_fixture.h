@@ -90,7 +90,8 @@ static inline int64_t begin_result(struct hn_store *store, const struct hn_devic
                                    const struct hn_bindings *problem, const char *plan_text)
 {
     struct hn_text_file file = {"select.cu", "// nothing\n"};
-    const struct hn_stored_plan plan = {(char *)(uintptr_t)plan_text, &file, 1};
+    json_auto_t *json = json_loads(plan_text, 0, NULL);
+    const struct hn_stored_plan plan = {json, &file, 1};
     const struct hn_identity identity = {.kernel = (char *)"choose",
                                          .signature = (char *)"A:float32:inout",
                                          .problem = *problem,

@@ -229,7 +229,8 @@ TEST(image_and_plan_read_back)
 {
     static const char cubin[] = "\177ELF\0\1\2";
     struct hn_text_file files[] = {{"matmul.cu", "// template"}, {"tile.cuh", ""}};
-    const struct hn_stored_plan plan = {"{\"kernel\":\"matmul\"}", files, 2};
+    json_auto_t *json = json_pack("{ss}", "kernel", "matmul");
+    const struct hn_stored_plan plan = {json, files, 2};
     struct hn_record record ENDED_BY(hn_record_finish);
     int64_t session;
     struct hn_identity *identity = identity_of(4096);
@@ -256,7 +257,7 @@ TEST(image_and_plan_read_back)
         HN_ENOTFOUND);
     struct hn_stored_plan stored;
     assert_ok(hn_store_get_plan(store, "matmul", &version_1, &stored, &said));
-    assert_string_equal(stored.json, plan.json);
+    assert_true(json_equal(stored.json, json));
     assert_int_equal(stored.file_count, 2);
     assert_string_equal(stored.files[1].name, "tile.cuh");
     assert_string_equal(stored.files[0].text, "// template");
@@ -268,7 +269,8 @@ static void begin_with_plan(struct hn_store *store, char *kernel, const struct h
                             char *json)
 {
     struct hn_text_file file = {kernel, json};
-    const struct hn_stored_plan plan = {json, &file, 1};
+    json_auto_t *parsed = json_loads(json, 0, NULL);
+    const struct hn_stored_plan plan = {parsed, &file, 1};
     int64_t session;
     struct hn_identity *identity = identity_of(4096);
     free(identity->kernel);
@@ -281,7 +283,8 @@ static void assert_plan(struct hn_store *store, const char *kernel, const char *
 {
     struct hn_stored_plan stored ENDED_BY(hn_stored_plan_free);
     assert_ok(hn_store_get_plan(store, kernel, &version_1, &stored, &said));
-    assert_string_equal(stored.json, json);
+    json_auto_t *parsed = json_loads(json, 0, NULL);
+    assert_true(json_equal(stored.json, parsed));
     assert_int_equal(stored.file_count, 1);
     assert_string_equal(stored.files[0].text, json);
 }
@@ -304,7 +307,8 @@ TEST(a_plan_belongs_to_a_kernel)
 TEST(without_hashes_there_is_no_plan)
 {
     const struct hn_version unknown = {.protocol = HN_KERNEL_TUNER_PROTOCOL};
-    const struct hn_stored_plan plan = {"{}", NULL, 0};
+    json_auto_t *json = json_object();
+    const struct hn_stored_plan plan = {json, NULL, 0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_stored_plan stored;
     begin_with_plan(store, "first", &unknown, "{\"kernel\":\"first\"}");

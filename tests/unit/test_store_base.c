@@ -14,7 +14,8 @@ static struct hn_store *open_both(void)
 {
     const char *path = in_folder("base.db");
     struct hn_text_file file = {"matmul.cu", "text"};
-    const struct hn_stored_plan plan = {"{}", &file, 1};
+    json_auto_t *json = json_object();
+    const struct hn_stored_plan plan = {json, &file, 1};
     const struct hn_roofs roofs = {.copy_gb_per_s = 4000,
                                    .l2_gb_per_s = 8000,
                                    .fp32_gflops = 60000,

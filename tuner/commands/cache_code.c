@@ -19,24 +19,13 @@ static const struct hn_view views[] = {
     {NULL},
 };
 
-/* NULL: there is none, or it failed. */
-static struct hn_plan *read_plan(const struct hn_stored_plan *stored, struct hn_error *err)
-{
-    struct hn_plan *plan = NULL;
-    if (hn_failed(err) || stored->json == NULL)
-        return NULL;
-    json_t *json = json_loads(stored->json, 0, NULL);
-    (void)hn_plan_from_json(json, &plan, err);
-    json_decref(json);
-    return plan;
-}
-
 void hn_cache_export_code(struct hn_store *store, struct hn_recording *recording,
                           struct hn_error *err)
 {
     struct hn_rule_code_list list = {.count = 0};
-    struct hn_plan *plan = read_plan(&recording->plan, err);
-    if (plan != NULL)
+    struct hn_plan *plan = NULL;
+    if (!hn_failed(err) && recording->plan.json != NULL &&
+        hn_plan_from_json(recording->plan.json, &plan, err) == HN_OK)
         hn_rule_code_list(plan, recording->rule, &list, err);
     recording->images = hn_need(list.count, sizeof *recording->images);
     for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
@@ -96,9 +85,10 @@ static void compile_rule(const struct hn_given *given, const struct hn_tuned *ru
                          struct hn_rule_programs *programs, struct hn_error *err)
 {
     struct hn_stored_plan stored = {.json = NULL};
-    if (!hn_failed(err))
-        (void)hn_store_get_plan(given->store, identity->kernel, &rule->version, &stored, err);
-    struct hn_plan *plan = read_plan(&stored, err);
+    struct hn_plan *plan = NULL;
+    if (!hn_failed(err) &&
+        hn_store_get_plan(given->store, identity->kernel, &rule->version, &stored, err) == HN_OK)
+        (void)hn_plan_from_json(stored.json, &plan, err);
     const struct hn_template template = {.files = stored.files, .file_count = stored.file_count};
     const struct hn_rule_code code = {.store = given->store,
                                       .pool = pool,

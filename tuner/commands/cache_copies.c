@@ -298,7 +298,7 @@ static void set_parameters(const struct hn_bindings *point, struct hn_recording 
     char *rest = names;
     json_t *plan = is_kernel_tuners || recording->plan.json == NULL
                        ? json_object()
-                       : json_loads(recording->plan.json, 0, NULL);
+                       : json_incref(recording->plan.json);
     json_t *declared = json_object_get(plan, "parameters");
     if (is_kernel_tuners) {
         declared = json_array();

@@ -260,9 +260,7 @@ static void make_view(const struct hn_given *given, const struct hn_tuned *tuned
     if (hn_store_get_plan(given->store, tuned->identity.kernel, &tuned->version, &stored,
                           &ignored) == HN_OK) {
         hn_records_recall_shared(stored.json, &tuned->identity.problem, records);
-        json_t *plan = json_loads(stored.json, 0, NULL);
-        view->parameters = json_incref(json_object_get(plan, "parameters"));
-        json_decref(plan);
+        view->parameters = json_incref(json_object_get(stored.json, "parameters"));
     }
     hn_stored_plan_free(&stored);
     if (records->count > 0)

@@ -250,9 +250,7 @@ enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bin
 static void copy_plan(const struct hn_plan *plan, const struct hn_template *template,
                       struct hn_config_kept *kept)
 {
-    json_t *json = hn_needed(hn_plan_to_json(plan));
-    kept->plan.json = hn_needed(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
-    json_decref(json);
+    kept->plan.json = hn_needed(hn_plan_to_json(plan));
     kept->kernel = hn_need_copy(plan->kernel);
     kept->plan.files = hn_need(template->file_count, sizeof *kept->plan.files);
     kept->plan.file_count = template->file_count;
@@ -326,15 +324,13 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
         if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, &ignored) !=
             HN_OK)
             continue;
-        json_t *json = json_loads(plan.json, 0, NULL);
-        const char *path = json_string_value(json_object_get(json, "config"));
+        const char *path = json_string_value(json_object_get(plan.json, "config"));
         if (config != NULL && (path == NULL || strcmp(config->path, path) != 0)) {
             hn_config_destroy(config);
             config = NULL;
         }
         if (config != NULL || (path != NULL && hn_config_load(path, NULL, &config, NULL) == HN_OK))
             tuned->stale |= hn_config_has_changed(config, &tuned->identity, &tuned->version);
-        json_decref(json);
         hn_stored_plan_free(&plan);
     }
     hn_config_destroy(config);

@@ -15,18 +15,6 @@
 /* The plan of what is exported: as the cache, a recording or a config has it; which results go with
  * it; and the types of arguments that it has for each configuration. */
 
-static void read_plan(struct hn_export *export, struct hn_error *err)
-{
-    json_error_t where;
-    json_t *json = json_loads(export->stored.json, 0, &where);
-    if (json == NULL)
-        hn_fail(err, HN_EFORMAT, "the plan kept of '%s' is not JSON: %s", export->kernel,
-                where.text);
-    else
-        hn_plan_from_json(json, &export->plan, err);
-    json_decref(json);
-}
-
 /* As it was kept with the results; without one there may be none. */
 static void find_plan(struct hn_store *store, const struct hn_export_request *request,
                       struct hn_export *export, struct hn_error *err)
@@ -43,7 +31,7 @@ static void find_plan(struct hn_store *store, const struct hn_export_request *re
     if (hn_failed(&reason) && reason.status != HN_ENOTFOUND)
         *err = reason;
     else if (!hn_failed(&reason) && stored->json != NULL)
-        read_plan(export, err);
+        hn_plan_from_json(stored->json, &export->plan, err);
 }
 
 /* A result that was measured with another state of template, options or plan is said to be stale.
@@ -82,7 +70,7 @@ static void take_config(struct hn_export *export, const char *path, struct hn_er
     export->stored = kept.plan;
     kept.plan = (struct hn_stored_plan){.json = NULL};
     hn_config_kept_finish(&kept);
-    read_plan(export, err);
+    hn_plan_from_json(export->stored.json, &export->plan, err);
 }
 
 static void take_plan(struct hn_export *export, struct hn_store *store,

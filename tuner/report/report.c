@@ -77,18 +77,16 @@ static struct hn_report_tuning *append(struct hn_report *report)
     return tuning;
 }
 
-void hn_records_recall_shared(const char *plan_json, const struct hn_bindings *problem,
+void hn_records_recall_shared(const json_t *plan_json, const struct hn_bindings *problem,
                               struct hn_records *records)
 {
     struct hn_plan *plan = NULL;
     struct hn_error ignored;
-    json_t *json = plan_json != NULL ? json_loads(plan_json, 0, NULL) : NULL;
-    if (json != NULL && hn_plan_from_json(json, &plan, &ignored) == HN_OK) {
+    if (plan_json != NULL && hn_plan_from_json(plan_json, &plan, &ignored) == HN_OK) {
         for (size_t i = 0; i < records->count; i++)
             hn_launch_recall_shared(plan, problem, &records->items[i]);
         hn_plan_destroy(plan);
     }
-    json_decref(json);
 }
 
 static int compare_made(const void *a, const void *b, void *context)
@@ -187,8 +185,7 @@ static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
                                             &stored, &ignored) != HN_OK)
         return;
     hn_records_recall_shared(stored.json, &tuning->identity.problem, &tuning->records);
-    json_t *json = json_loads(stored.json, 0, NULL);
-    if (json != NULL && hn_plan_from_json(json, &plan, &ignored) == HN_OK) {
+    if (hn_plan_from_json(stored.json, &plan, &ignored) == HN_OK) {
         take_plan(tuning, plan, plan->config);
         if (plan->config != NULL &&
             hn_config_load(plan->config, NULL, &config, &ignored) == HN_OK &&
@@ -197,7 +194,6 @@ static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
         hn_config_destroy(config);
         hn_plan_destroy(plan);
     }
-    json_decref(json);
     hn_stored_plan_free(&stored);
 }
 

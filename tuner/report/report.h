@@ -46,7 +46,7 @@ void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_con
 
 /* Records that do not say what their launches ask for of dynamic shared memory, as older versions wrote none, get it from
  * the plan that was kept with them (hn_plan_to_json). NULL, or a plan that cannot be read: they stay as they are. */
-void hn_records_recall_shared(const char *plan_json, const struct hn_bindings *problem, struct hn_records *records);
+void hn_records_recall_shared(const json_t *plan_json, const struct hn_bindings *problem, struct hn_records *records);
 
 /* Appends the page. */
 enum hn_status hn_report_page(const struct hn_report *report, struct hn_text *page, struct hn_error *err);

@@ -105,17 +105,15 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
                              struct hn_error *err)
 {
     const struct hn_template *template = &task->template;
-    json_t *json = hn_needed(hn_plan_to_json(task->plan));
-    char *text = hn_needed(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
-    struct hn_stored_plan plan = {text, template->files, template->file_count};
+    struct hn_stored_plan plan = {hn_needed(hn_plan_to_json(task->plan)), template->files,
+                                  template->file_count};
     struct hn_store_session begun = {.identity = &task->identity,
                                      .version = &task->version,
                                      .plan = task->stale ? NULL : &plan,
                                      .command = command,
                                      .simulated = simulated};
     enum hn_status status = hn_store_begin(store, &begun, NULL, session, err);
-    free(text);
-    json_decref(json);
+    json_decref(plan.json);
     return status;
 }
 
