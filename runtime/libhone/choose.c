@@ -693,12 +693,10 @@ static void freeze_later(const struct search *search, struct hone_kernel *handle
         !hn_lib_race_can_be(choice))
         return;
     hn_image_init(&none);
-    handle->race = hn_lib_race_make(handle, choice->tuned, options->race_cache, &none);
-    handle->is_watched = handle->race != NULL && hn_lib_race_freeze(handle->race, options);
-    if (handle->is_watched)
-        return;
-    hn_lib_race_destroy(handle->race);
-    handle->race = NULL;
+    struct hn_lib_freeze *freeze = hn_lib_freeze_make(handle, options);
+    if (freeze != NULL)
+        handle->race = hn_lib_race_make(handle, choice->tuned, options->race_cache, freeze, &none);
+    handle->is_watched = handle->race != NULL;
 }
 
 /* Of the point that serves best, which is loaded. Where the choice is not sure, others are raced
@@ -717,7 +715,7 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
         handle = hn_lib_load(&choice, &image, err);
     if (handle != NULL && options->on_miss == HONE_MISS_RACE && !choice.sure &&
         choice.grade != HN_GRADE_EXACT && !handle->is_watched && hn_lib_race_can_be(&choice))
-        race = hn_lib_race_make(handle, choice.tuned, options->race_cache, &image);
+        race = hn_lib_race_make(handle, choice.tuned, options->race_cache, NULL, &image);
     if (race != NULL && add_racers(search, race, &choice)) {
         handle->race = race;
         handle->is_watched = true;

@@ -13,9 +13,8 @@ enum { STARTS_MOST = 3 };
 
 struct hn_lib_freeze {
     struct hn_bindings point;
-    char *command; /* `hone` */
-    atomic_long launches;
-    enum { COUNTING, COMPILING, LOADING, OVER } stage; /* with the race's lock held */
+    char *command;                                    /* `hone` */
+    enum { WAITING, COMPILING, LOADING, OVER } stage; /* with the race's lock held */
     int starts;
     struct hn_source source;
     char architecture[HN_ARCHITECTURE_SIZE];
@@ -104,11 +103,6 @@ void hn_lib_freeze_destroy(struct hn_lib_freeze *freeze, struct hone_cache *cach
     free(freeze);
 }
 
-bool hn_lib_freeze_is_due(struct hn_lib_freeze *freeze, const struct hone_cache *cache)
-{
-    return atomic_fetch_add(&freeze->launches, 1) + 1 >= cache->freeze_after;
-}
-
 static void start(struct hn_lib_freeze *freeze, const struct hone_kernel *own, struct hn_error *err)
 {
     const struct hn_lib_plan *plan = own->plan;
@@ -154,9 +148,9 @@ bool hn_lib_freeze_step(struct hn_lib_freeze *freeze, const struct hone_kernel *
 {
     struct hone_cache *cache = own->cache;
     *frozen = NULL;
-    if (freeze->stage == COUNTING && !atomic_exchange(&cache->is_freezing, true)) {
+    if (freeze->stage == WAITING && !atomic_exchange(&cache->is_freezing, true)) {
         start(freeze, own, err);
-        if (freeze->stage == COUNTING)
+        if (freeze->stage == WAITING)
             atomic_store(&cache->is_freezing, false);
     } else if (freeze->stage == COMPILING &&
                hn_lib_compile_listen(&freeze->compiling, &freeze->image, err)) {
@@ -177,7 +171,7 @@ bool hn_lib_freeze_step(struct hn_lib_freeze *freeze, const struct hone_kernel *
     if (hn_failed(err))
         stop(freeze, cache);
     if (again) {
-        freeze->stage = COUNTING;
+        freeze->stage = WAITING;
         hn_error_init(err);
     }
     return freeze->stage == OVER;

@@ -353,23 +353,18 @@ size_t hn_lib_racers_of_results(const struct hn_tuned_list *list, const struct h
  * time. */
 bool hn_lib_race_can_be(const struct hn_lib_choice *choice);
 
-/* With the handle alone; its context is current. NULL when there is no memory, or there are no events. Copies the identity,
- * and takes what is in the image. */
+struct hn_lib_freeze; /* the frozen program of a handle that a rule chose */
+
+/* With the handle alone; its context is current. freeze: the other one is its frozen program, once that is compiled; NULL: others are
+ * added. NULL when there is no memory, or there are no events. Copies the identity, and takes the freeze and what is in the image. */
 struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tuned *tuned, const char *path,
-                                     struct hn_image *image);
-/* With the handle's frozen program as the other one, once it is compiled. False: it has none. The race is left alone then. */
-bool hn_lib_race_freeze(struct hn_lib_race *race, const struct hone_options *options);
+                                     struct hn_lib_freeze *freeze, struct hn_image *image);
 /* Takes the kernel over, with what is in the image. False: it wants other arguments than the handle, or there are enough. */
 bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struct hn_image *image);
 
-/* The frozen program of a handle that a rule chose. */
-struct hn_lib_freeze;
-
-/* Which point that is; NULL: there is none for the problem, or no memory. */
+/* The point with which values of the problem are constants; NULL: there is none for the problem, or no memory. */
 struct hn_lib_freeze *hn_lib_freeze_make(const struct hone_kernel *own, const struct hone_options *options);
 void hn_lib_freeze_destroy(struct hn_lib_freeze *freeze, struct hone_cache *cache);
-/* Counts a launch: whether there were enough for a step. */
-bool hn_lib_freeze_is_due(struct hn_lib_freeze *freeze, const struct hone_cache *cache);
 /* Goes on by what does not take long: starts the compilation, looks after it, loads the module. One thread at a time. True: it is
  * over; *frozen has what came of it, with its image, or err says why there is nothing. */
 bool hn_lib_freeze_step(struct hn_lib_freeze *freeze, const struct hone_kernel *own, struct hone_kernel **frozen,

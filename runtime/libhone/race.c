@@ -133,6 +133,7 @@ struct hn_lib_race {
     atomic_bool finished;
     struct hn_lib_freeze *freeze; /* makes the other racer; NULL: all are there from the start */
     atomic_bool waits;            /* for it; until then nothing but the handle's own is launched */
+    atomic_long launches;         /* meanwhile */
     uint64_t timed;
     struct hn_identity identity;
     struct hn_version version;
@@ -151,18 +152,23 @@ bool hn_lib_race_can_be(const struct hn_lib_choice *choice)
 
 /* The problem of the result is the handle's, its driver that of now. */
 struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tuned *tuned,
-                                     const char *path, struct hn_image *image)
+                                     const char *path, struct hn_lib_freeze *freeze,
+                                     struct hn_image *image)
 {
     const struct hn_driver *driver = &own->cache->driver;
     struct hn_lib_race *race = calloc(1, sizeof *race);
-    if (race == NULL)
+    if (race == NULL) {
+        hn_lib_freeze_destroy(freeze, own->cache);
         return NULL;
+    }
     struct hn_error ignored;
     struct hn_identity *identity = &race->identity;
     pthread_mutex_init(&race->lock, NULL);
     race->racers[0] = (struct racer){.kernel = own, .image = *image};
     hn_image_init(image);
     race->count = 1;
+    race->freeze = freeze;
+    atomic_init(&race->waits, freeze != NULL);
     race->path = path == NULL ? NULL : strdup(path);
     race->version = tuned->version;
     snprintf(race->version.driver, sizeof race->version.driver, "%s", own->device->driver);
@@ -234,13 +240,6 @@ bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struc
     race->racers[race->count++] = (struct racer){.kernel = kernel, .image = *image};
     hn_image_init(image);
     return true;
-}
-
-bool hn_lib_race_freeze(struct hn_lib_race *race, const struct hone_options *options)
-{
-    race->freeze = hn_lib_freeze_make(race->racers[0].kernel, options);
-    atomic_init(&race->waits, race->freeze != NULL);
-    return race->freeze != NULL;
 }
 
 static double median_of(const struct racer *racer)
@@ -447,8 +446,8 @@ static void await_frozen(struct hn_lib_race *race, const struct hone_kernel *own
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     const struct hn_driver *driver = &own->cache->driver;
-    if (!hn_lib_freeze_is_due(race->freeze, own->cache) || is_capturing(own, stream) ||
-        pthread_mutex_trylock(&race->lock) != 0)
+    if (atomic_fetch_add(&race->launches, 1) + 1 < own->cache->freeze_after ||
+        is_capturing(own, stream) || pthread_mutex_trylock(&race->lock) != 0)
         return;
     bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
     if (atomic_load(&race->waits))

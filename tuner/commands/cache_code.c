@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
-
 #include "base/run.h"
-#include "cache/recording/recording.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/session/rule_code.h"
 
-/* The machine code of the rules of families: compiled before a program asks for it, and taken from
- * one cache to another. */
+/* The machine code of the rules of families, compiled before a program asks for it. */
 
 static const struct hn_view views[] = {
     {.at = "families",
@@ -18,66 +14,6 @@ static const struct hn_view views[] = {
              "for sm_{capability}, {bytes:bytes}; {compiled} compiled now"},
     {NULL},
 };
-
-void hn_cache_export_code(struct hn_store *store, struct hn_recording *recording,
-                          struct hn_error *err)
-{
-    struct hn_rule_code_list list = {.count = 0};
-    struct hn_plan *plan = NULL;
-    if (!hn_failed(err) && recording->plan.json != NULL &&
-        hn_plan_from_json(recording->plan.json, &plan, err) == HN_OK)
-        hn_rule_code_list(plan, recording->rule, &list, err);
-    recording->images = hn_need(list.count, sizeof *recording->images);
-    for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
-        const struct hn_rule_code_item *item = &list.items[i];
-        struct hn_recording_image *image = &recording->images[recording->image_count];
-        struct hn_identity identity = recording->identity;
-        struct hn_error missing;
-        identity.problem = item->values;
-        if (hn_store_get_image(store, &identity, &recording->version, item->point,
-                               &image->cubin.bytes, &image->cubin.size, &image->entry,
-                               &missing) != HN_OK)
-            continue;
-        image->problem = hn_need_bindings(&item->values, NULL);
-        image->point = hn_need_bindings(item->point, NULL);
-        recording->image_count++;
-    }
-    hn_rule_code_list_finish(&list);
-    hn_plan_destroy(plan);
-}
-
-static bool has_image(struct hn_store *store, const struct hn_identity *identity,
-                      const struct hn_version *version, const struct hn_bindings *point)
-{
-    struct hn_error missing;
-    void *cubin = NULL;
-    char *entry = NULL;
-    size_t size = 0;
-    bool has = hn_store_get_image(store, identity, version, point, &cubin, &size, &entry,
-                                  &missing) == HN_OK;
-    free(cubin);
-    free(entry);
-    return has;
-}
-
-int64_t hn_cache_import_code(struct hn_store *store, const struct hn_recording *recording,
-                             const struct hn_store_session *rule, struct hn_error *err)
-{
-    int64_t count = 0;
-    for (size_t i = 0; i < recording->image_count && !hn_failed(err); i++) {
-        const struct hn_recording_image *image = &recording->images[i];
-        struct hn_identity identity = *rule->identity;
-        identity.problem = image->problem;
-        if (has_image(store, &identity, rule->version, &image->point))
-            continue;
-        hn_rule_code_put(store, rule, &image->problem, &image->point, image->cubin.bytes,
-                         image->cubin.size, image->entry, err);
-        count++;
-    }
-    if (!hn_failed(err) && count > 0)
-        hn_store_commit(store, err);
-    return count;
-}
 
 /* identity: the rule's, for the architecture that is asked for. */
 static void compile_rule(const struct hn_given *given, const struct hn_tuned *rule,

@@ -13,6 +13,7 @@
 #include "cache/recording/recording.h"
 #include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
+#include "tuner/session/rule_code.h"
 
 /* Copies of tunings: into the cache from recordings and other caches, and out of it into
  * recordings; and how those of two caches differ. */
@@ -97,6 +98,40 @@ static bool is_known(const struct hn_given *given, const struct hn_recording *re
     return known;
 }
 
+static bool has_image(struct hn_store *store, const struct hn_identity *identity,
+                      const struct hn_version *version, const struct hn_bindings *point)
+{
+    struct hn_error missing;
+    void *cubin = NULL;
+    char *entry = NULL;
+    size_t size = 0;
+    bool has = hn_store_get_image(store, identity, version, point, &cubin, &size, &entry,
+                                  &missing) == HN_OK;
+    free(cubin);
+    free(entry);
+    return has;
+}
+
+/* The machine code of a rule that was imported as that session; how many the store had not. */
+static int64_t import_code(struct hn_store *store, const struct hn_recording *recording,
+                           const struct hn_store_session *rule, struct hn_error *err)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < recording->image_count && !hn_failed(err); i++) {
+        const struct hn_recording_image *image = &recording->images[i];
+        struct hn_identity identity = *rule->identity;
+        identity.problem = image->problem;
+        if (has_image(store, &identity, rule->version, &image->point))
+            continue;
+        hn_rule_code_put(store, rule, &image->problem, &image->point, image->cubin.bytes,
+                         image->cubin.size, image->entry, err);
+        count++;
+    }
+    if (!hn_failed(err) && count > 0)
+        hn_store_commit(store, err);
+    return count;
+}
+
 /* The plan is that of the config where it was asked for, else the recording's own, which does not
  * replace one that is there. */
 static void add_recording(const struct hn_given *given, const char *path,
@@ -132,7 +167,7 @@ static void add_recording(const struct hn_given *given, const char *path,
         hn_store_put_plan(given->store, kernel, &recording->version, plan, err);
     hn_stored_plan_free(&there);
     if (given->options->images && !hn_failed(err))
-        imported->merged.images = hn_cache_import_code(given->store, recording, &session, err);
+        imported->merged.images = import_code(given->store, recording, &session, err);
     else
         imported->left_images = recording->image_count;
     imported->known = !added && imported->merged.images == 0;
@@ -320,6 +355,33 @@ static void set_parameters(const struct hn_bindings *point, struct hn_recording 
     free(names);
 }
 
+/* What the store has of the machine code of a rule's configurations. */
+static void add_code(struct hn_store *store, struct hn_recording *recording, struct hn_error *err)
+{
+    struct hn_rule_code_list list = {.count = 0};
+    struct hn_plan *plan = NULL;
+    if (!hn_failed(err) && recording->plan.json != NULL &&
+        hn_plan_from_json(recording->plan.json, &plan, err) == HN_OK)
+        hn_rule_code_list(plan, recording->rule, &list, err);
+    recording->images = hn_need(list.count, sizeof *recording->images);
+    for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
+        const struct hn_rule_code_item *item = &list.items[i];
+        struct hn_recording_image *image = &recording->images[recording->image_count];
+        struct hn_identity identity = recording->identity;
+        struct hn_error missing;
+        identity.problem = item->values;
+        if (hn_store_get_image(store, &identity, &recording->version, item->point,
+                               &image->cubin.bytes, &image->cubin.size, &image->entry,
+                               &missing) != HN_OK)
+            continue;
+        image->problem = hn_need_bindings(&item->values, NULL);
+        image->point = hn_need_bindings(item->point, NULL);
+        recording->image_count++;
+    }
+    hn_rule_code_list_finish(&list);
+    hn_plan_destroy(plan);
+}
+
 /* A tuning, or the rule of a family, with its plan; what was imported without one is exported
  * without one. */
 static void export_one(const struct hn_given *given, const struct hn_tuned *tuned, const char *path,
@@ -343,7 +405,7 @@ static void export_one(const struct hn_given *given, const struct hn_tuned *tune
     (void)hn_store_get_plan(given->store, kernel, &recording.version, &recording.plan, &ignored);
     set_parameters(rule != NULL ? &rule->configurations[0] : &tuned->best.point, &recording);
     if (rule != NULL && !hn_failed(err))
-        hn_cache_export_code(given->store, &recording, err);
+        add_code(given->store, &recording, err);
     recording.command = hn_need_copy("hone cache export");
     recording.date = hn_need_copy(date);
     if (!hn_failed(err))

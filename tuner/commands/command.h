@@ -238,12 +238,6 @@ const struct hn_tuned *hn_cache_find(const struct hn_tuned_list *list, const str
                                      bool simulated);
 /* "M=4096,N=4096", "-" when there is none; free it. */
 char *hn_cache_problem_text(const struct hn_bindings *problem);
-/* The machine code of a rule's configurations: what the store has of it into a recording of the rule, and from there into
- * the store, where `rule` is the session that the recording was imported as; how many that had not. */
-struct hn_recording;
-void hn_cache_export_code(struct hn_store *store, struct hn_recording *recording, struct hn_error *err);
-int64_t hn_cache_import_code(struct hn_store *store, const struct hn_recording *recording,
-                             const struct hn_store_session *rule, struct hn_error *err);
 /* Below a table of tunings with a column of regimes. */
 #define HN_CACHE_REGIMES_LINE "L2: what that cache holds when a launch begins; see docs/outcomes.md{?tunings}"
 /* Identity, version and best of a tuning, and the remarks on it. */

@@ -199,6 +199,22 @@ static json_t *comparison_to_json(const struct hn_task *task, const struct hn_tu
                      now->median_us > 1.025 * was->median_us || now->processes > 0);
 }
 
+/* One point, as a session would, until it is done. */
+static void compile(struct hn_backend *backend, const struct hn_bindings *point,
+                    struct hn_image *image, struct hn_error *err)
+{
+    const struct hn_start start = {.point = point, .patience_ms = INFINITY};
+    struct hn_backend_event event = {.kind = HN_EVENT_NONE};
+    backend->kind->start(backend, &start, err);
+    while (!hn_failed(err) && event.kind == HN_EVENT_NONE) {
+        backend->kind->next(backend, 100, &event, err);
+        if (!hn_failed(err) && event.kind == HN_EVENT_NONE)
+            hn_interrupt_check(err);
+    }
+    if (!hn_failed(err))
+        *image = event.image;
+}
+
 static void replay_on(struct replay *replay, struct hn_backend *backend,
                       const struct hn_tuned *tuned, struct hn_error *err)
 {
@@ -211,7 +227,7 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
     if (!from_cache) {
         hn_image_finish(&image);
         hn_image_init(&image);
-        hn_backend_compile(backend, &tuned->best.point, &image, err);
+        compile(backend, &tuned->best.point, &image, err);
     }
     if (!hn_failed(err))
         hn_backend_run(backend, &(struct hn_run){.kind = HN_RUN_PREPARE}, err);

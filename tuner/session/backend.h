@@ -180,9 +180,6 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path, s
 
 /* Runs it to its end, for who has no session; what was to be waited for ends this by a signal alone. */
 enum hn_status hn_backend_run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err);
-/* The same of one compilation. */
-enum hn_status hn_backend_compile(struct hn_backend *backend, const struct hn_bindings *point, struct hn_image *image,
-                                  struct hn_error *err);
 
 void hn_backend_destroy(struct hn_backend *backend);
 

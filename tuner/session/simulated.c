@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/run.h"
 #include "tuner/session/backend.h"
 
 void hn_backend_destroy(struct hn_backend *backend)
@@ -28,23 +26,6 @@ enum hn_status hn_backend_run(struct hn_backend *backend, struct hn_run *run, st
 {
     hn_error_init(err);
     backend->kind->run(backend, run, err);
-    return err->status;
-}
-
-enum hn_status hn_backend_compile(struct hn_backend *backend, const struct hn_bindings *point,
-                                  struct hn_image *image, struct hn_error *err)
-{
-    const struct hn_start start = {.point = point, .patience_ms = INFINITY};
-    struct hn_backend_event event = {.kind = HN_EVENT_NONE};
-    hn_error_init(err);
-    backend->kind->start(backend, &start, err);
-    while (!hn_failed(err) && event.kind == HN_EVENT_NONE) {
-        backend->kind->next(backend, 100, &event, err);
-        if (!hn_failed(err) && event.kind == HN_EVENT_NONE)
-            hn_interrupt_check(err);
-    }
-    if (!hn_failed(err))
-        *image = event.image;
     return err->status;
 }
 
