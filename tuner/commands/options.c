@@ -215,7 +215,7 @@ static const struct row {
      "Hold the rule of the config's family against searches at sizes that nobody has measured"},
     {"loss", 0, "PERCENT", &loss, AT(loss), OWN, HN_TUNE,
      "For a family: the predicted loss at which no more is measured (default: the config's, or "
-     "3%)"},
+     "1%)"},
     {"held-out", 0, "COUNT", &sizes, AT(held_out), OWN, HN_TUNE,
      "For a family: sizes that are tuned each on its own at the end, to measure what the rule "
      "loses"},

@@ -18,7 +18,7 @@ struct hn_config_constraint {
 /* A family: the problems for which a kernel is to be good, tuned or not, as `family` of a config says. */
 
 enum {
-    HN_FAMILY_CONFIGURATIONS = 16,       /* without the key */
+    HN_FAMILY_CONFIGURATIONS = 32,       /* without the key */
     HN_FAMILY_CONFIGURATIONS_MOST = 255, /* of a rule */
     HN_FAMILY_SIZES_MOST = 10000
 };

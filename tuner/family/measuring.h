@@ -21,6 +21,16 @@ struct hn_measuring {
     char nvrtc[16]; /* the compiler's version, once a session was run */
 };
 
+/* Loads the config. Finish it in any case. */
+void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options, struct hn_error *err);
+void hn_measuring_finish(struct hn_measuring *measuring);
+struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring);
+/* Whether one program of the point is for any size: none is a constant of it. */
+bool hn_measuring_serves_all(const struct hn_plan *plan, const struct hn_bindings *point);
+double hn_measuring_elapsed_s(const struct hn_measuring *measuring);
+/* A line behind the time since the start. */
+void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* The next problem of the sequence of a seed (hn_family_next), whole. */
 struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed, uint64_t *at,
                                      struct hn_error *err);
@@ -38,5 +48,66 @@ void hn_measuring_keep(struct hn_measuring *measuring, struct hn_rule *rule, int
  * measured at eight sizes or more, and the sizes where four of the matrix' points were, up to three quarters of all
  * that it takes. For after the first session. */
 void hn_recall(struct hn_measuring *measuring, struct hn_error *err);
+
+/* A session that has run, for whoever reads what it found. */
+struct hn_visit {
+    struct hn_task task;
+    struct hn_backend *backend;
+    struct hn_session *session;
+};
+
+/* A session of a problem that measures the points that are asked for, or where none are searches. False: it failed, or nothing is
+ * valid for the problem, so that there is nothing to read; else end the visit. */
+bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config, const struct hn_bindings *problem,
+                  const struct hn_session_options *asked, struct hn_visit *visit, struct hn_error *err);
+void hn_visit_end(struct hn_visit *visit);
+/* The time of a point that ran, INFINITY of one that failed, NAN of one that was not evaluated. */
+double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point, double *occupancy,
+                     struct hn_error *err);
+
+/* A point that was found at a size joins the others. False: there is no room. */
+bool hn_measuring_join(struct hn_matrix *matrix, size_t size, const struct hn_bindings *point);
+/* Searches at a size for so many seconds; what is good there joins the points. */
+void hn_measuring_search(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
+/* Measures these points of the matrix at a size, as far as they were not and `budget_s` (0: any) lasts. */
+void hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t *points, size_t count, double budget_s,
+                       struct hn_error *err);
+
+enum { HN_MEASURING_PROPOSED = 24 };
+
+/* The points of the matrix that may be the best at a problem, these first: by the model, where there is one. How many, `most` at
+ * most. */
+size_t hn_measuring_promising(const struct hn_measuring *measuring, const struct hn_bindings *problem, size_t most,
+                              size_t *points);
+/* Those that a search begins with. `borrowed` has room for all of the matrix. */
+size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn_bindings *problem,
+                           struct hn_bindings *borrowed);
+
+/* Shares of the time: searches at sizes of their own, cells of the matrix, and, at least, the sizes that were not used. */
+#define HN_TUNED_SHARE 0.45
+#define HN_CELLS_SHARE 0.30
+#define HN_HELD_OUT_SHARE 0.25
+
+/* The effort that is spent on a family where nobody says. */
+struct hn_family_worth {
+    double budget_s;
+    size_t tuned;       /* sizes that are searched */
+    unsigned held_out;  /* and sizes that are not used */
+    size_t least_sizes; /* before a predicted loss is believed */
+};
+
+struct hn_family_worth hn_family_worth_of(const struct hn_family *family);
+
+/* A rule is held against searches at sizes that it has not seen. */
+struct hn_held_out {
+    struct hn_measuring *measuring;
+    const struct hn_rule *rule;
+    uint64_t seed; /* of the sequence that sizes are drawn from */
+    unsigned count;
+    double budget_s;                 /* of all searches */
+    struct hn_known_problems *known; /* which are passed over; NULL: the sizes of the matrix */
+};
+
+struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out, struct hn_error *err);
 
 #endif

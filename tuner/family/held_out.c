@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/family/measuring.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/run.h"
+#include "base/text.h"
+#include "cache/store/store.h"
+#include "tuner/config/config.h"
+
+struct compared {
+    double chosen_us, default_us; /* of the rule's choice; of the default point for that problem */
+    double own_us;                /* the least of the rule's configurations, */
+    double shared_us;             /* of what serves all sizes, */
+    double best_us;               /* of all */
+};
+
+/* A configuration whose time in a search is so near to the best one's may be the best of the rule.
+ */
+static const double racing_loss = 0.1;
+/* What the rule chose meets the others in a race, unless it is out of the question. */
+static const double racing_sides_loss = 3;
+
+/* The sides of a race: of the rule's configurations its choice and those that may be as good, then
+ * the default point and what searches found. */
+struct comparison {
+    struct hn_bindings points[HN_RULE_CONFIGURATIONS_MOST + 3]; /* borrowed, but for `found` */
+    size_t count, own_count;                                    /* the first are the rule's */
+    struct hn_bindings found[2];                                /* with words of their own */
+    size_t found_count;
+    double times_us[HN_RULE_CONFIGURATIONS_MOST + 3];
+};
+
+/* The place of a side, which is added unless it is there. */
+static size_t add_side(struct comparison *comparison, const struct hn_bindings *point)
+{
+    size_t place = 0;
+    while (place < comparison->count && !hn_bindings_equal(&comparison->points[place], point))
+        place++;
+    if (place == comparison->count)
+        comparison->points[comparison->count++] = *point;
+    return place;
+}
+
+/* Those of the rule's configurations that may be the best of them, by their times in a search. */
+static void add_own_sides(const struct hn_rule *rule, const struct hn_session *session,
+                          struct comparison *comparison, struct hn_error *err)
+{
+    double times_us[HN_RULE_CONFIGURATIONS_MOST], best_us = INFINITY, occupancy;
+    for (size_t i = 0; i < rule->configuration_count; i++) {
+        times_us[i] = hn_visit_time(session, &rule->configurations[i], &occupancy, err);
+        best_us = fmin(best_us, times_us[i]);
+    }
+    for (size_t i = 0; i < rule->configuration_count; i++)
+        if (times_us[i] <= best_us * (1 + racing_loss) && isfinite(times_us[i]))
+            (void)add_side(comparison, &rule->configurations[i]);
+    comparison->own_count = comparison->count;
+}
+
+/* Searches among the points of a config, those of the rule and the matrix first; the best is a
+ * side. */
+static void search(struct hn_measuring *measuring, struct hn_config *config,
+                   const struct hn_bindings *problem, const struct hn_rule *rule, double budget_s,
+                   struct comparison *comparison, struct hn_error *err)
+{
+    struct hn_visit visit;
+    struct hn_bindings known[HN_RULE_CONFIGURATIONS_MOST + HN_MATRIX_POINTS];
+    size_t count = rule->configuration_count;
+    memcpy(known, rule->configurations, count * sizeof *known);
+    count += hn_measuring_borrow(measuring, problem, known + count);
+    const struct hn_session_options asked = {
+        .first = known, .first_count = count, .budget_s = budget_s, .hasty = true};
+    if (!hn_visit_run(measuring, config, problem, &asked, &visit, err))
+        return;
+    const struct hn_record *best = hn_session_state(visit.session)->best;
+    if (best != NULL) {
+        if (comparison->found_count == 0)
+            add_own_sides(rule, visit.session, comparison, err);
+        struct hn_bindings *found = &comparison->found[comparison->found_count++];
+        *found = hn_need_bindings(&best->point, NULL);
+        (void)add_side(comparison, found);
+    }
+    hn_visit_end(&visit);
+}
+
+/* Points that cannot be told from the best meet it in a race, and so does the rule's choice. The
+ * default point need not: it may take a hundred times as long. */
+static void race(struct hn_measuring *measuring, struct hn_config *whole,
+                 const struct hn_bindings *problem, struct comparison *comparison,
+                 struct hn_error *err)
+{
+    const struct hn_bindings *points[sizeof comparison->points / sizeof *comparison->points];
+    const struct hn_session_options asked = {.points = comparison->points,
+                                             .point_count = comparison->count,
+                                             .race_within = racing_sides_loss};
+    struct hn_visit visit;
+    double occupancy;
+    for (size_t i = 0; i < comparison->count; i++)
+        points[i] = &comparison->points[i];
+    if (hn_failed(err))
+        return;
+    hn_config_keep_points(whole, points, comparison->count);
+    if (!hn_visit_run(measuring, whole, problem, &asked, &visit, err))
+        return;
+    for (size_t i = 0; i < comparison->count; i++)
+        comparison->times_us[i] =
+            hn_visit_time(visit.session, &comparison->points[i], &occupancy, err);
+    hn_visit_end(&visit);
+}
+
+/* At a problem that is no size of the matrix, which is searched among all points of the space.
+ * Where sizes may be constants, half of the time is spent on points without: else chance would say
+ * how much the best of these loses. NAN where there is no time. */
+static void compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                    const struct hn_rule *rule, size_t chosen, double budget_s,
+                    struct compared *compared, struct hn_error *err)
+{
+    struct hn_config *whole = NULL;
+    const struct hn_family_options *options = measuring->options;
+    struct comparison comparison = {.own_count = 1};
+    if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
+        return;
+    const struct hn_plan *plan = whole->plan;
+    size_t own = add_side(&comparison, &rule->configurations[chosen]);
+    bool freezes = plan->freeze_if != NULL;
+    if (freezes)
+        search(measuring, measuring->config, problem, rule, budget_s / 2, &comparison, err);
+    search(measuring, whole, problem, rule, freezes ? budget_s / 2 : budget_s, &comparison, err);
+    size_t untuned = add_side(&comparison, hn_plan_default(plan, problem));
+    for (size_t i = 0; i < comparison.count; i++)
+        comparison.times_us[i] = NAN;
+    race(measuring, whole, problem, &comparison, err);
+    compared->chosen_us = comparison.times_us[own];
+    compared->default_us = comparison.times_us[untuned];
+    for (size_t i = 0; i < comparison.count; i++) {
+        double time_us = comparison.times_us[i];
+        compared->best_us = fmin(compared->best_us, time_us);
+        if (hn_measuring_serves_all(plan, &comparison.points[i]))
+            compared->shared_us = fmin(compared->shared_us, time_us);
+        if (i < comparison.own_count)
+            compared->own_us = fmin(compared->own_us, time_us);
+    }
+    for (size_t i = 0; i < comparison.found_count; i++)
+        hn_bindings_finish(&comparison.found[i]);
+    hn_config_destroy(whole);
+}
+
+/* A rule is held against searches at sizes that it has not seen: when it was learnt, and later,
+ * when a rule of the cache is replayed. */
+
+enum { MOST_DRAWS = 200 }; /* until a size comes that was not used */
+
+struct asked {
+    const struct hn_held_out *held_out;
+    const struct hn_bindings *problem;
+};
+
+struct hn_family_worth hn_family_worth_of(const struct hn_family *family)
+{
+    static const struct hn_family_worth worths[] = {
+        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 36, 20, 160}};
+    size_t ranges = 0;
+    for (size_t i = 0; i < family->value_count; i++)
+        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
+    return worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
+}
+
+static bool usable(int configuration, void *context)
+{
+    const struct asked *asked = context;
+    const struct hn_family_kernel kernel = hn_measuring_kernel(asked->held_out->measuring);
+    return hn_family_allows(&kernel, asked->problem,
+                            &asked->held_out->rule->configurations[(size_t)configuration]);
+}
+
+static void say_compared(const struct hn_measuring *measuring, const struct hn_bindings *problem,
+                         const struct compared *compared, bool sure)
+{
+    char *text = hn_needed(hn_bindings_text(problem)), untuned[48] = "";
+    if (!isnan(compared->default_us))
+        snprintf(untuned, sizeof untuned, "default %.4g us, ", compared->default_us);
+    hn_measuring_say(
+        measuring,
+        "not used %s: %.4g us, tuned %.4g us, %s%.1f%% slower: choice %.1f%%, coverage %.1f%%, "
+        "freezing %.1f%%%s",
+        text, compared->chosen_us, compared->best_us, untuned,
+        100 * (compared->chosen_us / compared->best_us - 1),
+        100 * (compared->chosen_us / compared->own_us - 1),
+        100 * (compared->own_us / compared->shared_us - 1),
+        100 * (compared->shared_us / compared->best_us - 1), sure ? "" : " (not sure)");
+    free(text);
+}
+
+/* NAN: the rule says nothing, or nothing could be measured. */
+static struct compared hold_against(const struct hn_held_out *held_out,
+                                    const struct hn_bindings *problem, struct hn_error *err)
+{
+    bool sure;
+    struct asked asked = {held_out, problem};
+    struct compared compared = {NAN, NAN, NAN, NAN, NAN};
+    int configuration = hn_rule_choose(held_out->rule, problem, usable, &asked, &sure);
+    if (configuration < 0)
+        return compared;
+    compare(held_out->measuring, problem, held_out->rule, (size_t)configuration,
+            held_out->budget_s / held_out->count, &compared, err);
+    if (!hn_failed(err))
+        say_compared(held_out->measuring, problem, &compared, sure);
+    return compared;
+}
+
+/* Whoever measured a size may have learnt from it. */
+static bool is_used(const struct hn_held_out *held_out, const struct hn_bindings *held,
+                    unsigned count, const struct hn_bindings *problem)
+{
+    const struct hn_matrix *matrix = held_out->measuring->matrix;
+    bool used = held_out->known != NULL && hn_known_problems_may_have(held_out->known, problem);
+    for (size_t s = 0; held_out->known == NULL && s < matrix->size_count && !used; s++)
+        used = hn_bindings_equal(&matrix->sizes[s].problem, problem);
+    for (unsigned i = 0; i < count && !used; i++)
+        used = hn_bindings_equal(&held[i], problem);
+    return used;
+}
+
+/* Finds a size that was neither used nor held out; a small family may have none left. */
+static bool hold_out(const struct hn_held_out *held_out, uint64_t *at, struct hn_bindings *held,
+                     unsigned count, struct hn_error *err)
+{
+    for (int i = 0; i < MOST_DRAWS && !hn_failed(err); i++) {
+        held[count] = hn_measuring_draw(held_out->measuring, held_out->seed, at, err);
+        if (!hn_failed(err) && !is_used(held_out, held, count, &held[count]))
+            return true;
+        hn_bindings_finish(&held[count]);
+    }
+    return false;
+}
+
+/* Sums of logarithms of losses. */
+struct sums {
+    double sum, squares, worst;
+    size_t sizes;
+};
+
+static void add_loss(struct sums *sums, double time_us, double best_us)
+{
+    double loss = log(time_us / best_us);
+    if (!isfinite(loss))
+        return;
+    sums->sum += loss;
+    sums->squares += loss * loss;
+    sums->worst = fmax(sums->worst, loss);
+    sums->sizes++;
+}
+
+static struct hn_rule_loss loss_of(const struct sums *sums)
+{
+    if (sums->sizes == 0)
+        return (struct hn_rule_loss){.sizes = 0};
+    return (struct hn_rule_loss){.mean = expm1(sums->sum / (double)sums->sizes),
+                                 .worst = expm1(sums->worst),
+                                 .sizes = sums->sizes};
+}
+
+/* The lower end of the mean's 95% interval. */
+static double low_of(const struct sums *sums)
+{
+    double n = (double)sums->sizes;
+    double variance = n > 1 ? fmax(0, (sums->squares - sums->sum * sums->sum / n) / (n - 1)) : 0;
+    return n > 0 ? expm1(sums->sum / n - 1.96 * sqrt(variance / n)) : 0;
+}
+
+struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
+                                            struct hn_error *err)
+{
+    struct sums chosen = {0}, defaults = {0}, choice = {0}, coverage = {0}, freezing = {0};
+    struct hn_bindings *held = hn_need(held_out->count, sizeof *held);
+    uint64_t at = 0;
+    unsigned count = 0;
+    while (count < held_out->count && hold_out(held_out, &at, held, count, err)) {
+        struct compared compared = hold_against(held_out, &held[count++], err);
+        if (hn_failed(err))
+            break;
+        add_loss(&chosen, compared.chosen_us, compared.best_us);
+        add_loss(&defaults, compared.default_us, compared.best_us);
+        add_loss(&choice, compared.chosen_us, compared.own_us);
+        add_loss(&coverage, compared.own_us, compared.shared_us);
+        add_loss(&freezing, compared.shared_us, compared.best_us);
+    }
+    if (count < held_out->count && !hn_failed(err))
+        hn_measuring_say(held_out->measuring, "the family has no more sizes that were not used");
+    for (unsigned i = 0; i < count; i++)
+        hn_bindings_finish(&held[i]);
+    free(held);
+    return (struct hn_held_out_loss){
+        .loss = loss_of(&chosen),
+        .parts = {loss_of(&choice), loss_of(&coverage), loss_of(&freezing)},
+        .untuned = loss_of(&defaults),
+        .low = low_of(&chosen)};
+}
+
+void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *loss)
+{
+    if (loss->sizes > 0)
+        hn_text_printf(text, "the default point there: %.1f%% slower in the mean, %.0f%% at worst",
+                       100 * loss->mean, 100 * loss->worst);
+}
+
+/* Replays draw from a sequence of their own. */
+static const uint64_t replay_salt = 0xd1b54a32d192ed03;
+
+static bool is_same_family(const struct hn_identity *a, const struct hn_identity *b)
+{
+    return strcmp(a->signature, b->signature) == 0 && strcmp(a->regime, b->regime) == 0 &&
+           strcmp(a->objective, b->objective) == 0;
+}
+
+static void fail_missing(const struct hn_family_replay *replay, const struct hn_identity *identity,
+                         struct hn_error *err)
+{
+    const char *other = NULL;
+    for (size_t i = 0; i < replay->rules.count; i++)
+        if (is_same_family(&replay->rules.items[i].identity, identity))
+            other = replay->rules.items[i].identity.device.name;
+    hn_fail(err, HN_ENOTFOUND,
+            "the cache holds no rule of %s's family for %s with a %s L2 cache%s%s; `hone tune "
+            "--family` learns one",
+            identity->kernel, identity->device.name, identity->regime,
+            other != NULL ? ", but one for " : "", other != NULL ? other : "");
+}
+
+static void find_rule(struct hn_family_replay *replay, struct hn_store *store,
+                      const struct hn_task *task, struct hn_error *err)
+{
+    const struct hn_identity *identity = &task->identity;
+    replay->version = task->version;
+    replay->device = identity->device;
+    if (hn_store_list(store, HN_STORE_RULES, identity->kernel, NULL, &replay->rules, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < replay->rules.count; i++) {
+        const struct hn_tuned *stored = &replay->rules.items[i];
+        if (is_same_family(&stored->identity, identity) &&
+            hn_device_identity_equal(&stored->identity.device, &identity->device))
+            replay->rule = stored;
+    }
+    if (replay->rule == NULL)
+        fail_missing(replay, identity, err);
+}
+
+/* A task of the family tells the rule's identity. */
+static void look_up(struct hn_measuring *measuring, struct hn_family_replay *replay,
+                    struct hn_error *err)
+{
+    struct hn_task task;
+    struct hn_bindings middle;
+    if (hn_failed(err) || hn_family_middle(measuring->config->family, &middle, err) != HN_OK)
+        return;
+    struct hn_bindings whole = hn_need_bindings(&measuring->config->problems[0], &middle);
+    if (hn_measuring_task(measuring, &whole, &task, err) == HN_OK) {
+        find_rule(replay, measuring->options->store, &task, err);
+        hn_task_finish(&task);
+    }
+    hn_bindings_finish(&whole);
+    hn_bindings_finish(&middle);
+}
+
+static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay *replay,
+                        struct hn_error *err)
+{
+    const struct hn_family_options *options = measuring->options;
+    const struct hn_family_worth worth = hn_family_worth_of(measuring->config->family);
+    struct hn_known_problems known;
+    if (hn_known_problems_read(options->store, replay->rule->identity.kernel, &known, err) != HN_OK)
+        return;
+    const struct hn_held_out held_out = {
+        .measuring = measuring,
+        .rule = replay->rule->rule,
+        .seed = options->search.seed ^ replay_salt,
+        .count = options->held_out > 0 ? options->held_out : worth.held_out,
+        .budget_s = options->search.budget_s > 0 ? options->search.budget_s
+                                                 : HN_HELD_OUT_SHARE * worth.budget_s,
+        .known = &known,
+    };
+    replay->found = hn_held_out_measure(&held_out, err);
+    hn_known_problems_finish(&known);
+}
+
+enum hn_status hn_family_replay(const struct hn_family_options *options,
+                                struct hn_family_replay *replay, struct hn_error *err)
+{
+    struct hn_measuring measuring;
+    *replay = (struct hn_family_replay){.rule = NULL};
+    hn_error_init(err);
+    hn_measuring_start(&measuring, options, err);
+    hn_workers_open_lead(options->workers, true, err);
+    look_up(&measuring, replay, err);
+    if (!hn_failed(err)) {
+        options->workers->pool->keeps_all = true;
+        replay_rule(&measuring, replay, err);
+        snprintf(replay->version.nvrtc, sizeof replay->version.nvrtc, "%s", measuring.nvrtc);
+    }
+    if (err->status == HN_EINTERRUPTED)
+        hn_fail(err, HN_EINTERRUPTED, "interrupted; what was measured is kept");
+    hn_measuring_finish(&measuring);
+    return err->status;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/family/measuring.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/run.h"
+#include "base/text.h"
+#include "cache/store/store.h"
+#include "tuner/config/config.h"
+
+/* So many of the best points of a search join the others, as far as they are within so much of the
+ * best, and some of all: what is slow has to be known, too. */
+enum { JOINING_MOST = 12, JOINING_OTHERS = 8 };
+static const double joining_loss = 0.3;
+/* Points whose times at a size are so near to the best meet in one race, in turn. */
+static const double racing_loss = 0.1;
+
+void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options,
+                        struct hn_error *err)
+{
+    *measuring = (struct hn_measuring){
+        .options = options, .matrix = hn_matrix_create(), .started_ms = hn_now_ms()};
+    if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK)
+        hn_config_thaw(measuring->config, err);
+}
+
+void hn_measuring_finish(struct hn_measuring *measuring)
+{
+    hn_config_destroy(measuring->config);
+    hn_config_destroy(measuring->cells);
+    hn_matrix_destroy(measuring->matrix);
+    *measuring = (struct hn_measuring){.cell_count = 0};
+}
+
+/* Spaces are built for each size anew: of the points alone that takes no time. */
+static void narrow(struct hn_measuring *measuring, struct hn_error *err)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_bindings *points[HN_MATRIX_POINTS];
+    if (measuring->cells != NULL && measuring->cells_points == matrix->point_count)
+        return;
+    hn_config_destroy(measuring->cells);
+    measuring->cells = NULL;
+    measuring->cells_points = matrix->point_count;
+    for (size_t p = 0; p < matrix->point_count; p++)
+        points[p] = &matrix->points[p].values;
+    if (measuring->options->load(measuring->options->context, &measuring->cells, err) == HN_OK)
+        hn_config_keep_points(measuring->cells, points, matrix->point_count);
+}
+
+struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring)
+{
+    return (struct hn_family_kernel){measuring->config->family, measuring->config->plan,
+                                     &measuring->options->workers->lead->device};
+}
+
+double hn_measuring_elapsed_s(const struct hn_measuring *measuring)
+{
+    return (hn_now_ms() - measuring->started_ms) / 1e3;
+}
+
+/* A line behind the time since the start. */
+void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...)
+{
+    struct hn_text line = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    hn_text_printf(&line, "%4.0f s  ", hn_measuring_elapsed_s(measuring));
+    hn_text_vprintf(&line, format, arguments);
+    va_end(arguments);
+    measuring->options->say(measuring->options->context, line.data);
+    hn_text_finish(&line);
+}
+
+static void watch_nothing(void *watcher, const struct hn_session_state *state)
+{
+    (void)watcher;
+    (void)state;
+}
+
+void hn_visit_end(struct hn_visit *visit)
+{
+    hn_session_destroy(visit->session);
+    hn_backend_destroy(visit->backend);
+    hn_task_finish(&visit->task);
+}
+
+/* A session of a problem that measures these points, or where none are asked for searches. False:
+ * it failed, or nothing is valid for the problem, so that there is nothing to read; else end the
+ * visit. */
+bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
+                  const struct hn_bindings *problem, const struct hn_session_options *asked,
+                  struct hn_visit *visit, struct hn_error *err)
+{
+    const struct hn_family_options *options = measuring->options;
+    struct hn_session_options own = *asked;
+    struct hn_error reason;
+    *visit = (struct hn_visit){.session = NULL};
+    /* Where the points are told there is nothing to choose, and no other problem to learn from. */
+    own.strategy =
+        asked->points != NULL ? hn_strategy_find("exhaustive") : options->search.strategy;
+    if (hn_failed(err) || hn_config_take_problem(config, problem, err) != HN_OK)
+        return false;
+    if (hn_task_make(config, 0, options->regime,
+                     own.strategy->needs_feedback ? HN_TASK_SEARCHES : HN_TASK_MEASURES,
+                     &visit->task, &reason) != HN_OK) {
+        if (reason.status != HN_ENOTFOUND)
+            *err = reason;
+        return false;
+    }
+    const struct hn_live_options live = {.seed = options->search.seed,
+                                         .any_order = !own.strategy->needs_feedback,
+                                         .stays_warm = true};
+    if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) == HN_OK) {
+        snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
+        own.look_ahead = options->search.look_ahead;
+        own.seed = options->search.seed;
+        own.events = options->search.events;
+        own.command = options->search.command;
+        own.started_ms = hn_now_ms(); /* driver and compiler are up */
+        own.brief = true;
+        hn_session_create(visit->backend, options->store, &own, &visit->session, err);
+    }
+    if (!hn_failed(err))
+        hn_session_run(visit->session, watch_nothing, NULL, err);
+    if (!hn_failed(err) && hn_interrupted() != 0)
+        hn_fail(err, HN_EINTERRUPTED, "interrupted");
+    if (hn_failed(err))
+        hn_visit_end(visit);
+    return !hn_failed(err);
+}
+
+/* The time of a point that ran, INFINITY of one that failed, NAN of one that was not evaluated. */
+double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point,
+                     double *occupancy, struct hn_error *err)
+{
+    struct hn_record record;
+    size_t ticket = hn_session_find(session, point);
+    if (ticket == SIZE_MAX || hn_failed(err) ||
+        hn_session_record(session, ticket, &record, err) != HN_OK)
+        return NAN;
+    enum hn_outcome outcome = hn_session_outcome(session, ticket);
+    double time_us = hn_measuring_time(outcome, &record);
+    if (record.resources.occupancy > 0)
+        *occupancy = record.resources.occupancy;
+    hn_record_finish(&record);
+    return isnan(time_us) && !hn_outcome_is_open(outcome) ? INFINITY : time_us;
+}
+
+static void read_cells(struct hn_measuring *measuring, size_t size,
+                       const struct hn_session *session, struct hn_error *err)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    for (size_t p = 0; p < matrix->point_count; p++) {
+        struct hn_matrix_point *point = &matrix->points[p];
+        double occupancy = 0, time_us = hn_visit_time(session, &point->values, &occupancy, err);
+        if (isnan(time_us))
+            continue;
+        hn_matrix_see_occupancy(point, occupancy);
+        measuring->cell_count += isnan(matrix->times[p][size]) ? 1 : 0;
+        matrix->times[p][size] = time_us;
+    }
+}
+
+/* A good point of a search joins the others. False: there is no room. */
+bool hn_measuring_join(struct hn_matrix *matrix, size_t size, const struct hn_bindings *point)
+{
+    size_t known = matrix->point_count, place = hn_matrix_add_point(matrix, point);
+    if (place == SIZE_MAX)
+        return false;
+    if (place == known)
+        matrix->points[place].only_size = (int64_t)size;
+    else if (matrix->points[place].only_size != (int64_t)size)
+        matrix->points[place].only_size = -1;
+    return true;
+}
+
+/* The best join the points, and others from the first to the last. */
+static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_session *session,
+                        struct hn_error *err)
+{
+    struct hn_ranking ranking;
+    double best_us = NAN;
+    size_t joined = 0, others = 0;
+    if (hn_session_ranking(session, &ranking, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < ranking.count && !hn_failed(err); i++) {
+        struct hn_record record;
+        if (hn_session_record(session, ranking.tickets[i], &record, err) != HN_OK)
+            break;
+        double time_us =
+            hn_measuring_time(hn_session_outcome(session, ranking.tickets[i]), &record);
+        best_us = isnan(best_us) ? time_us : best_us;
+        bool good = time_us <= best_us * (1 + joining_loss) && joined < JOINING_MOST;
+        if (good)
+            joined += hn_measuring_join(matrix, size, &record.point);
+        else if (!isnan(time_us) && i * JOINING_OTHERS >= others * ranking.count)
+            others += hn_measuring_join(matrix, size, &record.point);
+        hn_record_finish(&record);
+    }
+    hn_ranking_finish(&ranking);
+    matrix->sizes[size].tuned_us = best_us;
+}
+
+/* A point and how soon it is to be measured at a problem. */
+struct belief {
+    double loss;
+    size_t point;
+};
+
+static int by_loss(const void *a, const void *b)
+{
+    const struct belief *x = a, *y = b;
+    return x->loss != y->loss ? (x->loss > y->loss) - (x->loss < y->loss)
+                              : (x->point > y->point) - (x->point < y->point);
+}
+
+/* The points of the matrix that may be the best at a problem, these first: by the model, where
+ * there is one, less a deviation. How many, `most` at most. */
+size_t hn_measuring_promising(const struct hn_measuring *measuring,
+                              const struct hn_bindings *problem, size_t most, size_t *points)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    size_t all = matrix->point_count, count = 0;
+    const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
+    struct belief beliefs[HN_MATRIX_POINTS];
+    double losses[HN_MATRIX_POINTS] = {0}, deviations[HN_MATRIX_POINTS] = {0};
+    for (size_t p = 0; p < all; p++)
+        asked[p] = &matrix->points[p];
+    if (measuring->model != NULL)
+        hn_model_ask(measuring->model, asked, all, problem, 1, losses, deviations);
+    for (size_t p = 0; p < all; p++)
+        beliefs[p] = (struct belief){losses[p] - (isinf(losses[p]) ? 0 : deviations[p]), p};
+    qsort(beliefs, all, sizeof *beliefs, by_loss);
+    while (count < all && count < most && !isinf(beliefs[count].loss)) {
+        points[count] = beliefs[count].point;
+        count++;
+    }
+    return count;
+}
+
+/* Those points, as a search begins with them. */
+size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn_bindings *problem,
+                           struct hn_bindings *borrowed)
+{
+    size_t points[HN_MATRIX_POINTS];
+    size_t most = measuring->model != NULL ? HN_MEASURING_PROPOSED : HN_MATRIX_POINTS;
+    size_t count = hn_measuring_promising(measuring, problem, most, points);
+    for (size_t i = 0; i < count; i++)
+        borrowed[i] = measuring->matrix->points[points[i]].values;
+    return count;
+}
+
+/* Searches at a size for so many seconds; what is good there joins the points. */
+void hn_measuring_search(struct hn_measuring *measuring, size_t size, double budget_s,
+                         struct hn_error *err)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    struct hn_visit visit;
+    struct hn_bindings known[HN_MATRIX_POINTS];
+    const struct hn_session_options asked = {
+        .first = known,
+        .first_count = hn_measuring_borrow(measuring, &matrix->sizes[size].problem, known),
+        .budget_s = budget_s,
+        .hasty = true};
+    matrix->sizes[size].searched = true;
+    if (!hn_visit_run(measuring, measuring->config, &matrix->sizes[size].problem, &asked, &visit,
+                      err))
+        return;
+    read_search(matrix, size, visit.session, err);
+    read_cells(measuring, size, visit.session, err);
+    hn_visit_end(&visit);
+}
+
+/* Measures these points at a size, as far as they were not and `budget_s` (0: any) lasts: a session
+ * takes longer to begin than most of them. */
+void hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t *points,
+                       size_t count, double budget_s, struct hn_error *err)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    struct hn_visit visit;
+    struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
+    size_t wanted_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (isnan(matrix->times[points[i]][size]))
+            wanted[wanted_count++] = matrix->points[points[i]].values;
+    if (wanted_count == 0 || hn_failed(err))
+        return;
+    narrow(measuring, err);
+    const struct hn_session_options asked = {.points = wanted,
+                                             .point_count = wanted_count,
+                                             .budget_s = budget_s,
+                                             .race_within = racing_loss,
+                                             .hasty = true};
+    if (!hn_visit_run(measuring, measuring->cells, &matrix->sizes[size].problem, &asked, &visit,
+                      err))
+        return;
+    read_cells(measuring, size, visit.session, err);
+    hn_visit_end(&visit);
+}
+
+bool hn_measuring_serves_all(const struct hn_plan *plan, const struct hn_bindings *point)
+{
+    return plan->freeze_if == NULL || !hn_plan_freezes(plan, point);
+}
