@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/libhone/library.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/text.h"
 #include "cache/record/record.h"
@@ -101,15 +104,28 @@ static void choose_values(const struct hone_kernel *kernel, CUstream stream, con
     }
 }
 
-/* One capture on its way. */
+/* One capture on its way, beside its path until it is whole. */
 struct capture {
     struct hone_kernel *kernel;
     const uint64_t *values;
-    struct hn_capture_file file;
+    FILE *stream;
+    char *path;
+    char *temporary;
+    uint64_t written;
     json_t *inputs;
     json_t *expected;
     json_t *scalars;
 };
+
+static void write_bytes(struct capture *capture, const void *bytes, size_t size,
+                        struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    if (fwrite(bytes, 1, size, capture->stream) != size)
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", capture->temporary, strerror(errno));
+    capture->written += size;
+}
 
 /* Contents that are packed: on the device or, for structures, on the host. */
 struct contents {
@@ -118,17 +134,92 @@ struct contents {
     const unsigned char *host; /* NULL: on the device */
 };
 
-static enum hn_status read_contents(void *from, uint64_t offset, void *to, size_t bytes,
-                                    struct hn_error *err)
+static void read_contents(const struct contents *contents, uint64_t offset, void *to, size_t bytes,
+                          struct hn_error *err)
 {
-    const struct contents *contents = from;
-    if (contents->host != NULL) {
-        memcpy(to, contents->host + offset, bytes);
-        return HN_OK;
-    }
     const struct hn_driver *driver = &contents->cache->driver;
-    return hn_driver_check(driver, driver->p_cuMemcpyDtoH(to, contents->device + offset, bytes),
-                           "cuMemcpyDtoH", err);
+    if (contents->host != NULL)
+        memcpy(to, contents->host + offset, bytes);
+    else
+        hn_driver_check(driver, driver->p_cuMemcpyDtoH(to, contents->device + offset, bytes),
+                        "cuMemcpyDtoH", err);
+}
+
+static void create(struct capture *capture, struct hn_error *err)
+{
+    if (asprintf(&capture->temporary, "%s.%ld", capture->path, (long)getpid()) < 0) {
+        capture->temporary = NULL;
+        hn_fail_memory(err);
+        return;
+    }
+    capture->stream = fopen(capture->temporary, "wbe");
+    if (capture->stream == NULL)
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", capture->temporary, strerror(errno));
+    write_bytes(capture, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
+}
+
+/* Piece by piece, as a stream of the file. */
+static void pack(struct capture *capture, const struct contents *contents, uint64_t bytes,
+                 struct hn_error *err)
+{
+    z_stream stream = {.next_in = NULL};
+    unsigned char *piece = malloc(2 * (size_t)HN_CAPTURE_PIECE);
+    if (piece == NULL || deflateInit(&stream, Z_BEST_SPEED) != Z_OK) {
+        free(piece);
+        hn_fail_memory(err);
+        return;
+    }
+    for (uint64_t at = 0; !hn_failed(err) && at < bytes;) {
+        uint64_t left = bytes - at;
+        size_t size = left < HN_CAPTURE_PIECE ? (size_t)left : HN_CAPTURE_PIECE;
+        read_contents(contents, at, piece, size, err);
+        at += size;
+        stream.next_in = piece;
+        stream.avail_in = (uInt)size;
+        while (!hn_failed(err)) {
+            stream.next_out = piece + HN_CAPTURE_PIECE;
+            stream.avail_out = HN_CAPTURE_PIECE;
+            if (deflate(&stream, at == bytes ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
+                hn_fail(err, HN_ERUN, "zlib cannot pack");
+            write_bytes(capture, piece + HN_CAPTURE_PIECE, HN_CAPTURE_PIECE - stream.avail_out,
+                        err);
+            if (stream.avail_out != 0)
+                break;
+        }
+    }
+    deflateEnd(&stream);
+    free(piece);
+}
+
+/* Writes the end and gives the file its name. */
+static void commit(struct capture *capture, const json_t *head, struct hn_error *err)
+{
+    char *text = hn_made(head == NULL ? NULL : json_dumps(head, JSON_COMPACT), err);
+    if (text == NULL)
+        return;
+    uint64_t size = strlen(text);
+    write_bytes(capture, text, size, err);
+    write_bytes(capture, &size, sizeof size, err);
+    write_bytes(capture, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
+    free(text);
+    int closed = fclose(capture->stream);
+    capture->stream = NULL;
+    if (!hn_failed(err) && (closed != 0 || rename(capture->temporary, capture->path) != 0))
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", capture->path, strerror(errno));
+}
+
+/* What was not committed is removed. */
+static void finish(struct capture *capture)
+{
+    if (capture->stream != NULL)
+        fclose(capture->stream);
+    if (capture->temporary != NULL)
+        unlink(capture->temporary);
+    free(capture->temporary);
+    free(capture->path);
+    json_decref(capture->inputs);
+    json_decref(capture->expected);
+    json_decref(capture->scalars);
 }
 
 /* Files hold rows without what lies between them. argument: NULL of what has none. */
@@ -136,9 +227,7 @@ static void add(struct capture *capture, json_t *list, const char *name,
                 const struct hn_argument *argument, const struct contents *contents, uint64_t bytes,
                 struct hn_error *err)
 {
-    uint64_t packed = 0;
-    struct contents own = *contents;
-    uint64_t offset = capture->file.written;
+    uint64_t offset = capture->written;
     if (hn_failed(err))
         return;
     if (argument != NULL && argument->shape.width != NULL &&
@@ -146,10 +235,12 @@ static void add(struct capture *capture, json_t *list, const char *name,
         hn_fail(err, HN_ECONFIG, "argument '%s' has a pitch, which captures do not hold", name);
         return;
     }
-    if (hn_capture_pack(&capture->file, bytes, read_contents, &own, &packed, err) != HN_OK)
+    pack(capture, contents, bytes, err);
+    if (hn_failed(err))
         return;
-    json_t *item = json_pack("{s:s, s:I, s:I, s:I}", "name", name, "bytes", (json_int_t)bytes,
-                             "offset", (json_int_t)offset, "packed", (json_int_t)packed);
+    json_t *item =
+        json_pack("{s:s, s:I, s:I, s:I}", "name", name, "bytes", (json_int_t)bytes, "offset",
+                  (json_int_t)offset, "packed", (json_int_t)(capture->written - offset));
     if (item == NULL || json_array_append_new(list, item) != 0)
         hn_fail_memory(err);
 }
@@ -250,20 +341,20 @@ static void capture_into(struct capture *capture, CUstream stream, struct hn_err
     struct hone_cache *cache = kernel->cache;
     const struct hn_driver *driver = &cache->driver;
     const char *config = kernel->plan->plan->config;
-    char *path = NULL;
     (void)mkdir(cache->capture_folder, 0777);
     do {
-        free(path);
-        if (asprintf(&path, "%s/%s-%ld.honecap", cache->capture_folder, kernel->name,
+        free(capture->path);
+        if (asprintf(&capture->path, "%s/%s-%ld.honecap", cache->capture_folder, kernel->name,
                      atomic_fetch_add(&cache->captures, 1)) < 0) {
+            capture->path = NULL;
             hn_fail_memory(err);
             return;
         }
-    } while (access(path, F_OK) == 0);
-    if (hn_capture_create(path, &capture->file, err) == HN_OK)
+    } while (access(capture->path, F_OK) == 0);
+    create(capture, err);
+    if (!hn_failed(err))
         hn_driver_check(driver, driver->p_cuStreamSynchronize(stream), "waiting for the stream",
                         err);
-    free(path);
     for (size_t i = 0; i < kernel->slot_count && !hn_failed(err); i++)
         add_slot(capture, i, err);
     for (size_t i = 0; i < kernel->symbol_count && !hn_failed(err); i++)
@@ -277,7 +368,7 @@ static void capture_into(struct capture *capture, CUstream stream, struct hn_err
         json_deep_copy(kernel->plan->json), "problem", hn_bindings_to_json(&kernel->problem),
         "point", hone_kernel_info(kernel)->point, "scalars", capture->scalars, "inputs",
         capture->inputs, "expected", capture->expected);
-    hn_capture_commit(&capture->file, head, err);
+    commit(capture, head, err);
     json_decref(head);
 }
 
@@ -295,11 +386,8 @@ void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t 
                               .scalars = json_object()};
     hn_c_locale_enter(&locale);
     capture_into(&capture, stream, err);
-    hn_capture_abandon(&capture.file);
+    finish(&capture);
     hn_c_locale_leave(&locale);
-    json_decref(capture.inputs);
-    json_decref(capture.expected);
-    json_decref(capture.scalars);
     if (hn_failed(err)) {
         struct hn_error why = *err;
         hn_lib_fail(err, HONE_CAPTURE_FAILED, "%s was launched, but not captured: %.900s",

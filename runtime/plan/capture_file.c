@@ -5,105 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
-
-static void write_bytes(struct hn_capture_file *file, const void *bytes, size_t size,
-                        struct hn_error *err)
-{
-    if (hn_failed(err))
-        return;
-    if (fwrite(bytes, 1, size, file->stream) != size)
-        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", file->temporary, strerror(errno));
-    file->written += size;
-}
-
-enum hn_status hn_capture_create(const char *path, struct hn_capture_file *file,
-                                 struct hn_error *err)
-{
-    *file = (struct hn_capture_file){.path = strdup(path)};
-    if (file->path == NULL || asprintf(&file->temporary, "%s.%ld", path, (long)getpid()) < 0) {
-        file->temporary = NULL;
-        return hn_fail_memory(err);
-    }
-    file->stream = fopen(file->temporary, "wbe");
-    if (file->stream == NULL)
-        return hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", file->temporary,
-                       strerror(errno));
-    hn_error_init(err);
-    write_bytes(file, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
-    return err->status;
-}
-
-enum hn_status hn_capture_pack(struct hn_capture_file *file, uint64_t bytes,
-                               enum hn_status (*read)(void *from, uint64_t offset, void *to,
-                                                      size_t bytes, struct hn_error *err),
-                               void *from, uint64_t *packed, struct hn_error *err)
-{
-    z_stream stream = {.next_in = NULL};
-    uint64_t before = file->written;
-    unsigned char *piece = malloc(2 * (size_t)HN_CAPTURE_PIECE);
-    if (piece == NULL || deflateInit(&stream, Z_BEST_SPEED) != Z_OK) {
-        free(piece);
-        return hn_fail_memory(err);
-    }
-    hn_error_init(err);
-    for (uint64_t at = 0; !hn_failed(err) && at < bytes;) {
-        uint64_t left = bytes - at;
-        size_t size = left < HN_CAPTURE_PIECE ? (size_t)left : HN_CAPTURE_PIECE;
-        if (read(from, at, piece, size, err) != HN_OK)
-            break;
-        at += size;
-        stream.next_in = piece;
-        stream.avail_in = (uInt)size;
-        do {
-            stream.next_out = piece + HN_CAPTURE_PIECE;
-            stream.avail_out = HN_CAPTURE_PIECE;
-            if (deflate(&stream, at == bytes ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
-                hn_fail(err, HN_ERUN, "zlib cannot pack");
-            write_bytes(file, piece + HN_CAPTURE_PIECE, HN_CAPTURE_PIECE - stream.avail_out, err);
-        } while (!hn_failed(err) && stream.avail_out == 0);
-    }
-    deflateEnd(&stream);
-    free(piece);
-    *packed = file->written - before;
-    return err->status;
-}
-
-enum hn_status hn_capture_commit(struct hn_capture_file *file, const json_t *head,
-                                 struct hn_error *err)
-{
-    char *text = head == NULL ? NULL : json_dumps(head, JSON_COMPACT);
-    if (text == NULL)
-        return hn_fail_memory(err);
-    uint64_t size = strlen(text);
-    hn_error_init(err);
-    write_bytes(file, text, size, err);
-    write_bytes(file, &size, sizeof size, err);
-    write_bytes(file, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
-    free(text);
-    int closed = fclose(file->stream);
-    file->stream = NULL;
-    if (!hn_failed(err) && (closed != 0 || rename(file->temporary, file->path) != 0))
-        return hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", file->path, strerror(errno));
-    return err->status;
-}
-
-void hn_capture_abandon(struct hn_capture_file *file)
-{
-    if (file->stream != NULL)
-        fclose(file->stream);
-    if (file->temporary != NULL)
-        unlink(file->temporary);
-    free(file->temporary);
-    free(file->path);
-    *file = (struct hn_capture_file){.stream = NULL};
-}
 
 static enum hn_status unpack(FILE *in, z_stream *stream, uint64_t packed, uint64_t bytes, FILE *out,
                              unsigned char *room)

@@ -14,25 +14,6 @@
 #define HN_CAPTURE_MAGIC "HONECAP1"
 enum { HN_CAPTURE_FORMAT = 1, HN_CAPTURE_PIECE = 4 << 20 };
 
-/* One that is being written, beside its path until it is whole. */
-struct hn_capture_file {
-    FILE *stream;
-    char *path;
-    char *temporary;
-    uint64_t written;
-};
-
-enum hn_status hn_capture_create(const char *path, struct hn_capture_file *file, struct hn_error *err);
-/* Packs `bytes` bytes that `read` gives piece by piece. *packed is what they take in the file. */
-enum hn_status hn_capture_pack(struct hn_capture_file *file, uint64_t bytes,
-                               enum hn_status (*read)(void *from, uint64_t offset, void *to, size_t bytes,
-                                                      struct hn_error *err),
-                               void *from, uint64_t *packed, struct hn_error *err);
-/* Writes the end and gives the file its name. */
-enum hn_status hn_capture_commit(struct hn_capture_file *file, const json_t *head, struct hn_error *err);
-/* Removes what was not committed. */
-void hn_capture_abandon(struct hn_capture_file *file);
-
 /* The contents of a buffer: a stream of the file. */
 struct hn_capture_part {
     char *name;
