@@ -64,7 +64,8 @@ static json_t *written_to_json(const struct hn_options *options, const struct hn
         return json;
     const struct hn_tuned *tuned = export->configs[0];
     struct hn_text loss = {0};
-    hn_export_append_loss(export, &loss);
+    if (export->rule != NULL)
+        hn_rule_append_loss(&loss, export->rule);
     json_object_update_new(
         json,
         hn_needed(json_pack(

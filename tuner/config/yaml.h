@@ -29,6 +29,6 @@ enum hn_status hn_yaml_load(const char *path, struct hn_yaml **root, struct hn_e
 void hn_yaml_destroy(struct hn_yaml *root);
 /* The child under that key of a mapping, or NULL; also of no node and of none that is a mapping. */
 const struct hn_yaml *hn_yaml_get(const struct hn_yaml *mapping, const char *key);
-const char *hn_yaml_kind_name(enum hn_yaml_kind kind);
+extern const char *const hn_yaml_kind_names[];
 
 #endif

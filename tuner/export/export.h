@@ -40,6 +40,7 @@ struct hn_export {
     size_t body_count;         /* configurations with it */
     size_t left_out; /* tuned with other parameters than the chosen one */
     struct hn_export_family *family; /* its rule chooses where nothing was tuned for the problem; NULL: there is none */
+    const struct hn_rule *rule; /* that one */
     size_t outside_family; /* results that are none of its configurations, left out too */
     struct hn_stored_plan stored;
     struct hn_plan *plan; /* of the chosen one, or of the config; NULL when the cache keeps none */
@@ -75,9 +76,6 @@ struct hn_export_request {
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);
-
-/* Appends what is lost by the rule of a family, as a sentence; nothing where there is none, or that is not known. */
-void hn_export_append_loss(const struct hn_export *export, struct hn_text *text);
 
 enum hn_export_kind { HN_EXPORT_HEADER, HN_EXPORT_JSON, HN_EXPORT_SOURCE, HN_EXPORT_CUBIN, HN_EXPORT_CUBIN_HEADER };
 

@@ -21,12 +21,6 @@ void hn_export_family_finish(struct hn_export_family *family)
         hn_tuned_list_free(&family->rules);
 }
 
-void hn_export_append_loss(const struct hn_export *export, struct hn_text *text)
-{
-    if (export->family != NULL)
-        hn_rule_append_loss(text, export->family->stored->rule);
-}
-
 /* How well a rule of the same kernel fits, at the same regime and objective: 2 on that device, 1 on
  * one of its compute capability, 0: none of this. */
 static int rank_rule(const struct hn_tuned *stored, const struct hn_identity *chosen)
@@ -164,10 +158,12 @@ void hn_export_take_family(struct hn_export *export, struct hn_store *store,
         if (access(request->recorded[i], F_OK) == 0)
             hn_recording_add_rules(request->recorded[i], request->kernel, &family->rules, err);
     find_rule(family, &export->results[0]->identity);
-    if (!hn_failed(err) && family->stored != NULL && take(export, family, err))
-        export->family = family;
-    else
+    if (hn_failed(err) || family->stored == NULL || !take(export, family, err)) {
         hn_export_family_finish(family);
+        return;
+    }
+    export->family = family;
+    export->rule = family->stored->rule;
 }
 
 /* The rule of cache/family/rule.h as C: the same choice, told by the same loss. */
@@ -423,7 +419,7 @@ struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
         return NULL;
     struct hn_export_rule *out = hn_need_block(&writer->memory, 1, sizeof *out);
     out->writer = writer;
-    out->rule = writer->export->family->stored->rule;
+    out->rule = writer->export->rule;
     name_slots(out);
     write_features(out);
     measure_depths(out);

@@ -139,19 +139,17 @@ struct making {
     const struct hn_rule_code *code;
     struct hn_rule_code_list list;
     struct hn_rule_programs *programs;
-    struct hn_hash *hashes; /* of the machine code whose bytes are counted */
-    size_t hash_count;
+    struct hn_keys hashes; /* of the machine code whose bytes are counted */
 };
 
 /* Configurations that differ only in how they are launched have the same. */
 static void count_bytes(struct making *making, const void *cubin, size_t size)
 {
     const struct hn_hash hash = hn_hash_bytes(cubin, size);
-    for (size_t i = 0; i < making->hash_count; i++)
-        if (strcmp(making->hashes[i].hex, hash.hex) == 0)
-            return;
-    making->hashes[making->hash_count++] = hash;
-    making->programs->bytes += size;
+    const uint32_t known = making->hashes.count;
+    hn_keys_add(&making->hashes, &hash);
+    if (making->hashes.count > known)
+        making->programs->bytes += size;
 }
 
 /* What is not kept is wanted from the pool. */
@@ -236,7 +234,7 @@ void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs 
     hn_rule_code_list(code->plan, code->rule, &making.list, err);
     const size_t count = programs->count = making.list.count;
     bool *asked = hn_need(count, sizeof *asked);
-    making.hashes = hn_need(count, sizeof *making.hashes);
+    hn_keys_init(&making.hashes, sizeof(struct hn_hash));
     for (size_t i = 0; i < count; i++)
         asked[i] = ask(&making, i, err);
     for (size_t i = 0; i < count; i++)
@@ -245,6 +243,6 @@ void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs 
     if (!hn_failed(err))
         hn_store_commit(code->store, err);
     hn_rule_code_list_finish(&making.list);
-    free(making.hashes);
+    hn_keys_finish(&making.hashes);
     free(asked);
 }
