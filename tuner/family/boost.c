@@ -17,7 +17,8 @@ enum {
     DEPTH = 6,
     LEAST_ROWS = 4, /* of a leaf */
     TREES = 160,
-    NODES = (2 << DEPTH) - 1 /* of a tree: those of node n are 2n + 1 and 2n + 2 */
+    NODES = (2 << DEPTH) - 1, /* of a tree: those of node n are 2n + 1 and 2n + 2 */
+    ABREAST = 8               /* rows that walk a tree together */
 };
 static const double rate = 0.1;
 static const double row_share = 0.7, feature_share = 0.5, most_rows = 4000;
@@ -26,8 +27,9 @@ static const double drawn_by = 1;
 static const double least_gain = 1e-6;
 
 struct node {
-    int feature; /* below 0: a leaf */
-    float threshold, value;
+    uint32_t feature;
+    float threshold; /* values up to here go to the first */
+    float value;     /* of those of the last level, where all walks end */
 };
 
 struct hn_boost {
@@ -35,6 +37,12 @@ struct hn_boost {
     double mean;
     double *gains; /* of the features */
     struct node nodes[TREES][NODES];
+};
+
+/* What the rows of a node sum up to, by bin of a feature. */
+struct histogram {
+    double sums[BINS];
+    uint32_t counts[BINS];
 };
 
 /* The growth of trees. */
@@ -45,12 +53,12 @@ struct growing {
     float *edges;     /* [feature][bin]: the highest value of a bin */
     uint8_t *bins;    /* [feature][row] */
     double *left;     /* [row]: the target without what the trees say */
-    double *own_left; /* of the rows of a node, in their order */
     bool *tells;      /* [feature]: it has more than one value */
     uint32_t *rows;   /* of the tree, a range for each node */
     uint32_t *other;  /* room for a range */
     size_t *features; /* of the tree */
     size_t feature_count;
+    struct histogram *histograms; /* [depth][feature of the tree] */
 };
 
 static int by_value(const void *a, const void *b)
@@ -99,22 +107,39 @@ static double score(double sum, double count)
     return sum * sum / (count + drawn_by);
 }
 
-static void try_feature(const struct growing *growing, size_t feature, const uint32_t *rows,
-                        size_t count, struct split *best)
+static void count_rows(const struct growing *growing, const uint32_t *rows, size_t count,
+                       struct histogram *histograms)
 {
-    double sums[BINS] = {0}, sum = 0, all = 0;
-    uint32_t counts[BINS] = {0}, seen = 0;
-    const uint8_t *bins = growing->bins + feature * growing->data->rows;
-    for (size_t i = 0; i < count; i++) {
-        sums[bins[rows[i]]] += growing->own_left[i];
-        counts[bins[rows[i]]]++;
+    memset(histograms, 0, growing->feature_count * sizeof *histograms);
+    for (size_t i = 0; i < growing->feature_count; i++) {
+        const uint8_t *bins = growing->bins + growing->features[i] * growing->data->rows;
+        for (size_t r = 0; r < count; r++) {
+            histograms[i].sums[bins[rows[r]]] += growing->left[rows[r]];
+            histograms[i].counts[bins[rows[r]]]++;
+        }
     }
-    for (int b = 0; b < BINS; b++)
-        all += sums[b];
+}
+
+/* A node's that has these without those. */
+static void take_away(const struct growing *growing, struct histogram *these,
+                      const struct histogram *those)
+{
+    for (size_t i = 0; i < growing->feature_count; i++)
+        for (int b = 0; b < BINS; b++) {
+            these[i].sums[b] -= those[i].sums[b];
+            these[i].counts[b] -= those[i].counts[b];
+        }
+}
+
+static void try_feature(size_t feature, const struct histogram *histogram, double all, size_t count,
+                        struct split *best)
+{
+    double sum = 0;
+    uint32_t seen = 0;
     for (int b = 0; b < BINS - 1; b++) {
-        sum += sums[b];
-        seen += counts[b];
-        if (counts[b] == 0 || seen < LEAST_ROWS || count - seen < LEAST_ROWS)
+        sum += histogram->sums[b];
+        seen += histogram->counts[b];
+        if (histogram->counts[b] == 0 || seen < LEAST_ROWS || count - seen < LEAST_ROWS)
             continue;
         double gain =
             score(sum, seen) + score(all - sum, (double)(count - seen)) - score(all, (double)count);
@@ -123,42 +148,80 @@ static void try_feature(const struct growing *growing, size_t feature, const uin
     }
 }
 
-static void grow_node(struct growing *growing, struct node *nodes, size_t node, uint32_t *rows,
-                      size_t count, int depth)
+/* All walks that come here end at the same value. */
+static void make_leaf(struct node *nodes, size_t node, int depth, double value)
 {
-    struct split best = {.gain = least_gain};
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += growing->own_left[i] = growing->left[rows[i]];
-    nodes[node] = (struct node){-1, 0, (float)(rate * sum / ((double)count + drawn_by))};
-    for (size_t i = 0; i < growing->feature_count && depth < DEPTH; i++)
-        try_feature(growing, growing->features[i], rows, count, &best);
-    if (!(best.gain > least_gain))
-        return;
-    const uint8_t *bins = growing->bins + best.feature * growing->data->rows;
+    for (; depth < DEPTH; depth++) {
+        nodes[node] = (struct node){0, INFINITY, 0};
+        node = 2 * node + 1;
+    }
+    nodes[node].value = (float)value;
+}
+
+/* Those of a split that go left, in front of the others. */
+static size_t divide(struct growing *growing, const struct split *split, uint32_t *rows,
+                     size_t count)
+{
+    const uint8_t *bins = growing->bins + split->feature * growing->data->rows;
     size_t below = 0, above = 0;
     for (size_t i = 0; i < count; i++)
-        if (bins[rows[i]] <= best.bin)
+        if (bins[rows[i]] <= split->bin)
             rows[below++] = rows[i];
         else
             growing->other[above++] = rows[i];
     memcpy(rows + below, growing->other, above * sizeof *rows);
-    nodes[node].feature = (int)best.feature;
-    nodes[node].threshold = growing->edges[best.feature * BINS + (size_t)best.bin];
-    growing->boost->gains[best.feature] += best.gain;
-    grow_node(growing, nodes, 2 * node + 1, rows, below, depth + 1);
-    grow_node(growing, nodes, 2 * node + 2, rows + below, above, depth + 1);
+    return below;
 }
 
-/* A feature stands `stride` behind the one before it. */
-static double ask_tree(const struct node *nodes, const float *row, size_t stride)
+/* The histograms are those of its rows, unless it can only be a leaf. The smaller of two nodes is
+ * counted, the other has what is left of theirs together. */
+static void grow_node(struct growing *growing, struct node *nodes, size_t node, uint32_t *rows,
+                      size_t count, int depth, struct histogram *histograms)
 {
-    size_t node = 0;
-    while (nodes[node].feature >= 0) {
-        float value = row[(size_t)nodes[node].feature * stride];
-        node = 2 * node + (value <= nodes[node].threshold ? 1 : 2);
+    struct split best = {.gain = least_gain};
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += growing->left[rows[i]];
+    for (size_t i = 0; i < growing->feature_count && depth < DEPTH; i++)
+        try_feature(growing->features[i], &histograms[i], sum, count, &best);
+    if (!(best.gain > least_gain)) {
+        make_leaf(nodes, node, depth, rate * sum / ((double)count + drawn_by));
+        return;
     }
-    return nodes[node].value;
+    nodes[node].feature = (uint32_t)best.feature;
+    nodes[node].threshold = growing->edges[best.feature * BINS + (size_t)best.bin];
+    growing->boost->gains[best.feature] += best.gain;
+    size_t below = divide(growing, &best, rows, count), above = count - below;
+    bool is_below = below <= above; /* the smaller one */
+    struct histogram *smaller = growing->histograms + (size_t)(depth + 1) * growing->data->features;
+    if (depth + 1 < DEPTH) {
+        count_rows(growing, is_below ? rows : rows + below, is_below ? below : above, smaller);
+        take_away(growing, histograms, smaller);
+    }
+    /* The smaller one first: below it the histograms of all depths are used. */
+    for (int i = 0; i < 2; i++) {
+        bool first = is_below == (i == 0);
+        grow_node(growing, nodes, 2 * node + (first ? 1 : 2), first ? rows : rows + below,
+                  first ? below : above, depth + 1, i == 0 ? smaller : histograms);
+    }
+}
+
+/* A row's features stand `stride` behind each other, rows `next` behind the row before. */
+static void ask_tree(const struct node *nodes, const float *rows, size_t next, size_t stride,
+                     size_t count, double weight, double *answers)
+{
+    for (size_t first = 0; first < count; first += ABREAST) {
+        size_t abreast = count - first < ABREAST ? count - first : ABREAST;
+        uint32_t at[ABREAST] = {0};
+        for (int depth = 0; depth < DEPTH; depth++)
+            for (size_t i = 0; i < abreast; i++) {
+                const struct node *node = &nodes[at[i]];
+                float value = rows[(first + i) * next + node->feature * stride];
+                at[i] = 2 * at[i] + (value <= node->threshold ? 1 : 2);
+            }
+        for (size_t i = 0; i < abreast; i++)
+            answers[first + i] += weight * (double)nodes[at[i]].value;
+    }
 }
 
 static void grow_tree(struct growing *growing, struct node *nodes)
@@ -173,9 +236,9 @@ static void grow_tree(struct growing *growing, struct node *nodes)
     for (size_t f = 0; f < data->features; f++)
         if (growing->tells[f] && hn_random_unit(&growing->random) < feature_share)
             growing->features[growing->feature_count++] = f;
-    grow_node(growing, nodes, 0, growing->rows, count, 0);
-    for (size_t r = 0; r < data->rows; r++)
-        growing->left[r] -= ask_tree(nodes, data->values + r, data->rows);
+    count_rows(growing, growing->rows, count, growing->histograms);
+    grow_node(growing, nodes, 0, growing->rows, count, 0, growing->histograms);
+    ask_tree(nodes, data->values, 1, data->rows, data->rows, -1, growing->left);
 }
 
 struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed)
@@ -188,11 +251,11 @@ struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed)
         .edges = hn_need(data->features * BINS, sizeof(float)),
         .bins = hn_need(cells, sizeof(uint8_t)),
         .left = hn_need(data->rows, sizeof(double)),
-        .own_left = hn_need(data->rows, sizeof(double)),
         .tells = hn_need(data->features, sizeof(bool)),
         .rows = hn_need(data->rows, sizeof(uint32_t)),
         .other = hn_need(data->rows, sizeof(uint32_t)),
         .features = hn_need(data->features, sizeof(size_t)),
+        .histograms = hn_need((DEPTH + 1) * data->features, sizeof(struct histogram)),
     };
     float *room = hn_need(data->rows, sizeof *room);
     growing.boost->features = data->features;
@@ -208,11 +271,11 @@ struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed)
     free(growing.edges);
     free(growing.bins);
     free(growing.left);
-    free(growing.own_left);
     free(growing.tells);
     free(growing.rows);
     free(growing.other);
     free(growing.features);
+    free(growing.histograms);
     free(room);
     return growing.boost;
 }
@@ -230,8 +293,7 @@ void hn_boost_ask(const struct hn_boost *boost, const float *rows, size_t count,
         answers[r] = boost->mean;
     /* A tree stays in the nearest cache for all rows. */
     for (size_t t = 0; t < TREES; t++)
-        for (size_t r = 0; r < count; r++)
-            answers[r] += ask_tree(boost->nodes[t], rows + r * boost->features, 1);
+        ask_tree(boost->nodes[t], rows, boost->features, 1, count, 1, answers);
 }
 
 double hn_boost_gain(const struct hn_boost *boost, size_t feature)
