@@ -175,8 +175,6 @@ enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed
 struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_finish(struct hn_tuned *tuned);
 void hn_tuned_list_free(struct hn_tuned_list *list);
-/* How the session was asked for; NULL where that is not known. Free it. Sticky. */
-char *hn_store_get_command(struct hn_store *store, int64_t session_id, struct hn_error *err);
 
 /* HN_ENOTFOUND when no image of that point and version is kept, HN_EFORMAT when it is damaged. Free *cubin and *entry. */
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,

@@ -259,14 +259,6 @@ int64_t hn_store_session_of(struct hn_store *store, const struct hn_identity *id
     return id;
 }
 
-char *hn_store_get_command(struct hn_store *store, int64_t session_id, struct hn_error *err)
-{
-    char *command = NULL;
-    (void)hn_database_do(store->database, err, "SELECT command FROM session WHERE id = ?", "i>n",
-                         session_id, &command);
-    return command;
-}
-
 bool hn_store_knows(struct hn_store *store, const struct hn_version *version, struct hn_error *err)
 {
     return hn_database_do(store->database, err,

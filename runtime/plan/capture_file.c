@@ -5,58 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/memory.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
-
-static enum hn_status unpack(FILE *in, z_stream *stream, uint64_t packed, uint64_t bytes, FILE *out,
-                             unsigned char *room)
-{
-    int code = Z_OK;
-    uint64_t unpacked = 0;
-    while (code == Z_OK && unpacked <= bytes) {
-        if (stream->avail_in == 0) {
-            size_t size = packed < HN_CAPTURE_PIECE ? (size_t)packed : HN_CAPTURE_PIECE;
-            stream->next_in = room;
-            stream->avail_in = (uInt)fread(room, 1, size, in);
-            packed -= stream->avail_in;
-            if (stream->avail_in == 0)
-                return HN_EFORMAT;
-        }
-        stream->next_out = room + HN_CAPTURE_PIECE;
-        stream->avail_out = HN_CAPTURE_PIECE;
-        code = inflate(stream, Z_NO_FLUSH);
-        size_t made = HN_CAPTURE_PIECE - stream->avail_out;
-        unpacked += made;
-        if (fwrite(room + HN_CAPTURE_PIECE, 1, made, out) != made)
-            return HN_ERUN;
-    }
-    return code == Z_STREAM_END && unpacked == bytes ? HN_OK : HN_EFORMAT;
-}
-
-enum hn_status hn_capture_unpack(FILE *stream, const char *path, uint64_t offset, uint64_t packed,
-                                 uint64_t bytes, const char *to, struct hn_error *err)
-{
-    z_stream inflating = {.next_in = NULL};
-    unsigned char *room = malloc(2 * (size_t)HN_CAPTURE_PIECE);
-    FILE *out = fopen(to, "wbe");
-    enum hn_status status = HN_ERUN;
-    if (room == NULL || inflateInit(&inflating) != Z_OK)
-        status = HN_ENOMEM;
-    else if (out != NULL && offset <= INT64_MAX && fseek(stream, (long)offset, SEEK_SET) == 0)
-        status = unpack(stream, &inflating, packed, bytes, out, room);
-    inflateEnd(&inflating);
-    free(room);
-    if (out != NULL && fclose(out) != 0)
-        status = HN_ERUN;
-    if (status == HN_ENOMEM)
-        return hn_fail_memory(err);
-    if (status == HN_ERUN)
-        return hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", to, strerror(errno));
-    return status == HN_OK ? HN_OK : hn_fail(err, HN_EFORMAT, "'%s' is damaged", path);
-}
 
 /* The gate of captures: behind it names are words, numbers can be what they say, and each part lies
  * in the file. */

@@ -37,8 +37,5 @@ extern const struct hn_structure hn_capture_structure;
 /* The object at the end of a capture, through the gate: names are words and stand once in their list, numbers are finite, each part
  * lies in the file. HN_EFORMAT. Finish it with hn_fields_finish, but after a failure. */
 enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_capture_head *head, struct hn_error *err);
-/* Unpacks one stream of it into a file. */
-enum hn_status hn_capture_unpack(FILE *stream, const char *path, uint64_t offset, uint64_t packed, uint64_t bytes,
-                                 const char *to, struct hn_error *err);
 
 #endif

@@ -53,7 +53,7 @@ static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
     struct hn_records records ENDED_BY(hn_records_free);
     struct hn_roofs roofs;
     struct hn_error err = {0};
-    char *command FREED = NULL;
+    struct hn_store_head head ENDED_BY(hn_store_head_finish) = {0};
     hn_gate_identity(&tuned->identity, &err);
     struct hn_version read = {.protocol = 0};
     json_auto_t *version = hn_fields_to_json(&hn_version_structure, &tuned->version);
@@ -69,8 +69,7 @@ static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
     look_at_image(store, tuned);
     (void)fuzz_fine(hn_store_get_roofs(store, &tuned->identity.device, NULL, &roofs, &err), &err);
     hn_error_init(&err);
-    command = hn_store_get_command(store, tuned->session_id, &err);
-    (void)fuzz_fine(err.status, &err);
+    (void)fuzz_fine(hn_store_get_head(store, tuned->session_id, &head, &err), &err);
 }
 
 static void look_at_all(struct hn_store *store)

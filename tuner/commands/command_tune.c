@@ -485,6 +485,15 @@ static void read_config(struct hn_given *given, struct hn_error *err)
                 given->path, given->config->plan->objective);
 }
 
+/* Without waiting for that: they are of no more use. */
+static void end_workers(struct hn_workers *workers)
+{
+    for (size_t i = 0; workers != NULL && i < workers->card_count; i++)
+        hn_process_end(&workers->cards[i]->process);
+    if (workers != NULL)
+        hn_compile_pool_end(workers->pool);
+}
+
 /* Whatever became of the tune: what was given and not used. */
 static void report_hosts(const struct hn_workers *workers)
 {
@@ -531,7 +540,7 @@ static void tune_opened(struct hn_tune *tune, struct hn_error *err)
         tune_all(tune, err);
     hn_tune_report_loss(tune, given->store, err);
     report_hosts(given->workers);
-    hn_workers_end(given->workers);
+    end_workers(given->workers);
     if (!hn_failed(err) || err->status == HN_EINTERRUPTED)
         hn_show_results(given, hn_failed(err) ? &ignored : err);
     if (!hn_failed(err) && tune->cut)

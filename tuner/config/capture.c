@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/capture.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -104,6 +106,54 @@ static void set_scalars(const struct hn_capture *capture, struct hn_plan *plan,
     }
 }
 
+static enum hn_status inflate_all(FILE *in, z_stream *stream, uint64_t packed, uint64_t bytes,
+                                  FILE *out, unsigned char *room)
+{
+    int code = Z_OK;
+    uint64_t unpacked = 0;
+    while (code == Z_OK && unpacked <= bytes) {
+        if (stream->avail_in == 0) {
+            size_t size = packed < HN_CAPTURE_PIECE ? (size_t)packed : HN_CAPTURE_PIECE;
+            stream->next_in = room;
+            stream->avail_in = (uInt)fread(room, 1, size, in);
+            packed -= stream->avail_in;
+            if (stream->avail_in == 0)
+                return HN_EFORMAT;
+        }
+        stream->next_out = room + HN_CAPTURE_PIECE;
+        stream->avail_out = HN_CAPTURE_PIECE;
+        code = inflate(stream, Z_NO_FLUSH);
+        size_t made = HN_CAPTURE_PIECE - stream->avail_out;
+        unpacked += made;
+        if (fwrite(room + HN_CAPTURE_PIECE, 1, made, out) != made)
+            return HN_ERUN;
+    }
+    return code == Z_STREAM_END && unpacked == bytes ? HN_OK : HN_EFORMAT;
+}
+
+/* One stream of the capture, into a file. */
+static void unpack_part(const struct hn_capture *capture, const struct hn_capture_part *part,
+                        const char *to, struct hn_error *err)
+{
+    z_stream inflating = {.next_in = NULL};
+    unsigned char *room = hn_need(2, HN_CAPTURE_PIECE);
+    FILE *out = fopen(to, "wbe");
+    enum hn_status status = HN_ERUN;
+    if (inflateInit(&inflating) != Z_OK)
+        hn_needed(NULL);
+    if (out != NULL && part->offset <= INT64_MAX &&
+        fseek(capture->stream, (long)part->offset, SEEK_SET) == 0)
+        status = inflate_all(capture->stream, &inflating, part->packed, part->bytes, out, room);
+    inflateEnd(&inflating);
+    free(room);
+    if (out != NULL && fclose(out) != 0)
+        status = HN_ERUN;
+    if (status == HN_ERUN)
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", to, strerror(errno));
+    else if (status != HN_OK)
+        hn_fail(err, HN_EFORMAT, "'%s' is damaged", capture->path);
+}
+
 /* The path of the file, which the capture removes. The caller frees it. */
 static char *unpack(struct hn_capture *capture, const struct hn_capture_part *part,
                     struct hn_error *err)
@@ -111,8 +161,7 @@ static char *unpack(struct hn_capture *capture, const struct hn_capture_part *pa
     char *file = NULL;
     if (asprintf(&file, "%s/%zu-%s", capture->folder.path, capture->unpacked++, part->name) < 0)
         hn_needed(NULL);
-    hn_capture_unpack(capture->stream, capture->path, part->offset, part->packed, part->bytes, file,
-                      err);
+    unpack_part(capture, part, file, err);
     return file;
 }
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "runtime/compile/code_scan.h"
+#include "runtime/compile/template.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
@@ -421,6 +423,78 @@ static void read_metrics(struct hn_reader *reader)
 }
 
 /* All but the space, whose template is at the node. */
+/* The text of a template decides: whether words are its types or numbers of its macros, and
+ * which names are parameters of its C++ templates. */
+
+static bool are_types(const struct hn_word_list *list)
+{
+    enum hn_element element;
+    unsigned lanes;
+    for (size_t i = 0; i < list->count; i++) {
+        bool of_configs = hn_type_parse(list->words[i], &element, &lanes);
+        if (hn_type_bytes(list->words[i]) == 0 || of_configs)
+            return false;
+    }
+    return true;
+}
+
+/* "T_float" in the source asks for the numbers. */
+static bool asks_for_numbers(const struct hn_template *template, const struct hn_word_list *list)
+{
+    bool asks = false;
+    for (size_t i = 0; i < list->count && !asks; i++) {
+        struct hn_text number = {0};
+        hn_text_printf(&number, "%s_%s", list->name, list->words[i]);
+        for (size_t s = 0; s < template->file_count && !asks && !number.failed; s++)
+            asks = hn_text_has_word(template->files[s].text, number.data, number.length);
+        hn_text_finish(&number);
+    }
+    return asks;
+}
+
+/* Whether an entry has the name among its template arguments, and the template declares it. */
+static bool is_template_parameter(const struct hn_plan *plan, const struct hn_template *template,
+                                  const char *name)
+{
+    bool used = false, declared = false;
+    for (size_t i = 0; i < plan->step_count && !used; i++) {
+        const char *entry = plan->steps[i].entry;
+        used =
+            entry != NULL && !hn_text_is_word(entry) && hn_text_has_word(entry, name, strlen(name));
+    }
+    for (size_t s = 0; used && s < template->file_count; s++)
+        declared = declared || hn_template_parameter_is_declared(template->files[s].text, name);
+    return declared;
+}
+
+/* Takes what the template says of names and words, once the entries are read. */
+static void read_types(struct hn_reader *reader)
+{
+    struct hn_plan *plan = reader->plan;
+    struct hn_template template;
+    for (size_t i = 0; i < reader->config->typed_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[reader->config->typed[i].argument];
+        if (argument->fill.kind == HN_FILL_FILE)
+            hn_config_fail(
+                reader, hn_yaml_get(reader->root, "arguments"),
+                "argument '%s' has the type '%s', and contents from a file, which are of "
+                "one type; expected that one",
+                argument->name, reader->config->typed[i].name);
+    }
+    /* Whether it is there is asked by others. */
+    if (hn_failed(reader->err) || hn_template_load(plan->template_path, &template, NULL) != HN_OK)
+        return;
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        plan->word_lists[i].types =
+            are_types(&plan->word_lists[i]) && !asks_for_numbers(&template, &plan->word_lists[i]);
+    plan->template_parameters = hn_need(plan->name_count, sizeof *plan->template_parameters);
+    for (size_t i = 0; i < plan->name_count; i++)
+        if (is_template_parameter(plan, &template, plan->names[i]))
+            plan->template_parameters[plan->template_parameter_count++] =
+                hn_need_copy(plan->names[i]);
+    hn_template_finish(&template);
+}
+
 void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *template)
 {
     struct hn_plan *plan = reader->plan;
@@ -441,5 +515,5 @@ void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *templ
     read_reference(reader);
     hn_config_read_compare(reader);
     read_metrics(reader);
-    hn_config_read_types(reader);
+    read_types(reader);
 }

@@ -2,6 +2,7 @@
 #include "tuner/export/export.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -764,11 +765,33 @@ void hn_export_finish(struct hn_export *export)
     *export = (struct hn_export){0};
 }
 
+static enum hn_status write_cubin(const struct hn_export *export, struct hn_text *text,
+                                  struct hn_error *err)
+{
+    const struct hn_tuned *tuned = export->configs[0];
+    void *cubin = NULL;
+    char *entry = NULL;
+    size_t size = 0;
+    if (export->store == NULL)
+        return hn_fail(
+            err, HN_EUSAGE,
+            "a recording has no machine code; export from a cache without --recorded, or "
+            "--format=cubin-header, which compiles it");
+    if (hn_store_get_image(export->store, &tuned->identity, &tuned->version, &tuned->best.point,
+                           &cubin, &size, &entry, err) != HN_OK)
+        return err->status;
+    hn_text_append_bytes(text, cubin, size);
+    fprintf(stderr, "hone: cubin for sm_%d, entry %s\n", tuned->identity.device.capability, entry);
+    free(entry);
+    free(cubin);
+    return HN_OK;
+}
+
 const struct hn_export_format hn_export_formats[] = {
     [HN_EXPORT_HEADER] = {"header", hn_export_header, .takes_defaults = true, .has_all = true},
     [HN_EXPORT_JSON] = {"json", hn_export_json},
     [HN_EXPORT_SOURCE] = {"source", hn_export_source, .takes_defaults = true},
-    [HN_EXPORT_CUBIN] = {"cubin", hn_export_cubin},
+    [HN_EXPORT_CUBIN] = {"cubin", write_cubin},
     [HN_EXPORT_CUBIN_HEADER] = {"cubin-header", hn_export_cubin_header, .takes_defaults = true,
                                 .has_all = true},
 };

@@ -194,28 +194,6 @@ enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_
     return err->status;
 }
 
-enum hn_status hn_export_cubin(const struct hn_export *export, struct hn_text *text,
-                               struct hn_error *err)
-{
-    const struct hn_tuned *tuned = export->configs[0];
-    void *cubin = NULL;
-    char *entry = NULL;
-    size_t size = 0;
-    if (export->store == NULL)
-        return hn_fail(
-            err, HN_EUSAGE,
-            "a recording has no machine code; export from a cache without --recorded, or "
-            "--format=cubin-header, which compiles it");
-    if (hn_store_get_image(export->store, &tuned->identity, &tuned->version, &tuned->best.point,
-                           &cubin, &size, &entry, err) != HN_OK)
-        return err->status;
-    hn_text_append_bytes(text, cubin, size);
-    fprintf(stderr, "hone: cubin for sm_%d, entry %s\n", tuned->identity.device.capability, entry);
-    free(entry);
-    free(cubin);
-    return HN_OK;
-}
-
 /* The header with machine code: a program that includes it needs the driver and nothing else. And
  * the part of it that launches the whole plan with the driver. */
 

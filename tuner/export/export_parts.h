@@ -55,7 +55,6 @@ struct hn_export_images {
 };
 
 /* The formats with machine code. */
-enum hn_status hn_export_cubin(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 /* One C file with the header, all images and what loads them. */
 enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 

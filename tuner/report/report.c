@@ -229,6 +229,9 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
                          const struct hn_tuned *tuned, struct hn_error *err)
 {
     struct hn_text source = {0};
+    struct hn_store_head head;
+    struct hn_error
+        ignored; /* a base's sessions are not to be had: how they were asked for is not known */
     if (hn_failed(err))
         return;
     struct hn_report_tuning *tuning = append(report);
@@ -244,11 +247,11 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
         hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &tuning->records,
                       err) != HN_OK)
         return;
-    char *command = hn_store_get_command(store, tuned->session_id, err);
+    (void)hn_store_get_head(store, tuned->session_id, &head, &ignored);
     json_object_update_new(tuning->shown,
                            json_pack("{sb sb so}", "simulated", tuned->simulated, "stale",
-                                     tuned->stale, "command_line", string_to_json(command)));
-    free(command);
+                                     tuned->stale, "command_line", string_to_json(head.command)));
+    hn_store_head_finish(&head);
     describe_family(tuning, store, err);
     name_parameters(tuning);
     order_records(tuning);

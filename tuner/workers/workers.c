@@ -760,15 +760,6 @@ bool hn_workers_open_lead(struct hn_workers *workers, bool waits, struct hn_erro
     return hn_workers_open_lead(workers, waits, err);
 }
 
-void hn_workers_end(struct hn_workers *workers)
-{
-    if (workers == NULL)
-        return;
-    for (size_t i = 0; i < workers->card_count; i++)
-        hn_process_end(&workers->cards[i]->process);
-    hn_compile_pool_end(workers->pool);
-}
-
 static void leave_cards(struct hn_workers *workers)
 {
     const size_t count = workers->card_count;

@@ -163,9 +163,7 @@ void hn_worker_gpu(struct hn_channel *channel);
 
 enum hn_status hn_workers_start(const struct hn_workers_options *options, struct hn_workers **workers,
                                 struct hn_error *err);
-/* Kills them, without waiting for that: they are of no more use. NULL is fine, here and below. */
-void hn_workers_end(struct hn_workers *workers);
-/* Kills them; the GPU's worker is not waited for. A share gives its cards back instead. */
+/* Kills them; the GPU's worker is not waited for. A share gives its cards back instead. NULL is fine. */
 void hn_workers_destroy(struct hn_workers *workers);
 
 /* Sleeps until a worker has something to say or a time limit of one of them strikes, for timeout_ms at most; others may use the workers
