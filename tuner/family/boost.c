@@ -15,8 +15,7 @@
 enum {
     BINS = 64,
     DEPTH = 6,
-    LEAST_ROWS = 4, /* of a leaf */
-    TREES = 160,
+    LEAST_ROWS = 4,           /* of a leaf */
     NODES = (2 << DEPTH) - 1, /* of a tree: those of node n are 2n + 1 and 2n + 2 */
     ABREAST = 8               /* rows that walk a tree together */
 };
@@ -36,7 +35,8 @@ struct hn_boost {
     size_t features;
     double mean;
     double *gains; /* of the features */
-    struct node nodes[TREES][NODES];
+    size_t trees;
+    struct node (*nodes)[NODES];
 };
 
 /* What the rows of a node sum up to, by bin of a feature. */
@@ -259,6 +259,8 @@ struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed)
     };
     float *room = hn_need(data->rows, sizeof *room);
     growing.boost->features = data->features;
+    growing.boost->trees = data->trees;
+    growing.boost->nodes = hn_need(data->trees, sizeof *growing.boost->nodes);
     growing.boost->gains = hn_need(data->features, sizeof(double));
     for (size_t r = 0; r < data->rows; r++)
         growing.boost->mean += data->targets[r] / (double)data->rows;
@@ -266,7 +268,7 @@ struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed)
         growing.left[r] = data->targets[r] - growing.boost->mean;
     for (size_t f = 0; f < data->features; f++)
         find_bins(&growing, f, room);
-    for (size_t t = 0; t < TREES; t++)
+    for (size_t t = 0; t < data->trees; t++)
         grow_tree(&growing, growing.boost->nodes[t]);
     free(growing.edges);
     free(growing.bins);
@@ -282,8 +284,10 @@ struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed)
 
 void hn_boost_destroy(struct hn_boost *boost)
 {
-    if (boost != NULL)
-        free(boost->gains);
+    if (boost == NULL)
+        return;
+    free(boost->gains);
+    free(boost->nodes);
     free(boost);
 }
 
@@ -292,7 +296,7 @@ void hn_boost_ask(const struct hn_boost *boost, const float *rows, size_t count,
     for (size_t r = 0; r < count; r++)
         answers[r] = boost->mean;
     /* A tree stays in the nearest cache for all rows. */
-    for (size_t t = 0; t < TREES; t++)
+    for (size_t t = 0; t < boost->trees; t++)
         ask_tree(boost->nodes[t], rows, boost->features, 1, count, 1, answers);
 }
 

@@ -15,9 +15,10 @@
 #include "tuner/family/measuring.h"
 
 enum {
-    FIRST_CELLS = 12,     /* drawn sizes at which something is measured before anything is learnt */
-    WANTED = 16,          /* sizes measured between two rules, where the last was least sure */
-    DRAWN = 8,            /* and sizes that were drawn */
+    FIRST_CELLS = 12, /* drawn sizes at which something is measured before anything is learnt */
+    WANTED = 16,      /* sizes measured between two rules, where the last was least sure */
+    DRAWN = 8,        /* and sizes that were drawn */
+    QUICK_TREES = 100,
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
     SAMPLES = 16000,
     /* Times of QUICK_SAMPLES, at most: only what is picked is looked at in all of them. */
@@ -369,8 +370,11 @@ static void draw_cells(struct tuning *tuning, size_t count, struct hn_error *err
 static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
 {
     const struct hn_family_kernel kernel = hn_measuring_kernel(&tuning->measuring);
-    const struct hn_learn_options options = {
-        .seed = ~tuning->options->search.seed, .samples = samples, .wanted = WANTED};
+    const struct hn_learn_options options = {.seed = ~tuning->options->search.seed,
+                                             .samples = samples,
+                                             .trees =
+                                                 samples < SAMPLES ? QUICK_TREES : HN_LEARN_TREES,
+                                             .wanted = WANTED};
     if (hn_failed(err))
         return;
     tuning->measuring.model = NULL;

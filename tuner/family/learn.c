@@ -33,7 +33,7 @@ struct learning {
     size_t sample_count;
     size_t count;             /* of configurations: of learnt->picked */
     struct forecast forecast; /* of the configurations */
-    int64_t *features;        /* [feature][sample], then [feature][size] */
+    int64_t *features;        /* [feature][sample] */
     double *costs;            /* [configuration][sample] */
     double sure_risk;         /* up to which a leaf is sure */
 };
@@ -75,11 +75,10 @@ static size_t size_of(const struct hn_matrix *matrix, const struct hn_bindings *
     return size;
 }
 
-/* Of these points of the matrix, at the first `count` samples. Measured times stand for themselves
- * where `use` (NULL: all) allows. */
-static void make_forecast(const struct learning *learning, const struct hn_model *model,
-                          const bool *use, const size_t *points, size_t point_count, size_t count,
-                          struct forecast *forecast)
+/* Of these points of the matrix, at the first `count` samples. Measured times stand for
+ * themselves. */
+static void make_forecast(const struct learning *learning, const size_t *points, size_t point_count,
+                          size_t count, struct forecast *forecast)
 {
     const struct hn_matrix *matrix = learning->matrix;
     const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
@@ -89,13 +88,13 @@ static void make_forecast(const struct learning *learning, const struct hn_model
                                   .cautious = hn_need(point_count * count, sizeof(double))};
     for (size_t p = 0; p < point_count; p++)
         asked[p] = &matrix->points[points[p]];
-    hn_model_ask(model, asked, point_count, learning->samples, count, forecast->losses,
-                 forecast->cautious);
+    hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count,
+                 forecast->losses, forecast->cautious);
     for (size_t i = 0; i < point_count * count; i++)
         forecast->cautious[i] = forecast->losses[i] + caution * forecast->cautious[i];
     for (size_t i = 0; i < count; i++) {
         size_t size = size_of(matrix, &learning->samples[i]);
-        if (size == matrix->size_count || (use != NULL && !use[size]))
+        if (size == matrix->size_count)
             continue;
         for (size_t p = 0; p < point_count; p++)
             if (!isnan(matrix->times[points[p]][size]))
@@ -188,67 +187,37 @@ static bool has(const struct learning *learning, const bool *use, size_t configu
     return use == NULL || configuration == 0 || only < 0 || use[only];
 }
 
-static struct hn_rule_node *grow_tree(struct learning *learning, const bool *use, size_t *count)
+static struct hn_rule_node *grow_tree(struct learning *learning, size_t *count)
 {
-    size_t samples = learning->forecast.count;
     const struct hn_choice_tree_data data = samples_of(learning);
     find_costs(learning, &learning->forecast, learning->count, learning->costs);
-    for (size_t c = 0; c < learning->count; c++)
-        for (size_t s = 0; s < samples && !has(learning, use, c); s++)
-            learning->costs[c * samples + s] = INFINITY;
     cost_fallback(learning);
     return hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain, count);
 }
 
-/* For finding the leaf of a size. */
-static struct hn_choice_tree_data data_of_sizes(const struct learning *learning)
-{
-    size_t features = learning->learnt->rule.feature_count;
-    return (struct hn_choice_tree_data){
-        .samples = learning->matrix->size_count,
-        .features = features,
-        .values = learning->features + features * learning->sample_count,
-    };
-}
-
-/* [configuration][size]: losses, as measured, else predicted; INFINITY: it cannot be used. */
-static double *know_sizes(const struct learning *learning)
+/* The logarithm of how much longer than the best that is known a configuration takes at a size; as
+ * the model says where it was not measured. INFINITY: it cannot be used. */
+static double known_loss(const struct learning *learning, const double *predicted,
+                         size_t configuration, size_t size)
 {
     const struct hn_matrix *matrix = learning->matrix;
-    size_t sizes = matrix->size_count;
-    double *losses = hn_need(learning->count * sizes, sizeof *losses);
-    struct hn_bindings *problems = hn_need(sizes, sizeof *problems); /* borrowed */
+    double time = matrix->times[learning->learnt->picked[configuration]][size];
+    return isnan(time) ? predicted[configuration * matrix->size_count + size]
+                       : log(time / hn_matrix_best(matrix, size));
+}
+
+/* What a model says of all configurations at all sizes, and (NULL: not asked) how sure it is. */
+static void ask_sizes(const struct learning *learning, const struct hn_model *model, double *losses,
+                      double *deviations)
+{
+    const struct hn_matrix *matrix = learning->matrix;
+    struct hn_bindings problems[HN_MATRIX_SIZES]; /* borrowed */
     const struct hn_matrix_point *points[HN_RULE_CONFIGURATIONS_MOST];
-    for (size_t s = 0; s < sizes; s++)
+    for (size_t s = 0; s < matrix->size_count; s++)
         problems[s] = matrix->sizes[s].problem;
     for (size_t c = 0; c < learning->count; c++)
         points[c] = &matrix->points[learning->learnt->picked[c]];
-    hn_model_ask(learning->learnt->model, points, learning->count, problems, sizes, losses, NULL);
-    for (size_t c = 0; c < learning->count; c++)
-        for (size_t s = 0; s < sizes; s++) {
-            double time = matrix->times[learning->learnt->picked[c]][s];
-            if (!isnan(time))
-                losses[c * sizes + s] = log(time / hn_matrix_best(matrix, s));
-        }
-    free(problems);
-    return losses;
-}
-
-/* How much longer than the best that is known takes what the tree chooses, in logarithms; NAN: it
- * cannot be told. */
-static double loss_at(const struct learning *learning, const double *losses, const bool *use,
-                      const struct hn_rule_node *nodes, size_t size)
-{
-    const struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_choice_tree_data data = data_of_sizes(learning);
-    size_t chosen = (size_t)nodes[hn_choice_tree_leaf(nodes, &data, size)].configuration;
-    double loss = has(learning, use, chosen) ? losses[chosen * data.samples + size] : INFINITY;
-    for (size_t i = 0; i < rule->fallback_count && isinf(loss); i++) {
-        chosen = (size_t)rule->fallback[i];
-        if (has(learning, use, chosen))
-            loss = losses[chosen * data.samples + size];
-    }
-    return isfinite(loss) ? fmax(0, loss) : NAN;
+    hn_model_ask(model, points, learning->count, problems, matrix->size_count, losses, deviations);
 }
 
 /* As any size that may come. */
@@ -406,66 +375,67 @@ static void mark_sure(struct learning *learning)
 /* The folds share this. */
 struct folds {
     const struct learning *learning;
-    const double *known; /* of know_sizes() */
+    const double *predicted; /* of all configurations at all sizes, by the model of all */
     double search_gain;
     struct losses losses[FOLDS];
     struct judged judged[HN_MATRIX_SIZES];
 };
 
-enum { FOLD_SAMPLES = 1500 };
-
-/* The features of the first samples, and of all sizes. */
-static int64_t *cut_features(const struct learning *learning, size_t samples)
+/* What a model that has not seen a size chooses there. Trees of thousands of samples choose as
+ * their models do. */
+static void judge_size(struct folds *folds, size_t fold, const bool *use, const double *losses,
+                       const double *deviations, size_t s)
 {
-    size_t features = learning->learnt->rule.feature_count, all = learning->sample_count;
-    size_t of_sizes = features * learning->matrix->size_count;
-    int64_t *cut = hn_need(features * samples + of_sizes, sizeof *cut);
-    for (size_t f = 0; f < features; f++)
-        memcpy(cut + f * samples, learning->features + f * all, samples * sizeof *cut);
-    memcpy(cut + features * samples, learning->features + features * all, of_sizes * sizeof *cut);
-    return cut;
+    const struct learning *learning = folds->learning;
+    const struct hn_matrix_size *size = &learning->matrix->sizes[s];
+    double least = INFINITY, cautious = INFINITY, loss = INFINITY;
+    struct judged *judged = &folds->judged[s];
+    *judged = (struct judged){.risk = INFINITY, .loss = NAN};
+    for (size_t c = 0; c < learning->count; c++) {
+        size_t at = c * learning->matrix->size_count + s;
+        if (!has(learning, use, c) || isinf(losses[at]))
+            continue;
+        least = fmin(least, losses[at]);
+        if (losses[at] + caution * deviations[at] < cautious) {
+            cautious = losses[at] + caution * deviations[at];
+            judged->risk = losses[at] + deviations[at];
+            loss = known_loss(learning, folds->predicted, c, s);
+        }
+    }
+    judged->risk -= least;
+    loss = isfinite(loss) ? fmax(0, loss) : NAN;
+    judged->loss = loss + (isnan(size->tuned_us) ? folds->search_gain : 0);
+    add_loss(&folds->losses[fold], size, loss, folds->search_gain);
 }
 
-/* Leaves out every fifth of the sizes: with a forecast and costs of its own, and all else shared.
- */
+/* Leaves out every fifth of the sizes. */
 static void learn_without(void *context, size_t fold)
 {
     struct folds *folds = context;
-    struct learning own = *folds->learning;
-    const struct hn_matrix *matrix = own.matrix;
+    const struct learning *learning = folds->learning;
+    size_t sizes = learning->matrix->size_count;
     bool use[HN_MATRIX_SIZES];
-    size_t node_count, samples = own.sample_count < FOLD_SAMPLES ? own.sample_count : FOLD_SAMPLES;
-    for (size_t s = 0; s < matrix->size_count; s++)
+    double *losses = hn_need(2 * learning->count * sizes, sizeof *losses);
+    double *deviations = losses + learning->count * sizes;
+    for (size_t s = 0; s < sizes; s++)
         use[s] = s % FOLDS != fold;
-    struct hn_model *model = hn_model_make(own.kernel, matrix, use, own.options->seed);
-    make_forecast(&own, model, use, own.learnt->picked, own.count, samples, &own.forecast);
-    own.costs = hn_need(own.count * samples, sizeof *own.costs);
-    own.features = cut_features(&own, samples);
-    own.sample_count = samples;
-    struct hn_rule_node *nodes = grow_tree(&own, use, &node_count);
-    double *risks = find_risks(&own, nodes, node_count);
-    const struct hn_choice_tree_data data = data_of_sizes(&own);
-    for (size_t s = fold; s < matrix->size_count; s += FOLDS) {
-        const struct hn_matrix_size *size = &matrix->sizes[s];
-        double loss = loss_at(&own, folds->known, use, nodes, s);
-        add_loss(&folds->losses[fold], size, loss, folds->search_gain);
-        folds->judged[s].risk = risks[hn_choice_tree_leaf(nodes, &data, s)];
-        folds->judged[s].loss = loss + (isnan(size->tuned_us) ? folds->search_gain : 0);
-    }
-    free(risks);
-    free(nodes);
+    struct hn_model *model = hn_model_make(learning->kernel, learning->matrix, use,
+                                           learning->options->trees, learning->options->seed);
+    ask_sizes(learning, model, losses, deviations);
+    for (size_t s = fold; s < sizes; s += FOLDS)
+        judge_size(folds, fold, use, losses, deviations, s);
     hn_model_destroy(model);
-    finish_forecast(&own.forecast);
-    free(own.features);
-    free(own.costs);
+    free(losses);
 }
 
 static void predict_loss(struct learning *learning)
 {
+    const struct hn_matrix *matrix = learning->matrix;
     struct losses losses = {.count = 0};
-    double *known = know_sizes(learning);
+    double *predicted = hn_need(learning->count * matrix->size_count, sizeof *predicted);
     struct folds folds = {
-        .learning = learning, .known = known, .search_gain = find_search_gain(learning->matrix)};
+        .learning = learning, .predicted = predicted, .search_gain = find_search_gain(matrix)};
+    ask_sizes(learning, learning->learnt->model, predicted, NULL);
     hn_parallel_do(FOLDS, 0, learn_without, &folds);
     for (size_t fold = 0; fold < FOLDS; fold++) {
         const struct losses *own = &folds.losses[fold];
@@ -475,9 +445,9 @@ static void predict_loss(struct learning *learning)
         losses.sum += own->sum;
         losses.count += own->count;
     }
-    free(known);
+    free(predicted);
     learning->learnt->rule.predicted = rule_loss(&losses);
-    learning->sure_risk = find_sure_risk(folds.judged, learning->matrix->size_count);
+    learning->sure_risk = find_sure_risk(folds.judged, matrix->size_count);
 }
 
 /* Samples where the choice is least sure, away from each other. */
@@ -545,7 +515,7 @@ static void pick(struct learning *learning)
         learning->sample_count < SAMPLES_OF_ALL ? learning->sample_count : SAMPLES_OF_ALL;
     size_t most = (size_t)learning->kernel->family->configurations;
     struct forecast forecast;
-    make_forecast(learning, learning->learnt->model, NULL, candidates, count, samples, &forecast);
+    make_forecast(learning, candidates, count, samples, &forecast);
     double *costs = hn_need(count * samples, sizeof *costs);
     find_costs(learning, &forecast, count, costs);
     const struct hn_costs_table table = {count, samples, costs, learning->weights};
@@ -752,26 +722,18 @@ static void add_edges(const struct learning *learning, struct hn_rule *rule)
     hn_family_edges_finish(&edges);
 }
 
-/* Features of all samples, then of all sizes. */
 static void evaluate_features(struct learning *learning, struct hn_error *err)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_matrix *matrix = learning->matrix;
-    size_t samples = learning->sample_count, sizes = matrix->size_count;
+    size_t samples = learning->sample_count;
     int64_t own[HN_RULE_FEATURES_MOST];
     bool inside;
-    learning->features = hn_need(rule->feature_count * (samples + sizes), sizeof *own);
-    int64_t *of_sizes = learning->features + rule->feature_count * samples;
-    for (size_t i = 0; i < samples + sizes && !hn_failed(err); i++) {
-        bool is_sample = i < samples;
-        size_t place = is_sample ? i : i - samples;
-        if (!hn_rule_evaluate(rule,
-                              is_sample ? &learning->samples[place] : &matrix->sizes[place].problem,
-                              own, &inside))
+    learning->features = hn_need(rule->feature_count * samples, sizeof *own);
+    for (size_t s = 0; s < samples && !hn_failed(err); s++) {
+        if (!hn_rule_evaluate(rule, &learning->samples[s], own, &inside))
             hn_fail(err, HN_ECONFIG, "the problems of the family have different names");
         for (size_t f = 0; f < rule->feature_count && !hn_failed(err); f++)
-            (is_sample ? learning->features : of_sizes)[f * (is_sample ? samples : sizes) + place] =
-                own[f];
+            learning->features[f * samples + s] = own[f];
     }
 }
 
@@ -834,17 +796,17 @@ static void learn(struct learning *learning, struct hn_error *err)
 {
     struct hn_learnt *learnt = learning->learnt;
     struct hn_rule *rule = &learnt->rule;
-    learnt->model =
-        hn_model_make(learning->kernel, learning->matrix, NULL, learning->options->seed);
+    learnt->model = hn_model_make(learning->kernel, learning->matrix, NULL,
+                                  learning->options->trees, learning->options->seed);
     pick(learning);
-    make_forecast(learning, learnt->model, NULL, learnt->picked, learning->count,
-                  learning->sample_count, &learning->forecast);
+    make_forecast(learning, learnt->picked, learning->count, learning->sample_count,
+                  &learning->forecast);
     begin_rule(learning, err);
     if (hn_failed(err))
         return;
-    predict_loss(learning);
     free(rule->nodes);
-    rule->nodes = grow_tree(learning, NULL, &rule->node_count);
+    rule->nodes = grow_tree(learning, &rule->node_count);
+    predict_loss(learning);
     mark_sure(learning);
     find_wanted(learning);
     drop_unused(rule);

@@ -120,7 +120,7 @@ size_t hn_sight_edge(const struct hn_sight *sight, size_t feature);
 struct hn_boost;
 
 struct hn_boost_data {
-    size_t rows, features;
+    size_t rows, features, trees;
     const float *values; /* [feature][row], no NAN */
     const double *targets; /* [row] */
 };
@@ -138,7 +138,7 @@ struct hn_model;
 
 /* Borrows the kernel. `use` (NULL: all) says at which sizes of the matrix measurements count. */
 struct hn_model *hn_model_make(const struct hn_family_kernel *kernel, const struct hn_matrix *matrix, const bool *use,
-                               uint64_t seed);
+                               size_t trees, uint64_t seed);
 void hn_model_destroy(struct hn_model *model); /* NULL is fine */
 /* losses[point * count + problem] and their deviations (NULL: not asked); INFINITY: it cannot be launched there. Of a point only
  * the values and the occupancy count. */
@@ -178,11 +178,12 @@ size_t hn_pick(const struct hn_costs_table *table, size_t most, double gain, siz
 
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 
-enum { HN_LEARN_WANTED = 16 };
+enum { HN_LEARN_WANTED = 16, HN_LEARN_TREES = 160 };
 
 struct hn_learn_options {
     uint64_t seed;  /* of the problems that predictions are made for */
     size_t samples; /* so many of them */
+    size_t trees;   /* of a model: fewer are quicker and know less; HN_LEARN_TREES for a rule that is to stay */
     size_t wanted;  /* sizes that are to be measured next, HN_LEARN_WANTED at most */
 };
 

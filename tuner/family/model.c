@@ -31,6 +31,7 @@ struct gathering {
     float *values; /* [feature][row] */
     double *targets;
     struct hn_boost **bags;
+    size_t trees;
     uint64_t seed;
 };
 
@@ -65,17 +66,18 @@ static void grow_bag(void *context, size_t bag)
 {
     const struct gathering *gathering = context;
     const struct hn_boost_data data = {gathering->rows, gathering->model->sight.features,
-                                       gathering->values, gathering->targets};
+                                       gathering->trees, gathering->values, gathering->targets};
     gathering->bags[bag] = hn_boost_grow(&data, gathering->seed + bag);
 }
 
 struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
-                               const struct hn_matrix *matrix, const bool *use, uint64_t seed)
+                               const struct hn_matrix *matrix, const bool *use, size_t trees,
+                               uint64_t seed)
 {
     struct hn_model *model = hn_need(1, sizeof *model);
     size_t sizes = matrix->size_count;
     struct gathering gathering = {
-        .model = model, .matrix = matrix, .bags = model->bags, .seed = seed};
+        .model = model, .matrix = matrix, .bags = model->bags, .trees = trees, .seed = seed};
     hn_sight_init(&model->sight, kernel);
     gathering.points = hn_need(matrix->point_count, sizeof *gathering.points);
     gathering.first = hn_need(sizes + 1, sizeof *gathering.first);
