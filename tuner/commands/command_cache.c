@@ -11,6 +11,7 @@
 #include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
 #include "tuner/report/report.h"
+#include "tuner/session/session.h"
 
 /* The contents of a cache, as tables and as documents: all tunings, or those of a kernel with their
  * records. */
@@ -375,17 +376,14 @@ static json_t *conditions_to_json(const struct view *view)
 static json_t *view_to_json(const struct view *view)
 {
     json_t *json = hn_cache_tuned_to_json(view->tuned);
-    json_t *outcomes = json_object(), *records = json_array();
+    json_t *records = json_array();
     json_t *conditions = conditions_to_json(view);
-    json_int_t counts[HN_OUTCOME_COUNT] = {0};
+    uint64_t counts[HN_OUTCOME_COUNT] = {0};
     for (size_t i = 0; i < view->records.count; i++) {
         counts[view->records.items[i].outcome]++;
         (void)json_array_append_new(records, hn_needed(hn_record_to_json(&view->records.items[i])));
     }
-    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
-        if (counts[i] > 0)
-            set(outcomes, hn_outcome_names[(enum hn_outcome)i], json_integer(counts[i]));
-    set(json, "outcomes", outcomes);
+    set(json, "outcomes", hn_counts_to_json(counts));
     if (conditions != NULL)
         set(json, "conditions", conditions);
     set(json, "records", records);

@@ -541,7 +541,7 @@ static json_t *state_to_json(const struct summary *summary, size_t tied)
         state->points != UINT64_MAX ? json_integer((json_int_t)state->points) : json_null(),
         "finished", (json_int_t)state->finished, "points_text", state->points_text, "reused",
         (json_int_t)state->reused, "cut", (json_int_t)state->cut, "outcomes",
-        hn_session_counts_to_json(state), "chance", hn_render_number(state->chance), "stopped",
+        hn_counts_to_json(state->counts), "chance", hn_render_number(state->chance), "stopped",
         state->stopped, "unraced", state->unraced, "unweighed", state->unweighed, "tied", (int)tied,
         "copy_gb_per_s", state->copy_gb_per_s, "roofs",
         summary->roofs != NULL ? hn_fields_to_json(&hn_roofs_structure, summary->roofs)

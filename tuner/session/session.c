@@ -108,14 +108,14 @@ void hn_session_tell_news(struct hn_session *session, const struct hn_record *re
              err);
 }
 
-json_t *hn_session_counts_to_json(const struct hn_session_state *state)
+json_t *hn_counts_to_json(const uint64_t counts[HN_OUTCOME_COUNT])
 {
-    json_t *counts = json_object();
+    json_t *json = json_object();
     for (int outcome = 0; outcome < HN_OUTCOME_COUNT; outcome++)
-        if (state->counts[outcome] > 0)
-            json_object_set_new(counts, hn_outcome_names[(enum hn_outcome)outcome],
-                                json_integer((json_int_t)state->counts[outcome]));
-    return counts;
+        if (counts[outcome] > 0)
+            json_object_set_new(json, hn_outcome_names[(enum hn_outcome)outcome],
+                                json_integer((json_int_t)counts[outcome]));
+    return json;
 }
 
 static void tell_end(struct hn_session *session, struct hn_error *err)
@@ -127,7 +127,7 @@ static void tell_end(struct hn_session *session, struct hn_error *err)
              json_pack("{ss so so so so so so sb sb sf sf}", "device",
                        session->task->identity.device.name, "finished",
                        count(true, state->finished), "reused", count(true, state->reused),
-                       "outcomes", hn_session_counts_to_json(state), "best",
+                       "outcomes", hn_counts_to_json(state->counts), "best",
                        best != NULL ? hn_bindings_to_json(&best->point) : json_null(), "best_us",
                        real(best != NULL ? best->timing.median_us : NAN), "chance",
                        real(state->chance), "stopped", state->stopped, "interrupted",

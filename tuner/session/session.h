@@ -106,7 +106,7 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
 
 const struct hn_session_state *hn_session_state(const struct hn_session *session);
 /* How many points have each outcome, of those that there are. */
-json_t *hn_session_counts_to_json(const struct hn_session_state *state);
+json_t *hn_counts_to_json(const uint64_t counts[HN_OUTCOME_COUNT]);
 
 /* The tickets that are finished, best first: ok by objective, then the rest in the order proposed. tied: how many of the
  * first cannot be told from the best. */
