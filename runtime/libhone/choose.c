@@ -13,7 +13,6 @@ static void read_plan(struct hn_lib_plan *plan, struct hn_error *err)
 {
     if (!hn_failed(err) && plan->template.file_count == 0)
         hn_fail(err, HN_ENOTFOUND, "the cache keeps no template of this version");
-    plan->has_pipeline = json_object_get(plan->json, "pipeline") != NULL;
     if (hn_failed(err) || hn_plan_from_json(plan->json, &plan->plan, err) != HN_OK)
         return;
     plan->types = hn_allocate(plan->plan->argument_count, HN_TYPE_SIZE, err);
@@ -151,7 +150,7 @@ struct hn_lib_known *hn_lib_known_results(struct hone_cache *cache, const char *
     struct hn_lib_known *known = find_known(cache, kernel, err);
     if (known == NULL || known->list.count > 0)
         return known;
-    if (cache->is_folder)
+    if (cache->store == NULL)
         hn_recording_list(cache->path, kernel, &known->list, err);
     else
         hn_store_list(cache->store, HN_STORE_UNCOUNTED, kernel, NULL, &known->list, err);
@@ -210,11 +209,9 @@ struct hn_lib_known *hn_lib_known_rules(struct hone_cache *cache, const char *ke
 
 /* Results, and which problems have some, are read again when they are next asked for: one was
  * tuned. */
-static void forget_known(struct hone_cache *cache, const char *kernel)
+static void forget_known(struct hone_cache *cache, const char *kernel, struct hn_error *err)
 {
-    struct hn_lib_known *known = cache->known;
-    while (known != NULL && strcmp(known->kernel, kernel) != 0)
-        known = known->next;
+    struct hn_lib_known *known = find_known(cache, kernel, err);
     if (known == NULL)
         return;
     forget_results(known);
@@ -509,7 +506,7 @@ static bool choose_new(struct search *search, struct hn_lib_choice *choice, stru
     struct hn_lookup_rank rank;
     if (hn_failed(err))
         return false;
-    forget_known(search->asked.cache, search->asked.kernel);
+    forget_known(search->asked.cache, search->asked.kernel, err);
     search->known = hn_lib_known_results(search->asked.cache, search->asked.kernel, err);
     const struct hn_tuned *tuned = find_tuned(search, true, &rank);
     if (tuned == NULL || rank.grade != HN_GRADE_EXACT)

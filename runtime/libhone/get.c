@@ -350,7 +350,7 @@ static void open_file(struct hone_cache *cache, struct hn_error *err)
     else if (stat(cache->path, &about) != 0)
         hn_fail(err, errno == ENOENT ? HN_ENOTFOUND : HN_ERUN, "cache '%s': %s", cache->path,
                 strerror(errno));
-    else if (!(cache->is_folder = S_ISDIR(about.st_mode)))
+    else if (!S_ISDIR(about.st_mode))
         hn_store_open(cache->path, HN_STORE_READ, &cache->store, err);
 }
 

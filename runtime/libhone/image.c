@@ -593,7 +593,7 @@ struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_im
 {
     bool compiled = false;
     hn_image_init(image);
-    if (choice->plan->has_pipeline) {
+    if (choice->plan->plan->pipeline != NULL) {
         hn_lib_fail(err, HONE_UNSUPPORTED,
                     "the plan of %s is a pipeline between host and device, which the "
                     "library does not launch; `hone run` does",
@@ -684,7 +684,7 @@ void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct
     char budget[32];
     if (options->tune_config != NULL)
         config = options->tune_config;
-    if (asked->cache->is_folder) {
+    if (asked->cache->store == NULL) {
         hn_lib_fail(err, HONE_UNSUPPORTED,
                     "'%s' is a folder of recordings, to which nothing is added: to tune on "
                     "a miss open a cache",

@@ -30,7 +30,6 @@ struct hn_lib_plan {
     struct hn_plan *plan;
     struct hn_template template;
     bool changed; /* where the template lay when it was tuned, it lies with another text now */
-    bool has_pipeline;
     char *types; /* of the arguments, HN_TYPE_SIZE each */
 };
 
@@ -71,8 +70,7 @@ struct hone_cache {
     char *path;
     struct hn_blocks memory; /* of what is only let go of with the cache; taken with the lock held */
     unsigned forks; /* how often this process had come about by a fork when it was opened */
-    bool is_folder;
-    struct hn_store *store; /* NULL for a folder */
+    struct hn_store *store; /* NULL: it is a folder of recordings */
     pthread_mutex_t lock;
     pthread_mutex_t info_lock; /* held by who makes what callers are told of a kernel; behind `lock` */
     struct hn_blocks infos;

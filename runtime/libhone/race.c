@@ -146,7 +146,7 @@ bool hn_lib_race_can_be(const struct hn_lib_choice *choice)
 {
     const struct hn_plan *plan = choice->plan->plan;
     return choice->tuned != NULL && strcmp(choice->tuned->identity.objective, "time") == 0 &&
-           !choice->plan->has_pipeline && !hn_plan_has_role(plan, HN_ROLE_INOUT) &&
+           plan->pipeline == NULL && !hn_plan_has_role(plan, HN_ROLE_INOUT) &&
            !hn_plan_has_role(plan, HN_ROLE_METRIC) && !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
 }
 
