@@ -311,7 +311,8 @@ static double deviation_of(const struct learning *learning, size_t configuration
                                        : (forecast->cautious[at] - forecast->losses[at]) / caution;
 }
 
-/* [node]: the mean loss of a leaf's samples, each and its deviation. */
+/* [node]: the loss and its deviation of a leaf's samples, as the root of their mean square: few
+ * that lose much count more than many that lose little. */
 static double *find_risks(const struct learning *learning, const struct hn_rule_node *nodes,
                           size_t node_count)
 {
@@ -320,12 +321,12 @@ static double *find_risks(const struct learning *learning, const struct hn_rule_
     for (size_t s = 0; s < data.samples; s++) {
         size_t leaf = hn_choice_tree_leaf(nodes, &data, s);
         size_t c = (size_t)nodes[leaf].configuration;
+        double risk = fmin(1, plain_loss(learning, c, s) + deviation_of(learning, c, s));
         weights[leaf] += data.weights[s];
-        risks[leaf] +=
-            data.weights[s] * fmin(1, plain_loss(learning, c, s) + deviation_of(learning, c, s));
+        risks[leaf] += data.weights[s] * risk * risk;
     }
     for (size_t n = 0; n < node_count; n++)
-        risks[n] = weights[n] > 0 ? risks[n] / weights[n] : INFINITY;
+        risks[n] = weights[n] > 0 ? sqrt(risks[n] / weights[n]) : INFINITY;
     return risks;
 }
 
