@@ -306,12 +306,6 @@ static void see_edges(const struct hn_family_edges *edges, const struct hn_bindi
     }
 }
 
-size_t hn_sight_edge(const struct hn_sight *sight, size_t feature)
-{
-    size_t first = sight->features - 3 * sight->edges.count;
-    return feature < first ? SIZE_MAX : (feature - first) / 3;
-}
-
 bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem,
                   const struct hn_bindings *point, const struct hn_sight_point *known, float *seen)
 {
@@ -343,12 +337,8 @@ void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel
 {
     *sight = (struct hn_sight){.kernel = kernel};
     hn_family_edges_find(&sight->edges, kernel);
-    sight->features = 1 + kernel->plan->parameter_count + OF_LAUNCH + 3 * sight->edges.count;
+    sight->features =
+        1 + kernel->plan->parameter_count + OF_LAUNCH + HN_SIGHT_OF_EDGE * sight->edges.count;
     for (size_t i = 0; i < kernel->family->value_count; i++)
         sight->features += is_size(&kernel->family->values[i]) ? 2 : 1;
-}
-
-void hn_sight_finish(struct hn_sight *sight)
-{
-    hn_family_edges_finish(&sight->edges);
 }

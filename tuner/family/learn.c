@@ -451,6 +451,23 @@ static void predict_loss(struct learning *learning)
     learning->sure_risk = find_sure_risk(folds.judged, matrix->size_count);
 }
 
+/* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven
+ * times the other. */
+static double likeness_of(const struct hn_family *family, const struct hn_bindings *a,
+                          const struct hn_bindings *b)
+{
+    double squares = 0;
+    for (size_t i = 0; i < family->value_count; i++) {
+        const struct hn_value *x = hn_bindings_get(a, family->values[i].name);
+        const struct hn_value *y = hn_bindings_get(b, family->values[i].name);
+        double apart = family->values[i].kind == HN_FAMILY_RANGE
+                           ? log(fmax(1, hn_value_number(x)) / fmax(1, hn_value_number(y)))
+                           : !hn_value_equal(x, y);
+        squares += apart * apart;
+    }
+    return exp(-squares / 4);
+}
+
 /* Samples where the choice is least sure, away from each other. */
 static void find_wanted(struct learning *learning)
 {
@@ -478,7 +495,7 @@ static void find_wanted(struct learning *learning)
         for (size_t s = 0; s < data.samples; s++)
             if (s != best && scores[s] > 0)
                 scores[s] *=
-                    1 - hn_family_likeness(learning->kernel->family, chosen, &learning->samples[s]);
+                    1 - likeness_of(learning->kernel->family, chosen, &learning->samples[s]);
         scores[best] = 0;
     }
     free(scores);

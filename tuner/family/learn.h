@@ -64,8 +64,6 @@ struct hn_family_kernel {
 /* Whether the point can be launched for the problem: constraints and limits of the device allow it. */
 bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
                       const struct hn_bindings *point);
-/* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven times the other. */
-double hn_family_likeness(const struct hn_family *family, const struct hn_bindings *a, const struct hn_bindings *b);
 
 /* Sizes that loops within a block cut into parts, of which the last is mostly not full: COLS by THREADS * VEC. */
 
@@ -93,8 +91,11 @@ void hn_family_edges_parts(const struct hn_family_edges *edges, const struct hn_
                            const struct hn_bindings *problem, const struct hn_bindings *point,
                            int64_t parts[HN_EDGES_MOST]);
 
-/* What a model sees of a point at a problem: sizes and the powers of two in them, other values, parameters, blocks and waves of the
- * launch, and of each edge the passes, how full the last one is, and the passes of all waves. */
+enum { HN_SIGHT_OF_EDGE = 3 };
+
+/* What a model sees of a point at a problem: sizes and the powers of two in them, other values, parameters, blocks
+ * and waves of the launch, and at last, of each edge, the passes, how full the last one is, and the passes of all
+ * waves. */
 struct hn_sight {
     const struct hn_family_kernel *kernel;
     struct hn_family_edges edges;
@@ -107,41 +108,22 @@ struct hn_sight_point {
     int64_t parts[HN_EDGES_MOST];
 };
 
+/* Finish the edges. */
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel);
-void hn_sight_finish(struct hn_sight *sight);
 /* False: it cannot be launched. `seen` has room for the features. */
 bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem, const struct hn_bindings *point,
                   const struct hn_sight_point *known, float *seen);
-/* The edge that a feature tells of; SIZE_MAX: none. */
-size_t hn_sight_edge(const struct hn_sight *sight, size_t feature);
 
-/* Gradient-boosted trees. */
-
-struct hn_boost;
-
-struct hn_boost_data {
-    size_t rows, features, trees;
-    const float *values; /* [feature][row], no NAN */
-    const double *targets; /* [row] */
-};
-
-struct hn_boost *hn_boost_grow(const struct hn_boost_data *data, uint64_t seed);
-void hn_boost_destroy(struct hn_boost *boost); /* NULL is fine */
-/* answers[row], of so many rows of features. */
-void hn_boost_ask(const struct hn_boost *boost, const float *rows, size_t count, double *answers);
-/* How much of the squared errors the splits by a feature took away. */
-double hn_boost_gain(const struct hn_boost *boost, size_t feature);
-
-/* How much longer than the best of its size a point takes, in logarithms, by a model of all that was measured: also of points and
- * at sizes that were not. */
+/* How much longer than the best of its size a point takes, in logarithms, by a model of all that was measured: also of
+ * points and at sizes that were not. */
 struct hn_model;
 
 /* Borrows the kernel. `use` (NULL: all) says at which sizes of the matrix measurements count. */
 struct hn_model *hn_model_make(const struct hn_family_kernel *kernel, const struct hn_matrix *matrix, const bool *use,
                                size_t trees, uint64_t seed);
 void hn_model_destroy(struct hn_model *model); /* NULL is fine */
-/* losses[point * count + problem] and their deviations (NULL: not asked); INFINITY: it cannot be launched there. Of a point only
- * the values and the occupancy count. */
+/* losses[point * count + problem] and their deviations (NULL: not asked); INFINITY: it cannot be launched there. Of a
+ * point only the values and the occupancy count. */
 void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *const *points, size_t point_count,
                   const struct hn_bindings *problems, size_t count, double *losses, double *deviations);
 /* Which edges tell most, the first `most` of them; how many. */

@@ -102,18 +102,3 @@ void hn_family_next(const struct hn_family *family, uint64_t seed, uint64_t *at,
     }
     hn_bindings_finish(&rounded);
 }
-
-double hn_family_likeness(const struct hn_family *family, const struct hn_bindings *a,
-                          const struct hn_bindings *b)
-{
-    double squares = 0;
-    for (size_t i = 0; i < family->value_count; i++) {
-        const struct hn_value *x = hn_bindings_get(a, family->values[i].name);
-        const struct hn_value *y = hn_bindings_get(b, family->values[i].name);
-        double apart = family->values[i].kind == HN_FAMILY_RANGE
-                           ? log(fmax(1, hn_value_number(x)) / fmax(1, hn_value_number(y)))
-                           : !hn_value_equal(x, y);
-        squares += apart * apart;
-    }
-    return exp(-squares / 4);
-}
