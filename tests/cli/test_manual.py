@@ -172,7 +172,7 @@ class Words(hone.Case):
                 read |= set(re.findall(r'getenv\("(\w+)"|\.variable = "(\w+)"|\{(?:TOOLKIT|WHEELS|PYTHON), "(\w+)"', source.read_text()))
         read = {name for names in read for name in names if name} - {"HOME", "PATH", "TMPDIR", "SLURM_JOB_ID"}
         page = (hone.SOURCE / "docs" / "library.md").read_text()
-        library = {name for name in read if name in ("HONE_COMMAND", "HONE_CAPTURE", "HONE_CAPTURE_LAUNCHES") and name in page}
+        library = {name for name in read if name in ("HONE_COMMAND", "HONE_CAPTURE", "HONE_CAPTURE_LAUNCHES", "HONE_FREEZE_AFTER") and name in page}
         self.assertEqual(set(self.table("cli.md", "Environment")) - {"LC_ALL", "LC_CTYPE", "LANG"}, read - library)
 
     def test_exit_codes(self):
