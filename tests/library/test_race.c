@@ -375,6 +375,7 @@ TEST(another_thread_starts_what_ended)
     assert_string_equal(launch_until_known(kernel, 8000).point, frozen);
 }
 
+/* They disturb each other's times: either program may win. */
 TEST(threads_launch_what_is_frozen_later)
 {
     enum { THREADS = 4 };
@@ -387,7 +388,7 @@ TEST(threads_launch_what_is_frozen_later)
         pthread_join(threads[i], &result);
         assert_ptr_equal(result, kernel);
     }
-    assert_string_equal(race_of(kernel).point, frozen);
+    assert_int_equal(race_of(kernel).finished, 1);
 }
 
 /* --- who is raced */

@@ -181,6 +181,11 @@ static void say_compared(const struct hn_measuring *measuring, const struct hn_b
                          const struct compared *compared, bool sure)
 {
     char *text = hn_needed(hn_bindings_text(problem)), untuned[48] = "";
+    if (!isfinite(compared->best_us)) {
+        hn_measuring_say(measuring, "not used %s: no variant that was measured is valid", text);
+        free(text);
+        return;
+    }
     if (!isnan(compared->default_us))
         snprintf(untuned, sizeof untuned, "default %.4g us, ", compared->default_us);
     hn_measuring_say(
