@@ -274,9 +274,9 @@ int main(void)
         """Searches for the family take programs for all sizes only; what the rule has is none that is for one. The best block is
         allowed in such alone: what is lost by that is told apart."""
         text = re.sub(r"\bn\b", "N", self.config.read_text()).replace("name: N", "name: n")
-        for old, new in (("parameters:", "freeze: {values: [N], if: FROZEN}\nconstraints: [FROZEN == 1 or BLOCK != 256]\n"
+        for old, new in (("parameters:", "freeze: {values: [N], if: FROZEN}\nconstraints: [FROZEN == 1 or BLOCK != 256, ITEMS == 4]\n"
                           "parameters:\n  FROZEN: [1, 0]"),
-                         ("defaults: {", "defaults: {FROZEN: 1, ")):
+                         ("defaults: {BLOCK: 128, ITEMS: 1,", "defaults: {FROZEN: 1, BLOCK: 128, ITEMS: 4,")):
             text = text.replace(old, new, 1)
         self.config.write_text(text)
         said = self.hone("tune", "--family", self.config, "--budget", "10s", "--held-out", "2").stderr
