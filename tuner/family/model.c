@@ -58,6 +58,7 @@ struct growing {
     struct boost *boost;
     struct hn_random random;
     float *edges;     /* [feature][bin]: the highest value of a bin */
+    int *bin_counts;  /* [feature]: of those that have rows */
     uint8_t *bins;    /* [feature][row] */
     double *left;     /* [row]: the target without what the trees say */
     bool *tells;      /* [feature]: it has more than one value */
@@ -87,6 +88,7 @@ static void find_bins(struct growing *growing, size_t feature, float *sorted)
         if (bin == 0 || edge > edges[bin - 1])
             edges[bin++] = edge;
     }
+    growing->bin_counts[feature] = (int)bin + 1;
     while (bin < BINS)
         edges[bin++] = INFINITY;
     growing->tells[feature] = sorted[0] < sorted[rows - 1];
@@ -117,9 +119,11 @@ static double score(double sum, double count)
 static void count_rows(const struct growing *growing, const uint32_t *rows, size_t count,
                        struct histogram *histograms)
 {
-    memset(histograms, 0, growing->feature_count * sizeof *histograms);
     for (size_t i = 0; i < growing->feature_count; i++) {
         const uint8_t *bins = growing->bins + growing->features[i] * growing->data->rows;
+        size_t bin_count = (size_t)growing->bin_counts[growing->features[i]];
+        memset(histograms[i].sums, 0, bin_count * sizeof *histograms[i].sums);
+        memset(histograms[i].counts, 0, bin_count * sizeof *histograms[i].counts);
         for (size_t r = 0; r < count; r++) {
             histograms[i].sums[bins[rows[r]]] += growing->left[rows[r]];
             histograms[i].counts[bins[rows[r]]]++;
@@ -132,18 +136,19 @@ static void take_away(const struct growing *growing, struct histogram *these,
                       const struct histogram *those)
 {
     for (size_t i = 0; i < growing->feature_count; i++)
-        for (int b = 0; b < BINS; b++) {
+        for (int b = 0; b < growing->bin_counts[growing->features[i]]; b++) {
             these[i].sums[b] -= those[i].sums[b];
             these[i].counts[b] -= those[i].counts[b];
         }
 }
 
-static void try_feature(size_t feature, const struct histogram *histogram, double all, size_t count,
+static void try_feature(const struct growing *growing, size_t feature,
+                        const struct histogram *histogram, double all, size_t count,
                         struct split *best)
 {
     double sum = 0;
     uint32_t seen = 0;
-    for (int b = 0; b < BINS - 1; b++) {
+    for (int b = 0; b < growing->bin_counts[feature] - 1; b++) {
         sum += histogram->sums[b];
         seen += histogram->counts[b];
         if (histogram->counts[b] == 0 || seen < LEAST_ROWS || count - seen < LEAST_ROWS)
@@ -190,7 +195,7 @@ static void grow_node(struct growing *growing, struct node *nodes, size_t node, 
     for (size_t i = 0; i < count; i++)
         sum += growing->left[rows[i]];
     for (size_t i = 0; i < growing->feature_count && depth < DEPTH; i++)
-        try_feature(growing->features[i], &histograms[i], sum, count, &best);
+        try_feature(growing, growing->features[i], &histograms[i], sum, count, &best);
     if (!(best.gain > least_gain)) {
         make_leaf(nodes, node, depth, rate * sum / ((double)count + drawn_by));
         return;
@@ -256,6 +261,7 @@ static struct boost *grow_boost(const struct boost_data *data, uint64_t seed)
         .boost = hn_need(1, sizeof *growing.boost),
         .random = hn_random_seeded(seed),
         .edges = hn_need(data->features * BINS, sizeof(float)),
+        .bin_counts = hn_need(data->features, sizeof(int)),
         .bins = hn_need(cells, sizeof(uint8_t)),
         .left = hn_need(data->rows, sizeof(double)),
         .tells = hn_need(data->features, sizeof(bool)),
@@ -278,6 +284,7 @@ static struct boost *grow_boost(const struct boost_data *data, uint64_t seed)
     for (size_t t = 0; t < data->trees; t++)
         grow_tree(&growing, growing.boost->nodes[t]);
     free(growing.edges);
+    free(growing.bin_counts);
     free(growing.bins);
     free(growing.left);
     free(growing.tells);
