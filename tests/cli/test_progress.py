@@ -19,7 +19,7 @@ class Progress(double.Case):
         super().setUp()
         self.cheap_config(block=64, items=16)
 
-    def tune_on(self, columns, *arguments, rows=30, **changes):
+    def tune_on(self, columns, *arguments, rows=60, **changes):
         environment = dict(self.environment(TERM="xterm"), **changes)
         environment = {key: value for key, value in environment.items() if value is not None}
         shown = terminal.Terminal([hone.HONE, "tune", str(self.config), *arguments], columns, rows, self.folder, environment)
