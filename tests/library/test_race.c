@@ -318,22 +318,28 @@ static void *launch_often(void *pointer)
     return good ? shared : NULL;
 }
 
-TEST(threads_launch_what_is_raced)
+/* Several threads at once, all of which end well. */
+static void in_threads(void *(*launch_them)(void *), void *context)
 {
     enum { THREADS = 4 };
-    struct shared *shared = *state;
     pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_them, context), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, context);
+    }
+}
+
+TEST(threads_launch_what_is_raced)
+{
+    struct shared *shared = *state;
     float host[N];
     for (int i = 0; i < N; i++)
         host[i] = 3;
     CHECK_CUDA(cuMemcpyHtoD(shared->x, host, sizeof host));
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, launch_often, shared), 0);
-    for (int i = 0; i < THREADS; i++) {
-        void *result = NULL;
-        pthread_join(threads[i], &result);
-        assert_ptr_equal(result, shared);
-    }
+    in_threads(launch_often, shared);
     assert_true(race_of(get_kernel(shared->cache, "scale", "n", N, &racing)).finished);
 }
 
@@ -378,16 +384,8 @@ TEST(another_thread_starts_what_ended)
 /* They disturb each other's times: either program may win. */
 TEST(threads_launch_what_is_frozen_later)
 {
-    enum { THREADS = 4 };
-    pthread_t threads[THREADS];
     struct hone_kernel *kernel = get_kernel(open_freezing("3"), "frozen", "N", N, NULL);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, launch_frozen, kernel), 0);
-    for (int i = 0; i < THREADS; i++) {
-        void *result = NULL;
-        pthread_join(threads[i], &result);
-        assert_ptr_equal(result, kernel);
-    }
+    in_threads(launch_frozen, kernel);
     assert_int_equal(race_of(kernel).finished, 1);
 }
 
