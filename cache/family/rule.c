@@ -248,9 +248,10 @@ void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule)
     if (loss->sizes == 0)
         return;
     hn_text_printf(text,
-                   "%s %zu sizes that were not used: %.1f%% slower than tuned for each in the "
-                   "mean, %.1f%% at worst",
-                   is_measured ? "at" : "predicted for", loss->sizes, 100 * loss->mean,
+                   "%s %zu size%s not used: %.1f%% slower than tuned for each in the mean, %.1f%% "
+                   "at worst",
+                   is_measured ? "at" : "predicted for", loss->sizes,
+                   loss->sizes == 1 ? " that was" : "s that were", 100 * loss->mean,
                    100 * loss->worst);
     if (!is_measured || rule->parts.choice.sizes == 0)
         return;
