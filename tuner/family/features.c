@@ -253,6 +253,8 @@ static bool is_rather(const struct hn_launch_step *step, const struct hn_launch_
                                                      : always;
 }
 
+enum { OF_LAUNCH = 15 };
+
 /* Appends what is seen of the step that does the work; returns the logarithm of its waves. */
 static double see_launch(const struct hn_launch *launch, const struct hn_device *device,
                          double occupancy, double all, float **to)
@@ -270,7 +272,7 @@ static double see_launch(const struct hn_launch *launch, const struct hn_device 
         resident = fmin(resident, floor(device->shared_per_sm / shared));
     resident = fmax(1, resident);
     double waves = blocks / (resident * device->identity.sm_count), sms = device->identity.sm_count;
-    const double seen[] = {
+    const double seen[OF_LAUNCH] = {
         log(blocks),
         log(waves),
         log(ceil(waves)),
@@ -287,7 +289,7 @@ static double see_launch(const struct hn_launch *launch, const struct hn_device 
         log((double)main->grid[1]),
         log((double)main->grid[2]),
     };
-    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+    for (size_t i = 0; i < OF_LAUNCH; i++)
         *(*to)++ = (float)seen[i];
     return log(ceil(waves));
 }
@@ -330,8 +332,6 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
     hn_launch_finish(&launch);
     return true;
 }
-
-enum { OF_LAUNCH = 15 };
 
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel)
 {

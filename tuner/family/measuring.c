@@ -163,8 +163,7 @@ static size_t list_points(const struct hn_measuring *measuring, const struct kno
     for (size_t i = 0; i < known->count; i++)
         for (size_t r = 0; r < known->sizes[i].records.count; r++) {
             const struct hn_record *record = &known->sizes[i].records.items[r];
-            if (!isnan(time_of(record)) &&
-                !(plan->freeze_if != NULL && hn_plan_freezes(plan, &record->point)))
+            if (!isnan(time_of(record)) && hn_measuring_serves_all(plan, &record->point))
                 points[count++] = (struct known_point){
                     .values = &record->point, .text = hn_needed(hn_bindings_text(&record->point))};
         }

@@ -64,7 +64,6 @@ double hn_measuring_elapsed_s(const struct hn_measuring *measuring)
     return (hn_now_ms() - measuring->started_ms) / 1e3;
 }
 
-/* A line behind the time since the start. */
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...)
 {
     struct hn_text line = {0};
@@ -90,9 +89,6 @@ void hn_visit_end(struct hn_visit *visit)
     hn_task_finish(&visit->task);
 }
 
-/* A session of a problem that measures these points, or where none are asked for searches. False:
- * it failed, or nothing is valid for the problem, so that there is nothing to read; else end the
- * visit. */
 bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
                   const struct hn_bindings *problem, const struct hn_session_options *asked,
                   struct hn_visit *visit, struct hn_error *err)
@@ -135,7 +131,6 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
     return !hn_failed(err);
 }
 
-/* The time of a point that ran, INFINITY of one that failed, NAN of one that was not evaluated. */
 double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point,
                      double *occupancy, struct hn_error *err)
 {
@@ -167,7 +162,6 @@ static void read_cells(struct hn_measuring *measuring, size_t size,
     }
 }
 
-/* A good point of a search joins the others. False: there is no room. */
 bool hn_measuring_join(struct hn_matrix *matrix, size_t size, const struct hn_bindings *point)
 {
     size_t known = matrix->point_count, place = hn_matrix_add_point(matrix, point);
@@ -220,8 +214,6 @@ static int by_loss(const void *a, const void *b)
                               : (x->point > y->point) - (x->point < y->point);
 }
 
-/* The points of the matrix that may be the best at a problem, these first: by the model, where
- * there is one, less a deviation. How many, `most` at most. */
 size_t hn_measuring_promising(const struct hn_measuring *measuring,
                               const struct hn_bindings *problem, size_t most, size_t *points)
 {
@@ -234,6 +226,7 @@ size_t hn_measuring_promising(const struct hn_measuring *measuring,
         asked[p] = &matrix->points[p];
     if (measuring->model != NULL)
         hn_model_ask(measuring->model, asked, all, problem, 1, losses, deviations);
+    /* Less a deviation: where little is known it may be better. */
     for (size_t p = 0; p < all; p++)
         beliefs[p] = (struct belief){losses[p] - (isinf(losses[p]) ? 0 : deviations[p]), p};
     qsort(beliefs, all, sizeof *beliefs, by_loss);
@@ -244,7 +237,6 @@ size_t hn_measuring_promising(const struct hn_measuring *measuring,
     return count;
 }
 
-/* Those points, as a search begins with them. */
 size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn_bindings *problem,
                            struct hn_bindings *borrowed)
 {
@@ -256,7 +248,6 @@ size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn
     return count;
 }
 
-/* Searches at a size for so many seconds; what is good there joins the points. */
 void hn_measuring_search(struct hn_measuring *measuring, size_t size, double budget_s,
                          struct hn_error *err)
 {
@@ -277,8 +268,7 @@ void hn_measuring_search(struct hn_measuring *measuring, size_t size, double bud
     hn_visit_end(&visit);
 }
 
-/* Measures these points at a size, as far as they were not and `budget_s` (0: any) lasts: a session
- * takes longer to begin than most of them. */
+/* In one session, which takes longer to begin than most of them. */
 void hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t *points,
                        size_t count, double budget_s, struct hn_error *err)
 {
