@@ -16,7 +16,7 @@ import hone
 import test_families
 
 BUILD = os.environ.get("HONE_BUILD", str(hone.SOURCE / "build"))
-FAMILY = "family: {n: {range: [1, 1000000]}}"
+FAMILY = "family: {n: {range: [1, 100000]}}"
 BEST = {"BLOCK": 256, "FAULT": 0, "ITEMS": 4}
 
 
@@ -38,10 +38,10 @@ class Case(double.Case):
 class Tuned(Case):
     # Valid at few sizes, and at none of the first; searches do not look at it.
     RARE = ("constraints: [BLOCK != 1024 or n % 7 == 0]\npromising: [BLOCK != 1024]\n"
-            "family: {n: {range: [1, 1000000]}, ladder: [{BLOCK: 1024, ITEMS: 2}]}")
+            "family: {n: {range: [1, 100000]}, ladder: [{BLOCK: 1024, ITEMS: 2}]}")
 
     def family(self, *arguments):
-        return self.hone("tune", "--family", self.config, "--budget", "20s", "--held-out", "3", *arguments)
+        return self.hone("tune", "--family", self.config, "--budget", "500", "--held-out", "3", *arguments)
 
     def test_a_rule_is_learnt_kept_and_used(self):
         self.spoil(self.config, FAMILY, self.RARE)
@@ -49,6 +49,7 @@ class Tuned(Case):
         document = json.loads(said.stdout)[0]
         family = document["family"]
         self.assertEqual(document["kernel"], "scale")
+        self.assertLessEqual(len(self.pairs()), 500, "the budget")
         self.check_lines(said.stderr, family)
         self.check_rule(family["rule"])
         self.assertEqual(self.rules(), [family["rule"]])
@@ -75,7 +76,7 @@ class Tuned(Case):
         self.assertIn("next: hone export scale -o scale_tuned.h", said)
 
     def check_rule(self, rule):
-        self.assertEqual(rule["values"], [{"name": "n", "low": 1, "high": 1000000}])
+        self.assertEqual(rule["values"], [{"name": "n", "low": 1, "high": 100000}])
         self.assertEqual(rule["configurations"][0], {"BLOCK": 128, "FAULT": 0, "ITEMS": 1}, "the default point serves any size")
         self.assertIn(BEST, rule["configurations"])
         self.assertEqual(sorted(rule["fallback"]), list(range(len(rule["configurations"]))))
@@ -111,7 +112,7 @@ class Tuned(Case):
 #include "scale_tuned.h"
 int main(void)
 {
-    for (int n = 1; n <= 1000000; n *= 10) {
+    for (int n = 1; n <= 100000; n *= 10) {
         const struct hone_scale_problem problem = {n};
         if (hone_scale_choose(problem, NULL) < 0)
             return 1;
@@ -140,7 +141,7 @@ int main(void)
         self.check_code(rule, f"recorded/{name}")
         listed = json.loads(self.hone("cache", "list", *other, "--json").stdout)
         self.assertEqual([family["rule"] for family in listed["families"]], [rule])
-        said = self.hone("replay", "--family", self.config, "--held-out", "2", "--budget", "3s", *other)
+        said = self.hone("replay", "--family", self.config, "--held-out", "2", "--budget", "100", *other)
         self.assertRegex(said.stdout, r"origin    imported from .*family.gz[\s\S]*verdict   holds\n")
         simulate = pathlib.Path(BUILD) / "bench" / "search" / "bench_simulate"
         subprocess.run([simulate, *(self.folder / "recorded").glob("*.json.gz"), "--runs", "1"], capture_output=True, check=True)
@@ -188,7 +189,7 @@ int main(void)
     def check_beside(self):
         """What measures rules on a GPU, as far as it goes here: without a vendor's function."""
         command = [hone.SOURCE / "bench" / "family" / "run", "--cache", self.cache, "--other", self.cache, "scale", "--",
-                   "--draw", "n=1:1000000", "--sizes", "3", "--rounds", "5", "--learnt", "20"]
+                   "--draw", "n=1:100000", "--sizes", "3", "--rounds", "5", "--learnt", "20"]
         done = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_BUILD=BUILD, OUT=str(self.folder / "out"),
                                                                 HONE_FIGURES=str(self.folder)),
                               capture_output=True, text=True)
@@ -199,12 +200,12 @@ int main(void)
         result = json.loads((self.folder / "out" / "scale.json").read_text())
         self.assertEqual({row["regime"] for row in result["comparisons"]}, {"cold", "warm"})
         row, = json.loads((self.folder / "families.json").read_text())["families"]["rows"]
-        self.assertEqual(row[:3] + row[4:6], ["`scale`", "n 1 to 1000000", "20 s", "3", "0.0%, 0.0%"])
+        self.assertEqual(row[:3] + row[4:6], ["`scale`", "n 1 to 100000", "20 s", "3", "0.0%, 0.0%"])
         for row in result["comparisons"]:
             self.assertTrue(0.99 < row["worst"] <= row["mean"] < 1.01, "the same cache twice")
 
     def check_replay(self):
-        replay = ["replay", "--family", self.config, "--held-out", "3", "--budget", "3s"]
+        replay = ["replay", "--family", self.config, "--held-out", "3", "--budget", "100"]
         said = self.hone(*replay)
         self.assertEqual(len(re.findall(r"not used n=\d+: ", said.stderr)), 3)
         self.assertRegex(said.stdout, r"promised  at 3 sizes that were not used: [\s\S]*now       at 3 sizes that nobody had measured: "
@@ -239,21 +240,21 @@ int main(void)
 
     def check_recalled(self):
         """Another budget and seed ask for other sizes, and yet the rule is learnt from all that earlier tunes measured."""
-        said = self.hone("tune", "--family", self.config, "--budget", "4s", "--held-out", "2", "--seed", "9").stderr
+        said = self.hone("tune", "--family", self.config, "--budget", "200", "--held-out", "2", "--seed", "9").stderr
         sizes = re.findall(r"^ +\d+ s  from the cache: (\d+) sizes, \d+ configurations, \d+ times$", said, re.MULTILINE)
-        self.assertGreater(int(*sizes), 0)  # how many have enough times depends on how fast the machine is
+        self.assertGreater(int(*sizes), 8)
 
     def test_sizes_that_were_used_measure_no_loss(self):
         """Of three sizes none is left; of thirty each is held out once, and none that the rule was learnt from."""
-        self.spoil(self.config, "1000000", "3")
-        said = self.hone("tune", "--family", self.config, "--budget", "20s", "--held-out", "2")
+        self.spoil(self.config, "100000", "3")
+        said = self.hone("tune", "--family", self.config, "--budget", "500", "--held-out", "2")
         self.assertIn("the family has no more sizes that were not used", said.stderr)
         self.assertNotIn("  not used", said.stderr)
         self.assertIn("predicted for 3 sizes", said.stdout)
         self.assertEqual(self.rules()[0]["measured"]["sizes"], 0)
         self.cache.unlink()
         self.spoil(self.config, "3]", "30]")
-        said = self.hone("tune", "--family", self.config, "--budget", "20s", "--held-out", "30", "--json")
+        said = self.hone("tune", "--family", self.config, "--budget", "500", "--held-out", "30", "--json")
         family = json.loads(said.stdout)[0]["family"]
         held = re.findall(r"  not used n=(\d+):", said.stderr)
         self.assertEqual(len(held), len(set(held)))
@@ -263,8 +264,8 @@ int main(void)
         """Of too many points to be measured at any size some are searched, then the model proposes others for each size."""
         self.spoil(self.config, FAMILY, "problem: {n: 65536}")
         self.cheap_config(block=64, items=16)
-        self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 1000000]}}")
-        said = self.hone("tune", "--family", self.config, "--budget", "12s", "--held-out", "2", "--events", self.events).stderr
+        self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 100000]}}")
+        said = self.hone("tune", "--family", self.config, "--budget", "600", "--held-out", "2", "--events", self.events).stderr
         known = [int(count) for count in re.findall(r"  tuned n=\d+: best .* us, (\d+) configurations known$", said, re.MULTILINE)]
         self.assertLess(known[0], 64, said)
         self.assertGreater(len({point for _, point in self.pairs()}), known[0])
@@ -279,7 +280,7 @@ int main(void)
                          ("defaults: {BLOCK: 128, ITEMS: 1,", "defaults: {FROZEN: 1, BLOCK: 128, ITEMS: 4,")):
             text = text.replace(old, new, 1)
         self.config.write_text(text)
-        said = self.hone("tune", "--family", self.config, "--budget", "10s", "--held-out", "2").stderr
+        said = self.hone("tune", "--family", self.config, "--budget", "400", "--held-out", "2").stderr
         [rule] = self.rules()
         self.assertEqual({point["FROZEN"] for point in rule["configurations"]}, {0})
         self.assertEqual(len(re.findall(r"slower: choice [\d.]+%, coverage [\d.]+%, freezing [1-9][\d.]*%", said)), 2)
@@ -292,10 +293,10 @@ int main(void)
         launched follows from the size: their machine code is there for all sizes."""
         once = '  block: BLOCK\n  grid: "ceil_div(n, BLOCK * ITEMS)"'
         step = 'block: BLOCK, grid: "ceil_div(n, BLOCK * ITEMS)"}\n'
-        for old, new in ((once, f"  - {{if: n % 7 == 0, {step}  - {{{step}"), (FAMILY, "family: {n: {range: [1, 1000000]}, WIDTH: [1, 4]}"),
+        for old, new in ((once, f"  - {{if: n % 7 == 0, {step}  - {{{step}"), (FAMILY, "family: {n: {range: [1, 100000]}, WIDTH: [1, 4]}"),
                          ("parameters:", "freeze: [WIDTH]\nparameters:")):
             self.spoil(self.config, old, new)
-        self.hone("tune", "--family", self.config, "--budget", "3s", "--held-out", "1", "--quiet")
+        self.hone("tune", "--family", self.config, "--budget", "150", "--held-out", "1", "--quiet")
         [rule] = self.rules()
         kept = self.sql("SELECT problem, count(*) FROM image WHERE problem LIKE 'WIDTH=_'"
                         " GROUP BY problem ORDER BY problem")
@@ -313,7 +314,7 @@ int main(void)
         self.write("choose.c", """#include "scale_tuned.h"
 int main(void)
 {
-    for (int64_t n = 1; n <= 1000000; n *= 10)
+    for (int64_t n = 1; n <= 100000; n *= 10)
         for (int64_t width = 1; width <= 4; width++) {
             const struct hone_scale_problem problem = {.n = n, .WIDTH = width};
             const int config = hone_scale_choose(problem, 0), served = width == 1 || width == 4;
@@ -333,7 +334,7 @@ int main(void)
                          ('BLOCK * ITEMS)"', 'BLOCK * ITEMS) + MORE"')):
             self.spoil(self.config, old, new)
         self.hone("tune", self.config, "-s", "BLOCK=256", "-s", "ITEMS=4", "--quiet")
-        test_families.put_rule(self.cache, dict(test_families.RULE, values=[{"name": "n", "low": 1, "high": 1000000}], features=["n"],
+        test_families.put_rule(self.cache, dict(test_families.RULE, values=[{"name": "n", "low": 1, "high": 100000}], features=["n"],
                                                 configurations=[dict(BEST, MORE=more) for more in (0, 64)]))
         programs = self.compiled(self.cache)
         kept = self.sql("SELECT length(cubin) FROM image WHERE problem = ''")
@@ -342,12 +343,12 @@ int main(void)
 
     def test_bytes_of_machine_code(self):
         """The set of configurations is chosen within what is allowed."""
-        self.family("--quiet")
+        self.family("--budget", "300", "--quiet")
         [rule] = self.rules()
         self.assertGreater(len(rule["configurations"]), 1)
         most = rule["bytes"] - 1
-        self.spoil(self.config, "1000000]}", f"1000000]}}, bytes: {most}")
-        said = self.family()
+        self.spoil(self.config, "100000]}", f"100000]}}, bytes: {most}")
+        said = self.family("--budget", "300")
         less = self.rules()[-1]
         self.assertLessEqual(less["bytes"], most)
         self.assertLess(len(less["configurations"]), len(rule["configurations"]))
@@ -369,7 +370,7 @@ class Interrupted(Case):
         return errors
 
     def test_a_rule_whose_loss_is_not_measured_yet(self):
-        said = self.interrupt("6s", "  not used n=")
+        said = self.interrupt("300", "  not used n=")
         self.assertIn("interrupted; what was measured is kept, the rule too, with the predicted loss alone, and the same command goes on "
                       "from there", said)
         [rule] = self.rules()
@@ -385,7 +386,7 @@ class Interrupted(Case):
         measured = set(self.pairs())
         self.assertGreater(len(measured), 12)
         self.events.unlink()
-        result = self.hone("tune", "--family", self.config, "--budget", "20s", "--held-out", "3", "--events", self.events)
+        result = self.hone("tune", "--family", self.config, "--budget", "500", "--held-out", "3", "--events", self.events)
         self.assertEqual(measured & set(self.pairs()), set(), "nothing is measured again")
         self.assertIn("at 3 sizes that were not used", result.stdout)
 
@@ -421,7 +422,6 @@ class Refused(Case):
                        ["--retry-failed"], ["--reference", "y=y.npy"]):
             self.refused("--family draws sizes, and shares its time between short searches on a GPU: it cannot be given with "
                          f"{option[0]}", "--family", self.config, *option)
-        self.refused("--family: --budget is a time, as 60s or 10m", "--family", self.config, "--budget", "50")
         for option, value in (("--loss", "3%"), ("--held-out", "5")):
             self.refused(f"{option} is an option of --family", self.config, option, value)
 
@@ -439,7 +439,6 @@ class Refused(Case):
             self.misused(message, "replay", self.config, *arguments)
         replay = ["replay", "--family", self.config]
         self.fails(2, "hone: --family draws sizes of the family's: it cannot be given with --problem", *replay, "-p", "n=5")
-        self.fails(2, "hone: --family: --budget is a time, as 60s or 10m", *replay, "--budget", "5")
         self.spoil(self.config, FAMILY, "problem: {n: 65536}")
         self.fails(2, f"hone: --family: {self.config} has no 'family'; docs/families.md says how to write one", *replay)
 

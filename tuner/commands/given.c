@@ -83,8 +83,6 @@ struct hn_config *hn_options_config(const struct hn_options *options, const char
     if (!hn_failed(err) && options->family && config->family == NULL)
         hn_fail(err, HN_EUSAGE,
                 "--family: %s has no 'family'; docs/families.md says how to write one", path);
-    else if (!hn_failed(err) && options->family && options->search.budget_count > 0)
-        hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
     if (hn_failed(err)) {
         hn_config_destroy(config);
         return NULL;

@@ -112,8 +112,8 @@ static const struct row {
      "How to search; the default is auto, with --full exhaustive"},
     {"budget", 0, "60s|500", &budget, 0, SEARCH, HN_TUNE,
      "Stop after a time (s, m, h) or a number of evaluations"},
-    {"budget", 0, "60s", &budget, 0, SEARCH, HN_REPLAY,
-     "For a family: time for all searches (s, m, h)"},
+    {"budget", 0, "60s|500", &budget, 0, SEARCH, HN_REPLAY,
+     "For a family: time for all searches (s, m, h), or a number of evaluations"},
     {"stop-chance", 0, "P", &chance, AT(search.stop_chance), SEARCH, HN_TUNE,
      "Stop when the chance that a point better by 2% exists is estimated to be below P (default "
      "0.05); 0: go on to the end of the space or budget"},

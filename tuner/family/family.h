@@ -22,7 +22,7 @@ struct hn_family_options {
     void *context;
     struct hn_workers *workers;
     struct hn_store *store;
-    struct hn_session_options search; /* of all sessions; budget_s: of the whole; 0: 60 s for one range, 120 s for two, 600 s for more */
+    struct hn_session_options search; /* of all sessions; budget_s or budget_count: of the whole; none: 60 s for one range, 120 s for two, 600 s for more */
     enum hn_regime regime;
     double loss;     /* predicted, at which no more is measured; 0: the config's */
     unsigned held_out; /* sizes for the measured loss; 0: 10, 12 or 20 */
@@ -62,7 +62,7 @@ struct hn_family_replay {
     struct hn_held_out_loss found;
 };
 
-/* options->budget_s 0: as much as `hone tune --family` spends on it without --budget; held_out 0: as many as that. The
+/* Without a budget: as much as `hone tune --family` spends on it without --budget; held_out 0: as many as that. The
  * searches go into the store, the rule stays as it is. HN_ENOTFOUND: the store has no rule of the config's family that
  * was learnt on this device. */
 enum hn_status hn_family_replay(const struct hn_family_options *options, struct hn_family_replay *replay,

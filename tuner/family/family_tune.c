@@ -61,7 +61,7 @@ static void plan(struct tuning *tuning)
     const struct hn_family_options *options = tuning->options;
     const struct hn_family *family = tuning->measuring.config->family;
     const struct hn_family_worth worth = hn_family_worth_of(family);
-    tuning->budget_s = options->search.budget_s > 0 ? options->search.budget_s : worth.budget_s;
+    tuning->budget_s = hn_measuring_budget_s(&tuning->measuring, worth.budget_s);
     tuning->loss = options->loss > 0 ? options->loss : family->loss;
     tuning->held_out = options->held_out > 0 ? options->held_out : worth.held_out;
     /* A search has to last a while, too. */
@@ -212,8 +212,8 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
     char *text = hn_needed(hn_bindings_text(&matrix->sizes[size].problem));
     double best_us = hn_matrix_best(matrix, size);
     if (isinf(best_us))
-        hn_measuring_say(&tuning->measuring, "tuned %s: nothing was measured within %.0f s", text,
-                         each_s);
+        hn_measuring_say(&tuning->measuring,
+                         "tuned %s: nothing was measured within its share of the budget", text);
     else
         hn_measuring_say(&tuning->measuring, "tuned %s: best %.4g us, %zu configuration%s known",
                          text, best_us, matrix->point_count, hn_plural(matrix->point_count));
@@ -399,9 +399,9 @@ static void fill_late(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_measuring *measuring = &tuning->measuring;
     const struct hn_matrix *matrix = measuring->matrix;
-    double end_s = hn_measuring_elapsed_s(measuring) + late_share * tuning->budget_s;
+    double end_s = hn_measuring_spent_s(measuring) + late_share * tuning->budget_s;
     for (int searched = 1; searched >= 0; searched--)
-        for (size_t s = 0; s < matrix->size_count && hn_measuring_elapsed_s(measuring) < end_s; s++)
+        for (size_t s = 0; s < matrix->size_count && hn_measuring_spent_s(measuring) < end_s; s++)
             if (matrix->sizes[s].searched == (searched > 0))
                 hn_measuring_fill(measuring, s, tuning->learnt.picked,
                                   tuning->learnt.rule.configuration_count, 0, err);
@@ -420,7 +420,7 @@ static bool is_good(const struct tuning *tuning)
 static bool is_late(const struct tuning *tuning, double round_s)
 {
     double left_s = (HN_TUNED_SHARE + HN_CELLS_SHARE - late_share) * tuning->budget_s -
-                    hn_measuring_elapsed_s(&tuning->measuring);
+                    hn_measuring_spent_s(&tuning->measuring);
     return left_s < round_s / 2 + tuning->learn_s * SAMPLES_COST;
 }
 
@@ -430,14 +430,14 @@ static void refine(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_matrix *matrix = tuning->measuring.matrix;
     const struct hn_learnt *learnt = &tuning->learnt;
-    double began_s = hn_measuring_elapsed_s(&tuning->measuring);
+    double began_s = hn_measuring_spent_s(&tuning->measuring);
     draw_cells(tuning, FIRST_CELLS, err);
     while (!hn_failed(err)) {
-        double measured_s = hn_measuring_elapsed_s(&tuning->measuring);
+        double measured_s = hn_measuring_spent_s(&tuning->measuring);
         learn(tuning, QUICK_SAMPLES, err);
         if (hn_failed(err))
             break;
-        tuning->learn_s = hn_measuring_elapsed_s(&tuning->measuring) - measured_s;
+        tuning->learn_s = hn_measuring_spent_s(&tuning->measuring) - measured_s;
         hn_measuring_say(
             &tuning->measuring,
             "%zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst, sure at %.0f%%",
@@ -445,10 +445,10 @@ static void refine(struct tuning *tuning, struct hn_error *err)
             100 * learnt->rule.predicted.worst, 100 * learnt->sure);
         size_t before = matrix->size_count;
         if (is_good(tuning) ||
-            is_late(tuning, hn_measuring_elapsed_s(&tuning->measuring) - began_s) ||
+            is_late(tuning, hn_measuring_spent_s(&tuning->measuring) - began_s) ||
             before == HN_MATRIX_SIZES)
             break;
-        began_s = hn_measuring_elapsed_s(&tuning->measuring);
+        began_s = hn_measuring_spent_s(&tuning->measuring);
         tune_wanted(tuning, err);
         for (size_t i = 0; i < learnt->wanted_count && !hn_failed(err); i++) {
             size_t size = hn_matrix_add_size(matrix, &learnt->wanted[i], 0);
@@ -483,7 +483,7 @@ static void fit_bytes(struct tuning *tuning, struct hn_error *err)
 static void measure_loss(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_rule *rule = &tuning->learnt.rule;
-    double left_s = tuning->budget_s - hn_measuring_elapsed_s(&tuning->measuring);
+    double left_s = tuning->budget_s - hn_measuring_spent_s(&tuning->measuring);
     const struct hn_held_out held_out = {
         .measuring = &tuning->measuring,
         .rule = rule,

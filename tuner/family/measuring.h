@@ -18,6 +18,7 @@ struct hn_measuring {
     struct hn_matrix *matrix;
     const struct hn_model *model; /* of what the matrix has; NULL: none is learnt yet. Borrowed */
     size_t cell_count;
+    uint64_t evaluations; /* of all sessions */
     char nvrtc[16]; /* the compiler's version, once a session was run */
 };
 
@@ -28,6 +29,8 @@ struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring
 /* Whether one program of the point is for any size: none is a constant of it. */
 bool hn_measuring_serves_all(const struct hn_plan *plan, const struct hn_bindings *point);
 double hn_measuring_elapsed_s(const struct hn_measuring *measuring);
+/* What was used of the budget: the same or, where the budget is a number of evaluations, as many seconds as these stand for. */
+double hn_measuring_spent_s(const struct hn_measuring *measuring);
 /* A line behind the time since the start. */
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -82,6 +85,11 @@ size_t hn_measuring_promising(const struct hn_measuring *measuring, const struct
 /* Those that a search begins with. `borrowed` has room for all of the matrix. */
 size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn_bindings *problem,
                            struct hn_bindings *borrowed);
+
+/* A second of a budget that is a number of evaluations. */
+#define HN_EVALUATIONS_PER_S 50.0
+/* The budget in seconds; `usual_s` where none is given. */
+double hn_measuring_budget_s(const struct hn_measuring *measuring, double usual_s);
 
 /* Shares of the time: searches at sizes of their own, cells of the matrix, and, at least, the sizes that were not used. */
 #define HN_TUNED_SHARE 0.45

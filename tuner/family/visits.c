@@ -64,6 +64,21 @@ double hn_measuring_elapsed_s(const struct hn_measuring *measuring)
     return (hn_now_ms() - measuring->started_ms) / 1e3;
 }
 
+double hn_measuring_spent_s(const struct hn_measuring *measuring)
+{
+    return measuring->options->search.budget_count > 0
+               ? (double)measuring->evaluations / HN_EVALUATIONS_PER_S
+               : hn_measuring_elapsed_s(measuring);
+}
+
+double hn_measuring_budget_s(const struct hn_measuring *measuring, double usual_s)
+{
+    const struct hn_session_options *search = &measuring->options->search;
+    if (search->budget_count > 0)
+        return (double)search->budget_count / HN_EVALUATIONS_PER_S;
+    return search->budget_s > 0 ? search->budget_s : usual_s;
+}
+
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...)
 {
     struct hn_text line = {0};
@@ -115,6 +130,10 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
     if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) == HN_OK) {
         snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
         own.look_ahead = options->search.look_ahead;
+        if (options->search.budget_count > 0) {
+            own.budget_count = (uint64_t)ceil(asked->budget_s * HN_EVALUATIONS_PER_S);
+            own.budget_s = 0;
+        }
         own.seed = options->search.seed;
         own.events = options->search.events;
         own.command = options->search.command;
@@ -124,6 +143,8 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
     }
     if (!hn_failed(err))
         hn_session_run(visit->session, watch_nothing, NULL, err);
+    if (visit->session != NULL)
+        measuring->evaluations += hn_session_state(visit->session)->proposed;
     if (!hn_failed(err) && hn_interrupted() != 0)
         hn_fail(err, HN_EINTERRUPTED, "interrupted");
     if (hn_failed(err))
@@ -279,6 +300,8 @@ void hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t
     for (size_t i = 0; i < count; i++)
         if (isnan(matrix->times[points[i]][size]))
             wanted[wanted_count++] = matrix->points[points[i]].values;
+    if (measuring->options->search.budget_count > 0 && budget_s > 0)
+        wanted_count = (size_t)fmin((double)wanted_count, ceil(budget_s * HN_EVALUATIONS_PER_S));
     if (wanted_count == 0 || hn_failed(err))
         return;
     narrow(measuring, err);
