@@ -72,6 +72,32 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
         self.assertIn(" *     demo::saxpy<HONE_SAXPY_ITEMS, HONE_SAXPY_BLOCK, float><<<s.grid, s.block, s.shared_bytes>>>(",
                       self.hone("export", "saxpy").stdout)
 
+    def test_a_table_of_the_user(self):
+        """Rows of C and of JSON, of two problems."""
+        self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(problem={"SIZE": 1 << 22}, name="b.json"),
+                  "-p", "SIZE=4194304", "--quiet")
+        self.write("table.in", "struct row { long size; int block, items; const char *load; };\n"
+                   "static const struct row rows[] = { // {} @ {\n"
+                   "    {@{SIZE}, @{BLOCK},\n     @{ITEMS}, \"@{LOAD}\"}, // @{device.name}, @{time_us.median} us, @{simulated}\n};\n")
+        self.assertIn("1 more result", self.hone("export", "saxpy", "--template", "table.in", "-o", "table.h").stderr)
+        text = (self.folder / "table.h").read_text()
+        self.assertEqual(text.count("128,\n     2, \"ldg\"}, // NVIDIA H200, 10.0 us, true\n"), 2, text)
+        self.write("main.c", '#include "table.h"\nint main(void) { return sizeof rows / sizeof *rows != 2 || '
+                   "rows[0].size + rows[1].size != 5242880; }\n")
+        self.compile("main.c")
+        self.write("table.in", '{"rows": [\n  {"size": @{problem.SIZE}, "point": "@{LOAD}"}@{,}\n]}')
+        self.assertEqual({row["size"] for row in json.loads(self.hone("export", "saxpy", "--template", "table.in").stdout)["rows"]},
+                         {1 << 20, 1 << 22})
+        unknown = ("expected a parameter, a problem value, or a value of `hone export saxpy --format json`, as device.name or "
+                   "time_us.median")
+        for text, said in (("\n\n@{SIZE} @{BLOCKS}", f"table.in:3: found '@{{BLOCKS}}', {unknown}"),
+                           ("@{device}", f"table.in:1: found '@{{device}}', {unknown}"), ("@{SIZE\n", "table.in:1: '@{' without '}'"),
+                           ("{SIZE}\n", "'table.in' has no line with '@{NAME}', which stands once for each result")):
+            self.write("table.in", text)
+            self.fails(2, "hone: " + said, "export", "saxpy", "--template", "table.in", "-o", "left.h")
+        self.assertFalse((self.folder / "left.h").exists())
+        self.misused("--template is a format of its own: leave --format out", "export", "saxpy", "--template", "table.in", "--format", "json")
+
     def test_only_headers_have_macros(self):
         self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(problem={"SIZE": 1 << 22}, name="b.json"),
                   "-p", "SIZE=4194304", "--quiet")

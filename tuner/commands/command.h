@@ -99,7 +99,7 @@ struct hn_options {
     const char *entry; /* init */
     int format; /* export: an enum hn_export_kind; cache export: 1 is T4 */
     int objective; /* export: an enum hn_front_by */
-    const char *prefix;
+    const char *prefix, *template; /* the latter: a text of the user's */
     bool defaults, no_family;
     struct hn_texts recorded;
     struct hn_texts configs; /* --config: report takes several */

@@ -10,7 +10,9 @@
 
 static enum hn_export_kind kind_of(const struct hn_options *options)
 {
-    return options->json ? HN_EXPORT_JSON : (enum hn_export_kind)options->format;
+    return options->template != NULL ? HN_EXPORT_ROWS
+           : options->json           ? HN_EXPORT_JSON
+                                     : (enum hn_export_kind)options->format;
 }
 
 static const struct hn_export_format *format_of(const struct hn_options *options)
@@ -55,11 +57,12 @@ static const struct hn_view written_views[] = {
 static json_t *written_to_json(const struct hn_options *options, const struct hn_export *export)
 {
     const char *slash = strrchr(options->output, '/');
-    json_t *json = hn_needed(
-        json_pack("{so so ss ss sb sb}", "output", hn_string_to_json(options->output), "file",
-                  hn_string_to_json(slash == NULL ? options->output : slash + 1), "upper",
-                  export->upper, "lower", export->lower, "json", kind_of(options) == HN_EXPORT_JSON,
-                  "header", kind_of(options) == HN_EXPORT_HEADER));
+    json_t *json =
+        hn_needed(json_pack("{so so ss ss sb sb}", "output", hn_string_to_json(options->output),
+                            "file", hn_string_to_json(slash == NULL ? options->output : slash + 1),
+                            "upper", export->upper, "lower", export->lower, "json",
+                            kind_of(options) == HN_EXPORT_JSON || options->template != NULL,
+                            "header", kind_of(options) == HN_EXPORT_HEADER));
     if (export->untuned)
         return json;
     const struct hn_tuned *tuned = export->configs[0];
@@ -130,7 +133,8 @@ static void export_from(struct hn_store *store, const struct hn_options *options
         .config = configs->count > 0 ? configs->items[configs->count - 1] : NULL,
         .recorded = options->recorded.items,
         .recorded_count = options->recorded.count,
-        .no_family = options->no_family,
+        .rows = options->template,
+        .no_family = options->no_family || options->template != NULL,
         .defaults = options->defaults,
         .compiling = {options->architecture, (int)options->jobs, options->compile_timeout_s,
                       options->quiet || options->output == NULL}};
@@ -176,7 +180,8 @@ const struct hn_command hn_command_export = {
         "The header serves C11 and CUDA C++: prefixed constants, the launch geometry as "
         "functions of the problem, and a choice among several devices and problems. json lists "
         "all configurations.",
-    .examples = "hone export scale -o scale_tuned.h\n  hone export scale --format json",
+    .examples = "hone export scale -o scale_tuned.h\n  hone export scale --format json\n  hone "
+                "export scale --template table.in -o table.h",
     HN_ONE_ARGUMENT("expected NAME, the kernel to export; `hone cache list` shows what is tuned",
                     "found '%s' after '%s', expected one NAME"),
     .run = run,

@@ -708,6 +708,7 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
                          bool untuned, struct hn_export *export, struct hn_error *err)
 {
     *export = (struct hn_export){.kernel = request->kernel,
+                                 .rows = request->rows,
                                  .untuned = untuned,
                                  .store = store,
                                  .compiling = request->compiling};
@@ -791,6 +792,7 @@ const struct hn_export_format hn_export_formats[] = {
     [HN_EXPORT_HEADER] = {"header", hn_export_header, .takes_defaults = true, .has_all = true},
     [HN_EXPORT_JSON] = {"json", hn_export_json},
     [HN_EXPORT_SOURCE] = {"source", hn_export_source, .takes_defaults = true},
+    [HN_EXPORT_ROWS] = {"--template", hn_export_rows},
     [HN_EXPORT_CUBIN] = {"cubin", write_cubin},
     [HN_EXPORT_CUBIN_HEADER] = {"cubin-header", hn_export_cubin_header, .takes_defaults = true,
                                 .has_all = true},

@@ -47,6 +47,7 @@ struct hn_export {
     struct hn_plan **plans; /* of each configuration with the fallback; NULL: types of arguments are those of `plan` */
     struct hn_config *config; /* that was named; NULL: none */
     char template_hash[33]; /* of the template that goes with the plan */
+    const char *rows; /* borrowed: the request's */
     bool untuned; /* there are no results: in their place is the default point, without a device and a time */
     struct hn_store *store; /* borrowed: where machine code may be; NULL: results are of no cache */
     struct hn_export_compiling compiling;
@@ -65,6 +66,7 @@ struct hn_export_request {
     const char *config;          /* path: plan and template are taken from it; NULL: from the cache */
     const char *const *recorded; /* recordings, or folders of them, in place of the cache */
     size_t recorded_count;
+    const char *rows; /* path of the text that HN_EXPORT_ROWS fills */
     bool no_family; /* all results, and no rule of a family */
     bool defaults; /* where nothing fits, the default point of the config, which has to be given */
     struct hn_export_compiling compiling;
@@ -77,7 +79,7 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);
 
-enum hn_export_kind { HN_EXPORT_HEADER, HN_EXPORT_JSON, HN_EXPORT_SOURCE, HN_EXPORT_CUBIN, HN_EXPORT_CUBIN_HEADER };
+enum hn_export_kind { HN_EXPORT_HEADER, HN_EXPORT_JSON, HN_EXPORT_SOURCE, HN_EXPORT_CUBIN, HN_EXPORT_CUBIN_HEADER, HN_EXPORT_ROWS };
 
 /* A format, by its kind. Each appends the whole file; what it has appended when it fails does not count. */
 struct hn_export_format {
@@ -90,6 +92,8 @@ extern const struct hn_export_format hn_export_formats[];
 
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+/* The text export->rows, each row of it once for each result. HN_ECONFIG: what stands where in it. */
+enum hn_status hn_export_rows(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 
 #endif

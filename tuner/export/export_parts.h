@@ -54,6 +54,9 @@ struct hn_export_images {
     size_t count;
 };
 
+/* The results as `hone export --format json` lists them; the caller's. Sticky. */
+json_t *hn_export_results_to_json(const struct hn_export *export, struct hn_error *err);
+
 /* The formats with machine code. */
 /* One C file with the header, all images and what loads them. */
 enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);

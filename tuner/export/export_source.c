@@ -161,24 +161,26 @@ static json_t *config_json(const struct hn_tuned *tuned)
         tuned->origin.machine, "source", tuned->origin.source, "imported", tuned->origin.imported);
 }
 
+json_t *hn_export_results_to_json(const struct hn_export *export, struct hn_error *err)
+{
+    json_t *results = hn_needed(json_array());
+    for (size_t i = 0; i < export->result_count && !hn_failed(err); i++)
+        if (json_array_append_new(results, config_json(export->results[i])) != 0)
+            hn_fail(err, HN_ERUN, "the results of '%s' cannot be said in JSON: a name is not UTF-8",
+                    export->kernel);
+    return results;
+}
+
 enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
                               struct hn_error *err)
 {
-    json_t *configs = json_array();
-    json_t *json = json_pack("{s:i, s:s, s:o}", "hone_export", EXPORT_VERSION, "kernel",
-                             export->kernel, "configurations", configs);
-    bool failed = json == NULL;
-    for (size_t i = 0; i < export->result_count && !failed; i++)
-        failed = json_array_append_new(configs, config_json(export->results[i])) != 0;
-    char *dump = failed ? NULL : json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    hn_error_init(err);
+    json_t *json = hn_needed(json_pack("{s:i, s:s, s:o}", "hone_export", EXPORT_VERSION, "kernel",
+                                       export->kernel, "configurations",
+                                       hn_export_results_to_json(export, err)));
+    char *dump = hn_needed(json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER));
     json_decref(json);
-    if (dump == NULL)
-        return hn_fail(
-            err, HN_ERUN,
-            "the results of '%s' cannot be said in JSON: a name is not UTF-8, or there is "
-            "not enough memory",
-            export->kernel);
     hn_text_printf(text, "%s\n", dump);
     free(dump);
-    return HN_OK;
+    return err->status;
 }
