@@ -62,6 +62,12 @@ class Nvcc(double.Case):
         self.assertEqual(json.loads(result.stdout)["versions"]["nvrtc"], version)
         self.assertEqual([path.name for path in self.folder.glob("hone-scratch-*")], [])
 
+    def test_hosts_elsewhere_measure_what_is_compiled_here(self):
+        self.by_nvcc()
+        self.write("workers.yaml", "workers: [{run: env NVCC=/nowhere/nvcc, gpus: 1}]\n")
+        found, = self.tune(*self.space, "--workers", self.folder / "workers.yaml")
+        self.assertLessEqual({record["outcome"] for record in found["records"]}, {"ok", "slower"})
+
     def test_a_compiler_that_hangs_costs_the_point(self):
         self.by_nvcc()
         marker = self.folder / "hung"

@@ -377,11 +377,6 @@ static void start_workers(struct hn_tune *tune, struct hn_error *err)
     struct hn_workers_options workers = hn_workers_of(options, points + 3);
     workers.announces = false;
     workers.divided = is_spread(options);
-    if (options->workers != NULL && config->plan->compiler == HN_COMPILER_NVCC &&
-        strncmp(options->workers, "local", 5) != 0)
-        hn_fail(err, HN_EUSAGE,
-                "the config is compiled by nvcc, of which other hosts may have another version: "
-                "use `--workers local:…`");
     hn_start_workers(tune->given, &workers, err);
 }
 

@@ -275,7 +275,10 @@ void hn_start_workers(struct hn_given *given, const struct hn_workers_options *o
     if (hn_failed(err))
         return;
     if (given->options->workers != NULL)
-        hn_sites_read(given->options->workers, given->options->install, &sites, err);
+        /* Another host may have another nvcc. */
+        hn_sites_read(given->options->workers, given->options->install,
+                      given->config != NULL && given->config->plan->compiler == HN_COMPILER_NVCC,
+                      &sites, err);
     wanted.hosts = sites.items;
     wanted.host_count = sites.count;
     if (!hn_failed(err))

@@ -198,8 +198,21 @@ static void read_file(const char *path, struct hn_sites *sites, struct hn_error 
     hn_yaml_destroy(root);
 }
 
-enum hn_status hn_sites_read(const char *text, bool install, struct hn_sites *sites,
-                             struct hn_error *err)
+static void compile_here(struct hn_sites *sites, struct hn_error *err)
+{
+    bool here = false;
+    for (size_t i = 0; i < sites->count; i++) {
+        struct hn_host_options *host = &sites->items[i];
+        bool elsewhere = host->run[0] != '\0';
+        host->compile = elsewhere ? 0 : host->compile;
+        here |= host->compile != 0;
+    }
+    if (!here)
+        add(sites, "", NULL, 0, ALL, err);
+}
+
+enum hn_status hn_sites_read(const char *text, bool install, bool compiles_here,
+                             struct hn_sites *sites, struct hn_error *err)
 {
     *sites = (struct hn_sites){0};
     hn_error_init(err);
@@ -211,6 +224,8 @@ enum hn_status hn_sites_read(const char *text, bool install, struct hn_sites *si
         read_host_file(text + 9, sites, err);
     else
         read_file(text, sites, err);
+    if (compiles_here && !hn_failed(err))
+        compile_here(sites, err);
     for (size_t i = 0; i < sites->count; i++) {
         struct hn_host_options *host = &sites->items[i];
         host->install = install && host->hone == NULL && host->run[0] != '\0';
