@@ -67,6 +67,11 @@ int main(void)
 """
 
 
+def in_c(kernel, name, value):
+    """Words are numbers with a name."""
+    return f"HONE_{kernel.upper()}_{name}_{value}" if isinstance(value, str) else value
+
+
 def write_sizes(kernel, count, path):
     ranges, fixed, fits = KERNELS[kernel]
     source = random.Random(kernel)
@@ -74,8 +79,7 @@ def write_sizes(kernel, count, path):
         while count > 0:
             problem = {**fixed, **{name: draw_value(source, values) for name, values in ranges.items()}}
             if fits(problem):
-                print("{" + ", ".join(f".{name} = {value}" for name, value in problem.items() if isinstance(value, int)) + "},",
-                      file=file)
+                print("{" + ", ".join(f".{name} = {in_c(kernel, name, value)}" for name, value in problem.items()) + "},", file=file)
                 count -= 1
 
 
