@@ -155,12 +155,12 @@ static void measure_tensor_cores(struct roofer *roofer, struct hn_tensor_roofs *
 static void measure_all(struct roofer *roofer, struct hn_roofs *roofs)
 {
     const unsigned int copiers[] = {roofer->blocks, (unsigned int)(roofer->half / 16 / THREADS)};
-    double start_ms = hn_now_ms(), amount;
+    double start_ms = hn_now_ms(), measured_ms = 0.0, amount;
     if (hn_failed(roofer->err))
         return;
     /* A simulated device takes no time of ours. */
-    for (int i = 0; !hn_failed(roofer->err) && i < 1000 && hn_now_ms() - start_ms < WARM_UP_MS; i++)
-        time_once(roofer, KERNEL_FP32, 0, &amount);
+    while (!hn_failed(roofer->err) && fmax(hn_now_ms() - start_ms, measured_ms) < WARM_UP_MS)
+        measured_ms += 1e-3 * time_once(roofer, KERNEL_FP32, 0, &amount);
     roofs->fp32_gflops = measure_rate(roofer, KERNEL_FP32, 0) / 1e3;
     roofs->l2_gb_per_s = measure_rate(roofer, KERNEL_L2, 0) / 1e3;
     double copied = measure_rate(roofer, MEMCPY, 0);

@@ -166,7 +166,7 @@ CUresult CUDAAPI cuInit(unsigned int flags)
     state.fail_at = setting("HONE_DOUBLE_FAIL", 0);
     state.error = (CUresult)setting("HONE_DOUBLE_ERROR", CUDA_ERROR_UNKNOWN);
     state.strict = setting("HONE_DOUBLE_STRICT", 0) != 0;
-    double_memory_init((size_t)setting("HONE_DOUBLE_MEMORY", 256L << 20));
+    double_memory_init((size_t)setting("HONE_DOUBLE_MEMORY", 96L << 20));
     choose_devices((int)setting("HONE_DOUBLE_COUNT", 1));
     state.device.slowness = 1;
     state.device.pace = take_pace();

@@ -25,7 +25,7 @@ TEST(device_has_identity_and_limits)
     assert_int_equal(device.max_block[2], 64);
     assert_int_equal(device.max_grid[1], 65535);
     assert_int_equal(device.shared_per_block_optin, 232448);
-    assert_int_equal(device.memory_bytes, 256 << 20);
+    assert_int_equal(device.memory_bytes, 96 << 20);
     assert_true(device.cluster_launch);
     assert_false(device.integrated);
     assert_true(strlen(device.driver) > 0);
