@@ -279,3 +279,81 @@ bool hn_template_parameter_is_declared(const char *source, const char *name)
     }
     return found;
 }
+
+/* Without what stands around it: blanks, and a comment behind it. */
+static void set_value(const char *text, const char *end, struct hn_code_value *value)
+{
+    enum hn_code kind = HN_CODE_OTHER;
+    text += strspn(text, " \t\r\n");
+    const char *last = text;
+    for (const char *at = text, *behind; at < end; at = behind) {
+        behind = hn_code_behind(at, &kind);
+        if (kind != HN_CODE_COMMENT && !hn_is_space(*at))
+            last = behind;
+    }
+    *value = (struct hn_code_value){text, (size_t)(last - text)};
+}
+
+/* What a comma begins: another declaration, `NAME =` or NAME{. */
+static bool is_declared_next(const char *at)
+{
+    const char *word = skip_blanks(at + 1), *next = skip_blanks(word + hn_word_length(word));
+    return next > word && (*next == '{' || (*next == '=' && next[1] != '='));
+}
+
+/* Where the value ends that begins there, within brackets or up to a semicolon. */
+static const char *find_value_end(const char *at, bool braced)
+{
+    enum hn_code kind;
+    int depth = 0;
+    for (; *at != '\0'; at = hn_code_behind(at, &kind)) {
+        if (depth == 0 &&
+            (braced ? *at == '}' : *at == ';' || (*at == ',' && is_declared_next(at))))
+            break;
+        depth += (strchr("([{", *at) != NULL) - (strchr(")]}", *at) != NULL);
+    }
+    return at;
+}
+
+static bool read_macro(const struct word *line, const char *name, struct hn_code_value *value)
+{
+    const char *end = line->text + line->length;
+    const char *found = hn_code_directive(line->text, end, "define");
+    size_t length = strlen(name);
+    if (found == NULL || hn_word_length(found) != length || strncmp(found, name, length) != 0 ||
+        found[length] == '(')
+        return false;
+    set_value(found + length, end, value);
+    return true;
+}
+
+bool hn_code_next_value(const char **at, const char *name, bool is_macro,
+                        struct hn_code_value *value)
+{
+    bool is_constant = false;
+    int depth = 0;
+    while (**at != '\0') {
+        struct word token;
+        enum hn_code kind = next_token(at, &token);
+        const char mark = *token.text, *next = skip_blanks(*at);
+        if (mark == '#' && is_macro && read_macro(&token, name, value))
+            return true;
+        depth += (mark == '(') - (mark == ')' && depth > 0);
+        if (mark == '{' && is_constant) { /* of another value */
+            *at = find_value_end(*at, true);
+            *at += **at == '}';
+        } else if (kind == HN_CODE_OTHER && strchr(";{}()", mark) != NULL) {
+            is_constant = false;
+        }
+        is_constant |= equals(&token, "constexpr") || equals(&token, "const");
+        bool braced = *next == '{';
+        if (is_macro || !is_constant || depth > 0 || !equals(&token, name) ||
+            !(braced || (*next == '=' && next[1] != '=')))
+            continue;
+        const char *end = find_value_end(next + 1, braced);
+        set_value(next + 1, end, value);
+        *at = end;
+        return true;
+    }
+    return false;
+}

@@ -333,9 +333,10 @@ static char *describe(const char *place, size_t place_length, const char *what, 
     int length = asprintf(
         &message,
         "%.*s: error: macro '%.*s' is %s, but line %d of the prelude has '%.*s', which so has no "
-        "effect; take it out, or write it between #ifndef %.*s and #endif",
+        "effect; take it out, write it between #ifndef %.*s and #endif, or have 'override: {%.*s: "
+        "define}' in the config replace its value",
         (int)place_length, place, name_length, name, what, macro->number, (int)macro->length,
-        macro->line, name_length, name);
+        macro->line, name_length, name, name_length, name);
     return length < 0 ? NULL : message;
 }
 

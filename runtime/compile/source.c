@@ -70,10 +70,13 @@ static void append_define(const struct hn_plan *plan, const char *name,
     hn_text_append(text, "\n");
 }
 
-/* The template's own parameters are no macros; another template's neither, where its entry gives
- * them. */
+/* The template's own parameters and constants are no macros; another template's neither, where its
+ * entry gives them. */
 static bool is_hidden(const struct scope *scope, const char *name)
 {
+    for (size_t i = 0; i < scope->plan->override_count && scope->entry == NULL; i++)
+        if (strcmp(scope->plan->overrides[i].name, name) == 0)
+            return true;
     for (size_t i = 0; i < scope->plan->template_parameter_count; i++)
         if (strcmp(scope->plan->template_parameters[i], name) == 0)
             return scope->entry == NULL || hn_text_has_word(scope->entry, name, strlen(name));
@@ -136,6 +139,9 @@ void hn_source_append_macros(const struct hn_plan *plan, const struct hn_binding
 {
     const struct scope scope = plan_scope(plan, problem, point);
     append_prelude(&scope, prelude, err);
+    for (size_t i = 0; hidden != NULL && i < plan->override_count && !hn_failed(err); i++)
+        append_define(plan, plan->overrides[i].name,
+                      hn_bindings_get(point, plan->overrides[i].name), hidden, err);
     for (size_t i = 0; hidden != NULL && i < plan->template_parameter_count; i++) {
         const char *name = plan->template_parameters[i];
         const struct hn_value *value = hn_bindings_get(point, name);
@@ -162,6 +168,62 @@ static char *take_text(struct hn_text *text, struct hn_error *err)
     if (taken == NULL && !hn_failed(err))
         hn_fail_memory(err);
     return taken;
+}
+
+static void fail_override(const struct hn_plan *plan, const struct hn_override *override,
+                          size_t count, struct hn_error *err)
+{
+    static const char *const declarations[] = {"`constexpr` or `const` %s with a value",
+                                               "`#define %s`"};
+    char looked_for[HN_WORD_MOST + 64];
+    snprintf(looked_for, sizeof looked_for, declarations[override->of], override->name);
+    if (!hn_failed(err))
+        hn_fail(err, HN_ECONFIG, "override: %s has %s %s, expected one", plan->template_path,
+                count == 0 ? "no" : "several times", looked_for);
+}
+
+/* Lines stay where they are. A macro may have a value in each branch of an #if. */
+static char *replace_value(const struct hn_plan *plan, const struct hn_override *override,
+                           const char *body, const char *own, struct hn_error *err)
+{
+    const bool is_macro = override->of == HN_OVERRIDE_DEFINE;
+    const char *at = body;
+    struct hn_text text = {0};
+    struct hn_code_value value;
+    size_t count = 0;
+    for (; hn_code_next_value(&at, override->name, is_macro, &value); count++) {
+        const char *end = value.text + value.length;
+        hn_text_append_bytes(&text, body, (size_t)(value.text - body));
+        hn_text_printf(&text, "%s%s", value.length == 0 ? " " : "", own);
+        for (const char *line = value.text; line < end; line++)
+            hn_text_append(&text, *line == '\n' ? "\n" : "");
+        body = end;
+    }
+    hn_text_append(&text, body);
+    if (count == 0 || (count > 1 && !is_macro))
+        fail_override(plan, override, count, err);
+    return take_text(&text, err);
+}
+
+char *hn_source_body(const struct hn_plan *plan, const char *text, const struct hn_bindings *point,
+                     struct hn_error *err)
+{
+    char *body = hn_failed(err) ? NULL : hn_copy_string(text, err);
+    for (size_t i = 0; i < plan->override_count && !hn_failed(err); i++) {
+        const struct hn_override *override = &plan->overrides[i];
+        struct hn_text own = {0};
+        const struct hn_value *found = hn_bindings_get(point, override->name);
+        if (found == NULL)
+            hn_fail(err, HN_ECONFIG, "parameter '%s' has no value", override->name);
+        else
+            append_value(plan, override->name, found, &own, err);
+        char *value = take_text(&own, err);
+        char *replaced = hn_failed(err) ? NULL : replace_value(plan, override, body, value, err);
+        free(value);
+        free(body);
+        body = replaced;
+    }
+    return body;
 }
 
 /* "matmul<TILE_WIDTH, PAD>" becomes "matmul<16, 0>"; a plain name stays. */
@@ -268,7 +330,13 @@ static enum hn_status make(const struct scope *scope, const struct hn_template *
                                  .options = hn_allocate(plan->option_count, sizeof(char *), err)};
     append_prelude(scope, &text, err);
     hn_text_append(&text, "#line 1\n");
-    hn_text_append(&text, template->files->text);
+    /* Who asks for entries and options alone has no text. */
+    const char *whole = template->files->text;
+    char *body = scope->entry == NULL && *whole != '\0'
+                     ? hn_source_body(plan, whole, scope->point, err)
+                     : NULL;
+    hn_text_append(&text, body != NULL ? body : whole);
+    free(body);
     source->text = take_text(&text, err);
     if (scope->entry != NULL)
         add_entry(scope, scope->entry, source, err);

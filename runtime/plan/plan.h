@@ -199,6 +199,15 @@ struct hn_word_list {
     bool types; /* the words are types of CUDA C++, and stand in the program for themselves */
 };
 
+/* A parameter whose value stands in the source itself, where a program has another in its place. */
+enum hn_override_of { HN_OVERRIDE_CONSTEXPR, HN_OVERRIDE_DEFINE };
+extern const char *const hn_override_names[2];
+
+struct hn_override {
+    char *name;
+    enum hn_override_of of; /* the declaration: a constant of C++, or a macro */
+};
+
 /* A default point for problems of which a condition holds. */
 struct hn_default {
     struct hn_expression *condition; /* of problem values */
@@ -223,6 +232,8 @@ struct hn_plan {
     char **template_parameters; /* of the names those that the template declares as parameters of C++ templates: they reach
                                    it by entries, and a macro would be in their way */
     size_t template_parameter_count;
+    struct hn_override *overrides; /* no macros either */
+    size_t override_count;
     struct hn_word_list *word_lists;
     size_t word_list_count;
     struct hn_argument *arguments;

@@ -468,6 +468,18 @@ static const struct hn_field default_fields[] = {
 };
 static const struct hn_structure default_structure = HN_STRUCTURE(hn_default, default_fields, NULL);
 
+const char *const hn_override_names[2] = {
+    [HN_OVERRIDE_CONSTEXPR] = "constexpr",
+    [HN_OVERRIDE_DEFINE] = "define",
+};
+
+static const struct hn_field override_fields[] = {
+    {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_override, name)},
+    {HN_NEEDED("of"), HN_CHOICE(hn_override, of, hn_override_names)},
+};
+static const struct hn_structure override_structure =
+    HN_STRUCTURE(hn_override, override_fields, NULL);
+
 /* Whatever others refer to comes before them. */
 static const struct hn_field plan_fields[] = {
     {HN_NEEDED("kernel"), .kind = HN_FIELD_WORD, HN_AT(hn_plan, kernel)},
@@ -478,6 +490,7 @@ static const struct hn_field plan_fields[] = {
     {.key = "freeze_if", EXPRESSION(hn_plan, freeze_if), .tag = HN_SEES_NAMES},
     {.key = "template_parameters",
      HN_LIST(hn_plan, template_parameters, template_parameter_count, word_list)},
+    {.key = "override", HN_LIST(hn_plan, overrides, override_count, override_structure)},
     {HN_NEEDED("words"), HN_LIST(hn_plan, word_lists, word_list_count, word_list_structure)},
     {HN_NEEDED("arguments"), HN_LIST(hn_plan, arguments, argument_count, hn_argument_structure)},
     {HN_NEEDED("steps"), HN_LIST(hn_plan, steps, step_count, hn_step_structure)},
@@ -547,6 +560,10 @@ static void check_names(struct hn_json_reader *reader, const struct hn_plan *pla
     for (size_t i = 0; i < plan->freeze_count; i++)
         hn_json_expect(reader, contains(plan->problem, plan->problem_count, plan->freeze[i]),
                        "freeze", "a list of problem values");
+    for (size_t i = 0; i < plan->override_count; i++)
+        hn_json_expect(reader,
+                       contains(plan->parameters, plan->parameter_count, plan->overrides[i].name),
+                       "override", "a list of parameters");
     for (size_t i = 0; i < plan->word_list_count; i++)
         hn_json_expect(reader, hn_plan_has_name(plan, plan->word_lists[i].name),
                        plan->word_lists[i].name, "a parameter or problem value");
@@ -694,6 +711,10 @@ struct hn_hash hn_plan_options_hash(const struct hn_plan *plan)
     struct hn_hash hash = hash_json(options);
     hash = join_if(plan->compiler != HN_COMPILER_NVRTC, &hash, hn_compiler_names[plan->compiler]);
     hash = join_if(plan->arch_specific, &hash, "arch_specific");
+    for (size_t i = 0; i < plan->override_count; i++) {
+        hash = join_if(true, &hash, plan->overrides[i].name);
+        hash = join_if(true, &hash, hn_override_names[plan->overrides[i].of]);
+    }
     for (int i = 0; i < HN_WARNING_COUNT; i++)
         hash = join_if((plan->refused >> i & 1) != 0, &hash, hn_warning_names[i]);
     return hash;

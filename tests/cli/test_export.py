@@ -98,6 +98,10 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
         self.assertFalse((self.folder / "left.h").exists())
         self.misused("--template is a format of its own: leave --format out", "export", "saxpy", "--template", "table.in", "--format", "json")
 
+    def test_macros_change_no_line_of_the_source(self):
+        self.fails(2, "hone: 'saxpy' changes no line of its source: its parameters are macros, which the header defines; 'override' in its "
+                   "config names those that the source declares", "export", "saxpy", "--format", "patch")
+
     def test_only_headers_have_macros(self):
         self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(problem={"SIZE": 1 << 22}, name="b.json"),
                   "-p", "SIZE=4194304", "--quiet")
@@ -248,7 +252,7 @@ int main(void)
 
     def test_defaults_need_a_config(self):
         self.misused("--defaults: name the config that has them with --config", "export", "saxpy", "--defaults")
-        self.misused("--defaults: json has results only; expected header, source or cubin-header", "export", "saxpy",
+        self.misused("--defaults: json has results only; expected header, source, patch or cubin-header", "export", "saxpy",
                      "--defaults", "--config", "saxpy.yaml", "--format", "json")
 
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")

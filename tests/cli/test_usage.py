@@ -108,7 +108,7 @@ class Usage(hone.Case):
         self.misused("--regime: found 'hot', expected cold, warm, stream, graph or graph10", "tune", "a.yaml", "--regime", "hot")
         self.misused("--run-timeout: found 'soon', expected seconds, more than 0", "run", "a.yaml", "--run-timeout",
                      "soon")
-        self.misused("--format: found 'jsn', expected header, json, source, cubin or cubin-header; nearest "
+        self.misused("--format: found 'jsn', expected header, json, source, cubin, cubin-header or patch; nearest "
                      "is 'json'", "export", "saxpy", "--format", "jsn")
         self.misused("--prefix: found 'a-b', expected a C identifier", "export", "saxpy", "--prefix", "a-b")
         self.misused("--max-slowdown: found 'much', expected a percentage such as 5%", "replay", "a.yaml",

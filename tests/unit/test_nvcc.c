@@ -124,8 +124,9 @@ TEST(errors_stand_where_they_are)
     fails_with(
         "#define N 3\n#line 1\n#define N 4\nextern \"C\" __global__ void k() {}\n", "k", NULL,
         "/nowhere/app.cu:1: error: macro 'N' is defined again, but line 1 of the prelude has "
-        "'#define N 3', which so has no effect; take it out, or write it between #ifndef N "
-        "and #endif");
+        "'#define N 3', which so has no effect; take it out, write it "
+        "between #ifndef N and #endif, or have 'override: {N: define}' in the config "
+        "replace its value");
     fails_with("#line 1\n", "k", "--minimal", "nvcc fatal   : Unknown option '--minimal'");
 }
 

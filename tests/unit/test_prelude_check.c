@@ -23,8 +23,9 @@ TEST(a_second_define_is_an_error)
 {
     expect(PRELUDE "// one\n#define BLOCK 64\n" KERNEL, NULL,
            "/t/k.cu(2): error: macro 'BLOCK' is defined again, but line 2 of the prelude has "
-           "'#define BLOCK 128', which so has no effect; take it out, or write it between #ifndef "
-           "BLOCK and #endif");
+           "'#define BLOCK 128', which so has no effect; take it out, write it "
+           "between #ifndef BLOCK and #endif, or have 'override: {BLOCK: define}' in the config "
+           "replace its value");
 }
 
 TEST(an_undef_is_an_error)
@@ -33,8 +34,9 @@ TEST(an_undef_is_an_error)
            "#ifndef N\n#define N 1\n#endif\n# undef BLOCK // own\n#define BLOCK 64\n" KERNEL,
            NULL,
            "/t/k.cu(4): error: macro 'BLOCK' is undefined, but line 2 of the prelude has '#define "
-           "BLOCK 128', which so has no effect; take it out, or write it between #ifndef BLOCK and "
-           "#endif");
+           "BLOCK 128', which so has no effect; take it out, write it "
+           "between #ifndef BLOCK and #endif, or have 'override: {BLOCK: define}' in the config "
+           "replace its value");
 }
 
 TEST(defaults_and_macros_of_the_templates_own_are_none)

@@ -157,7 +157,7 @@ static void run(struct hn_given *given, struct hn_error *err)
     if (options->defaults && !format_of(options)->takes_defaults)
         hn_options_misused(
             options, err,
-            "--defaults: %s has results only; expected header, source or cubin-header",
+            "--defaults: %s has results only; expected header, source, patch or cubin-header",
             format_of(options)->name);
     else
         check_kernel(options, err);

@@ -35,7 +35,8 @@ struct kind {
 };
 
 static const char *const regimes[] = {"cold", "warm", "stream", "graph", "graph10", NULL};
-static const char *const formats[] = {"header", "json", "source", "cubin", "cubin-header", NULL};
+static const char *const formats[] = {"header",       "json",  "source", "cubin",
+                                      "cubin-header", "patch", NULL};
 static const char *const recording_formats[] = {"recording", "t4", NULL};
 static const char *const objectives[] = {"time", "energy", "energy_delay", NULL};
 
@@ -62,8 +63,9 @@ static const struct kind budget = {
     .form = BUDGET, .expected = "a time such as 60s or 5m, or a number of evaluations such as 500"};
 static const struct kind regime = {
     .form = CHOICE, .expected = HN_REGIMES_EXPECTED, .choices = regimes};
-static const struct kind format = {
-    .form = CHOICE, .expected = "header, json, source, cubin or cubin-header", .choices = formats};
+static const struct kind format = {.form = CHOICE,
+                                   .expected = "header, json, source, cubin, cubin-header or patch",
+                                   .choices = formats};
 static const struct kind recording_format = {
     .form = CHOICE, .expected = "recording or t4", .choices = recording_formats};
 static const struct kind objective = {
@@ -261,7 +263,7 @@ static const struct row {
      "The kernel, where the source has several"},
 
     {"format", 0, "FORMAT", &format, AT(format), OWN, HN_EXPORT,
-     "header (the default), json, source, cubin or cubin-header"},
+     "header (the default), json, source, cubin, cubin-header, or patch: a diff of the source"},
     {"defaults", 0, NULL, &flag, AT(defaults), OWN, HN_EXPORT,
      "Where nothing was tuned yet, the default point of --config, with a warning"},
     {"no-family", 0, NULL, &flag, AT(no_family), OWN, HN_EXPORT,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/expression/expression.h"
+#include "runtime/compile/source.h"
 #include "runtime/plan/contents.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
@@ -586,9 +587,9 @@ static char *folder_of(const char *path)
 /* A config of a space alone has no template, and nothing that would need one. */
 static void check_without_template(struct hn_reader *reader)
 {
-    static const char *const needing[] = {"entry",   "arguments", "symbols",   "launch",
-                                          "compile", "reference", "compare",   "metrics",
-                                          "freeze",  "objective", "direction", "pipeline"};
+    static const char *const needing[] = {
+        "entry",   "arguments", "symbols",   "launch",    "compile",  "reference", "compare",
+        "metrics", "freeze",    "objective", "direction", "pipeline", "override"};
     for (size_t i = 0; i < sizeof needing / sizeof needing[0]; i++) {
         const struct hn_yaml *node = hn_yaml_get(reader->root, needing[i]);
         if (node != NULL)
@@ -599,11 +600,27 @@ static void check_without_template(struct hn_reader *reader)
     reader->plan->objective = hn_need_copy("time");
 }
 
+/* That the template declares what has other values there. */
+static void check_overrides(struct hn_reader *reader)
+{
+    struct hn_plan *plan = reader->plan;
+    struct hn_template template;
+    struct hn_error reason;
+    hn_error_init(&reason);
+    if (hn_failed(reader->err) || plan->override_count == 0 ||
+        hn_template_load(plan->template_path, &template, NULL) != HN_OK)
+        return;
+    free(hn_source_body(plan, template.files->text, &plan->defaults, &reason));
+    hn_config_take(reader, hn_yaml_get(reader->root, "override"), NULL, &reason);
+    hn_template_finish(&template);
+}
+
 static void read_root(struct hn_reader *reader)
 {
     static const char keys[] =
         "hone kernel template entry problem family freeze parameters defaults let constraints "
-        "promising arguments symbols launch pipeline compile reference compare ladder metrics "
+        "promising arguments symbols launch pipeline compile override reference compare ladder "
+        "metrics "
         "objective direction look_ahead prior";
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
@@ -625,6 +642,7 @@ static void read_root(struct hn_reader *reader)
     else
         hn_config_read_kernel(reader, template);
     check_all(reader);
+    check_overrides(reader);
     read_prior(reader);
 }
 

@@ -177,9 +177,9 @@ static bool occurs(const char *text, const char *name, bool code)
 /* All of the plan in which a name has an effect. */
 static char *launch_text(const struct hn_plan *plan)
 {
-    static const char *const others[] = {"kernel",   "template", "parameters",  "problem",
-                                         "freeze",   "words",    "metrics",     "objective",
-                                         "defaults", "config",   "constraints", NULL};
+    static const char *const others[] = {
+        "kernel",    "template", "parameters", "problem",     "freeze",   "words", "metrics",
+        "objective", "defaults", "config",     "constraints", "override", NULL};
     json_t *json = hn_needed(hn_plan_to_json(plan));
     for (const char *const *key = others; *key != NULL; key++)
         json_object_del(json, *key);

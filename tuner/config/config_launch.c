@@ -253,6 +253,29 @@ static void read_option(struct hn_reader *reader, const struct hn_yaml *node,
         hn_config_remember(reader, option->holes[i], text);
 }
 
+/* {THREADS: constexpr, BLOCK: define} */
+static void read_overrides(struct hn_reader *reader)
+{
+    struct hn_plan *plan = reader->plan;
+    const char *const *names = (const char *const *)plan->parameters;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "override");
+    const struct hn_yaml *item = hn_config_pairs(
+        reader, node, "parameters and how the source declares them, as {BLOCK: define}");
+    if (item == NULL)
+        return;
+    plan->overrides = hn_need(node->count, sizeof *plan->overrides);
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
+        struct hn_override *override = &plan->overrides[plan->override_count++];
+        hn_config_read_word(reader, item->key, "the name of a parameter", &override->name);
+        if (!hn_failed(reader->err) &&
+            !hn_text_is_among(item->key->text, names, plan->parameter_count))
+            hn_config_fail_unknown(reader, item->key, "parameter", item->key->text, names,
+                                   plan->parameter_count);
+        override->of =
+            (enum hn_override_of)hn_config_read_choice(reader, item, hn_override_names, 2);
+    }
+}
+
 static void read_compile(struct hn_reader *reader)
 {
     struct hn_plan *plan = reader->plan;
@@ -512,6 +535,7 @@ void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *templ
     read_pipeline(reader);
     read_launch(reader);
     read_compile(reader);
+    read_overrides(reader);
     read_reference(reader);
     hn_config_read_compare(reader);
     read_metrics(reader);

@@ -79,7 +79,7 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);
 
-enum hn_export_kind { HN_EXPORT_HEADER, HN_EXPORT_JSON, HN_EXPORT_SOURCE, HN_EXPORT_CUBIN, HN_EXPORT_CUBIN_HEADER, HN_EXPORT_ROWS };
+enum hn_export_kind { HN_EXPORT_HEADER, HN_EXPORT_JSON, HN_EXPORT_SOURCE, HN_EXPORT_CUBIN, HN_EXPORT_CUBIN_HEADER, HN_EXPORT_PATCH, HN_EXPORT_ROWS };
 
 /* A format, by its kind. Each appends the whole file; what it has appended when it fails does not count. */
 struct hn_export_format {
@@ -92,6 +92,8 @@ extern const struct hn_export_format hn_export_formats[];
 
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+/* A diff of the template's file, which gets the values that it declares. HN_ECONFIG: it declares none. */
+enum hn_status hn_export_patch(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 /* The text export->rows, each row of it once for each result. HN_ECONFIG: what stands where in it. */
 enum hn_status hn_export_rows(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text, struct hn_error *err);

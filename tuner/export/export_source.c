@@ -100,8 +100,99 @@ enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *
     append_head(export, text, err);
     hn_source_append_macros(export->plan, &tuned->identity.problem, &tuned->best.point, text, NULL,
                             err);
+    char *body = hn_source_body(export->plan, template, &tuned->best.point, err);
     if (!hn_failed(err))
-        append_inlined(export, template, 0, text);
+        append_inlined(export, body, 0, text);
+    free(body);
+    return err->status;
+}
+
+/* A unified diff of two texts that have as many lines. */
+
+enum { CONTEXT = 3 };
+
+struct line {
+    const char *was, *is;
+    size_t was_length, is_length;
+};
+
+static bool differs(const struct line *line)
+{
+    return line->was_length != line->is_length || memcmp(line->was, line->is, line->is_length) != 0;
+}
+
+static size_t split_lines(const char *was, const char *is, struct line **lines)
+{
+    struct line line;
+    size_t count = 0;
+    while (hn_text_line(&was, &line.was, &line.was_length) &&
+           hn_text_line(&is, &line.is, &line.is_length)) {
+        *lines = hn_need_more(*lines, count + 1, sizeof **lines);
+        (*lines)[count++] = line;
+    }
+    return count;
+}
+
+static void append_diff_line(struct hn_text *text, char mark, const char *line, size_t length)
+{
+    hn_text_printf(text, "%c%.*s\n%s", mark, (int)length, line,
+                   line[length] == '\0' ? "\\ No newline at end of file\n" : "");
+}
+
+/* Changed lines beside each other are told together: what was there, then what is. */
+static void append_hunk(struct hn_text *text, const struct line *lines, size_t from, size_t to)
+{
+    hn_text_printf(text, "@@ -%zu,%zu +%zu,%zu @@\n", from + 1, to - from, from + 1, to - from);
+    for (size_t i = from, end; i < to; i = end) {
+        for (end = i; end < to && differs(&lines[end]); end++)
+            append_diff_line(text, '-', lines[end].was, lines[end].was_length);
+        for (size_t k = i; k < end; k++)
+            append_diff_line(text, '+', lines[k].is, lines[k].is_length);
+        if (end == i) {
+            append_diff_line(text, ' ', lines[i].was, lines[i].was_length);
+            end++;
+        }
+    }
+}
+
+static void append_diff(struct hn_text *text, const char *was, const char *is)
+{
+    struct line *lines = NULL;
+    size_t count = split_lines(was, is, &lines);
+    for (size_t i = 0, last; i < count; i = last + 1) {
+        last = i;
+        if (!differs(&lines[i]))
+            continue;
+        for (size_t k = i; k < count && k <= last + 2 * CONTEXT; k++)
+            last = differs(&lines[k]) ? k : last;
+        append_hunk(text, lines, i < CONTEXT ? 0 : i - CONTEXT,
+                    last + CONTEXT + 1 < count ? last + CONTEXT + 1 : count);
+    }
+    free(lines);
+}
+
+enum hn_status hn_export_patch(const struct hn_export *export, struct hn_text *text,
+                               struct hn_error *err)
+{
+    if (hn_export_need_plan(export, err) != HN_OK)
+        return err->status;
+    hn_error_init(err);
+    if (export->plan->override_count == 0)
+        return hn_fail(
+            err, HN_ECONFIG,
+            "'%s' changes no line of its source: its parameters are macros, which the "
+            "header defines; 'override' in its config names those that the source declares",
+            export->kernel);
+    const char *template = hn_export_template(export, err);
+    char *body = hn_source_body(export->plan, template, &export->configs[0]->best.point, err);
+    const char *path = export->plan->template_path, *slash = strrchr(path, '/');
+    if (!hn_failed(err)) {
+        append_head(export, text, err);
+        path = slash == NULL ? path : slash + 1;
+        hn_text_printf(text, "--- a/%s\n+++ b/%s\n", path, path);
+        append_diff(text, template, body);
+    }
+    free(body);
     return err->status;
 }
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""`override:` tunes values that a source declares itself, and `hone export --format patch` gives them back to it."""
+
+import json
+import shutil
+import subprocess
+
+import double
+
+GUARDED = "#ifndef BLOCK\n#define BLOCK 256\n#define ITEMS 4\n#define FAULT 0\n#endif\n"
+DECLARED = """\
+// constexpr int BLOCK = 32; in a comment
+constexpr int BLOCK = 64 *
+                      8; // threads
+namespace own { static const unsigned ITEMS{8}, FAULT = 0; }
+using namespace own;
+#if 0
+#define REPEATS 3 /* of nothing */
+#else
+#  define REPEATS \\
+    2
+#endif
+inline int host(const int BLOCK = 3) { return BLOCK == REPEATS; }
+"""
+
+
+class Override(double.Case):
+    def setUp(self):
+        super().setUp()
+        self.template = self.folder / "scale.cu"
+        self.spoil(self.template, GUARDED, "#ifndef __CUDACC_RTC__\n#else\n" + DECLARED.replace("inline int", "__device__ inline int") + "#endif\n")
+        self.spoil(self.template, "#if FAULT == 1\n#define MAX_THREADS 16\n#else\n#define MAX_THREADS BLOCK\n#endif\n", "#define MAX_THREADS BLOCK\n")
+        self.spoil(self.template, "#if FAULT >= 2\n", "#if 0\n")
+        self.spoil(self.config, "  FAULT: [0]\n", "  FAULT: [0]\n  REPEATS: [2, 3]\noverride: {BLOCK: constexpr, ITEMS: constexpr, FAULT: constexpr, "
+                   "REPEATS: define}\n")
+        self.spoil(self.config, "FAULT: 0}", "FAULT: 0, REPEATS: 2}")
+
+    def test_the_file_stays_and_its_values_change(self):
+        before = self.template.read_text()
+        found, = self.tune("-s", "REPEATS=2")
+        best = found["best"]["point"]
+        self.assertEqual((best["BLOCK"], best["ITEMS"]), (256, 4), "the double's best")
+        self.assertEqual({record["outcome"] for record in found["records"]} - {"slower"}, {"ok"})
+        self.assertEqual(self.template.read_text(), before)
+        self.check_patch(before)
+        self.check_exports()
+
+    def check_patch(self, before):
+        said = self.hone("export", "scale", "--format", "patch", "-o", "scale.patch").stderr
+        self.assertIn("wrote scale.patch\n  for Hone Double, n=65536: ", said)
+        patch = (self.folder / "scale.patch").read_text()
+        self.assertIn("--- a/scale.cu\n+++ b/scale.cu\n@@ -", patch)
+        own = self.folder / "own"
+        own.mkdir()
+        shutil.copy(self.template, own)
+        subprocess.run(["patch", "-p1", "--fuzz=0", "-i", self.folder / "scale.patch"], cwd=own, check=True, capture_output=True)
+        changed = (own / "scale.cu").read_text()
+        self.assertIn("\nconstexpr int BLOCK = 256\n; // threads\nnamespace own { static const unsigned ITEMS{4}, FAULT = 0; }\n", changed)
+        self.assertIn("#define REPEATS 2 /* of nothing */\n#else\n#  define REPEATS 2\n\n#endif\n", changed)
+        self.assertIn("host(const int BLOCK = 3)", changed)
+        self.assertEqual(len(changed.splitlines()), len(before.splitlines()))
+
+    def check_exports(self):
+        """Nothing is a macro; a file with the values in place compiles by itself."""
+        header = self.hone("export", "scale").stdout
+        self.assertIn("#define HONE_SCALE_BLOCK 256\n", header)
+        self.assertNotRegex(header, r"#define BLOCK\b")
+        source = self.hone("export", "scale", "--format", "source").stdout
+        self.assertIn("\nconstexpr int BLOCK = 256\n", source)
+        self.assertNotIn("#define BLOCK", source)
+
+    def test_a_value_is_part_of_the_program(self):
+        """Sources of other values are other programs; other declarations are another version."""
+        self.assertIn("\n  4 points: 4 ok\n", self.hone("compile", "--all", "--arch", "sm_90", self.config, "-s", "BLOCK=64,128", "-s",
+                                                        "ITEMS=1,2", "-s", "REPEATS=3").stdout)
+        self.hone("compile", "--arch", "sm_90", "-s", "BLOCK=64", "-s", "REPEATS=3", "--sources", "sources", self.config)
+        text, = [json.loads(path.read_text())["text"] for path in (self.folder / "sources").iterdir()]
+        self.assertIn("#line 1\n", text)
+        self.assertIn("\nconstexpr int BLOCK = 64\n; // threads\n", text)
+        self.assertIn("#  define REPEATS 3\n\n#endif", text)
+
+    def test_mistakes(self):
+        where = f"{self.config}:13:11"
+        for old, new, message in (
+                ("REPEATS: define", "REPEATS: macro", f"{self.config}:13:75: found 'macro', expected one of constexpr, define"),
+                ("REPEATS: define", "REPEAT: define", f"{self.config}:13:66: unknown parameter 'REPEAT'; nearest is 'REPEATS'"),
+                ("BLOCK: constexpr", "BLOCK: define",
+                 f"{where}: override: {self.template} has no `#define BLOCK`, expected one"),
+                ("REPEATS: define", "REPEATS: constexpr",
+                 f"{where}: override: {self.template} has no `constexpr` or `const` REPEATS with a value, expected one")):
+            text = self.config.read_text()
+            self.spoil(self.config, old, new)
+            self.fails(2, "hone: " + message, "space", self.config)
+            self.config.write_text(text)
+        self.spoil(self.template, "using namespace own;", "using namespace own; namespace other { const int BLOCK = 2; }")
+        self.fails(2, f"hone: {where}: override: {self.template} has several times `constexpr` or `const` BLOCK with a value, expected one",
+                   "space", self.config)
