@@ -446,9 +446,9 @@ static void check_all(struct hn_reader *reader)
                        used);
     if (reader->config->defaults.count == reader->config->parameter_count)
         take_defaults(reader);
-    else if (plan->template_path != NULL && !hn_failed(reader->err))
+    else if (hn_plan_is_measured(plan) && !hn_failed(reader->err))
         complete_defaults(reader);
-    if (plan->template_path == NULL || hn_failed(reader->err))
+    if (!hn_plan_is_measured(plan) || hn_failed(reader->err))
         return;
     for (size_t i = 0; i < plan->other_default_count; i++)
         check_other_default(reader, &plan->other_defaults[i]);
@@ -570,9 +570,7 @@ void hn_config_destroy(struct hn_config *config)
     free(config);
 }
 
-/* The folder of the file, absolute and without links; that we are in for what has none: a pipe.
- * NULL when that cannot be found out. */
-static char *folder_of(const char *path)
+char *hn_config_folder(const char *path)
 {
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
@@ -620,8 +618,8 @@ static void read_root(struct hn_reader *reader)
     static const char keys[] =
         "hone kernel template entry problem family freeze parameters defaults let constraints "
         "promising arguments symbols launch pipeline compile override reference compare ladder "
-        "metrics "
-        "objective direction look_ahead prior";
+        "metrics objective direction look_ahead prior run";
+    const struct hn_yaml *program = hn_yaml_get(reader->root, "run");
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");
@@ -637,7 +635,9 @@ static void read_root(struct hn_reader *reader)
                      "the format version 1");
     hn_config_check_keys(reader, reader->root, keys);
     hn_config_read_space(reader);
-    if (template == NULL)
+    if (program != NULL)
+        hn_config_read_program(reader, program);
+    else if (template == NULL)
         check_without_template(reader);
     else
         hn_config_read_kernel(reader, template);
@@ -692,7 +692,7 @@ enum hn_status hn_config_load(const char *path, const struct hn_config_for *use,
         return err->status;
     struct hn_reader reader = {.path = path,
                                .root = root,
-                               .folder = hn_needed(folder_of(path)),
+                               .folder = hn_needed(hn_config_folder(path)),
                                .config = hn_need(1, sizeof *reader.config),
                                .plan = hn_need(1, sizeof *reader.plan),
                                .use = use,
