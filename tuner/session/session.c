@@ -519,6 +519,7 @@ static void search(struct hn_session *session, struct hn_error *err)
 {
     hn_session_show(session, "searching");
     while (!hn_failed(err)) {
+        uint64_t finished = session->state.finished;
         mind_clock(session);
         if (hn_session_search_is_over(session)) {
             end_search(session, err);
@@ -535,7 +536,9 @@ static void search(struct hn_session *session, struct hn_error *err)
         feed_gpu(session, err);
         if (hn_session_is_over(session) || (all_finished(session) && session->exhausted))
             return;
-        if (!all_finished(session) || session->strategy == NULL)
+        /* Behind what took no time, as points that were declined, there may be more to propose. */
+        if (session->state.finished == finished &&
+            (!all_finished(session) || session->strategy == NULL))
             step_and_take(session, err);
     }
 }
