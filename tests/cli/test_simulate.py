@@ -212,7 +212,10 @@ class Simulate(hone.Case):
         path = self.folder / "t.jsonl"
         process = subprocess.Popen([PROGRAM, CONV6, "--strategy", "random", "--runs", "1000000",
                                     "--traces", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(1)
+        ticks = 0
+        while process.poll() is None and ticks < os.sysconf("SC_CLK_TCK"):  # a second at work, in which runs are finished
+            ticks = sum(map(int, pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, stderr)
