@@ -476,26 +476,32 @@ static int clamp(int value, int limit)
     return value < 0 ? 0 : value < limit ? value : limit - 1;
 }
 
-static float mean_of_nine(const struct picture *picture, int x, int y)
+/* Of three rows, in a column and beside it. Whether out had another one. */
+static inline bool write_mean(const float *const rows[3], float *out, int left, int x, int right)
 {
     double sum = 0;
-    for (int j = y - 1; j <= y + 1; j++)
-        for (int i = x - 1; i <= x + 1; i++)
-            sum += (double)picture->in[(size_t)clamp(j, picture->height) * (size_t)picture->width +
-                                       (size_t)clamp(i, picture->width)];
-    return (float)(sum / 9);
+    for (int i = 0; i < 3; i++)
+        sum = sum + (double)rows[i][left] + (double)rows[i][x] + (double)rows[i][right];
+    float mean = (float)(sum / 9);
+    bool changed = !(out[x] == mean);
+    out[x] = mean;
+    return changed;
 }
 
-/* False when it was as computed already. */
+/* False when it was as computed already. Between the borders the compiler takes many columns at
+ * once. */
 static bool write_row(const struct picture *picture, int y, int count)
 {
-    bool changed = false;
-    for (int x = 0; x < count; x++) {
-        float mean = mean_of_nine(picture, x, y);
-        float *out = &picture->out[(size_t)y * (size_t)picture->width + (size_t)x];
-        changed = changed || !(*out == mean);
-        *out = mean;
-    }
+    const int last = picture->width - 1;
+    const float *rows[3];
+    for (int i = 0; i < 3; i++)
+        rows[i] = &picture->in[(size_t)clamp(y + i - 1, picture->height) * (size_t)picture->width];
+    float *out = &picture->out[(size_t)y * (size_t)picture->width];
+    bool changed = write_mean(rows, out, 0, 0, clamp(1, picture->width));
+    for (int x = 1; x < count && x < last; x++)
+        changed |= write_mean(rows, out, x - 1, x, x + 1);
+    if (last > 0 && count > last)
+        changed |= write_mean(rows, out, last - 1, last, last);
     return changed;
 }
 
