@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 
+import double
 import hone
 
 SOURCE = r"""
@@ -112,6 +113,18 @@ class Program(hone.Case):
                        f"run: {{command: [sh, -c, 'env | grep ^{name}={value}\\$ && echo 7'], time: {{regex: '^(7)$', unit: ns}}}}\n")
             self.assertEqual(self.tune()[0]["best"]["timing"]["median_us"], 0.007, name)
 
+    def test_items_by_their_tags(self):
+        printed = json.dumps({"benchmarks": [{"name": "other"}, {"name": "sum", "summaries": [
+            {"tag": "nv/cold/count", "value": 3}, {"tag": "nv/cold/time", "data": [{"value": "2.5e-3"}]}]}]})
+        self.config = self.write("tags.yaml", json.dumps({
+            "kernel": "tags", "parameters": {"A": [1]}, "run": {
+                "command": ["echo", printed], "time": {"json": "benchmarks.sum.summaries.nv/cold/time.data.0.value", "unit": "s"}}}))
+        self.assertEqual(self.tune()[0]["best"]["timing"]["median_us"], 2500)
+        self.rewrite("time.data.0", "time.data.1")
+        summary, records = self.tune(expect=3)
+        self.assertEqual((records[1,]["outcome"], records[1,]["message"]),
+                         ("worker_crash", "it printed no time above 0 where the config's 'time' says"))
+
     def test_lanes_build_side_by_side(self):
         self.config = self.write("lanes.yaml", "kernel: lanes\nparameters: {A: [1, 2, 3, 4]}\n"
                                  "run: {build: [[sleep, 0.4], [mkdir, -p, made/inside]], command: [sh, -c, 'ls; echo t 1'], "
@@ -172,6 +185,32 @@ class Program(hone.Case):
                    "with --template", "export", "bench")
         for command in (["explain", self.config], ["report", "-o", "r.html"], ["cache", "show", "bench"], ["cache", "check"]):
             self.hone(*command)
+
+
+class OnGpu(double.Case):
+    """With a driver the device is its GPU, which programs see alone, and take in turns."""
+
+    def test_turns(self):
+        config = self.write("turns.yaml", """
+kernel: turns
+parameters: {A: [1, 2, 3, 4]}
+run:
+  build: [[sleep, 0.1]]
+  command: [sh, -c, 'mkdir ${HONE_SOURCE}/busy || echo clash >>${HONE_SOURCE}/clashes; sleep 0.03; rmdir ${HONE_SOURCE}/busy;
+    echo $CUDA_VISIBLE_DEVICES; echo t 1$A']
+  time: {regex: 't (.*)', unit: ms}
+  check: [grep, -q, ^GPU-]
+""")
+        tunes = [self.start("tune", config, "--allow-run", "--json", "--quiet", "--full", "--jobs", "4", "--cache",
+                            self.folder / f"{i}.db") for i in range(2)]
+        for tune in tunes:
+            out, err = tune.communicate(timeout=60)
+            self.assertEqual(tune.returncode, 0, err)
+            summary, = json.loads(out)
+            self.assertEqual((summary["outcomes"], summary["best"]["timing"]["median_us"], summary["compute_capability"]),
+                             ({"ok": 4}, 11000, 90))
+        self.assertFalse((self.folder / "clashes").exists())
+        self.hone("explain", config, "--cache", self.folder / "0.db")
 
 
 if __name__ == "__main__":

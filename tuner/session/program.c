@@ -67,15 +67,31 @@ static struct program *program_of(const struct hn_backend *backend)
     return (struct program *)(uintptr_t)backend;
 }
 
-/* "results.0.time": names of members, and places in lists. */
+/* By its place, or by its tag or name. */
+static const json_t *find_item(const json_t *list, const char *name)
+{
+    size_t index;
+    const json_t *item;
+    if (hn_is_digit(*name))
+        return json_array_get(list, strtoul(name, NULL, 10));
+    json_array_foreach(list, index, item)
+    {
+        const char *tag = json_string_value(json_object_get(item, "tag"));
+        const char *own = tag != NULL ? tag : json_string_value(json_object_get(item, "name"));
+        if (own != NULL && strcmp(own, name) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+/* "results.0.time": names of members, and items of lists. */
 static double find_json(const char *output, const char *path)
 {
     json_t *root = json_loads(output, 0, NULL);
     const json_t *json = root;
     char *rest = NULL, *copy = hn_need_copy(path);
     for (char *name = strtok_r(copy, ".", &rest); name != NULL; name = strtok_r(NULL, ".", &rest))
-        json = json_is_array(json) ? json_array_get(json, strtoul(name, NULL, 10))
-                                   : json_object_get(json, name);
+        json = json_is_array(json) ? find_item(json, name) : json_object_get(json, name);
     double found =
         json_is_string(json) ? hn_c_strtod(json_string_value(json), NULL) : json_number_value(json);
     json_decref(root);
@@ -131,7 +147,8 @@ static struct job *add_job(struct program *program, uint64_t ticket,
     job->values = hn_need_bindings(program->base.task->problem, point);
     tell(job, "HONE_LANE", lane->path);
     tell(job, "HONE_SOURCE", program->source);
-    if (program->options.device != NULL)
+    /* A part of one is what the environment has chosen already. */
+    if (program->options.device != NULL && program->options.device->identity.mig_profile[0] == '\0')
         tell(job, "CUDA_VISIBLE_DEVICES", program->options.device->uuid);
     return job;
 }
