@@ -116,8 +116,8 @@ class Tune(double.Case):
         self.assertEqual(again["reused"], 5)
 
     def test_budget_of_time(self):
-        points = self.cheap_config(128, 64)
-        tuned, = self.tune("--budget", "6s")
+        points = self.cheap_config(8, 16)
+        tuned, = self.tune("--budget", "4s", HONE_DOUBLE_WAIT_US="3000")
         self.assertGreater(sum(tuned["outcomes"].values()), 0)
         self.assertLess(sum(tuned["outcomes"].values()), points)
         self.assertTrue(tuned["best"]["final"])
@@ -178,8 +178,8 @@ class Tune(double.Case):
 
 class Interrupted(double.Case):
     def interrupt(self, number):
-        points = self.cheap_config(12, 8)
-        process = self.start("tune", self.config, *EVERY, "--quiet", "--json", "--events", self.events)
+        points = self.cheap_config(8, 12)
+        process = self.start("tune", self.config, *EVERY, "--quiet", "--json", "--events", self.events, HONE_DOUBLE_WAIT_US="1000")
         self.wait_for_events(20, process)
         process.send_signal(number)
         output, errors = process.communicate(timeout=20)
@@ -277,7 +277,7 @@ class Failures(double.Case):
     def test_disk_full(self):
         """The run ends with the reason; what was recorded before is kept, and the next run goes on."""
         # NVRTC itself, since what is compiled in no time fills the disk with the first commit.
-        points = self.cheap_config(12, 8)
+        points = self.cheap_config(8, 12)
         limit = 96 * 1024
 
         def limit_files():

@@ -17,10 +17,10 @@ def is_whole(lines):
 class Progress(double.Case):
     def setUp(self):
         super().setUp()
-        self.cheap_config(block=64, items=16)
+        self.cheap_config(8, 16)
 
     def tune_on(self, columns, *arguments, rows=60, **changes):
-        environment = dict(self.environment(TERM="xterm"), **changes)
+        environment = dict(self.environment(TERM="xterm", HONE_DOUBLE_WAIT_US="2000"), **changes)
         environment = {key: value for key, value in environment.items() if value is not None}
         shown = terminal.Terminal([hone.HONE, "tune", str(self.config), *arguments], columns, rows, self.folder, environment)
         self.addCleanup(shown.close)
@@ -40,7 +40,7 @@ class Progress(double.Case):
         shown = self.tune_on(100, "--full")
         self.assertTrue(shown.read(until=is_whole))
         block = shown.screen.lines()[1:]
-        self.assertRegex(block[0], r"^  [█▏▎▍▌▋▊▉░]{24}  \d+/1024")
+        self.assertRegex(block[0], r"^  [█▏▎▍▌▋▊▉░]{24}  \d+/128")
         self.assertRegex(block[1], r"^  best [\d.]+ us")
         self.assertRegex(block[2], r"^  [▁▂▃▄▅▆▇█]{32}  better \d+ times?, from [\d.]+ us")
         self.assertRegex(block[3], r"\d+ (ok|slower)")
@@ -80,7 +80,7 @@ class Progress(double.Case):
         shown = self.tune_on(120, "--full")
         self.assertTrue(shown.read(until=lambda lines: any(", from" in line for line in lines)))
         shown.resize(60)
-        self.assertTrue(shown.read(until=lambda lines: re.match(r"\d+/1024", lines[shown.screen.row]) is not None))
+        self.assertTrue(shown.read(until=lambda lines: re.match(r"\d+/128", lines[shown.screen.row]) is not None))
         shown.resize(110)
         self.assertTrue(shown.read(until=lambda lines: any(", from" in line for line in lines)))
         self.assertEqual(sum(", from" in line for line in shown.screen.lines()), 1)

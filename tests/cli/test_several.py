@@ -69,8 +69,8 @@ class Several(double.Case):
         self.assertEqual([record["outcome"] for record in self.read_events()][:16], ["ok"] * 16)
 
     def test_turns_in_the_middle(self):
-        self.cheap_config(16, 8, n=100000)
-        process = self.start("tune", self.config, "--quiet", "--full", "--run-timeout", "0.5", "--events", self.events)
+        self.cheap_config(8, 16)
+        process = self.start("tune", self.config, "--quiet", "--full", "--run-timeout", "0.5", "--events", self.events, HONE_DOUBLE_WAIT_US="1000")
         self.wait_for_events(10, process)
         lock, = self.folder.glob("hone-GPU-*.lock")
         with open(lock) as file:

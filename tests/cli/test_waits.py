@@ -87,7 +87,7 @@ class Waits(double.Case):
         self.ends(process, signal.SIGINT, "^hone: interrupted\n$")
 
     def test_for_workers_that_do_not_start(self):
-        process = self.start("tune", self.config, "--quiet", HONE_DOUBLE_INIT_MS="1000")
+        process = self.start("tune", self.config, "--quiet", HONE_DOUBLE_INIT_MS="1000", HONE_DOUBLE_COMPILING="FAULT=0: 600000")
         self.wait_for_worker(process, "compile")
         end = time.monotonic() + 2
         while time.monotonic() < end:  # more of them are started as more is to be compiled
@@ -102,17 +102,17 @@ class Waits(double.Case):
             with self.subTest(command[0]):
                 process = self.start(*command, "--quiet", "--jobs", "1", HONE_DOUBLE_COMPILING="FAULT=0: 600000")
                 self.wait_for_worker(process, "compile")
-                time.sleep(2)
+                time.sleep(1)
                 self.ends(process, signal.SIGHUP)
 
     def test_for_the_cache(self):
-        self.cheap_config(16, 8, n=100000)
-        process = self.start("tune", self.config, "--quiet", "--full", "--events", self.events)
+        self.cheap_config(8, 16)
+        process = self.start("tune", self.config, "--quiet", "--full", "--events", self.events, HONE_DOUBLE_WAIT_US="1000")
         self.wait_for_events(5, process)
         database = sqlite3.connect(self.cache, timeout=20, isolation_level=None)
         self.addCleanup(database.close)
         database.execute("BEGIN IMMEDIATE")
-        time.sleep(2)
+        time.sleep(1)
         self.assertIsNone(process.poll())
         self.ends(process, signal.SIGINT, rf"hone: interrupted while cache '{re.escape(str(self.cache))}' was locked by another "
                                           "process; what it was to be given last is not kept\n$")

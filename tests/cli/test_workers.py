@@ -79,7 +79,7 @@ class Places(hosts.Workers):
     def test_containers(self):
         """Stand-ins for what starts processes in containers: each takes what it is given for these, and nothing of the environment gets there."""
         points = self.cheap_config(4, 4)
-        names = ("TMPDIR", "HONE_LOCKS", "LD_LIBRARY_PATH")
+        names = ("TMPDIR", "HONE_LOCKS", "LD_LIBRARY_PATH", *({"HONE_NVRTC", "HONE_DOUBLE_KEPT"} & set(os.environ)))
         inside = " ".join(f"{name}={shlex.quote(self.environment()[name])}" for name in names)
         runs = {"kubectl": ("exec -i pod-7 --", 4), "docker": ("run -i --rm --gpus all image", 6), "apptainer": ("exec --nv image.sif", 3)}
         for name, (words, count) in runs.items():
