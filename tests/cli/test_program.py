@@ -77,6 +77,7 @@ class Program(hone.Case):
         self.assertEqual((best["verdict"]["kind"], best["final"], best["timing"]["processes"]), ("verified", True, 2))
         self.assertGreaterEqual(len(best["timing"]["samples_us"]), 3)
         self.assertTrue(summary["device"].startswith("CPU of "))
+        self.assertGreater(summary["time"]["compile_cpu_s"], 0)
         self.assertEqual(json.loads(self.hone("export", "bench", "--json").stdout)["configurations"][0]["parameters"],
                          {"BLOCK": 64, "SLOW": 0, "FAST": True})
         self.assertEqual(self.hone("export", "bench", "--template", self.write("t", "#define BLOCK @{BLOCK}\n")).stdout,

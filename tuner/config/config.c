@@ -582,20 +582,28 @@ char *hn_config_folder(const char *path)
     return real;
 }
 
-/* A config of a space alone has no template, and nothing that would need one. */
-static void check_without_template(struct hn_reader *reader)
+/* A config of a space alone, or of a program, has no template, and nothing that would need one. */
+static void check_without_template(struct hn_reader *reader, const struct hn_yaml *program)
 {
+    enum { OF_PROGRAMS = 3 }; /* the last ones are of programs, too */
     static const char *const needing[] = {
-        "entry",   "arguments", "symbols",   "launch",    "compile",  "reference", "compare",
-        "metrics", "freeze",    "objective", "direction", "pipeline", "override"};
-    for (size_t i = 0; i < sizeof needing / sizeof needing[0]; i++) {
+        "template", "entry",  "arguments", "symbols",  "launch",  "compile",   "reference",
+        "compare",  "freeze", "pipeline",  "override", "metrics", "objective", "direction"};
+    size_t count = sizeof needing / sizeof *needing - (program != NULL ? OF_PROGRAMS : 0);
+    for (size_t i = 0; i < count; i++) {
         const struct hn_yaml *node = hn_yaml_get(reader->root, needing[i]);
-        if (node != NULL)
+        if (node != NULL && program != NULL)
+            hn_config_fail(reader, node->key,
+                           "'%s' is of a kernel, and 'run' on line %d measures a program: take one "
+                           "of them out",
+                           needing[i], program->key->line);
+        else if (node != NULL)
             hn_config_fail(reader, reader->root,
                            "key 'template' is missing: '%s' on line %d needs it", needing[i],
                            node->key->line);
     }
-    reader->plan->objective = hn_need_copy("time");
+    if (program == NULL)
+        reader->plan->objective = hn_need_copy("time");
 }
 
 /* That the template declares what has other values there. */
@@ -635,11 +643,11 @@ static void read_root(struct hn_reader *reader)
                      "the format version 1");
     hn_config_check_keys(reader, reader->root, keys);
     hn_config_read_space(reader);
+    if (program != NULL || template == NULL)
+        check_without_template(reader, program);
     if (program != NULL)
         hn_config_read_program(reader, program);
-    else if (template == NULL)
-        check_without_template(reader);
-    else
+    else if (template != NULL)
         hn_config_read_kernel(reader, template);
     check_all(reader);
     check_overrides(reader);

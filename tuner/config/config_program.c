@@ -94,27 +94,11 @@ static void read_files(struct hn_reader *reader, const struct hn_yaml *node, jso
     }
 }
 
-static void check_other_keys(struct hn_reader *reader, const struct hn_yaml *node)
-{
-    static const char *const of_kernels[] = {"template", "entry",     "freeze",   "arguments",
-                                             "symbols",  "launch",    "pipeline", "compile",
-                                             "compare",  "reference", "override"};
-    for (size_t i = 0; i < sizeof of_kernels / sizeof *of_kernels; i++) {
-        const struct hn_yaml *other = hn_yaml_get(reader->root, of_kernels[i]);
-        if (other != NULL)
-            hn_config_fail(reader, other->key,
-                           "'%s' is of a kernel, and 'run' on line %d measures a program: take one "
-                           "of them out",
-                           of_kernels[i], node->key->line);
-    }
-}
-
 void hn_config_read_program(struct hn_reader *reader, const struct hn_yaml *node)
 {
     struct hn_plan *plan = reader->plan;
     const struct hn_yaml *build = hn_yaml_get(node, "build"), *check = hn_yaml_get(node, "check");
     enum hn_front_by by;
-    check_other_keys(reader, node);
     hn_config_check_keys(reader, node, "build command time check files");
     const struct hn_yaml *item =
         hn_config_list(reader, build, "a list of commands, each a list, as [[make, all]]");

@@ -59,6 +59,7 @@ struct program {
     bool races;       /* the turn lasts */
     struct job *jobs; /* in the order in which they were asked for */
     struct hn_meter working, building, running;
+    double cpu_s; /* of builds */
     double started_ms;
 };
 
@@ -298,6 +299,7 @@ static void go_on(struct program *program, struct job *job, struct hn_error *err
     const struct hn_child *child = &job->child;
     bool impatient = job->limit_ms < program->options.compile_timeout_s * 1e3;
     char why[800];
+    program->cpu_s += job->measures ? 0 : child->cpu_s;
     hn_child_describe(child,
                       job->measures ? "--run-timeout"
                       : impatient   ? "it is not worth more"
@@ -387,8 +389,9 @@ static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_e
     destroy_job(program, job);
 }
 
-/* One run, while the caller waits: there is nothing else to do. */
-static void run_once(struct program *program, struct hn_racer *racer, struct hn_error *err)
+/* One run into an empty record, while the caller waits: there is nothing else to do. */
+static void run_once(struct program *program, const struct hn_racer *racer,
+                     struct hn_record *record, struct hn_error *err)
 {
     struct job *job = add_runs(program, 0, racer->point, racer->image);
     while (!hn_failed(err) && await(program, job, 100, err) == NULL) {
@@ -397,41 +400,36 @@ static void run_once(struct program *program, struct hn_racer *racer, struct hn_
             err->status = HN_EINTERRUPTED;
     }
     if (job->done) {
-        hn_record_finish(&racer->record);
-        racer->record = job->record;
+        *record = job->record;
         job->record = (struct hn_record){0};
     }
     destroy_job(program, job);
 }
 
-/* All in turn, round by round, but for who has fallen. */
+/* All in turn, round by round. Who falls has no samples, and nobody has where it came to no end. */
 static void race(struct program *program, const struct hn_run *run, struct hn_error *err)
 {
     double now = hn_now_ms(), end_ms = now + race_part * (now - program->started_ms);
-    size_t rounds = 0;
-    double **samples = hn_need(run->racer_count, sizeof *samples);
-    for (size_t i = 0; i < run->racer_count; i++)
-        samples[i] = hn_need(ROUNDS_MOST, sizeof *samples[i]);
     program->races = true;
-    while (!hn_failed(err) && rounds < ROUNDS_MOST &&
-           (rounds < ROUNDS_LEAST || hn_now_ms() < end_ms)) {
-        for (size_t i = 0; i < run->racer_count; i++) {
-            struct hn_record *record = &run->racers[i].record;
-            if (record->outcome == HN_OUTCOME_OK && !hn_failed(err))
-                run_once(program, &run->racers[i], err);
-            samples[i][rounds] = record->timing.median_us;
+    for (size_t i = 0; i < run->racer_count; i++)
+        run->racers[i].record.timing.samples_us = hn_need(ROUNDS_MOST, sizeof(double));
+    for (int round = 0; !hn_failed(err) && round < ROUNDS_MOST; round++) {
+        if (round >= ROUNDS_LEAST && hn_now_ms() >= end_ms)
+            break;
+        for (size_t i = 0; i < run->racer_count && !hn_failed(err); i++) {
+            struct hn_record *record = &run->racers[i].record, once = {0};
+            if (record->outcome == HN_OUTCOME_OK)
+                run_once(program, &run->racers[i], &once, err);
+            if (once.outcome != HN_OUTCOME_OK)
+                hn_record_fail(record, once.outcome, "%s", once.message);
+            record->timing.samples_us[round] = once.timing.median_us;
+            hn_record_finish(&once);
+            record->timing.sample_count = record->outcome == HN_OUTCOME_OK ? (size_t)round + 1 : 0;
         }
-        rounds++;
     }
+    for (size_t i = 0; hn_failed(err) && i < run->racer_count; i++)
+        run->racers[i].record.timing.sample_count = 0;
     program->races = false;
-    for (size_t i = 0; i < run->racer_count; i++) {
-        struct hn_timing *timing = &run->racers[i].record.timing;
-        bool told = !hn_failed(err) && run->racers[i].record.outcome == HN_OUTCOME_OK;
-        free(timing->samples_us);
-        timing->samples_us = samples[i];
-        timing->sample_count = told ? rounds : 0;
-    }
-    free(samples);
 }
 
 /* Nothing has to be prepared, and nothing else can be measured. */
@@ -441,7 +439,7 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     if (!hn_failed(err) && run->kind == HN_RUN_RACE)
         race(program, run, err);
     else if (!hn_failed(err) && run->kind == HN_RUN_MEASURE)
-        run_once(program, run->racers, err);
+        run_once(program, run->racers, &run->racers->record, err);
     hn_turn_end(program->lock);
 }
 
@@ -476,6 +474,7 @@ static void usage(const struct hn_backend *backend, struct hn_usage *usage)
     *usage = (struct hn_usage){
         .under_way = (int)building,
         .cores_busy = building == (size_t)program->options.lanes,
+        .compile_cpu_s = program->cpu_s,
         .compile_wall_s = hn_meter_total_ms(&program->building, now) / 1e3,
         .gpu_busy_s = hn_meter_total_ms(&program->running, now) / 1e3,
         .working_s = hn_meter_total_ms(&program->working, now) / 1e3,

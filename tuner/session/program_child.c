@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,11 +117,14 @@ static size_t size_of(int file)
 
 static void end(struct hn_child *child)
 {
+    struct rusage used = {.ru_utime = {0}};
     if (child->pid > 0) {
         kill(child->pid, SIGKILL);
         kill(-child->pid, SIGKILL);
-        while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
+        while (wait4(child->pid, &child->status, 0, &used) < 0 && errno == EINTR)
             continue;
+        child->cpu_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
     }
     child->pid = 0;
 }

@@ -15,6 +15,7 @@ struct hn_child {
     int output, errors; /* files without a name, of what it printed; -1: there is none */
     double end_ms;      /* when it is killed, as hn_now_ms */
     int status;         /* of waitpid, once it has ended */
+    double cpu_s;       /* processor time, with that of the processes that it waited for */
     bool late, floods;  /* it was killed, since it took too long or printed too much */
 };
 
