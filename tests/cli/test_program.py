@@ -111,7 +111,7 @@ class Program(hone.Case):
         for name, value in (("FAST", "[01]"), ("SHARE", "0.5"), ("WORDS", "few"), ("HONE_LANE", "/.*"), ("HONE_SOURCE", "/.*")):
             self.write("echo.yaml", "kernel: echo\nproblem: {WORDS: [few]}\n"
                        "parameters: {N: [3], FAST: [true, false], SHARE: [0.5]}\n"
-                       f"run: {{command: [sh, -c, 'env | grep ^{name}={value}\\$ && echo 7'], time: {{regex: '^(7)$', unit: ns}}}}\n")
+                       f"run: {{command: [sh, -c, 'env | grep ^{name}={value}\\$ && echo 7.5'], time: {{regex: '^(7)', unit: ns}}}}\n")
             self.assertEqual(self.tune()[0]["best"]["timing"]["median_us"], 0.007, name)
 
     def test_items_by_their_tags(self):

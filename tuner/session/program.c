@@ -100,15 +100,17 @@ static double find_json(const char *output, const char *path)
     return found;
 }
 
-static double find_regex(const char *output, const char *expression)
+static double find_regex(char *output, const char *expression)
 {
     regex_t regex;
     regmatch_t found[2];
     double number = 0;
     if (regcomp(&regex, expression, REG_EXTENDED | REG_NEWLINE) != 0)
         return 0;
-    if (regexec(&regex, output, 2, found, 0) == 0 && found[1].rm_so >= 0)
+    if (regexec(&regex, output, 2, found, 0) == 0 && found[1].rm_so >= 0) {
+        output[found[1].rm_eo] = '\0';
         number = hn_c_strtod(output + found[1].rm_so, NULL);
+    }
     regfree(&regex);
     return number;
 }
