@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +28,8 @@ static const double hopeless = 1.1;
 /* Rounds of a race, which takes this part of the time so far. */
 enum { ROUNDS_LEAST = 3, ROUNDS_MOST = 15 };
 static const double race_part = 0.1;
+/* Builds leave the cores to the program that runs. */
+static const int niceness = 5;
 /* So often is looked what has ended. */
 static const double look_ms = 5;
 
@@ -234,6 +236,8 @@ static void start_command(struct program *program, struct job *job, const json_t
                    hn_bindings_get(&job->values, "HONE_LANE")->word,
                    job->checking ? before.output : -1, limit_ms, err);
     hn_child_finish(&before);
+    if (!job->measures && job->child.pid > 0)
+        (void)setpriority(PRIO_PROCESS, (id_t)job->child.pid, niceness);
 }
 
 static void build_next(struct program *program, struct job *job, struct hn_error *err)
