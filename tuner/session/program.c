@@ -237,7 +237,8 @@ static void start_command(struct program *program, struct job *job, const json_t
                    job->checking ? before.output : -1, limit_ms, err);
     hn_child_finish(&before);
     if (!job->measures && job->child.pid > 0)
-        (void)setpriority(PRIO_PROCESS, (id_t)job->child.pid, niceness);
+        (void)setpriority(PRIO_PROCESS, (id_t)job->child.pid,
+                          getpriority(PRIO_PROCESS, 0) + niceness);
 }
 
 static void build_next(struct program *program, struct job *job, struct hn_error *err)
