@@ -201,7 +201,7 @@ class CacheCommand(hone.Case):
         packed.write_bytes(gzip.compress(whole.encode())[:-20])
         self.assertIn("is truncated", self.hone("cache", "import", packed, expect=1).stderr)
         drawn = random.Random(1)
-        for _ in range(500):
+        for _ in range(150):  # tests/fuzz changes hundreds of recordings by their meaning
             damaged = list(whole)
             for _ in range(3):
                 damaged[drawn.randrange(len(whole))] = drawn.choice("{}[]\",:0-9eE.tfn\\ ")

@@ -165,6 +165,7 @@ class Programs(Case):
             self.hone("cache", "export", kernel, f"{recordings}/")
         return recordings
 
+    @unittest.skipIf(SANITIZED, "test_what_the_library_does runs the same without a locale")
     def test_the_locale_of_a_program_changes_nothing(self):
         self.tune_all()
         self.tune_raced()
