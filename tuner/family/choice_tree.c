@@ -10,7 +10,6 @@
 
 enum {
     COARSE_MOST = 4, /* different values of a feature that says little by itself */
-    PARTS = 4,       /* of the values of another, between which ranges may begin */
     THRESHOLDS = 64, /* looked at of one feature, where a leaf has that many values */
     LANES = 4        /* choices side by side, which compilers make vectors of */
 };
@@ -173,21 +172,20 @@ HN_WIDE static void try_feature(const struct growth *growth, const struct leaf *
     }
 }
 
-static void try_features(struct growth *growth, const struct leaf *leaf, int first, int end,
-                         struct side sides[2])
+static void try_features(struct growth *growth, const struct leaf *leaf, struct side sides[2])
 {
     find_sides(growth, leaf, sides);
-    for (int feature = first; feature < end; feature++)
-        try_feature(growth, leaf, feature, sides);
+    for (size_t f = 0; f < growth->data->features; f++)
+        try_feature(growth, leaf, (int)f, sides);
 }
 
-/* A split may save something only together with others: what it saves is what it and a further
- * split of each of its sides by one of these features do, for each leaf. */
-static void look_ahead(struct growth *growth, struct leaf *leaf, double cost, int feature,
-                       int64_t threshold, int first, int end)
+/* The rest of a size by 4, and the like, may save something only together with others: what such a
+ * split saves is what it and a further split of each of its sides do, for each leaf. */
+static void look_ahead(struct growth *growth, struct leaf *leaf, double cost, int feature)
 {
     struct side sides[2];
     const struct hn_choice_tree_data *data = growth->data;
+    int64_t threshold = value_of(data, feature, order_of(growth, feature)[leaf->begin]);
     size_t above = 0;
     for (size_t i = leaf->begin; i < leaf->end; i++) {
         bool is_above = value_of(data, feature, growth->order[i]) > threshold;
@@ -195,7 +193,7 @@ static void look_ahead(struct growth *growth, struct leaf *leaf, double cost, in
         above += is_above;
     }
     if (above >= growth->least && leaf->end - leaf->begin - above >= growth->least) {
-        try_features(growth, leaf, first, end, sides);
+        try_features(growth, leaf, sides);
         double saving = cost - sides[0].cost - sides[1].cost + sides[0].saving + sides[1].saving;
         saving /= 1 + (sides[0].saving > 0) + (sides[1].saving > 0);
         if (saving > leaf->saving) {
@@ -208,30 +206,10 @@ static void look_ahead(struct growth *growth, struct leaf *leaf, double cost, in
         growth->above[growth->order[i]] = 0;
 }
 
-/* The rest of a size by 4, and the like, matters together with any other feature; and a range
- * of values begins and ends. */
-static void look_beyond(struct growth *growth, struct leaf *leaf, double cost, int feature)
-{
-    const struct hn_choice_tree_data *data = growth->data;
-    const uint32_t *order = order_of(growth, feature);
-    if (growth->coarse[feature]) {
-        int64_t least = value_of(data, feature, order[leaf->begin]);
-        look_ahead(growth, leaf, cost, feature, least, 0, (int)data->features);
-        return;
-    }
-    for (size_t part = 1; part < PARTS; part++) {
-        size_t at = leaf->begin + (leaf->end - leaf->begin) * part / PARTS;
-        int64_t below = value_of(data, feature, order[at - (at > leaf->begin)]);
-        int64_t value = value_of(data, feature, order[at]);
-        if (below < value)
-            look_ahead(growth, leaf, cost, feature, between(below, value), feature, feature + 1);
-    }
-}
-
 static void look_at_leaf(struct growth *growth, struct leaf *leaf)
 {
     struct side sides[2];
-    try_features(growth, leaf, 0, (int)growth->data->features, sides);
+    try_features(growth, leaf, sides);
     growth->nodes[leaf->node] = (struct hn_rule_node){
         .feature = -1,
         .configuration = (int32_t)least_of(sides[0].whole, growth->data->choices),
@@ -241,7 +219,8 @@ static void look_at_leaf(struct growth *growth, struct leaf *leaf)
     leaf->threshold = sides[0].threshold;
     double cost = sides[0].cost;
     for (size_t f = 0; f < growth->data->features; f++)
-        look_beyond(growth, leaf, cost, (int)f);
+        if (growth->coarse[f])
+            look_ahead(growth, leaf, cost, (int)f);
 }
 
 /* Samples at or below the threshold come first; the order within is kept. */
