@@ -11,17 +11,13 @@
 #include "base/run.h"
 #include "base/text.h"
 
-/* What points lose at many problems of the family to the best of their size, in logarithms: as
+/* What points lose at the first samples of a learning to the best of their size, in logarithms: as
  * measured, else as predicted. */
 struct forecast {
-    const struct hn_bindings *problems; /* the learning's samples */
     size_t count;
-    double *losses;   /* [point][problem]; INFINITY: it cannot be used there */
-    double *cautious; /* the same and a deviation: who is believed to be fast where little is known
-                         has to be more so */
+    double *losses;     /* [point][sample]; INFINITY: it cannot be used there */
+    double *deviations; /* of these predictions */
 };
-
-static const double caution = 0.5;
 
 struct learning {
     const struct hn_family_kernel *kernel;
@@ -35,8 +31,13 @@ struct learning {
     struct forecast forecast; /* of the configurations */
     int64_t *features;        /* [feature][sample] */
     double *costs;            /* [configuration][sample] */
-    double sure_risk;         /* up to which a leaf is sure */
 };
+
+/* Whoever is believed to be fast where little is known has to be more so. */
+static double cautious(double loss, double deviation)
+{
+    return loss + 0.5 * deviation;
+}
 
 /* Problems drawn from the family by seed, behind those that it names, which together weigh as
  * much. HN_ECONFIG in err: there are none. */
@@ -66,55 +67,37 @@ static void draw_samples(struct learning *learning, struct hn_error *err)
     }
 }
 
-/* The size of the matrix that a problem is; its size_count for none. */
-static size_t size_of(const struct hn_matrix *matrix, const struct hn_bindings *problem)
-{
-    size_t size = 0;
-    while (size < matrix->size_count && !hn_bindings_equal(&matrix->sizes[size].problem, problem))
-        size++;
-    return size;
-}
-
-/* Of these points of the matrix, at the first `count` samples. Measured times stand for
- * themselves. */
+/* Of these points of the matrix, whose first sizes are the first samples: those that the family
+ * names. */
 static void make_forecast(const struct learning *learning, const size_t *points, size_t point_count,
                           size_t count, struct forecast *forecast)
 {
     const struct hn_matrix *matrix = learning->matrix;
     const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
-    *forecast = (struct forecast){.problems = learning->samples,
-                                  .count = count,
+    *forecast = (struct forecast){.count = count,
                                   .losses = hn_need(point_count * count, sizeof(double)),
-                                  .cautious = hn_need(point_count * count, sizeof(double))};
+                                  .deviations = hn_need(point_count * count, sizeof(double))};
     for (size_t p = 0; p < point_count; p++)
         asked[p] = &matrix->points[points[p]];
     hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count,
-                 forecast->losses, forecast->cautious);
-    for (size_t i = 0; i < point_count * count; i++)
-        forecast->cautious[i] = forecast->losses[i] + caution * forecast->cautious[i];
-    for (size_t i = 0; i < count; i++) {
-        size_t size = size_of(matrix, &learning->samples[i]);
-        if (size == matrix->size_count)
-            continue;
-        for (size_t p = 0; p < point_count; p++)
-            if (!isnan(matrix->times[points[p]][size]))
-                forecast->cautious[p * count + i] = forecast->losses[p * count + i] =
-                    log(matrix->times[points[p]][size] / hn_matrix_least(matrix, size));
-    }
+                 forecast->losses, forecast->deviations);
+    for (size_t s = 0; s < count && s < learning->kernel->family->size_count; s++)
+        for (size_t p = 0; p < point_count; p++) {
+            double time = matrix->times[points[p]][s];
+            if (isnan(time))
+                continue;
+            forecast->losses[p * count + s] = log(time / hn_matrix_least(matrix, s));
+            forecast->deviations[p * count + s] = 0;
+        }
 }
 
 static void finish_forecast(struct forecast *forecast)
 {
     free(forecast->losses);
-    free(forecast->cautious);
-    *forecast = (struct forecast){.count = 0};
+    free(forecast->deviations);
 }
 
-/* Costs of a forecast and the tree that they give; and the predicted loss: what a rule that was
- * learnt without a part of the sizes loses there, and what a search of its own would find besides.
- */
-
-enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4, FOLDS = 5 };
+enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4 };
 /* The share of the mean time that one more leaf has to save. */
 static const double least_split_gain = 0.0001;
 /* Where the mean counts, a loss of 10% weighs as much as 13 of 1%; where the worst does, as 23. */
@@ -127,27 +110,19 @@ static double cost_of_loss(const struct learning *learning, double loss)
     return expm1(power * fmin(loss, 4 / power)) / power + fmax(0, loss - 4 / power);
 }
 
-/* The least of the losses at a sample. */
-static double least_loss(const struct forecast *forecast, const double *losses, size_t points,
-                         size_t sample)
-{
-    double least = INFINITY;
-    for (size_t p = 0; p < points; p++)
-        least = fmin(least, losses[p * forecast->count + sample]);
-    return least;
-}
-
 /* Losses of points against the best of them, as they count. */
 static void find_costs(const struct learning *learning, const struct forecast *forecast,
                        size_t points, double *costs)
 {
     size_t samples = forecast->count;
     for (size_t s = 0; s < samples; s++) {
-        double least = least_loss(forecast, forecast->cautious, points, s);
-        for (size_t p = 0; p < points; p++) {
-            double own = forecast->cautious[p * samples + s];
-            costs[p * samples + s] = isinf(own) ? INFINITY : cost_of_loss(learning, own - least);
+        double least = INFINITY;
+        for (size_t at = s; at < points * samples; at += samples) {
+            costs[at] = cautious(forecast->losses[at], forecast->deviations[at]);
+            least = fmin(least, costs[at]);
         }
+        for (size_t at = s; at < points * samples; at += samples)
+            costs[at] = isinf(costs[at]) ? INFINITY : cost_of_loss(learning, costs[at] - least);
     }
 }
 
@@ -178,157 +153,115 @@ static struct hn_choice_tree_data samples_of(const struct learning *learning)
     };
 }
 
-/* Whether a configuration would be there without the other sizes (NULL: all are used): not if the
- * search at one of them alone found it. */
-static bool has(const struct learning *learning, const bool *use, size_t configuration)
+static void grow_tree(struct learning *learning)
 {
-    size_t point = learning->learnt->picked[configuration];
-    int64_t only = learning->matrix->points[point].only_size;
-    return use == NULL || configuration == 0 || only < 0 || use[only];
-}
-
-static struct hn_rule_node *grow_tree(struct learning *learning, size_t *count)
-{
+    struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = samples_of(learning);
     find_costs(learning, &learning->forecast, learning->count, learning->costs);
     cost_fallback(learning);
-    return hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain, count);
+    free(rule->nodes);
+    rule->nodes =
+        hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain, &rule->node_count);
 }
 
-/* The logarithm of how much longer than the best that is known a configuration takes at a size; as
- * the model says where it was not measured. INFINITY: it cannot be used. */
-static double known_loss(const struct learning *learning, const double *predicted,
-                         size_t configuration, size_t size)
+/* The predicted loss: those parts of the model that have not seen a size choose there. Trees of
+ * thousands of samples choose as their models do. */
+
+struct judged {
+    double risk;     /* what the choice is believed to lose, and the deviation of that */
+    double choice;   /* what it loses to the best configuration; NAN: it cannot be told */
+    double coverage; /* and that one to the best that is known */
+};
+
+/* A configuration that only a search of this size has found would be missing without the size. */
+static struct judged judge_size(const struct learning *learning, const double *losses,
+                                const double *deviations, size_t s)
 {
     const struct hn_matrix *matrix = learning->matrix;
-    double time = matrix->times[learning->learnt->picked[configuration]][size];
-    return isnan(time) ? predicted[configuration * matrix->size_count + size]
-                       : log(time / hn_matrix_best(matrix, size));
+    double best = INFINITY, believed = INFINITY, least = INFINITY;
+    struct judged judged = {INFINITY, INFINITY, NAN};
+    for (size_t c = 0; c < learning->count; c++) {
+        size_t at = c * matrix->size_count + s, point = learning->learnt->picked[c];
+        if (isinf(losses[at]) || (c > 0 && matrix->points[point].only_size == (int64_t)s))
+            continue;
+        double time = matrix->times[point][s];
+        double loss = isnan(time) ? losses[at] : log(time / hn_matrix_best(matrix, s));
+        best = fmin(best, fmax(0, loss));
+        least = fmin(least, losses[at]);
+        if (cautious(losses[at], deviations[at]) < believed) {
+            believed = cautious(losses[at], deviations[at]);
+            judged.risk = losses[at] + deviations[at];
+            judged.choice = fmax(0, loss);
+        }
+    }
+    return isinf(judged.choice) ? (struct judged){INFINITY, NAN, NAN}
+                                : (struct judged){judged.risk - least, judged.choice - best, best};
 }
 
-/* What a model says of all configurations at all sizes, and (NULL: not asked) how sure it is. */
-static void ask_sizes(const struct learning *learning, const struct hn_model *model, double *losses,
-                      double *deviations)
+/* What the parts of the model say of all configurations at the sizes that they have not seen. */
+static void judge_sizes(const struct learning *learning, struct judged *judged)
 {
     const struct hn_matrix *matrix = learning->matrix;
     struct hn_bindings problems[HN_MATRIX_SIZES]; /* borrowed */
     const struct hn_matrix_point *points[HN_RULE_CONFIGURATIONS_MOST];
+    double *losses = hn_need(2 * learning->count * matrix->size_count, sizeof *losses);
+    double *deviations = losses + learning->count * matrix->size_count;
     for (size_t s = 0; s < matrix->size_count; s++)
         problems[s] = matrix->sizes[s].problem;
     for (size_t c = 0; c < learning->count; c++)
         points[c] = &matrix->points[learning->learnt->picked[c]];
-    hn_model_ask(model, points, learning->count, problems, matrix->size_count, losses, deviations);
+    hn_model_ask_unseen(learning->learnt->model, points, learning->count, problems,
+                        matrix->size_count, losses, deviations);
+    for (size_t s = 0; s < matrix->size_count; s++)
+        judged[s] = judge_size(learning, losses, deviations, s);
+    free(losses);
 }
 
-/* As any size that may come. */
-static bool is_any(const struct hn_matrix_size *size)
+struct mean {
+    double sum, count;
+};
+
+static void add(struct mean *mean, double value)
 {
-    return size->drawn || size->weight > 0;
+    mean->sum += value;
+    mean->count++;
 }
 
-/* The least time at a size by what other searches or the config found. */
-static double best_elsewhere(const struct hn_matrix *matrix, size_t size)
+static double mean_of(const struct mean *mean)
 {
-    double best = INFINITY;
-    for (size_t p = 0; p < matrix->point_count; p++)
-        if (matrix->points[p].only_size != (int64_t)size)
-            best = fmin(best, matrix->times[p][size]);
-    return best;
-}
-
-/* By how much a search of its own finds something faster than what is known from elsewhere, in
- * logarithms, in the mean of the sizes that had one. Those that were searched since most was
- * expected there say nothing of others. */
-static double find_search_gain(const struct hn_matrix *matrix)
-{
-    double sum = 0;
-    size_t count = 0;
-    for (size_t s = 0; s < matrix->size_count; s++) {
-        double elsewhere = best_elsewhere(matrix, s);
-        if (!is_any(&matrix->sizes[s]) || isnan(matrix->sizes[s].tuned_us) || isinf(elsewhere))
-            continue;
-        sum += log(elsewhere / hn_matrix_best(matrix, s));
-        count++;
-    }
-    return count > 0 ? sum / (double)count : 0;
+    return mean->count > 0 ? mean->sum / mean->count : 0;
 }
 
 /* Sizes that were measured since the rule was least sure there say how bad it may get, and nothing
- * of how it does in the mean. */
-struct losses {
-    double sum, sum_of_all, worst;
-    size_t count, count_of_all;
-};
-
-static void add_loss(struct losses *losses, const struct hn_matrix_size *size, double loss,
-                     double search_gain)
+ * of how it does in the mean. What configurations lose to a search is known where there was one. */
+static void predict_loss(struct learning *learning, struct judged *judged)
 {
-    if (isnan(loss))
-        return;
-    double expected = loss + (isnan(size->tuned_us) ? search_gain : 0);
-    losses->worst = fmax(losses->worst, loss);
-    losses->sum_of_all += expected;
-    losses->count_of_all++;
-    losses->sum += is_any(size) ? expected : 0;
-    losses->count += is_any(size);
+    const struct hn_matrix *matrix = learning->matrix;
+    struct hn_rule_loss *predicted = &learning->learnt->rule.predicted;
+    struct mean choice = {0, 0}, coverage = {0, 0};
+    judge_sizes(learning, judged);
+    for (size_t s = 0; s < matrix->size_count; s++) {
+        const struct hn_matrix_size *size = &matrix->sizes[s];
+        if (isnan(judged[s].choice))
+            continue;
+        predicted->sizes++;
+        predicted->worst = fmax(predicted->worst, expm1(judged[s].choice + judged[s].coverage));
+        if (size->drawn || size->weight > 0) {
+            add(&choice, judged[s].choice);
+            if (!isnan(size->tuned_us))
+                add(&coverage, judged[s].coverage);
+        }
+    }
+    predicted->mean = expm1(mean_of(&choice) + mean_of(&coverage));
+    for (size_t s = 0; s < matrix->size_count; s++)
+        if (isnan(matrix->sizes[s].tuned_us))
+            judged[s].coverage = fmax(judged[s].coverage, mean_of(&coverage));
 }
-
-static struct hn_rule_loss rule_loss(const struct losses *losses)
-{
-    double mean = losses->count > 0          ? losses->sum / (double)losses->count
-                  : losses->count_of_all > 0 ? losses->sum_of_all / (double)losses->count_of_all
-                                             : 0;
-    return (struct hn_rule_loss){
-        .mean = expm1(mean), .worst = expm1(losses->worst), .sizes = losses->count_of_all};
-}
-
-/* What a rule said of a size that it was not learnt from. */
-struct judged {
-    double risk; /* of its leaf */
-    double loss; /* NAN: it cannot be told */
-};
 
 /* A choice is sure where it loses less than this: in logarithms. */
 static const double sure_loss = 0.0953;
 /* Of the choices that are called sure, at least so many are. */
 static const double sure_are = 0.95;
-
-/* The loss of a configuration at a sample to the best of all configurations; INFINITY: it cannot
- * be used. */
-static double plain_loss(const struct learning *learning, size_t configuration, size_t sample)
-{
-    const struct forecast *forecast = &learning->forecast;
-    return forecast->losses[configuration * forecast->count + sample] -
-           least_loss(forecast, forecast->losses, learning->count, sample);
-}
-
-/* The deviation of its prediction there. */
-static double deviation_of(const struct learning *learning, size_t configuration, size_t sample)
-{
-    const struct forecast *forecast = &learning->forecast;
-    size_t at = configuration * forecast->count + sample;
-    return isinf(forecast->losses[at]) ? 1
-                                       : (forecast->cautious[at] - forecast->losses[at]) / caution;
-}
-
-/* [node]: the loss and its deviation of a leaf's samples, as the root of their mean square: few
- * that lose much count more than many that lose little. */
-static double *find_risks(const struct learning *learning, const struct hn_rule_node *nodes,
-                          size_t node_count)
-{
-    const struct hn_choice_tree_data data = samples_of(learning);
-    double *risks = hn_need(2 * node_count, sizeof *risks), *weights = risks + node_count;
-    for (size_t s = 0; s < data.samples; s++) {
-        size_t leaf = hn_choice_tree_leaf(nodes, &data, s);
-        size_t c = (size_t)nodes[leaf].configuration;
-        double risk = fmin(1, plain_loss(learning, c, s) + deviation_of(learning, c, s));
-        weights[leaf] += data.weights[s];
-        risks[leaf] += data.weights[s] * risk * risk;
-    }
-    for (size_t n = 0; n < node_count; n++)
-        risks[n] = weights[n] > 0 ? sqrt(risks[n] / weights[n]) : INFINITY;
-    return risks;
-}
 
 static int by_risk(const void *a, const void *b)
 {
@@ -336,119 +269,56 @@ static int by_risk(const void *a, const void *b)
     return (x->risk > y->risk) - (x->risk < y->risk);
 }
 
-/* The highest risk with which a leaf is sure: of the sizes that were left out, and had such leaves,
- * few lost much. Below 0: there is none. */
+/* The highest risk with which a choice is sure: of those with up to this risk few lost much. Below
+ * 0: there is none. */
 static double find_sure_risk(struct judged *judged, size_t count)
 {
-    double highest = -1;
-    size_t wrong = 0, seen = 0;
+    double highest = -1, wrong = 0, seen = 0;
     qsort(judged, count, sizeof *judged, by_risk);
-    for (size_t i = 0; i < count; i++) {
-        if (isnan(judged[i].loss))
-            continue;
+    for (size_t i = 0; i < count && isfinite(judged[i].risk); i++) {
         seen++;
-        wrong += judged[i].loss >= sure_loss;
+        wrong += judged[i].choice + judged[i].coverage >= sure_loss;
         /* One that was wrong may as well be one and a half. */
-        double expected = wrong > 0 ? (double)wrong + 0.5 : 0;
-        bool is_last = i + 1 == count || judged[i + 1].risk > judged[i].risk;
-        if (is_last && expected <= (1 - sure_are) * (double)seen)
+        double expected = wrong > 0 ? wrong + 0.5 : 0;
+        if (expected <= (1 - sure_are) * seen)
             highest = judged[i].risk;
     }
     return highest;
 }
 
-static void mark_sure(struct learning *learning)
+/* What the tree's choice at a sample is believed to lose to the best configuration, and the
+ * deviation of that. */
+static double risk_at(const struct learning *learning, size_t configuration, size_t sample)
+{
+    const struct forecast *forecast = &learning->forecast;
+    size_t at = configuration * forecast->count + sample;
+    double least = INFINITY;
+    for (size_t c = 0; c < learning->count; c++)
+        least = fmin(least, forecast->losses[c * forecast->count + sample]);
+    return fmin(1, forecast->losses[at] - least + forecast->deviations[at]);
+}
+
+/* A leaf is sure where its risk, as the root of the mean square of its samples', is low: few that
+ * may lose much count more than many that may lose little. */
+static void mark_sure(struct learning *learning, double sure_risk)
 {
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = samples_of(learning);
-    double *risks = find_risks(learning, rule->nodes, rule->node_count);
+    struct mean *squares = hn_need(rule->node_count, sizeof *squares);
     double sure = 0, all = 0;
-    for (size_t n = 0; n < rule->node_count; n++)
-        rule->nodes[n].sure = rule->nodes[n].feature < 0 && risks[n] <= learning->sure_risk;
     for (size_t s = 0; s < data.samples; s++) {
-        all += data.weights[s];
-        sure += rule->nodes[hn_choice_tree_leaf(rule->nodes, &data, s)].sure ? data.weights[s] : 0;
+        size_t leaf = hn_choice_tree_leaf(rule->nodes, &data, s);
+        double risk = risk_at(learning, (size_t)rule->nodes[leaf].configuration, s);
+        squares[leaf].sum += data.weights[s] * risk * risk;
+        squares[leaf].count += data.weights[s];
+    }
+    for (size_t n = 0; n < rule->node_count; n++) {
+        rule->nodes[n].sure = squares[n].count > 0 && sqrt(mean_of(&squares[n])) <= sure_risk;
+        sure += rule->nodes[n].sure ? squares[n].count : 0;
+        all += squares[n].count;
     }
     learning->learnt->sure = all > 0 ? sure / all : 0;
-    free(risks);
-}
-
-/* The folds share this. */
-struct folds {
-    const struct learning *learning;
-    const double *predicted; /* of all configurations at all sizes, by the model of all */
-    double search_gain;
-    struct losses losses[FOLDS];
-    struct judged judged[HN_MATRIX_SIZES];
-};
-
-/* What a model that has not seen a size chooses there. Trees of thousands of samples choose as
- * their models do. */
-static void judge_size(struct folds *folds, size_t fold, const bool *use, const double *losses,
-                       const double *deviations, size_t s)
-{
-    const struct learning *learning = folds->learning;
-    const struct hn_matrix_size *size = &learning->matrix->sizes[s];
-    double least = INFINITY, cautious = INFINITY, loss = INFINITY;
-    struct judged *judged = &folds->judged[s];
-    *judged = (struct judged){.risk = INFINITY, .loss = NAN};
-    for (size_t c = 0; c < learning->count; c++) {
-        size_t at = c * learning->matrix->size_count + s;
-        if (!has(learning, use, c) || isinf(losses[at]))
-            continue;
-        least = fmin(least, losses[at]);
-        if (losses[at] + caution * deviations[at] < cautious) {
-            cautious = losses[at] + caution * deviations[at];
-            judged->risk = losses[at] + deviations[at];
-            loss = known_loss(learning, folds->predicted, c, s);
-        }
-    }
-    judged->risk -= least;
-    loss = isfinite(loss) ? fmax(0, loss) : NAN;
-    judged->loss = loss + (isnan(size->tuned_us) ? folds->search_gain : 0);
-    add_loss(&folds->losses[fold], size, loss, folds->search_gain);
-}
-
-/* Leaves out every fifth of the sizes. */
-static void learn_without(void *context, size_t fold)
-{
-    struct folds *folds = context;
-    const struct learning *learning = folds->learning;
-    size_t sizes = learning->matrix->size_count;
-    bool use[HN_MATRIX_SIZES];
-    double *losses = hn_need(2 * learning->count * sizes, sizeof *losses);
-    double *deviations = losses + learning->count * sizes;
-    for (size_t s = 0; s < sizes; s++)
-        use[s] = s % FOLDS != fold;
-    struct hn_model *model = hn_model_make(learning->kernel, learning->matrix, use,
-                                           learning->options->trees, learning->options->seed);
-    ask_sizes(learning, model, losses, deviations);
-    for (size_t s = fold; s < sizes; s += FOLDS)
-        judge_size(folds, fold, use, losses, deviations, s);
-    hn_model_destroy(model);
-    free(losses);
-}
-
-static void predict_loss(struct learning *learning)
-{
-    const struct hn_matrix *matrix = learning->matrix;
-    struct losses losses = {.count = 0};
-    double *predicted = hn_need(learning->count * matrix->size_count, sizeof *predicted);
-    struct folds folds = {
-        .learning = learning, .predicted = predicted, .search_gain = find_search_gain(matrix)};
-    ask_sizes(learning, learning->learnt->model, predicted, NULL);
-    hn_parallel_do(FOLDS, 0, learn_without, &folds);
-    for (size_t fold = 0; fold < FOLDS; fold++) {
-        const struct losses *own = &folds.losses[fold];
-        losses.worst = fmax(losses.worst, own->worst);
-        losses.sum_of_all += own->sum_of_all;
-        losses.count_of_all += own->count_of_all;
-        losses.sum += own->sum;
-        losses.count += own->count;
-    }
-    free(predicted);
-    learning->learnt->rule.predicted = rule_loss(&losses);
-    learning->sure_risk = find_sure_risk(folds.judged, matrix->size_count);
+    free(squares);
 }
 
 /* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven
@@ -468,34 +338,37 @@ static double likeness_of(const struct hn_family *family, const struct hn_bindin
     return exp(-squares / 4);
 }
 
+static bool is_known(const struct hn_matrix *matrix, const struct hn_bindings *problem)
+{
+    size_t s = 0;
+    while (s < matrix->size_count && !hn_bindings_equal(&matrix->sizes[s].problem, problem))
+        s++;
+    return s < matrix->size_count;
+}
+
 /* Samples where the choice is least sure, away from each other. */
 static void find_wanted(struct learning *learning)
 {
     struct hn_learnt *learnt = learning->learnt;
     const struct hn_choice_tree_data data = samples_of(learning);
-    size_t wanted = learning->options->wanted;
     double *scores = hn_need(data.samples, sizeof *scores);
-    learnt->wanted = hn_need(wanted, sizeof *learnt->wanted);
+    learnt->wanted = hn_need(learning->options->wanted, sizeof *learnt->wanted);
     for (size_t s = 0; s < data.samples; s++) {
         size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
-        size_t c = (size_t)learnt->rule.nodes[leaf].configuration;
-        scores[s] = deviation_of(learning, c, s) + fmin(1, plain_loss(learning, c, s));
-        if (size_of(learning->matrix, &learning->samples[s]) < learning->matrix->size_count)
-            scores[s] = 0;
+        scores[s] = risk_at(learning, (size_t)learnt->rule.nodes[leaf].configuration, s);
     }
-    while (learnt->wanted_count < wanted) {
+    while (learnt->wanted_count < learning->options->wanted) {
         size_t best = 0;
         for (size_t s = 1; s < data.samples; s++)
             if (scores[s] > scores[best])
                 best = s;
+        const struct hn_bindings *chosen = &learning->samples[best];
         if (!(scores[best] > 0))
             break;
-        const struct hn_bindings *chosen = &learning->samples[best];
-        learnt->wanted[learnt->wanted_count++] = hn_need_bindings(chosen, NULL);
+        if (!is_known(learning->matrix, chosen))
+            learnt->wanted[learnt->wanted_count++] = hn_need_bindings(chosen, NULL);
         for (size_t s = 0; s < data.samples; s++)
-            if (s != best && scores[s] > 0)
-                scores[s] *=
-                    1 - likeness_of(learning->kernel->family, chosen, &learning->samples[s]);
+            scores[s] *= 1 - likeness_of(learning->kernel->family, chosen, &learning->samples[s]);
         scores[best] = 0;
     }
     free(scores);
@@ -506,7 +379,7 @@ static const double least_gain = 0.0005;
 /* A point that is further from the best at each size where it was measured is no configuration. */
 static const double most_candidate_loss = 0.15;
 /* Enough to tell which points go together well. */
-enum { SAMPLES_OF_ALL = 1500 };
+enum { SAMPLES_OF_ALL = 500 };
 
 /* The default point, and the points that are near to the best somewhere. */
 static size_t find_candidates(const struct hn_matrix *matrix, size_t *candidates)
@@ -544,62 +417,35 @@ static void pick(struct learning *learning)
     finish_forecast(&forecast);
 }
 
-/* By what they cost, and the default point where they cannot be used: so what serves few problems
- * comes late. The default point is last, since it serves all. */
-static void order_fallback(struct learning *learning)
-{
-    struct hn_rule *rule = &learning->learnt->rule;
-    size_t samples = learning->forecast.count, count = learning->count;
-    double *sums = hn_need(count, sizeof *sums);
-    rule->fallback = hn_need(count, sizeof *rule->fallback);
-    for (size_t c = 0; c < count; c++)
-        for (size_t s = 0; s < samples; s++) {
-            double own = learning->costs[c * samples + s], instead = learning->costs[s];
-            double cost = !isinf(own) ? own : isinf(instead) ? 0 : instead;
-            sums[c] += learning->weights[s] * cost;
-        }
-    sums[0] = INFINITY;
-    for (size_t c = 0; c < count; c++) {
-        size_t place = c;
-        for (; place > 0 && sums[c] < sums[rule->fallback[place - 1]]; place--)
-            rule->fallback[place] = rule->fallback[place - 1];
-        rule->fallback[place] = (int)c;
-    }
-    rule->fallback_count = count;
-    free(sums);
-}
-
 /* The questions that a rule may ask of a problem: each size and what 2 and 4 leave of it, products
  * and quotients of two, the product of all, which value of a list it has, and how many blocks a
  * configuration has for it. */
 
-/* The range or the words of a value. */
+/* The range or the words of a value; of one that is the same for the whole family its own. */
 static void set_value(const struct hn_family *family, const char *name,
                       const struct hn_value *example, struct hn_rule_value *value)
 {
-    const struct hn_family_value *own = NULL;
+    struct hn_value alone = *example;
+    const struct hn_family_value fixed = {.kind = HN_FAMILY_LIST, .values = &alone, .count = 1};
+    const struct hn_family_value *own = &fixed;
     for (size_t i = 0; i < family->value_count; i++)
         if (strcmp(family->values[i].name, name) == 0)
             own = &family->values[i];
     value->name = hn_need_copy(name);
-    if (own != NULL && own->kind == HN_FAMILY_RANGE) {
+    if (own->kind == HN_FAMILY_RANGE) {
         value->low = (double)own->low;
         value->high = (double)own->high;
-        return;
-    }
-    size_t count = own != NULL ? own->count : 1;
-    const struct hn_value *values = own != NULL ? own->values : example;
-    if (values[0].type == HN_WORD) {
-        value->words = hn_need(count, sizeof *value->words);
-        for (; value->word_count < count; value->word_count++)
-            value->words[value->word_count] = hn_word(hn_need_copy(values[value->word_count].word));
-        return;
-    }
-    value->low = value->high = hn_value_number(&values[0]);
-    for (size_t i = 1; i < count; i++) {
-        double number = hn_value_number(&values[i]);
-        value->low = number < value->low ? number : value->low;
-        value->high = number > value->high ? number : value->high;
+    } else if (own->values[0].type == HN_WORD) {
+        value->words = hn_need(own->count, sizeof *value->words);
+        for (; value->word_count < own->count; value->word_count++)
+            value->words[value->word_count] =
+                hn_word(hn_need_copy(own->values[value->word_count].word));
+    } else {
+        value->low = value->high = hn_value_number(&own->values[0]);
+        for (size_t i = 1; i < own->count; i++) {
+            value->low = fmin(value->low, hn_value_number(&own->values[i]));
+            value->high = fmax(value->high, hn_value_number(&own->values[i]));
+        }
     }
 }
 
@@ -629,7 +475,7 @@ static bool can_ask(const struct hn_rule *rule, const char *text)
 }
 
 /* Adds a question, unless it is there or cannot be asked. */
-__attribute__((format(printf, 2, 3))) static void add(struct hn_rule *rule, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void ask(struct hn_rule *rule, const char *format, ...)
 {
     struct hn_text question = {0};
     va_list arguments;
@@ -659,26 +505,26 @@ static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
              k++) {
             struct hn_text text = {0};
             hn_value_append(&text, &value->values[k]);
-            add(rule, "%s == %s", name, text.data);
+            ask(rule, "%s == %s", name, text.data);
             hn_text_finish(&text);
         }
         if (value->kind == HN_FAMILY_LIST)
             continue;
         hn_text_printf(&all, "%s%s", sizes++ > 0 ? " * " : "", name);
-        add(rule, "%s", name);
+        ask(rule, "%s", name);
         for (int power = 2; power <= 4; power *= 2)
-            add(rule, "%s %% %d", name, power);
+            ask(rule, "%s %% %d", name, power);
         for (size_t k = 0; k < i; k++) {
             const char *other = family->values[k].name;
             if (family->values[k].kind != HN_FAMILY_RANGE)
                 continue;
-            add(rule, "%s * %s", other, name);
-            add(rule, "%s // %s", other, name);
-            add(rule, "%s // %s", name, other);
+            ask(rule, "%s * %s", other, name);
+            ask(rule, "%s // %s", other, name);
+            ask(rule, "%s // %s", name, other);
         }
     }
     if (sizes > 2)
-        add(rule, "%s", all.data);
+        ask(rule, "%s", all.data);
     hn_text_finish(&all);
 }
 
@@ -715,7 +561,7 @@ static void add_grids(const struct hn_plan *plan, struct hn_rule *rule)
                 strstr(hn_expression_text(side), " if ") != NULL)
                 continue;
             char *text = write_with(hn_expression_text(side), &rule->configurations[c]);
-            add(rule, "%s", text);
+            ask(rule, "%s", text);
             free(text);
         }
 }
@@ -734,7 +580,7 @@ static void add_edges(const struct learning *learning, struct hn_rule *rule)
                               &rule->configurations[c], parts);
         for (size_t i = 0; i < count; i++)
             if (parts[asked[i]] > 1)
-                add(rule, "-%s %% %lld * 100 // %s", edges.items[asked[i]].size,
+                ask(rule, "-%s %% %lld * 100 // %s", edges.items[asked[i]].size,
                     (long long)parts[asked[i]], edges.items[asked[i]].size);
     }
     hn_family_edges_finish(&edges);
@@ -795,8 +641,11 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
     rule->nodes[0] = (struct hn_rule_node){.feature = -1};
     rule->node_count = 1;
     learning->costs = hn_need(learning->count * learning->sample_count, sizeof *learning->costs);
-    find_costs(learning, &learning->forecast, learning->count, learning->costs);
-    order_fallback(learning);
+    /* In the order of what they save; the default point is last, since it serves all. */
+    rule->fallback = hn_need(learning->count, sizeof *rule->fallback);
+    for (size_t i = 0; i < learning->count; i++)
+        rule->fallback[i] = (int)((i + 1) % learning->count);
+    rule->fallback_count = learning->count;
     rule->values = hn_need(example->count, sizeof *rule->values);
     for (size_t i = 0; i < example->count; i++)
         set_value(learning->kernel->family, example->names[i], &example->values[i],
@@ -813,22 +662,21 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
 static void learn(struct learning *learning, struct hn_error *err)
 {
     struct hn_learnt *learnt = learning->learnt;
-    struct hn_rule *rule = &learnt->rule;
-    learnt->model = hn_model_make(learning->kernel, learning->matrix, NULL,
-                                  learning->options->trees, learning->options->seed);
+    struct judged judged[HN_MATRIX_SIZES];
+    learnt->model = hn_model_make(learning->kernel, learning->matrix, learning->options->trees,
+                                  learning->options->seed);
     pick(learning);
     make_forecast(learning, learnt->picked, learning->count, learning->sample_count,
                   &learning->forecast);
     begin_rule(learning, err);
     if (hn_failed(err))
         return;
-    free(rule->nodes);
-    rule->nodes = grow_tree(learning, &rule->node_count);
-    predict_loss(learning);
-    mark_sure(learning);
+    grow_tree(learning);
+    predict_loss(learning, judged);
+    mark_sure(learning, find_sure_risk(judged, learning->matrix->size_count));
     find_wanted(learning);
-    drop_unused(rule);
-    hn_rule_complete(rule, err);
+    drop_unused(&learnt->rule);
+    hn_rule_complete(&learnt->rule, err);
 }
 
 enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_matrix *matrix,

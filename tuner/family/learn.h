@@ -118,14 +118,17 @@ bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *proble
  * points and at sizes that were not. */
 struct hn_model;
 
-/* Borrows the kernel. `use` (NULL: all) says at which sizes of the matrix measurements count. */
-struct hn_model *hn_model_make(const struct hn_family_kernel *kernel, const struct hn_matrix *matrix, const bool *use,
-                               size_t trees, uint64_t seed);
+/* Borrows the kernel. */
+struct hn_model *hn_model_make(const struct hn_family_kernel *kernel, const struct hn_matrix *matrix, size_t trees,
+                               uint64_t seed);
 void hn_model_destroy(struct hn_model *model); /* NULL is fine */
 /* losses[point * count + problem] and their deviations (NULL: not asked); INFINITY: it cannot be launched there. Of a
  * point only the values and the occupancy count. */
 void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *const *points, size_t point_count,
                   const struct hn_bindings *problems, size_t count, double *losses, double *deviations);
+/* The same at the sizes of the matrix, of those parts of the model that have not seen the size. */
+void hn_model_ask_unseen(const struct hn_model *model, const struct hn_matrix_point *const *points, size_t point_count,
+                         const struct hn_bindings *sizes, size_t count, double *losses, double *deviations);
 /* Which edges tell most, the first `most` of them; how many. */
 size_t hn_model_edges(const struct hn_model *model, size_t *edges, size_t most);
 

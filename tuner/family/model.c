@@ -15,59 +15,214 @@
 
 enum {
     BINS = 64,
-    DEPTH = 6,
-    LEAST_ROWS = 4,           /* of a leaf */
-    NODES = (2 << DEPTH) - 1, /* of a tree: those of node n are 2n + 1 and 2n + 2 */
-    ABREAST = 8               /* rows that walk a tree together */
+    DEPTH = 5,
+    LEAVES = 1 << DEPTH,
+    LEAST_ROWS = 4, /* of a leaf */
+    ABREAST = 8     /* rows that walk a tree together */
 };
-static const double rate = 0.1;
+static const float rate = 0.1F;
 static const double row_share = 0.7, feature_share = 0.5, most_rows = 4000;
 /* What a leaf says is drawn to nothing as if it had so many rows more. */
-static const double drawn_by = 1;
-static const double least_gain = 1e-6;
+static const float drawn_by = 1;
+static const float least_gain = 1e-6F;
 
-struct node {
-    uint32_t feature;
-    float threshold; /* values up to here go to the first */
-    float value;     /* of those of the last level, where all walks end */
+/* All walks go down to the last level. */
+struct tree {
+    struct {
+        uint32_t feature;
+        float threshold; /* values up to here go to 2n + 1, others to 2n + 2 */
+    } nodes[LEAVES - 1];
+    float values[LEAVES];
 };
 
-struct boost_data {
-    size_t rows, features, trees;
-    const float *values;   /* [feature][row], no NAN */
-    const double *targets; /* [row] */
-};
+/* Losses, not times: how long a size takes is the same for all points, and of points that take
+ * several times as long as the best nobody needs to know how long. */
+static const double most_loss = 1;
 
-struct boost {
-    size_t features;
-    double mean;
-    double *gains; /* of the features */
+/* Models that have each seen other sizes; where they differ little is known. */
+enum { BAGS = 6 };
+
+/* Two of the bags, another pair for each of the sizes one after the other, have not seen a size. */
+static bool has_seen(size_t bag, size_t size)
+{
+    size_t first = size % BAGS, second = (first + 1 + size / BAGS % (BAGS - 1)) % BAGS;
+    return bag != first && bag != second;
+}
+
+struct hn_model {
+    struct hn_sight sight;
     size_t trees;
-    struct node (*nodes)[NODES];
+    struct bag {
+        double mean;
+        double *gains;
+        struct tree *trees;
+    } bags[BAGS];
 };
 
-/* What the rows of a node sum up to, by bin of a feature. */
-struct histogram {
-    double sums[BINS];
-    uint32_t counts[BINS];
+/* The measurements, as the trees see them. */
+struct gathering {
+    struct hn_model *model;
+    const struct hn_matrix *matrix;
+    uint64_t seed;
+    struct hn_sight_point *points;
+    size_t *first; /* [size]: its first row */
+    size_t rows;
+    double *targets; /* [row] */
+    float *values;   /* [feature][row] */
+    uint8_t *bins;   /* [feature][row] */
+    float *edges;    /* [feature][bin]: the highest value of a bin */
 };
 
-/* The growth of trees. */
+/* The best split of a leaf. */
+struct split {
+    float gain;
+    size_t feature;
+    size_t bin; /* rows up to here go to the first */
+};
+
+/* The growth of the trees of a bag. */
 struct growing {
-    const struct boost_data *data;
-    struct boost *boost;
+    const struct gathering *data;
+    struct bag *bag;
     struct hn_random random;
-    float *edges;     /* [feature][bin]: the highest value of a bin */
-    int *bin_counts;  /* [feature]: of those that have rows */
-    uint8_t *bins;    /* [feature][row] */
-    double *left;     /* [row]: the target without what the trees say */
-    bool *tells;      /* [feature]: it has more than one value */
-    uint32_t *rows;   /* of the tree, a range for each node */
-    uint32_t *other;  /* room for a range */
-    size_t *features; /* of the tree */
-    size_t feature_count;
-    struct histogram *histograms; /* [depth][feature of the tree] */
+    uint32_t *seen; /* rows */
+    size_t seen_count;
+    uint32_t *rows; /* of the tree */
+    size_t row_count;
+    bool *takes;   /* [feature]: of the tree */
+    float *left;   /* [row]: the target without what the trees say */
+    uint8_t *leaf; /* [row]: of the level */
+    /* What the rows of a leaf sum up to, by bin of a feature. */
+    struct cell {
+        float sum, count;
+    } cells[LEAVES / 2][BINS];
 };
+
+static void count_rows(struct growing *growing, const uint8_t *bins, size_t leaves)
+{
+    memset(growing->cells, 0, leaves * sizeof *growing->cells);
+    for (size_t i = 0; i < growing->row_count; i++) {
+        uint32_t row = growing->rows[i];
+        struct cell *cell = &growing->cells[growing->leaf[row]][bins[row]];
+        cell->sum += growing->left[row];
+        cell->count++;
+    }
+}
+
+static float score(struct cell cell)
+{
+    return cell.sum * cell.sum / (cell.count + drawn_by);
+}
+
+static void try_splits(const struct cell *cells, size_t feature, struct split *best)
+{
+    struct cell all = {0, 0}, first = {0, 0};
+    for (size_t b = 0; b < BINS; b++) {
+        all.sum += cells[b].sum;
+        all.count += cells[b].count;
+    }
+    float whole = score(all);
+    for (size_t b = 0; b < BINS && all.count - first.count >= LEAST_ROWS; b++) {
+        first.sum += cells[b].sum;
+        first.count += cells[b].count;
+        struct cell second = {all.sum - first.sum, all.count - first.count};
+        if (cells[b].count == 0 || first.count < LEAST_ROWS || second.count < LEAST_ROWS)
+            continue;
+        float gain = score(first) + score(second) - whole;
+        if (gain > best->gain)
+            *best = (struct split){gain, feature, b};
+    }
+}
+
+/* A leaf that gains nothing sends all its rows to its first child. */
+static void split_level(struct growing *growing, struct tree *tree, size_t leaves)
+{
+    struct split best[LEAVES];
+    const struct gathering *data = growing->data;
+    for (size_t leaf = 0; leaf < leaves; leaf++)
+        best[leaf] = (struct split){.gain = least_gain, .bin = BINS - 1};
+    for (size_t f = 0; f < data->model->sight.features; f++) {
+        if (!growing->takes[f])
+            continue;
+        count_rows(growing, data->bins + f * data->rows, leaves);
+        for (size_t leaf = 0; leaf < leaves; leaf++)
+            try_splits(growing->cells[leaf], f, &best[leaf]);
+    }
+    for (size_t leaf = 0; leaf < leaves; leaf++) {
+        tree->nodes[leaves - 1 + leaf].feature = (uint32_t)best[leaf].feature;
+        tree->nodes[leaves - 1 + leaf].threshold =
+            data->edges[best[leaf].feature * BINS + best[leaf].bin];
+        growing->bag->gains[best[leaf].feature] += best[leaf].gain;
+    }
+    for (size_t i = 0; i < growing->seen_count; i++) {
+        uint32_t row = growing->seen[i];
+        const struct split *split = &best[growing->leaf[row]];
+        bool above = data->bins[split->feature * data->rows + row] > split->bin;
+        growing->leaf[row] = (uint8_t)(2 * growing->leaf[row] + above);
+    }
+}
+
+static void grow_tree(struct growing *growing, struct tree *tree)
+{
+    double share = fmin(row_share, most_rows / (double)growing->seen_count);
+    struct cell sums[LEAVES] = {{0, 0}};
+    growing->row_count = 0;
+    for (size_t i = 0; i < growing->seen_count; i++) {
+        growing->leaf[growing->seen[i]] = 0;
+        if (hn_random_unit(&growing->random) < share)
+            growing->rows[growing->row_count++] = growing->seen[i];
+    }
+    for (size_t f = 0; f < growing->data->model->sight.features; f++)
+        growing->takes[f] = isfinite(growing->data->edges[f * BINS + 1]) &&
+                            hn_random_unit(&growing->random) < feature_share;
+    for (size_t leaves = 1; leaves < LEAVES; leaves *= 2)
+        split_level(growing, tree, leaves);
+    for (size_t i = 0; i < growing->row_count; i++) {
+        uint32_t row = growing->rows[i];
+        sums[growing->leaf[row]].sum += growing->left[row];
+        sums[growing->leaf[row]].count++;
+    }
+    for (size_t leaf = 0; leaf < LEAVES; leaf++)
+        tree->values[leaf] = rate * sums[leaf].sum / (sums[leaf].count + drawn_by);
+    for (size_t i = 0; i < growing->seen_count; i++)
+        growing->left[growing->seen[i]] -= tree->values[growing->leaf[growing->seen[i]]];
+}
+
+static void grow_bag(void *context, size_t number)
+{
+    const struct gathering *data = context;
+    struct bag *bag = &data->model->bags[number];
+    struct growing *growing = hn_need(1, sizeof *growing);
+    growing->data = data;
+    growing->bag = bag;
+    growing->random = hn_random_seeded(data->seed + number);
+    growing->seen = hn_need(data->rows, sizeof(uint32_t));
+    growing->rows = hn_need(data->rows, sizeof(uint32_t));
+    growing->takes = hn_need(data->model->sight.features, sizeof(bool));
+    growing->left = hn_need(data->rows, sizeof(float));
+    growing->leaf = hn_need(data->rows, sizeof(uint8_t));
+    for (size_t s = 0; s < data->matrix->size_count; s++)
+        for (size_t r = data->first[s]; r < data->first[s + 1] && has_seen(number, s); r++) {
+            /* By chance: rows of a size have much in common, and would wait for each other. */
+            size_t other = (size_t)hn_random_below(&growing->random, growing->seen_count + 1);
+            growing->seen[growing->seen_count++] = growing->seen[other];
+            growing->seen[other] = (uint32_t)r;
+        }
+    for (size_t i = 0; i < growing->seen_count; i++)
+        bag->mean += data->targets[growing->seen[i]] / (double)growing->seen_count;
+    for (size_t r = 0; r < data->rows; r++)
+        growing->left[r] = (float)(data->targets[r] - bag->mean);
+    bag->gains = hn_need(data->model->sight.features, sizeof *bag->gains);
+    bag->trees = hn_need(data->model->trees, sizeof *bag->trees);
+    for (size_t t = 0; t < data->model->trees; t++)
+        grow_tree(growing, &bag->trees[t]);
+    free(growing->seen);
+    free(growing->rows);
+    free(growing->takes);
+    free(growing->left);
+    free(growing->leaf);
+    free(growing);
+}
 
 static int by_value(const void *a, const void *b)
 {
@@ -76,270 +231,50 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Bins of about as many rows; equal values share one. */
-static void find_bins(struct growing *growing, size_t feature, float *sorted)
+static void find_bins(void *context, size_t feature)
 {
-    size_t rows = growing->data->rows, bin = 0;
-    const float *values = growing->data->values + feature * rows;
-    float *edges = growing->edges + feature * BINS;
-    memcpy(sorted, values, rows * sizeof *sorted);
-    qsort(sorted, rows, sizeof *sorted, by_value);
-    for (size_t b = 0; b < BINS - 1; b++) {
-        float edge = sorted[(b + 1) * rows / BINS];
-        if (bin == 0 || edge > edges[bin - 1])
-            edges[bin++] = edge;
-    }
-    growing->bin_counts[feature] = (int)bin + 1;
-    while (bin < BINS)
-        edges[bin++] = INFINITY;
-    growing->tells[feature] = sorted[0] < sorted[rows - 1];
-    for (size_t r = 0; r < rows; r++) {
-        size_t low = 0, high = BINS - 1;
-        while (low < high) {
-            size_t middle = (low + high) / 2;
-            if (values[r] <= edges[middle])
-                high = middle;
-            else
-                low = middle + 1;
-        }
-        growing->bins[feature * rows + r] = (uint8_t)low;
-    }
-}
-
-struct split {
-    double gain;
-    size_t feature;
-    int bin; /* rows up to here go left */
-};
-
-static double score(double sum, double count)
-{
-    return sum * sum / (count + drawn_by);
-}
-
-static void count_rows(const struct growing *growing, const uint32_t *rows, size_t count,
-                       struct histogram *histograms)
-{
-    for (size_t i = 0; i < growing->feature_count; i++) {
-        const uint8_t *bins = growing->bins + growing->features[i] * growing->data->rows;
-        size_t bin_count = (size_t)growing->bin_counts[growing->features[i]];
-        memset(histograms[i].sums, 0, bin_count * sizeof *histograms[i].sums);
-        memset(histograms[i].counts, 0, bin_count * sizeof *histograms[i].counts);
-        for (size_t r = 0; r < count; r++) {
-            histograms[i].sums[bins[rows[r]]] += growing->left[rows[r]];
-            histograms[i].counts[bins[rows[r]]]++;
-        }
-    }
-}
-
-/* A node's that has these without those. */
-static void take_away(const struct growing *growing, struct histogram *these,
-                      const struct histogram *those)
-{
-    for (size_t i = 0; i < growing->feature_count; i++)
-        for (int b = 0; b < growing->bin_counts[growing->features[i]]; b++) {
-            these[i].sums[b] -= those[i].sums[b];
-            these[i].counts[b] -= those[i].counts[b];
-        }
-}
-
-static void try_feature(const struct growing *growing, size_t feature,
-                        const struct histogram *histogram, double all, size_t count,
-                        struct split *best)
-{
-    double sum = 0;
-    uint32_t seen = 0;
-    for (int b = 0; b < growing->bin_counts[feature] - 1; b++) {
-        sum += histogram->sums[b];
-        seen += histogram->counts[b];
-        if (histogram->counts[b] == 0 || seen < LEAST_ROWS || count - seen < LEAST_ROWS)
-            continue;
-        double gain =
-            score(sum, seen) + score(all - sum, (double)(count - seen)) - score(all, (double)count);
-        if (gain > best->gain)
-            *best = (struct split){gain, feature, b};
-    }
-}
-
-/* All walks that come here end at the same value. */
-static void make_leaf(struct node *nodes, size_t node, int depth, double value)
-{
-    for (; depth < DEPTH; depth++) {
-        nodes[node] = (struct node){0, INFINITY, 0};
-        node = 2 * node + 1;
-    }
-    nodes[node].value = (float)value;
-}
-
-/* Those of a split that go left, in front of the others. */
-static size_t divide(struct growing *growing, const struct split *split, uint32_t *rows,
-                     size_t count)
-{
-    const uint8_t *bins = growing->bins + split->feature * growing->data->rows;
-    size_t below = 0, above = 0;
-    for (size_t i = 0; i < count; i++)
-        if (bins[rows[i]] <= split->bin)
-            rows[below++] = rows[i];
-        else
-            growing->other[above++] = rows[i];
-    memcpy(rows + below, growing->other, above * sizeof *rows);
-    return below;
-}
-
-/* The histograms are those of its rows, unless it can only be a leaf. The smaller of two nodes is
- * counted, the other has what is left of theirs together. */
-static void grow_node(struct growing *growing, struct node *nodes, size_t node, uint32_t *rows,
-                      size_t count, int depth, struct histogram *histograms)
-{
-    struct split best = {.gain = least_gain};
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += growing->left[rows[i]];
-    for (size_t i = 0; i < growing->feature_count && depth < DEPTH; i++)
-        try_feature(growing, growing->features[i], &histograms[i], sum, count, &best);
-    if (!(best.gain > least_gain)) {
-        make_leaf(nodes, node, depth, rate * sum / ((double)count + drawn_by));
-        return;
-    }
-    nodes[node].feature = (uint32_t)best.feature;
-    nodes[node].threshold = growing->edges[best.feature * BINS + (size_t)best.bin];
-    growing->boost->gains[best.feature] += best.gain;
-    size_t below = divide(growing, &best, rows, count), above = count - below;
-    bool is_below = below <= above; /* the smaller one */
-    struct histogram *smaller = growing->histograms + (size_t)(depth + 1) * growing->data->features;
-    if (depth + 1 < DEPTH) {
-        count_rows(growing, is_below ? rows : rows + below, is_below ? below : above, smaller);
-        take_away(growing, histograms, smaller);
-    }
-    /* The smaller one first: below it the histograms of all depths are used. */
-    for (int i = 0; i < 2; i++) {
-        bool first = is_below == (i == 0);
-        grow_node(growing, nodes, 2 * node + (first ? 1 : 2), first ? rows : rows + below,
-                  first ? below : above, depth + 1, i == 0 ? smaller : histograms);
-    }
-}
-
-/* A row's features stand `stride` behind each other, rows `next` behind the row before. */
-static void ask_tree(const struct node *nodes, const float *rows, size_t next, size_t stride,
-                     size_t count, double weight, double *answers)
-{
-    for (size_t first = 0; first < count; first += ABREAST) {
-        size_t abreast = count - first < ABREAST ? count - first : ABREAST;
-        uint32_t at[ABREAST] = {0};
-        for (int depth = 0; depth < DEPTH; depth++)
-            for (size_t i = 0; i < abreast; i++) {
-                const struct node *node = &nodes[at[i]];
-                float value = rows[(first + i) * next + node->feature * stride];
-                at[i] = 2 * at[i] + (value <= node->threshold ? 1 : 2);
-            }
-        for (size_t i = 0; i < abreast; i++)
-            answers[first + i] += weight * (double)nodes[at[i]].value;
-    }
-}
-
-static void grow_tree(struct growing *growing, struct node *nodes)
-{
-    const struct boost_data *data = growing->data;
+    const struct gathering *data = context;
+    const float *values = data->values + feature * data->rows;
+    float *edges = data->edges + feature * BINS, *sorted = hn_need(data->rows, sizeof *sorted);
     size_t count = 0;
-    double share = fmin(row_share, most_rows / (double)data->rows);
-    growing->feature_count = 0;
-    for (size_t r = 0; r < data->rows; r++)
-        if (hn_random_unit(&growing->random) < share)
-            growing->rows[count++] = (uint32_t)r;
-    for (size_t f = 0; f < data->features; f++)
-        if (growing->tells[f] && hn_random_unit(&growing->random) < feature_share)
-            growing->features[growing->feature_count++] = f;
-    count_rows(growing, growing->rows, count, growing->histograms);
-    grow_node(growing, nodes, 0, growing->rows, count, 0, growing->histograms);
-    ask_tree(nodes, data->values, 1, data->rows, data->rows, -1, growing->left);
+    memcpy(sorted, values, data->rows * sizeof *sorted);
+    qsort(sorted, data->rows, sizeof *sorted, by_value);
+    for (size_t b = 0; b < BINS - 1; b++) {
+        float edge = sorted[(b + 1) * data->rows / BINS];
+        if (count == 0 || edge > edges[count - 1])
+            edges[count++] = edge;
+    }
+    while (count < BINS)
+        edges[count++] = INFINITY;
+    for (size_t r = 0; r < data->rows; r++) {
+        uint8_t bin = 0;
+        while (values[r] > edges[bin])
+            bin++;
+        data->bins[feature * data->rows + r] = bin;
+    }
+    free(sorted);
 }
 
-static struct boost *grow_boost(const struct boost_data *data, uint64_t seed)
+static void ask_bag(const struct hn_model *model, const struct bag *bag, const float *rows,
+                    size_t count, double *answers)
 {
-    size_t cells = data->rows * data->features;
-    struct growing growing = {
-        .data = data,
-        .boost = hn_need(1, sizeof *growing.boost),
-        .random = hn_random_seeded(seed),
-        .edges = hn_need(data->features * BINS, sizeof(float)),
-        .bin_counts = hn_need(data->features, sizeof(int)),
-        .bins = hn_need(cells, sizeof(uint8_t)),
-        .left = hn_need(data->rows, sizeof(double)),
-        .tells = hn_need(data->features, sizeof(bool)),
-        .rows = hn_need(data->rows, sizeof(uint32_t)),
-        .other = hn_need(data->rows, sizeof(uint32_t)),
-        .features = hn_need(data->features, sizeof(size_t)),
-        .histograms = hn_need((DEPTH + 1) * data->features, sizeof(struct histogram)),
-    };
-    float *room = hn_need(data->rows, sizeof *room);
-    growing.boost->features = data->features;
-    growing.boost->trees = data->trees;
-    growing.boost->nodes = hn_need(data->trees, sizeof *growing.boost->nodes);
-    growing.boost->gains = hn_need(data->features, sizeof(double));
-    for (size_t r = 0; r < data->rows; r++)
-        growing.boost->mean += data->targets[r] / (double)data->rows;
-    for (size_t r = 0; r < data->rows; r++)
-        growing.left[r] = data->targets[r] - growing.boost->mean;
-    for (size_t f = 0; f < data->features; f++)
-        find_bins(&growing, f, room);
-    for (size_t t = 0; t < data->trees; t++)
-        grow_tree(&growing, growing.boost->nodes[t]);
-    free(growing.edges);
-    free(growing.bin_counts);
-    free(growing.bins);
-    free(growing.left);
-    free(growing.tells);
-    free(growing.rows);
-    free(growing.other);
-    free(growing.features);
-    free(growing.histograms);
-    free(room);
-    return growing.boost;
-}
-
-static void destroy_boost(struct boost *boost)
-{
-    if (boost == NULL)
-        return;
-    free(boost->gains);
-    free(boost->nodes);
-    free(boost);
-}
-
-static void ask_boost(const struct boost *boost, const float *rows, size_t count, double *answers)
-{
+    size_t features = model->sight.features;
     for (size_t r = 0; r < count; r++)
-        answers[r] = boost->mean;
+        answers[r] = bag->mean;
     /* A tree stays in the nearest cache for all rows. */
-    for (size_t t = 0; t < boost->trees; t++)
-        ask_tree(boost->nodes[t], rows, boost->features, 1, count, 1, answers);
+    for (const struct tree *tree = bag->trees; tree < bag->trees + model->trees; tree++)
+        for (size_t first = 0; first < count; first += ABREAST) {
+            size_t abreast = count - first < ABREAST ? count - first : ABREAST;
+            uint32_t at[ABREAST] = {0};
+            for (int depth = 0; depth < DEPTH; depth++)
+                for (size_t i = 0; i < abreast; i++) {
+                    float value = rows[(first + i) * features + tree->nodes[at[i]].feature];
+                    at[i] = 2 * at[i] + (value <= tree->nodes[at[i]].threshold ? 1 : 2);
+                }
+            for (size_t i = 0; i < abreast; i++)
+                answers[first + i] += (double)tree->values[at[i] - (LEAVES - 1)];
+        }
 }
-
-/* Losses, not times: how long a size takes is the same for all points, and of points that take
- * several times as long as the best nobody needs to know how long. */
-static const double most_loss = 1;
-
-enum {
-    BAGS = 3
-}; /* models, each of other parts of the measurements; where they differ little is known */
-
-struct hn_model {
-    struct hn_sight sight;
-    struct boost *bags[BAGS];
-};
-
-/* The measurements, as the trees see them. */
-struct gathering {
-    const struct hn_model *model;
-    const struct hn_matrix *matrix;
-    struct hn_sight_point *points;
-    size_t *first; /* [size]: its first row */
-    size_t rows;
-    float *values; /* [feature][row] */
-    double *targets;
-    struct boost **bags;
-    size_t trees;
-    uint64_t seed;
-};
 
 static bool is_timed(const struct hn_matrix *matrix, size_t point, size_t size)
 {
@@ -349,64 +284,61 @@ static bool is_timed(const struct hn_matrix *matrix, size_t point, size_t size)
 
 static void gather_size(void *context, size_t size)
 {
-    const struct gathering *gathering = context;
-    const struct hn_sight *sight = &gathering->model->sight;
-    const struct hn_matrix *matrix = gathering->matrix;
+    const struct gathering *data = context;
+    const struct hn_sight *sight = &data->model->sight;
+    const struct hn_matrix *matrix = data->matrix;
     float *seen = hn_need(sight->features, sizeof *seen);
     double best = log(hn_matrix_least(matrix, size));
-    size_t row = gathering->first[size];
-    for (size_t p = 0; p < matrix->point_count && row < gathering->first[size + 1]; p++) {
+    size_t row = data->first[size];
+    for (size_t p = 0; p < matrix->point_count && row < data->first[size + 1]; p++) {
         if (!is_timed(matrix, p, size))
             continue;
         memset(seen, 0, sight->features * sizeof *seen);
         (void)hn_sight_see(sight, &matrix->sizes[size].problem, &matrix->points[p].values,
-                           &gathering->points[p], seen);
+                           &data->points[p], seen);
         for (size_t f = 0; f < sight->features; f++)
-            gathering->values[f * gathering->rows + row] = seen[f];
-        gathering->targets[row++] = fmin(most_loss, log(matrix->times[p][size]) - best);
+            data->values[f * data->rows + row] = seen[f];
+        data->targets[row++] = fmin(most_loss, log(matrix->times[p][size]) - best);
     }
     free(seen);
 }
 
-static void grow_bag(void *context, size_t bag)
-{
-    const struct gathering *gathering = context;
-    const struct boost_data data = {gathering->rows, gathering->model->sight.features,
-                                    gathering->trees, gathering->values, gathering->targets};
-    gathering->bags[bag] = grow_boost(&data, gathering->seed + bag);
-}
-
 struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
-                               const struct hn_matrix *matrix, const bool *use, size_t trees,
-                               uint64_t seed)
+                               const struct hn_matrix *matrix, size_t trees, uint64_t seed)
 {
     struct hn_model *model = hn_need(1, sizeof *model);
     size_t sizes = matrix->size_count;
-    struct gathering gathering = {
-        .model = model, .matrix = matrix, .bags = model->bags, .trees = trees, .seed = seed};
+    struct gathering data = {.model = model, .matrix = matrix, .seed = seed};
+    model->trees = trees;
     hn_sight_init(&model->sight, kernel);
-    gathering.points = hn_need(matrix->point_count, sizeof *gathering.points);
-    gathering.first = hn_need(sizes + 1, sizeof *gathering.first);
+    data.points = hn_need(matrix->point_count, sizeof *data.points);
+    data.first = hn_need(sizes + 1, sizeof *data.first);
     for (size_t p = 0; p < matrix->point_count; p++) {
-        gathering.points[p].occupancy = matrix->points[p].occupancy;
+        data.points[p].occupancy = matrix->points[p].occupancy;
         hn_family_edges_parts(&model->sight.edges, kernel, &matrix->sizes[0].problem,
-                              &matrix->points[p].values, gathering.points[p].parts);
+                              &matrix->points[p].values, data.points[p].parts);
     }
     for (size_t s = 0; s < sizes; s++) {
-        gathering.first[s] = gathering.rows;
-        for (size_t p = 0; p < matrix->point_count && (use == NULL || use[s]); p++)
-            gathering.rows += is_timed(matrix, p, s);
+        data.first[s] = data.rows;
+        for (size_t p = 0; p < matrix->point_count; p++)
+            data.rows += is_timed(matrix, p, s);
     }
-    gathering.first[sizes] = gathering.rows;
-    gathering.values = hn_need(gathering.rows * model->sight.features, sizeof(float));
-    gathering.targets = hn_need(gathering.rows, sizeof(double));
-    hn_parallel_do(sizes, 0, gather_size, &gathering);
-    if (gathering.rows > 0)
-        hn_parallel_do(BAGS, 0, grow_bag, &gathering);
-    free(gathering.points);
-    free(gathering.first);
-    free(gathering.values);
-    free(gathering.targets);
+    data.first[sizes] = data.rows;
+    data.targets = hn_need(data.rows, sizeof *data.targets);
+    data.values = hn_need(data.rows * model->sight.features, sizeof *data.values);
+    data.bins = hn_need(data.rows * model->sight.features, sizeof *data.bins);
+    data.edges = hn_need(BINS * model->sight.features, sizeof *data.edges);
+    hn_parallel_do(sizes, 0, gather_size, &data);
+    if (data.rows > 0) {
+        hn_parallel_do(model->sight.features, 0, find_bins, &data);
+        hn_parallel_do(BAGS, 0, grow_bag, &data);
+    }
+    free(data.points);
+    free(data.first);
+    free(data.targets);
+    free(data.values);
+    free(data.bins);
+    free(data.edges);
     return model;
 }
 
@@ -414,8 +346,10 @@ void hn_model_destroy(struct hn_model *model)
 {
     if (model == NULL)
         return;
-    for (size_t bag = 0; bag < BAGS; bag++)
-        destroy_boost(model->bags[bag]);
+    for (size_t bag = 0; bag < BAGS; bag++) {
+        free(model->bags[bag].gains);
+        free(model->bags[bag].trees);
+    }
     hn_family_edges_finish(&model->sight.edges);
     free(model);
 }
@@ -426,6 +360,7 @@ struct asking {
     const struct hn_sight_point *known;
     size_t point_count, count;
     const struct hn_bindings *problems;
+    bool unseen; /* only of the bags that have not seen the problem, a size of that place */
     double *losses, *deviations;
 };
 
@@ -436,24 +371,29 @@ static void ask_some(const struct asking *asking, size_t problem, size_t first, 
                      float *seen)
 {
     const struct hn_model *model = asking->model;
-    double answers[BAGS][AT_ONCE] = {{0}};
+    double answers[AT_ONCE], sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = 0;
     bool can[AT_ONCE];
     for (size_t i = 0; i < count; i++)
         can[i] = hn_sight_see(&model->sight, &asking->problems[problem],
                               &asking->points[first + i]->values, &asking->known[first + i],
                               seen + i * model->sight.features);
-    for (size_t bag = 0; bag < BAGS && model->bags[bag] != NULL; bag++)
-        ask_boost(model->bags[bag], seen, count, answers[bag]);
+    for (size_t bag = 0; bag < BAGS; bag++) {
+        if (model->bags[bag].trees == NULL || (asking->unseen && has_seen(bag, problem)))
+            continue;
+        ask_bag(model, &model->bags[bag], seen, count, answers);
+        bags++;
+        for (size_t i = 0; i < count; i++) {
+            sums[i] += answers[i];
+            squares[i] += answers[i] * answers[i];
+        }
+    }
     for (size_t i = 0; i < count; i++) {
         size_t at = (first + i) * asking->count + problem;
-        double sum = 0, squares = 0;
-        for (size_t bag = 0; bag < BAGS; bag++) {
-            sum += answers[bag][i] / BAGS;
-            squares += answers[bag][i] * answers[bag][i] / BAGS;
-        }
-        asking->losses[at] = can[i] ? sum : INFINITY;
+        double mean = sums[i] / fmax(1, bags);
+        double variance = fmax(0, squares[i] - bags * mean * mean) / fmax(1, bags - 1);
+        asking->losses[at] = can[i] ? mean : INFINITY;
         if (asking->deviations != NULL)
-            asking->deviations[at] = can[i] ? sqrt(fmax(0, squares - sum * sum)) : 0;
+            asking->deviations[at] = can[i] ? sqrt(variance) : 0;
     }
 }
 
@@ -468,19 +408,47 @@ static void ask_at(void *context, size_t problem)
     free(seen);
 }
 
+static void ask(struct asking *asking)
+{
+    const struct hn_sight *sight = &asking->model->sight;
+    struct hn_sight_point *known = hn_need(asking->point_count, sizeof *known);
+    for (size_t p = 0; p < asking->point_count && asking->count > 0; p++) {
+        known[p].occupancy = asking->points[p]->occupancy;
+        hn_family_edges_parts(&sight->edges, sight->kernel, &asking->problems[0],
+                              &asking->points[p]->values, known[p].parts);
+    }
+    asking->known = known;
+    hn_parallel_do(asking->count, 0, ask_at, asking);
+    free(known);
+}
+
 void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *const *points,
                   size_t point_count, const struct hn_bindings *problems, size_t count,
                   double *losses, double *deviations)
 {
-    struct hn_sight_point *known = hn_need(point_count, sizeof *known);
-    struct asking asking = {model, points, known, point_count, count, problems, losses, deviations};
-    for (size_t p = 0; p < point_count && count > 0; p++) {
-        known[p].occupancy = points[p]->occupancy;
-        hn_family_edges_parts(&model->sight.edges, model->sight.kernel, &problems[0],
-                              &points[p]->values, known[p].parts);
-    }
-    hn_parallel_do(count, 0, ask_at, &asking);
-    free(known);
+    struct asking asking = {.model = model,
+                            .points = points,
+                            .point_count = point_count,
+                            .problems = problems,
+                            .count = count,
+                            .losses = losses,
+                            .deviations = deviations};
+    ask(&asking);
+}
+
+void hn_model_ask_unseen(const struct hn_model *model, const struct hn_matrix_point *const *points,
+                         size_t point_count, const struct hn_bindings *sizes, size_t count,
+                         double *losses, double *deviations)
+{
+    struct asking asking = {.model = model,
+                            .points = points,
+                            .point_count = point_count,
+                            .problems = sizes,
+                            .count = count,
+                            .unseen = true,
+                            .losses = losses,
+                            .deviations = deviations};
+    ask(&asking);
 }
 
 size_t hn_model_edges(const struct hn_model *model, size_t *edges, size_t most)
@@ -489,8 +457,8 @@ size_t hn_model_edges(const struct hn_model *model, size_t *edges, size_t most)
     size_t count = 0;
     size_t first = model->sight.features - HN_SIGHT_OF_EDGE * model->sight.edges.count;
     for (size_t f = first; f < model->sight.features; f++)
-        for (size_t bag = 0; bag < BAGS && model->bags[bag] != NULL; bag++)
-            gains[(f - first) / HN_SIGHT_OF_EDGE] += model->bags[bag]->gains[f];
+        for (size_t bag = 0; bag < BAGS && model->bags[bag].trees != NULL; bag++)
+            gains[(f - first) / HN_SIGHT_OF_EDGE] += model->bags[bag].gains[f];
     for (; count < most; count++) {
         size_t best = 0;
         for (size_t i = 1; i < HN_EDGES_MOST; i++)
