@@ -32,7 +32,8 @@ class Roofs(double.Case):
                          r"\S+ TFLOP/s at 1500 MHz, BF16 \S+ TFLOP/s at 1500 MHz, FP16 [^;]+TF32 \S+ TFLOP/s at 1500 MHz; power limit 700 W\n")
 
     def with_nvml(self, *arguments, **settings):
-        return hone.Case.hone(self, *arguments, **self.own_folders(), HONE_DOUBLE_NVML="90",
+        """For as long as energy is measured the GPU is at work, and the processor may wait."""
+        return hone.Case.hone(self, *arguments, **self.own_folders(), HONE_DOUBLE_NVML="90", HONE_DOUBLE_WAIT_US="3000",
                               LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}", **settings)
 
     def test_records_say_what_held_the_clocks_down(self):

@@ -273,7 +273,7 @@ class Liars(hosts.Workers):
                           HONE_DOUBLE_COUNT="2", HONE_DOUBLE_WAIT_US="1000")
 
     def test_who_lies_is_left_out(self):
-        points = self.cheap_config(6, 8, n=100000)
+        points = self.cheap_config(6, 8)
         running = {(lie, leads): self.begin_beside(lie, leads) for lie in self.LIES for leads in (True, False)}
         for (lie, leads), process in running.items():
             with self.subTest(lie=lie, leads=leads):
