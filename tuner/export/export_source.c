@@ -107,68 +107,18 @@ enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *
     return err->status;
 }
 
-/* A unified diff of two texts that have as many lines. */
-
-enum { CONTEXT = 3 };
-
-struct line {
-    const char *was, *is;
-    size_t was_length, is_length;
-};
-
-static bool differs(const struct line *line)
-{
-    return line->was_length != line->is_length || memcmp(line->was, line->is, line->is_length) != 0;
-}
-
-static size_t split_lines(const char *was, const char *is, struct line **lines)
-{
-    struct line line;
-    size_t count = 0;
-    while (hn_text_line(&was, &line.was, &line.was_length) &&
-           hn_text_line(&is, &line.is, &line.is_length)) {
-        *lines = hn_need_more(*lines, count + 1, sizeof **lines);
-        (*lines)[count++] = line;
-    }
-    return count;
-}
-
-static void append_diff_line(struct hn_text *text, char mark, const char *line, size_t length)
-{
-    hn_text_printf(text, "%c%.*s\n%s", mark, (int)length, line,
-                   line[length] == '\0' ? "\\ No newline at end of file\n" : "");
-}
-
-/* Changed lines beside each other are told together: what was there, then what is. */
-static void append_hunk(struct hn_text *text, const struct line *lines, size_t from, size_t to)
-{
-    hn_text_printf(text, "@@ -%zu,%zu +%zu,%zu @@\n", from + 1, to - from, from + 1, to - from);
-    for (size_t i = from, end; i < to; i = end) {
-        for (end = i; end < to && differs(&lines[end]); end++)
-            append_diff_line(text, '-', lines[end].was, lines[end].was_length);
-        for (size_t k = i; k < end; k++)
-            append_diff_line(text, '+', lines[k].is, lines[k].is_length);
-        if (end == i) {
-            append_diff_line(text, ' ', lines[i].was, lines[i].was_length);
-            end++;
-        }
-    }
-}
-
+/* The lines that differ of two texts that have as many, as a unified diff. */
 static void append_diff(struct hn_text *text, const char *was, const char *is)
 {
-    struct line *lines = NULL;
-    size_t count = split_lines(was, is, &lines);
-    for (size_t i = 0, last; i < count; i = last + 1) {
-        last = i;
-        if (!differs(&lines[i]))
-            continue;
-        for (size_t k = i; k < count && k <= last + 2 * CONTEXT; k++)
-            last = differs(&lines[k]) ? k : last;
-        append_hunk(text, lines, i < CONTEXT ? 0 : i - CONTEXT,
-                    last + CONTEXT + 1 < count ? last + CONTEXT + 1 : count);
+    const char *old, *own;
+    size_t old_length, own_length;
+    for (size_t n = 1; hn_text_line(&was, &old, &old_length); n++) {
+        hn_text_line(&is, &own, &own_length);
+        const char *end = old[old_length] == '\0' ? "\\ No newline at end of file\n" : "";
+        if (old_length != own_length || memcmp(old, own, own_length) != 0)
+            hn_text_printf(text, "@@ -%zu +%zu @@\n-%.*s\n%s+%.*s\n%s", n, n, (int)old_length, old,
+                           end, (int)own_length, own, end);
     }
-    free(lines);
 }
 
 enum hn_status hn_export_patch(const struct hn_export *export, struct hn_text *text,
