@@ -30,7 +30,6 @@ enum {
     MUTANTS_JOIN = 10,                  /* in a large space */
     ANY = 3,                            /* points at each size that nobody believes in */
     LADDER_MOST = HN_MATRIX_POINTS / 8, /* points before entries of the ladder are left out */
-    SOME_SIZES = 256,                   /* what serves none of so many is not measured */
     FEWEST_TUNED = 6
 };
 /* How much of the time what is known may be measured at one size: a large one can take as long as a
@@ -116,41 +115,20 @@ static void add_default(struct tuning *tuning, struct hn_error *err)
     hn_space_destroy(space);
 }
 
-/* Whether a point can be launched for some of the sizes as they may come. */
-static bool serves_some(const struct tuning *tuning, const struct hn_bindings *some, size_t count,
-                        const struct hn_bindings *point)
-{
-    const struct hn_family_kernel kernel = hn_measuring_kernel(&tuning->measuring);
-    bool serves = false;
-    if (!hn_measuring_serves_all(kernel.plan, point))
-        return false;
-    for (size_t i = 0; i < count && !serves; i++)
-        serves = hn_family_allows(&kernel, &some[i], point);
-    return serves;
-}
-
 /* Points that the author of the config would try: default points for some problems, then the
- * ladder, the last first, since a ladder gets better downwards. */
+ * ladder, the last first, since a ladder gets better downwards. What cannot be launched at a size
+ * costs no time there. */
 static void add_ladder(struct tuning *tuning, struct hn_error *err)
 {
-    struct hn_bindings some[SOME_SIZES];
     const struct hn_config *config = tuning->measuring.config;
     const struct hn_plan *plan = config->plan;
     struct hn_matrix *matrix = tuning->measuring.matrix;
-    size_t count = 0;
-    uint64_t at = 0;
-    while (count < SOME_SIZES && !hn_failed(err))
-        some[count++] =
-            hn_measuring_draw(&tuning->measuring, tuning->options->search.seed, &at, err);
     for (size_t i = 0; i < plan->other_default_count && !hn_failed(err); i++)
-        if (serves_some(tuning, some, count, &plan->other_defaults[i].point))
+        if (hn_measuring_serves_all(plan, &plan->other_defaults[i].point))
             hn_matrix_add_point(matrix, &plan->other_defaults[i].point);
     for (size_t i = config->ladder_count; i-- > 0 && !hn_failed(err);)
-        if (matrix->point_count < LADDER_MOST &&
-            serves_some(tuning, some, count, &config->ladder[i]))
+        if (matrix->point_count < LADDER_MOST && hn_measuring_serves_all(plan, &config->ladder[i]))
             hn_matrix_add_point(matrix, &config->ladder[i]);
-    for (size_t i = 0; i < count; i++)
-        hn_bindings_finish(&some[i]);
 }
 
 /* All points of a space that has few, at that size. */

@@ -136,68 +136,30 @@ static double time_of(const struct hn_record *record)
     return hn_measuring_time(record->outcome, record);
 }
 
-struct known_point {
-    const struct hn_bindings *values;
-    char *text;
-    size_t sizes; /* at which it was measured; 0: another entry counts them */
-};
-
-static int by_text(const void *a, const void *b)
-{
-    const struct known_point *x = a, *y = b;
-    return strcmp(x->text, y->text);
-}
-
-static int by_sizes(const void *a, const void *b)
-{
-    const struct known_point *x = a, *y = b;
-    return x->sizes != y->sizes ? (x->sizes < y->sizes ? 1 : -1) : strcmp(x->text, y->text);
-}
-
-/* One of each point that may serve the family, for each time that it was measured. */
-static size_t list_points(const struct hn_measuring *measuring, const struct known *known,
-                          struct known_point *points)
-{
-    size_t count = 0;
-    const struct hn_plan *plan = measuring->config->plan;
-    for (size_t i = 0; i < known->count; i++)
-        for (size_t r = 0; r < known->sizes[i].records.count; r++) {
-            const struct hn_record *record = &known->sizes[i].records.items[r];
-            if (!isnan(time_of(record)) && hn_measuring_serves_all(plan, &record->point))
-                points[count++] = (struct known_point){
-                    .values = &record->point, .text = hn_needed(hn_bindings_text(&record->point))};
-        }
-    return count;
-}
-
-static void count_sizes(struct known_point *points, size_t count)
-{
-    size_t first = 0;
-    qsort(points, count, sizeof *points, by_text);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(points[i].text, points[first].text) != 0)
-            first = i;
-        points[first].sizes++;
-    }
-    qsort(points, count, sizeof *points, by_sizes);
-}
-
 /* Those that were measured at several sizes. */
 static void recall_points(struct hn_measuring *measuring, const struct known *known)
 {
-    size_t most = 0;
     struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_plan *plan = measuring->config->plan;
+    struct hn_keys seen;
+    unsigned *sizes = NULL; /* at which each was measured */
+    hn_keys_init(&seen, sizeof(struct hn_hash));
     for (size_t i = 0; i < known->count; i++)
-        most += known->sizes[i].records.count;
-    struct known_point *points = hn_need(most, sizeof *points);
-    size_t count = list_points(measuring, known, points);
-    count_sizes(points, count);
-    for (size_t i = 0; i < count; i++) {
-        if (points[i].sizes >= POINT_SIZES && matrix->point_count < MOST_POINTS)
-            hn_matrix_add_point(matrix, points[i].values);
-        free(points[i].text);
-    }
-    free(points);
+        for (size_t r = 0; r < known->sizes[i].records.count; r++) {
+            const struct hn_record *record = &known->sizes[i].records.items[r];
+            if (isnan(time_of(record)) || !hn_measuring_serves_all(plan, &record->point))
+                continue;
+            char *text = hn_needed(hn_bindings_text(&record->point));
+            const struct hn_hash hash = hn_hash_string(text);
+            free(text);
+            uint32_t before = seen.count, number = hn_keys_add(&seen, &hash);
+            sizes = hn_need_more(sizes, seen.count, sizeof *sizes);
+            sizes[number] = seen.count > before ? 1 : sizes[number] + 1;
+            if (sizes[number] == POINT_SIZES && matrix->point_count < MOST_POINTS)
+                hn_matrix_add_point(matrix, &record->point);
+        }
+    hn_keys_finish(&seen);
+    free(sizes);
 }
 
 static const struct hn_record *find_record(const struct known_size *size,
