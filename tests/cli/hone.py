@@ -47,6 +47,12 @@ def report_document(page):
     return json.loads(gzip.decompress(base64.b64decode(page.split('id="data">')[1].split("</script>")[0])))
 
 
+def why_no_sources():
+    """Why `hone init` can read no source here; None: it can."""
+    result = subprocess.run([HONE, "init", TEST_DATA / "init/sparse.cu", "-o", "-"], text=True, capture_output=True)
+    return result.stderr.strip() if "libclang" in result.stderr else None
+
+
 class Case(unittest.TestCase):
     maxDiff = None
 

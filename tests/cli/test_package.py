@@ -47,6 +47,7 @@ class Package(hone.Case):
         self.assertEqual(self.package.name, f"hone_{version}-1_{fields['Architecture']}.deb")
         self.assertRegex(fields["Depends"], r"\blibc6 \(>= ")
         self.assertIn("nvrtc", fields["Recommends"])
+        self.assertIn("libclang1", fields["Recommends"])
         self.assertNotIn("cuda", fields["Depends"])
         # What the binaries load is what the package depends on.
         needed = set()

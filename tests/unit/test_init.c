@@ -1,90 +1,71 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/file.h"
 #include "tests/unit/unit.h"
-#include "tuner/init/draft.h"
+#include "tuner/init/clang.h"
+#include "tuner/init/translate.h"
+#include "tuner/init/unit.h"
 
-static struct hn_source_text *source_of(const char *text)
+/* Without libclang the tests are skipped, and say so. */
+static int find_clang(void)
 {
-    static struct hn_source_text source;
-    hn_source_text_make("k.cu", strdup(text), &source);
-    return keep(&source, hn_source_text_finish);
+    struct hn_clang clang;
+    bool found = hn_clang_open(&clang, &said) == HN_OK;
+    if (found)
+        hn_clang_close(&clang);
+    else
+        print_message("%s\n", said.message);
+    return found;
 }
 
-static struct hn_kernels *kernels_of(const struct hn_source_text *source)
-{
-    static struct hn_kernels kernels;
-    hn_kernels_find(source, &kernels);
-    return keep(&kernels, hn_kernels_finish);
-}
+ONLY_WHERE(find_clang)
 
-static struct hn_macros *macros_of(const struct hn_source_text *source)
+static struct hn_unit *read_unit(const char *text)
 {
-    static struct hn_macros macros;
-    hn_macros_find(source, &macros);
-    return keep(&macros, hn_macros_finish);
-}
-
-static void assert_code(const char *text, const char *code)
-{
-    struct hn_source_text *source = source_of(text);
-    assert_string_equal(source->code, code);
-    assert_int_equal(strlen(source->directives), source->length);
-    drop(source);
-}
-
-TEST(test_blanks_what_is_no_code)
-{
-    assert_code("a // b\nc", "a     \nc");
-    assert_code("a /* b\n */ c", "a     \n    c");
-    assert_code("s = \"// no { \"; t", "s = \"        \"; t");
-    assert_code("c = '\"'; d", "c = ' '; d");
-    assert_code("c = '\\''; d", "c = '  '; d");
-    assert_code("n = 1'000'000; d", "n = 1'000'000; d");
-    assert_code("r = R\"x(a \" )\" )x\"; d", "r = R\"           \"; d");
-    assert_code("#define A {\nb", "           \nb");
-    assert_code("#define A \\\n {\nb", "              \nb");
-    assert_code("a /* open", "a        ");
-    assert_code("\"open\nb", "\"    \nb");
+    static struct hn_unit unit;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/k.cu", own_folder());
+    assert_ok(hn_file_write(path, text, strlen(text), NULL));
+    assert_ok(hn_unit_read(path, &unit, &said));
+    return keep(&unit, hn_unit_finish);
 }
 
 TEST(test_finds_kernels)
 {
-    const struct hn_source_text *source =
-        source_of("// __global__ void no(int *x) {}\n"
+    const struct hn_unit *unit =
+        read_unit("// __global__ void no(int *x) {}\n"
                   "__global__ void declared(int *x);\n"
                   "extern \"C\" __global__ void\n"
-                  "__launch_bounds__(BLOCK * 2, f(1, 2))\n"
+                  "__launch_bounds__(128 * 2)\n"
                   "first(const float *__restrict__ in, float* out, int n = 3) {}\n"
                   "namespace a { namespace b {\n"
                   "template <int N, class T> static __global__ void second(T x[], "
                   "unsigned long long count) { if (N) { } }\n"
                   "}}\n"
                   "extern \"C\" {\n__global__ void third(void) {}\n}\n");
-    const struct hn_kernels *kernels = kernels_of(source);
-    assert_int_equal(kernels->count, 3);
-    const struct hn_kernel *first = &kernels->items[0];
+    assert_int_equal(unit->kernels.count, 3);
+    const struct hn_kernel *first = &unit->kernels.items[0];
     assert_string_equal(first->name, "first");
     assert_string_equal(first->scope, "");
-    assert_string_equal(first->bounds, "BLOCK * 2");
     assert_true(first->extern_c);
     assert_int_equal(first->argument_count, 3);
     assert_string_equal(first->arguments[0].name, "in");
-    assert_string_equal(first->arguments[0].type, "float");
+    assert_string_equal(first->arguments[0].type, "float32");
     assert_true(first->arguments[0].pointer && first->arguments[0].constant);
     assert_true(first->arguments[1].pointer && !first->arguments[1].constant);
     assert_string_equal(first->arguments[2].name, "n");
     assert_false(first->arguments[2].pointer);
-    const struct hn_kernel *second = &kernels->items[1];
+    const struct hn_kernel *second = &unit->kernels.items[1];
     assert_string_equal(second->scope, "a::b::");
     assert_false(second->extern_c);
     assert_int_equal(second->parameter_count, 2);
     assert_string_equal(second->parameters[0].name, "N");
-    assert_false(second->parameters[0].is_type);
-    assert_true(second->parameters[1].is_type);
+    assert_int_equal(second->parameters[0].kind, HN_PARAMETER_NUMBER);
+    assert_int_equal(second->parameters[1].kind, HN_PARAMETER_TYPE);
     assert_string_equal(second->arguments[0].name, "x");
     assert_true(second->arguments[0].pointer);
-    assert_string_equal(second->arguments[1].type, "unsigned long long");
-    assert_true(kernels->items[2].extern_c);
-    assert_int_equal(kernels->items[2].argument_count, 0);
+    assert_string_equal(second->arguments[1].type, "uint64");
+    assert_true(unit->kernels.items[2].extern_c);
+    assert_int_equal(unit->kernels.items[2].argument_count, 0);
 }
 
 /* A file that ends anywhere is read all the same. */
@@ -92,33 +73,96 @@ TEST(test_torn_sources)
 {
     static const char whole[] =
         "#ifndef T\n#define T 4\n#endif\nextern \"C\" __global__ void __launch_bounds__(T) "
-        "k(const float *a, float *b) { b[threadIdx.x] = a[0]; /* x */ \"s\"; 'c'; R\"(r)\"; }";
-    for (size_t length = 0; length < sizeof whole; length++) {
+        "k(const float *a, float *b) { b[threadIdx.x] = a[0]; /* x */ \"s\"; 'c'; R\"(r)\"; }\n"
+        "int main() { k<<<dim3(1, T), T>>>(0, 0); }";
+    for (size_t length = 0; length < sizeof whole; length += 3) {
         char *torn FREED = strndup(whole, length);
-        struct hn_source_text *source = source_of(torn);
-        drop(kernels_of(source));
-        drop(macros_of(source));
-        drop(source);
+        drop(read_unit(torn));
     }
+}
+
+static const struct hn_meaning *meaning_of(const struct hn_unit *unit, const char *name)
+{
+    const struct hn_meaning *meaning = hn_unit_meaning(unit, name, 0);
+    assert_non_null(meaning);
+    return meaning;
 }
 
 TEST(test_macros)
 {
-    const struct hn_source_text *source =
-        source_of("#ifndef FIELD_H\n#define FIELD_H 1\n#define NOT 3\n#endif\n"
+    const struct hn_unit *unit =
+        read_unit("#ifndef FIELD_H\n#define FIELD_H 1\n#define NOT 3\n#endif\n"
                   "#ifndef TILE /* x */\n# define TILE (0x10u)\n#endif\n"
-                  "#if !defined(LOAD)\n#define LOAD_plain 1\n#define LOAD_ldg 2\n"
-                  "#define LOAD LOAD_ldg\n#endif\n"
-                  "#ifndef BM\n#define BM 128\n#define BN 64\n#define F(x) x\n#endif\n"
-                  "#ifndef FACTOR\n#define FACTOR 2.5f\n#endif\n"
-                  "#define ALONE 3\n");
-    const struct hn_macros *macros = macros_of(source);
-    assert_int_equal(macros->count, 5);
-    assert_int_equal(hn_macros_get(macros, "TILE")->number, 16);
-    const struct hn_macro *load = hn_macros_get(macros, "LOAD");
-    assert_int_equal(load->kind, HN_MACRO_WORD);
-    assert_string_equal(load->word, "ldg");
-    assert_int_equal(load->word_count, 2);
-    assert_int_equal(hn_macros_get(macros, "BN")->number, 64);
-    assert_int_equal(hn_macros_get(macros, "FACTOR")->kind, HN_MACRO_OTHER);
+                  "#if !defined(LOAD)\n#define LOAD_plain 1\n#define LOAD LOAD_plain\n#endif\n"
+                  "#ifndef BM\n#define BM 128\n#define BN 1 << 6\n#define F(x) x\n#endif\n"
+                  "#define ALONE 3 \\\n + 4\n");
+    int64_t number = 0;
+    assert_true(meaning_of(unit, "TILE")->guarded);
+    assert_true(hn_unit_number(unit, meaning_of(unit, "TILE")->body, &number));
+    assert_int_equal(number, 16);
+    assert_true(meaning_of(unit, "LOAD")->guarded && meaning_of(unit, "BN")->guarded);
+    assert_true(hn_unit_number(unit, meaning_of(unit, "BN")->body, &number));
+    assert_int_equal(number, 64);
+    assert_false(meaning_of(unit, "FIELD_H")->guarded || meaning_of(unit, "NOT")->guarded);
+    assert_false(meaning_of(unit, "ALONE")->guarded);
+    assert_false(hn_unit_number(unit, meaning_of(unit, "ALONE")->body, &number));
+}
+
+/* What a kernel does with its pointers, also by another name. */
+TEST(test_uses_of_pointers)
+{
+    const struct hn_unit *unit =
+        read_unit("__device__ void f(float *x);\n"
+                  "__global__ void k(float *r, float *w, float *b, float *p, float *a, float *s, "
+                  "float *c) {\n"
+                  " w[1] = r[0] == 1 ? 2 : 3; b[0] += 1; f(p); float *row = a + 4; row[2] = 1;\n"
+                  " *(s + 1) = 2; reinterpret_cast<float4 *>(c)[0] = make_float4(0, 0, 0, 0); }\n");
+    static const struct {
+        bool reads, writes, passed;
+    } expected[] = {{true, false, false}, {false, true, false}, {true, true, false},
+                    {true, true, true},   {false, true, false}, {false, true, false},
+                    {false, true, false}};
+    for (size_t i = 0; i < 7; i++) {
+        const struct hn_kernel_argument *argument = &unit->kernels.items[0].arguments[i];
+        assert_int_equal(argument->reads, expected[i].reads);
+        assert_int_equal(argument->writes, expected[i].writes);
+        assert_int_equal(argument->passed, expected[i].passed);
+    }
+}
+
+static const char *known(void *data, const char *name, size_t at)
+{
+    (void)data;
+    (void)at;
+    return strcmp(name, "n") == 0 ? "N" : strcmp(name, "block.x") == 0 ? "BX * BY" : NULL;
+}
+
+TEST(test_expressions)
+{
+    static const char *const expected[][2] = {
+        {"n / B + 0x10u", "N // 64 + 16"},
+        {"WIDE * block.x", "(2 * 64) * (BX * BY)"},
+        {"static_cast<size_t>(n) % (unsigned)config::B", "(N) % 64"},
+        {"n << 2 && !n", "N << 2 and not N"},
+        {"n ? 1 : 2", NULL},
+        {"f(n)", NULL},
+        {"unknown + 1", NULL},
+        {"-", NULL},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "#define WIDE 2 * B\nconst int B = 64;\nint f(int x);\nint wanted = %s;\n",
+                 expected[i][0]);
+        struct hn_unit *unit = read_unit(text);
+        struct hn_translation translation = {.unit = unit, .known = known};
+        size_t name = hn_find(unit, (struct hn_tokens){0, SIZE_MAX}, "wanted");
+        struct hn_tokens tokens = {name + 2, unit->tokens.count - 1};
+        const char *found = hn_translate(&translation, tokens);
+        if (expected[i][1] == NULL)
+            assert_null(found);
+        else
+            assert_string_equal(found != NULL ? found : expected[i][0], expected[i][1]);
+        drop(unit);
+    }
 }

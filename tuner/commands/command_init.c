@@ -28,19 +28,19 @@ static bool is_named(const struct hn_kernel *kernel, const char *name)
 }
 
 /* NULL, with why, where none or several could be meant. */
-static const struct hn_kernel *choose(const struct init *init, const struct hn_kernels *kernels,
+static const struct hn_kernel *choose(const struct init *init, const struct hn_unit *unit,
                                       struct hn_error *err)
 {
     const char *entry = init->options->entry;
     struct hn_text names = {0};
     const struct hn_kernel *chosen = NULL;
-    for (size_t i = 0; chosen == NULL && i < kernels->count; i++) {
-        if (entry != NULL ? is_named(&kernels->items[i], entry) : kernels->count == 1)
-            chosen = &kernels->items[i];
-        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", kernels->items[i].scope,
-                       kernels->items[i].name);
+    for (size_t i = 0; chosen == NULL && i < unit->kernels.count; i++) {
+        if (entry != NULL ? is_named(&unit->kernels.items[i], entry) : unit->kernels.count == 1)
+            chosen = &unit->kernels.items[i];
+        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", unit->kernels.items[i].scope,
+                       unit->kernels.items[i].name);
     }
-    if (kernels->count == 0)
+    if (unit->kernels.count == 0)
         hn_fail(err, HN_ECONFIG,
                 "%s: found no __global__ function with a body; a kernel that a macro makes cannot "
                 "be read",
@@ -50,7 +50,7 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_k
                 names.data);
     else if (chosen == NULL)
         hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
-                kernels->count, names.data);
+                unit->kernels.count, names.data);
     hn_text_finish(&names);
     return chosen;
 }
@@ -160,17 +160,12 @@ static void import_problem(struct init *init, struct hn_error *err)
 
 static void draft_source(struct init *init, struct hn_error *err)
 {
-    struct hn_source_text source;
-    struct hn_kernels kernels;
-    struct hn_macros macros;
-    struct hn_draft draft;
-    if (hn_source_text_load(init->path, &source, err) != HN_OK)
-        return;
-    hn_kernels_find(&source, &kernels);
-    hn_macros_find(&source, &macros);
-    hn_macros_add_undefined(&source, &macros);
-    const struct hn_kernel *kernel = choose(init, &kernels, err);
-    if (kernel != NULL && hn_draft_make(&source, kernel, &macros, &draft, err) == HN_OK) {
+    struct hn_unit unit;
+    struct hn_draft draft = {.unit = NULL};
+    const struct hn_kernel *kernel = NULL;
+    if (hn_unit_read(init->path, &unit, err) == HN_OK)
+        kernel = choose(init, &unit, err);
+    if (kernel != NULL && hn_draft_make(&unit, kernel, &draft, err) == HN_OK) {
         name_output(init, kernel->name);
         char *path = template_path(init, err);
         char *text = path != NULL ? hn_draft_write(&draft, path, init->path) : NULL;
@@ -178,11 +173,9 @@ static void draft_source(struct init *init, struct hn_error *err)
             write_config(init, text, err);
         free(path);
         free(text);
-        hn_draft_finish(&draft);
     }
-    hn_macros_finish(&macros);
-    hn_kernels_finish(&kernels);
-    hn_source_text_finish(&source);
+    hn_draft_finish(&draft);
+    hn_unit_finish(&unit);
 }
 
 static void run(struct hn_given *given, struct hn_error *err)

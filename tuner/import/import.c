@@ -91,16 +91,21 @@ static const char *find_source(const struct hn_import *import, const char **foun
     return hn_import_format(import, "%s%s", file[0] == '/' ? "" : import->place->prefix, file);
 }
 
-/* Reads the source where it is there and can be read; where it cannot, nothing is known of it. */
+/* Reads the source where it is there and can be read; where it cannot, nothing is known of it but
+ * why. */
 static void read_source(struct hn_import *import, const char *path, const char *kernel)
 {
-    struct hn_error ignored;
-    if (path == NULL || hn_source_text_load(path, &import->source, &ignored) != HN_OK)
+    struct hn_error why;
+    if (path == NULL)
         return;
-    hn_kernels_find(&import->source, &import->kernels);
-    for (size_t i = 0; i < import->kernels.count && import->declared == NULL; i++)
-        if (strcmp(import->kernels.items[i].name, kernel) == 0)
-            import->declared = &import->kernels.items[i];
+    if (hn_unit_read(path, &import->source, &why) != HN_OK) {
+        hn_import_append_comment(import, "# TODO: the source was not read: ", why.message, "\n");
+        hn_unit_finish(&import->source);
+        return;
+    }
+    for (size_t i = 0; i < import->source.kernels.count && import->declared == NULL; i++)
+        if (strcmp(import->source.kernels.items[i].name, kernel) == 0)
+            import->declared = &import->source.kernels.items[i];
 }
 
 /* How the kernel is asked for. */
@@ -139,7 +144,7 @@ static void write_head(struct hn_import *import, const char *kernel, const char 
     hn_import_append(&import->text, template);
     hn_text_append(&import->text, found ? "\n" : "  # TODO: it is not there\n");
     write_entry(import, kernel);
-    if (found && import->declared == NULL)
+    if (found && import->source.path != NULL && import->declared == NULL)
         hn_text_append(&import->text, "# TODO: the source has no kernel of this name\n");
     else if (import->declared != NULL && import->declared->argument_count == 0)
         hn_text_append(&import->text, "# TODO: the kernel has no arguments\n");
@@ -832,8 +837,7 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
     free(import.names);
     hn_blocks_finish(&memory);
     hn_bindings_finish(&import.problem);
-    hn_kernels_finish(&import.kernels);
-    hn_source_text_finish(&import.source);
+    hn_unit_finish(&import.source);
     return hn_needed(hn_text_take(&import.text));
 }
 

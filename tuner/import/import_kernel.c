@@ -545,8 +545,7 @@ static void append_sizes(struct hn_text *text, const char *key, const char *cons
 static bool has_dynamic_memory(const struct hn_import *import)
 {
     const struct hn_kernel *kernel = import->declared;
-    return kernel == NULL ||
-           hn_find_identifier(import->source.code, kernel->body, kernel->end, "extern") != SIZE_MAX;
+    return kernel == NULL || hn_find(&import->source, kernel->body, "extern") != SIZE_MAX;
 }
 
 /* SharedMemory is of the launch: of an array that is extern. */
@@ -566,19 +565,10 @@ static void write_shared(struct hn_import *import)
     }
 }
 
-static bool defines(const struct hn_source_text *source, const char *name)
+static bool defines(const struct hn_unit *source, const char *name)
 {
-    static const char *const keyword = "define";
-    for (size_t at = hn_find_identifier(source->directives, 0, source->length, name);
-         at != SIZE_MAX;
-         at = hn_find_identifier(source->directives, at + 1, source->length, name)) {
-        size_t before = at;
-        while (before > 0 && hn_is_space(source->directives[before - 1]))
-            before--;
-        if (hn_ends_with_word(source->directives, before, &keyword, 1))
-            return true;
-    }
-    return false;
+    const struct hn_meaning *meaning = hn_unit_meaning(source, name, 0);
+    return meaning != NULL && meaning->macro;
 }
 
 /* Writes the macros that Kernel Tuner defines in every source. */
@@ -586,13 +576,13 @@ static void write_macros(struct hn_import *import, const char *const block[3], c
 {
     if (import->source.path == NULL)
         return;
-    if (hn_source_has(&import->source, "kernel_tuner")) {
+    if (hn_unit_has(&import->source, "kernel_tuner")) {
         hn_text_printf(&import->text, "%s    - -Dkernel_tuner=1\n", *head);
         *head = "";
     }
     for (int axis = 0; axis < 3; axis++) {
         if (hn_import_find(import, block_names[axis]) != NULL ||
-            !hn_source_has(&import->source, block_names[axis]) ||
+            !hn_unit_has(&import->source, block_names[axis]) ||
             defines(&import->source, block_names[axis]))
             continue;
         hn_text_printf(&import->text, "%s    - \"-D%s={%s}\"\n", *head, block_names[axis],

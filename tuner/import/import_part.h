@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "tuner/import/import.h"
-#include "tuner/init/find_kernels.h"
+#include "tuner/init/unit.h"
 
 /* Shared by the parts of an import. */
 
@@ -37,8 +37,7 @@ struct hn_import {
     const json_t *space; /* ConfigurationSpace */
     const json_t *kernel; /* KernelSpecification */
     const struct hn_import_place *place;
-    struct hn_source_text source; /* path NULL: there is none */
-    struct hn_kernels kernels;
+    struct hn_unit source; /* path NULL: there is none, or none that could be read */
     const struct hn_kernel *declared; /* in the source; NULL: not found */
     struct hn_import_parameter *parameters;
     size_t parameter_count;

@@ -2,116 +2,88 @@
 #ifndef HONE_TUNER_INIT_DRAFT_H
 #define HONE_TUNER_INIT_DRAFT_H
 
-#include <stdint.h>
+#include <string.h>
 
-#include "tuner/init/find_kernels.h"
+#include "tuner/init/unit.h"
 
-/* A macro that a source leaves to whoever compiles it: #ifndef X, #define X value. */
-enum hn_macro_kind {
-    HN_MACRO_NUMBER, /* an integer */
-    HN_MACRO_WORD,   /* X_plain 1, X_ldg 2, X X_plain */
-    HN_MACRO_OTHER,  /* anything else: left as it is */
-};
+/* What a source tells of a kernel's config, and what is guessed where it does not. Strings live as long as the unit. */
 
-struct hn_macro {
-    char *name;
-    enum hn_macro_kind kind;
-    int64_t number;
-    bool undefined; /* used and nowhere defined: whoever compiles has to say the number */
-    int64_t compared[8]; /* of these: what conditions of the source compare it with */
-    size_t compared_count;
-    char *word;    /* the chosen one */
-    char **words;  /* all of them, as defined */
-    size_t word_count;
-};
-
-struct hn_macros {
-    struct hn_macro *items;
-    size_t count;
-};
-
-void hn_macros_find(const struct hn_source_text *source, struct hn_macros *macros);
-/* Adds names that the device's code, conditions and macros need and that are neither defined nor declared anywhere;
- * none where the source includes files of its own, which may define them. */
-void hn_macros_add_undefined(const struct hn_source_text *source, struct hn_macros *macros);
-void hn_macros_finish(struct hn_macros *macros);
-/* NULL when there is none. */
-const struct hn_macro *hn_macros_get(const struct hn_macros *macros, const char *name);
-
-/* 16, (16), 0x10, 16u. */
-bool hn_read_number(const char *text, int64_t *number);
-/* source->code with blanks for the bodies of host functions; of the same length; free it. *host: there are such bodies.
- * */
-char *hn_device_code(const struct hn_source_text *source, bool *host);
-
-/* The guesses about a kernel, before they are written as a config. Strings that are not const are owned. */
+/* Left to whoever compiles; the template's; the launch's alone; declared by the source as a macro, or as a constant. */
+enum hn_draft_of { HN_OF_DEFINE, HN_OF_TEMPLATE, HN_OF_LAUNCH, HN_OF_OWN_MACRO, HN_OF_CONSTANT };
 
 struct hn_draft_parameter {
-    char *name;
-    const struct hn_macro *macro; /* NULL: of the template, or of the launch alone */
-    char *template_name;          /* of the template's parameter that it is the value of, or NULL */
-    int64_t values[16];           /* of numbers */
-    size_t value_count;
-    int64_t preset; /* the default */
-    bool boolean;   /* 0 is false, 1 is true */
-    bool guessed;   /* the source has no value for it */
+    const char *name, *own; /* own: in the source; NULL: nowhere */
+    enum hn_draft_of of;
+    int64_t values[8], preset;    /* of numbers, ascending; the default */
+    const char *words[16], *word; /* in their place: X_plain 1, X_ldg 2, X X_plain */
+    size_t value_count, word_count;
+    bool boolean; /* 0 is false, 1 is true */
+    bool missing; /* the source uses it and defines it nowhere */
+    bool guessed; /* the source has no value for it */
 };
 
 struct hn_draft_size {
-    char *name;     /* in the config */
-    const char *declared; /* in the source; NULL: nowhere */
-    int64_t value;
-    bool frozen;    /* a macro of the source */
-    bool is_extent; /* how much work there is; else some other number */
+    const char *name, *declared; /* declared: in the source; NULL: nowhere */
+    int64_t value;               /* 0, while the draft is made: a usual one */
+    bool frozen;                 /* a macro of the source */
+    bool is_extent;              /* how much work there is; else some other number */
 };
 
 /* Elements under a tensor map, until somebody says how many there are. */
 enum { HN_DRAFT_MAPPED = 65536 };
 
 enum hn_draft_role { HN_DRAFT_INPUT, HN_DRAFT_OUTPUT, HN_DRAFT_INOUT };
+enum hn_draft_passed { HN_PASSED_BUFFER, HN_PASSED_SCALAR, HN_PASSED_STRUCTURE, HN_PASSED_TEXTURE, HN_PASSED_MAP };
 
 struct hn_draft_argument {
     const struct hn_kernel_argument *declared;
-    const char *type;  /* as configs name it */
-    bool type_is_known;
-    bool texture;
-    bool map; /* a CUtensorMap, or a structure of the source's in its place */
+    enum hn_draft_passed passed;
+    char type[HN_TYPE_SIZE + 16]; /* as configs name it */
+    int64_t multiple;             /* of it in an element of the source */
+    bool type_is_known, role_is_known;
     enum hn_draft_role role;
-    bool role_is_known;
 };
 
 struct hn_draft {
-    const struct hn_source_text *source;
+    struct hn_unit *unit;
     const struct hn_kernel *kernel;
-    const struct hn_macros *macros;
-    struct hn_draft_parameter *parameters;
-    size_t parameter_count;
-    struct hn_draft_size *sizes;
-    size_t size_count;
-    struct hn_draft_argument *arguments;
-    size_t argument_count;
-    int dimensions;  /* of the launch: 1 to 3 */
-    char *block[3];  /* expressions */
-    char *tile[3];   /* elements of a block in each direction: the grid's divisors */
-    char *extent[3]; /* names of sizes */
-    bool block_is_known; /* from the source; else a parameter of the launch alone */
-    bool has_host_code;  /* functions that are not the device's */
+    struct hn_tokens template_arguments; /* of an instantiation or a launch; empty: there is none */
+    HN_GROWING(struct hn_draft_parameter) parameters;
+    HN_GROWING(struct hn_draft_size) sizes;
+    HN_GROWING(const char *) constraints;
+    struct hn_draft_argument *arguments; /* as many as the kernel has */
+    const char **instances;              /* for each parameter of its template; NULL: nothing is known */
+    bool instances_are_known, block_is_known;   /* from the source */
+    bool cooperative, has_extern;               /* has_extern: a shared array whose size the launch tells */
+    bool has_host_code;                         /* functions that are not the device's */
+    int dimensions;                             /* of the launch: 1 to 3 */
+    const char *block[3], *grid[3], *extent[3]; /* extent: the name of a size */
+    const char *bounds;                         /* the first of __launch_bounds__, or NULL */
+    const char *elements;                       /* of a buffer of which nothing else is known */
 };
 
-/* HN_ECONFIG: a kernel that writes to no argument. */
-enum hn_status hn_draft_make(const struct hn_source_text *source, const struct hn_kernel *kernel,
-                             const struct hn_macros *macros, struct hn_draft *draft, struct hn_error *err);
+/* HN_ECONFIG: a kernel that writes to no argument. To be finished all the same. */
+enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel, struct hn_draft *draft,
+                             struct hn_error *err);
 void hn_draft_finish(struct hn_draft *draft);
-
-const struct hn_draft_parameter *hn_draft_get(const struct hn_draft *draft, const char *name);
+/* The config's text; free it. template_path: as the config names it. */
+char *hn_draft_write(const struct hn_draft *draft, const char *template_path, const char *source_path);
 /* Whether configs mean something else by the name. */
 bool hn_draft_is_reserved(const char *name);
-/* Whether a type sounds like one of indices: Index, offset_t, IdxT. */
-bool hn_draft_is_index(const char *name);
-/* Whether it is one of the list, "a b c", whatever the case. */
-bool hn_draft_is_one_of(const char *name, const char *list);
 
-/* draft_write.c: the config's text. template_path: as the config names it. */
-char *hn_draft_write(const struct hn_draft *draft, const char *template_path, const char *source_path);
+/* Of the parts to each other. draft_launch.c: block, grid, and the constraints that follow. */
+void hn_draft_find_launch(struct hn_draft *draft);
+void hn_draft_read_launch(struct hn_draft *draft);
+/* Whether a name is one of "a b c", or has one of them in it, whatever the case. */
+bool hn_draft_is_one_of(const char *name, const char *list);
+bool hn_draft_has_part(const char *name, const char *list);
+bool hn_draft_is_block(const char *name);
+/* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */
+const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
+/* A parameter of the launch alone; guessed: its preset is its only value. Returns its name. */
+const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_t preset, bool guessed);
+struct hn_draft_size *hn_draft_add_size(struct hn_draft *draft, const char *name, const char *declared, int64_t value);
+const char *hn_draft_format(const struct hn_draft *draft, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

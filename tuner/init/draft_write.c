@@ -27,10 +27,9 @@ static bool suits_nvrtc(const struct hn_include *include)
 /* Code that NVRTC cannot compile is for the host; where it is guarded there is a word for it. */
 static void write_compiler(const struct hn_draft *draft, struct hn_text *text)
 {
-    const struct hn_source_text *source = draft->source;
-    struct hn_include_scan lines = {.next = source->directives};
+    struct hn_include_scan lines = {.next = draft->unit->text};
     struct hn_include include;
-    if (hn_source_has(source, "__CUDACC_RTC__"))
+    if (hn_unit_has(draft->unit, "__CUDACC_RTC__"))
         return;
     while (hn_include_next(&lines, &include)) {
         if (suits_nvrtc(&include))
@@ -77,19 +76,20 @@ static void write_head(const struct hn_draft *draft, const char *template_path,
     }
     hn_text_printf(text, "entry: \"%s%s<", kernel->scope, kernel->name);
     for (size_t i = 0; i < kernel->parameter_count; i++) {
-        const char *value = hn_draft_is_index(kernel->parameters[i].name) ? "int" : "float";
-        for (size_t p = 0; p < draft->parameter_count; p++)
-            if (draft->parameters[p].template_name != NULL &&
-                strcmp(draft->parameters[p].template_name, kernel->parameters[i].name) == 0)
-                value = draft->parameters[p].name;
-        const char *other = kernel->parameters[i].other_type;
+        const struct hn_kernel_parameter *parameter = &kernel->parameters[i];
+        const char *given = draft->instances[i];
         hn_text_append(text, i > 0 ? ", " : "");
-        if (other != NULL)
-            hn_text_printf(text, "(%s%s)0", strchr(other, ':') == NULL ? kernel->scope : "", other);
+        if (given == NULL)
+            hn_text_printf(text, "(%s%s)0",
+                           strchr(parameter->type, ':') == NULL ? kernel->scope : "",
+                           parameter->type);
         else
-            hn_text_append(text, value);
+            hn_text_append(text, given);
     }
-    hn_text_append(text, ">\"  # TODO: are these the types and values to instantiate it with?\n");
+    hn_text_printf(text, ">\"%s\n",
+                   draft->instances_are_known
+                       ? ""
+                       : "  # TODO: are these the types and values to instantiate it with?");
 }
 
 static void write_sizes(const struct hn_draft *draft, struct hn_text *text)
@@ -98,15 +98,15 @@ static void write_sizes(const struct hn_draft *draft, struct hn_text *text)
     hn_text_append(text,
                    "\n# TODO: the sizes that matter to you; a list tunes each of its values.\n"
                    "problem: {");
-    for (size_t i = 0; i < draft->size_count; i++, separator = ", ")
-        hn_text_printf(text, "%s%s: %lld", separator, draft->sizes[i].name,
-                       (long long)draft->sizes[i].value);
+    for (size_t i = 0; i < draft->sizes.count; i++, separator = ", ")
+        hn_text_printf(text, "%s%s: %lld", separator, draft->sizes.items[i].name,
+                       (long long)draft->sizes.items[i].value);
     hn_text_append(text, "}\n");
     separator = "freeze: [";
-    for (size_t i = 0; i < draft->size_count; i++) {
-        if (!draft->sizes[i].frozen)
+    for (size_t i = 0; i < draft->sizes.count; i++) {
+        if (!draft->sizes.items[i].frozen)
             continue;
-        hn_text_printf(text, "%s%s", separator, draft->sizes[i].name);
+        hn_text_printf(text, "%s%s", separator, draft->sizes.items[i].name);
         separator = ", ";
     }
     if (separator[0] == ',')
@@ -115,10 +115,12 @@ static void write_sizes(const struct hn_draft *draft, struct hn_text *text)
 
 static const char *origin_of(const struct hn_draft_parameter *parameter)
 {
-    if (parameter->macro != NULL)
-        return parameter->guessed ? "  # TODO: which values? The source defines it nowhere" : "";
-    if (parameter->template_name != NULL)
+    if (parameter->of == HN_OF_DEFINE)
+        return parameter->missing ? "  # TODO: which values? The source defines it nowhere" : "";
+    if (parameter->of == HN_OF_TEMPLATE)
         return "  # the template's ";
+    if (parameter->of == HN_OF_OWN_MACRO || parameter->of == HN_OF_CONSTANT)
+        return "";
     return parameter->guessed ? "  # TODO: which block? The kernel does not ask how large it is"
                               : "  # of the launch alone";
 }
@@ -135,77 +137,71 @@ static void append_value(const struct hn_draft_parameter *parameter, int64_t val
 static void write_parameters(const struct hn_draft *draft, struct hn_text *text)
 {
     hn_text_append(text, "\n# TODO: which values are worth a try?\nparameters:\n");
-    for (size_t i = 0; i < draft->parameter_count; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters[i];
+    for (size_t i = 0; i < draft->parameters.count; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
         hn_text_printf(text, "  %s: [", parameter->name);
         for (size_t v = 0; v < parameter->value_count; v++) {
             hn_text_append(text, v > 0 ? ", " : "");
             append_value(parameter, parameter->values[v], text);
         }
-        for (size_t w = 0; parameter->value_count == 0 && w < parameter->macro->word_count; w++)
-            hn_text_printf(text, "%s%s", w > 0 ? ", " : "", parameter->macro->words[w]);
-        hn_text_printf(
-            text, "]%s%s%s\n", origin_of(parameter),
-            parameter->template_name != NULL ? parameter->template_name : "",
-            parameter->template_name != NULL && parameter->guessed ? "; TODO: which values?" : "");
-    }
-    for (size_t i = 0; i < draft->macros->count; i++) {
-        const struct hn_macro *macro = &draft->macros->items[i];
-        if (macro->kind == HN_MACRO_OTHER)
-            hn_text_printf(text, "  # %s is left as the source has it\n", macro->name);
+        for (size_t w = 0; w < parameter->word_count; w++)
+            hn_text_printf(text, "%s%s", w > 0 ? ", " : "", parameter->words[w]);
+        bool template = parameter->of == HN_OF_TEMPLATE;
+        hn_text_printf(text, "]%s%s%s\n", origin_of(parameter), template ? parameter->own : "",
+                       template && parameter->guessed ? "; TODO: which values?" : "");
     }
     hn_text_append(text, "defaults: {");
-    for (size_t i = 0; i < draft->parameter_count; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters[i];
+    for (size_t i = 0; i < draft->parameters.count; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
         hn_text_printf(text, "%s%s: ", i > 0 ? ", " : "", parameter->name);
         if (parameter->value_count > 0)
             append_value(parameter, parameter->preset, text);
         else
-            hn_text_append(text, parameter->macro->word);
+            hn_text_append(text, parameter->word);
     }
-    hn_text_append(text, "}\n\n");
-}
-
-/* The threads of a block at the default point; 0 when its expressions are not known. */
-static int64_t threads_of(const struct hn_draft *draft)
-{
-    int64_t threads = 1;
-    for (int axis = 0; axis < draft->dimensions; axis++) {
-        const struct hn_draft_parameter *parameter = hn_draft_get(draft, draft->block[axis]);
-        if (parameter == NULL)
-            return 0;
-        threads *= parameter->preset;
+    hn_text_append(text, "}\n");
+    const char *separator = "override: {";
+    for (size_t i = 0; i < draft->parameters.count; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
+        bool macro = parameter->of == HN_OF_OWN_MACRO;
+        if (!macro && parameter->of != HN_OF_CONSTANT)
+            continue;
+        hn_text_printf(text, "%s%s: %s", separator, parameter->name,
+                       macro ? "define" : "constexpr");
+        separator = ", ";
     }
-    return threads;
+    hn_text_append(text, separator[0] == ',' ? "}  # the source declares them itself\n\n" : "\n");
 }
 
 static void write_constraints(const struct hn_draft *draft, struct hn_text *text)
 {
-    int64_t threads = threads_of(draft);
     hn_text_append(
         text, "# TODO: which combinations are valid? What fails to compile or run is found out "
               "too, but costs time.\n");
-    if (draft->dimensions == 1 || threads == 0 || threads > 1024) {
+    if (draft->constraints.count == 0)
         hn_text_append(text, "# constraints:\n#   - BLOCK * ITEMS <= 4096\n");
-        return;
-    }
-    hn_text_printf(text, "constraints:\n  - %s * %s", draft->block[0], draft->block[1]);
-    if (draft->dimensions == 3)
-        hn_text_printf(text, " * %s", draft->block[2]);
-    hn_text_append(text, " <= 1024  # threads of a block\n");
+    for (size_t i = 0; i < draft->constraints.count; i++)
+        hn_text_printf(text, "%s  - %s\n", i == 0 ? "constraints:\n" : "",
+                       draft->constraints.items[i]);
 }
 
 static const char *size_named(const struct hn_draft *draft, const char *name)
 {
-    for (size_t i = 0; i < draft->size_count; i++)
-        if (draft->sizes[i].is_extent && hn_same_letters(draft->sizes[i].name, name, SIZE_MAX))
-            return draft->sizes[i].name;
+    for (size_t i = 0; i < draft->sizes.count; i++)
+        if (draft->sizes.items[i].is_extent &&
+            hn_same_letters(draft->sizes.items[i].name, name, SIZE_MAX))
+            return draft->sizes.items[i].name;
     return NULL;
 }
 
-/* Elements of a buffer: those of the whole problem; of matrices A, B and C their own. */
-static void append_count(const struct hn_draft *draft, const char *name, struct hn_text *text)
+/* Elements of a buffer: as the source allocates it, or those of the whole problem; of matrices A, B
+ * and C their own. */
+static void append_count(const struct hn_draft *draft, const struct hn_draft_argument *argument,
+                         struct hn_text *text)
 {
+    const char *name = argument->declared->name;
+    if (argument->multiple > 1)
+        hn_text_printf(text, "%lld * ", (long long)argument->multiple);
     const char *m = size_named(draft, "M");
     const char *n = size_named(draft, "N");
     const char *k = size_named(draft, "K");
@@ -215,8 +211,7 @@ static void append_count(const struct hn_draft *draft, const char *name, struct 
         hn_text_printf(text, "%s * %s", b ? k : m, a ? k : n);
         return;
     }
-    for (int axis = 0; axis < draft->dimensions; axis++)
-        hn_text_printf(text, "%s%s", axis > 0 ? " * " : "", draft->extent[axis]);
+    hn_text_append(text, draft->elements);
 }
 
 static void write_buffer(const struct hn_draft *draft, const struct hn_draft_argument *argument,
@@ -225,10 +220,10 @@ static void write_buffer(const struct hn_draft *draft, const struct hn_draft_arg
     static const char *const roles[] = {"", ", role: output", ", role: inout"};
     const char *name = argument->declared->name;
     hn_text_printf(text, "  - {name: %s, type: %s, count: ", name, argument->type);
-    append_count(draft, name, text);
+    append_count(draft, argument, text);
     hn_text_printf(text, "%s}", roles[argument->role]);
     if (!argument->type_is_known)
-        hn_text_printf(text, "  # TODO: %s: which type?", argument->declared->type);
+        hn_text_printf(text, "  # TODO: %s: which type?", argument->declared->type_name);
     if (!argument->role_is_known)
         hn_text_append(text, "  # TODO: output, inout, scratch or counter?");
     hn_text_append(text, "\n");
@@ -238,25 +233,25 @@ static void write_scalar(const struct hn_draft *draft, const struct hn_draft_arg
                          struct hn_text *text)
 {
     const char *name = argument->declared->name;
-    for (size_t i = 0; i < draft->size_count; i++) {
-        const char *declared = draft->sizes[i].declared;
+    for (size_t i = 0; i < draft->sizes.count; i++) {
+        const char *declared = draft->sizes.items[i].declared;
         if (declared == NULL || strcmp(declared, name) != 0)
             continue;
         hn_text_printf(text, "  - {name: %s, type: %s, value: %s}\n", name, argument->type,
-                       draft->sizes[i].name);
+                       draft->sizes.items[i].name);
         return;
     }
     hn_text_printf(text, "  - {name: %s, type: %s, value: 1}  # TODO: which value", name,
                    argument->type);
     if (!argument->type_is_known)
         hn_text_printf(text, ", and how is %s passed (`from`, docs/config.md)",
-                       argument->declared->type);
+                       argument->declared->type_name);
     hn_text_append(text, "?\n");
 }
 
 static const char *first_input(const struct hn_draft *draft)
 {
-    for (size_t i = 0; i < draft->argument_count; i++)
+    for (size_t i = 0; i < draft->kernel->argument_count; i++)
         if (draft->arguments[i].declared->pointer && draft->arguments[i].role == HN_DRAFT_INPUT &&
             draft->arguments[i].type_is_known && strcmp(draft->arguments[i].type, "float32") == 0)
             return draft->arguments[i].declared->name;
@@ -273,13 +268,25 @@ static void write_map(const char *name, struct hn_text *text)
                    name, HN_DRAFT_MAPPED, name, name, name, HN_DRAFT_MAPPED);
 }
 
+/* Passed by value, as bytes that somebody has to know. */
+static void write_structure(const struct hn_kernel_argument *declared, struct hn_text *text)
+{
+    hn_text_printf(text,
+                   "  - {name: %s_data, type: uint8, count: %lld}  # TODO: which contents has "
+                   "%s? `file` or `fill`; a pointer in it cannot be described\n"
+                   "  - {name: %s, from: %s_data}\n",
+                   declared->name, (long long)declared->bytes, declared->type_name, declared->name,
+                   declared->name);
+}
+
 /* A step has to list its arguments where not all of the plan are the kernel's. */
 static void write_passed(const struct hn_draft *draft, struct hn_text *text)
 {
     bool any = false;
-    for (size_t i = 0; i < draft->argument_count; i++)
-        any = any || draft->arguments[i].map;
-    for (size_t i = 0; any && i < draft->argument_count; i++)
+    for (size_t i = 0; i < draft->kernel->argument_count; i++)
+        any = any || draft->arguments[i].passed == HN_PASSED_MAP ||
+              draft->arguments[i].passed == HN_PASSED_STRUCTURE;
+    for (size_t i = 0; any && i < draft->kernel->argument_count; i++)
         hn_text_printf(text, "%s%s", i == 0 ? "  arguments: [" : ", ",
                        draft->arguments[i].declared->name);
     hn_text_append(text, any ? "]\n" : "");
@@ -289,47 +296,53 @@ static void write_arguments(const struct hn_draft *draft, struct hn_text *text)
 {
     hn_text_append(text, "\n# In the order of the signature. TODO: how many elements has each "
                          "buffer?\narguments:\n");
-    for (size_t i = 0; i < draft->argument_count; i++) {
+    for (size_t i = 0; i < draft->kernel->argument_count; i++) {
         const struct hn_draft_argument *argument = &draft->arguments[i];
-        if (argument->texture && first_input(draft) != NULL)
+        if (argument->passed == HN_PASSED_TEXTURE && first_input(draft) != NULL)
             hn_text_printf(text, "  - {name: %s, texture: %s}  # TODO: over which buffer?\n",
                            argument->declared->name, first_input(draft));
-        else if (argument->map)
+        else if (argument->passed == HN_PASSED_MAP)
             write_map(argument->declared->name, text);
-        else if (argument->declared->pointer)
+        else if (argument->passed == HN_PASSED_STRUCTURE)
+            write_structure(argument->declared, text);
+        else if (argument->passed == HN_PASSED_BUFFER)
             write_buffer(draft, argument, text);
         else
             write_scalar(draft, argument, text);
     }
-    if (hn_find_identifier(draft->source->code, 0, draft->source->length, "__constant__") !=
-        SIZE_MAX)
+    if (hn_unit_has(draft->unit, "__constant__"))
         hn_text_append(text, "# TODO: `symbols` fills __constant__ variables (docs/config.md).\n");
+}
+
+static void append_list(struct hn_text *text, const char *key, const char *const items[3],
+                        int count)
+{
+    hn_text_printf(text, "  %s: [", key);
+    for (int axis = 0; axis < count; axis++) {
+        bool plain = strpbrk(items[axis], "(,") == NULL;
+        hn_text_printf(text, plain ? "%s%s" : "%s\"%s\"", axis > 0 ? ", " : "", items[axis]);
+    }
+    hn_text_append(text, "]\n");
 }
 
 static void write_launch(const struct hn_draft *draft, struct hn_text *text)
 {
-    const char *bounds = draft->kernel->bounds;
     hn_text_append(text,
                    draft->block_is_known
                        ? "\n# TODO: does the kernel want this many blocks?\n"
                        : "\n# TODO: is the block's size free, and does the kernel want this many "
                          "blocks?\n");
-    if (!draft->block_is_known && bounds != NULL)
-        hn_text_printf(text, "# The source has __launch_bounds__(%s).\n", bounds);
+    if (!draft->block_is_known && draft->bounds != NULL)
+        hn_text_printf(text, "# The source has __launch_bounds__(%s).\n", draft->bounds);
     hn_text_append(text, "launch:\n");
     write_passed(draft, text);
-    hn_text_append(text, "  block: [");
-    for (int axis = 0; axis < draft->dimensions; axis++)
-        hn_text_printf(text, "%s%s", axis > 0 ? ", " : "", draft->block[axis]);
-    hn_text_append(text, "]\n  grid: [");
-    for (int axis = 0; axis < draft->dimensions; axis++)
-        hn_text_printf(text, "%s\"ceil_div(%s, %s)\"", axis > 0 ? ", " : "", draft->extent[axis],
-                       draft->tile[axis]);
-    hn_text_append(text, "]\n");
-    if (hn_find_identifier(draft->source->code, draft->kernel->body, draft->kernel->end,
-                           "extern") != SIZE_MAX)
+    append_list(text, "block", draft->block, draft->dimensions);
+    append_list(text, "grid", draft->grid, draft->dimensions);
+    if (draft->has_extern)
         hn_text_append(text,
                        "  shared_bytes: 0  # TODO: the bytes of the extern __shared__ array\n");
+    if (draft->cooperative)
+        hn_text_append(text, "  cooperative: true\n");
 }
 
 /* Every buffer once, what is read and written twice. */
@@ -343,16 +356,17 @@ static void write_metrics(const struct hn_draft *draft, struct hn_text *text)
               "# compare: {relative: 1.0e-5}\n"
               "# TODO: what a launch moves at least, and `flops` if it computes much: they place "
               "times under the roofs.\nmetrics:\n  bytes: ");
-    for (size_t i = 0; i < draft->argument_count; i++) {
+    for (size_t i = 0; i < draft->kernel->argument_count; i++) {
         const struct hn_draft_argument *argument = &draft->arguments[i];
-        if (argument->map)
+        bool map = argument->passed == HN_PASSED_MAP;
+        if (map)
             hn_text_printf(text, "%s2 * sizeof(float32) * %d", separator, HN_DRAFT_MAPPED);
-        separator = argument->map ? " + " : separator;
-        if (!argument->declared->pointer)
+        separator = map ? " + " : separator;
+        if (argument->passed != HN_PASSED_BUFFER)
             continue;
         hn_text_printf(text, "%s%ssizeof(%s) * (", separator,
                        argument->role == HN_DRAFT_INOUT ? "2 * " : "", argument->type);
-        append_count(draft, argument->declared->name, text);
+        append_count(draft, argument, text);
         hn_text_append(text, ")");
         separator = " + ";
     }

@@ -10,7 +10,7 @@
 #include "runtime/device/device.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_files.h"
-#include "tuner/init/find_kernels.h"
+#include "tuner/session/declared.h"
 
 static void load_templates(struct hn_task *task, struct hn_error *err)
 {
@@ -225,32 +225,9 @@ static void check_fit(const struct hn_launch *launch, const struct hn_device *de
     }
 }
 
-/* The kernel of a step as the template's text declares it; NULL: none, or more than one. */
-static const struct hn_kernel *find_declared(const struct hn_source_text *source,
-                                             const struct hn_kernels *kernels,
-                                             const struct hn_step *step)
-{
-    const struct hn_kernel *found = NULL;
-    const char *end = step->entry + strcspn(step->entry, "<"), *name = end;
-    while (name > step->entry && name[-1] != ':')
-        name--;
-    for (size_t i = 0; i < kernels->count; i++) {
-        const struct hn_kernel *kernel = &kernels->items[i];
-        if (strncmp(kernel->name, name, (size_t)(end - name)) != 0 ||
-            kernel->name[end - name] != '\0')
-            continue;
-        size_t plain = strspn(source->directives + kernel->head, " \t\r\n");
-        if (found != NULL || kernel->argument_count != step->argument_count ||
-            plain < kernel->body - kernel->head)
-            return NULL;
-        found = kernel;
-    }
-    return found;
-}
-
 /* The cubin does not tell the kind of a number, and const. NULL: all is well. */
 static const char *find_mismatch(const struct hn_argument *argument,
-                                 const struct hn_kernel_argument *declared, bool only_step)
+                                 const struct hn_declared_parameter *declared, bool only_step)
 {
     char type[HN_TYPE_SIZE];
     bool passes_buffer = hn_argument_is_buffer(argument) && declared->pointer;
@@ -270,34 +247,31 @@ static const char *find_mismatch(const struct hn_argument *argument,
     return NULL;
 }
 
-/* Reads the template as `init` does; types that are not spelled out there are not judged. */
+/* Types that are not spelled out in the template are not judged. */
 static void check_types(const struct hn_task *task, const struct hn_launch *launch,
                         struct hn_error *err)
 {
-    struct hn_source_text source;
-    struct hn_kernels kernels;
-    if (hn_failed(err))
-        return;
-    hn_source_text_make(task->template.files->name, hn_need_copy(task->template.files->text),
-                        &source);
-    hn_kernels_find(&source, &kernels);
     for (size_t s = 0; s < launch->step_count && !hn_failed(err); s++) {
         const struct hn_step *step = launch->steps[s].step;
-        const struct hn_kernel *kernel = find_declared(&source, &kernels, step);
-        for (size_t i = 0; kernel != NULL && i < step->argument_count && !hn_failed(err); i++) {
+        const char *end = step->entry + strcspn(step->entry, "<"), *name = end;
+        struct hn_declared declared;
+        while (name > step->entry && name[-1] != ':')
+            name--;
+        if (!hn_declared_find(task->template.files->text, name, (size_t)(end - name), &declared) ||
+            declared.count != step->argument_count)
+            continue;
+        for (size_t i = 0; i < declared.count && !hn_failed(err); i++) {
             const struct hn_argument *argument = &task->plan->arguments[step->arguments[i]];
-            const char *why =
-                find_mismatch(argument, &kernel->arguments[i], launch->step_count == 1);
+            const struct hn_declared_parameter *parameter = &declared.parameters[i];
+            const char *why = find_mismatch(argument, parameter, launch->step_count == 1);
             if (why != NULL)
                 hn_fail(err, HN_ECONFIG,
-                        "argument '%s' is %s%s; parameter %zu of kernel '%s' is '%s', %s",
+                        "argument '%s' is %s%s; parameter %zu of kernel '%.*s' is '%s', %s",
                         argument->name, hn_element_name(argument->element),
-                        hn_argument_is_compared(argument) ? ", an output" : "", i + 1, kernel->name,
-                        kernel->arguments[i].spelled, why);
+                        hn_argument_is_compared(argument) ? ", an output" : "", i + 1,
+                        (int)(end - name), name, parameter->spelled, why);
         }
     }
-    hn_kernels_finish(&kernels);
-    hn_source_text_finish(&source);
 }
 
 static void check_arguments(const struct hn_task *task, const struct hn_launch *launch,

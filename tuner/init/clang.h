@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_INIT_CLANG_H
+#define HONE_TUNER_INIT_CLANG_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* libclang as `init` loads it, without its headers: the part of its stable C interface that is needed here. Structures
+ * and numbers are those of clang-c/Index.h, the same since LLVM 8; functions go without their prefix clang_. */
+
+typedef struct CXTranslationUnitImpl *CXTranslationUnit;
+typedef struct {
+    const void *data;
+    unsigned private_flags;
+} CXString;
+typedef struct {
+    int kind, xdata;
+    const void *data[3];
+} CXCursor;
+typedef struct {
+    const void *ptr_data[2];
+    unsigned int_data;
+} CXSourceLocation;
+typedef struct {
+    const void *ptr_data[2];
+    unsigned begin_int_data, end_int_data;
+} CXSourceRange;
+typedef struct {
+    int kind;
+    void *data[2];
+} CXType;
+typedef struct {
+    unsigned int_data[4];
+    void *ptr_data;
+} CXToken;
+struct CXUnsavedFile {
+    const char *Filename, *Contents;
+    unsigned long Length;
+};
+typedef int CXCursorVisitor(CXCursor cursor, CXCursor parent, void *data);
+
+enum { CXChildVisit_Continue = 1, CXChildVisit_Recurse };
+enum { CXToken_Comment = 4, CXTranslationUnit_KeepGoing = 0x200 };
+enum {
+    CXType_Bool = 3, CXType_Int128 = 20, CXType_Pointer = 101, CXType_Record = 105, CXType_ConstantArray = 112,
+    CXType_DependentSizedArray = 116
+};
+enum {
+    CXCursor_UnexposedDecl = 1, CXCursor_StructDecl, CXCursor_UnionDecl, CXCursor_ClassDecl, CXCursor_FieldDecl = 6,
+    CXCursor_FunctionDecl = 8, CXCursor_VarDecl, CXCursor_ParmDecl, CXCursor_CXXMethod = 21, CXCursor_Namespace,
+    CXCursor_LinkageSpec, CXCursor_TemplateTypeParameter = 27, CXCursor_NonTypeTemplateParameter,
+    CXCursor_TemplateTemplateParameter, CXCursor_FunctionTemplate, CXCursor_CompoundStmt = 202
+};
+
+#define HN_CLANG_FUNCTIONS(X)                                                                                         \
+    X(void *, createIndex, (int, int)) X(void, disposeIndex, (void *))                                                \
+    X(int, parseTranslationUnit2, (void *, const char *, const char *const *,                                         \
+        int, struct CXUnsavedFile *, unsigned, unsigned, CXTranslationUnit *))                                        \
+    X(void, disposeTranslationUnit, (CXTranslationUnit)) X(CXCursor, getTranslationUnitCursor, (CXTranslationUnit))   \
+    X(unsigned, visitChildren, (CXCursor, CXCursorVisitor *, void *)) X(CXString, getCursorSpelling, (CXCursor))      \
+    X(CXString, Cursor_getMangling, (CXCursor)) X(unsigned, isCursorDefinition, (CXCursor))                           \
+    X(CXSourceRange, getCursorExtent, (CXCursor)) X(CXSourceLocation, getCursorLocation, (CXCursor))                  \
+    X(CXSourceLocation, getRangeStart, (CXSourceRange)) X(CXSourceLocation, getRangeEnd, (CXSourceRange))             \
+    X(int, Location_isFromMainFile, (CXSourceLocation))                                                               \
+    X(void, getSpellingLocation, (CXSourceLocation, void **, unsigned *, unsigned *, unsigned *))                     \
+    X(void, getExpansionLocation, (CXSourceLocation, void **, unsigned *, unsigned *, unsigned *))                    \
+    X(CXType, getCursorType, (CXCursor)) X(CXType, getCanonicalType, (CXType))                                        \
+    X(CXCursor, getTypeDeclaration, (CXType)) X(CXType, getArrayElementType, (CXType))                                \
+    X(CXType, getPointeeType, (CXType)) X(CXString, getTypeSpelling, (CXType))                                        \
+    X(unsigned, isConstQualifiedType, (CXType)) X(long long, Type_getSizeOf, (CXType))                                \
+    X(unsigned, getNumDiagnostics, (CXTranslationUnit)) X(void *, getDiagnostic, (CXTranslationUnit, unsigned))       \
+    X(CXString, getDiagnosticSpelling, (void *)) X(CXSourceLocation, getDiagnosticLocation, (void *))                 \
+    X(void, disposeDiagnostic, (void *))                                                                              \
+    X(void, tokenize, (CXTranslationUnit, CXSourceRange, CXToken **, unsigned *))                                     \
+    X(void, disposeTokens, (CXTranslationUnit, CXToken *, unsigned)) X(int, getTokenKind, (CXToken))                  \
+    X(CXSourceLocation, getTokenLocation, (CXTranslationUnit, CXToken))                                               \
+    X(CXString, getTokenSpelling, (CXTranslationUnit, CXToken)) X(const char *, getCString, (CXString))               \
+    X(void, disposeString, (CXString))
+
+struct hn_clang {
+    void *library;
+#define X(type, name, arguments) type(*name) arguments;
+    HN_CLANG_FUNCTIONS(X)
+#undef X
+};
+
+/* $HONE_LIBCLANG (a file) alone where it is set; else looks in the loader's path, the folders of LLVM and those of
+ * PyPI's wheel in Python environments. HN_ERUN says what was tried and how to get it. */
+enum hn_status hn_clang_open(struct hn_clang *clang, struct hn_error *err);
+void hn_clang_close(struct hn_clang *clang);
+
+/* prelude.cuh. */
+extern const char hn_init_prelude[];
+
+#endif

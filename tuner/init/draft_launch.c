@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "tuner/init/draft.h"
+#include "tuner/init/translate.h"
+
+static const char *const axes[] = {"X", "Y", "Z"};
+
+static bool is_empty(struct hn_tokens tokens)
+{
+    return tokens.end <= tokens.begin;
+}
+
+static const char *text_at(const struct hn_draft *draft, size_t token)
+{
+    return hn_text_at(draft->unit, token);
+}
+
+static bool at(const struct hn_draft *draft, size_t token, const char *text)
+{
+    return hn_at(draft->unit, token, text);
+}
+
+static bool is_number(const char *text)
+{
+    return text != NULL && text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+static bool in_kernel(const struct hn_draft *draft, size_t token)
+{
+    return draft->kernel->body.begin <= token && token < draft->kernel->body.end;
+}
+
+/* What an instantiation or a launch gives the template, and whether blocks wait for one another. */
+void hn_draft_find_launch(struct hn_draft *draft)
+{
+    for (size_t i = 0; i < draft->unit->tokens.count && is_empty(draft->template_arguments); i++)
+        if (i != draft->kernel->head.end && !in_kernel(draft, i) &&
+            at(draft, i, draft->kernel->name) && at(draft, i + 1, "<"))
+            draft->template_arguments =
+                (struct hn_tokens){i + 2, hn_behind(draft->unit, i + 1, SIZE_MAX) - 1};
+    draft->cooperative = hn_find(draft->unit, draft->kernel->body, "this_grid") != SIZE_MAX;
+}
+
+/* What names of the source are in the config. */
+
+static struct hn_draft_size *size_declared(const struct hn_draft *draft, const char *declared)
+{
+    for (size_t i = 0; i < draft->sizes.count; i++)
+        if (draft->sizes.items[i].declared != NULL &&
+            strcmp(draft->sizes.items[i].declared, declared) == 0)
+            return &draft->sizes.items[i];
+    return NULL;
+}
+
+static const char *parameter_named(const struct hn_draft *draft, const char *own)
+{
+    for (size_t i = 0; i < draft->parameters.count; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
+        if (parameter->own != NULL && strcmp(parameter->own, own) == 0 &&
+            parameter->value_count > 0)
+            return parameter->name;
+    }
+    return NULL;
+}
+
+static const char *known_name(void *data, const char *name, size_t token)
+{
+    const struct hn_draft *draft = data;
+    const char *found = parameter_named(draft, name);
+    const struct hn_draft_size *size = size_declared(draft, name);
+    if (strncmp(name, "blockDim.", 9) == 0)
+        found = draft->block[(name[9] - 'x') % 3];
+    if (found == NULL && size != NULL && (size->frozen || in_kernel(draft, token)))
+        found = size->name;
+    return found;
+}
+
+static const char *translate(struct hn_draft *draft, struct hn_tokens tokens)
+{
+    return hn_translate(&(struct hn_translation){draft->unit, known_name, draft, 0}, tokens);
+}
+
+/* The block. */
+
+static const char *own_name(const struct hn_draft_parameter *parameter)
+{
+    return parameter->own != NULL ? parameter->own : parameter->name;
+}
+
+static bool ends_with(const struct hn_draft_parameter *parameter, const char *end)
+{
+    size_t length = strlen(own_name(parameter)), tail = strlen(end);
+    return length > tail && hn_same_letters(own_name(parameter) + length - tail, end, SIZE_MAX);
+}
+
+/* The parameter that is the block along an axis by its name, or, with -1, the tile or block that
+ * stands for all. */
+static const struct hn_draft_parameter *find_axis(const struct hn_draft *draft, int axis)
+{
+    const struct hn_draft_parameter *tile = NULL;
+    for (size_t i = 0; i < draft->parameters.count; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
+        bool block = parameter->value_count > 0 && hn_draft_is_block(own_name(parameter)),
+             rows = ends_with(parameter, "ROWS");
+        if (block && (axis < 0 ? !rows : ends_with(parameter, axes[axis]) || (axis == 1 && rows)))
+            return parameter;
+        if (axis < 0 && tile == NULL && parameter->value_count > 0 &&
+            hn_draft_has_part(own_name(parameter), "tile"))
+            tile = parameter;
+    }
+    return tile;
+}
+
+/* Whether the device's code asks how large a block is; else it has a size of its own. */
+static bool asks_for_block(const struct hn_draft *draft)
+{
+    return hn_unit_has(draft->unit, "blockDim") || hn_unit_has(draft->unit, "thread_rank");
+}
+
+/* By the names of the parameters and __launch_bounds__. */
+static void guess_block(struct hn_draft *draft)
+{
+    const struct hn_draft_parameter *square = find_axis(draft, -1);
+    bool along = square != NULL && ends_with(square, axes[0]);
+    draft->block_is_known = true;
+    if (draft->dimensions == 1 && draft->bounds != NULL)
+        draft->block[0] = draft->bounds;
+    for (int axis = 0; axis < draft->dimensions && draft->block[axis] == NULL; axis++) {
+        const struct hn_draft_parameter *found =
+            draft->dimensions > 1 ? find_axis(draft, axis) : square;
+        if (found == NULL && axis < 2 && !along)
+            found = square;
+        /* One that is named for x alone leaves one thread in y. */
+        draft->block[axis] = found != NULL                      ? found->name
+                             : axis == 2 || (axis > 0 && along) ? "1"
+                                                                : NULL;
+        if (draft->block[axis] != NULL)
+            continue;
+        draft->block_is_known = false;
+        const char *wish = draft->dimensions == 1 ? "BLOCK" : axis == 0 ? "BLOCK_X" : "BLOCK_Y";
+        draft->block[axis] = hn_draft_add_launch(draft, wish,
+                                                 draft->dimensions == 1 ? 256
+                                                 : axis == 0            ? 32
+                                                                        : 8,
+                                                 !asks_for_block(draft));
+    }
+}
+
+static void read_bounds(struct hn_draft *draft)
+{
+    size_t name = hn_find(draft->unit, draft->kernel->head, "__launch_bounds__");
+    struct hn_tokens list, item;
+    if (name == SIZE_MAX)
+        return;
+    list = hn_inside(draft->unit, name + 1);
+    if (hn_next(draft->unit, &list, &item))
+        draft->bounds = translate(draft, item);
+    /* A constant is the only block that there can be. */
+    if (is_number(draft->bounds) && hn_text_is_word(text_at(draft, item.begin)) &&
+        draft->dimensions == 1)
+        draft->bounds = hn_draft_add_launch(draft, "BLOCK", strtoll(draft->bounds, NULL, 10), true);
+}
+
+/* The grid. */
+
+/* The n-th size that is an extent, the last one where there are fewer; of those that are listed. */
+static const char *find_extent(const struct hn_draft *draft, const char *names, int n)
+{
+    const char *name = NULL;
+    for (size_t i = 0; i < draft->sizes.count && n >= 0; i++) {
+        const struct hn_draft_size *size = &draft->sizes.items[i];
+        if (!size->is_extent || (names != NULL && !hn_draft_is_one_of(size->name, names)))
+            continue;
+        name = size->name;
+        n--;
+    }
+    return name;
+}
+
+static void choose_extents(struct hn_draft *draft)
+{
+    static const char *const names[] = {"width cols columns nx w N", "height rows ny h M",
+                                        "depth nz d"};
+    struct hn_text elements = {0};
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        const char *name = draft->dimensions > 1 ? find_extent(draft, names[axis], 0) : NULL;
+        name = name != NULL ? name : find_extent(draft, NULL, axis);
+        draft->extent[axis] = name != NULL ? name : "1";
+    }
+    for (size_t i = 0; i < draft->sizes.count; i++)
+        if (draft->sizes.items[i].is_extent)
+            hn_text_printf(&elements, "%s%s", elements.length > 0 ? " * " : "",
+                           draft->sizes.items[i].name);
+    draft->elements = hn_need_kept(&draft->unit->memory, hn_text_take(&elements));
+}
+
+/* What blockIdx is multiplied by in the kernel: the elements of a block; NULL: nothing, or what is
+ * not known. */
+static const char *find_tile(struct hn_draft *draft, int axis)
+{
+    size_t end = draft->kernel->body.end;
+    for (size_t i = draft->kernel->body.begin; i + 4 < end; i++) {
+        struct hn_tokens operand = {i + 4, i + 4};
+        if (!at(draft, i, "blockIdx") || text_at(draft, i + 2)[0] != 'x' + axis)
+            continue;
+        if (at(draft, i + 3, "*")) {
+            while (operand.end < end &&
+                   strchr("+-;,)]<>=?:", text_at(draft, operand.end)[0]) == NULL)
+                operand.end = at(draft, operand.end, "(") ? hn_behind(draft->unit, operand.end, end)
+                                                          : operand.end + 1;
+        } else if (at(draft, i - 1, "*")) {
+            operand = (struct hn_tokens){i - 1, i - 1};
+            while (strchr("+-;,([<>=?:{", text_at(draft, operand.begin - 1)[0]) == NULL)
+                operand.begin--;
+        }
+        const char *text = translate(draft, operand);
+        if (text == NULL)
+            continue;
+        /* "(blockIdx.x * BLOCK + threadIdx.x) * ITEMS" */
+        size_t close = operand.end;
+        while (close < end && strchr(";,(){}", text_at(draft, close)[0]) == NULL)
+            close++;
+        bool more = at(draft, close, ")") && at(draft, close + 1, "*");
+        const char *times =
+            more ? translate(draft, (struct hn_tokens){close + 2, close + 3}) : NULL;
+        return times == NULL ? text
+                             : hn_draft_format(draft, "%s * %s", hn_as_factor(draft->unit, text),
+                                               hn_as_factor(draft->unit, times));
+    }
+    return NULL;
+}
+
+/* The elements of a block by its names: its threads times what each of them does. BLOCK_ROWS lets
+ * fewer threads work on a square tile. */
+static const char *guess_tile(const struct hn_draft *draft, int axis)
+{
+    const struct hn_draft_parameter *rows = find_axis(draft, 1);
+    const char *tile = hn_as_factor(
+        draft->unit, draft->block[axis == 1 && rows != NULL && ends_with(rows, "ROWS") ? 0 : axis]);
+    for (size_t i = 0; i < draft->parameters.count; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
+        bool mine = (draft->dimensions == 1 && !ends_with(parameter, axes[1])) ||
+                    ends_with(parameter, axes[axis]);
+        /* A tile that is not the block itself is what each thread does. */
+        bool factor =
+            hn_draft_has_part(own_name(parameter), "item per_thread coarsen vec tile_size") &&
+            strcmp(parameter->name, draft->block[axis]) != 0;
+        if (parameter->value_count > 0 && !parameter->boolean && mine && factor)
+            tile = hn_draft_format(draft, "%s * %s", tile, parameter->name);
+    }
+    return tile;
+}
+
+/* Whether the kernel has a row for each block: "blockIdx.x" alone, or times a size of the problem.
+ */
+static bool is_rowwise(const struct hn_draft *draft, const char *tile)
+{
+    for (size_t i = draft->kernel->body.begin; i + 4 < draft->kernel->body.end && tile == NULL; i++)
+        if (at(draft, i, "blockIdx") && strchr(";,)]", text_at(draft, i + 3)[0]) != NULL &&
+            strchr("=(", text_at(draft, i - 1)[0]) != NULL)
+            return true;
+    for (size_t i = 0; i < draft->sizes.count && tile != NULL; i++)
+        if (hn_text_has_word(tile, draft->sizes.items[i].name, strlen(draft->sizes.items[i].name)))
+            return true;
+    return false;
+}
+
+static void guess_grid(struct hn_draft *draft)
+{
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        const char *tile = find_tile(draft, axis), *rows = NULL;
+        bool rowwise = is_rowwise(draft, tile), alone = draft->dimensions == 1;
+        if (rowwise && alone)
+            rows =
+                find_extent(draft, "rows num_rows n_rows nrows height m batch batch_size outer", 0);
+        /* Rows that no argument counts. */
+        if (rowwise && rows == NULL &&
+            (alone || (axis > 0 && strcmp(draft->extent[axis], draft->extent[axis - 1]) == 0)))
+            rows = hn_draft_add_size(draft, hn_draft_free_name(draft, axis < 2 ? "ROWS" : "PLANES"),
+                                     NULL, 0)
+                       ->name;
+        if (tile == NULL || rowwise)
+            tile = guess_tile(draft, axis);
+        if (strcmp(tile, "1") == 0)
+            rows = rows != NULL ? rows : draft->extent[axis];
+        draft->grid[axis] =
+            rows != NULL ? rows
+                         : hn_draft_format(draft, "ceil_div(%s, %s)", draft->extent[axis], tile);
+    }
+}
+
+/* Constraints. */
+
+/* The value of an expression of the parameters, at the default point or where each is at its
+ * largest; false: it has none, or is about something else. */
+static bool evaluate(const struct hn_draft *draft, const char *text, bool at_most, double *number)
+{
+    struct hn_expression *expression = NULL;
+    struct hn_value result;
+    size_t count = draft->parameters.count;
+    const char **names = hn_need(count, sizeof *names);
+    struct hn_value *values = hn_need(count, sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
+        bool last = at_most && parameter->value_count > 0;
+        names[i] = parameter->name;
+        values[i] =
+            hn_integer(last ? parameter->values[parameter->value_count - 1] : parameter->preset);
+    }
+    bool known =
+        hn_expression_parse(text, &expression, NULL) == HN_OK &&
+        hn_expression_bind(expression, &(struct hn_scope){.names = names, .name_count = count},
+                           NULL) == HN_OK &&
+        hn_expression_slots(expression) > 0 &&
+        hn_expression_evaluate(expression, values, &result, NULL) == HN_OK;
+    *number = known ? hn_value_number(&result) : 0;
+    hn_expression_destroy(expression);
+    free(names);
+    free(values);
+    return known;
+}
+
+/* What does not hold at the default point is none. */
+static void add_constraint(struct hn_draft *draft, const char *constraint)
+{
+    double holds;
+    for (size_t i = 0; i < draft->constraints.count; i++)
+        if (strcmp(draft->constraints.items[i], constraint) == 0)
+            return;
+    if (evaluate(draft, constraint, false, &holds) && holds != 0)
+        *HN_GROW(draft->constraints) = constraint;
+}
+
+/* Threads of a block: 1024 at most, or what the kernel is bound to. */
+static void bound_threads(struct hn_draft *draft)
+{
+    const char *threads = NULL, *most = is_number(draft->bounds) ? draft->bounds : "1024";
+    double largest;
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        const char *side = hn_as_factor(draft->unit, draft->block[axis]);
+        if (strcmp(side, "1") != 0)
+            threads = threads == NULL ? side : hn_draft_format(draft, "%s * %s", threads, side);
+    }
+    if (threads != NULL && evaluate(draft, threads, true, &largest) &&
+        (largest > strtod(most, NULL) || strchr(threads, '*') != NULL))
+        add_constraint(draft, hn_draft_format(draft, "%s <= %s", threads, most));
+}
+
+/* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over; so does
+ * what is asserted. */
+static void read_divisions(struct hn_draft *draft)
+{
+    struct hn_unit *unit = draft->unit;
+    for (size_t i = 0; i < unit->tokens.count; i++) {
+        bool loop = at(draft, i, "<") && at(draft, i + 2, ";") && at(draft, i + 4, "+=") &&
+                    at(draft, i + 6, ")");
+        bool divides = at(draft, i + 1, "/") && strpbrk(text_at(draft, i - 1), "+-*") == NULL;
+        size_t first = loop ? i + 1 : i, second = loop ? i + 5 : i + 2;
+        const char *whole = parameter_named(draft, text_at(draft, first)),
+                   *part = parameter_named(draft, text_at(draft, second));
+        if (in_kernel(draft, i) && (loop || divides) && whole != NULL && part != NULL &&
+            whole != part)
+            add_constraint(draft, hn_draft_format(draft, "%s %% %s == 0", whole, part));
+        if (!at(draft, i, "static_assert"))
+            continue;
+        struct hn_tokens list = hn_inside(unit, i + 1), condition;
+        const char *text = hn_next(unit, &list, &condition) ? translate(draft, condition) : NULL;
+        if (text != NULL && strstr(text, " > 0") == NULL)
+            add_constraint(draft, text);
+    }
+}
+
+/* What the kernel's shared arrays need is at most 48 KiB; the bytes of an extern one are the
+ * launch's. */
+static void read_shared(struct hn_draft *draft)
+{
+    struct hn_unit *unit = draft->unit;
+    const char *sum = NULL;
+    double most;
+    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
+        char type[HN_TYPE_SIZE];
+        const char *spelled = text_at(draft, i + 1);
+        if (!at(draft, i, "__shared__"))
+            continue;
+        draft->has_extern |= at(draft, i - 1, "extern");
+        for (size_t k = 0; k < draft->kernel->parameter_count; k++)
+            if (strcmp(draft->kernel->parameters[k].name, spelled) == 0 &&
+                draft->instances[k] != NULL)
+                spelled = draft->instances[k];
+        const char *bytes = hn_type_of_c(spelled, type)
+                                ? hn_draft_format(draft, "%lld", (long long)hn_type_bytes(type))
+                                : NULL;
+        for (size_t open = i + 3; bytes != NULL && at(draft, open, "[");
+             open = hn_behind(unit, open, SIZE_MAX)) {
+            const char *side = translate(draft, hn_inside(unit, open));
+            bytes = side != NULL
+                        ? hn_draft_format(draft, "%s * %s", bytes, hn_as_factor(unit, side))
+                        : NULL;
+        }
+        if (bytes != NULL && strchr(bytes, '*') != NULL)
+            sum = sum != NULL ? hn_draft_format(draft, "%s + %s", sum, bytes) : bytes;
+    }
+    if (sum != NULL && evaluate(draft, sum, true, &most) && most > 49152)
+        add_constraint(draft, hn_draft_format(draft, "%s <= 49152", sum));
+}
+
+void hn_draft_read_launch(struct hn_draft *draft)
+{
+    read_bounds(draft);
+    guess_block(draft);
+    choose_extents(draft);
+    guess_grid(draft);
+    choose_extents(draft);
+    read_shared(draft);
+    bound_threads(draft);
+    read_divisions(draft);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* What libclang has to know of CUDA C++ to read a source whose headers are missing. Declarations alone: nothing is compiled. */
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __host__ __attribute__((host))
+#define __shared__ __attribute__((shared))
+#define __constant__ __attribute__((constant))
+#define __managed__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __maxnreg__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
+#define __forceinline__ inline
+#define __noinline__
+#define __CUDACC__ 1
+#define CUDART_VERSION 12080
+
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef unsigned char uint8_t, uchar;
+typedef unsigned short uint16_t, ushort;
+typedef unsigned int uint32_t, uint;
+typedef unsigned long uint64_t, ulong, uintptr_t;
+typedef long intptr_t, ssize_t, longlong;
+typedef unsigned long ulonglong;
+namespace std
+{
+using ::int16_t, ::int32_t, ::int64_t, ::int8_t, ::ptrdiff_t, ::size_t, ::uint16_t, ::uint32_t, ::uint64_t, ::uint8_t;
+}
+
+#define VECTORS(T, N)                                                                                                                    \
+    struct N##1 { T x; };                                                                                                                \
+    struct N##2 { T x, y; };                                                                                                             \
+    struct N##3 { T x, y, z; };                                                                                                          \
+    struct N##4 { T x, y, z, w; };
+VECTORS(signed char, char)
+VECTORS(unsigned char, uchar)
+VECTORS(short, short)
+VECTORS(unsigned short, ushort)
+VECTORS(int, int)
+VECTORS(unsigned, uint)
+VECTORS(long, longlong)
+VECTORS(unsigned long, ulonglong)
+VECTORS(float, float)
+VECTORS(double, double)
+#undef VECTORS
+struct __half {
+    unsigned short bits;
+    __half(float = 0);
+    operator float() const;
+};
+struct __nv_bfloat16 {
+    unsigned short bits;
+    __nv_bfloat16(float = 0);
+    operator float() const;
+};
+struct __half2 { __half x, y; };
+struct __nv_bfloat162 { __nv_bfloat16 x, y; };
+struct __nv_fp8_e4m3 { unsigned char bits; };
+typedef __half half;
+typedef __half2 half2;
+typedef __nv_bfloat16 nv_bfloat16;
+typedef __nv_bfloat162 nv_bfloat162;
+
+struct dim3 {
+    unsigned x, y, z;
+    __host__ __device__ dim3(unsigned = 1, unsigned = 1, unsigned = 1);
+    __host__ __device__ dim3(uint3);
+};
+extern const __device__ uint3 threadIdx, blockIdx;
+extern const __device__ dim3 blockDim, gridDim;
+extern const __device__ int warpSize;
+typedef unsigned long long cudaTextureObject_t, cudaSurfaceObject_t, CUtexObject;
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef struct { unsigned long opaque[16]; } CUtensorMap;
+enum cudaError_t { cudaSuccess };
+unsigned __cudaPushCallConfiguration(dim3, dim3, size_t = 0, void * = nullptr);
+int cudaConfigureCall(dim3, dim3, size_t = 0, void * = nullptr);
+
+#define NULL 0
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define assert(x) ((void)0)
+#define offsetof(type, member) __builtin_offsetof(type, member)

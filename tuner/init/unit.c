@@ -1,0 +1,739 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/init/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "tuner/init/clang.h"
+
+static const size_t size_limit = 4u << 20;
+enum { MOST_MISSING = 24, MOST_PASSES = 6 };
+
+struct reading {
+    struct hn_unit *unit;
+    struct hn_clang clang;
+    CXTranslationUnit tree;
+    const char *scope; /* of namespaces */
+    struct hn_tokens function;
+    bool foreign; /* a file of the source's own is missing, which may define anything */
+};
+
+/* Tokens. */
+
+const char *hn_text_at(const struct hn_unit *unit, size_t token)
+{
+    return token < unit->tokens.count ? unit->tokens.items[token].text : "";
+}
+
+bool hn_at(const struct hn_unit *unit, size_t token, const char *text)
+{
+    return strcmp(hn_text_at(unit, token), text) == 0;
+}
+
+size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *text)
+{
+    for (size_t i = within.begin; i < within.end && i < unit->tokens.count; i++)
+        if (hn_at(unit, i, text))
+            return i;
+    return SIZE_MAX;
+}
+
+bool hn_unit_has(const struct hn_unit *unit, const char *text)
+{
+    return hn_find(unit, (struct hn_tokens){0, SIZE_MAX}, text) != SIZE_MAX;
+}
+
+static bool is_one_of(const char *text, const char *signs)
+{
+    return text[0] != '\0' && text[1] == '\0' && strchr(signs, text[0]) != NULL;
+}
+
+size_t hn_behind(const struct hn_unit *unit, size_t open, size_t end)
+{
+    bool angles = hn_at(unit, open, "<");
+    size_t depth = 0;
+    for (size_t i = open; i < end && i < unit->tokens.count; i++) {
+        const char *text = hn_text_at(unit, i);
+        if (angles && strspn(text, ">") == strlen(text) && depth <= strlen(text))
+            return i + 1;
+        if (is_one_of(text, angles ? "([{<" : "([{"))
+            depth++;
+        else if (is_one_of(text, angles ? ")]}>" : ")]}") && --depth == 0)
+            return i + 1;
+    }
+    return end < unit->tokens.count ? end : unit->tokens.count;
+}
+
+struct hn_tokens hn_inside(const struct hn_unit *unit, size_t open)
+{
+    return (struct hn_tokens){open + 1, hn_behind(unit, open, SIZE_MAX) - 1};
+}
+
+bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_tokens *item)
+{
+    size_t at = list->begin;
+    *item = (struct hn_tokens){at, at};
+    list->end = list->end < unit->tokens.count ? list->end : unit->tokens.count;
+    if (at >= list->end)
+        return false;
+    while (at < list->end && !hn_at(unit, at, ","))
+        at = is_one_of(hn_text_at(unit, at), "([{") ? hn_behind(unit, at, list->end) : at + 1;
+    item->end = at;
+    list->begin = at + 1;
+    return true;
+}
+
+const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens)
+{
+    struct hn_text text = {0};
+    for (size_t i = tokens.begin; i < tokens.end && i < unit->tokens.count; i++) {
+        const struct hn_token *token = &unit->tokens.items[i];
+        bool apart = i > tokens.begin && token->begin > token[-1].end;
+        hn_text_printf(&text, "%s%s", apart ? " " : "", token->text);
+    }
+    return hn_need_kept(&unit->memory, hn_text_take(&text));
+}
+
+static bool read_number(const char *text, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoll(text, &end, 0);
+    return end != text && errno == 0 && end[strspn(end, "uUlL")] == '\0';
+}
+
+bool hn_unit_number(const struct hn_unit *unit, struct hn_tokens tokens, int64_t *number)
+{
+    int64_t found, shift = 0;
+    size_t at = tokens.begin;
+    while (hn_at(unit, at, "(") && hn_behind(unit, at, tokens.end) == tokens.end) {
+        at++;
+        tokens.end--;
+    }
+    const char *text = hn_text_at(unit, at);
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+        text = text[0] == 't' ? "1" : "0";
+    bool shifted = tokens.end == at + 3 && hn_at(unit, at + 1, "<<") &&
+                   read_number(hn_text_at(unit, at + 2), &shift) && shift >= 0 && shift < 40;
+    if ((tokens.end != at + 1 && !shifted) || !read_number(text, &found))
+        return false;
+    *number = found * ((int64_t)1 << (shifted ? shift : 0));
+    return true;
+}
+
+/* Those of libclang. */
+
+static const char *keep(struct reading *reading, CXString string)
+{
+    const char *text = reading->clang.getCString(string);
+    char *kept = hn_need_kept(&reading->unit->memory, hn_need_copy(text != NULL ? text : ""));
+    reading->clang.disposeString(string);
+    return kept;
+}
+
+static const char *name_of(struct reading *reading, CXCursor cursor)
+{
+    return keep(reading, reading->clang.getCursorSpelling(cursor));
+}
+
+static size_t offset_of(const struct reading *reading, CXSourceLocation location)
+{
+    unsigned offset = 0;
+    reading->clang.getExpansionLocation(location, NULL, NULL, NULL, &offset);
+    return offset;
+}
+
+/* The first token that does not end before an offset. */
+static size_t token_at(const struct hn_unit *unit, size_t offset)
+{
+    size_t low = 0, high = unit->tokens.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (unit->tokens.items[middle].end <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct hn_tokens extent_of(const struct reading *reading, CXCursor cursor)
+{
+    CXSourceRange range = reading->clang.getCursorExtent(cursor);
+    return (struct hn_tokens){
+        token_at(reading->unit, offset_of(reading, reading->clang.getRangeStart(range))),
+        token_at(reading->unit, offset_of(reading, reading->clang.getRangeEnd(range)))};
+}
+
+static size_t place_of(const struct reading *reading, CXCursor cursor)
+{
+    return token_at(reading->unit, offset_of(reading, reading->clang.getCursorLocation(cursor)));
+}
+
+struct children {
+    CXCursor items[64];
+    size_t count;
+};
+
+static int take_child(CXCursor cursor, CXCursor parent, void *data)
+{
+    struct children *children = data;
+    (void)parent;
+    if (children->count < sizeof children->items / sizeof *children->items)
+        children->items[children->count++] = cursor;
+    return CXChildVisit_Continue;
+}
+
+static void read_tokens(struct reading *reading)
+{
+    struct hn_unit *unit = reading->unit;
+    const struct hn_clang *clang = &reading->clang;
+    CXToken *tokens = NULL;
+    unsigned count = 0;
+    size_t behind = 0;
+    bool directive = false;
+    CXCursor root = clang->getTranslationUnitCursor(reading->tree);
+    clang->tokenize(reading->tree, clang->getCursorExtent(root), &tokens, &count);
+    for (unsigned i = 0; i < count; i++) {
+        if (clang->getTokenKind(tokens[i]) == CXToken_Comment)
+            continue;
+        struct hn_token *token = HN_GROW(unit->tokens);
+        token->text = keep(reading, clang->getTokenSpelling(reading->tree, tokens[i]));
+        token->begin = offset_of(reading, clang->getTokenLocation(reading->tree, tokens[i]));
+        token->end = token->begin + strlen(token->text);
+        token->starts = behind == 0;
+        for (size_t c = behind; c < token->begin; c++)
+            token->starts |= unit->text[c] == '\n' && (c == 0 || unit->text[c - 1] != '\\');
+        directive = token->starts ? strcmp(token->text, "#") == 0 : directive;
+        token->directive = directive;
+        behind = token->end;
+    }
+    clang->disposeTokens(reading->tree, tokens, count);
+}
+
+/* What names stand for. */
+
+static struct hn_meaning *add_meaning(struct reading *reading, const char *name,
+                                      struct hn_tokens body)
+{
+    struct hn_meaning *meaning = HN_GROW(reading->unit->meanings);
+    *meaning = (struct hn_meaning){.name = name, .body = body, .scope = reading->function};
+    return meaning;
+}
+
+const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at)
+{
+    const struct hn_meaning *found = NULL;
+    for (size_t i = 0; i < unit->meanings.count; i++) {
+        const struct hn_meaning *meaning = &unit->meanings.items[i];
+        bool global = meaning->scope.begin == 0;
+        if ((global || meaning->body.begin <= at) && meaning->scope.begin <= at &&
+            at < meaning->scope.end && strcmp(meaning->name, name) == 0 &&
+            (found == NULL || meaning->scope.begin >= found->scope.begin))
+            found = meaning;
+    }
+    return found;
+}
+
+/* "#ifndef NAME", "#if !defined(NAME)": the name, if it does not guard an inclusion as FIELD_H. */
+static const char *guarded_name(const struct hn_unit *unit, size_t hash)
+{
+    static const char *const ends[] = {"_H",  "_H_",  "_H__",  "_CUH", "_CUH_",
+                                       "_CU", "_HPP", "_HPP_", NULL};
+    size_t at = hash + 2;
+    if (hn_at(unit, hash + 1, "if") && hn_at(unit, at, "!") && hn_at(unit, at + 1, "defined"))
+        at += hn_at(unit, at + 2, "(") ? 3 : 2;
+    else if (!hn_at(unit, hash + 1, "ifndef"))
+        return NULL;
+    return hn_ends_in(hn_text_at(unit, at), ends) ? NULL : hn_text_at(unit, at);
+}
+
+/* Macros, and which of them are for whoever compiles: within the #ifndef of one of them. */
+static void read_macros(struct reading *reading)
+{
+    struct hn_unit *unit = reading->unit;
+    const char *guard[64] = {NULL};
+    size_t depth = 0, end;
+    for (size_t i = 0; i < unit->tokens.count; i = end) {
+        const char *word = hn_text_at(unit, i + 1);
+        for (end = i + 1; end < unit->tokens.count && !unit->tokens.items[end].starts;)
+            end++;
+        if (!unit->tokens.items[i].directive)
+            continue;
+        if (strncmp(word, "if", 2) == 0 && depth < 63)
+            guard[++depth] = guarded_name(unit, i);
+        else if (strncmp(word, "el", 2) == 0)
+            guard[depth] = NULL;
+        else if (strcmp(word, "endif") == 0 && depth > 0)
+            depth--;
+        if (strcmp(word, "define") != 0 || i + 2 >= end)
+            continue;
+        const struct hn_token *name = &unit->tokens.items[i + 2];
+        bool takes = hn_at(unit, i + 3, "(") && name[1].begin == name->end;
+        size_t body = takes ? hn_behind(unit, i + 3, end) : i + 3;
+        struct hn_meaning *macro = add_meaning(reading, name->text, (struct hn_tokens){body, end});
+        if (takes)
+            macro->parameters = hn_inside(unit, i + 3);
+        macro->macro = true;
+        macro->guarded = guard[depth] != NULL && body < end;
+    }
+}
+
+/* A variable's initial value, from the name on: "= value", "(values)", "{values}". */
+static void read_variable(struct reading *reading, CXCursor cursor)
+{
+    struct hn_unit *unit = reading->unit;
+    const struct hn_clang *clang = &reading->clang;
+    size_t at = place_of(reading, cursor) + 1;
+    const char *name = name_of(reading, cursor);
+    CXType type = clang->getCanonicalType(clang->getCursorType(cursor));
+    struct hn_tokens body = {at, at}, list = {at + 1, SIZE_MAX};
+    if (!hn_at(unit, at - 1, name))
+        return;
+    if (is_one_of(hn_text_at(unit, at), "({")) {
+        body = hn_inside(unit, at);
+    } else if (hn_at(unit, at, "=")) {
+        list.end = hn_find(unit, list, ";");
+        hn_next(unit, &list, &body);
+    } else {
+        return;
+    }
+    struct hn_meaning *meaning = add_meaning(reading, name, body);
+    meaning->constant = clang->isConstQualifiedType(type) != 0 && type.kind >= CXType_Bool &&
+                        type.kind < CXType_Int128;
+}
+
+/* How kernels use their pointers. */
+
+/* What follows an element: "= x" writes, "+= x" and "++" do both, all else reads. */
+static void note_access(const struct hn_unit *unit, size_t at, struct hn_kernel_argument *argument)
+{
+    while (is_one_of(hn_text_at(unit, at), "[.)") || hn_at(unit, at, "->"))
+        at = hn_at(unit, at, "[") ? hn_behind(unit, at, SIZE_MAX)
+                                  : at + (hn_at(unit, at, ")") ? 1 : 2);
+    const char *sign = hn_text_at(unit, at);
+    size_t length = strlen(sign);
+    bool assigned = strcmp(sign, "=") == 0;
+    bool both =
+        strcmp(sign, "++") == 0 || strcmp(sign, "--") == 0 ||
+        (length > 1 && sign[length - 1] == '=' && strchr("=!<>", sign[length - 2]) == NULL) ||
+        strcmp(sign, "<<=") == 0 || strcmp(sign, ">>=") == 0;
+    argument->writes |= assigned || both;
+    argument->reads |= !assigned;
+}
+
+static bool is_operand(const char *text)
+{
+    return hn_is_word_char(text[0]) ? strcmp(text, "return") != 0 : is_one_of(text, ")]");
+}
+
+static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel, const char *name,
+                      struct hn_kernel_argument *argument, int depth);
+
+/* "T *row = out + 4;" is the pointer by another name. False: it is something else. */
+static bool follow_alias(const struct hn_unit *unit, const struct hn_kernel *kernel, size_t at,
+                         struct hn_kernel_argument *argument, int depth)
+{
+    size_t sign = at, begin;
+    while (sign > kernel->body.begin && !hn_at(unit, sign, "=") &&
+           strchr(";{}", hn_text_at(unit, sign)[0]) == NULL)
+        sign--;
+    for (begin = sign;
+         begin > kernel->body.begin && strchr(";{}(", hn_text_at(unit, begin - 1)[0]) == NULL;)
+        begin--;
+    struct hn_tokens before = {begin, sign};
+    if (!hn_at(unit, sign, "=") || hn_find(unit, before, "*") == SIZE_MAX || begin + 2 >= sign ||
+        depth > 2)
+        return hn_at(unit, sign, "=") && hn_find(unit, before, "auto") != SIZE_MAX;
+    if (hn_find(unit, before, "const") == begin)
+        argument->reads = true;
+    else
+        note_uses(unit, kernel, hn_text_at(unit, sign - 1), argument, depth + 1);
+    return true;
+}
+
+static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel, const char *name,
+                      struct hn_kernel_argument *argument, int depth)
+{
+    for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {
+        size_t first = i;
+        if (!hn_at(unit, i, name) || hn_at(unit, i - 1, ".") || hn_at(unit, i + 1, "="))
+            continue;
+        /* "reinterpret_cast<float4 *>(out)[i]", "*(out + i)" */
+        while (hn_at(unit, first - 1, "(") && !is_operand(hn_text_at(unit, first - 2)) &&
+               !hn_at(unit, first - 2, ">"))
+            first--;
+        bool cast = hn_at(unit, i + 1, ")") && hn_at(unit, i - 1, "(") && hn_at(unit, i - 2, ">");
+        bool star = hn_at(unit, first - 1, "*") && !is_operand(hn_text_at(unit, first - 2));
+        bool address = hn_at(unit, first - 1, "&") && !is_operand(hn_text_at(unit, first - 2));
+        bool indexed = hn_at(unit, i + 1, "[") || hn_at(unit, i + 1, "->") ||
+                       (cast && hn_at(unit, i + 2, "["));
+        size_t behind = hn_at(unit, first, "(") ? hn_behind(unit, first, kernel->body.end) : i + 1;
+        if ((indexed || star) && !address)
+            note_access(unit, indexed ? i + 1 : behind, argument);
+        else if (address || !follow_alias(unit, kernel, i, argument, depth))
+            argument->passed = argument->reads = argument->writes = true;
+    }
+}
+
+/* Kernels. */
+
+static const char *without_words(const char *spelled)
+{
+    static const char *const words[] = {"const ", "volatile ", "struct ", "enum ", "class "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncmp(spelled, words[i], strlen(words[i])) == 0)
+            return without_words(spelled + strlen(words[i]));
+    return spelled;
+}
+
+/* The type that all fields of a structure have. */
+static void read_fields(struct reading *reading, CXType structure, char field[HN_TYPE_SIZE])
+{
+    const struct hn_clang *clang = &reading->clang;
+    struct children fields = {.count = 0};
+    clang->visitChildren(clang->getTypeDeclaration(structure), take_child, &fields);
+    for (size_t i = 0; i < fields.count; i++) {
+        char type[HN_TYPE_SIZE] = "";
+        CXType own = clang->getCanonicalType(clang->getCursorType(fields.items[i]));
+        if (fields.items[i].kind != CXCursor_FieldDecl)
+            continue;
+        while (own.kind == CXType_ConstantArray)
+            own = clang->getCanonicalType(clang->getArrayElementType(own));
+        hn_type_of_c(keep(reading, clang->getTypeSpelling(own)), type);
+        bool same = field[0] == '\0' || strcmp(field, type) == 0;
+        memcpy(field, same ? type : "", same ? sizeof type : 1);
+        if (field[0] == '\0')
+            return;
+    }
+}
+
+static void read_argument(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
+{
+    const struct hn_clang *clang = &reading->clang;
+    struct hn_kernel_argument *argument = &kernel->arguments[kernel->argument_count++];
+    CXType type = clang->getCursorType(cursor), canonical = clang->getCanonicalType(type);
+    struct hn_text number = {0};
+    hn_text_printf(&number, "argument_%zu", kernel->argument_count);
+    argument->name = hn_need_kept(&reading->unit->memory, hn_text_take(&number));
+    if (name_of(reading, cursor)[0] != '\0')
+        argument->name = name_of(reading, cursor);
+    argument->spelled = keep(reading, clang->getTypeSpelling(type));
+    bool array =
+        canonical.kind >= CXType_ConstantArray && canonical.kind <= CXType_DependentSizedArray;
+    argument->pointer = array || canonical.kind == CXType_Pointer;
+    if (argument->pointer) {
+        CXType element = array ? clang->getArrayElementType(type) : clang->getPointeeType(type);
+        type = element.kind != 0 ? element : type;
+        canonical =
+            array ? clang->getArrayElementType(canonical) : clang->getPointeeType(canonical);
+        argument->constant = clang->isConstQualifiedType(canonical) != 0;
+    }
+    argument->type_name = without_words(keep(reading, clang->getTypeSpelling(type)));
+    argument->bytes = clang->Type_getSizeOf(canonical);
+    if (!hn_type_of_c(argument->type_name, argument->type))
+        hn_type_of_c(without_words(keep(reading, clang->getTypeSpelling(canonical))),
+                     argument->type);
+    if (canonical.kind == CXType_Record)
+        read_fields(reading, canonical, argument->field);
+    if (argument->pointer)
+        note_uses(reading->unit, kernel, argument->name, argument, 0);
+}
+
+static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
+{
+    const struct hn_clang *clang = &reading->clang;
+    struct hn_kernel_parameter *parameter = &kernel->parameters[kernel->parameter_count++];
+    int kind = clang->getCanonicalType(clang->getCursorType(cursor)).kind;
+    struct hn_tokens whole = extent_of(reading, cursor);
+    size_t name = place_of(reading, cursor);
+    parameter->name = name_of(reading, cursor);
+    /* As it is written: what is not known counts as int. */
+    parameter->type = hn_unit_text(reading->unit, (struct hn_tokens){whole.begin, name});
+    bool number =
+        (kind >= CXType_Bool && kind < CXType_Int128) || strcmp(parameter->type, "auto") == 0;
+    parameter->kind = cursor.kind == CXCursor_TemplateTypeParameter     ? HN_PARAMETER_TYPE
+                      : !number || strchr(parameter->type, ':') != NULL ? HN_PARAMETER_OTHER
+                      : kind == CXType_Bool                             ? HN_PARAMETER_BOOLEAN
+                                                                        : HN_PARAMETER_NUMBER;
+    if (hn_at(reading->unit, name + 1, "="))
+        parameter->preset = (struct hn_tokens){name + 2, whole.end};
+}
+
+static void read_kernel(struct reading *reading, CXCursor cursor, const struct children *children,
+                        struct hn_tokens body)
+{
+    struct hn_unit *unit = reading->unit;
+    struct hn_kernel *kernel = HN_GROW(unit->kernels);
+    *kernel =
+        (struct hn_kernel){.name = name_of(reading, cursor), .scope = reading->scope, .body = body};
+    const char *mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
+    kernel->head = (struct hn_tokens){extent_of(reading, cursor).begin, place_of(reading, cursor)};
+    kernel->extern_c = cursor.kind == CXCursor_FunctionDecl && strncmp(mangled, "_Z", 2) != 0;
+    kernel->parameters = hn_need_block(&unit->memory, children->count, sizeof *kernel->parameters);
+    kernel->arguments = hn_need_block(&unit->memory, children->count, sizeof *kernel->arguments);
+    for (size_t i = 0; i < children->count; i++) {
+        int kind = children->items[i].kind;
+        if (kind >= CXCursor_TemplateTypeParameter && kind <= CXCursor_TemplateTemplateParameter)
+            read_parameter(reading, children->items[i], kernel);
+        else if (kind == CXCursor_ParmDecl)
+            read_argument(reading, children->items[i], kernel);
+    }
+    for (struct hn_kernel *other = unit->kernels.items; other < kernel; other++)
+        if (strcmp(other->name, kernel->name) == 0 && strcmp(other->scope, kernel->scope) == 0)
+            kernel->overloaded = other->overloaded = true;
+}
+
+/* Declarations. */
+
+static int read_local(CXCursor cursor, CXCursor parent, void *data)
+{
+    (void)parent;
+    if (cursor.kind == CXCursor_VarDecl)
+        read_variable(data, cursor);
+    return CXChildVisit_Recurse;
+}
+
+static void read_function(struct reading *reading, CXCursor cursor)
+{
+    struct hn_unit *unit = reading->unit;
+    struct children children = {.count = 0};
+    struct hn_tokens whole = extent_of(reading, cursor), outer = reading->function;
+    struct hn_tokens head = {whole.begin, place_of(reading, cursor)};
+    reading->clang.visitChildren(cursor, take_child, &children);
+    CXCursor last = children.count > 0 ? children.items[children.count - 1] : cursor;
+    if (last.kind != CXCursor_CompoundStmt)
+        return;
+    while (head.begin > 0 && strchr(";{}", hn_text_at(unit, head.begin - 1)[0]) == NULL &&
+           !unit->tokens.items[head.begin - 1].directive)
+        head.begin--;
+    bool kernel = hn_find(unit, head, "__global__") != SIZE_MAX;
+    *HN_GROW(unit->functions) = (struct hn_function){
+        extent_of(reading, last), kernel || hn_find(unit, head, "__device__") != SIZE_MAX ||
+                                      hn_find(unit, head, "constexpr") != SIZE_MAX};
+    reading->function = (struct hn_tokens){head.end, whole.end};
+    reading->clang.visitChildren(cursor, read_local, reading);
+    reading->function = outer;
+    if (kernel)
+        read_kernel(reading, cursor, &children, extent_of(reading, last));
+}
+
+static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
+{
+    struct reading *reading = data;
+    const struct hn_clang *clang = &reading->clang;
+    (void)parent;
+    if (!clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
+        return CXChildVisit_Continue;
+    switch (cursor.kind) {
+    case CXCursor_Namespace: {
+        const char *outer = reading->scope, *name = name_of(reading, cursor);
+        struct hn_text scope = {0};
+        if (hn_text_is_word(name))
+            hn_text_printf(&scope, "%s%s::", outer, name);
+        else
+            hn_text_append(&scope, outer);
+        reading->scope = hn_need_kept(&reading->unit->memory, hn_text_take(&scope));
+        clang->visitChildren(cursor, read_declaration, reading);
+        reading->scope = outer;
+        return CXChildVisit_Continue;
+    }
+    case CXCursor_UnexposedDecl:
+    case CXCursor_LinkageSpec:
+    case CXCursor_StructDecl:
+    case CXCursor_ClassDecl:
+        return CXChildVisit_Recurse;
+    case CXCursor_VarDecl:
+        read_variable(reading, cursor);
+        break;
+    case CXCursor_FunctionDecl:
+    case CXCursor_FunctionTemplate:
+    case CXCursor_CXXMethod:
+        read_function(reading, cursor);
+        break;
+    default:
+        break;
+    }
+    return CXChildVisit_Continue;
+}
+
+/* Names that nothing declares. */
+
+static bool is_of_host(const struct hn_unit *unit, size_t token)
+{
+    for (size_t i = 0; i < unit->functions.count; i++) {
+        const struct hn_function *function = &unit->functions.items[i];
+        if (!function->device && function->body.begin < token && token < function->body.end)
+            return true;
+    }
+    return false;
+}
+
+/* A call, a scope, a structure and what headers of C and CUDA have is no number. */
+static bool may_be_number(const struct hn_unit *unit, size_t token, const char *name)
+{
+    static const char *const begins[] = {
+        "__",   "CUDA",  "CU_", "cuda",  "M_",    "INT",    "UINT",     "FLT_",  "DBL_",
+        "LONG", "ULONG", "PRI", "CHAR_", "SHRT_", "SCHAR_", "SIZE_MAX", "EXIT_", "RAND_MAX"};
+    static const char *const behind[] = {"(", "::", ".", "->", "[", "{", "="};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return false;
+    size_t next = token + 1;
+    if (hn_at(unit, next, "<") && hn_at(unit, hn_behind(unit, next, SIZE_MAX), "("))
+        return false;
+    return next >= unit->tokens.count || unit->tokens.items[next].starts ||
+           (!hn_text_is_among(hn_text_at(unit, next), behind, sizeof behind / sizeof *behind) &&
+            !hn_text_is_word(hn_text_at(unit, next)));
+}
+
+/* "#if NAME == 2", also by another name: the numbers that the source knows of. */
+static void find_compared(const struct hn_unit *unit, struct hn_missing *missing, const char *name)
+{
+    bool condition = false;
+    for (size_t i = 0; i < unit->tokens.count; i++) {
+        int64_t number = 1;
+        if (unit->tokens.items[i].starts)
+            condition =
+                hn_at(unit, i, "#") && (hn_at(unit, i + 1, "if") || hn_at(unit, i + 1, "elif"));
+        if (!condition || !hn_at(unit, i, name))
+            continue;
+        bool last = i + 1 >= unit->tokens.count || unit->tokens.items[i + 1].starts;
+        bool equality = !last && (hn_at(unit, i + 1, "==") || hn_at(unit, i + 1, "!="));
+        bool known = missing->compared_count == 8 ||
+                     (equality ? !hn_unit_number(unit, (struct hn_tokens){i + 2, i + 3}, &number)
+                               : !last && strpbrk(hn_text_at(unit, i + 1), ")&|?") == NULL);
+        for (size_t k = 0; k < missing->compared_count; k++)
+            known = known || missing->compared[k] == number;
+        if (!known)
+            missing->compared[missing->compared_count++] = number;
+    }
+    for (size_t i = 0; i < unit->meanings.count; i++) {
+        const struct hn_meaning *macro = &unit->meanings.items[i];
+        if (macro->macro && macro->body.end == macro->body.begin + 1 &&
+            hn_at(unit, macro->body.begin, name) && strcmp(macro->name, name) != 0)
+            find_compared(unit, missing, macro->name);
+    }
+}
+
+/* "use of undeclared identifier 'X'", "'X' is not defined, evaluates to 0", "'x.h' file not found".
+ */
+static void read_diagnostic(struct reading *reading, void *diagnostic)
+{
+    struct hn_unit *unit = reading->unit;
+    const struct hn_clang *clang = &reading->clang;
+    unsigned offset = 0;
+    CXSourceLocation location = clang->getDiagnosticLocation(diagnostic);
+    const char *message = keep(reading, clang->getDiagnosticSpelling(diagnostic));
+    const char *quote = strchr(message, '\'');
+    size_t used = token_at(unit, offset_of(reading, location));
+    if (quote == NULL)
+        return;
+    char *name = hn_needed(strndup(quote + 1, strcspn(quote + 1, "'")));
+    const char *kept = hn_need_kept(&unit->memory, name);
+    clang->getSpellingLocation(location, NULL, NULL, NULL, &offset);
+    size_t token = token_at(unit, offset);
+    if (strstr(message, "file not found") != NULL)
+        reading->foreign |= !clang->Location_isFromMainFile(location) ||
+                            (hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0);
+    if ((strstr(message, "undeclared identifier") == NULL &&
+         strstr(message, "is not defined, evaluates to 0") == NULL) ||
+        is_of_host(unit, used) || unit->missing.count == MOST_MISSING)
+        return;
+    for (size_t i = 0; i < unit->missing.count; i++)
+        if (strcmp(unit->missing.items[i].name, kept) == 0)
+            return;
+    if (!hn_at(unit, token, kept))
+        token = hn_find(unit, (struct hn_tokens){0, SIZE_MAX}, kept);
+    if (token == SIZE_MAX || !may_be_number(unit, token, kept) || !may_be_number(unit, used, kept))
+        return;
+    struct hn_missing *missing = HN_GROW(unit->missing);
+    missing->name = kept;
+    find_compared(unit, missing, kept);
+}
+
+/* Reads it as it would be with the names that are missing so far; tells whether there are more. */
+static bool parse(struct reading *reading)
+{
+    static const char prelude[] = "/hone/prelude.cuh";
+    struct hn_unit *unit = reading->unit;
+    const struct hn_clang *clang = &reading->clang;
+    const char *arguments[15 + MOST_MISSING] = {"-x",
+                                                "cuda",
+                                                "--cuda-device-only",
+                                                "-nocudainc",
+                                                "-nocudalib",
+                                                "-nostdinc",
+                                                "-nostdinc++",
+                                                "--cuda-gpu-arch=sm_80",
+                                                "-std=c++17",
+                                                "-Wno-everything",
+                                                "-Wundef",
+                                                "-ferror-limit=0",
+                                                "-fno-spell-checking",
+                                                "-include",
+                                                prelude};
+    size_t before = unit->missing.count;
+    struct CXUnsavedFile files[] = {{prelude, hn_init_prelude, strlen(hn_init_prelude)},
+                                    {unit->path, unit->text, strlen(unit->text)}};
+    for (size_t i = 0; i < before; i++) {
+        const struct hn_missing *missing = &unit->missing.items[i];
+        struct hn_text define = {0};
+        hn_text_printf(&define, "-D%s=%lld", missing->name,
+                       missing->compared_count > 0 ? (long long)missing->compared[0] : 8);
+        arguments[15 + i] = hn_need_kept(&unit->memory, hn_text_take(&define));
+    }
+    unit->tokens.count = unit->kernels.count = unit->meanings.count = unit->functions.count = 0;
+    void *index = clang->createIndex(0, 0);
+    if (clang->parseTranslationUnit2(index, unit->path, arguments, 15 + (int)before, files, 2,
+                                     CXTranslationUnit_KeepGoing, &reading->tree) == 0) {
+        read_tokens(reading);
+        read_macros(reading);
+        clang->visitChildren(clang->getTranslationUnitCursor(reading->tree), read_declaration,
+                             reading);
+        for (unsigned i = 0; i < clang->getNumDiagnostics(reading->tree); i++) {
+            void *diagnostic = clang->getDiagnostic(reading->tree, i);
+            read_diagnostic(reading, diagnostic);
+            clang->disposeDiagnostic(diagnostic);
+        }
+        clang->disposeTranslationUnit(reading->tree);
+    }
+    clang->disposeIndex(index);
+    return unit->missing.count > before;
+}
+
+enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err)
+{
+    struct reading reading = {.unit = unit, .scope = "", .function = {0, SIZE_MAX}};
+    size_t size;
+    *unit = (struct hn_unit){.path = hn_need_copy(path)};
+    if (hn_file_read(path, size_limit, &unit->text, &size, err) != HN_OK)
+        return err->status;
+    if (strlen(unit->text) != size)
+        return hn_fail(err, HN_EFORMAT, "%s: found a NUL byte; expected a CUDA source", path);
+    if (hn_clang_open(&reading.clang, err) != HN_OK)
+        return err->status;
+    for (int i = 0; i < MOST_PASSES && parse(&reading); i++)
+        continue;
+    if (reading.foreign)
+        unit->missing.count = 0;
+    hn_clang_close(&reading.clang);
+    return HN_OK;
+}
+
+void hn_unit_finish(struct hn_unit *unit)
+{
+    free(unit->path);
+    free(unit->text);
+    free(unit->tokens.items);
+    free(unit->kernels.items);
+    free(unit->meanings.items);
+    free(unit->missing.items);
+    free(unit->functions.items);
+    hn_blocks_finish(&unit->memory);
+    *unit = (struct hn_unit){.path = NULL};
+}

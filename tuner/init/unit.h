@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_INIT_UNIT_H
+#define HONE_TUNER_INIT_UNIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/expression/expression.h"
+#include "base/memory.h"
+
+/* A CUDA source as libclang reads it: declarations from its syntax tree, and all else, launches too, from its tokens,
+ * which are there whatever headers are missing. Strings live as long as the unit. */
+
+struct hn_token {
+    const char *text;
+    size_t begin, end; /* offsets in the source */
+    bool directive;    /* of a preprocessor line */
+    bool starts;       /* the first of its line */
+};
+
+/* From one token to before another. */
+struct hn_tokens {
+    size_t begin, end;
+};
+
+struct hn_kernel_argument {
+    const char *name, *type_name; /* the type of an element, in the source */
+    const char *spelled;          /* the whole type: "const float *" */
+    char type[HN_TYPE_SIZE];      /* of an element, as configs name it; "": none of theirs */
+    char field[HN_TYPE_SIZE];     /* of all fields of a structure; "": it is none, or of several types */
+    int64_t bytes;                /* of an element; not positive: not known */
+    bool pointer, constant;       /* constant: what it points to */
+    bool reads, writes, passed;   /* in the kernel's body; passed on, or its address taken */
+};
+
+enum hn_parameter_kind { HN_PARAMETER_NUMBER, HN_PARAMETER_BOOLEAN, HN_PARAMETER_TYPE, HN_PARAMETER_OTHER };
+
+/* Of a template. */
+struct hn_kernel_parameter {
+    const char *name, *type;
+    enum hn_parameter_kind kind;
+    struct hn_tokens preset; /* empty: none */
+};
+
+struct hn_kernel {
+    const char *name, *scope; /* "demo::" or "" */
+    bool extern_c, overloaded;
+    struct hn_kernel_parameter *parameters;
+    struct hn_kernel_argument *arguments;
+    size_t parameter_count, argument_count;
+    struct hn_tokens head, body; /* from the declaration's first token to its name; in braces */
+};
+
+/* What a name stands for: a macro, or a variable's initial value. */
+struct hn_meaning {
+    const char *name;
+    struct hn_tokens parameters; /* of a macro; empty: it has none */
+    struct hn_tokens body, scope; /* scope: where it is known */
+    bool macro;
+    bool guarded;  /* a macro that is left to whoever compiles */
+    bool constant; /* a variable: a whole number that stays what it is */
+};
+
+/* Used and nowhere declared. */
+struct hn_missing {
+    const char *name;
+    int64_t compared[8]; /* with these, by conditions */
+    size_t compared_count;
+};
+
+struct hn_function {
+    struct hn_tokens body;
+    bool device;
+};
+
+#define HN_GROWING(type) struct { type *items; size_t count, capacity; }
+/* The next free place, zeroed. */
+#define HN_GROW(list)                                                                                                  \
+    ((list).items = hn_need_room((list).items, &(list).capacity, (list).count, sizeof *(list).items),                  \
+     memset(&(list).items[(list).count], 0, sizeof *(list).items), &(list).items[(list).count++])
+
+struct hn_unit {
+    char *path, *text;
+    HN_GROWING(struct hn_token) tokens;
+    HN_GROWING(struct hn_kernel) kernels;
+    HN_GROWING(struct hn_meaning) meanings;
+    HN_GROWING(struct hn_missing) missing;
+    HN_GROWING(struct hn_function) functions;
+    struct hn_blocks memory;
+};
+
+/* HN_ERUN: no file, no libclang; HN_EFORMAT: no text. To be finished all the same. */
+enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err);
+void hn_unit_finish(struct hn_unit *unit);
+
+/* A token's text; "" beyond the end. */
+const char *hn_text_at(const struct hn_unit *unit, size_t token);
+bool hn_at(const struct hn_unit *unit, size_t token, const char *text);
+/* The first such token; SIZE_MAX where there is none. */
+size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *text);
+bool hn_unit_has(const struct hn_unit *unit, const char *text);
+/* Behind the bracket that closes the one at `open`; of "<" too. */
+size_t hn_behind(const struct hn_unit *unit, size_t open, size_t end);
+/* What stands in the brackets at `open`. */
+struct hn_tokens hn_inside(const struct hn_unit *unit, size_t open);
+/* Takes the next item, between commas, off a list; false at its end. */
+bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_tokens *item);
+/* The innermost that is known at a token; NULL: none. */
+const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at);
+/* 16, (16), 0x10u, 1 << 20, true. */
+bool hn_unit_number(const struct hn_unit *unit, struct hn_tokens tokens, int64_t *number);
+/* As it stands, in one line. */
+const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens);
+
+#endif
