@@ -98,19 +98,18 @@ static void require_inside(const char *header)
 
 static void export_all(struct hn_store *store)
 {
-    static enum hn_status (*const formats[])(const struct hn_export *, struct hn_text *,
-                                             struct hn_error *) = {hn_export_header, hn_export_json,
-                                                                   hn_export_source};
+    static const enum hn_export_kind kinds[] = {HN_EXPORT_HEADER, HN_EXPORT_JSON, HN_EXPORT_SOURCE,
+                                                HN_EXPORT_PATCH};
     struct hn_export export ENDED_BY(hn_export_finish);
     struct hn_bindings problem = {0};
     struct hn_error err = {0};
     const struct hn_export_request request = {.kernel = "idle", .problem = &problem};
     enum hn_status status = hn_export_open(store, &request, &export, &err);
     (void)fuzz_fine(status, &err);
-    for (size_t i = 0; status == HN_OK && i < sizeof formats / sizeof *formats; i++) {
+    for (size_t i = 0; status == HN_OK && i < sizeof kinds / sizeof *kinds; i++) {
         struct hn_text text ENDED_BY(hn_text_finish) = {0};
-        (void)fuzz_fine(formats[i](&export, &text, &err), &err);
-        if (formats[i] == hn_export_header && text.data != NULL)
+        (void)fuzz_fine(hn_export_formats[kinds[i]]->write(&export, &text, &err), &err);
+        if (kinds[i] == HN_EXPORT_HEADER && text.data != NULL)
             require_inside(text.data);
     }
 }

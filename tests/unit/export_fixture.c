@@ -111,13 +111,12 @@ enum hn_status open_export(const char *path, const char *kernel, const char *dev
 }
 
 char *export_as(const char *path, const char *kernel, const char *device, const char *problem,
-                enum hn_status (*format)(const struct hn_export *, struct hn_text *,
-                                         struct hn_error *))
+                enum hn_export_kind kind)
 {
     struct hn_export export ENDED_BY(hn_export_finish);
     struct hn_text text = {0};
     if (open_export(path, kernel, device, problem, &export, &said) != HN_OK ||
-        format(&export, &text, &said) != HN_OK)
+        hn_export_formats[kind]->write(&export, &text, &said) != HN_OK)
         fail_msg("%s", said.message);
     return hn_text_take(&text);
 }

@@ -31,6 +31,6 @@ enum hn_status open_export(const char *path, const char *kernel, const char *dev
                            struct hn_export *export, struct hn_error *err);
 /* One format of a kernel as text, which the caller frees. */
 char *export_as(const char *path, const char *kernel, const char *device, const char *problem,
-                enum hn_status (*format)(const struct hn_export *, struct hn_text *, struct hn_error *));
+                enum hn_export_kind kind);
 
 #endif

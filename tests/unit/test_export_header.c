@@ -106,10 +106,10 @@ static const char program_of_several[] =
 TEST(test_header_of_several)
 {
     fill_cache(cache.path, matmuls, MATMULS);
-    char *header = export_as(cache.path, "matmul", "H200", "K=4096", hn_export_header);
+    char *header = export_as(cache.path, "matmul", "H200", "K=4096", HN_EXPORT_HEADER);
     assert_null(strstr(header, "SIMULATED: from"));
     free(header);
-    header = export_as(cache.path, "matmul", "H200", "", hn_export_header);
+    header = export_as(cache.path, "matmul", "H200", "", HN_EXPORT_HEADER);
     assert_non_null(strstr(header, "NVIDIA H200, compute capability 9.0, 132 SMs"));
     assert_non_null(strstr(header, "measured 2026-02-02"));
     write_file("matmul_tuned.h", header);
@@ -153,7 +153,7 @@ TEST(test_header_of_thawed)
 {
     struct hn_text program ENDED_BY(hn_text_finish) = {0};
     fill_cache(cache.path, thawed, sizeof thawed / sizeof *thawed);
-    char *header FREED = export_as(cache.path, "thawed", "H200", "", hn_export_header);
+    char *header FREED = export_as(cache.path, "thawed", "H200", "", HN_EXPORT_HEADER);
     write_file("thawed_tuned.h", header);
     for (int config = 0; config < 2; config++) {
         program.length = 0;
@@ -200,7 +200,7 @@ TEST(test_header_of_steps)
         true,
         NULL};
     fill_cache(cache.path, &result, 1);
-    char *header FREED = export_as(cache.path, "tiled", NULL, "", hn_export_header);
+    char *header FREED = export_as(cache.path, "tiled", NULL, "", HN_EXPORT_HEADER);
     assert_non_null(strstr(header, "SIMULATED: from"));
     assert_non_null(strstr(header, "--maxrregcount=32"));
     assert_non_null(strstr(header,
@@ -233,7 +233,7 @@ TEST(test_header_of_rows)
         {"rows", &h200, "HEIGHT=64,WIDTH=500", "PAD=12", 9.5, false, NULL},
     };
     fill_cache(cache.path, results, 2);
-    char *header FREED = export_as(cache.path, "rows", NULL, "", hn_export_header);
+    char *header FREED = export_as(cache.path, "rows", NULL, "", HN_EXPORT_HEADER);
     assert_non_null(strstr(header, "     in: HEIGHT rows of WIDTH elements of float, "
                                    "in_pitch bytes apart (input)\n"));
     assert_non_null(strstr(header, "out_pitch bytes apart, at a multiple of 64 bytes (output)\n"));
@@ -279,7 +279,7 @@ TEST(test_reserved_name)
     free(export.plan->parameters[0]);
     export.plan->parameters[0] = strdup("CONFIG");
     export.body_count = export.count; /* the default point has no such value */
-    assert_mentions(hn_export_header(&export, &text, &said), HN_ECONFIG,
+    assert_mentions(hn_export_formats[HN_EXPORT_HEADER]->write(&export, &text, &said), HN_ECONFIG,
                     "the name 'CONFIG' cannot be exported: HONE_MATMUL_CONFIG has a meaning");
 }
 
@@ -290,12 +290,12 @@ TEST(test_nvcc)
         skip();
     }
     fill_cache(cache.path, matmuls, 2);
-    char *header FREED = export_as(cache.path, "matmul", NULL, "", hn_export_header);
+    char *header FREED = export_as(cache.path, "matmul", NULL, "", HN_EXPORT_HEADER);
     write_file("matmul_tuned.h", header);
     shell(HONE_NVCC " -std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler -Wall,-Wextra -I. "
                     "-I" HONE_SOURCE_DIR "/templates -c -o example.o " HONE_SOURCE_DIR
                     "/examples/matmul/main.cu");
-    char *source = export_as(cache.path, "matmul", NULL, "", hn_export_source);
+    char *source = export_as(cache.path, "matmul", NULL, "", HN_EXPORT_SOURCE);
     assert_null(strstr(source, "#include \"async_copy.cuh\""));
     write_file("matmul_source.cu", source);
     free(source);

@@ -129,7 +129,7 @@ TEST(test_one_answer)
         .kernel = "choose", .device_name = "H200", .problem = &any};
     struct hn_store *store = open_store(cache.path, HN_STORE_READ);
     assert_ok(hn_export_open(store, &request, &export, &said));
-    assert_ok(hn_export_header(&export, &header, &said));
+    assert_ok(hn_export_formats[HN_EXPORT_HEADER]->write(&export, &header, &said));
     struct hone_cache opened = {.path = (char *)"", .store = store};
     struct hn_lib_known *index = hn_lib_known_results(&opened, "choose", &said);
     assert_non_null(index);

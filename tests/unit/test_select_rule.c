@@ -246,7 +246,7 @@ static void write_header(struct hn_export *export)
         .kernel = "choose", .device_name = "H200", .problem = &any};
     struct hn_store *store = open_store(cache.path, HN_STORE_READ);
     assert_ok(hn_export_open(store, &request, export, &said));
-    assert_ok(hn_export_header(export, &header, &said));
+    assert_ok(hn_export_formats[HN_EXPORT_HEADER]->write(export, &header, &said));
     drop(store);
     write_file("choose.h", &header);
 }

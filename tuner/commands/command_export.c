@@ -17,7 +17,7 @@ static enum hn_export_kind kind_of(const struct hn_options *options)
 
 static const struct hn_export_format *format_of(const struct hn_options *options)
 {
-    return &hn_export_formats[kind_of(options)];
+    return hn_export_formats[kind_of(options)];
 }
 
 /* HN_EUSAGE where what should be a kernel is a config. */

@@ -793,13 +793,14 @@ static enum hn_status write_cubin(const struct hn_export *export, struct hn_text
     return HN_OK;
 }
 
-const struct hn_export_format hn_export_formats[] = {
-    [HN_EXPORT_HEADER] = {"header", hn_export_header, .takes_defaults = true, .has_all = true},
-    [HN_EXPORT_JSON] = {"json", hn_export_json},
-    [HN_EXPORT_SOURCE] = {"source", hn_export_source, .takes_defaults = true},
-    [HN_EXPORT_PATCH] = {"patch", hn_export_patch, .takes_defaults = true},
-    [HN_EXPORT_ROWS] = {"--template", hn_export_rows},
-    [HN_EXPORT_CUBIN] = {"cubin", write_cubin},
-    [HN_EXPORT_CUBIN_HEADER] = {"cubin-header", hn_export_cubin_header, .takes_defaults = true,
-                                .has_all = true},
+static const struct hn_export_format hn_export_cubin = {.name = "cubin", .write = write_cubin};
+
+const struct hn_export_format *const hn_export_formats[] = {
+    [HN_EXPORT_HEADER] = &hn_export_header,
+    [HN_EXPORT_JSON] = &hn_export_json,
+    [HN_EXPORT_SOURCE] = &hn_export_source,
+    [HN_EXPORT_PATCH] = &hn_export_patch,
+    [HN_EXPORT_ROWS] = &hn_export_rows,
+    [HN_EXPORT_CUBIN] = &hn_export_cubin,
+    [HN_EXPORT_CUBIN_HEADER] = &hn_export_cubin_header,
 };

@@ -88,14 +88,8 @@ struct hn_export_format {
     bool takes_defaults; /* the default point of a config has a place in it, which is no result */
     bool has_all;        /* it chooses among all results in C */
 };
-extern const struct hn_export_format hn_export_formats[];
-
-enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
-enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
-/* A diff of the template's file, which gets the values that it declares. HN_ECONFIG: it declares none. */
-enum hn_status hn_export_patch(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
-/* The text export->rows, each row of it once for each result. HN_ECONFIG: what stands where in it. */
-enum hn_status hn_export_rows(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
-enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+/* By their kinds. A patch is a diff of the template's file, which gets the values that it declares; rows are those of a text of the
+ * user's, each once for each result. HN_ECONFIG: it declares none; what is wrong where in that text. */
+extern const struct hn_export_format *const hn_export_formats[];
 
 #endif

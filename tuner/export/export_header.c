@@ -886,8 +886,8 @@ void hn_export_write(const struct hn_export *export, const char *skeleton, struc
     hn_blocks_finish(&writer.memory);
 }
 
-enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
-                                struct hn_error *err)
+static enum hn_status write_header(const struct hn_export *export, struct hn_text *text,
+                                   struct hn_error *err)
 {
     /* Where header.h.in has the helpers that the functions call: known once those are written. */
     static const char helpers_place[] = "/* helpers */\n";
@@ -910,3 +910,6 @@ enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *
     free(header);
     return err->status;
 }
+
+const struct hn_export_format hn_export_header = {
+    .name = "header", .write = write_header, .takes_defaults = true, .has_all = true};

@@ -166,8 +166,8 @@ static void gather(const struct hn_export *export, struct hn_export_images *imag
     compile(export, images, err);
 }
 
-enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_text *text,
-                                      struct hn_error *err)
+static enum hn_status write_cubin_header(const struct hn_export *export, struct hn_text *text,
+                                         struct hn_error *err)
 {
     struct hn_export_images images = {.count = 0};
     struct hn_export with_images = *export;
@@ -193,6 +193,9 @@ enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_
     free(images.items);
     return err->status;
 }
+
+const struct hn_export_format hn_export_cubin_header = {
+    .name = "cubin-header", .write = write_cubin_header, .takes_defaults = true, .has_all = true};
 
 /* The header with machine code: a program that includes it needs the driver and nothing else. And
  * the part of it that launches the whole plan with the driver. */
@@ -317,7 +320,7 @@ static void write_rows(struct hn_export_writer *writer)
 
 static void write_header(struct hn_export_writer *writer)
 {
-    hn_export_header(writer->export, writer->text, writer->err);
+    hn_export_header.write(writer->export, writer->text, writer->err);
 }
 
 const struct hn_export_part hn_export_driver_parts[] = {

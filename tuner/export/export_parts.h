@@ -57,9 +57,9 @@ struct hn_export_images {
 /* The results as `hone export --format json` lists them; the caller's. Sticky. */
 json_t *hn_export_results_to_json(const struct hn_export *export, struct hn_error *err);
 
-/* The formats with machine code. */
-/* One C file with the header, all images and what loads them. */
-enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+/* Machine code, in the last one, is in one C file with the header, all images and what loads them. */
+extern const struct hn_export_format hn_export_header, hn_export_json, hn_export_source, hn_export_patch, hn_export_rows,
+    hn_export_cubin_header;
 
 /* Appends the types of an argument of export->plan in C, "float or int". */
 void hn_export_append_types(const struct hn_export *export, const struct hn_argument *argument, struct hn_text *text);

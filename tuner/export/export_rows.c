@@ -139,8 +139,8 @@ static void fill(struct filling *filling, const char *at, const json_t *results)
                 filling->path);
 }
 
-enum hn_status hn_export_rows(const struct hn_export *export, struct hn_text *text,
-                              struct hn_error *err)
+static enum hn_status write_rows(const struct hn_export *export, struct hn_text *text,
+                                 struct hn_error *err)
 {
     struct filling filling = {.export = export, .path = export->rows, .text = text, .err = err};
     char *rows = NULL;
@@ -152,3 +152,5 @@ enum hn_status hn_export_rows(const struct hn_export *export, struct hn_text *te
     json_decref(results);
     return err->status;
 }
+
+const struct hn_export_format hn_export_rows = {.name = "--template", .write = write_rows};

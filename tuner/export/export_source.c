@@ -89,8 +89,8 @@ static void append_head(const struct hn_export *export, struct hn_text *text, st
     json_decref(json);
 }
 
-enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
-                                struct hn_error *err)
+static enum hn_status write_source(const struct hn_export *export, struct hn_text *text,
+                                   struct hn_error *err)
 {
     const struct hn_tuned *tuned = export->configs[0];
     if (hn_export_need_plan(export, err) != HN_OK)
@@ -107,6 +107,9 @@ enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *
     return err->status;
 }
 
+const struct hn_export_format hn_export_source = {
+    .name = "source", .write = write_source, .takes_defaults = true};
+
 /* The lines that differ of two texts that have as many, as a unified diff. */
 static void append_diff(struct hn_text *text, const char *was, const char *is)
 {
@@ -121,8 +124,8 @@ static void append_diff(struct hn_text *text, const char *was, const char *is)
     }
 }
 
-enum hn_status hn_export_patch(const struct hn_export *export, struct hn_text *text,
-                               struct hn_error *err)
+static enum hn_status write_patch(const struct hn_export *export, struct hn_text *text,
+                                  struct hn_error *err)
 {
     if (hn_export_need_plan(export, err) != HN_OK)
         return err->status;
@@ -145,6 +148,9 @@ enum hn_status hn_export_patch(const struct hn_export *export, struct hn_text *t
     free(body);
     return err->status;
 }
+
+const struct hn_export_format hn_export_patch = {
+    .name = "patch", .write = write_patch, .takes_defaults = true};
 
 /* The results for other programs. The version is raised when a field changes its meaning. */
 enum { EXPORT_VERSION = 1 };
@@ -212,8 +218,8 @@ json_t *hn_export_results_to_json(const struct hn_export *export, struct hn_erro
     return results;
 }
 
-enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
-                              struct hn_error *err)
+static enum hn_status write_json(const struct hn_export *export, struct hn_text *text,
+                                 struct hn_error *err)
 {
     hn_error_init(err);
     json_t *json = hn_needed(json_pack("{s:i, s:s, s:o}", "hone_export", EXPORT_VERSION, "kernel",
@@ -225,3 +231,5 @@ enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *te
     free(dump);
     return err->status;
 }
+
+const struct hn_export_format hn_export_json = {.name = "json", .write = write_json};
