@@ -88,8 +88,8 @@ LESS = {
     "nvidia-h200 configs/matmul.yaml": "nvidia-h200 configs/matmul.yaml -p K=32 --quiet",
     "hone tune configs/transpose_tma.yaml": "hone tune configs/transpose_tma.yaml -s TALL=1,WIDE=1,STAGES=2 --quiet --simulate recorded",
     "hone tune blur.yaml": "hone tune blur.yaml --quiet --simulate recorded",
-    "--budget 5m": "--budget 1s --held-out 1",
-    "hone tune --family configs/transpose.yaml": "hone tune --family configs/transpose.yaml --budget 1s --held-out 1",
+    "--budget 5m": "--budget 60 --held-out 1",
+    "hone tune --family configs/transpose.yaml": "hone tune --family configs/transpose.yaml --budget 60 --held-out 1",
 }
 
 
