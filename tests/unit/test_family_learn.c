@@ -374,7 +374,8 @@ TEST_WITH(a_model_knows_points_that_nobody_measured, set_up, tear_down)
     for (size_t i = 0; i < PROBLEMS; i++)
         problems[i] = next(fixture, 99, &at);
     double *losses FREED = calloc(matrix->point_count * PROBLEMS, sizeof *losses);
-    hn_model_ask(model, points, matrix->point_count, problems, PROBLEMS, losses, NULL);
+    double *deviations FREED = calloc(matrix->point_count * PROBLEMS, sizeof *deviations);
+    hn_model_ask(model, points, matrix->point_count, problems, PROBLEMS, false, losses, deviations);
     for (size_t i = 0; i < PROBLEMS; i++) {
         size_t chosen = 0;
         double best = INFINITY;

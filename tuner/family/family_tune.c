@@ -268,7 +268,7 @@ static void join_mutants(struct hn_measuring *measuring, size_t size, const stru
     double *losses = hn_need(2 * mutants->count, sizeof *losses);
     double *deviations = losses + mutants->count;
     hn_model_ask(measuring->model, mutants->asked, mutants->count, &matrix->sizes[size].problem, 1,
-                 losses, deviations);
+                 false, losses, deviations);
     for (int joined = 0; joined < MUTANTS_JOIN; joined++) {
         size_t best = 0, known = matrix->point_count;
         for (size_t i = 1; i < mutants->count; i++)

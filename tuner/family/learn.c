@@ -79,7 +79,7 @@ static void make_forecast(const struct learning *learning, const size_t *points,
                                   .deviations = hn_need(point_count * count, sizeof(double))};
     for (size_t p = 0; p < point_count; p++)
         asked[p] = &matrix->points[points[p]];
-    hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count,
+    hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count, false,
                  forecast->losses, forecast->deviations);
     for (size_t s = 0; s < count && s < learning->kernel->family->size_count; s++)
         for (size_t p = 0; p < point_count; p++) {
@@ -210,8 +210,8 @@ static void judge_sizes(const struct learning *learning, struct judged *judged)
         problems[s] = matrix->sizes[s].problem;
     for (size_t c = 0; c < learning->count; c++)
         points[c] = &matrix->points[learning->learnt->picked[c]];
-    hn_model_ask_unseen(learning->learnt->model, points, learning->count, problems,
-                        matrix->size_count, losses, deviations);
+    hn_model_ask(learning->learnt->model, points, learning->count, problems, matrix->size_count,
+                 true, losses, deviations);
     for (size_t s = 0; s < matrix->size_count; s++)
         judged[s] = judge_size(learning, losses, deviations, s);
     free(losses);
@@ -566,22 +566,19 @@ static void add_grids(const struct hn_plan *plan, struct hn_rule *rule)
         }
 }
 
-enum { EDGES_ASKED = 6 };
-
-/* Which share of a size, in percent, its last part lacks: of the edges that tell most. */
+/* Which share of a size, in percent, its last part lacks. */
 static void add_edges(const struct learning *learning, struct hn_rule *rule)
 {
     struct hn_family_edges edges;
-    size_t asked[EDGES_ASKED], count = hn_model_edges(learning->learnt->model, asked, EDGES_ASKED);
+    int64_t parts[HN_EDGES_MOST];
     hn_family_edges_find(&edges, learning->kernel);
     for (size_t c = 0; c < rule->configuration_count; c++) {
-        int64_t parts[HN_EDGES_MOST];
         hn_family_edges_parts(&edges, learning->kernel, &learning->matrix->sizes[0].problem,
                               &rule->configurations[c], parts);
-        for (size_t i = 0; i < count; i++)
-            if (parts[asked[i]] > 1)
-                ask(rule, "-%s %% %lld * 100 // %s", edges.items[asked[i]].size,
-                    (long long)parts[asked[i]], edges.items[asked[i]].size);
+        for (size_t i = 0; i < edges.count; i++)
+            if (parts[i] > 1)
+                ask(rule, "-%s %% %lld * 100 // %s", edges.items[i].size, (long long)parts[i],
+                    edges.items[i].size);
     }
     hn_family_edges_finish(&edges);
 }
@@ -652,8 +649,8 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
                   &rule->values[i]);
     rule->value_count = example->count;
     add_sizes(learning->kernel->family, rule);
-    add_edges(learning, rule);
     add_grids(learning->kernel->plan, rule);
+    add_edges(learning, rule);
     if (hn_rule_complete(rule, err) == HN_OK)
         evaluate_features(learning, err);
 }

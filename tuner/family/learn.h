@@ -67,7 +67,7 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
 
 /* Sizes that loops within a block cut into parts, of which the last is mostly not full: COLS by THREADS * VEC. */
 
-enum { HN_EDGES_MOST = 24 };
+enum { HN_EDGES_MOST = 12 };
 
 /* The part is so many times one, a side of the block, or all threads of it. */
 enum hn_edge_of { HN_EDGE_OF_ONE, HN_EDGE_OF_FIRST, HN_EDGE_OF_SECOND, HN_EDGE_OF_ALL, HN_EDGE_KINDS };
@@ -83,7 +83,7 @@ struct hn_family_edges {
     size_t count;
 };
 
-/* Those that the plan's expressions name, then guesses with the block. Finish them. */
+/* Those that the plan's expressions name, and those of the block. Finish them. */
 void hn_family_edges_find(struct hn_family_edges *edges, const struct hn_family_kernel *kernel);
 void hn_family_edges_finish(struct hn_family_edges *edges);
 /* The parts of a point; 0: it has none. */
@@ -122,15 +122,11 @@ struct hn_model;
 struct hn_model *hn_model_make(const struct hn_family_kernel *kernel, const struct hn_matrix *matrix, size_t trees,
                                uint64_t seed);
 void hn_model_destroy(struct hn_model *model); /* NULL is fine */
-/* losses[point * count + problem] and their deviations (NULL: not asked); INFINITY: it cannot be launched there. Of a
- * point only the values and the occupancy count. */
+/* losses[point * count + problem] and their deviations; INFINITY: it cannot be launched there. Of a point only the values
+ * and the occupancy count. `unseen`: the problems are the sizes of the matrix in their order, of which those parts of the
+ * model tell that have not seen the size. */
 void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *const *points, size_t point_count,
-                  const struct hn_bindings *problems, size_t count, double *losses, double *deviations);
-/* The same at the sizes of the matrix, of those parts of the model that have not seen the size. */
-void hn_model_ask_unseen(const struct hn_model *model, const struct hn_matrix_point *const *points, size_t point_count,
-                         const struct hn_bindings *sizes, size_t count, double *losses, double *deviations);
-/* Which edges tell most, the first `most` of them; how many. */
-size_t hn_model_edges(const struct hn_model *model, size_t *edges, size_t most);
+                  const struct hn_bindings *problems, size_t count, bool unseen, double *losses, double *deviations);
 
 /* Decision trees that cost least: as a regression tree (Breiman et al., "Classification and Regression Trees", 1984),
  * but what a leaf costs is what its one choice costs all samples in it. */

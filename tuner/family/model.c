@@ -54,7 +54,6 @@ struct hn_model {
     size_t trees;
     struct bag {
         double mean;
-        double *gains;
         struct tree *trees;
     } bags[BAGS];
 };
@@ -152,7 +151,6 @@ static void split_level(struct growing *growing, struct tree *tree, size_t leave
         tree->nodes[leaves - 1 + leaf].feature = (uint32_t)best[leaf].feature;
         tree->nodes[leaves - 1 + leaf].threshold =
             data->edges[best[leaf].feature * BINS + best[leaf].bin];
-        growing->bag->gains[best[leaf].feature] += best[leaf].gain;
     }
     for (size_t i = 0; i < growing->seen_count; i++) {
         uint32_t row = growing->seen[i];
@@ -212,7 +210,6 @@ static void grow_bag(void *context, size_t number)
         bag->mean += data->targets[growing->seen[i]] / (double)growing->seen_count;
     for (size_t r = 0; r < data->rows; r++)
         growing->left[r] = (float)(data->targets[r] - bag->mean);
-    bag->gains = hn_need(data->model->sight.features, sizeof *bag->gains);
     bag->trees = hn_need(data->model->trees, sizeof *bag->trees);
     for (size_t t = 0; t < data->model->trees; t++)
         grow_tree(growing, &bag->trees[t]);
@@ -346,10 +343,8 @@ void hn_model_destroy(struct hn_model *model)
 {
     if (model == NULL)
         return;
-    for (size_t bag = 0; bag < BAGS; bag++) {
-        free(model->bags[bag].gains);
+    for (size_t bag = 0; bag < BAGS; bag++)
         free(model->bags[bag].trees);
-    }
     hn_family_edges_finish(&model->sight.edges);
     free(model);
 }
@@ -392,8 +387,7 @@ static void ask_some(const struct asking *asking, size_t problem, size_t first, 
         double mean = sums[i] / fmax(1, bags);
         double variance = fmax(0, squares[i] - bags * mean * mean) / fmax(1, bags - 1);
         asking->losses[at] = can[i] ? mean : INFINITY;
-        if (asking->deviations != NULL)
-            asking->deviations[at] = can[i] ? sqrt(variance) : 0;
+        asking->deviations[at] = can[i] ? sqrt(variance) : 0;
     }
 }
 
@@ -408,65 +402,25 @@ static void ask_at(void *context, size_t problem)
     free(seen);
 }
 
-static void ask(struct asking *asking)
-{
-    const struct hn_sight *sight = &asking->model->sight;
-    struct hn_sight_point *known = hn_need(asking->point_count, sizeof *known);
-    for (size_t p = 0; p < asking->point_count && asking->count > 0; p++) {
-        known[p].occupancy = asking->points[p]->occupancy;
-        hn_family_edges_parts(&sight->edges, sight->kernel, &asking->problems[0],
-                              &asking->points[p]->values, known[p].parts);
-    }
-    asking->known = known;
-    hn_parallel_do(asking->count, 0, ask_at, asking);
-    free(known);
-}
-
 void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *const *points,
-                  size_t point_count, const struct hn_bindings *problems, size_t count,
+                  size_t point_count, const struct hn_bindings *problems, size_t count, bool unseen,
                   double *losses, double *deviations)
 {
+    struct hn_sight_point *known = hn_need(point_count, sizeof *known);
     struct asking asking = {.model = model,
                             .points = points,
+                            .known = known,
                             .point_count = point_count,
+                            .count = count,
                             .problems = problems,
-                            .count = count,
+                            .unseen = unseen,
                             .losses = losses,
                             .deviations = deviations};
-    ask(&asking);
-}
-
-void hn_model_ask_unseen(const struct hn_model *model, const struct hn_matrix_point *const *points,
-                         size_t point_count, const struct hn_bindings *sizes, size_t count,
-                         double *losses, double *deviations)
-{
-    struct asking asking = {.model = model,
-                            .points = points,
-                            .point_count = point_count,
-                            .problems = sizes,
-                            .count = count,
-                            .unseen = true,
-                            .losses = losses,
-                            .deviations = deviations};
-    ask(&asking);
-}
-
-size_t hn_model_edges(const struct hn_model *model, size_t *edges, size_t most)
-{
-    double gains[HN_EDGES_MOST] = {0};
-    size_t count = 0;
-    size_t first = model->sight.features - HN_SIGHT_OF_EDGE * model->sight.edges.count;
-    for (size_t f = first; f < model->sight.features; f++)
-        for (size_t bag = 0; bag < BAGS && model->bags[bag].trees != NULL; bag++)
-            gains[(f - first) / HN_SIGHT_OF_EDGE] += model->bags[bag].gains[f];
-    for (; count < most; count++) {
-        size_t best = 0;
-        for (size_t i = 1; i < HN_EDGES_MOST; i++)
-            best = gains[i] > gains[best] ? i : best;
-        if (!(gains[best] > 0))
-            break;
-        edges[count] = best;
-        gains[best] = 0;
+    for (size_t p = 0; p < point_count && count > 0; p++) {
+        known[p].occupancy = points[p]->occupancy;
+        hn_family_edges_parts(&model->sight.edges, model->sight.kernel, &problems[0],
+                              &points[p]->values, known[p].parts);
     }
-    return count;
+    hn_parallel_do(count, 0, ask_at, &asking);
+    free(known);
 }

@@ -246,7 +246,7 @@ size_t hn_measuring_promising(const struct hn_measuring *measuring,
     for (size_t p = 0; p < all; p++)
         asked[p] = &matrix->points[p];
     if (measuring->model != NULL)
-        hn_model_ask(measuring->model, asked, all, problem, 1, losses, deviations);
+        hn_model_ask(measuring->model, asked, all, problem, 1, false, losses, deviations);
     /* Less a deviation: where little is known it may be better. */
     for (size_t p = 0; p < all; p++)
         beliefs[p] = (struct belief){losses[p] - (isinf(losses[p]) ? 0 : deviations[p]), p};
