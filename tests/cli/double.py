@@ -16,6 +16,7 @@ DOUBLE = os.path.abspath(os.environ.get("HONE_DOUBLE", hone.SOURCE / "build" / "
 ON_GPU = os.environ.get("HONE_GPU") == "1"
 DRIVER = {} if ON_GPU else {"LD_LIBRARY_PATH": DOUBLE}
 DATA = hone.TEST_DATA / "double"
+WAITS_S = 60
 
 # A kernel that compiles in a few milliseconds and differs in every point. The double runs its own C function instead.
 CHEAP_CU = """\
@@ -72,6 +73,13 @@ class Case(hone.Case):
         self.config.write_text(text)
         return block * items
 
+    def wait_for(self, found, what):
+        """Until it is so; a busy machine has time for it."""
+        end = time.monotonic() + WAITS_S
+        while not found():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.005)
+
     def read_events(self, path=None):
         """The records of an events file, in order; a last line that was cut off does not count."""
         text = (path or self.events).read_text() if (path or self.events).exists() else ""
@@ -79,7 +87,7 @@ class Case(hone.Case):
         return [event["record"] for event in events if event["event"] == "record"]
 
     def wait_for_events(self, count, process):
-        end = time.monotonic() + 60
+        end = time.monotonic() + WAITS_S
         while process.poll() is None and time.monotonic() < end:
             if self.events.exists() and self.events.read_bytes().count(b"\n") >= count:
                 return

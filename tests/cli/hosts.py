@@ -4,11 +4,8 @@
 import json
 import os
 import pathlib
-import time
 
 import double
-
-ENDED_WITHIN_S = 60
 
 
 def processes(folder):
@@ -40,10 +37,7 @@ class Workers(double.Case):
         return sorted(pid for pid, words in processes(self.folder).items() if words[2] == role)
 
     def wait_for_none(self, what):
-        end = time.monotonic() + ENDED_WITHIN_S
-        while processes(self.folder):
-            self.assertLess(time.monotonic(), end, f"{processes(self.folder)} outlive {what}")
-            time.sleep(0.01)
+        self.wait_for(lambda: not processes(self.folder), f"workers outlive {what}")
 
     def assert_none_left(self):
         self.wait_for_none("the test")

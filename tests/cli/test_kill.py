@@ -9,14 +9,12 @@ import signal
 import time
 
 import double
+import hosts
 
 # Each point takes some ms of no processor, so that there is time for what is done meanwhile.
 os.environ["HONE_DOUBLE_WAIT_US"] = "200"
 KILLS = int(os.environ.get("HONE_KILLS", "8"))
 SEED = 20261121
-
-# A worker ends as soon as it is scheduled; on a machine that runs tests only, that may take a while.
-ENDED_WITHIN_S = 60
 
 
 def signal_quietly(pid, number):
@@ -57,22 +55,6 @@ class Kill(double.Case):
         if process.poll() is not None:
             self.duration_s = min(self.duration_s, time.monotonic() - begun)
 
-    def own_workers(self):
-        """Live workers started from this test's folder, whoever their parent is now."""
-        found = []
-        mark = f"TMPDIR={self.folder}".encode()
-        for entry in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{entry}/cmdline", "rb") as file:
-                    command = file.read()
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    environment = file.read().split(b"\0")
-            except OSError:
-                continue
-            if command.startswith(b"hone\0worker\0") and mark in environment:
-                found.append(int(entry))
-        return found
-
     def pick_worker(self, process, role):
         """A worker of this role, waited for if there is none yet; None when hone has ended."""
         while process.poll() is None:
@@ -83,9 +65,7 @@ class Kill(double.Case):
 
     def assert_no_orphans(self, ended):
         """Returns how long after hone's end its last worker ended."""
-        while self.own_workers():
-            self.assertLess(time.monotonic() - ended, ENDED_WITHIN_S, "workers outlive hone")
-            time.sleep(0.005)
+        self.wait_for(lambda: not hosts.processes(self.folder), "workers outlive hone")
         return time.monotonic() - ended
 
     def assert_kept(self, told):
@@ -201,9 +181,6 @@ class Kill(double.Case):
             if worker is None:
                 break
             signal_quietly(worker, signal.SIGKILL)
-            end = time.monotonic() + ENDED_WITHIN_S
-            while os.path.exists(f"/proc/{worker}"):
-                self.assertLess(time.monotonic(), end, f"the {role} worker is a zombie")
-                time.sleep(0.005)
+            self.wait_for(lambda: not os.path.exists(f"/proc/{worker}"), f"the {role} worker is a zombie")
         _, errors = process.communicate(timeout=120)
         self.assertEqual((process.returncode, errors), (0, ""))

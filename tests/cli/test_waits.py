@@ -38,10 +38,7 @@ class Waits(double.Case):
         return lock
 
     def wait_for_worker(self, process, role):
-        end = time.monotonic() + 60
-        while role not in double.workers_of(process.pid).values():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.01)
+        self.wait_for(lambda: role in double.workers_of(process.pid).values(), f"no {role} worker")
 
     def test_for_the_gpu(self):
         with open(self.lock_path()) as file:

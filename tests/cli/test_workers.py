@@ -45,8 +45,7 @@ class Places(hosts.Workers):
     def test_launchers(self):
         """One that sets an environment and measures, one that greets visitors and compiles, one that has a terminal."""
         points = self.cheap_config(8, 8)
-        welcome = self.write("welcome", "#!/bin/sh\necho Welcome to this cluster!\nexec \"$@\"\n")
-        welcome.chmod(0o755)
+        welcome = self.launcher("welcome", "echo Welcome to this cluster!\nexec \"$@\"\n")
         terminal = self.write("terminal", TERMINAL)
         terminal.chmod(0o755)
         workers = self.list_hosts({"run": "env HONE_DOUBLE_NAME='Hone Elsewhere'", "gpus": 1, "compile": 0},
@@ -225,8 +224,7 @@ class Cards(hosts.Workers):
 
     def test_hosts_are_lost(self):
         """The second is back, with what it had in hand measured meanwhile; the first is not, and another leads."""
-        once = self.write("once", "#!/bin/sh\nmkdir started 2>/dev/null || exit 9\nexec \"$@\"\n")
-        once.chmod(0o755)
+        once = self.launcher("once", "mkdir started 2>/dev/null || exit 9\nexec \"$@\"\n")
         workers = self.list_hosts({"run": once, "gpus": 1, "compile": 1}, {"run": "env CUDA_VISIBLE_DEVICES=1", "gpus": 1, "compile": 1})
         process = self.begin(workers, HONE_DOUBLE_COUNT="2", HONE_DOUBLE_SLOWNESS="1,1.1", HONE_DOUBLE_WAIT_US="1000")
         self.wait_for_events(30, process)
@@ -300,9 +298,7 @@ class Faults(hosts.Workers):
     def test_no_host(self):
         """Each is tried three times, and left out with its reason."""
         def script(name, text):
-            path = self.write(name, "#!/bin/sh\n" + text)
-            path.chmod(0o755)
-            return str(path)
+            return str(self.launcher(name, text))
 
         build = subprocess.run([hone.HONE, "--version"], capture_output=True, text=True).stdout.split()[1]
         cases = {
@@ -372,18 +368,12 @@ class Faults(hosts.Workers):
         first = set(hosts.processes(self.folder))
         os.kill(self.pids("node")[0], signal.SIGSTOP)
         stopped = self.start("tune", self.config, "--full", "--quiet", "--workers", "local: gpus=1 compile=1",
-                             "--cache", self.folder / "second.db", HONE_DOUBLE_SERIAL="77")
-        end = time.monotonic() + 20
-        while len(set(hosts.processes(self.folder)) - first) < 3 and time.monotonic() < end:
-            time.sleep(0.01)
+                             "--cache", self.folder / "second.db", HONE_DOUBLE_SERIAL="77", HONE_DOUBLE_WAIT_US="1000")
+        self.wait_for(lambda: len(set(hosts.processes(self.folder)) - first) >= 3, "an agent and two workers have not started")
         second = set(hosts.processes(self.folder)) - first
-        self.assertGreaterEqual(len(second), 2)
         os.kill(stopped.pid, signal.SIGSTOP)
         self.assert_all_measured(silent, self.points)
-        end = time.monotonic() + hosts.ENDED_WITHIN_S
-        while second & set(hosts.processes(self.folder)):
-            self.assertLess(time.monotonic(), end, "workers of a stopped hone go on")
-            time.sleep(0.05)
+        self.wait_for(lambda: not second & set(hosts.processes(self.folder)), "workers of a stopped hone go on")
         stopped.kill()
 
     def test_hone_is_killed(self):
