@@ -71,8 +71,8 @@ static const char *known_name(void *data, const char *name, size_t token)
     const struct hn_draft *draft = data;
     const char *found = parameter_named(draft, name);
     const struct hn_draft_size *size = size_declared(draft, name);
-    if (strncmp(name, "blockDim.", 9) == 0)
-        found = draft->block[(name[9] - 'x') % 3];
+    if (strncmp(name, "blockDim.", 9) == 0 && name[9] >= 'x' && name[9] <= 'z')
+        found = draft->block[name[9] - 'x'];
     if (found == NULL && size != NULL && (size->frozen || in_kernel(draft, token)))
         found = size->name;
     return found;
