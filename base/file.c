@@ -217,17 +217,8 @@ static void remove_files(int folder)
     DIR *files = own >= 0 ? fdopendir(own) : NULL;
     if (files == NULL && own >= 0)
         close(own);
-    for (struct dirent *file; files != NULL && (file = readdir(files)) != NULL;) {
-        bool own_name = strcmp(file->d_name, ".") == 0 || strcmp(file->d_name, "..") == 0;
-        if (own_name || unlinkat(folder, file->d_name, 0) == 0)
-            continue;
-        int inner = openat(folder, file->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (inner < 0)
-            continue;
-        remove_files(inner);
-        close(inner);
-        unlinkat(folder, file->d_name, AT_REMOVEDIR);
-    }
+    for (struct dirent *file; files != NULL && (file = readdir(files)) != NULL;)
+        unlinkat(folder, file->d_name, 0);
     if (files != NULL)
         closedir(files);
 }

@@ -45,7 +45,7 @@ struct hn_identity {
     struct hn_device_identity device;
 };
 
-/* Of files of Kernel Tuner, which do not say how launches found the L2 cache, and of programs. */
+/* Of files of Kernel Tuner, which do not say how launches found the L2 cache. */
 #define HN_REGIME_UNKNOWN "unknown"
 
 /* With what it was measured: a record of an equal identity but another version is stale. Owns nothing. */

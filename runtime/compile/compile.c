@@ -660,18 +660,10 @@ void hn_image_finish(struct hn_image *image)
     for (size_t i = 0; i < image->entry_count; i++)
         free(image->entries[i]);
     free(image->entries);
-    if (image->folder != NULL)
-        hn_scratch_remove(image->folder);
-    free(image->folder);
     free(image->cubin);
     free(image->log);
     free(image->message);
     hn_image_init(image);
-}
-
-bool hn_image_is_made(const struct hn_image *image)
-{
-    return image->cubin != NULL || image->folder != NULL;
 }
 
 enum hn_status hn_image_copy(struct hn_image *to, const struct hn_image *from, struct hn_error *err)
@@ -679,7 +671,6 @@ enum hn_status hn_image_copy(struct hn_image *to, const struct hn_image *from, s
     struct hn_error own;
     err = hn_error_begin(err, &own);
     *to = *from;
-    to->folder = NULL;
     to->message = from->message != NULL ? hn_copy_string(from->message, err) : NULL;
     to->log = from->log != NULL ? hn_copy_string(from->log, err) : NULL;
     to->cubin = from->cubin != NULL ? hn_allocate(from->size, 1, err) : NULL;

@@ -4,18 +4,15 @@
 
 #include <stddef.h>
 
-#include "base/file.h"
 #include "cache/record/record.h"
 
-/* What came of compiling: a cubin, the folder in which a program was built, or the reason why there is neither. Owns all, and
- * removes the folder. */
+/* What came of compiling: a cubin, or the reason why there is none. Owns all. */
 struct hn_image {
     enum hn_outcome outcome; /* ok, compile_error, compile_timeout, compile_crash; invalid_launch with a cubin */
     char *message;           /* first error with its line, else NULL */
     char *log;               /* the whole compiler log, may be NULL */
     void *cubin;
     size_t size;
-    struct hn_scratch *folder; /* of a program; else NULL */
     char **entries; /* per step that is launched: the lowered (mangled) name in the cubin */
     size_t entry_count;
     char code_hash[33]; /* of the entries' machine code, constants and resources */
@@ -25,8 +22,7 @@ struct hn_image {
 
 void hn_image_init(struct hn_image *image);
 void hn_image_finish(struct hn_image *image);
-bool hn_image_is_made(const struct hn_image *image);
-/* `to` need not be initialised, and is to be finished in any case. It has no folder. */
+/* `to` need not be initialised, and is to be finished in any case. */
 enum hn_status hn_image_copy(struct hn_image *to, const struct hn_image *from, struct hn_error *err);
 /* From the names of the kernels, a line each. */
 enum hn_status hn_image_set_entries(struct hn_image *image, const char *lines, struct hn_error *err);

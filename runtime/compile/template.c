@@ -167,27 +167,6 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     return err->status;
 }
 
-enum hn_status hn_template_load_files(const json_t *paths, struct hn_template *template,
-                                      struct hn_error *err)
-{
-    struct loader loader = {.template = template};
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    *template = (struct hn_template){.files = NULL};
-    template->files = hn_allocate(json_array_size(paths), sizeof *template->files, err);
-    for (size_t i = 0; i < json_array_size(paths) && !hn_failed(err); i++) {
-        const char *path = json_string_value(json_array_get(paths, i));
-        struct hn_text_file *file = &template->files[template->file_count++];
-        file->name = hn_copy_string(strrchr(path, '/') + 1, err);
-        if (!hn_failed(err) && hn_file_read(path, FILE_LIMIT, &file->text, NULL, err) == HN_OK)
-            check_text(path, file->text, err);
-    }
-    hash(&loader, err);
-    if (hn_failed(err))
-        hn_template_finish(template);
-    return err->status;
-}
-
 size_t hn_template_find(const struct hn_template *template, const struct hn_include *include)
 {
     for (size_t i = 1; i < template->file_count; i++)

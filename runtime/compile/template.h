@@ -2,7 +2,6 @@
 #ifndef HONE_RUNTIME_COMPILE_TEMPLATE_H
 #define HONE_RUNTIME_COMPILE_TEMPLATE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,8 +22,6 @@ struct hn_template {
 /* HN_ECONFIG: no such file, or an include that is missing, with the file and line that asks for it. Quoted includes
  * resolve beside the file that names them, recursively. */
 enum hn_status hn_template_load(const char *path, struct hn_template *template, struct hn_error *err);
-/* These files alone, absolute paths, each named as in its folder: the sources of a program. There may be none. HN_ERUN. */
-enum hn_status hn_template_load_files(const json_t *paths, struct hn_template *template, struct hn_error *err);
 /* The number of the file that is included; 0: it was not read. */
 struct hn_include;
 size_t hn_template_find(const struct hn_template *template, const struct hn_include *include);

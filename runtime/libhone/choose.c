@@ -11,8 +11,6 @@
 
 static void read_plan(struct hn_lib_plan *plan, struct hn_error *err)
 {
-    if (!hn_failed(err) && json_object_get(plan->json, "run") != NULL)
-        hn_fail(err, HN_ENOTFOUND, "it was tuned as a program, which is no kernel to launch");
     if (!hn_failed(err) && plan->template.file_count == 0)
         hn_fail(err, HN_ENOTFOUND, "the cache keeps no template of this version");
     if (hn_failed(err) || hn_plan_from_json(plan->json, &plan->plan, err) != HN_OK)

@@ -451,7 +451,7 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
         hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
     else if (hn_failed(&reason))
         return hn_fail(err, reason.status, "%s", reason.message);
-    else if (plan->program == NULL)
+    else
         hn_launch_check(launch, device, record);
     return HN_OK;
 }

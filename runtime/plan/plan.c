@@ -45,25 +45,9 @@ void hn_plan_destroy(struct hn_plan *plan)
     free(plan);
 }
 
-bool hn_plan_is_measured(const struct hn_plan *plan)
-{
-    return plan->template_path != NULL || plan->program != NULL;
-}
-
-const char *hn_command_hole(const char *word, size_t *length)
-{
-    const char *hole = strstr(word, "${");
-    *length = hole == NULL ? 0 : hn_word_length(hole + 2);
-    if (hole != NULL && hole[2 + *length] != '}')
-        *length = 0;
-    return hole;
-}
-
 char *hn_plan_signature(const struct hn_plan *plan)
 {
     struct hn_text text = {0};
-    if (plan->program != NULL)
-        hn_text_append(&text, "program");
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         char type[HN_TYPE_SIZE];

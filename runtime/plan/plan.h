@@ -216,9 +216,7 @@ struct hn_default {
 
 struct hn_plan {
     char *kernel;
-    char *template_path; /* absolute; NULL where there is a program, or nothing to measure */
-    json_t *program; /* that is measured in place of a kernel: the config's `run`, with its scalars as strings and its files absolute.
-                        Whoever runs it takes it from a config that was read from its file, never from JSON. NULL: none */
+    char *template_path; /* absolute */
     char **names;        /* parameters and problem values, sorted: slot i of every expression */
     size_t name_count;
     char **pitches;      /* "in_pitch" of each argument with rows, in their order: the slots behind the names; those of
@@ -287,11 +285,6 @@ enum hn_plan_scope {
  * is loaded there. Its slot is the one behind all others. */
 extern const char hn_clusters_name[];
 
-/* Whether it says what to measure, and not a space alone. */
-bool hn_plan_is_measured(const struct hn_plan *plan);
-/* The next "${NAME}" in a word of a program's commands, and the length of NAME, 0 where it is none; NULL: there is no "${". */
-const char *hn_command_hole(const char *word, size_t *length);
-
 /* A plan begins as all zero. */
 void hn_plan_destroy(struct hn_plan *plan);
 
@@ -307,7 +300,7 @@ enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, stru
  * of the space), and the compile options. */
 struct hn_hash hn_plan_hash(const struct hn_plan *plan);
 struct hn_hash hn_plan_options_hash(const struct hn_plan *plan);
-/* "A:float32:input,...,M:int32:value", "program": the identity's argument signature. NULL when out of memory. */
+/* "A:float32:input,...,M:int32:value": the identity's argument signature. NULL when out of memory. */
 char *hn_plan_signature(const struct hn_plan *plan);
 
 /* Makes `names` of parameters and problem values. HN_EFORMAT: one is there twice. */

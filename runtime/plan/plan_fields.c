@@ -480,38 +480,10 @@ static const struct hn_field override_fields[] = {
 static const struct hn_structure override_structure =
     HN_STRUCTURE(hn_override, override_fields, NULL);
 
-static void read_program(struct hn_json_reader *reader, const struct hn_field *field,
-                         const json_t *json, void *member)
-{
-    if (hn_json_expect(reader, json_is_object(json), field->key, "an object"))
-        *(json_t **)member = json_deep_copy(json);
-}
-
-static json_t *build_program(const struct hn_field *field, const void *member)
-{
-    json_t *const *program = member;
-    (void)field;
-    return *program == NULL ? json_null() : json_deep_copy(*program);
-}
-
-static void free_program(void *member)
-{
-    json_decref(*(json_t **)member);
-}
-
-static const struct hn_field_own program_field = {read_program, build_program, free_program};
-
-static bool is_kernel(const void *plan)
-{
-    return ((const struct hn_plan *)plan)->program == NULL;
-}
-
 /* Whatever others refer to comes before them. */
 static const struct hn_field plan_fields[] = {
     {HN_NEEDED("kernel"), .kind = HN_FIELD_WORD, HN_AT(hn_plan, kernel)},
-    {.key = "run", HN_OWN(hn_plan, program, program_field)},
-    {HN_NEEDED("template"), .kind = HN_FIELD_TEXT, HN_AT(hn_plan, template_path),
-     .when = is_kernel},
+    {HN_NEEDED("template"), .kind = HN_FIELD_TEXT, HN_AT(hn_plan, template_path)},
     {HN_NEEDED("parameters"), HN_LIST(hn_plan, parameters, parameter_count, word_list)},
     {HN_NEEDED("problem"), HN_LIST(hn_plan, problem, problem_count, word_list)},
     {HN_NEEDED("freeze"), HN_LIST(hn_plan, freeze, freeze_count, word_list)},
@@ -654,8 +626,7 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
                 (long long)version, FORMAT);
     hn_fields_read("plan", &hn_plan_structure, json, plan, err);
     /* Exports name it in comments and in #line. */
-    if (plan->template_path != NULL)
-        hn_gate_line("the name of a template", plan->template_path, HN_NAME_MOST, err);
+    hn_gate_line("the name of a template", plan->template_path, HN_NAME_MOST, err);
     if (!hn_failed(err) && hn_plan_collect_names(plan, err) == HN_OK)
         check_names(&reader, plan);
     for (size_t i = 0; !hn_failed(err) && i < plan->argument_count; i++)
@@ -703,8 +674,8 @@ static void drop_folder(json_t *object, const char *key)
 
 struct hn_hash hn_plan_hash(const struct hn_plan *plan)
 {
-    static const char *const parts[] = {"arguments", "steps",   "pipeline",  "freeze",
-                                        "freeze_if", "compare", "reference", "run"};
+    static const char *const parts[] = {"arguments", "steps",   "pipeline", "freeze",
+                                        "freeze_if", "compare", "reference"};
     json_t *all = hn_plan_to_json(plan), *json = json_object();
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (json_object_get(all, parts[i]) != NULL)
@@ -712,7 +683,6 @@ struct hn_hash hn_plan_hash(const struct hn_plan *plan)
     if (plan->reference.kind == HN_REFERENCE_SELF)
         json_object_set(json, "defaults", json_object_get(all, "defaults"));
     drop_folder(json_object_get(json, "reference"), "template");
-    json_object_del(json_object_get(json, "run"), "files");
     size_t index;
     json_t *argument;
     /* Data is known by its contents (tuner/config/config_files.c). */

@@ -64,7 +64,6 @@ struct hn_options {
     struct hn_session_options search; /* its command is the whole line, as it is kept and shown: without a password */
     const char *strategy;             /* NULL: the default */
     const char *simulate;
-    bool allow_run;
 
     const char *device;
     int regime; /* an enum hn_regime; of export: those that there are, where none is given */

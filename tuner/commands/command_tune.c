@@ -108,17 +108,6 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
         hn_backend_simulated(task, search->tune->options->simulate, &backend, err);
         return backend;
     }
-    if (task->plan->program != NULL) {
-        const struct hn_options *options = search->tune->options;
-        const struct hn_program_options program = {
-            .device = search->tune->device.uuid[0] != '\0' ? &search->tune->device : NULL,
-            .lanes = options->jobs > 0 ? (int)options->jobs : hn_machine_jobs(),
-            .compile_timeout_s = options->compile_timeout_s,
-            .run_timeout_s = options->run_timeout_s,
-        };
-        hn_backend_program(task, &program, &backend, err);
-        return backend;
-    }
     if (hn_points_ahead_make(&ahead, task, search->store, session,
                              4 * (size_t)hn_workers_of(search->tune->options, 0).jobs,
                              err) != HN_OK)
@@ -374,15 +363,6 @@ static bool is_spread(const struct hn_options *options)
     return options->workers != NULL && options->simulate == NULL && !options->family;
 }
 
-/* A program runs on the GPU where there is one, else here. */
-static void find_device(struct hn_tune *tune, struct hn_error *err)
-{
-    struct hn_error reason;
-    if (!hn_failed(err) && hn_find_gpu(tune->options->device, &tune->device, &reason) != HN_OK &&
-        tune->options->device != NULL)
-        *err = reason;
-}
-
 /* Before all that can be done meanwhile. They are as many at most as there are points of a problem,
  * and what a bench needs beside: reference, default point, support kernels. */
 static void start_workers(struct hn_tune *tune, struct hn_error *err)
@@ -392,10 +372,6 @@ static void start_workers(struct hn_tune *tune, struct hn_error *err)
     double points = 1;
     if (hn_failed(err) || options->simulate != NULL)
         return;
-    if (config->plan->program != NULL) {
-        find_device(tune, err);
-        return;
-    }
     for (size_t i = 0; i < config->parameter_count; i++)
         points *= (double)config->parameters[i].count;
     struct hn_workers_options workers = hn_workers_of(options, points + 3);
@@ -536,12 +512,10 @@ static void report_hosts(const struct hn_workers *workers)
 static void print_next(const struct hn_given *given)
 {
     const char *kernel = given->config->plan->kernel;
-    char lines[2][HN_FOLLOW_UP_SIZE], output[300] = "--json";
-    if (given->config->plan->program == NULL)
-        snprintf(output, sizeof output, "-o %s_tuned.h", kernel);
+    char lines[2][HN_FOLLOW_UP_SIZE];
     if (!given->options->quiet)
-        fprintf(stderr, "\nnext: %s %s\n      %s\n",
-                hn_follow_up(given->options, "export", kernel, lines[0]), output,
+        fprintf(stderr, "\nnext: %s -o %s_tuned.h\n      %s\n",
+                hn_follow_up(given->options, "export", kernel, lines[0]), kernel,
                 hn_follow_up(given->options, "explain", given->path, lines[1]));
 }
 

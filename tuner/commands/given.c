@@ -67,46 +67,6 @@ static void check_path(const char *path, struct hn_error *err)
     }
 }
 
-static void append_command(struct hn_text *text, const json_t *words)
-{
-    for (size_t i = 0; i < json_array_size(words); i++) {
-        hn_text_append(text, i > 0 ? " " : text->length > 0 ? "; " : "");
-        hn_text_append_word(text, json_string_value(json_array_get(words, i)));
-    }
-}
-
-/* A config that runs commands is for `hone tune` alone, and for that only where it is allowed. */
-static void check_program(const struct hn_options *options, const char *path, const json_t *program,
-                          struct hn_error *err)
-{
-    static const char *const of_kernels[] = {"family",   "workers", "energy",
-                                             "counters", "regime",  "capture"};
-    const json_t *build = json_object_get(program, "build");
-    unsigned command = options->of->of;
-    struct hn_text text = {0};
-    if (hn_failed(err) || program == NULL)
-        return;
-    for (size_t i = 0; i < sizeof of_kernels / sizeof *of_kernels; i++)
-        if (hn_options_given(options, of_kernels[i]))
-            hn_fail(err, HN_EUSAGE, "--%s is of kernels, and %s measures a program ('run')",
-                    of_kernels[i], path);
-    if (!hn_failed(err) && (command & (HN_RUN | HN_INPUTS | HN_COMPILE | HN_REPLAY)) != 0)
-        hn_fail(err, HN_EUSAGE,
-                "%s measures a program ('run'), which `hone %s` does not do: `hone tune "
-                "--allow-run` does",
-                path, options->of->name);
-    if (hn_failed(err) || command != HN_TUNE || options->allow_run || options->simulate != NULL)
-        return;
-    for (size_t i = 0; i < json_array_size(build); i++)
-        append_command(&text, json_array_get(build, i));
-    append_command(&text, json_object_get(program, "command"));
-    append_command(&text, json_object_get(program, "check"));
-    hn_fail(err, HN_EUSAGE,
-            "%s runs commands here, with your rights: %.2000s; allow that with --allow-run", path,
-            text.data);
-    hn_text_finish(&text);
-}
-
 struct hn_config *hn_options_config(const struct hn_options *options, const char *path,
                                     struct hn_error *err)
 {
@@ -123,7 +83,6 @@ struct hn_config *hn_options_config(const struct hn_options *options, const char
     if (!hn_failed(err) && options->family && config->family == NULL)
         hn_fail(err, HN_EUSAGE,
                 "--family: %s has no 'family'; docs/families.md says how to write one", path);
-    check_program(options, path, config->plan->program, err);
     if (hn_failed(err)) {
         hn_config_destroy(config);
         return NULL;

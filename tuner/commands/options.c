@@ -136,8 +136,6 @@ static const struct row {
     {"simulate", 0, "PATH", &text, AT(simulate), OWN, HN_EXPLAIN,
      "Explain a recorded tuning (a file, or a folder with one file a problem) instead of the "
      "cache"},
-    {"allow-run", 0, NULL, &flag, AT(allow_run), SEARCH, HN_TUNE,
-     "Run the commands of the config's 'run' on this machine"},
     {"retry-failed", 0, NULL, &flag, AT(search.retry_failed), SEARCH, HN_TUNE,
      "Try points again that failed before"},
 

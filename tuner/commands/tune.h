@@ -9,12 +9,11 @@
 #include "tuner/server/server.h"
 #include "tuner/workers/workers.h"
 
-/* `hone tune`, which given holds all that is open for it: workers unless it is a simulation or a program. */
+/* `hone tune`, which given holds all that is open for it: workers unless it is a simulation. */
 struct hn_tune {
     struct hn_given *given;
     const struct hn_options *options;
     struct hn_session_options search; /* of every problem */
-    struct hn_device device; /* of programs; without a UUID there is no GPU */
     struct hn_server *server; /* whose cache others share; NULL: nobody does */
     struct hn_progress_board board;
     bool follows; /* something stands on stdout, behind which a line is left free; under the board's lock */
@@ -27,7 +26,7 @@ struct hn_tune {
 struct hn_tune_search {
     struct hn_tune *tune;
     struct hn_store *store;
-    struct hn_workers *workers; /* NULL: a simulation, or a program */
+    struct hn_workers *workers; /* NULL: a simulation */
     size_t problem;
     double started_ms;
     char label[160];   /* which of several it is; "": the only one */

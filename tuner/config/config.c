@@ -446,9 +446,9 @@ static void check_all(struct hn_reader *reader)
                        used);
     if (reader->config->defaults.count == reader->config->parameter_count)
         take_defaults(reader);
-    else if (hn_plan_is_measured(plan) && !hn_failed(reader->err))
+    else if (plan->template_path != NULL && !hn_failed(reader->err))
         complete_defaults(reader);
-    if (!hn_plan_is_measured(plan) || hn_failed(reader->err))
+    if (plan->template_path == NULL || hn_failed(reader->err))
         return;
     for (size_t i = 0; i < plan->other_default_count; i++)
         check_other_default(reader, &plan->other_defaults[i]);
@@ -570,7 +570,9 @@ void hn_config_destroy(struct hn_config *config)
     free(config);
 }
 
-char *hn_config_folder(const char *path)
+/* The folder of the file, absolute and without links; that we are in for what has none: a pipe.
+ * NULL when that cannot be found out. */
+static char *folder_of(const char *path)
 {
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
@@ -582,28 +584,20 @@ char *hn_config_folder(const char *path)
     return real;
 }
 
-/* A config of a space alone, or of a program, has no template, and nothing that would need one. */
-static void check_without_template(struct hn_reader *reader, const struct hn_yaml *program)
+/* A config of a space alone has no template, and nothing that would need one. */
+static void check_without_template(struct hn_reader *reader)
 {
-    enum { OF_PROGRAMS = 3 }; /* the last ones are of programs, too */
     static const char *const needing[] = {
-        "template", "entry",  "arguments", "symbols",  "launch",  "compile",   "reference",
-        "compare",  "freeze", "pipeline",  "override", "metrics", "objective", "direction"};
-    size_t count = sizeof needing / sizeof *needing - (program != NULL ? OF_PROGRAMS : 0);
-    for (size_t i = 0; i < count; i++) {
+        "entry",   "arguments", "symbols",   "launch",    "compile",  "reference", "compare",
+        "metrics", "freeze",    "objective", "direction", "pipeline", "override"};
+    for (size_t i = 0; i < sizeof needing / sizeof needing[0]; i++) {
         const struct hn_yaml *node = hn_yaml_get(reader->root, needing[i]);
-        if (node != NULL && program != NULL)
-            hn_config_fail(reader, node->key,
-                           "'%s' is of a kernel, and 'run' on line %d measures a program: take one "
-                           "of them out",
-                           needing[i], program->key->line);
-        else if (node != NULL)
+        if (node != NULL)
             hn_config_fail(reader, reader->root,
                            "key 'template' is missing: '%s' on line %d needs it", needing[i],
                            node->key->line);
     }
-    if (program == NULL)
-        reader->plan->objective = hn_need_copy("time");
+    reader->plan->objective = hn_need_copy("time");
 }
 
 /* That the template declares what has other values there. */
@@ -626,8 +620,8 @@ static void read_root(struct hn_reader *reader)
     static const char keys[] =
         "hone kernel template entry problem family freeze parameters defaults let constraints "
         "promising arguments symbols launch pipeline compile override reference compare ladder "
-        "metrics objective direction look_ahead prior run";
-    const struct hn_yaml *program = hn_yaml_get(reader->root, "run");
+        "metrics "
+        "objective direction look_ahead prior";
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");
@@ -643,11 +637,9 @@ static void read_root(struct hn_reader *reader)
                      "the format version 1");
     hn_config_check_keys(reader, reader->root, keys);
     hn_config_read_space(reader);
-    if (program != NULL || template == NULL)
-        check_without_template(reader, program);
-    if (program != NULL)
-        hn_config_read_program(reader, program);
-    else if (template != NULL)
+    if (template == NULL)
+        check_without_template(reader);
+    else
         hn_config_read_kernel(reader, template);
     check_all(reader);
     check_overrides(reader);
@@ -700,7 +692,7 @@ enum hn_status hn_config_load(const char *path, const struct hn_config_for *use,
         return err->status;
     struct hn_reader reader = {.path = path,
                                .root = root,
-                               .folder = hn_needed(hn_config_folder(path)),
+                               .folder = hn_needed(folder_of(path)),
                                .config = hn_need(1, sizeof *reader.config),
                                .plan = hn_need(1, sizeof *reader.plan),
                                .use = use,

@@ -130,9 +130,6 @@ struct hn_config_for {
 enum hn_status hn_config_load(const char *path, const struct hn_config_for *use, struct hn_config **config,
                                   struct hn_error *err);
 void hn_config_destroy(struct hn_config *config);
-/* The folder of the file, absolute and without links; that we are in for what has none: a pipe. NULL when that cannot be found out; free
- * it. */
-char *hn_config_folder(const char *path);
 
 /* The plan of a problem where types of arguments are problem values: a plan of its own, for hn_plan_destroy. NULL where the
  * config's serves all. */

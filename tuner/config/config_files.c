@@ -12,11 +12,10 @@
 #include "runtime/plan/contents.h"
 #include "runtime/plan/option_list.h"
 
-static void check_file(const struct hn_config *config, const char *what, const char *path,
-                       struct hn_error *err)
+static void check_file(const struct hn_config *config, const char *path, struct hn_error *err)
 {
     if (!hn_failed(err) && access(path, R_OK) != 0)
-        hn_fail(err, HN_ECONFIG, "%s: %s %s cannot be read: %s", config->path, what, path,
+        hn_fail(err, HN_ECONFIG, "%s: template %s cannot be read: %s", config->path, path,
                 strerror(errno));
 }
 
@@ -56,28 +55,15 @@ enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_e
 {
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    const json_t *files = json_object_get(config->plan->program, "files");
-    for (size_t i = 0; i < json_array_size(files); i++)
-        check_file(config, "file", json_string_value(json_array_get(files, i)), err);
-    if (config->plan->program != NULL)
-        return err->status;
     if (config->plan->template_path == NULL)
         return hn_fail(err, HN_ECONFIG,
                        "%s: key 'template' is missing: the config describes a space only, which "
                        "is enough for `hone space`",
                        config->path);
-    check_file(config, "template", config->plan->template_path, err);
+    check_file(config, config->plan->template_path, err);
     if (config->plan->reference.kind == HN_REFERENCE_TEMPLATE)
-        check_file(config, "template", config->plan->reference.template_path, err);
+        check_file(config, config->plan->reference.template_path, err);
     return err->status;
-}
-
-enum hn_status hn_config_load_sources(const struct hn_plan *plan, struct hn_template *template,
-                                      struct hn_error *err)
-{
-    return plan->program == NULL
-               ? hn_template_load(plan->template_path, template, err)
-               : hn_template_load_files(json_object_get(plan->program, "files"), template, err);
 }
 
 /* A name may be pasted together by the preprocessor, or come from a folder that an option names. */
@@ -144,8 +130,7 @@ enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn
     const struct hn_reference *reference = &plan->reference;
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    if (!hn_plan_is_measured(plan) || hn_config_check_files(config, err) != HN_OK ||
-        plan->program != NULL)
+    if (plan->template_path == NULL || hn_config_check_files(config, err) != HN_OK)
         return err->status;
     check_template(config, plan->template_path, plan->steps, plan->step_count, err);
     if (reference->kind == HN_REFERENCE_TEMPLATE)
@@ -300,7 +285,7 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     if (status == HN_OK)
         status = hn_config_check_files(config, err);
     if (status == HN_OK)
-        status = hn_config_load_sources(plan, &template, err);
+        status = hn_template_load(plan->template_path, &template, err);
     if (status == HN_OK && has_reference)
         status = hn_template_load(plan->reference.template_path, &reference, err);
     if (status == HN_OK)

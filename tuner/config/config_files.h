@@ -10,8 +10,6 @@
 
 /* That there is a template, and that it and the reference's can be read. HN_ECONFIG. */
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err);
-/* The template with its includes, or the files of a program. HN_ECONFIG, HN_ERUN. */
-enum hn_status hn_config_load_sources(const struct hn_plan *plan, struct hn_template *template, struct hn_error *err);
 /* That data files hold what a problem asks for. HN_ECONFIG. */
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem, struct hn_error *err);
 /* That what a config names is there: template and reference with their quoted includes, the name of each entry in their

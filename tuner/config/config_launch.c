@@ -431,7 +431,7 @@ static void read_objective(struct hn_reader *reader)
         hn_config_fail(reader, direction, "%s can only be minimized", plan->objective);
 }
 
-void hn_config_read_metrics(struct hn_reader *reader)
+static void read_metrics(struct hn_reader *reader)
 {
     struct hn_plan *plan = reader->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "metrics");
@@ -538,6 +538,6 @@ void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *templ
     read_overrides(reader);
     read_reference(reader);
     hn_config_read_compare(reader);
-    hn_config_read_metrics(reader);
+    read_metrics(reader);
     read_types(reader);
 }

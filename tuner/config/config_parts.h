@@ -131,9 +131,7 @@ void hn_config_append_values(struct hn_text *text, const struct hn_value *values
 /* The space: problems, parameters, names, constraints, points; then all else, whose template is at the node. */
 void hn_config_read_space(struct hn_reader *reader);
 void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *template);
-void hn_config_read_program(struct hn_reader *reader, const struct hn_yaml *node);
 /* Parts of them. */
-void hn_config_read_metrics(struct hn_reader *reader);
 void hn_config_read_family(struct hn_reader *reader);
 void hn_config_read_computed(struct hn_reader *reader); /* values of parameters that problems say */
 void hn_config_read_arguments(struct hn_reader *reader);

@@ -90,13 +90,8 @@ static void take_plan(struct hn_export *export, struct hn_store *store,
 
 enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err)
 {
-    if (export->plan != NULL && export->plan->program == NULL)
-        return HN_OK;
     if (export->plan != NULL)
-        return hn_fail(err, HN_EUSAGE,
-                       "'%s' was tuned as a program, of which there is no kernel to launch: export "
-                       "--json, or fill a table with --template",
-                       export->kernel);
+        return HN_OK;
     return hn_fail(err, HN_ENOTFOUND,
                    "there is no plan and template of '%s' (older recordings and what was imported "
                    "from them have none): name its config with --config, run 'hone tune CONFIG' on "

@@ -306,9 +306,7 @@ static const char *reservation_of(const struct hn_plan *plan, const struct hn_re
 {
     switch (best != NULL ? best->verdict.kind : HN_VERIFIED) {
     case HN_UNVERIFIED:
-        return plan->program != NULL
-                   ? "UNVERIFIED: the config's 'run' has no 'check', so no result was looked at"
-                   : "UNVERIFIED: the config says `reference: none`, so nothing was compared";
+        return "UNVERIFIED: the config says `reference: none`, so nothing was compared";
     case HN_SELF_VERIFIED:
         return "self-verified: compared with the template at its defaults, not with a reference";
     case HN_NOT_RECORDED:

@@ -9,8 +9,7 @@
 #include "tuner/session/task.h"
 #include "tuner/workers/usage.h"
 
-/* Where compiled images and measurements come from: worker processes (live.c), a recording (simulated.c) or a program of
- * the config's (program.c).
+/* Where compiled images and measurements come from: worker processes (live.c) or a recording (simulated.c).
  * Compilations and evaluations are started, and next brings what ended; what the finals do is run to its end. */
 struct hn_backend;
 
@@ -169,16 +168,6 @@ struct hn_workers;
 /* Borrows the workers, for one backend at a time. */
 enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers, const struct hn_live_options *options,
                                struct hn_backend **backend, struct hn_error *err);
-
-struct hn_program_options {
-    const struct hn_device *device; /* NULL: there is no GPU */
-    int lanes;                      /* builds side by side */
-    double compile_timeout_s, run_timeout_s;
-};
-
-/* Runs the commands of the task's config: for a command that was told --allow-run. */
-enum hn_status hn_backend_program(struct hn_task *task, const struct hn_program_options *options,
-                                  struct hn_backend **backend, struct hn_error *err);
 
 /* path: as of hn_find_recording. HN_ECONFIG when it covers less than 95% of the space. */
 enum hn_status hn_backend_simulated(struct hn_task *task, const char *path, struct hn_backend **backend,

@@ -272,7 +272,7 @@ static void ensure_images(struct finals *finals, struct hn_error *err)
     struct hn_backend_event event;
     size_t wanted = 0;
     for (size_t i = 0; i < finals->count; i++) {
-        if (hn_image_is_made(&flight_of(finals, i)->image))
+        if (flight_of(finals, i)->image.cubin != NULL)
             continue;
         hn_session_start(session, finals->numbers[i], INFINITY, NULL, err);
         wanted++;
@@ -376,7 +376,7 @@ static void evaluate(struct finals *finals, size_t i, const struct hn_bench_requ
     verdict->outcome = HN_OUTCOME_SKIPPED;
     if (hn_failed(err))
         return;
-    if (!hn_image_is_made(image)) {
+    if (image->cubin == NULL) {
         hn_record_fail(verdict, image->outcome, "%s",
                        image->message != NULL ? image->message : "no message");
         return;
@@ -762,9 +762,8 @@ static void hold(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     hn_session_forget_races(session);
-    /* Files say what is right for one seed only, and programs are given none. */
-    const struct hn_plan *plan = session->task->plan;
-    bool one_seed = plan->reference.kind == HN_REFERENCE_FILES || plan->program != NULL;
+    /* Files say what is right for one seed only. */
+    bool one_seed = session->task->plan->reference.kind == HN_REFERENCE_FILES;
     if (!one_seed)
         hn_session_show(session, "verifying the finalists on a second seed");
     hn_session_prepare(session, err);

@@ -17,14 +17,14 @@ static void load_templates(struct hn_task *task, struct hn_error *err)
     const struct hn_plan *plan = task->plan;
     if (hn_failed(err))
         return;
-    if (!hn_plan_is_measured(plan)) {
+    if (plan->template_path == NULL) {
         hn_fail(err, HN_ECONFIG,
                 "%s: there is no 'template', so there is nothing to compile; only `hone space` "
                 "works with such a config",
                 task->config->path);
         return;
     }
-    err->status = hn_config_load_sources(plan, &task->template, err);
+    err->status = hn_template_load(plan->template_path, &task->template, err);
     if (hn_failed(err) || plan->reference.kind != HN_REFERENCE_TEMPLATE)
         return;
     err->status = hn_template_load(plan->reference.template_path, &task->reference, err);
@@ -39,8 +39,7 @@ static void identify(struct hn_task *task, bool measures, struct hn_error *err)
         return;
     identity->kernel = hn_need_copy(plan->kernel);
     identity->signature = hn_needed(hn_plan_signature(plan));
-    identity->regime =
-        hn_need_copy(plan->program != NULL ? HN_REGIME_UNKNOWN : hn_regime_names[task->regime]);
+    identity->regime = hn_need_copy(hn_regime_names[task->regime]);
     hn_text_append(&objective, plan->objective);
     if (strcmp(plan->objective, "time") != 0)
         hn_text_append(&objective, plan->maximize ? " maximize" : " minimize");
@@ -121,8 +120,6 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
 enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindings *point,
                               struct hn_source *source, struct hn_error *err)
 {
-    if (task->plan->program != NULL)
-        return hn_fail(err, HN_ECONFIG, "a program ('run') is not compiled");
     return hn_source_make(task->plan, &task->template, task->problem, point, source, err);
 }
 
