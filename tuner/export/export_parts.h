@@ -54,9 +54,6 @@ struct hn_export_images {
     size_t count;
 };
 
-/* The results as `hone export --format json` lists them; the caller's. Sticky. */
-json_t *hn_export_results_to_json(const struct hn_export *export, struct hn_error *err);
-
 /* Machine code, in the last one, is in one C file with the header, all images and what loads them. */
 extern const struct hn_export_format hn_export_header, hn_export_json, hn_export_source, hn_export_patch, hn_export_rows,
     hn_export_cubin_header;

@@ -60,7 +60,8 @@ static void plan(struct tuning *tuning)
     const struct hn_family_options *options = tuning->options;
     const struct hn_family *family = tuning->measuring.config->family;
     const struct hn_family_worth worth = hn_family_worth_of(family);
-    tuning->budget_s = hn_measuring_budget_s(&tuning->measuring, worth.budget_s);
+    const double given_s = tuning->measuring.budget_s;
+    tuning->budget_s = given_s > 0 ? given_s : worth.budget_s;
     tuning->loss = options->loss > 0 ? options->loss : family->loss;
     tuning->held_out = options->held_out > 0 ? options->held_out : worth.held_out;
     /* A search has to last a while, too. */

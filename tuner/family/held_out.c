@@ -384,7 +384,8 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
         .rule = replay->rule->rule,
         .seed = options->search.seed ^ replay_salt,
         .count = options->held_out > 0 ? options->held_out : worth.held_out,
-        .budget_s = hn_measuring_budget_s(measuring, HN_HELD_OUT_SHARE * worth.budget_s),
+        .budget_s =
+            measuring->budget_s > 0 ? measuring->budget_s : HN_HELD_OUT_SHARE * worth.budget_s,
         .known = &known,
     };
     replay->found = hn_held_out_measure(&held_out, err);

@@ -9,6 +9,9 @@
 /* The tuning of a family as its store sees it: tasks of its problems, what was measured before and what is kept. A function that
  * returns no status does nothing once err has failed. */
 
+/* Of a budget that is a number of evaluations. */
+#define HN_EVALUATIONS_PER_S 50.0
+
 struct hn_measuring {
     const struct hn_family_options *options;
     struct hn_config *config; /* of which problems are tuned for the family: nothing that varies is a constant of the program */
@@ -18,6 +21,7 @@ struct hn_measuring {
     struct hn_matrix *matrix;
     const struct hn_model *model; /* of what the matrix has; NULL: none is learnt yet. Borrowed */
     size_t cell_count;
+    double budget_s;      /* that was given, in seconds or in evaluations of so many a second; 0: none */
     uint64_t evaluations; /* of all sessions */
     char nvrtc[16]; /* the compiler's version, once a session was run */
 };
@@ -85,11 +89,6 @@ size_t hn_measuring_promising(const struct hn_measuring *measuring, const struct
 /* Those that a search begins with. `borrowed` has room for all of the matrix. */
 size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn_bindings *problem,
                            struct hn_bindings *borrowed);
-
-/* A second of a budget that is a number of evaluations. */
-#define HN_EVALUATIONS_PER_S 50.0
-/* The budget in seconds; `usual_s` where none is given. */
-double hn_measuring_budget_s(const struct hn_measuring *measuring, double usual_s);
 
 /* Shares of the time: searches at sizes of their own, cells of the matrix, and, at least, the sizes that were not used. */
 #define HN_TUNED_SHARE 0.45

@@ -23,8 +23,13 @@ static const double racing_loss = 0.1;
 void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options,
                         struct hn_error *err)
 {
+    const struct hn_session_options *search = &options->search;
     *measuring = (struct hn_measuring){
-        .options = options, .matrix = hn_matrix_create(), .started_ms = hn_now_ms()};
+        .options = options,
+        .matrix = hn_matrix_create(),
+        .started_ms = hn_now_ms(),
+        .budget_s = search->budget_count > 0 ? (double)search->budget_count / HN_EVALUATIONS_PER_S
+                                             : search->budget_s};
     if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK)
         hn_config_thaw(measuring->config, err);
 }
@@ -69,14 +74,6 @@ double hn_measuring_spent_s(const struct hn_measuring *measuring)
     return measuring->options->search.budget_count > 0
                ? (double)measuring->evaluations / HN_EVALUATIONS_PER_S
                : hn_measuring_elapsed_s(measuring);
-}
-
-double hn_measuring_budget_s(const struct hn_measuring *measuring, double usual_s)
-{
-    const struct hn_session_options *search = &measuring->options->search;
-    if (search->budget_count > 0)
-        return (double)search->budget_count / HN_EVALUATIONS_PER_S;
-    return search->budget_s > 0 ? search->budget_s : usual_s;
 }
 
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...)

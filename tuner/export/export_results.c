@@ -1,12 +1,94 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-
-#include <jansson.h>
+#include <time.h>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cache/record/record.h"
 #include "tuner/export/export_parts.h"
+
+/* The results for other programs. The version is raised when a field changes its meaning. */
+enum { EXPORT_VERSION = 1 };
+
+/* 0: the file that it was imported from does not say it. */
+static json_t *known(int value)
+{
+    return value > 0 ? json_integer(value) : json_null();
+}
+
+static json_t *error_json(const struct hn_verdict *verdict, double value)
+{
+    return verdict->kind == HN_NOT_RECORDED ? json_null() : json_real(value);
+}
+
+/* Tells the bytes that a thread spills, not all that it has of local memory. */
+static json_t *resources_json(const struct hn_resources *resources)
+{
+    if (!resources->known)
+        return json_null();
+    json_t *json = hn_fields_to_json(&hn_resources_structure, resources);
+    (void)json_object_del(json, "local_bytes");
+    (void)json_object_del(json, "stack_bytes");
+    return json;
+}
+
+static json_t *config_json(const struct hn_tuned *tuned)
+{
+    const struct hn_device_identity *device = &tuned->identity.device;
+    const struct hn_version *version = &tuned->version;
+    const struct hn_record *best = &tuned->best;
+    const struct hn_timing *timing = &best->timing;
+    const time_t seconds = (time_t)best->time;
+    struct tm utc;
+    char day[16];
+    if (gmtime_r(&seconds, &utc) == NULL || strftime(day, sizeof day, "%Y-%m-%d", &utc) == 0)
+        day[0] = '\0';
+    return json_pack(
+        "{s:{s:s, s:s, s:o, s:o}, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:o, s:o, "
+        "s:o, "
+        "s:{s:s, s:s, s:s, s:s, s:s, s:i}, s:I, s:b, s:b, s:s, s:s, s:s, s:f}",
+        "device", "name", device->name, "mig_profile", device->mig_profile, "capability",
+        known(device->capability), "sm_count", known(device->sm_count), "problem",
+        hn_bindings_to_json(&tuned->identity.problem), "parameters",
+        hn_bindings_to_json(&best->point), "time_us", "median", timing->median_us, "low",
+        timing->low_us, "high", timing->high_us, "unstable", timing->unstable, "metrics",
+        hn_bindings_to_json(&best->metrics), "regime", tuned->identity.regime, "objective",
+        tuned->identity.objective, "verification", hn_verification_names[best->verdict.kind],
+        "max_error", error_json(&best->verdict, best->verdict.max_error), "tolerance",
+        error_json(&best->verdict, best->verdict.tolerance), "resources",
+        resources_json(&best->resources), "version", "template", version->template_hash, "options",
+        version->options_hash, "plan", version->plan_hash, "driver", version->driver, "nvrtc",
+        version->nvrtc, "protocol", version->protocol, "points", (json_int_t)tuned->points,
+        "simulated", tuned->simulated, "stale", tuned->stale, "date", day, "machine",
+        tuned->origin.machine, "source", tuned->origin.source, "imported", tuned->origin.imported);
+}
+
+static json_t *results_to_json(const struct hn_export *export, struct hn_error *err)
+{
+    json_t *results = hn_needed(json_array());
+    for (size_t i = 0; i < export->result_count && !hn_failed(err); i++)
+        if (json_array_append_new(results, config_json(export->results[i])) != 0)
+            hn_fail(err, HN_ERUN, "the results of '%s' cannot be said in JSON: a name is not UTF-8",
+                    export->kernel);
+    return results;
+}
+
+static enum hn_status write_json(const struct hn_export *export, struct hn_text *text,
+                                 struct hn_error *err)
+{
+    hn_error_init(err);
+    json_t *json =
+        hn_needed(json_pack("{s:i, s:s, s:o}", "hone_export", EXPORT_VERSION, "kernel",
+                            export->kernel, "configurations", results_to_json(export, err)));
+    char *dump = hn_needed(json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER));
+    json_decref(json);
+    hn_text_printf(text, "%s\n", dump);
+    free(dump);
+    return err->status;
+}
+
+const struct hn_export_format hn_export_json = {.name = "json", .write = write_json};
 
 /* A text of the user's, where lines beside each other that hold "@{NAME}" are a row: it stands once
  * for each result. */
@@ -145,7 +227,7 @@ static enum hn_status write_rows(const struct hn_export *export, struct hn_text 
     struct filling filling = {.export = export, .path = export->rows, .text = text, .err = err};
     char *rows = NULL;
     hn_error_init(err);
-    json_t *results = hn_export_results_to_json(export, err);
+    json_t *results = results_to_json(export, err);
     if (!hn_failed(err) && hn_file_read(export->rows, TEXT_MOST, &rows, NULL, err) == HN_OK)
         fill(&filling, rows, results);
     free(rows);
