@@ -221,6 +221,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("constexpr int kWarp = 32, kThreads = 192;\n"
                  "__global__ void __launch_bounds__(kThreads) k(float *x) { x[blockDim.x] = 0; }",
                  "  kThreads: [128, 192, 256]\n", "override: {kThreads: constexpr}"),
+                ("constexpr int BM = 64; __global__ void __launch_bounds__(BM * 2) k(float *x, int n) {"
+                 " x[(blockIdx.y * BM + threadIdx.x) * n + blockIdx.x] = 0; }", "block: [BM * 2, 1]\n", '"ceil_div(n, BM)"]'),
                 ("__global__ void k(float *x) { x[threadIdx.y] = 0; }", "  BLOCK_X: [32]  # TODO: which block?"),
                 ("__global__ void k(float *x) { x[blockIdx.x * blockDim.a + blockDim.q] = 0; }", 'grid: ["ceil_div(SIZE, BLOCK)"]'),
                 ("__global__ void k(float *x) { x[blockIdx.y * block_size_x + threadIdx.x] = 0; }", "  block: [block_size_x, 1]\n")):

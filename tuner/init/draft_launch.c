@@ -120,31 +120,36 @@ static bool asks_for_block(const struct hn_draft *draft)
     return hn_unit_has(draft->unit, "blockDim") || hn_unit_has(draft->unit, "thread_rank");
 }
 
-/* By the names of the parameters and __launch_bounds__. */
+/* By the names of the parameters and __launch_bounds__; along x alone where nobody asks for another
+ * threadIdx. */
 static void guess_block(struct hn_draft *draft)
 {
     const struct hn_draft_parameter *square = find_axis(draft, -1);
-    bool along = square != NULL && ends_with(square, axes[0]);
+    bool along = square != NULL && ends_with(square, axes[0]), flat = true;
+    for (size_t i = 0; i < draft->unit->tokens.count; i++)
+        flat =
+            flat && !(at(draft, i, "threadIdx") && strchr("yz", text_at(draft, i + 2)[0]) != NULL);
     draft->block_is_known = true;
-    if (draft->dimensions == 1 && draft->bounds != NULL)
+    if (flat)
         draft->block[0] = draft->bounds;
-    for (int axis = 0; axis < draft->dimensions && draft->block[axis] == NULL; axis++) {
-        const struct hn_draft_parameter *found =
-            draft->dimensions > 1 ? find_axis(draft, axis) : square;
-        if (found == NULL && axis < 2 && !along)
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        const struct hn_draft_parameter *found = flat ? NULL : find_axis(draft, axis);
+        if (found == NULL && axis < (flat ? 1 : 2) && (flat || !along))
             found = square;
         /* One that is named for x alone leaves one thread in y. */
-        draft->block[axis] = found != NULL                      ? found->name
-                             : axis == 2 || (axis > 0 && along) ? "1"
-                                                                : NULL;
+        bool one = axis == 2 || (axis > 0 && (along || flat));
+        if (draft->block[axis] == NULL)
+            draft->block[axis] = found != NULL ? found->name : one ? "1" : NULL;
         if (draft->block[axis] != NULL)
             continue;
         draft->block_is_known = false;
-        const char *wish = draft->dimensions == 1 ? "BLOCK" : axis == 0 ? "BLOCK_X" : "BLOCK_Y";
-        draft->block[axis] = hn_draft_add_launch(draft, wish,
-                                                 draft->dimensions == 1 ? 256
-                                                 : axis == 0            ? 32
-                                                                        : 8,
+        draft->block[axis] = hn_draft_add_launch(draft,
+                                                 flat        ? "BLOCK"
+                                                 : axis == 0 ? "BLOCK_X"
+                                                             : "BLOCK_Y",
+                                                 flat        ? 256
+                                                 : axis == 0 ? 32
+                                                             : 8,
                                                  !asks_for_block(draft));
     }
 }
@@ -224,8 +229,7 @@ static const char *find_tile(struct hn_draft *draft, int axis)
         while (close < end && strchr(";,(){}", text_at(draft, close)[0]) == NULL)
             close++;
         bool more = at(draft, close, ")") && at(draft, close + 1, "*");
-        const char *times =
-            more ? translate(draft, (struct hn_tokens){close + 2, close + 3}) : NULL;
+        const char *times = more ? parameter_named(draft, text_at(draft, close + 2)) : NULL;
         return times == NULL ? text
                              : hn_draft_format(draft, "%s * %s", hn_as_factor(draft->unit, text),
                                                hn_as_factor(draft->unit, times));
