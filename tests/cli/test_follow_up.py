@@ -128,6 +128,7 @@ class FollowUp(double.Case):
         self.shell("hone tune scale.yaml --full -q && mkdir recorded && hone cache export scale recorded/scale.json")
         for copy in "colleague.db", "before.db":
             shutil.copy(self.cache, self.folder / copy)
+        self.write("table.in", "{@{n}, @{BLOCK}},\n")
         for command in commands:
             text = super().hone(*command.split(), "--help").stdout
             examples = re.findall(r"^  (hone .*)$", text.split("\nExample:\n")[1], re.M)

@@ -349,7 +349,7 @@ static void bound_threads(struct hn_draft *draft)
             threads = threads == NULL ? side : hn_draft_format(draft, "%s * %s", threads, side);
     }
     if (threads != NULL && evaluate(draft, threads, true, &largest) &&
-        (largest > strtod(most, NULL) || strchr(threads, '*') != NULL))
+        (largest > hn_c_strtod(most, NULL) || strchr(threads, '*') != NULL))
         add_constraint(draft, hn_draft_format(draft, "%s <= %s", threads, most));
 }
 
