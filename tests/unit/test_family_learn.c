@@ -452,9 +452,10 @@ TEST(what_is_picked_serves_together)
 {
     const double costs[] = {9, 9, 9, 9, /**/ 1, 1, 1, 1, /**/ 0, 0, 9, 9, /**/ INFINITY, 9, 0, 0};
     const double weights[] = {1, 1, 1, 1};
-    const struct hn_costs_table table = {4, 4, costs, weights};
+    const struct hn_choice_tree_data data = {
+        .samples = 4, .choices = 4, .costs = costs, .weights = weights};
     size_t picked[3];
-    assert_int_equal(hn_pick(&table, 3, 1e-6, picked), 3);
+    assert_int_equal(hn_pick(&data, 3, 1e-6, picked), 3);
     assert_int_equal(picked[0], 0);
     assert_int_equal(picked[1] + picked[2], 5);
 }

@@ -353,40 +353,34 @@ size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_cho
 }
 
 enum { EXCHANGES = 4 };
-/* The cost of a sample where nothing that is picked can be used: more than anything else. */
-static const double unusable = 50;
-
-static double at(const struct hn_costs_table *table, size_t choice, size_t sample)
-{
-    return fmin(table->costs[choice * table->samples + sample], unusable);
-}
 
 /* The cost of all samples, each of which costs `least` or what one more choice takes. */
-static double with(const struct hn_costs_table *table, const double *least, size_t choice)
+static double with(const struct hn_choice_tree_data *data, const double *least, size_t choice)
 {
     double cost = 0;
-    for (size_t s = 0; s < table->samples; s++)
-        cost += table->weights[s] * fmin(least[s], at(table, choice, s));
+    for (size_t s = 0; s < data->samples; s++)
+        cost += data->weights[s] * fmin(least[s], data->costs[choice * data->samples + s]);
     return cost;
 }
 
 /* The costs of samples with the picked ones but for one (SIZE_MAX: with all). */
-static void find_least(const struct hn_costs_table *table, const size_t *picked, size_t count,
+static void find_least(const struct hn_choice_tree_data *data, const size_t *picked, size_t count,
                        size_t without, double *least)
 {
-    for (size_t s = 0; s < table->samples; s++)
-        least[s] = unusable;
+    for (size_t s = 0; s < data->samples; s++)
+        least[s] = INFINITY;
     for (size_t i = 0; i < count; i++)
-        for (size_t s = 0; i != without && s < table->samples; s++)
-            least[s] = fmin(least[s], at(table, picked[i], s));
+        for (size_t s = 0; i != without && s < data->samples; s++)
+            least[s] = fmin(least[s], data->costs[picked[i] * data->samples + s]);
 }
 
-static size_t best_addition(const struct hn_costs_table *table, const double *least, double *cost)
+static size_t best_addition(const struct hn_choice_tree_data *data, const double *least,
+                            double *cost)
 {
     size_t best = 0;
     *cost = INFINITY;
-    for (size_t c = 0; c < table->choices; c++) {
-        double own = with(table, least, c);
+    for (size_t c = 0; c < data->choices; c++) {
+        double own = with(data, least, c);
         if (own < *cost) {
             *cost = own;
             best = c;
@@ -396,24 +390,24 @@ static size_t best_addition(const struct hn_costs_table *table, const double *le
 }
 
 /* Adds one by one. */
-static double add_choices(const struct hn_costs_table *table, size_t most, double gain,
+static double add_choices(const struct hn_choice_tree_data *data, size_t most, double gain,
                           size_t *picked, size_t *count, double *least)
 {
-    find_least(table, picked, *count, SIZE_MAX, least);
-    double cost = with(table, least, picked[0]);
+    find_least(data, picked, *count, SIZE_MAX, least);
+    double cost = with(data, least, picked[0]);
     while (*count < most) {
         double own;
-        size_t added = best_addition(table, least, &own);
+        size_t added = best_addition(data, least, &own);
         if (!(cost - own > gain))
             break;
         cost = own;
         picked[(*count)++] = added;
-        find_least(table, picked, *count, SIZE_MAX, least);
+        find_least(data, picked, *count, SIZE_MAX, least);
     }
     return cost;
 }
 
-static void exchange_choices(const struct hn_costs_table *table, double gain, double cost,
+static void exchange_choices(const struct hn_choice_tree_data *data, double gain, double cost,
                              size_t *picked, size_t count, double *least)
 {
     bool changed = true;
@@ -421,8 +415,8 @@ static void exchange_choices(const struct hn_costs_table *table, double gain, do
         changed = false;
         for (size_t i = 1; i < count; i++) {
             double own;
-            find_least(table, picked, count, i, least);
-            size_t other = best_addition(table, least, &own);
+            find_least(data, picked, count, i, least);
+            size_t other = best_addition(data, least, &own);
             if (other == picked[i] || !(cost - own > gain))
                 continue;
             picked[i] = other;
@@ -432,15 +426,15 @@ static void exchange_choices(const struct hn_costs_table *table, double gain, do
     }
 }
 
-size_t hn_pick(const struct hn_costs_table *table, size_t most, double gain, size_t *picked)
+size_t hn_pick(const struct hn_choice_tree_data *data, size_t most, double gain, size_t *picked)
 {
-    double weight = 0, *least = hn_need(table->samples, sizeof *least);
+    double weight = 0, *least = hn_need(data->samples, sizeof *least);
     size_t count = 1;
-    for (size_t s = 0; s < table->samples; s++)
-        weight += table->weights[s];
+    for (size_t s = 0; s < data->samples; s++)
+        weight += data->weights[s];
     picked[0] = 0;
-    double cost = add_choices(table, most, gain * weight, picked, &count, least);
-    exchange_choices(table, 1e-9 * weight, cost, picked, count, least);
+    double cost = add_choices(data, most, gain * weight, picked, &count, least);
+    exchange_choices(data, 1e-9 * weight, cost, picked, count, least);
     free(least);
     return count;
 }

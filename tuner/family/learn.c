@@ -102,6 +102,8 @@ enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4 };
 static const double least_split_gain = 0.0001;
 /* Where the mean counts, a loss of 10% weighs as much as 13 of 1%; where the worst does, as 23. */
 static const double mean_power = 4, worst_power = 16;
+/* What is taken for a configuration that cannot be used may lose as much: in logarithms. */
+static const double unusable_loss = 0.55;
 
 /* A loss in logarithms, as it counts. */
 static double cost_of_loss(const struct learning *learning, double loss)
@@ -122,22 +124,8 @@ static void find_costs(const struct learning *learning, const struct forecast *f
             least = fmin(least, costs[at]);
         }
         for (size_t at = s; at < points * samples; at += samples)
-            costs[at] = isinf(costs[at]) ? INFINITY : cost_of_loss(learning, costs[at] - least);
-    }
-}
-
-/* A configuration that cannot be used costs what is used instead. */
-static void cost_fallback(struct learning *learning)
-{
-    const struct hn_rule *rule = &learning->learnt->rule;
-    size_t samples = learning->forecast.count;
-    for (size_t s = 0; s < samples; s++) {
-        double instead = INFINITY;
-        for (size_t i = 0; i < rule->fallback_count && isinf(instead); i++)
-            instead = learning->costs[(size_t)rule->fallback[i] * samples + s];
-        for (size_t c = 0; c < learning->count; c++)
-            if (isinf(learning->costs[c * samples + s]))
-                learning->costs[c * samples + s] = isinf(instead) ? 100 : instead;
+            costs[at] =
+                cost_of_loss(learning, isinf(costs[at]) ? unusable_loss : costs[at] - least);
     }
 }
 
@@ -158,7 +146,6 @@ static void grow_tree(struct learning *learning)
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = samples_of(learning);
     find_costs(learning, &learning->forecast, learning->count, learning->costs);
-    cost_fallback(learning);
     free(rule->nodes);
     rule->nodes =
         hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain, &rule->node_count);
@@ -409,8 +396,9 @@ static void pick(struct learning *learning)
     make_forecast(learning, candidates, count, samples, &forecast);
     double *costs = hn_need(count * samples, sizeof *costs);
     find_costs(learning, &forecast, count, costs);
-    const struct hn_costs_table table = {count, samples, costs, learning->weights};
-    learning->count = hn_pick(&table, most < count ? most : count, least_gain, picked);
+    const struct hn_choice_tree_data data = {
+        .samples = samples, .choices = count, .costs = costs, .weights = learning->weights};
+    learning->count = hn_pick(&data, most < count ? most : count, least_gain, picked);
     for (size_t c = 0; c < learning->count; c++)
         learning->learnt->picked[c] = candidates[picked[c]];
     free(costs);

@@ -67,7 +67,7 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
 
 /* Sizes that loops within a block cut into parts, of which the last is mostly not full: COLS by THREADS * VEC. */
 
-enum { HN_EDGES_MOST = 12 };
+enum { HN_EDGES_MOST = 16 };
 
 /* The part is so many times one, a side of the block, or all threads of it. */
 enum hn_edge_of { HN_EDGE_OF_ONE, HN_EDGE_OF_FIRST, HN_EDGE_OF_SECOND, HN_EDGE_OF_ALL, HN_EDGE_KINDS };
@@ -146,16 +146,10 @@ struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data,
 /* The leaf of a sample. */
 size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_choice_tree_data *data, size_t sample);
 
-/* The costs of several choices at many samples: costs[choice * samples + sample], INFINITY where it cannot be used. */
-struct hn_costs_table {
-    size_t choices, samples;
-    const double *costs;
-    const double *weights; /* of the samples */
-};
-
-/* The choices that together lose least: choice 0 and up to `most` - 1 others, added one by one while each saves `gain`
- * of a sample of mean weight, then exchanged while that saves something. `picked` has room for `most`. How many. */
-size_t hn_pick(const struct hn_costs_table *table, size_t most, double gain, size_t *picked);
+/* The choices that together lose least, whatever the features: choice 0 and up to `most` - 1 others, added one by one
+ * while each saves `gain` of a sample of mean weight, then exchanged while that saves something. `picked` has room for
+ * `most`. How many. */
+size_t hn_pick(const struct hn_choice_tree_data *data, size_t most, double gain, size_t *picked);
 
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 
