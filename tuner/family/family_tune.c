@@ -59,15 +59,15 @@ static void plan(struct tuning *tuning)
 {
     const struct hn_family_options *options = tuning->options;
     const struct hn_family *family = tuning->measuring.config->family;
-    const struct hn_family_worth worth = hn_family_worth_of(family);
+    const struct hn_family_worth *worth = &tuning->measuring.worth;
     const double given_s = tuning->measuring.budget_s;
-    tuning->budget_s = given_s > 0 ? given_s : worth.budget_s;
+    tuning->budget_s = given_s > 0 ? given_s : worth->budget_s;
     tuning->loss = options->loss > 0 ? options->loss : family->loss;
-    tuning->held_out = options->held_out > 0 ? options->held_out : worth.held_out;
+    tuning->held_out = options->held_out > 0 ? options->held_out : worth->held_out;
     /* A search has to last a while, too. */
-    double share = sqrt(fmin(1, tuning->budget_s / worth.budget_s));
-    tuning->tuned = (size_t)fmax(FEWEST_TUNED, round(share * (double)worth.tuned));
-    tuning->least_sizes = worth.least_sizes;
+    double share = sqrt(fmin(1, tuning->budget_s / worth->budget_s));
+    tuning->tuned = (size_t)fmax(FEWEST_TUNED, round(share * (double)worth->tuned));
+    tuning->least_sizes = worth->least_sizes;
 }
 
 /* SIZE_MAX: there is none, or no room for it. */
@@ -519,7 +519,7 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
         for (size_t s = 0; s < matrix->size_count; s++)
             outcome->tuned += isnan(matrix->sizes[s].tuned_us) ? 0 : 1;
         outcome->cells = tuning.measuring.cell_count;
-        outcome->elapsed_s = hn_measuring_elapsed_s(&tuning.measuring);
+        outcome->elapsed_s = (hn_now_ms() - tuning.measuring.started_ms) / 1e3;
     }
     if (err->status == HN_EINTERRUPTED)
         hn_fail(err, HN_EINTERRUPTED,

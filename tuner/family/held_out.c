@@ -159,16 +159,6 @@ struct asked {
     const struct hn_bindings *problem;
 };
 
-struct hn_family_worth hn_family_worth_of(const struct hn_family *family)
-{
-    static const struct hn_family_worth worths[] = {
-        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 36, 20, 160}};
-    size_t ranges = 0;
-    for (size_t i = 0; i < family->value_count; i++)
-        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
-    return worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
-}
-
 static bool usable(int configuration, void *context)
 {
     const struct asked *asked = context;
@@ -375,7 +365,7 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
                         struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
-    const struct hn_family_worth worth = hn_family_worth_of(measuring->config->family);
+    const struct hn_family_worth *worth = &measuring->worth;
     struct hn_known_problems known;
     if (hn_known_problems_read(options->store, replay->rule->identity.kernel, &known, err) != HN_OK)
         return;
@@ -383,9 +373,9 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
         .measuring = measuring,
         .rule = replay->rule->rule,
         .seed = options->search.seed ^ replay_salt,
-        .count = options->held_out > 0 ? options->held_out : worth.held_out,
+        .count = options->held_out > 0 ? options->held_out : worth->held_out,
         .budget_s =
-            measuring->budget_s > 0 ? measuring->budget_s : HN_HELD_OUT_SHARE * worth.budget_s,
+            measuring->budget_s > 0 ? measuring->budget_s : HN_HELD_OUT_SHARE * worth->budget_s,
         .known = &known,
     };
     replay->found = hn_held_out_measure(&held_out, err);

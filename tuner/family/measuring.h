@@ -9,6 +9,14 @@
 /* The tuning of a family as its store sees it: tasks of its problems, what was measured before and what is kept. A function that
  * returns no status does nothing once err has failed. */
 
+/* The effort that is spent on a family where nobody says. */
+struct hn_family_worth {
+    double budget_s;
+    size_t tuned;       /* sizes that are searched */
+    unsigned held_out;  /* and sizes that are not used */
+    size_t least_sizes; /* before a predicted loss is believed */
+};
+
 /* Of a budget that is a number of evaluations. */
 #define HN_EVALUATIONS_PER_S 50.0
 
@@ -21,6 +29,7 @@ struct hn_measuring {
     struct hn_matrix *matrix;
     const struct hn_model *model; /* of what the matrix has; NULL: none is learnt yet. Borrowed */
     size_t cell_count;
+    struct hn_family_worth worth;
     double budget_s;      /* that was given, in seconds or in evaluations of so many a second; 0: none */
     uint64_t evaluations; /* of all sessions */
     char nvrtc[16]; /* the compiler's version, once a session was run */
@@ -32,8 +41,7 @@ void hn_measuring_finish(struct hn_measuring *measuring);
 struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring);
 /* Whether one program of the point is for any size: none is a constant of it. */
 bool hn_measuring_serves_all(const struct hn_plan *plan, const struct hn_bindings *point);
-double hn_measuring_elapsed_s(const struct hn_measuring *measuring);
-/* What was used of the budget: the same or, where the budget is a number of evaluations, as many seconds as these stand for. */
+/* What was used of the budget: time since the start or, where the budget is a number of evaluations, as many seconds as these stand for. */
 double hn_measuring_spent_s(const struct hn_measuring *measuring);
 /* A line behind the time since the start. */
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -94,16 +102,6 @@ size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn
 #define HN_TUNED_SHARE 0.45
 #define HN_CELLS_SHARE 0.30
 #define HN_HELD_OUT_SHARE 0.25
-
-/* The effort that is spent on a family where nobody says. */
-struct hn_family_worth {
-    double budget_s;
-    size_t tuned;       /* sizes that are searched */
-    unsigned held_out;  /* and sizes that are not used */
-    size_t least_sizes; /* before a predicted loss is believed */
-};
-
-struct hn_family_worth hn_family_worth_of(const struct hn_family *family);
 
 /* A rule is held against searches at sizes that it has not seen. */
 struct hn_held_out {

@@ -20,6 +20,16 @@ static const double joining_loss = 0.3;
 /* Points whose times at a size are so near to the best meet in one race, in turn. */
 static const double racing_loss = 0.1;
 
+static struct hn_family_worth worth_of(const struct hn_family *family)
+{
+    static const struct hn_family_worth worths[] = {
+        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 36, 20, 160}};
+    size_t ranges = 0;
+    for (size_t i = 0; i < family->value_count; i++)
+        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
+    return worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
+}
+
 void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options,
                         struct hn_error *err)
 {
@@ -30,8 +40,10 @@ void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_o
         .started_ms = hn_now_ms(),
         .budget_s = search->budget_count > 0 ? (double)search->budget_count / HN_EVALUATIONS_PER_S
                                              : search->budget_s};
-    if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK)
+    if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK) {
+        measuring->worth = worth_of(measuring->config->family);
         hn_config_thaw(measuring->config, err);
+    }
 }
 
 void hn_measuring_finish(struct hn_measuring *measuring)
@@ -64,7 +76,7 @@ struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring
                                      &measuring->options->workers->lead->device};
 }
 
-double hn_measuring_elapsed_s(const struct hn_measuring *measuring)
+static double elapsed_s(const struct hn_measuring *measuring)
 {
     return (hn_now_ms() - measuring->started_ms) / 1e3;
 }
@@ -73,7 +85,7 @@ double hn_measuring_spent_s(const struct hn_measuring *measuring)
 {
     return measuring->options->search.budget_count > 0
                ? (double)measuring->evaluations / HN_EVALUATIONS_PER_S
-               : hn_measuring_elapsed_s(measuring);
+               : elapsed_s(measuring);
 }
 
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...)
@@ -81,7 +93,7 @@ void hn_measuring_say(const struct hn_measuring *measuring, const char *format, 
     struct hn_text line = {0};
     va_list arguments;
     va_start(arguments, format);
-    hn_text_printf(&line, "%4.0f s  ", hn_measuring_elapsed_s(measuring));
+    hn_text_printf(&line, "%4.0f s  ", elapsed_s(measuring));
     hn_text_vprintf(&line, format, arguments);
     va_end(arguments);
     measuring->options->say(measuring->options->context, line.data);
