@@ -11,7 +11,9 @@
 
 /* Loops within a block cut a size into parts, by a product of parameters: the config's own
  * expressions name it (ceil_div(K, BK), N // TILE, N % WORD), or it is a side of the block or all
- * of it, alone or times such a part. */
+ * of it, times such a part or times a small parameter. */
+
+enum { MOST_ITEMS = 64 /* that one thread may be given */ };
 
 struct finding {
     const struct hn_family_kernel *kernel;
@@ -94,19 +96,35 @@ static void scan(void *context, struct hn_expression *expression, const struct h
     }
 }
 
+/* Parameters that may say how much a thread does. */
+static void add_items(const struct finding *finding)
+{
+    const struct hn_plan *plan = finding->kernel->plan;
+    for (size_t i = 0; i < plan->parameter_count; i++) {
+        const struct hn_value *own = hn_bindings_get(&plan->defaults, plan->parameters[i]);
+        if (own != NULL && own->type == HN_INTEGER)
+            add_edge(finding, plan->parameters[i]);
+    }
+}
+
 void hn_family_edges_find(struct hn_family_edges *edges, const struct hn_family_kernel *kernel)
 {
     const struct hn_family *family = kernel->family;
     *edges = (struct hn_family_edges){.count = 0};
-    for (int of = 0; of < HN_EDGE_KINDS; of++)
-        for (size_t i = 0; i < family->value_count; i++) {
-            struct finding finding = {kernel, edges, family->values[i].name, (enum hn_edge_of)of};
-            if (family->values[i].kind != HN_FAMILY_RANGE)
-                continue;
-            if (of != HN_EDGE_OF_ONE)
-                add_edge(&finding, "1");
-            hn_expressions_walk(&hn_plan_structure, (void *)kernel->plan, scan, &finding);
-        }
+    for (int pass = 0; pass < 2; pass++)
+        for (int of = 0; of < HN_EDGE_KINDS; of++)
+            for (size_t i = 0; i < family->value_count; i++) {
+                struct finding finding = {kernel, edges, family->values[i].name,
+                                          (enum hn_edge_of)of};
+                if (family->values[i].kind != HN_FAMILY_RANGE)
+                    continue;
+                if (pass == 0 && of != HN_EDGE_OF_ONE)
+                    add_edge(&finding, "1");
+                if (pass == 0)
+                    hn_expressions_walk(&hn_plan_structure, (void *)kernel->plan, scan, &finding);
+                else if (of != HN_EDGE_OF_ONE)
+                    add_items(&finding);
+            }
 }
 
 void hn_family_edges_finish(struct hn_family_edges *edges)
@@ -152,7 +170,8 @@ void hn_family_edges_parts(const struct hn_family_edges *edges,
     for (size_t i = 0; i < edges->count; i++) {
         int64_t part = 0;
         const struct hn_family_edge *edge = &edges->items[i];
-        if (hn_expression_integer(edge->part, values, &part, NULL) && part > 0)
+        if (hn_expression_integer(edge->part, values, &part, NULL) && part > 0 &&
+            (edge->of == HN_EDGE_OF_ONE || part <= MOST_ITEMS))
             parts[i] = part * block[edge->of];
     }
     free(values);

@@ -554,7 +554,9 @@ static void add_grids(const struct hn_plan *plan, struct hn_rule *rule)
         }
 }
 
-/* Which share of a size, in percent, its last part lacks. */
+enum { EDGES_ASKED = 12 };
+
+/* Which share of a size, in percent, its last part lacks: of the edges that are no guesses. */
 static void add_edges(const struct learning *learning, struct hn_rule *rule)
 {
     struct hn_family_edges edges;
@@ -563,7 +565,7 @@ static void add_edges(const struct learning *learning, struct hn_rule *rule)
     for (size_t c = 0; c < rule->configuration_count; c++) {
         hn_family_edges_parts(&edges, learning->kernel, &learning->matrix->sizes[0].problem,
                               &rule->configurations[c], parts);
-        for (size_t i = 0; i < edges.count; i++)
+        for (size_t i = 0; i < edges.count && i < EDGES_ASKED; i++)
             if (parts[i] > 1)
                 ask(rule, "-%s %% %lld * 100 // %s", edges.items[i].size, (long long)parts[i],
                     edges.items[i].size);

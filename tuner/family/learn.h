@@ -67,7 +67,7 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
 
 /* Sizes that loops within a block cut into parts, of which the last is mostly not full: COLS by THREADS * VEC. */
 
-enum { HN_EDGES_MOST = 16 };
+enum { HN_EDGES_MOST = 24 };
 
 /* The part is so many times one, a side of the block, or all threads of it. */
 enum hn_edge_of { HN_EDGE_OF_ONE, HN_EDGE_OF_FIRST, HN_EDGE_OF_SECOND, HN_EDGE_OF_ALL, HN_EDGE_KINDS };
@@ -83,7 +83,7 @@ struct hn_family_edges {
     size_t count;
 };
 
-/* Those that the plan's expressions name, and those of the block. Finish them. */
+/* Those that the plan's expressions name, and those of the block, then guesses with it. Finish them. */
 void hn_family_edges_find(struct hn_family_edges *edges, const struct hn_family_kernel *kernel);
 void hn_family_edges_finish(struct hn_family_edges *edges);
 /* The parts of a point; 0: it has none. */
