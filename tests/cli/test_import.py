@@ -31,7 +31,7 @@ class Import(hone.Case):
         text = (self.folder / "scale_rows.yaml").read_text()
         for line in ("template: rows.cu\n", 'entry: "&scale_rows"\n',
                      "problem: {PROBLEM_X: 4096, PROBLEM_Y: 512, columns: 4096}\n",
-                     "  block_size_x: {powers_of_two: [32, 2048]}\n", "  tile: [1, 2, 3, 4, 8]\n",
+                     "  block_size_x: [32, 64, 128, 256, 512, 1024, 2048]\n", "  tile: [1, 2, 3, 4, 8]\n",
                      "defaults: {block_size_x: 128, tile: 2}\n", "  - block_size_x * tile <= 2048\n",
                      "  - block_size_x <= 1024  # threads of a block\n",
                      "  - {name: out, type: float32, count: PROBLEM_X * PROBLEM_Y, role: output}\n",

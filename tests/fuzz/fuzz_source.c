@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "fuzz.h"
+#include "runtime/compile/code_scan.h"
 #include "runtime/compile/source.h"
-#include "tuner/session/declared.h"
 
 /* A CUDA source, whole or torn, as a template: its kernels' parameters are read, and its program is
  * to be known again. `hone init` reads sources with libclang. */

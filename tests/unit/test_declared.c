@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "runtime/compile/code_scan.h"
 #include "tests/unit/unit.h"
-#include "tuner/session/declared.h"
 
 static const char source[] =
     "// __global__ void first(int *x) {}\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "runtime/device/library.h"
 #include "tests/unit/unit.h"
 #include "tuner/init/clang.h"
 #include "tuner/init/translate.h"
@@ -11,7 +12,7 @@ static int find_clang(void)
     struct hn_clang clang;
     bool found = hn_clang_open(&clang, &said) == HN_OK;
     if (found)
-        hn_clang_close(&clang);
+        hn_library_close(clang.library);
     else
         print_message("%s\n", said.message);
     return found;

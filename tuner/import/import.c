@@ -596,19 +596,7 @@ static int64_t even_step(const struct hn_value_list *list)
     return step;
 }
 
-static bool are_powers_of_two(const struct hn_value_list *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        const struct hn_value *value = &list->values[i];
-        if (value->type != HN_INTEGER || value->integer <= 0 ||
-            (value->integer & (value->integer - 1)) != 0 ||
-            (i > 0 && value->integer / 2 != list->values[i - 1].integer))
-            return false;
-    }
-    return true;
-}
-
-/* Five and more in a short form. */
+/* Five and more that rise evenly as a range. */
 static void append_list(struct hn_text *text, const struct hn_value_list *list)
 {
     int64_t step = list->count > 4 ? even_step(list) : 0;
@@ -619,11 +607,6 @@ static void append_list(struct hn_text *text, const struct hn_value_list *list)
         if (step != 1)
             hn_text_printf(text, ", step: %lld", (long long)step);
         hn_text_append(text, "}");
-        return;
-    }
-    if (list->count > 4 && are_powers_of_two(list)) {
-        hn_text_printf(text, "{powers_of_two: [%lld, %lld]}", (long long)list->values[0].integer,
-                       (long long)last->integer);
         return;
     }
     for (size_t i = 0; i < list->count; i++) {

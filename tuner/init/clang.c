@@ -45,9 +45,3 @@ enum hn_status hn_clang_open(struct hn_clang *clang, struct hn_error *err)
                          "libclang1` or `pip install libclang` brings it, HONE_LIBCLANG names a "
                          "file");
 }
-
-void hn_clang_close(struct hn_clang *clang)
-{
-    hn_library_close(clang->library);
-    clang->library = NULL;
-}

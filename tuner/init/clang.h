@@ -79,7 +79,7 @@ enum {
     X(void, disposeString, (CXString))
 
 struct hn_clang {
-    void *library;
+    void *library; /* to be closed by hn_library_close */
 #define X(type, name, arguments) type(*name) arguments;
     HN_CLANG_FUNCTIONS(X)
 #undef X
@@ -88,7 +88,6 @@ struct hn_clang {
 /* $HONE_LIBCLANG (a file) alone where it is set; else looks in the loader's path, the folders of LLVM and those of
  * PyPI's wheel in Python environments. HN_ERUN says what was tried and how to get it. */
 enum hn_status hn_clang_open(struct hn_clang *clang, struct hn_error *err);
-void hn_clang_close(struct hn_clang *clang);
 
 /* prelude.cuh. */
 extern const char hn_init_prelude[];

@@ -487,6 +487,19 @@ static void choose_usual_sizes(struct hn_draft *draft)
             draft->sizes.items[i].value = count == 1 ? 1 << 22 : count == 2 ? 2048 : 128;
 }
 
+/* What an instantiation or a launch gives the template, and whether blocks wait for one another. */
+static void find_instantiation(struct hn_draft *draft)
+{
+    const struct hn_kernel *kernel = draft->kernel;
+    const struct hn_tokens body = kernel->body;
+    struct hn_tokens *given = &draft->template_arguments;
+    for (size_t i = 0; i < draft->unit->tokens.count && given->end <= given->begin; i++)
+        if (i != kernel->head.end && (i < body.begin || i >= body.end) &&
+            hn_at(draft->unit, i, kernel->name) && hn_at(draft->unit, i + 1, "<"))
+            *given = (struct hn_tokens){i + 2, hn_behind(draft->unit, i + 1, SIZE_MAX) - 1};
+    draft->cooperative = hn_find(draft->unit, body, "this_grid") != SIZE_MAX;
+}
+
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel,
                              struct hn_draft *draft, struct hn_error *err)
 {
@@ -500,7 +513,7 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     }
     for (size_t i = 0; i < unit->functions.count; i++)
         draft->has_host_code = draft->has_host_code || !unit->functions.items[i].device;
-    hn_draft_find_launch(draft);
+    find_instantiation(draft);
     choose_instances(draft);
     choose_arguments(draft, err);
     if (hn_failed(err))

@@ -72,7 +72,6 @@ char *hn_draft_write(const struct hn_draft *draft, const char *template_path, co
 bool hn_draft_is_reserved(const char *name);
 
 /* Of the parts to each other. draft_launch.c: block, grid, and the constraints that follow. */
-void hn_draft_find_launch(struct hn_draft *draft);
 void hn_draft_read_launch(struct hn_draft *draft);
 /* Whether a name is one of "a b c", or has one of them in it, whatever the case. */
 bool hn_draft_is_one_of(const char *name, const char *list);

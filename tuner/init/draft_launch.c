@@ -8,11 +8,6 @@
 
 static const char *const axes[] = {"X", "Y", "Z"};
 
-static bool is_empty(struct hn_tokens tokens)
-{
-    return tokens.end <= tokens.begin;
-}
-
 static const char *text_at(const struct hn_draft *draft, size_t token)
 {
     return hn_text_at(draft->unit, token);
@@ -31,17 +26,6 @@ static bool is_number(const char *text)
 static bool in_kernel(const struct hn_draft *draft, size_t token)
 {
     return draft->kernel->body.begin <= token && token < draft->kernel->body.end;
-}
-
-/* What an instantiation or a launch gives the template, and whether blocks wait for one another. */
-void hn_draft_find_launch(struct hn_draft *draft)
-{
-    for (size_t i = 0; i < draft->unit->tokens.count && is_empty(draft->template_arguments); i++)
-        if (i != draft->kernel->head.end && !in_kernel(draft, i) &&
-            at(draft, i, draft->kernel->name) && at(draft, i + 1, "<"))
-            draft->template_arguments =
-                (struct hn_tokens){i + 2, hn_behind(draft->unit, i + 1, SIZE_MAX) - 1};
-    draft->cooperative = hn_find(draft->unit, draft->kernel->body, "this_grid") != SIZE_MAX;
 }
 
 /* What names of the source are in the config. */

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "runtime/device/library.h"
 #include "tuner/init/clang.h"
 
 static const size_t size_limit = 4u << 20;
@@ -721,7 +722,7 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
         continue;
     if (reading.foreign)
         unit->missing.count = 0;
-    hn_clang_close(&reading.clang);
+    hn_library_close(reading.clang.library);
     return HN_OK;
 }
 

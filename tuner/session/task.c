@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "runtime/compile/code_scan.h"
 #include "runtime/compile/cubin.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_files.h"
-#include "tuner/session/declared.h"
 
 static void load_templates(struct hn_task *task, struct hn_error *err)
 {
