@@ -170,18 +170,6 @@ static char *take_text(struct hn_text *text, struct hn_error *err)
     return taken;
 }
 
-static void fail_override(const struct hn_plan *plan, const struct hn_override *override,
-                          size_t count, struct hn_error *err)
-{
-    static const char *const declarations[] = {"`constexpr` or `const` %s with a value",
-                                               "`#define %s`"};
-    char looked_for[HN_WORD_MOST + 64];
-    snprintf(looked_for, sizeof looked_for, declarations[override->of], override->name);
-    if (!hn_failed(err))
-        hn_fail(err, HN_ECONFIG, "override: %s has %s %s, expected one", plan->template_path,
-                count == 0 ? "no" : "several times", looked_for);
-}
-
 /* Lines stay where they are. A macro may have a value in each branch of an #if. */
 static char *replace_value(const struct hn_plan *plan, const struct hn_override *override,
                            const char *body, const char *own, struct hn_error *err)
@@ -200,8 +188,10 @@ static char *replace_value(const struct hn_plan *plan, const struct hn_override 
         body = end;
     }
     hn_text_append(&text, body);
-    if (count == 0 || (count > 1 && !is_macro))
-        fail_override(plan, override, count, err);
+    if (!hn_failed(err) && (count == 0 || (count > 1 && !is_macro)))
+        hn_fail(err, HN_ECONFIG, "override: %s gives '%s' a value %zu times by %s, expected once",
+                plan->template_path, override->name, count,
+                is_macro ? "#define" : "constexpr or const");
     return take_text(&text, err);
 }
 

@@ -78,10 +78,10 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
                   "-p", "SIZE=4194304", "--quiet")
         self.write("table.in", "struct row { long size; int block, items; const char *load; };\n"
                    "static const struct row rows[] = { // {} @ {\n"
-                   "    {@{SIZE}, @{BLOCK},\n     @{ITEMS}, \"@{LOAD}\"}, // @{device.name}, @{time_us.median} us, @{simulated}\n};\n")
+                   "    {@{SIZE}, @{BLOCK}, @{ITEMS}, \"@{LOAD}\"}, // @{device.name}, @{time_us.median} us, @{simulated}\n};\n")
         self.assertIn("1 more result", self.hone("export", "saxpy", "--template", "table.in", "-o", "table.h").stderr)
         text = (self.folder / "table.h").read_text()
-        self.assertEqual(text.count("128,\n     2, \"ldg\"}, // NVIDIA H200, 10.0 us, true\n"), 2, text)
+        self.assertEqual(text.count("128, 2, \"ldg\"}, // NVIDIA H200, 10.0 us, true\n"), 2, text)
         self.write("main.c", '#include "table.h"\nint main(void) { return sizeof rows / sizeof *rows != 2 || '
                    "rows[0].size + rows[1].size != 5242880; }\n")
         self.compile("main.c")

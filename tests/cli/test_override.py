@@ -85,13 +85,13 @@ class Override(double.Case):
                 ("REPEATS: define", "REPEATS: macro", f"{self.config}:13:75: found 'macro', expected one of constexpr, define"),
                 ("REPEATS: define", "REPEAT: define", f"{self.config}:13:66: unknown parameter 'REPEAT'; nearest is 'REPEATS'"),
                 ("BLOCK: constexpr", "BLOCK: define",
-                 f"{where}: override: {self.template} has no `#define BLOCK`, expected one"),
+                 f"{where}: override: {self.template} gives 'BLOCK' a value 0 times by #define, expected once"),
                 ("REPEATS: define", "REPEATS: constexpr",
-                 f"{where}: override: {self.template} has no `constexpr` or `const` REPEATS with a value, expected one")):
+                 f"{where}: override: {self.template} gives 'REPEATS' a value 0 times by constexpr or const, expected once")):
             text = self.config.read_text()
             self.spoil(self.config, old, new)
             self.fails(2, "hone: " + message, "space", self.config)
             self.config.write_text(text)
         self.spoil(self.template, "using namespace own;", "using namespace own; namespace other { const int BLOCK = 2; }")
-        self.fails(2, f"hone: {where}: override: {self.template} has several times `constexpr` or `const` BLOCK with a value, expected one",
+        self.fails(2, f"hone: {where}: override: {self.template} gives 'BLOCK' a value 2 times by constexpr or const, expected once",
                    "space", self.config)

@@ -90,8 +90,8 @@ static enum hn_status write_json(const struct hn_export *export, struct hn_text 
 
 const struct hn_export_format hn_export_json = {.name = "json", .write = write_json};
 
-/* A text of the user's, where lines beside each other that hold "@{NAME}" are a row: it stands once
- * for each result. */
+/* A text of the user's, where a line that holds "@{NAME}" is a row: it stands once for each result.
+ */
 
 enum { TEXT_MOST = 16 << 20 };
 
@@ -120,14 +120,9 @@ static const json_t *find_value(const json_t *result, char *name)
         if (value != NULL)
             return value;
     }
-    for (char *end = name; result != NULL && end != NULL; name = end + 1) {
-        end = strchr(name, '.');
-        if (end != NULL)
-            *end = '\0';
+    char *rest = NULL;
+    for (name = strtok_r(name, ".", &rest); name != NULL; name = strtok_r(NULL, ".", &rest))
         result = json_object_get(result, name);
-        if (end == NULL)
-            break;
-    }
     return result;
 }
 
@@ -171,51 +166,21 @@ static void fill_line(struct filling *filling, const char *line, size_t length)
     hn_text_append(filling->text, "\n");
 }
 
-/* Where the lines that hold fields end; `row`: the first holds none. */
-static const char *find_end(const char *row)
-{
-    const char *at = row, *end = row, *line;
-    size_t length;
-    while (hn_text_line(&at, &line, &length) && next_field(line, length) != NULL)
-        end = at;
-    return end;
-}
-
-static void fill_row(struct filling *filling, const char *row, const char *end,
-                     const json_t *results)
-{
-    size_t first = filling->line, count = json_array_size(results);
-    for (size_t i = 0; i < count; i++) {
-        const char *at = row, *line;
-        size_t length;
-        filling->line = first;
-        filling->result = json_array_get(results, i);
-        filling->is_last = i + 1 == count;
-        for (; at < end && hn_text_line(&at, &line, &length); filling->line++)
-            fill_line(filling, line, length);
-    }
-}
-
 static void fill(struct filling *filling, const char *at, const json_t *results)
 {
-    bool has_row = false;
+    const size_t count = json_array_size(results);
     const char *line;
-    size_t length;
-    filling->line = 1;
-    while (*at != '\0' && !hn_failed(filling->err)) {
-        const char *end = find_end(at);
-        if (end > at) {
-            fill_row(filling, at, end, results);
-            has_row = true;
-            at = end;
-        } else {
-            hn_text_line(&at, &line, &length);
-            hn_text_append_bytes(filling->text, line, length);
-            hn_text_append(filling->text, "\n");
-            filling->line++;
+    size_t length, rows = 0;
+    for (filling->line = 1; hn_text_line(&at, &line, &length); filling->line++) {
+        bool is_row = next_field(line, length) != NULL;
+        rows += is_row;
+        for (size_t i = 0; i < (is_row ? count : 1) && !hn_failed(filling->err); i++) {
+            filling->result = json_array_get(results, i);
+            filling->is_last = i + 1 == count;
+            fill_line(filling, line, length);
         }
     }
-    if (!has_row && !hn_failed(filling->err))
+    if (rows == 0 && !hn_failed(filling->err))
         hn_fail(filling->err, HN_ECONFIG,
                 "'%s' has no line with '@{NAME}', which stands once for each result",
                 filling->path);

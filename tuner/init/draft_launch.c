@@ -8,16 +8,6 @@
 
 static const char *const axes[] = {"X", "Y", "Z"};
 
-static const char *text_at(const struct hn_draft *draft, size_t token)
-{
-    return hn_text_at(draft->unit, token);
-}
-
-static bool at(const struct hn_draft *draft, size_t token, const char *text)
-{
-    return hn_at(draft->unit, token, text);
-}
-
 static bool is_number(const char *text)
 {
     return text != NULL && text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
@@ -111,8 +101,8 @@ static void guess_block(struct hn_draft *draft)
     const struct hn_draft_parameter *square = find_axis(draft, -1);
     bool along = square != NULL && ends_with(square, axes[0]), flat = true;
     for (size_t i = 0; i < draft->unit->tokens.count; i++)
-        flat =
-            flat && !(at(draft, i, "threadIdx") && strchr("yz", text_at(draft, i + 2)[0]) != NULL);
+        flat = flat && !(hn_at(draft->unit, i, "threadIdx") &&
+                         strchr("yz", hn_text_at(draft->unit, i + 2)[0]) != NULL);
     draft->block_is_known = true;
     if (flat)
         draft->block[0] = draft->bounds;
@@ -148,7 +138,7 @@ static void read_bounds(struct hn_draft *draft)
     if (hn_next(draft->unit, &list, &item))
         draft->bounds = translate(draft, item);
     /* A constant is the only block that there can be. */
-    if (is_number(draft->bounds) && hn_text_is_word(text_at(draft, item.begin)) &&
+    if (is_number(draft->bounds) && hn_text_is_word(hn_text_at(draft->unit, item.begin)) &&
         draft->dimensions == 1)
         draft->bounds = hn_draft_add_launch(draft, "BLOCK", strtoll(draft->bounds, NULL, 10), true);
 }
@@ -193,16 +183,17 @@ static const char *find_tile(struct hn_draft *draft, int axis)
     size_t end = draft->kernel->body.end;
     for (size_t i = draft->kernel->body.begin; i + 4 < end; i++) {
         struct hn_tokens operand = {i + 4, i + 4};
-        if (!at(draft, i, "blockIdx") || text_at(draft, i + 2)[0] != 'x' + axis)
+        if (!hn_at(draft->unit, i, "blockIdx") || hn_text_at(draft->unit, i + 2)[0] != 'x' + axis)
             continue;
-        if (at(draft, i + 3, "*")) {
+        if (hn_at(draft->unit, i + 3, "*")) {
             while (operand.end < end &&
-                   strchr("+-;,)]<>=?:", text_at(draft, operand.end)[0]) == NULL)
-                operand.end = at(draft, operand.end, "(") ? hn_behind(draft->unit, operand.end, end)
-                                                          : operand.end + 1;
-        } else if (at(draft, i - 1, "*")) {
+                   strchr("+-;,)]<>=?:", hn_text_at(draft->unit, operand.end)[0]) == NULL)
+                operand.end = hn_at(draft->unit, operand.end, "(")
+                                  ? hn_behind(draft->unit, operand.end, end)
+                                  : operand.end + 1;
+        } else if (hn_at(draft->unit, i - 1, "*")) {
             operand = (struct hn_tokens){i - 1, i - 1};
-            while (strchr("+-;,([<>=?:{", text_at(draft, operand.begin - 1)[0]) == NULL)
+            while (strchr("+-;,([<>=?:{", hn_text_at(draft->unit, operand.begin - 1)[0]) == NULL)
                 operand.begin--;
         }
         const char *text = translate(draft, operand);
@@ -210,10 +201,11 @@ static const char *find_tile(struct hn_draft *draft, int axis)
             continue;
         /* "(blockIdx.x * BLOCK + threadIdx.x) * ITEMS" */
         size_t close = operand.end;
-        while (close < end && strchr(";,(){}", text_at(draft, close)[0]) == NULL)
+        while (close < end && strchr(";,(){}", hn_text_at(draft->unit, close)[0]) == NULL)
             close++;
-        bool more = at(draft, close, ")") && at(draft, close + 1, "*");
-        const char *times = more ? parameter_named(draft, text_at(draft, close + 2)) : NULL;
+        bool more = hn_at(draft->unit, close, ")") && hn_at(draft->unit, close + 1, "*");
+        const char *times =
+            more ? parameter_named(draft, hn_text_at(draft->unit, close + 2)) : NULL;
         return times == NULL ? text
                              : hn_draft_format(draft, "%s * %s", hn_as_factor(draft->unit, text),
                                                hn_as_factor(draft->unit, times));
@@ -247,8 +239,9 @@ static const char *guess_tile(const struct hn_draft *draft, int axis)
 static bool is_rowwise(const struct hn_draft *draft, const char *tile)
 {
     for (size_t i = draft->kernel->body.begin; i + 4 < draft->kernel->body.end && tile == NULL; i++)
-        if (at(draft, i, "blockIdx") && strchr(";,)]", text_at(draft, i + 3)[0]) != NULL &&
-            strchr("=(", text_at(draft, i - 1)[0]) != NULL)
+        if (hn_at(draft->unit, i, "blockIdx") &&
+            strchr(";,)]", hn_text_at(draft->unit, i + 3)[0]) != NULL &&
+            strchr("=(", hn_text_at(draft->unit, i - 1)[0]) != NULL)
             return true;
     for (size_t i = 0; i < draft->sizes.count && tile != NULL; i++)
         if (hn_text_has_word(tile, draft->sizes.items[i].name, strlen(draft->sizes.items[i].name)))
@@ -343,16 +336,17 @@ static void read_divisions(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     for (size_t i = 0; i < unit->tokens.count; i++) {
-        bool loop = at(draft, i, "<") && at(draft, i + 2, ";") && at(draft, i + 4, "+=") &&
-                    at(draft, i + 6, ")");
-        bool divides = at(draft, i + 1, "/") && strpbrk(text_at(draft, i - 1), "+-*") == NULL;
+        bool loop = hn_at(draft->unit, i, "<") && hn_at(draft->unit, i + 2, ";") &&
+                    hn_at(draft->unit, i + 4, "+=") && hn_at(draft->unit, i + 6, ")");
+        bool divides = hn_at(draft->unit, i + 1, "/") &&
+                       strpbrk(hn_text_at(draft->unit, i - 1), "+-*") == NULL;
         size_t first = loop ? i + 1 : i, second = loop ? i + 5 : i + 2;
-        const char *whole = parameter_named(draft, text_at(draft, first)),
-                   *part = parameter_named(draft, text_at(draft, second));
+        const char *whole = parameter_named(draft, hn_text_at(draft->unit, first)),
+                   *part = parameter_named(draft, hn_text_at(draft->unit, second));
         if (in_kernel(draft, i) && (loop || divides) && whole != NULL && part != NULL &&
             whole != part)
             add_constraint(draft, hn_draft_format(draft, "%s %% %s == 0", whole, part));
-        if (!at(draft, i, "static_assert"))
+        if (!hn_at(draft->unit, i, "static_assert"))
             continue;
         struct hn_tokens list = hn_inside(unit, i + 1), condition;
         const char *text = hn_next(unit, &list, &condition) ? translate(draft, condition) : NULL;
@@ -370,10 +364,10 @@ static void read_shared(struct hn_draft *draft)
     double most;
     for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
         char type[HN_TYPE_SIZE];
-        const char *spelled = text_at(draft, i + 1);
-        if (!at(draft, i, "__shared__"))
+        const char *spelled = hn_text_at(draft->unit, i + 1);
+        if (!hn_at(draft->unit, i, "__shared__"))
             continue;
-        draft->has_extern |= at(draft, i - 1, "extern");
+        draft->has_extern |= hn_at(draft->unit, i - 1, "extern");
         for (size_t k = 0; k < draft->kernel->parameter_count; k++)
             if (strcmp(draft->kernel->parameters[k].name, spelled) == 0 &&
                 draft->instances[k] != NULL)
@@ -381,7 +375,7 @@ static void read_shared(struct hn_draft *draft)
         const char *bytes = hn_type_of_c(spelled, type)
                                 ? hn_draft_format(draft, "%lld", (long long)hn_type_bytes(type))
                                 : NULL;
-        for (size_t open = i + 3; bytes != NULL && at(draft, open, "[");
+        for (size_t open = i + 3; bytes != NULL && hn_at(draft->unit, open, "[");
              open = hn_behind(unit, open, SIZE_MAX)) {
             const char *side = translate(draft, hn_inside(unit, open));
             bytes = side != NULL
