@@ -27,8 +27,12 @@ enum hn_status hn_clang_open(struct hn_clang *clang, struct hn_error *err)
     const char *chosen = getenv("HONE_LIBCLANG"), *environment = getenv("VIRTUAL_ENV");
     char wheel[1024];
     glob_t found = {0};
+    struct hn_error why;
     if (chosen != NULL && *chosen != '\0')
-        return hn_library_open(&chosen, 1, symbols, count, &clang->library, err);
+        return hn_library_open(&chosen, 1, symbols, count, &clang->library, &why) == HN_OK
+                   ? HN_OK
+                   : hn_fail(err, HN_ERUN, "HONE_LIBCLANG, with which sources are read: %s",
+                             why.message);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         glob(places[i], GLOB_APPEND | GLOB_BRACE | (i < 2 ? GLOB_NOCHECK : 0), NULL, &found);
     snprintf(wheel, sizeof wheel, "%s/lib/python3*/site-packages/clang/native/libclang.so",
