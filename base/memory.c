@@ -110,6 +110,17 @@ char *hn_need_kept(struct hn_blocks *blocks, char *string)
     return kept;
 }
 
+const char *hn_need_format(struct hn_blocks *blocks, const char *format, ...)
+{
+    char *string;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&string, format, arguments) < 0)
+        string = NULL;
+    va_end(arguments);
+    return hn_need_kept(blocks, string);
+}
+
 void hn_blocks_finish(struct hn_blocks *blocks)
 {
     while (blocks->last != NULL) {

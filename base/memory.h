@@ -43,6 +43,8 @@ void *hn_blocks_take(struct hn_blocks *blocks, size_t size);
 void *hn_need_block(struct hn_blocks *blocks, size_t count, size_t size);
 /* Takes a string over that lives as long as they do. The process ends where it, or a place for it, is NULL. */
 char *hn_need_kept(struct hn_blocks *blocks, char *string);
+/* The same of what printf would write. */
+const char *hn_need_format(struct hn_blocks *blocks, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void hn_blocks_finish(struct hn_blocks *blocks);
 
 #endif

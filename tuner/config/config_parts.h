@@ -19,8 +19,7 @@ struct hn_config_place {
 
 /* A name for an expression, and its text in brackets, with the names before it written out. */
 struct hn_config_let {
-    const char *name;
-    char *text;
+    const char *name, *text;
 };
 
 struct hn_reader {

@@ -94,10 +94,8 @@ void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node, const 
 
 const char *hn_config_where(const struct hn_reader *reader, const struct hn_yaml *node)
 {
-    size_t size = strlen(reader->path) + 32;
-    char *where = hn_need_block(&reader->config->blocks, size, 1);
-    snprintf(where, size, "%s:%d:%d", reader->path, node->line, node->column);
-    return where;
+    return hn_need_format(&reader->config->blocks, "%s:%d:%d", reader->path, node->line,
+                          node->column);
 }
 
 bool hn_config_expect(struct hn_reader *reader, bool holds, const struct hn_yaml *node,

@@ -487,11 +487,9 @@ static void read_one_let(struct hn_reader *reader, const struct hn_yaml *node,
     hn_config_read_expression(reader, node, &expression);
     hn_config_bind(reader, node, node->text, expression, scope);
     if (!hn_failed(reader->err)) {
-        const char *text = hn_expression_text(expression);
         struct hn_config_let *let = &reader->lets[reader->let_count++];
         let->name = key->text;
-        let->text = hn_need_block(&reader->config->blocks, strlen(text) + 3, 1);
-        sprintf(let->text, "(%s)", text);
+        let->text = hn_need_format(&reader->config->blocks, "(%s)", hn_expression_text(expression));
     }
     hn_expression_destroy(expression);
 }

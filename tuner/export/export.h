@@ -79,7 +79,9 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);
 
-enum hn_export_kind { HN_EXPORT_HEADER, HN_EXPORT_JSON, HN_EXPORT_SOURCE, HN_EXPORT_CUBIN, HN_EXPORT_CUBIN_HEADER, HN_EXPORT_PATCH, HN_EXPORT_ROWS };
+enum hn_export_kind {
+    HN_EXPORT_HEADER, HN_EXPORT_JSON, HN_EXPORT_SOURCE, HN_EXPORT_CUBIN, HN_EXPORT_CUBIN_HEADER, HN_EXPORT_PATCH, HN_EXPORT_ROWS
+};
 
 /* A format, by its kind. Each appends the whole file; what it has appended when it fails does not count. */
 struct hn_export_format {
@@ -88,8 +90,8 @@ struct hn_export_format {
     bool takes_defaults; /* the default point of a config has a place in it, which is no result */
     bool has_all;        /* it chooses among all results in C */
 };
-/* By their kinds. A patch is a diff of the template's file, which gets the values that it declares; rows are those of a text of the
- * user's, each once for each result. HN_ECONFIG: it declares none; what is wrong where in that text. */
+/* By their kinds. A patch is a diff of the template's file, which gets the values that it declares; rows are lines of a
+ * text of the user's, each once for each result. HN_ECONFIG: it declares none; what is wrong where in that text. */
 extern const struct hn_export_format *const hn_export_formats[];
 
 #endif

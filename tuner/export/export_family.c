@@ -188,10 +188,8 @@ static void name_slots(struct hn_export_rule *out)
     for (size_t i = 0; i < out->rule->value_count; i++) {
         const struct hn_rule_value *value = &out->rule->values[i];
         const struct hn_word_list *list = hn_plan_find_words(out->writer->plan, value->name);
-        struct hn_text name = {0};
-        hn_text_printf(&name, "own_%s", value->name);
         out->slots[i] = (struct hn_c_slot){
-            .name = hn_need_kept(&out->writer->memory, hn_text_take(&name)),
+            .name = hn_need_format(&out->writer->memory, "own_%s", value->name),
             .real = value->word_count == 0 &&
                     (!hn_rule_value_is_whole(value) ||
                      hn_export_problem_is_real(out->writer->export, value->name)),

@@ -412,14 +412,6 @@ static void finish_code(struct hn_export_code *code)
         json_decref(code->macros[of]);
 }
 
-/* "problem.M" and the like. */
-static const char *name_member(struct hn_blocks *memory, const char *of, const char *name)
-{
-    struct hn_text text = {0};
-    hn_text_printf(&text, "%s.%s", of, name);
-    return hn_need_kept(memory, hn_text_take(&text));
-}
-
 static void fill_slots(struct hn_export_code *code)
 {
     const struct hn_export *export = code->writer->export;
@@ -434,13 +426,13 @@ static void fill_slots(struct hn_export_code *code)
             hn_bindings_get(&export->configs[code->config]->best.point, plan->names[i]);
         if (slot->constant != NULL)
             continue;
-        slot->name = name_member(memory, "problem", plan->names[i]);
+        slot->name = hn_need_format(memory, "problem.%s", plan->names[i]);
         slot->real = hn_export_problem_is_real(export, plan->names[i]);
         slot->words = list == NULL ? NULL : (const char *const *)list->words;
         slot->word_count = list == NULL ? 0 : list->count;
     }
     for (size_t i = 0; i < plan->pitch_count; i++, slot++)
-        slot->name = name_member(memory, "size", plan->pitches[i]);
+        slot->name = hn_need_format(memory, "size.%s", plan->pitches[i]);
     slot->constant = &code->clusters;
 }
 

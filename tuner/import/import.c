@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,16 +60,6 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
     return err->status;
 }
 
-const char *hn_import_format(const struct hn_import *import, const char *format, ...)
-{
-    struct hn_text text = {0};
-    va_list arguments;
-    va_start(arguments, format);
-    hn_text_vprintf(&text, format, arguments);
-    va_end(arguments);
-    return hn_need_kept(import->memory, hn_text_take(&text));
-}
-
 /* The kernel's file from the config's folder: in the file's folder or the one above it. *found: it
  * is there, and where. */
 static const char *find_source(const struct hn_import *import, const char **found)
@@ -82,13 +71,14 @@ static const char *find_source(const struct hn_import *import, const char **foun
         return "TODO.cu";
     for (size_t i = 0; i < 2 && file[0] != '/'; i++) {
         const char *path =
-            hn_import_format(import, "%s/%s%s", import->place->folder, places[i], file);
+            hn_need_format(import->memory, "%s/%s%s", import->place->folder, places[i], file);
         if (access(path, R_OK) != 0)
             continue;
         *found = path;
-        return hn_import_format(import, "%s%s%s", import->place->prefix, places[i], file);
+        return hn_need_format(import->memory, "%s%s%s", import->place->prefix, places[i], file);
     }
-    return hn_import_format(import, "%s%s", file[0] == '/' ? "" : import->place->prefix, file);
+    return hn_need_format(import->memory, "%s%s", file[0] == '/' ? "" : import->place->prefix,
+                          file);
 }
 
 /* Reads the source where it is there and can be read; where it cannot, nothing is known of it but
@@ -117,7 +107,7 @@ static void write_entry(struct hn_import *import, const char *kernel)
     if (name != NULL && strchr(name, '<') != NULL) {
         hn_import_append_quoted(&import->text, name, "");
     } else if (declared != NULL && declared->parameter_count > 0) {
-        const char *entry = hn_import_format(import, "%s%s<>", declared->scope, kernel);
+        const char *entry = hn_need_format(import->memory, "%s%s<>", declared->scope, kernel);
         hn_import_append_quoted(&import->text, entry, "");
         hn_text_append(&import->text, "  # TODO: it is a template: which arguments?");
     } else if (declared != NULL && !declared->extern_c) {

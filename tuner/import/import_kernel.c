@@ -116,7 +116,7 @@ static size_t append_end(const struct hn_import *import, const char *at, struct 
     size_t length = 4;
     while (hn_is_word_char(at[length]))
         length++;
-    const char *name = hn_import_format(import, "%.*s", (int)length - 4, at + 4);
+    const char *name = hn_need_format(import->memory, "%.*s", (int)length - 4, at + 4);
     const struct hn_import_parameter *parameter =
         at[length] == ')' ? hn_import_find(import, name) : NULL;
     if (parameter == NULL)
@@ -186,7 +186,7 @@ static const char *name_of(const struct hn_import *import, const json_t *argumen
         const char *other = hn_import_text(json_array_get(all, i), "Name");
         usable = other == NULL || strcmp(other, name) != 0;
     }
-    return usable ? name : hn_import_format(import, "argument_%zu", index + 1);
+    return usable ? name : hn_need_format(import->memory, "argument_%zu", index + 1);
 }
 
 enum role { ROLE_INPUT, ROLE_OUTPUT, ROLE_INOUT, ROLE_UNKNOWN };
@@ -508,7 +508,7 @@ static const char *divide(const struct hn_import *import, const char *extent, co
 {
     return strcmp(divisor, "1") == 0
                ? extent
-               : hn_import_format(import, "ceil_div(%s, %s)", extent, divisor);
+               : hn_need_format(import->memory, "ceil_div(%s, %s)", extent, divisor);
 }
 
 /* Blocks along an axis: ProblemSize over GridDiv where the file has them, else GlobalSize. */
@@ -610,8 +610,8 @@ static void write_options(struct hn_import *import, const char *const block[3])
         const char *folder = hn_option_value(option, "include-path");
         bool beside = folder != NULL && folder[0] != '/';
         const char *whole =
-            hn_import_format(import, "%.*s%s%s", beside ? (int)(folder - option) : 0, option,
-                             beside ? import->place->prefix : "", beside ? folder : option);
+            hn_need_format(import->memory, "%.*s%s%s", beside ? (int)(folder - option) : 0, option,
+                           beside ? import->place->prefix : "", beside ? folder : option);
         hn_text_printf(&kept, "%s    - ", head);
         hn_import_append_quoted(&kept, whole, "");
         hn_text_append(&kept, "\n");

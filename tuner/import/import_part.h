@@ -55,9 +55,6 @@ void hn_import_write_kernel(struct hn_import *import);
 
 /* A member that is a text; NULL: it is none. */
 const char *hn_import_text(const json_t *object, const char *key);
-/* What is formatted lives as long as the import. */
-const char *hn_import_format(const struct hn_import *import, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 /* Whether the expression means something where these names are known, the problem's only or the parameters' too; else
  * err says why not. */
 bool hn_import_holds(const struct hn_import *import, const char *expression, bool with_parameters,

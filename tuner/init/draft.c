@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/init/draft.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -63,16 +62,6 @@ static bool is_flag(const char *name)
     return hn_draft_has_part(name, "use_ pad enable swizzle has_");
 }
 
-const char *hn_draft_format(const struct hn_draft *draft, const char *format, ...)
-{
-    struct hn_text text = {0};
-    va_list arguments;
-    va_start(arguments, format);
-    hn_text_vprintf(&text, format, arguments);
-    va_end(arguments);
-    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
-}
-
 /* Whether the config has the name already. */
 static bool is_taken(const struct hn_draft *draft, const char *name)
 {
@@ -93,7 +82,7 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
         *c = hn_upper(*c);
     bool taken = hn_draft_is_reserved(upper + 5) || hn_unit_has(draft->unit, upper + 5) ||
                  is_taken(draft, upper + 5);
-    return hn_draft_format(draft, "%s", taken ? upper : upper + 5);
+    return hn_need_format(&draft->unit->memory, "%s", taken ? upper : upper + 5);
 }
 
 struct hn_draft_size *hn_draft_add_size(struct hn_draft *draft, const char *name,

@@ -82,7 +82,5 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
 /* A parameter of the launch alone; guessed: its preset is its only value. Returns its name. */
 const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_t preset, bool guessed);
 struct hn_draft_size *hn_draft_add_size(struct hn_draft *draft, const char *name, const char *declared, int64_t value);
-const char *hn_draft_format(const struct hn_draft *draft, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -207,8 +207,9 @@ static const char *find_tile(struct hn_draft *draft, int axis)
         const char *times =
             more ? parameter_named(draft, hn_text_at(draft->unit, close + 2)) : NULL;
         return times == NULL ? text
-                             : hn_draft_format(draft, "%s * %s", hn_as_factor(draft->unit, text),
-                                               hn_as_factor(draft->unit, times));
+                             : hn_need_format(&draft->unit->memory, "%s * %s",
+                                              hn_as_factor(draft->unit, text),
+                                              hn_as_factor(draft->unit, times));
     }
     return NULL;
 }
@@ -229,7 +230,7 @@ static const char *guess_tile(const struct hn_draft *draft, int axis)
             hn_draft_has_part(own_name(parameter), "item per_thread coarsen vec tile_size") &&
             strcmp(parameter->name, draft->block[axis]) != 0;
         if (parameter->value_count > 0 && !parameter->boolean && mine && factor)
-            tile = hn_draft_format(draft, "%s * %s", tile, parameter->name);
+            tile = hn_need_format(&draft->unit->memory, "%s * %s", tile, parameter->name);
     }
     return tile;
 }
@@ -267,9 +268,9 @@ static void guess_grid(struct hn_draft *draft)
             tile = guess_tile(draft, axis);
         if (strcmp(tile, "1") == 0)
             rows = rows != NULL ? rows : draft->extent[axis];
-        draft->grid[axis] =
-            rows != NULL ? rows
-                         : hn_draft_format(draft, "ceil_div(%s, %s)", draft->extent[axis], tile);
+        draft->grid[axis] = rows != NULL ? rows
+                                         : hn_need_format(&draft->unit->memory, "ceil_div(%s, %s)",
+                                                          draft->extent[axis], tile);
     }
 }
 
@@ -323,11 +324,13 @@ static void bound_threads(struct hn_draft *draft)
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *side = hn_as_factor(draft->unit, draft->block[axis]);
         if (strcmp(side, "1") != 0)
-            threads = threads == NULL ? side : hn_draft_format(draft, "%s * %s", threads, side);
+            threads = threads == NULL
+                          ? side
+                          : hn_need_format(&draft->unit->memory, "%s * %s", threads, side);
     }
     if (threads != NULL && evaluate(draft, threads, true, &largest) &&
         (largest > hn_c_strtod(most, NULL) || strchr(threads, '*') != NULL))
-        add_constraint(draft, hn_draft_format(draft, "%s <= %s", threads, most));
+        add_constraint(draft, hn_need_format(&draft->unit->memory, "%s <= %s", threads, most));
 }
 
 /* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over; so does
@@ -345,7 +348,8 @@ static void read_divisions(struct hn_draft *draft)
                    *part = parameter_named(draft, hn_text_at(draft->unit, second));
         if (in_kernel(draft, i) && (loop || divides) && whole != NULL && part != NULL &&
             whole != part)
-            add_constraint(draft, hn_draft_format(draft, "%s %% %s == 0", whole, part));
+            add_constraint(draft,
+                           hn_need_format(&draft->unit->memory, "%s %% %s == 0", whole, part));
         if (!hn_at(draft->unit, i, "static_assert"))
             continue;
         struct hn_tokens list = hn_inside(unit, i + 1), condition;
@@ -372,21 +376,22 @@ static void read_shared(struct hn_draft *draft)
             if (strcmp(draft->kernel->parameters[k].name, spelled) == 0 &&
                 draft->instances[k] != NULL)
                 spelled = draft->instances[k];
-        const char *bytes = hn_type_of_c(spelled, type)
-                                ? hn_draft_format(draft, "%lld", (long long)hn_type_bytes(type))
-                                : NULL;
+        const char *bytes =
+            hn_type_of_c(spelled, type)
+                ? hn_need_format(&draft->unit->memory, "%lld", (long long)hn_type_bytes(type))
+                : NULL;
         for (size_t open = i + 3; bytes != NULL && hn_at(draft->unit, open, "[");
              open = hn_behind(unit, open, SIZE_MAX)) {
             const char *side = translate(draft, hn_inside(unit, open));
-            bytes = side != NULL
-                        ? hn_draft_format(draft, "%s * %s", bytes, hn_as_factor(unit, side))
-                        : NULL;
+            bytes = side != NULL ? hn_need_format(&draft->unit->memory, "%s * %s", bytes,
+                                                  hn_as_factor(unit, side))
+                                 : NULL;
         }
         if (bytes != NULL && strchr(bytes, '*') != NULL)
-            sum = sum != NULL ? hn_draft_format(draft, "%s + %s", sum, bytes) : bytes;
+            sum = sum != NULL ? hn_need_format(&draft->unit->memory, "%s + %s", sum, bytes) : bytes;
     }
     if (sum != NULL && evaluate(draft, sum, true, &most) && most > 49152)
-        add_constraint(draft, hn_draft_format(draft, "%s <= 49152", sum));
+        add_constraint(draft, hn_need_format(&draft->unit->memory, "%s <= 49152", sum));
 }
 
 void hn_draft_read_launch(struct hn_draft *draft)

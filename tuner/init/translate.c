@@ -11,11 +11,8 @@ enum { DEEPEST = 12 };
 
 const char *hn_as_factor(struct hn_unit *unit, const char *text)
 {
-    struct hn_text whole = {0};
-    if (hn_word_length(text) == strlen(text))
-        return text;
-    hn_text_printf(&whole, "(%s)", text);
-    return hn_need_kept(&unit->memory, hn_text_take(&whole));
+    return hn_word_length(text) == strlen(text) ? text
+                                                : hn_need_format(&unit->memory, "(%s)", text);
 }
 
 static bool is_type_word(const char *text)

@@ -418,11 +418,10 @@ static void read_argument(struct reading *reading, CXCursor cursor, struct hn_ke
     const struct hn_clang *clang = &reading->clang;
     struct hn_kernel_argument *argument = &kernel->arguments[kernel->argument_count++];
     CXType type = clang->getCursorType(cursor), canonical = clang->getCanonicalType(type);
-    struct hn_text number = {0};
-    hn_text_printf(&number, "argument_%zu", kernel->argument_count);
-    argument->name = hn_need_kept(&reading->unit->memory, hn_text_take(&number));
-    if (name_of(reading, cursor)[0] != '\0')
-        argument->name = name_of(reading, cursor);
+    argument->name = name_of(reading, cursor);
+    if (argument->name[0] == '\0')
+        argument->name =
+            hn_need_format(&reading->unit->memory, "argument_%zu", kernel->argument_count);
     argument->spelled = keep(reading, clang->getTypeSpelling(type));
     bool array =
         canonical.kind >= CXType_ConstantArray && canonical.kind <= CXType_DependentSizedArray;
@@ -533,12 +532,8 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     switch (cursor.kind) {
     case CXCursor_Namespace: {
         const char *outer = reading->scope, *name = name_of(reading, cursor);
-        struct hn_text scope = {0};
         if (hn_text_is_word(name))
-            hn_text_printf(&scope, "%s%s::", outer, name);
-        else
-            hn_text_append(&scope, outer);
-        reading->scope = hn_need_kept(&reading->unit->memory, hn_text_take(&scope));
+            reading->scope = hn_need_format(&reading->unit->memory, "%s%s::", outer, name);
         clang->visitChildren(cursor, read_declaration, reading);
         reading->scope = outer;
         return CXChildVisit_Continue;
@@ -683,10 +678,9 @@ static bool parse(struct reading *reading)
                                     {unit->path, unit->text, strlen(unit->text)}};
     for (size_t i = 0; i < before; i++) {
         const struct hn_missing *missing = &unit->missing.items[i];
-        struct hn_text define = {0};
-        hn_text_printf(&define, "-D%s=%lld", missing->name,
-                       missing->compared_count > 0 ? (long long)missing->compared[0] : 8);
-        arguments[15 + i] = hn_need_kept(&unit->memory, hn_text_take(&define));
+        arguments[15 + i] =
+            hn_need_format(&unit->memory, "-D%s=%lld", missing->name,
+                           missing->compared_count > 0 ? (long long)missing->compared[0] : 8);
     }
     unit->tokens.count = unit->kernels.count = unit->meanings.count = unit->functions.count = 0;
     void *index = clang->createIndex(0, 0);
