@@ -381,11 +381,9 @@ static struct word next_word(const char **at)
 /* Behind the bracket that closes the one before. */
 static void skip_brackets(const char **at)
 {
-    int depth = 1;
-    for (struct word word = next_word(at); word.length > 0 && depth > 0;) {
+    for (int depth = 1; depth > 0 && **at != '\0';) {
+        struct word word = next_word(at);
         depth += equals(&word, "(") - equals(&word, ")");
-        if (depth > 0)
-            word = next_word(at);
     }
 }
 

@@ -35,9 +35,10 @@ void hn_source_finish(struct hn_source *source);
 void hn_source_append_macros(const struct hn_plan *plan, const struct hn_bindings *problem, const struct hn_bindings *point,
                              struct hn_text *prelude, struct hn_text *hidden, struct hn_error *err);
 
-/* The text of the plan's template with the point's values in place of those that it declares (plan->overrides), line by line. The
- * caller frees it. Sticky. HN_ECONFIG: a parameter that is not declared there, or at several places. */
-char *hn_source_body(const struct hn_plan *plan, const char *text, const struct hn_bindings *point, struct hn_error *err);
+/* The text of the plan's template with the point's values in place of those that it declares (plan->overrides), line by
+ * line. The caller frees it. Sticky. HN_ECONFIG: a parameter that is not declared there, or at several places. */
+char *hn_source_body(const struct hn_plan *plan, const char *text, const struct hn_bindings *point,
+                     struct hn_error *err);
 
 /* Sources of one key are one program: they differ at most in macros of the prelude that nothing of it reads, as those of
  * parameters that only the launch knows. A macro is read where its name is a word of the template or a file that it includes,

@@ -80,18 +80,17 @@ class Override(double.Case):
         self.assertIn("#  define REPEATS 3\n\n#endif", text)
 
     def test_mistakes(self):
-        where = f"{self.config}:13:11"
         for old, new, message in (
                 ("REPEATS: define", "REPEATS: macro", f"{self.config}:13:75: found 'macro', expected one of constexpr, define"),
                 ("REPEATS: define", "REPEAT: define", f"{self.config}:13:66: unknown parameter 'REPEAT'; nearest is 'REPEATS'"),
                 ("BLOCK: constexpr", "BLOCK: define",
-                 f"{where}: override: {self.template} gives 'BLOCK' a value 0 times by #define, expected once"),
+                 f"override: {self.template} gives 'BLOCK' a value 0 times by #define, expected once"),
                 ("REPEATS: define", "REPEATS: constexpr",
-                 f"{where}: override: {self.template} gives 'REPEATS' a value 0 times by constexpr or const, expected once")):
+                 f"override: {self.template} gives 'REPEATS' a value 0 times by constexpr or const, expected once")):
             text = self.config.read_text()
             self.spoil(self.config, old, new)
-            self.fails(2, "hone: " + message, "space", self.config)
+            self.fails(2, "hone: " + message, "compile", "--arch", "sm_90", self.config)
             self.config.write_text(text)
         self.spoil(self.template, "using namespace own;", "using namespace own; namespace other { const int BLOCK = 2; }")
-        self.fails(2, f"hone: {where}: override: {self.template} gives 'BLOCK' a value 2 times by constexpr or const, expected once",
-                   "space", self.config)
+        self.fails(2, f"hone: override: {self.template} gives 'BLOCK' a value 2 times by constexpr or const, expected once",
+                   "compile", "--arch", "sm_90", self.config)

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/expression/expression.h"
-#include "runtime/compile/source.h"
 #include "runtime/plan/contents.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
@@ -600,28 +599,12 @@ static void check_without_template(struct hn_reader *reader)
     reader->plan->objective = hn_need_copy("time");
 }
 
-/* That the template declares what has other values there. */
-static void check_overrides(struct hn_reader *reader)
-{
-    struct hn_plan *plan = reader->plan;
-    struct hn_template template;
-    struct hn_error reason;
-    hn_error_init(&reason);
-    if (hn_failed(reader->err) || plan->override_count == 0 ||
-        hn_template_load(plan->template_path, &template, NULL) != HN_OK)
-        return;
-    free(hn_source_body(plan, template.files->text, &plan->defaults, &reason));
-    hn_config_take(reader, hn_yaml_get(reader->root, "override"), NULL, &reason);
-    hn_template_finish(&template);
-}
-
 static void read_root(struct hn_reader *reader)
 {
     static const char keys[] =
         "hone kernel template entry problem family freeze parameters defaults let constraints "
         "promising arguments symbols launch pipeline compile override reference compare ladder "
-        "metrics "
-        "objective direction look_ahead prior";
+        "metrics objective direction look_ahead prior";
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");
@@ -642,7 +625,6 @@ static void read_root(struct hn_reader *reader)
     else
         hn_config_read_kernel(reader, template);
     check_all(reader);
-    check_overrides(reader);
     read_prior(reader);
 }
 

@@ -17,8 +17,8 @@ struct hn_sites {
 
 enum { HN_SITES_MOST = 256 };
 
-/* install: the program is taken to hosts elsewhere where none is named. compiles_here: others only measure. HN_EUSAGE or HN_ECONFIG say what was found and what was
- * expected. */
+/* install: the program is taken to hosts elsewhere where none is named. compiles_here: others only measure. HN_EUSAGE or
+ * HN_ECONFIG say what was found and what was expected. */
 enum hn_status hn_sites_read(const char *text, bool install, bool compiles_here, struct hn_sites *sites,
                              struct hn_error *err);
 void hn_sites_finish(struct hn_sites *sites);

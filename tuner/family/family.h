@@ -22,7 +22,8 @@ struct hn_family_options {
     void *context;
     struct hn_workers *workers;
     struct hn_store *store;
-    struct hn_session_options search; /* of all sessions; budget_s or budget_count: of the whole; none: 60 s for one range, 120 s for two, 600 s for more */
+    /* Of all sessions; budget_s or budget_count: of the whole; none: 60 s for one range, 120 s for two, 600 s for more. */
+    struct hn_session_options search;
     enum hn_regime regime;
     double loss;     /* predicted, at which no more is measured; 0: the config's */
     unsigned held_out; /* sizes for the measured loss; 0: 10, 12 or 20 */

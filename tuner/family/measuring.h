@@ -41,7 +41,7 @@ void hn_measuring_finish(struct hn_measuring *measuring);
 struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring);
 /* Whether one program of the point is for any size: none is a constant of it. */
 bool hn_measuring_serves_all(const struct hn_plan *plan, const struct hn_bindings *point);
-/* What was used of the budget: time since the start or, where the budget is a number of evaluations, as many seconds as these stand for. */
+/* What was used of the budget: time since the start or, of a number of evaluations, what these stand for. */
 double hn_measuring_spent_s(const struct hn_measuring *measuring);
 /* A line behind the time since the start. */
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...) __attribute__((format(printf, 2, 3)));
