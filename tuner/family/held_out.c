@@ -211,10 +211,9 @@ static struct compared hold_against(const struct hn_held_out *held_out,
 static bool is_used(const struct hn_held_out *held_out, const struct hn_bindings *held,
                     unsigned count, const struct hn_bindings *problem)
 {
-    const struct hn_matrix *matrix = held_out->measuring->matrix;
-    bool used = held_out->known != NULL && hn_known_problems_may_have(held_out->known, problem);
-    for (size_t s = 0; held_out->known == NULL && s < matrix->size_count && !used; s++)
-        used = hn_bindings_equal(&matrix->sizes[s].problem, problem);
+    bool used = held_out->known != NULL
+                    ? hn_known_problems_may_have(held_out->known, problem)
+                    : hn_matrix_find_size(held_out->measuring->matrix, problem) != SIZE_MAX;
     for (unsigned i = 0; i < count && !used; i++)
         used = hn_bindings_equal(&held[i], problem);
     return used;

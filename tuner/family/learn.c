@@ -325,14 +325,6 @@ static double likeness_of(const struct hn_family *family, const struct hn_bindin
     return exp(-squares / 4);
 }
 
-static bool is_known(const struct hn_matrix *matrix, const struct hn_bindings *problem)
-{
-    size_t s = 0;
-    while (s < matrix->size_count && !hn_bindings_equal(&matrix->sizes[s].problem, problem))
-        s++;
-    return s < matrix->size_count;
-}
-
 /* Samples where the choice is least sure, away from each other. */
 static void find_wanted(struct learning *learning)
 {
@@ -352,7 +344,7 @@ static void find_wanted(struct learning *learning)
         const struct hn_bindings *chosen = &learning->samples[best];
         if (!(scores[best] > 0))
             break;
-        if (!is_known(learning->matrix, chosen))
+        if (hn_matrix_find_size(learning->matrix, chosen) == SIZE_MAX)
             learnt->wanted[learnt->wanted_count++] = hn_need_bindings(chosen, NULL);
         for (size_t s = 0; s < data.samples; s++)
             scores[s] *= 1 - likeness_of(learning->kernel->family, chosen, &learning->samples[s]);

@@ -38,6 +38,8 @@ struct hn_matrix {
 struct hn_matrix *hn_matrix_create(void);
 void hn_matrix_destroy(struct hn_matrix *matrix);
 
+/* SIZE_MAX: it is not there. */
+size_t hn_matrix_find_size(const struct hn_matrix *matrix, const struct hn_bindings *problem);
 /* The place of a size or point that is added unless it is there; SIZE_MAX: the matrix is full. */
 size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem, double weight);
 size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *point);

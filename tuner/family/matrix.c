@@ -27,14 +27,20 @@ void hn_matrix_destroy(struct hn_matrix *matrix)
     free(matrix);
 }
 
-size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem,
-                          double weight)
+size_t hn_matrix_find_size(const struct hn_matrix *matrix, const struct hn_bindings *problem)
 {
     for (size_t s = 0; s < matrix->size_count; s++)
         if (hn_bindings_equal(&matrix->sizes[s].problem, problem))
             return s;
-    if (matrix->size_count == HN_MATRIX_SIZES)
-        return SIZE_MAX;
+    return SIZE_MAX;
+}
+
+size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem,
+                          double weight)
+{
+    size_t there = hn_matrix_find_size(matrix, problem);
+    if (there != SIZE_MAX || matrix->size_count == HN_MATRIX_SIZES)
+        return there;
     struct hn_matrix_size *size = &matrix->sizes[matrix->size_count];
     size->weight = weight;
     size->tuned_us = NAN;
