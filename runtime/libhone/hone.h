@@ -75,42 +75,22 @@ struct hone_value {
     } as;
 };
 
-static inline struct hone_value hone_integer(const char *name, int64_t integer)
-{
-    struct hone_value value;
-    value.name = name;
-    value.kind = HONE_INTEGER;
-    value.as.integer = integer;
-    return value;
-}
+#define HONE_DEFINE_VALUE(function, KIND, type, member)                                                                \
+    static inline struct hone_value function(const char *name, type given)                                             \
+    {                                                                                                                  \
+        struct hone_value value;                                                                                       \
+        value.name = name;                                                                                             \
+        value.kind = KIND;                                                                                             \
+        value.as.integer = 0;                                                                                          \
+        value.as.member = given;                                                                                       \
+        return value;                                                                                                  \
+    }
 
-static inline struct hone_value hone_real(const char *name, double real)
-{
-    struct hone_value value;
-    value.name = name;
-    value.kind = HONE_REAL;
-    value.as.real = real;
-    return value;
-}
-
-static inline struct hone_value hone_boolean(const char *name, int boolean)
-{
-    struct hone_value value;
-    value.name = name;
-    value.kind = HONE_BOOLEAN;
-    value.as.integer = 0;
-    value.as.boolean = boolean != 0;
-    return value;
-}
-
-static inline struct hone_value hone_word(const char *name, const char *word)
-{
-    struct hone_value value;
-    value.name = name;
-    value.kind = HONE_WORD;
-    value.as.word = word;
-    return value;
-}
+HONE_DEFINE_VALUE(hone_integer, HONE_INTEGER, int64_t, integer)
+HONE_DEFINE_VALUE(hone_real, HONE_REAL, double, real)
+HONE_DEFINE_VALUE(hone_boolean, HONE_BOOLEAN, int, boolean)
+HONE_DEFINE_VALUE(hone_word, HONE_WORD, const char *, word)
+#undef HONE_DEFINE_VALUE
 
 /* What to do when nothing was tuned for this very problem on a device like this one, and no rule of a family is sure about it. */
 enum hone_miss {

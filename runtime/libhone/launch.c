@@ -139,7 +139,9 @@ static void add_workspace(struct hone_kernel *kernel, struct hn_lib_stream *own,
         driver->p_cuMemFree(address);
 }
 
-CUdeviceptr hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, struct hn_error *err)
+/* The stream's scratch memory, allocated when it has none yet. Not to be called with the lock
+ * held. */
+static CUdeviceptr get_workspace(struct hone_kernel *kernel, CUstream stream, struct hn_error *err)
 {
     struct hn_lib_stream *own = hn_made(get_stream(kernel, stream), err);
     if (own == NULL)
@@ -157,7 +159,7 @@ CUdeviceptr hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, st
 void hn_lib_prepare(struct hone_kernel *kernel, CUstream stream, struct hn_error *err)
 {
     if (kernel->workspace_bytes > 0 && !hn_failed(err))
-        hn_lib_workspace_get(kernel, stream, err);
+        get_workspace(kernel, stream, err);
     if (kernel->race != NULL)
         hn_lib_race_prepare(kernel, stream, err);
 }
@@ -542,7 +544,6 @@ void hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *
     hn_lib_cuda(kernel->cache, started.result, started.what, err);
 }
 
-/* A launch that could not be captured takes place. */
 void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launch,
                    struct hn_error *err)
 {
@@ -555,17 +556,13 @@ void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launc
                     "%s has %zu symbols that were never set: call hone_set_symbols first",
                     kernel->name, kernel->symbols_to_set);
     else if (owned != 0)
-        place_owned(kernel, owned, hn_lib_workspace_get(kernel, launch->stream, err), values);
+        place_owned(kernel, owned, get_workspace(kernel, launch->stream, err), values);
     if (hn_failed(err))
         return;
     if (kernel->race != NULL) {
         hn_lib_race_launch(kernel, launch, values, err);
     } else if (kernel->is_watched) {
-        struct hn_error captured;
-        hn_lib_capture(kernel, launch->stream, values, &captured);
-        hn_lib_launch_steps(kernel, launch->stream, values, err);
-        if (hn_failed(&captured) && !hn_failed(err))
-            *err = captured;
+        hn_lib_capture(kernel, launch->stream, values, err);
     } else if (kernel->as_graph) {
         launch_graph(kernel, launch->stream, values, err);
     } else {

@@ -215,8 +215,6 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel);
 /* Gives the owned slots their places in the workspace. */
 void hn_lib_slots_place(struct hone_kernel *kernel);
 
-/* The stream's scratch memory, allocated when it has none yet. Not to be called with the lock held. */
-CUdeviceptr hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, struct hn_error *err);
 /* hone_prepare, but for what it is given. */
 void hn_lib_prepare(struct hone_kernel *kernel, CUstream stream, struct hn_error *err);
 
@@ -238,8 +236,9 @@ void hn_lib_race_launch(struct hone_kernel *kernel, const struct hn_lib_launch *
 void hn_lib_race_prepare(struct hone_kernel *kernel, CUstream stream, struct hn_error *err);
 void hn_lib_race_destroy(struct hn_lib_race *race);
 
-/* Writes what a launch is given, before it takes place, where the cache captures and the handle's share is not used up. Begins err. */
-void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t *values, struct hn_error *err);
+/* Launches steps, and writes what they are given and what they write, where the handle's share is not used up. A launch that
+ * could not be captured takes place. */
+void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, uint64_t *values, struct hn_error *err);
 
 /* What was learnt of families: rules, and the modules that problems of a family share. With the lock held. */
 

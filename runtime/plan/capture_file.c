@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include "base/memory.h"
 #include "cache/record/gate.h"
@@ -150,4 +152,121 @@ enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_ca
         *head = (struct hn_capture_head){.kernel = NULL};
     }
     return status;
+}
+
+static void write_bytes(struct hn_capture_writer *writer, const void *bytes, size_t size,
+                        struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    if (fwrite(bytes, 1, size, writer->stream) != size)
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", writer->temporary, strerror(errno));
+    writer->written += size;
+}
+
+void hn_capture_begin(struct hn_capture_writer *writer, char *path, struct hn_error *err)
+{
+    writer->path = path;
+    writer->inputs = json_array();
+    writer->expected = json_array();
+    writer->scalars = json_object();
+    if (asprintf(&writer->temporary, "%s.%ld", path, (long)getpid()) < 0) {
+        writer->temporary = NULL;
+        hn_fail_memory(err);
+        return;
+    }
+    writer->stream = fopen(writer->temporary, "wbe");
+    if (writer->stream == NULL)
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", writer->temporary, strerror(errno));
+    write_bytes(writer, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
+}
+
+static void read_contents(const struct hn_driver *driver, uint64_t address, void *to, size_t bytes,
+                          struct hn_error *err)
+{
+    if (driver == NULL)
+        memcpy(to, (const void *)(uintptr_t)address, bytes);
+    else
+        hn_driver_check(driver, driver->p_cuMemcpyDtoH(to, address, bytes), "cuMemcpyDtoH", err);
+}
+
+/* Piece by piece, as a stream of the file. */
+static void pack(struct hn_capture_writer *writer, const struct hn_driver *driver, uint64_t address,
+                 uint64_t bytes, struct hn_error *err)
+{
+    z_stream stream = {.next_in = NULL};
+    unsigned char *piece = malloc(2 * (size_t)HN_CAPTURE_PIECE);
+    if (piece == NULL || deflateInit(&stream, Z_BEST_SPEED) != Z_OK) {
+        free(piece);
+        hn_fail_memory(err);
+        return;
+    }
+    for (uint64_t at = 0; !hn_failed(err) && at < bytes;) {
+        uint64_t left = bytes - at;
+        size_t size = left < HN_CAPTURE_PIECE ? (size_t)left : HN_CAPTURE_PIECE;
+        read_contents(driver, address + at, piece, size, err);
+        at += size;
+        stream.next_in = piece;
+        stream.avail_in = (uInt)size;
+        while (!hn_failed(err)) {
+            stream.next_out = piece + HN_CAPTURE_PIECE;
+            stream.avail_out = HN_CAPTURE_PIECE;
+            if (deflate(&stream, at == bytes ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
+                hn_fail(err, HN_ERUN, "zlib cannot pack");
+            write_bytes(writer, piece + HN_CAPTURE_PIECE, HN_CAPTURE_PIECE - stream.avail_out, err);
+            if (stream.avail_out != 0)
+                break;
+        }
+    }
+    deflateEnd(&stream);
+    free(piece);
+}
+
+void hn_capture_add(struct hn_capture_writer *writer, json_t *list, const char *name,
+                    const struct hn_driver *driver, uint64_t address, uint64_t bytes,
+                    struct hn_error *err)
+{
+    uint64_t offset = writer->written;
+    if (!hn_failed(err))
+        pack(writer, driver, address, bytes, err);
+    if (hn_failed(err))
+        return;
+    json_t *item =
+        json_pack("{s:s, s:I, s:I, s:I}", "name", name, "bytes", (json_int_t)bytes, "offset",
+                  (json_int_t)offset, "packed", (json_int_t)(writer->written - offset));
+    if (item == NULL || json_array_append_new(list, item) != 0)
+        hn_fail_memory(err);
+}
+
+void hn_capture_commit(struct hn_capture_writer *writer, json_t *head, struct hn_error *err)
+{
+    json_t *all =
+        json_pack("{s:i, s:O, s:O, s:O}", "format", HN_CAPTURE_FORMAT, "scalars", writer->scalars,
+                  "inputs", writer->inputs, "expected", writer->expected);
+    bool whole = head != NULL && json_object_update(all, head) == 0;
+    char *text = hn_made(whole ? json_dumps(all, JSON_COMPACT) : NULL, err);
+    uint64_t size = text == NULL ? 0 : strlen(text);
+    write_bytes(writer, text, size, err);
+    write_bytes(writer, &size, sizeof size, err);
+    write_bytes(writer, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
+    int closed = fclose(writer->stream);
+    writer->stream = NULL;
+    if (!hn_failed(err) && (closed != 0 || rename(writer->temporary, writer->path) != 0))
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", writer->path, strerror(errno));
+    free(text);
+    json_decref(all);
+    json_decref(head);
+}
+
+void hn_capture_finish(struct hn_capture_writer *writer)
+{
+    if (writer->stream != NULL)
+        fclose(writer->stream);
+    if (writer->temporary != NULL)
+        unlink(writer->temporary);
+    free(writer->temporary);
+    free(writer->path);
+    json_decref(writer->inputs);
+    json_decref(writer->expected);
+    json_decref(writer->scalars);
 }

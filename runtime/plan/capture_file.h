@@ -8,6 +8,7 @@
 
 #include "base/bindings.h"
 #include "base/schema.h"
+#include "runtime/device/driver.h"
 
 /* A capture: HN_CAPTURE_MAGIC, zlib streams one behind the other, a JSON object that says what they are, its length as
  * eight bytes (little endian), and the magic again. docs/formats.md describes the object. */
@@ -37,5 +38,23 @@ extern const struct hn_structure hn_capture_structure;
 /* The object at the end of a capture, through the gate: names are words and stand once in their list, numbers are finite, each part
  * lies in the file. HN_EFORMAT. Finish it with hn_fields_finish, but after a failure. */
 enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_capture_head *head, struct hn_error *err);
+
+/* One that is being written, beside its path until it is whole. Begin with all zero; sticky, but for the end. */
+struct hn_capture_writer {
+    FILE *stream;
+    char *path, *temporary;
+    uint64_t written;
+    json_t *inputs, *expected, *scalars;
+};
+
+/* Takes the path. */
+void hn_capture_begin(struct hn_capture_writer *writer, char *path, struct hn_error *err);
+/* Adds contents to `inputs` or `expected`: those of device memory or, without a driver, of the host's. */
+void hn_capture_add(struct hn_capture_writer *writer, json_t *list, const char *name, const struct hn_driver *driver,
+                    uint64_t address, uint64_t bytes, struct hn_error *err);
+/* Writes the end, takes `head`, the rest of what the file says of itself, and gives the file its name. */
+void hn_capture_commit(struct hn_capture_writer *writer, json_t *head, struct hn_error *err);
+/* What was not committed is removed. */
+void hn_capture_finish(struct hn_capture_writer *writer);
 
 #endif
