@@ -46,9 +46,6 @@ enum hn_status hn_config_check_data(const struct hn_config *config, size_t probl
     hn_plan_files_finish(&files);
     free(values);
     return status;
-    return hn_failed(&reason)
-               ? hn_fail(err, HN_ECONFIG, "%s: %.3000s", config->path, reason.message)
-               : HN_OK;
 }
 
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)

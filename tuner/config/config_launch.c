@@ -445,7 +445,6 @@ static void read_metrics(struct hn_reader *reader)
     read_objective(reader);
 }
 
-/* All but the space, whose template is at the node. */
 /* The text of a template decides: whether words are its types or numbers of its macros, and
  * which names are parameters of its C++ templates. */
 

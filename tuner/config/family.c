@@ -392,24 +392,13 @@ static void read_size(struct hn_reader *reader, const struct hn_yaml *node, stru
     hn_bindings_finish(&given);
 }
 
-/* The next word of a line, which ends at a space or comma; NULL: there is none. */
-static char *next_word(char **rest)
-{
-    static const char between[] = " \t\r,;";
-    char *word = *rest + strspn(*rest, between);
-    if (*word == '\0')
-        return NULL;
-    *rest = word + strcspn(word, between);
-    if (**rest != '\0')
-        *(*rest)++ = '\0';
-    return word;
-}
-
 /* "M=16,N=4096" of the words of a line: as they are, or values below the names of a header. */
 static void join_words(char *line, char *header, struct hn_text *joined, struct hn_error *err)
 {
-    for (char *word = next_word(&line); word != NULL; word = next_word(&line)) {
-        char *name = header == NULL ? NULL : next_word(&header);
+    static const char between[] = " \t\r,;";
+    char *word;
+    while ((word = strtok_r(NULL, between, &line)) != NULL) {
+        char *name = header == NULL ? NULL : strtok_r(NULL, between, &header);
         if (header != NULL && name == NULL) {
             hn_fail(err, HN_ECONFIG, "found more values than the first line has names");
             return;
@@ -417,7 +406,7 @@ static void join_words(char *line, char *header, struct hn_text *joined, struct 
         hn_text_printf(joined, "%s%s%s%s", joined->length > 0 ? "," : "", name == NULL ? "" : name,
                        name == NULL ? "" : "=", word);
     }
-    if (header != NULL && next_word(&header) != NULL)
+    if (header != NULL && strtok_r(NULL, between, &header) != NULL)
         hn_fail(err, HN_ECONFIG, "found fewer values than the first line has names");
 }
 
