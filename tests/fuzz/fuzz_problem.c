@@ -14,7 +14,7 @@ static void check_keys(const struct hn_yaml *root)
 {
     static const char keys[] = " hone kernel template entry problem parameters defaults "
                                "constraints arguments symbols launch "
-                               "compile ";
+                               "compile metrics ";
     for (const struct hn_yaml *child = root->child; child != NULL; child = child->next) {
         const char *found = strstr(keys, child->key->text);
         size_t length = strlen(child->key->text);

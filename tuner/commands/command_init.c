@@ -168,7 +168,8 @@ static void draft_source(struct init *init, struct hn_error *err)
     if (kernel != NULL && hn_draft_make(&unit, kernel, &draft, err) == HN_OK) {
         name_output(init, kernel->name);
         char *path = template_path(init, err);
-        char *text = path != NULL ? hn_draft_write(&draft, path, init->path) : NULL;
+        draft.template = path;
+        char *text = path != NULL ? hn_draft_write(&draft) : NULL;
         if (text != NULL)
             write_config(init, text, err);
         free(path);

@@ -94,130 +94,54 @@ struct hn_draft_size *hn_draft_add_size(struct hn_draft *draft, const char *name
     return size;
 }
 
-/* Arguments. */
-
-/* What the template's parameter is instantiated with, if the type is one. */
-static const char *instance_of(const struct hn_draft *draft, const char *type)
-{
-    for (size_t i = 0; i < draft->kernel->parameter_count; i++)
-        if (draft->kernel->parameters[i].kind == HN_PARAMETER_TYPE &&
-            strcmp(draft->kernel->parameters[i].name, type) == 0)
-            return draft->instances[i];
-    return NULL;
-}
-
-/* A structure is a vector of what its fields are, or several elements; a function object without
- * fields one byte. */
-static void choose_type(const struct hn_draft *draft, struct hn_draft_argument *argument)
-{
-    const struct hn_kernel_argument *declared = argument->declared;
-    const char *instance = instance_of(draft, declared->type_name);
-    const char *field = declared->field[0] != '\0' ? declared->field : "uint8";
-    char type[HN_TYPE_SIZE];
-    bool plain = declared->type[0] != '\0',
-         of_template = instance != NULL && hn_type_of_c(instance, type);
-    argument->type_is_known = plain || (instance != NULL && draft->instances_are_known);
-    argument->multiple = 1;
-    snprintf(argument->type, sizeof argument->type, "%s",
-             plain                                   ? declared->type
-             : of_template                           ? type
-             : declared->pointer || instance != NULL ? "uint8"
-                                                     : "uint64");
-    if (plain || of_template || !declared->pointer || declared->bytes <= 0)
-        return;
-    argument->multiple = declared->bytes / hn_type_bytes(field);
-    snprintf(argument->type, sizeof argument->type, "%sx%d", field, (int)argument->multiple);
-    if (hn_type_bytes(argument->type) == declared->bytes)
-        argument->multiple = 1;
-    else
-        snprintf(argument->type, sizeof argument->type, "%s", field);
-}
-
-static void choose_argument(const struct hn_draft *draft, struct hn_draft_argument *argument)
-{
-    const struct hn_kernel_argument *declared = argument->declared;
-    const char *type = declared->type_name;
-    bool map = strstr(type, "ensorMap") != NULL || strstr(type, "ensor_map") != NULL;
-    bool structure =
-        declared->type[0] == '\0' && instance_of(draft, type) == NULL && declared->bytes > 0;
-    choose_type(draft, argument);
-    argument->passed = declared->pointer ? HN_PASSED_BUFFER
-                       : hn_draft_is_one_of(type, "cudaTextureObject_t CUtexObject")
-                           ? HN_PASSED_TEXTURE
-                       : map       ? HN_PASSED_MAP
-                       : structure ? HN_PASSED_STRUCTURE
-                                   : HN_PASSED_SCALAR;
-    bool may_write = declared->pointer && !declared->constant;
-    argument->role_is_known =
-        !may_write || (!declared->passed && (declared->reads || declared->writes));
-    if (may_write && (declared->writes || !argument->role_is_known))
-        argument->role = declared->reads ? HN_DRAFT_INOUT : HN_DRAFT_OUTPUT;
-}
-
-static void choose_arguments(struct hn_draft *draft, struct hn_error *err)
-{
-    const struct hn_kernel *kernel = draft->kernel;
-    struct hn_draft_argument *last = NULL;
-    bool written = false;
-    draft->arguments =
-        hn_need_block(&draft->unit->memory, kernel->argument_count, sizeof *draft->arguments);
-    for (size_t i = 0; i < kernel->argument_count; i++) {
-        struct hn_draft_argument *argument = &draft->arguments[i];
-        argument->declared = &kernel->arguments[i];
-        choose_argument(draft, argument);
-        written |= argument->passed == HN_PASSED_MAP || argument->role != HN_DRAFT_INPUT;
-        last = argument->declared->pointer && !argument->declared->constant ? argument : last;
-    }
-    /* The last pointer that is not const, but only read by name, may be written where that does not
-     * show. */
-    if (!written && last != NULL) {
-        last->role = HN_DRAFT_INOUT;
-        last->role_is_known = false;
-    } else if (!written) {
-        hn_fail(err, HN_ECONFIG,
-                "%s: kernel '%s' has no argument that it could write to; its results have to be "
-                "there to be compared",
-                draft->unit->path, kernel->name);
-    }
-}
-
 /* Parameters. */
 
-static struct hn_draft_parameter *add_parameter(struct hn_draft *draft, enum hn_draft_of of,
-                                                const char *name, const char *own)
+static struct hn_draft_parameter *add_parameter(struct hn_draft *draft, const char *name,
+                                                const char *own)
 {
     struct hn_draft_parameter *parameter = HN_GROW(draft->parameters);
-    *parameter = (struct hn_draft_parameter){.name = name, .own = own, .of = of};
+    parameter->name = name;
+    parameter->own = own;
+    parameter->has_preset = true;
     return parameter;
 }
 
-static void add_value(struct hn_draft_parameter *parameter, int64_t value)
+bool hn_draft_is_number(const struct hn_draft_parameter *parameter)
 {
-    size_t k = parameter->value_count;
+    return parameter->values.items[0].type == HN_INTEGER;
+}
+
+/* In its place among those that are smaller and larger. */
+static void add_value(struct hn_draft_parameter *parameter, struct hn_value value)
+{
+    struct hn_value *values;
+    size_t k = parameter->values.count;
     for (size_t i = 0; i < k; i++)
-        if (parameter->values[i] == value)
+        if (hn_value_equal(&parameter->values.items[i], &value))
             return;
-    if (k == sizeof parameter->values / sizeof *parameter->values)
-        return;
-    for (; k > 0 && parameter->values[k - 1] > value; k--)
-        parameter->values[k] = parameter->values[k - 1];
-    parameter->values[k] = value;
-    parameter->value_count++;
+    HN_GROW(parameter->values);
+    for (values = parameter->values.items; k > 0 && hn_value_compare(&values[k - 1], &value) > 0;
+         k--)
+        values[k] = values[k - 1];
+    values[k] = value;
 }
 
 /* Powers of two around what the source has, off and on of a flag. */
-static void choose_values(struct hn_draft_parameter *parameter, int64_t preset)
+static void choose_values(struct hn_draft_parameter *parameter, int64_t preset, bool boolean)
 {
-    bool flag = parameter->boolean || preset == 0 || (preset == 1 && is_flag(parameter->name));
-    bool near = parameter->of >= HN_OF_OWN_MACRO || (preset & (preset - 1)) != 0;
+    bool flag = preset == 0 || (preset == 1 && is_flag(parameter->name));
+    bool near = parameter->override != NULL || (preset & (preset - 1)) != 0;
     int64_t factor = near ? 2 : 4;
-    parameter->preset = preset;
-    add_value(parameter, preset);
-    if (flag)
-        add_value(parameter, 1 - preset);
-    for (int64_t value = 1; !flag && value <= factor * preset && value <= 1024; value *= 2)
+    parameter->preset = boolean ? hn_boolean(preset != 0) : hn_integer(preset);
+    add_value(parameter, parameter->preset);
+    if (boolean)
+        add_value(parameter, hn_boolean(preset == 0));
+    else if (flag)
+        add_value(parameter, hn_integer(1 - preset));
+    for (int64_t value = 1; !boolean && !flag && value <= factor * preset && value <= 1024;
+         value *= 2)
         if (factor * value >= preset)
-            add_value(parameter, value);
+            add_value(parameter, hn_integer(value));
 }
 
 /* Where nothing tells what may be worth a try, one value stands for all. */
@@ -229,23 +153,23 @@ static void choose_unknown(const struct hn_draft *draft, struct hn_draft_paramet
                      : wide && draft->dimensions == 1 ? 256
                      : wide || tile                   ? 16
                                                       : 1;
-    parameter->guessed = true;
-    parameter->preset = preset;
-    add_value(parameter, preset);
+    parameter->preset = hn_integer(preset);
+    add_value(parameter, parameter->preset);
     if (preset != 1 || hn_draft_has_part(name, "item per_thread vec coarsen unroll words"))
-        choose_values(parameter, preset);
+        choose_values(parameter, preset, false);
 }
 
 const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_t preset,
                                 bool guessed)
 {
     struct hn_draft_parameter *parameter =
-        add_parameter(draft, HN_OF_LAUNCH, hn_draft_free_name(draft, wish), NULL);
-    parameter->guessed = guessed;
-    parameter->preset = preset;
-    add_value(parameter, preset);
+        add_parameter(draft, hn_draft_free_name(draft, wish), NULL);
+    parameter->comment = guessed ? "TODO: which block? The kernel does not ask how large it is"
+                                 : "of the launch alone";
+    parameter->preset = hn_integer(preset);
+    add_value(parameter, parameter->preset);
     if (!guessed)
-        choose_values(parameter, preset);
+        choose_values(parameter, preset, false);
     return parameter->name;
 }
 
@@ -276,18 +200,23 @@ static void add_words(struct hn_draft *draft, const struct hn_meaning *macro)
 {
     const struct hn_unit *unit = draft->unit;
     const char *chosen = word_of(macro->name, hn_text_at(unit, macro->body.begin));
-    struct hn_draft_parameter words = {.name = macro->name, .own = macro->name, .of = HN_OF_DEFINE};
-    for (size_t i = 0; chosen != NULL && i < unit->meanings.count && words.word_count < 16; i++) {
+    struct hn_draft_parameter words = {.name = macro->name, .own = macro->name};
+    for (size_t i = 0; chosen != NULL && i < unit->meanings.count; i++) {
         const char *word = word_of(macro->name, unit->meanings.items[i].name);
         if (word == NULL || !unit->meanings.items[i].macro)
             continue;
-        if (is_taken(draft, word) || hn_unit_meaning(unit, word, 0) != NULL || hn_is_digit(word[0]))
-            return;
-        words.words[words.word_count++] = word;
-        words.word = strcmp(word, chosen) == 0 ? word : words.word;
+        bool odd =
+            is_taken(draft, word) || hn_unit_meaning(unit, word, 0) != NULL || hn_is_digit(word[0]);
+        chosen = odd ? NULL : chosen;
+        *HN_GROW(words.values) = hn_word(word);
+        words.has_preset |= chosen != NULL && strcmp(word, chosen) == 0;
     }
-    if (words.word != NULL)
+    if (chosen != NULL && words.has_preset) {
+        words.preset = hn_word(chosen);
         *HN_GROW(draft->parameters) = words;
+    } else {
+        free(words.values.items);
+    }
 }
 
 /* Whether the kernel, its declaration, other code of the device or another constant has the name.
@@ -339,13 +268,13 @@ static void choose_declared(struct hn_draft *draft, bool guarded)
             is_taken(draft, meaning->name) || is_word(unit, meaning->name))
             continue;
         bool is_number = hn_unit_number(unit, meaning->body, &number);
-        enum hn_draft_of of = guarded          ? HN_OF_DEFINE
-                              : meaning->macro ? HN_OF_OWN_MACRO
-                                               : HN_OF_CONSTANT;
         if (guarded && !is_number)
             add_words(draft, meaning);
-        else if (is_number && (guarded || may_override(draft, meaning, number)))
-            choose_values(add_parameter(draft, of, meaning->name, meaning->name), number);
+        if (!is_number || (!guarded && !may_override(draft, meaning, number)))
+            continue;
+        struct hn_draft_parameter *parameter = add_parameter(draft, meaning->name, meaning->name);
+        parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
+        choose_values(parameter, number, false);
     }
 }
 
@@ -355,19 +284,18 @@ static void choose_missing(struct hn_draft *draft)
         const struct hn_missing *missing = &draft->unit->missing.items[i];
         if (is_taken(draft, missing->name))
             continue;
-        struct hn_draft_parameter *parameter =
-            add_parameter(draft, HN_OF_DEFINE, missing->name, missing->name);
-        parameter->missing = parameter->guessed = true;
+        struct hn_draft_parameter *parameter = add_parameter(draft, missing->name, missing->name);
+        parameter->comment = "TODO: which values? The source defines it nowhere";
         if (missing->compared_count == 0) {
             choose_unknown(draft, parameter);
             continue;
         }
         for (size_t k = 0; k < missing->compared_count; k++)
-            add_value(parameter, missing->compared[k]);
+            add_value(parameter, hn_integer(missing->compared[k]));
         /* A flag is on or off. */
         if (missing->compared_count == 1 && (missing->compared[0] & ~1) == 0)
-            add_value(parameter, 1 - missing->compared[0]);
-        parameter->preset = parameter->values[0];
+            add_value(parameter, hn_integer(1 - missing->compared[0]));
+        parameter->preset = parameter->values.items[0];
     }
 }
 
@@ -405,8 +333,8 @@ static void choose_template(struct hn_draft *draft)
         const char *given = draft->instances[i];
         if (declared->kind != HN_PARAMETER_NUMBER && declared->kind != HN_PARAMETER_BOOLEAN)
             continue;
-        struct hn_draft_parameter *parameter = add_parameter(
-            draft, HN_OF_TEMPLATE, hn_draft_free_name(draft, declared->name), declared->name);
+        struct hn_draft_parameter *parameter =
+            add_parameter(draft, hn_draft_free_name(draft, declared->name), declared->name);
         const struct hn_meaning *own =
             given != NULL ? hn_unit_meaning(draft->unit, given, draft->template_arguments.begin)
                           : NULL;
@@ -415,11 +343,14 @@ static void choose_template(struct hn_draft *draft)
         known = (own != NULL && hn_unit_number(draft->unit, own->body, &preset)) || known;
         if (given != NULL && hn_is_digit(given[0]))
             preset = strtoll(given, NULL, 0);
-        parameter->boolean = declared->kind == HN_PARAMETER_BOOLEAN;
-        if (parameter->boolean || known || (given != NULL && hn_is_digit(given[0])))
-            choose_values(parameter, preset);
+        bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
+        known = known || boolean || (given != NULL && hn_is_digit(given[0]));
+        if (known)
+            choose_values(parameter, preset, boolean);
         else
             choose_unknown(draft, parameter);
+        parameter->comment = hn_draft_line(draft, "the template's %s%s", declared->name,
+                                           known ? "" : "; TODO: which values?");
         draft->instances[i] = parameter->name;
     }
 }
@@ -443,9 +374,8 @@ static void choose_sizes(struct hn_draft *draft)
             hn_draft_add_size(draft, unit->missing.items[i].name, unit->missing.items[i].name, 0)
                 ->frozen = true;
     for (size_t i = 0; i < draft->kernel->argument_count; i++) {
-        const char *name = draft->arguments[i].declared->name, *type = draft->arguments[i].type;
-        if (draft->arguments[i].passed != HN_PASSED_SCALAR || is_taken(draft, name) ||
-            !hn_draft_is_one_of(type, "int32 uint32 int64 uint64"))
+        const char *name = draft->kernel->arguments[i].name;
+        if (!hn_draft_is_whole(draft, &draft->kernel->arguments[i]) || is_taken(draft, name))
             continue;
         /* Or a free name where configs mean something by it. */
         struct hn_draft_size *size = hn_draft_add_size(
@@ -489,10 +419,102 @@ static void find_instantiation(struct hn_draft *draft)
     draft->cooperative = hn_find(draft->unit, body, "this_grid") != SIZE_MAX;
 }
 
+/* "k<float, BM>" with what the template's parameters are called in the config. */
+static void write_entry(struct hn_draft *draft)
+{
+    const struct hn_kernel *kernel = draft->kernel;
+    struct hn_text text = {0};
+    draft->entry = hn_draft_entry(draft);
+    if (draft->entry != NULL)
+        return;
+    hn_text_printf(&text, "%s%s<", kernel->scope, kernel->name);
+    for (size_t i = 0; i < kernel->parameter_count; i++) {
+        const char *type = kernel->parameters[i].type;
+        hn_text_append(&text, i > 0 ? ", " : "");
+        if (draft->instances[i] == NULL)
+            hn_text_printf(&text, "(%s%s)0", strchr(type, ':') == NULL ? kernel->scope : "", type);
+        else
+            hn_text_append(&text, draft->instances[i]);
+    }
+    hn_text_append(&text, ">");
+    draft->entry = hn_need_kept(&draft->unit->memory, hn_text_take(&text));
+    if (!draft->instances_are_known)
+        draft->entry_todo = "are these the types and values to instantiate it with?";
+}
+
+bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draft_names of,
+                    struct hn_value *result, struct hn_error *err)
+{
+    struct hn_expression *expression = NULL;
+    size_t parameters = draft->parameters.count, count = parameters + draft->sizes.count;
+    size_t begin = of == HN_OF_SIZES ? parameters : 0;
+    size_t end = of == HN_OF_SIZES || of == HN_OF_ALL ? count : parameters;
+    const char **names = hn_need(count, sizeof *names);
+    struct hn_value *values = hn_need(count, sizeof *values);
+    struct hn_scope scope = {.names = names + begin, .name_count = end - begin};
+    for (size_t i = 0; i < parameters; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
+        names[i] = parameter->name;
+        values[i] = of == HN_OF_LARGEST ? hn_draft_end(parameter, true) : parameter->preset;
+    }
+    for (size_t i = parameters; i < count; i++) {
+        names[i] = draft->sizes.items[i - parameters].name;
+        values[i] = hn_integer(draft->sizes.items[i - parameters].value);
+    }
+    bool holds = hn_expression_parse(text, &expression, err) == HN_OK &&
+                 hn_expression_bind(expression, &scope, err) == HN_OK;
+    if (result != NULL)
+        holds = holds && (of == HN_OF_ALL || hn_expression_slots(expression) > 0) &&
+                hn_expression_evaluate(expression, values + begin, result, err) == HN_OK;
+    hn_expression_destroy(expression);
+    free(names);
+    free(values);
+    return holds;
+}
+
+struct hn_value hn_draft_end(const struct hn_draft_parameter *parameter, bool largest)
+{
+    struct hn_value end = parameter->values.items[0];
+    for (size_t i = 1; i < parameter->values.count; i++) {
+        int order = hn_value_compare(&parameter->values.items[i], &end);
+        if (largest ? order > 0 : order < 0)
+            end = parameter->values.items[i];
+    }
+    return end;
+}
+
+/* Comments of a draft in which all is guessed. */
+static void write_notes(struct hn_draft *draft)
+{
+    hn_draft_note(draft, HN_NOTE_SIZES,
+                  "# TODO: the sizes that matter to you; a list tunes each of its values.");
+    hn_draft_note(draft, HN_NOTE_PARAMETERS, "# TODO: which values are worth a try?");
+    hn_draft_note(draft, HN_NOTE_CONSTRAINTS,
+                  "# TODO: which combinations are valid? What fails to compile or run is found out "
+                  "too, but costs time.");
+    if (draft->constraints.count == 0)
+        hn_draft_note(draft, HN_NOTE_CONSTRAINTS, "# constraints:\n#   - BLOCK * ITEMS <= 4096");
+    hn_draft_note(draft, HN_NOTE_ARGUMENTS,
+                  "# In the order of the signature. TODO: how many elements has each buffer?");
+    hn_draft_note(draft, HN_NOTE_LAUNCH,
+                  draft->block_is_known
+                      ? "# TODO: does the kernel want this many blocks?"
+                      : "# TODO: is the block's size free, and does the kernel want this many "
+                        "blocks?");
+    if (!draft->block_is_known && draft->bounds != NULL)
+        hn_draft_note(
+            draft, HN_NOTE_LAUNCH,
+            hn_draft_line(draft, "# The source has __launch_bounds__(%s).", draft->bounds));
+}
+
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel,
                              struct hn_draft *draft, struct hn_error *err)
 {
-    *draft = (struct hn_draft){.unit = unit, .kernel = kernel, .dimensions = 1};
+    *draft = (struct hn_draft){.unit = unit,
+                               .kernel = kernel,
+                               .origin = unit->path,
+                               .name = kernel->name,
+                               .dimensions = 1};
     hn_error_init(err);
     for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {
         int axis = hn_text_at(unit, i + 2)[0] - 'x';
@@ -500,13 +522,9 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
             hn_draft_is_one_of(hn_text_at(unit, i), "threadIdx blockIdx blockDim"))
             draft->dimensions = axis + 1;
     }
-    for (size_t i = 0; i < unit->functions.count; i++)
-        draft->has_host_code = draft->has_host_code || !unit->functions.items[i].device;
+    draft->nvcc = hn_draft_why_nvcc(draft);
     find_instantiation(draft);
     choose_instances(draft);
-    choose_arguments(draft, err);
-    if (hn_failed(err))
-        return err->status;
     choose_sizes(draft);
     choose_declared(draft, true);
     choose_missing(draft);
@@ -514,13 +532,23 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     choose_template(draft);
     hn_draft_read_launch(draft);
     choose_usual_sizes(draft);
-    return HN_OK;
+    hn_draft_add_arguments(draft, err);
+    write_entry(draft);
+    write_notes(draft);
+    return err->status;
 }
 
 void hn_draft_finish(struct hn_draft *draft)
 {
+    for (size_t i = 0; i < draft->parameters.count; i++)
+        free(draft->parameters.items[i].values.items);
     free(draft->parameters.items);
     free(draft->sizes.items);
     free(draft->constraints.items);
+    free(draft->arguments.items);
+    free(draft->symbols.items);
+    free(draft->options.items);
+    for (size_t i = 0; i < HN_NOTE_COUNT; i++)
+        hn_text_finish(&draft->notes[i]);
     *draft = (struct hn_draft){.unit = NULL};
 }

@@ -6,20 +6,16 @@
 
 #include "tuner/init/unit.h"
 
-/* What a source tells of a kernel's config, and what is guessed where it does not. Strings live as long as the unit. */
-
-/* Left to whoever compiles; the template's; the launch's alone; declared by the source as a macro, or as a constant. */
-enum hn_draft_of { HN_OF_DEFINE, HN_OF_TEMPLATE, HN_OF_LAUNCH, HN_OF_OWN_MACRO, HN_OF_CONSTANT };
+/* A first config: what is known, what is guessed and what is left to do, from a source (hn_draft_make) or from what
+ * another tuner was told (tuner/import). Strings live as long as the unit. */
 
 struct hn_draft_parameter {
     const char *name, *own; /* own: in the source; NULL: nowhere */
-    enum hn_draft_of of;
-    int64_t values[8], preset;    /* of numbers, ascending; the default */
-    const char *words[16], *word; /* in their place: X_plain 1, X_ldg 2, X X_plain */
-    size_t value_count, word_count;
-    bool boolean; /* 0 is false, 1 is true */
-    bool missing; /* the source uses it and defines it nowhere */
-    bool guessed; /* the source has no value for it */
+    HN_GROWING(struct hn_value) values;
+    struct hn_value preset; /* the default, if has_preset */
+    bool has_preset;
+    const char *override; /* "define", "constexpr": how the source declares it itself; NULL: it does not */
+    const char *comment;  /* behind it; NULL: none */
 };
 
 struct hn_draft_size {
@@ -29,54 +25,90 @@ struct hn_draft_size {
     bool is_extent;              /* how much work there is; else some other number */
 };
 
-/* Elements under a tensor map, until somebody says how many there are. */
-enum { HN_DRAFT_MAPPED = 65536 };
-
 enum hn_draft_role { HN_DRAFT_INPUT, HN_DRAFT_OUTPUT, HN_DRAFT_INOUT };
-enum hn_draft_passed { HN_PASSED_BUFFER, HN_PASSED_SCALAR, HN_PASSED_STRUCTURE, HN_PASSED_TEXTURE, HN_PASSED_MAP };
 
+/* Of the plan, or a symbol. NULL is left out. */
 struct hn_draft_argument {
-    const struct hn_kernel_argument *declared;
-    enum hn_draft_passed passed;
-    char type[HN_TYPE_SIZE + 16]; /* as configs name it */
-    int64_t multiple;             /* of it in an element of the source */
-    bool type_is_known, role_is_known;
+    const char *name, *type, *count, *value, *from, *fill, *file;
+    const char *other; /* further keys as they are written */
+    const char *todo;  /* behind it, without "TODO: " */
     enum hn_draft_role role;
+    bool hidden; /* the kernel is not passed it */
+};
+
+/* Comments before a section. */
+enum hn_draft_note {
+    HN_NOTE_HEAD, HN_NOTE_SIZES, HN_NOTE_PARAMETERS, HN_NOTE_DEFAULTS, HN_NOTE_CONSTRAINTS, HN_NOTE_ARGUMENTS,
+    HN_NOTE_LAUNCH, HN_NOTE_OPTIONS, HN_NOTE_REFERENCE, HN_NOTE_COUNT
 };
 
 struct hn_draft {
     struct hn_unit *unit;
-    const struct hn_kernel *kernel;
-    struct hn_tokens template_arguments; /* of an instantiation or a launch; empty: there is none */
+    const struct hn_kernel *kernel; /* NULL: it is not known */
+    const char *origin, *name, *template, *entry;
+    const char *template_todo, *entry_todo, *nvcc; /* nvcc: why NVRTC does not do */
     HN_GROWING(struct hn_draft_parameter) parameters;
     HN_GROWING(struct hn_draft_size) sizes;
     HN_GROWING(const char *) constraints;
-    struct hn_draft_argument *arguments; /* as many as the kernel has */
+    HN_GROWING(struct hn_draft_argument) arguments, symbols;
+    HN_GROWING(const char *) options;
+    int dimensions; /* of the launch: 1 to 3 */
+    const char *block[3], *grid[3], *shared_bytes, *shared_todo;
+    bool cooperative, defaults_fail;
+    struct hn_text notes[HN_NOTE_COUNT];
+
+    /* While it is made of a source. */
+    struct hn_tokens template_arguments; /* of an instantiation or a launch; empty: there is none */
     const char **instances;              /* for each parameter of its template; NULL: nothing is known */
-    bool instances_are_known, block_is_known;   /* from the source */
-    bool cooperative, has_extern;               /* has_extern: a shared array whose size the launch tells */
-    bool has_host_code;                         /* functions that are not the device's */
-    int dimensions;                             /* of the launch: 1 to 3 */
-    const char *block[3], *grid[3], *extent[3]; /* extent: the name of a size */
-    const char *bounds;                         /* the first of __launch_bounds__, or NULL */
-    const char *elements;                       /* of a buffer of which nothing else is known */
+    bool instances_are_known, block_is_known; /* from the source */
+    const char *extent[3];                    /* the name of a size */
+    const char *bounds;                       /* the first of __launch_bounds__, or NULL */
+    const char *elements;                     /* of a buffer of which nothing else is known */
 };
 
 /* HN_ECONFIG: a kernel that writes to no argument. To be finished all the same. */
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel, struct hn_draft *draft,
                              struct hn_error *err);
 void hn_draft_finish(struct hn_draft *draft);
-/* The config's text; free it. template_path: as the config names it. */
-char *hn_draft_write(const struct hn_draft *draft, const char *template_path, const char *source_path);
+/* The config's text; free it. */
+char *hn_draft_write(const struct hn_draft *draft);
+
+/* One line, which nothing in it ends: bytes that are no ASCII or control something are blanks, and a long one is cut. */
+const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends such a line to the comments before a section. */
+void hn_draft_note(struct hn_draft *draft, enum hn_draft_note section, const char *line);
+
 /* Whether configs mean something else by the name. */
 bool hn_draft_is_reserved(const char *name);
+/* "name" or "&scope::name", also of one of several; NULL: it is a template. */
+const char *hn_draft_entry(const struct hn_draft *draft);
+/* Why NVRTC cannot compile the source; NULL: it can. */
+const char *hn_draft_why_nvcc(const struct hn_draft *draft);
+/* The least or largest value of a parameter. */
+struct hn_value hn_draft_end(const struct hn_draft_parameter *parameter, bool largest);
 
-/* Of the parts to each other. draft_launch.c: block, grid, and the constraints that follow. */
+/* Whether configs understand an expression of these names, and, where result is not NULL, its value at the default
+ * point, or where each parameter is at its largest; of the parameters alone, a constant has none. */
+enum hn_draft_names { HN_OF_SIZES, HN_OF_ALL, HN_OF_PARAMETERS, HN_OF_LARGEST };
+bool hn_draft_holds(const struct hn_draft *draft, const char *expression, enum hn_draft_names names,
+                    struct hn_value *result, struct hn_error *err);
+/* Appends that a block has no more threads than it may have, where that does not hold by itself and nothing says it. */
+void hn_draft_bound_threads(struct hn_draft *draft);
+
+/* Of the parts to each other. draft_launch.c: block, grid, and the constraints that follow; draft_arguments.c: those of
+ * the kernel, sticky (base/error.h). */
 void hn_draft_read_launch(struct hn_draft *draft);
+void hn_draft_add_arguments(struct hn_draft *draft, struct hn_error *err);
+/* As far as the kernel's body tells. */
+enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared);
+/* Whether it is a whole number that is passed by value. */
+bool hn_draft_is_whole(const struct hn_draft *draft, const struct hn_kernel_argument *declared);
 /* Whether a name is one of "a b c", or has one of them in it, whatever the case. */
 bool hn_draft_is_one_of(const char *name, const char *list);
 bool hn_draft_has_part(const char *name, const char *list);
 bool hn_draft_is_block(const char *name);
+/* Whether its values are numbers: no words, no true and false. */
+bool hn_draft_is_number(const struct hn_draft_parameter *parameter);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
 /* A parameter of the launch alone; guessed: its preset is its only value. Returns its name. */

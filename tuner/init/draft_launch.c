@@ -34,7 +34,7 @@ static const char *parameter_named(const struct hn_draft *draft, const char *own
     for (size_t i = 0; i < draft->parameters.count; i++) {
         const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
         if (parameter->own != NULL && strcmp(parameter->own, own) == 0 &&
-            parameter->value_count > 0)
+            hn_draft_is_number(parameter))
             return parameter->name;
     }
     return NULL;
@@ -77,11 +77,11 @@ static const struct hn_draft_parameter *find_axis(const struct hn_draft *draft, 
     const struct hn_draft_parameter *tile = NULL;
     for (size_t i = 0; i < draft->parameters.count; i++) {
         const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        bool block = parameter->value_count > 0 && hn_draft_is_block(own_name(parameter)),
+        bool block = hn_draft_is_number(parameter) && hn_draft_is_block(own_name(parameter)),
              rows = ends_with(parameter, "ROWS");
         if (block && (axis < 0 ? !rows : ends_with(parameter, axes[axis]) || (axis == 1 && rows)))
             return parameter;
-        if (axis < 0 && tile == NULL && parameter->value_count > 0 &&
+        if (axis < 0 && tile == NULL && hn_draft_is_number(parameter) &&
             hn_draft_has_part(own_name(parameter), "tile"))
             tile = parameter;
     }
@@ -229,7 +229,7 @@ static const char *guess_tile(const struct hn_draft *draft, int axis)
         bool factor =
             hn_draft_has_part(own_name(parameter), "item per_thread coarsen vec tile_size") &&
             strcmp(parameter->name, draft->block[axis]) != 0;
-        if (parameter->value_count > 0 && !parameter->boolean && mine && factor)
+        if (hn_draft_is_number(parameter) && mine && factor)
             tile = hn_need_format(&draft->unit->memory, "%s * %s", tile, parameter->name);
     }
     return tile;
@@ -276,51 +276,34 @@ static void guess_grid(struct hn_draft *draft)
 
 /* Constraints. */
 
-/* The value of an expression of the parameters, at the default point or where each is at its
- * largest; false: it has none, or is about something else. */
-static bool evaluate(const struct hn_draft *draft, const char *text, bool at_most, double *number)
-{
-    struct hn_expression *expression = NULL;
-    struct hn_value result;
-    size_t count = draft->parameters.count;
-    const char **names = hn_need(count, sizeof *names);
-    struct hn_value *values = hn_need(count, sizeof *values);
-    for (size_t i = 0; i < count; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        bool last = at_most && parameter->value_count > 0;
-        names[i] = parameter->name;
-        values[i] =
-            hn_integer(last ? parameter->values[parameter->value_count - 1] : parameter->preset);
-    }
-    bool known =
-        hn_expression_parse(text, &expression, NULL) == HN_OK &&
-        hn_expression_bind(expression, &(struct hn_scope){.names = names, .name_count = count},
-                           NULL) == HN_OK &&
-        hn_expression_slots(expression) > 0 &&
-        hn_expression_evaluate(expression, values, &result, NULL) == HN_OK;
-    *number = known ? hn_value_number(&result) : 0;
-    hn_expression_destroy(expression);
-    free(names);
-    free(values);
-    return known;
-}
-
 /* What does not hold at the default point is none. */
 static void add_constraint(struct hn_draft *draft, const char *constraint)
 {
-    double holds;
+    struct hn_value holds;
     for (size_t i = 0; i < draft->constraints.count; i++)
         if (strcmp(draft->constraints.items[i], constraint) == 0)
             return;
-    if (evaluate(draft, constraint, false, &holds) && holds != 0)
+    if (hn_draft_holds(draft, constraint, HN_OF_PARAMETERS, &holds, NULL) && hn_value_truth(&holds))
         *HN_GROW(draft->constraints) = constraint;
 }
 
-/* Threads of a block: 1024 at most, or what the kernel is bound to. */
-static void bound_threads(struct hn_draft *draft)
+/* "(BX*BY)<=1024" without blanks and brackets, up to the comparison. */
+static bool bounds(const char *constraint, const char *product)
+{
+    for (; *constraint != '\0' && *product != '\0'; constraint++) {
+        if (strchr(" ()", *constraint) != NULL)
+            continue;
+        product += strspn(product, " ()");
+        if (*constraint != *product++)
+            return false;
+    }
+    return *product == '\0' && constraint[strspn(constraint, " )")] == '<';
+}
+
+void hn_draft_bound_threads(struct hn_draft *draft)
 {
     const char *threads = NULL, *most = is_number(draft->bounds) ? draft->bounds : "1024";
-    double largest;
+    struct hn_value largest;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *side = hn_as_factor(draft->unit, draft->block[axis]);
         if (strcmp(side, "1") != 0)
@@ -328,9 +311,13 @@ static void bound_threads(struct hn_draft *draft)
                           ? side
                           : hn_need_format(&draft->unit->memory, "%s * %s", threads, side);
     }
-    if (threads != NULL && evaluate(draft, threads, true, &largest) &&
-        (largest > hn_c_strtod(most, NULL) || strchr(threads, '*') != NULL))
-        add_constraint(draft, hn_need_format(&draft->unit->memory, "%s <= %s", threads, most));
+    if (threads == NULL || !hn_draft_holds(draft, threads, HN_OF_LARGEST, &largest, NULL) ||
+        (hn_value_number(&largest) <= hn_c_strtod(most, NULL) && strchr(threads, '*') == NULL))
+        return;
+    for (size_t i = 0; i < draft->constraints.count; i++)
+        if (bounds(draft->constraints.items[i], threads))
+            return;
+    add_constraint(draft, hn_need_format(&draft->unit->memory, "%s <= %s", threads, most));
 }
 
 /* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over; so does
@@ -365,13 +352,16 @@ static void read_shared(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     const char *sum = NULL;
-    double most;
+    struct hn_value most;
     for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
         char type[HN_TYPE_SIZE];
         const char *spelled = hn_text_at(draft->unit, i + 1);
         if (!hn_at(draft->unit, i, "__shared__"))
             continue;
-        draft->has_extern |= hn_at(draft->unit, i - 1, "extern");
+        if (hn_at(draft->unit, i - 1, "extern")) {
+            draft->shared_bytes = "0";
+            draft->shared_todo = "the bytes of the extern __shared__ array";
+        }
         for (size_t k = 0; k < draft->kernel->parameter_count; k++)
             if (strcmp(draft->kernel->parameters[k].name, spelled) == 0 &&
                 draft->instances[k] != NULL)
@@ -390,7 +380,8 @@ static void read_shared(struct hn_draft *draft)
         if (bytes != NULL && strchr(bytes, '*') != NULL)
             sum = sum != NULL ? hn_need_format(&draft->unit->memory, "%s + %s", sum, bytes) : bytes;
     }
-    if (sum != NULL && evaluate(draft, sum, true, &most) && most > 49152)
+    if (sum != NULL && hn_draft_holds(draft, sum, HN_OF_LARGEST, &most, NULL) &&
+        hn_value_number(&most) > 49152)
         add_constraint(draft, hn_need_format(&draft->unit->memory, "%s <= 49152", sum));
 }
 
@@ -402,6 +393,6 @@ void hn_draft_read_launch(struct hn_draft *draft)
     guess_grid(draft);
     choose_extents(draft);
     read_shared(draft);
-    bound_threads(draft);
+    hn_draft_bound_threads(draft);
     read_divisions(draft);
 }
