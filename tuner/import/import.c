@@ -103,8 +103,7 @@ static void read_source(struct import *import)
         at = found ? places[i] : "";
         if (found && hn_unit_read(path.data, &import->unit, &why) != HN_OK) {
             hn_unit_finish(&import->unit);
-            hn_draft_note(draft, HN_NOTE_HEAD,
-                          hn_draft_line(draft, "# TODO: the source was not read: %s", why.message));
+            hn_draft_note(draft, HN_NOTE_HEAD, "# TODO: the source was not read: %s", why.message);
         }
         hn_text_finish(&path);
     }
@@ -131,9 +130,8 @@ static void set_head(struct import *import)
     hn_draft_note(draft, HN_NOTE_HEAD,
                   "# Terms of other tuners are described in docs/from-kernel-tuner.md.");
     if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
-        hn_draft_note(
-            draft, HN_NOTE_HEAD,
-            hn_draft_line(draft, "# TODO: the kernel has to be CUDA. The file says: %s", language));
+        hn_draft_note(draft, HN_NOTE_HEAD, "# TODO: the kernel has to be CUDA. The file says: %s",
+                      language);
     draft->entry = draft->name;
     if (name != NULL && strchr(name, '<') != NULL) {
         draft->entry = name;
@@ -148,14 +146,6 @@ static void set_head(struct import *import)
 }
 
 /* Parameters, conditions and the default point. */
-
-static struct hn_draft_parameter *find_parameter(const struct import *import, const char *name)
-{
-    for (size_t i = 0; i < import->draft.parameters.count; i++)
-        if (strcmp(import->draft.parameters.items[i].name, name) == 0)
-            return &import->draft.parameters.items[i];
-    return NULL;
-}
 
 static bool read_value(const json_t *json, struct hn_value *value)
 {
@@ -206,15 +196,13 @@ static void add_parameter(struct import *import, const json_t *json)
     struct hn_value preset;
     if (name == NULL || !hn_text_is_word(name))
         hn_fail(&err, HN_ECONFIG, "found a name that is no word");
-    else if (find_parameter(import, name) != NULL)
+    else if (hn_draft_find_parameter(&import->draft, name) != NULL)
         hn_fail(&err, HN_ECONFIG, "found the name twice");
     read_values(import, json_object_get(json, "Values"), &parameter, &err);
     if (hn_failed(&err)) {
-        hn_draft_note(draft, HN_NOTE_PARAMETERS,
-                      hn_draft_line(draft, "# TODO: %.60s: %s%s%s",
-                                    name != NULL ? name : "a parameter without a name", err.message,
-                                    values != NULL ? "; its values: " : "",
-                                    values != NULL ? values : ""));
+        hn_draft_note(draft, HN_NOTE_PARAMETERS, "# TODO: %.60s: %s%s%s",
+                      name != NULL ? name : "a parameter without a name", err.message,
+                      values != NULL ? "; its values: " : "", values != NULL ? values : "");
         free(parameter.values.items);
         return;
     }
@@ -240,11 +228,9 @@ static void add_parameter(struct import *import, const json_t *json)
 static void note_flaw(struct hn_draft *draft, const char *flaw)
 {
     if (!draft->defaults_fail)
-        hn_draft_note(
-            draft, HN_NOTE_DEFAULTS,
-            hn_draft_line(draft,
-                          "# TODO: which point to begin with? The file's defaults lack or break %s",
-                          flaw));
+        hn_draft_note(draft, HN_NOTE_DEFAULTS,
+                      "# TODO: which point to begin with? The file's defaults lack or break %s",
+                      flaw);
     draft->defaults_fail = true;
 }
 
@@ -264,8 +250,8 @@ static void add_conditions(struct import *import)
         if (condition == NULL) {
             hn_draft_note(draft, HN_NOTE_CONSTRAINTS, "# TODO: a condition without an expression");
         } else if (!hn_draft_holds(draft, condition, HN_OF_ALL, NULL, &why)) {
-            hn_draft_note(draft, HN_NOTE_CONSTRAINTS,
-                          hn_draft_line(draft, "# TODO: %.160s  (%s)", condition, why.message));
+            hn_draft_note(draft, HN_NOTE_CONSTRAINTS, "# TODO: %.160s  (%s)", condition,
+                          why.message);
         } else {
             *HN_GROW(draft->constraints) = condition;
             if (!hn_draft_holds(draft, condition, HN_OF_ALL, &holds, NULL) ||
@@ -277,21 +263,11 @@ static void add_conditions(struct import *import)
 
 /* The problem: whole numbers that are passed by value, and those of ProblemSize. */
 
-static const char *find_size(const struct import *import, const char *name)
+static void add_size(struct hn_draft *draft, const char *name, const json_t *number)
 {
-    for (size_t i = 0; i < import->draft.sizes.count; i++)
-        if (strcmp(import->draft.sizes.items[i].name, name) == 0)
-            return import->draft.sizes.items[i].name;
-    return NULL;
-}
-
-static void add_size(struct import *import, const char *name, const json_t *number)
-{
-    if (!json_is_integer(number) || name == NULL || !hn_text_is_word(name) ||
-        hn_draft_is_reserved(name) || find_parameter(import, name) != NULL ||
-        find_size(import, name) != NULL)
-        return;
-    hn_draft_add_size(&import->draft, name, NULL, json_integer_value(number));
+    if (json_is_integer(number) && name != NULL && hn_text_is_word(name) &&
+        !hn_draft_is_reserved(name) && !hn_draft_is_taken(draft, name))
+        hn_draft_add_size(draft, name, name, json_integer_value(number));
 }
 
 static void add_sizes(struct import *import)
@@ -299,11 +275,12 @@ static void add_sizes(struct import *import)
     const json_t *sizes = json_object_get(import->kernel, "ProblemSize"), *argument;
     size_t i;
     for (i = 0; i < json_array_size(sizes) && i < 3; i++)
-        add_size(import, problem_names[i], json_array_get(sizes, i));
+        add_size(&import->draft, problem_names[i], json_array_get(sizes, i));
     json_array_foreach(json_object_get(import->kernel, "Arguments"), i, argument)
     {
         if (has(argument, "MemoryType", "Scalar"))
-            add_size(import, text_of(argument, "Name"), json_object_get(argument, "FillValue"));
+            add_size(&import->draft, text_of(argument, "Name"),
+                     json_object_get(argument, "FillValue"));
     }
     hn_draft_note(&import->draft, HN_NOTE_SIZES,
                   "# TODO: what of the numbers below are these sizes? Written so, other sizes can "
@@ -352,7 +329,8 @@ static size_t append_named(const struct import *import, const char *at, struct h
 {
     char name[HN_WORD_MOST + 1] = "";
     int axis = strncmp(at, "ProblemSize[", 12) == 0 ? at[12] - '0' : -1;
-    if (axis >= 0 && axis < 3 && at[13] == ']' && find_size(import, problem_names[axis]) != NULL) {
+    if (axis >= 0 && axis < 3 && at[13] == ']' &&
+        hn_draft_find_size(&import->draft, problem_names[axis]) != NULL) {
         hn_text_append(text, problem_names[axis]);
         return 14;
     }
@@ -360,7 +338,7 @@ static size_t append_named(const struct import *import, const char *at, struct h
     if (!largest && strncmp(at, "min(", 4) != 0)
         return 0;
     snprintf(name, sizeof name, "%.*s", (int)hn_word_length(at + 4), at + 4);
-    const struct hn_draft_parameter *parameter = find_parameter(import, name);
+    const struct hn_draft_parameter *parameter = hn_draft_find_parameter(&import->draft, name);
     if (parameter == NULL || at[4 + strlen(name)] != ')')
         return 0;
     struct hn_value end = hn_draft_end(parameter, largest);
@@ -486,12 +464,12 @@ static void set_scalar(struct import *import, const json_t *json,
                        struct hn_draft_argument *argument)
 {
     const char *name = text_of(json, "Name");
-    const char *size = name != NULL ? find_size(import, name) : NULL;
+    bool is_size = name != NULL && hn_draft_find_size(&import->draft, name) != NULL;
     const char *value = number_of(import, json_object_get(json, "FillValue"));
     bool known = value != NULL && hn_draft_holds(&import->draft, value, HN_OF_ALL, NULL, NULL);
     const char *type = type_of(import, json, declared);
     argument->type = type != NULL ? type : "int32";
-    argument->value = size != NULL ? size : known ? value : "1";
+    argument->value = is_size ? name : known ? value : "1";
     if (!known)
         argument->todo = ask(import, "which value?", json, "FillValue");
     else if (type == NULL)
@@ -564,9 +542,8 @@ static void add_arguments(struct import *import)
     for (i = 0; i < draft->kernel->argument_count; i++)
         hn_text_printf(&names, "%s%s", i > 0 ? ", " : "", draft->kernel->arguments[i].name);
     hn_draft_note(draft, HN_NOTE_ARGUMENTS,
-                  hn_draft_line(draft, "# TODO: the file has %zu arguments, the kernel %zu: %s",
-                                draft->arguments.count, draft->kernel->argument_count,
-                                names.data != NULL ? names.data : "none"));
+                  "# TODO: the file has %zu arguments, the kernel %zu: %s", draft->arguments.count,
+                  draft->kernel->argument_count, names.data != NULL ? names.data : "none");
     hn_text_finish(&names);
 }
 
@@ -579,22 +556,17 @@ static void add_reference(struct import *import, const json_t *json)
     const char *threshold = number_of(import, json_object_get(json, "ValidationThreshold"));
     struct hn_draft *draft = &import->draft;
     hn_draft_note(draft, HN_NOTE_REFERENCE,
-                  hn_draft_line(draft,
-                                "# TODO: what %s should be (`reference`, docs/config.md). The file "
-                                "says: %s",
-                                target != NULL ? target : "an argument",
-                                source != NULL ? source : "nothing"));
+                  "# TODO: what %s should be (`reference`, docs/config.md). The file "
+                  "says: %s",
+                  target != NULL ? target : "an argument", source != NULL ? source : "nothing");
     if (target != NULL && source != NULL && has(json, "FillType", "BinaryRaw"))
-        hn_draft_note(draft, HN_NOTE_REFERENCE,
-                      hn_draft_line(draft, "# reference: {files: {%s: %s%s}}", target,
-                                    import->place->prefix, source));
+        hn_draft_note(draft, HN_NOTE_REFERENCE, "# reference: {files: {%s: %s%s}}", target,
+                      import->place->prefix, source);
     if (threshold != NULL)
-        hn_draft_note(draft, HN_NOTE_REFERENCE,
-                      hn_draft_line(draft, "# compare: {%s: %s}",
-                                    method != NULL && hn_find_letters(method, "Relative") != NULL
-                                        ? "relative"
-                                        : "absolute",
-                                    threshold));
+        hn_draft_note(draft, HN_NOTE_REFERENCE, "# compare: {%s: %s}",
+                      method != NULL && hn_find_letters(method, "Relative") != NULL ? "relative"
+                                                                                    : "absolute",
+                      threshold);
 }
 
 /* The launch. */
@@ -609,9 +581,8 @@ static const char *size_of(struct import *import, const char *key, const json_t 
     if (text != NULL && hn_draft_holds(draft, text, HN_OF_ALL, NULL, &why))
         return text;
     if (size != NULL)
-        hn_draft_note(draft, HN_NOTE_LAUNCH,
-                      hn_draft_line(draft, "# TODO: %s.%s: %s; the file says: %s", key, axis,
-                                    why.message, text != NULL ? text : "something else"));
+        hn_draft_note(draft, HN_NOTE_LAUNCH, "# TODO: %s.%s: %s; the file says: %s", key, axis,
+                      why.message, text != NULL ? text : "something else");
     return NULL;
 }
 
@@ -634,7 +605,8 @@ static const char *divisor_of(struct import *import, int axis, const char *block
     }
     if (count > 0)
         return product;
-    return find_parameter(import, block_names[axis]) != NULL ? block_names[axis] : block;
+    return hn_draft_find_parameter(&import->draft, block_names[axis]) != NULL ? block_names[axis]
+                                                                              : block;
 }
 
 /* Blocks along an axis: ProblemSize over GridDiv where the file has them, else GlobalSize, which
@@ -644,10 +616,10 @@ static const char *grid_of(struct import *import, int axis, const char *block)
     const json_t *sizes = json_object_get(import->kernel, "ProblemSize");
     const char *extent, *divisor = "1";
     if (json_array_size(sizes) > 0) {
-        extent = find_size(import, problem_names[axis]);
-        if (extent == NULL)
-            extent =
-                size_of(import, "ProblemSize", json_array_get(sizes, (size_t)axis), axes[axis]);
+        extent =
+            hn_draft_find_size(&import->draft, problem_names[axis]) != NULL
+                ? problem_names[axis]
+                : size_of(import, "ProblemSize", json_array_get(sizes, (size_t)axis), axes[axis]);
         divisor = extent != NULL ? divisor_of(import, axis, block) : "1";
     } else {
         const json_t *global = json_object_get(import->kernel, "GlobalSize");
@@ -687,10 +659,9 @@ static void set_launch(struct import *import)
         return;
     /* SharedMemory is of the launch: of an array that is extern. */
     hn_draft_note(draft, HN_NOTE_LAUNCH,
-                  hn_draft_line(draft,
-                                "# TODO: shared_bytes? The source has no extern __shared__ array; "
-                                "the file says SharedMemory: %s",
-                                draft->shared_bytes));
+                  "# TODO: shared_bytes? The source has no extern __shared__ array; "
+                  "the file says SharedMemory: %s",
+                  draft->shared_bytes);
     draft->shared_bytes = NULL;
 }
 
@@ -701,10 +672,9 @@ static void add_option(struct import *import, const char *option)
     if (option == NULL || hn_option_check(option, NULL) != HN_OK ||
         hn_option_value(option, "gpu-architecture") != NULL || strpbrk(option, "{}") != NULL) {
         hn_draft_note(draft, HN_NOTE_OPTIONS,
-                      hn_draft_line(draft,
-                                    "# TODO: the file's compiler option %s (docs/config.md, "
-                                    "compile)",
-                                    option != NULL ? option : "that is no text"));
+                      "# TODO: the file's compiler option %s (docs/config.md, "
+                      "compile)",
+                      option != NULL ? option : "that is no text");
         return;
     }
     bool beside = folder != NULL && folder[0] != '/';
@@ -726,7 +696,7 @@ static void add_options(struct import *import)
         *HN_GROW(draft->options) = "-Dkernel_tuner=1";
     for (int axis = 0; axis < 3; axis++) {
         const struct hn_meaning *own = hn_unit_meaning(&import->unit, block_names[axis], 0);
-        if (find_parameter(import, block_names[axis]) == NULL &&
+        if (hn_draft_find_parameter(&import->draft, block_names[axis]) == NULL &&
             hn_unit_has(&import->unit, block_names[axis]) && (own == NULL || !own->macro))
             *HN_GROW(draft->options) = hn_need_format(&import->unit.memory, "-D%s={%s}",
                                                       block_names[axis], draft->block[axis]);

@@ -62,16 +62,31 @@ static bool is_flag(const char *name)
     return hn_draft_has_part(name, "use_ pad enable swizzle has_");
 }
 
-/* Whether the config has the name already. */
-static bool is_taken(const struct hn_draft *draft, const char *name)
+struct hn_draft_parameter *hn_draft_find_parameter(const struct hn_draft *draft, const char *name)
 {
-    for (size_t i = 0; i < draft->parameters.count; i++)
-        if (strcmp(draft->parameters.items[i].name, name) == 0)
-            return true;
-    for (size_t i = 0; i < draft->sizes.count; i++)
-        if (strcmp(draft->sizes.items[i].name, name) == 0)
-            return true;
-    return false;
+    for (size_t i = 0; i < draft->parameters.count; i++) {
+        struct hn_draft_parameter *parameter = &draft->parameters.items[i];
+        if (strcmp(parameter->name, name) == 0 ||
+            (parameter->own != NULL && strcmp(parameter->own, name) == 0))
+            return parameter;
+    }
+    return NULL;
+}
+
+struct hn_draft_size *hn_draft_find_size(const struct hn_draft *draft, const char *name)
+{
+    for (size_t i = 0; i < draft->sizes.count; i++) {
+        struct hn_draft_size *size = &draft->sizes.items[i];
+        if (strcmp(size->name, name) == 0 ||
+            (size->declared != NULL && strcmp(size->declared, name) == 0))
+            return size;
+    }
+    return NULL;
+}
+
+bool hn_draft_is_taken(const struct hn_draft *draft, const char *name)
+{
+    return hn_draft_find_parameter(draft, name) != NULL || hn_draft_find_size(draft, name) != NULL;
 }
 
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
@@ -81,7 +96,7 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
     for (char *c = upper; *c != '\0'; c++)
         *c = hn_upper(*c);
     bool taken = hn_draft_is_reserved(upper + 5) || hn_unit_has(draft->unit, upper + 5) ||
-                 is_taken(draft, upper + 5);
+                 hn_draft_is_taken(draft, upper + 5);
     return hn_need_format(&draft->unit->memory, "%s", taken ? upper : upper + 5);
 }
 
@@ -205,8 +220,8 @@ static void add_words(struct hn_draft *draft, const struct hn_meaning *macro)
         const char *word = word_of(macro->name, unit->meanings.items[i].name);
         if (word == NULL || !unit->meanings.items[i].macro)
             continue;
-        bool odd =
-            is_taken(draft, word) || hn_unit_meaning(unit, word, 0) != NULL || hn_is_digit(word[0]);
+        bool odd = hn_draft_is_taken(draft, word) || hn_unit_meaning(unit, word, 0) != NULL ||
+                   hn_is_digit(word[0]);
         chosen = odd ? NULL : chosen;
         *HN_GROW(words.values) = hn_word(word);
         words.has_preset |= chosen != NULL && strcmp(word, chosen) == 0;
@@ -265,7 +280,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded)
         const struct hn_meaning *meaning = &unit->meanings.items[i];
         int64_t number;
         if (meaning->guarded != guarded || meaning->parameters.end > meaning->parameters.begin ||
-            is_taken(draft, meaning->name) || is_word(unit, meaning->name))
+            hn_draft_is_taken(draft, meaning->name) || is_word(unit, meaning->name))
             continue;
         bool is_number = hn_unit_number(unit, meaning->body, &number);
         if (guarded && !is_number)
@@ -282,7 +297,7 @@ static void choose_missing(struct hn_draft *draft)
 {
     for (size_t i = 0; i < draft->unit->missing.count; i++) {
         const struct hn_missing *missing = &draft->unit->missing.items[i];
-        if (is_taken(draft, missing->name))
+        if (hn_draft_is_taken(draft, missing->name))
             continue;
         struct hn_draft_parameter *parameter = add_parameter(draft, missing->name, missing->name);
         parameter->comment = "TODO: which values? The source defines it nowhere";
@@ -375,7 +390,8 @@ static void choose_sizes(struct hn_draft *draft)
                 ->frozen = true;
     for (size_t i = 0; i < draft->kernel->argument_count; i++) {
         const char *name = draft->kernel->arguments[i].name;
-        if (!hn_draft_is_whole(draft, &draft->kernel->arguments[i]) || is_taken(draft, name))
+        if (!hn_draft_is_whole(draft, &draft->kernel->arguments[i]) ||
+            hn_draft_is_taken(draft, name))
             continue;
         /* Or a free name where configs mean something by it. */
         struct hn_draft_size *size = hn_draft_add_size(
@@ -493,7 +509,8 @@ static void write_notes(struct hn_draft *draft)
                   "# TODO: which combinations are valid? What fails to compile or run is found out "
                   "too, but costs time.");
     if (draft->constraints.count == 0)
-        hn_draft_note(draft, HN_NOTE_CONSTRAINTS, "# constraints:\n#   - BLOCK * ITEMS <= 4096");
+        hn_text_append(&draft->notes[HN_NOTE_CONSTRAINTS],
+                       "# constraints:\n#   - BLOCK * ITEMS <= 4096\n");
     hn_draft_note(draft, HN_NOTE_ARGUMENTS,
                   "# In the order of the signature. TODO: how many elements has each buffer?");
     hn_draft_note(draft, HN_NOTE_LAUNCH,
@@ -502,9 +519,8 @@ static void write_notes(struct hn_draft *draft)
                       : "# TODO: is the block's size free, and does the kernel want this many "
                         "blocks?");
     if (!draft->block_is_known && draft->bounds != NULL)
-        hn_draft_note(
-            draft, HN_NOTE_LAUNCH,
-            hn_draft_line(draft, "# The source has __launch_bounds__(%s).", draft->bounds));
+        hn_draft_note(draft, HN_NOTE_LAUNCH, "# The source has __launch_bounds__(%s).",
+                      draft->bounds);
 }
 
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel,

@@ -76,12 +76,18 @@ char *hn_draft_write(const struct hn_draft *draft);
 /* One line, which nothing in it ends: bytes that are no ASCII or control something are blanks, and a long one is cut. */
 const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends such a line to the comments before a section. */
-void hn_draft_note(struct hn_draft *draft, enum hn_draft_note section, const char *line);
+void hn_draft_note(struct hn_draft *draft, enum hn_draft_note section, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Whether configs mean something else by the name. */
 bool hn_draft_is_reserved(const char *name);
 /* "name" or "&scope::name", also of one of several; NULL: it is a template. */
 const char *hn_draft_entry(const struct hn_draft *draft);
+/* By their names in the config or in the source; NULL: there is none. */
+struct hn_draft_parameter *hn_draft_find_parameter(const struct hn_draft *draft, const char *name);
+struct hn_draft_size *hn_draft_find_size(const struct hn_draft *draft, const char *name);
+/* Whether there is one of the two. */
+bool hn_draft_is_taken(const struct hn_draft *draft, const char *name);
 /* Why NVRTC cannot compile the source; NULL: it can. */
 const char *hn_draft_why_nvcc(const struct hn_draft *draft);
 /* The least or largest value of a parameter. */

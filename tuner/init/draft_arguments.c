@@ -200,15 +200,12 @@ static void add_scalar(struct hn_draft *draft, const struct hn_kernel_argument *
                        struct passed passed)
 {
     struct hn_draft_argument *argument = HN_GROW(draft->arguments);
+    const struct hn_draft_size *size = hn_draft_find_size(draft, declared->name);
     argument->name = declared->name;
     argument->type = passed.type;
-    for (size_t i = 0; i < draft->sizes.count && argument->value == NULL; i++)
-        if (draft->sizes.items[i].declared != NULL &&
-            strcmp(draft->sizes.items[i].declared, declared->name) == 0)
-            argument->value = draft->sizes.items[i].name;
-    if (argument->value != NULL)
+    argument->value = size != NULL ? size->name : "1";
+    if (size != NULL)
         return;
-    argument->value = "1";
     argument->todo = passed.type_is_known
                          ? "which value?"
                          : hn_draft_line(draft,

@@ -20,31 +20,17 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
 
 /* What names of the source are in the config. */
 
-static struct hn_draft_size *size_declared(const struct hn_draft *draft, const char *declared)
-{
-    for (size_t i = 0; i < draft->sizes.count; i++)
-        if (draft->sizes.items[i].declared != NULL &&
-            strcmp(draft->sizes.items[i].declared, declared) == 0)
-            return &draft->sizes.items[i];
-    return NULL;
-}
-
 static const char *parameter_named(const struct hn_draft *draft, const char *own)
 {
-    for (size_t i = 0; i < draft->parameters.count; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        if (parameter->own != NULL && strcmp(parameter->own, own) == 0 &&
-            hn_draft_is_number(parameter))
-            return parameter->name;
-    }
-    return NULL;
+    const struct hn_draft_parameter *parameter = hn_draft_find_parameter(draft, own);
+    return parameter != NULL && hn_draft_is_number(parameter) ? parameter->name : NULL;
 }
 
 static const char *known_name(void *data, const char *name, size_t token)
 {
     const struct hn_draft *draft = data;
     const char *found = parameter_named(draft, name);
-    const struct hn_draft_size *size = size_declared(draft, name);
+    const struct hn_draft_size *size = hn_draft_find_size(draft, name);
     if (strncmp(name, "blockDim.", 9) == 0 && name[9] >= 'x' && name[9] <= 'z')
         found = draft->block[name[9] - 'x'];
     if (found == NULL && size != NULL && (size->frozen || in_kernel(draft, token)))

@@ -5,13 +5,10 @@
 #include "base/text.h"
 #include "tuner/init/draft.h"
 
-const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...)
+static const char *make_line(const struct hn_draft *draft, const char *format, va_list arguments)
 {
     struct hn_text text = {0};
-    va_list arguments;
-    va_start(arguments, format);
     hn_text_vprintf(&text, format, arguments);
-    va_end(arguments);
     char *line = hn_need_kept(&draft->unit->memory, hn_text_take(&text));
     for (char *c = line; *c != '\0'; c++)
         *c = *c >= ' ' && *c <= '~' ? *c : ' ';
@@ -20,9 +17,21 @@ const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...)
     return line;
 }
 
-void hn_draft_note(struct hn_draft *draft, enum hn_draft_note section, const char *line)
+const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...)
 {
-    hn_text_printf(&draft->notes[section], "%s\n", line);
+    va_list arguments;
+    va_start(arguments, format);
+    const char *line = make_line(draft, format, arguments);
+    va_end(arguments);
+    return line;
+}
+
+void hn_draft_note(struct hn_draft *draft, enum hn_draft_note section, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    hn_text_printf(&draft->notes[section], "%s\n", make_line(draft, format, arguments));
+    va_end(arguments);
 }
 
 /* YAML takes it for a text as it stands, within brackets too; what looks like a key, a comment or a
