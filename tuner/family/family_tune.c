@@ -23,7 +23,7 @@ enum {
     SAMPLES = 16000,
     /* Times of QUICK_SAMPLES, at most: only what is picked is looked at in all of them. */
     SAMPLES_COST = 3,
-    SMALL_SPACE = HN_MATRIX_POINTS / 2, /* all of its points are looked at */
+    SMALL_SPACE = HN_MATRIX_POINTS * 3 / 4, /* all of its points are looked at */
     ORIGINS = 6,
     MUTATED = 6,
     MUTANTS_MOST = 3000,
