@@ -244,11 +244,32 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         kernel = ("template <typename T, int Threads, int Items = 2, bool Checked = false>\n"
                   "__global__ void k(T *x, int n) { x[(blockIdx.x * Threads + threadIdx.x) * Items] = n; }\n")
         for given, entry, threads in (("template __global__ void k<double, 128, 4>(double *, int);", "double", "[32, 64, 128, 256, 512]"),
-                                      ("void f(float *x) { constexpr int t = 64; k<float, t><<<1, t>>>(x, 3); }", "float", "[16, 32, 64, 128, 256]")):
+                                      ("void f(float *x, int n) { constexpr int t = 64; k<float, t><<<(n + 2 * t - 1) / (2 * t), t>>>(x, n); }", "float",
+                                       "[16, 32, 64, 128, 256]")):
             draft = self.draft(kernel + given)
             self.assertIn(f'entry: "k<{entry}, THREADS, ITEMS, CHECKED>"\n', draft)
             self.assertIn(f"  THREADS: {threads}  # the template's Threads\n", draft)
-            self.assertIn('grid: ["ceil_div(n, THREADS * ITEMS)"]', draft)
+            self.assertIn(f'grid: ["ceil_div(n, {"2 * THREADS" if "<<<" in given else "THREADS * ITEMS"})"]', draft)
+
+    def test_launches(self):
+        """What a launch in the file says of block, grid, sizes, values and counts."""
+        for launch, *parts in (
+                ("const int N = 1 << 20; float *d; cudaMalloc(&d, N * sizeof(float)); k<<<(N + 127) / 128, 128>>>(d, 2.5f, N);",
+                 "problem: {n: 1048576}\n", "  BLOCK: [32, 64, 128, 256, 512]  # of the launch alone\n", "count: n, role: output}",
+                 "{name: a, type: float32, value: 2.5}\n", "block: [BLOCK]\n", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                ("int m = argc; auto up_div = [](int a, int b) { return (a + b - 1) / b; }; dim3 t(32, 4), g(up_div(m, t.x), 7); k<<<g, t>>>(x, 1.f, m);",
+                 "block: [BLOCK_X, BLOCK_Y]\n", 'grid: ["ceil_div(n, BLOCK_X)", 7]\n', "  - BLOCK_X * BLOCK_Y <= 1024\n"),
+                ("int w = 4096, more = 3; size_t size = sizeof(float) * w * more; float *d; cudaMallocManaged((void **)&d, size);"
+                 " k<<<dim3(w / 64), dim3(64), 64 * sizeof(float)>>>(d, 1.f, w);",
+                 "problem: {n: 4096}\n", "  grid: [n // BLOCK]\n", "count: n * 3, role: output}", "  shared_bytes: BLOCK * 4\n"),
+                ("void *p[] = {&x, &a, &n}; cudaLaunchCooperativeKernel((void *)k, dim3(8), dim3(64), p, 0, 0);",
+                 "  BLOCK: [16, 32, 64, 128, 256]", "  grid: [8]\n", "  cooperative: true\n"),
+                ("k<<<blocks_of(n), 64>>>(x, 1, n);", "# TODO: does the kernel want this many blocks?\n", 'grid: ["ceil_div(n, BLOCK)"]\n')):
+            draft = self.draft("__global__ void k(float *x, float a, int n) { extern __shared__ float s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = a; }\n"
+                               f"int main(int argc, char **argv) {{ float *x; float a; int n; {launch} }}\n")
+            for part in parts:
+                self.assertIn(part, draft, launch)
+            self.assertEqual("\n# As the source launches it.\n" in draft, "blocks_of" not in launch)
 
     def test_what_follows_from_the_code(self):
         """Constraints, a grid that waits, structures, another name of a pointer."""

@@ -143,8 +143,21 @@ TEST(test_expressions)
     static const char *const expected[][2] = {
         {"n / B + 0x10u", "N // 64 + 16"},
         {"WIDE * block.x", "(2 * 64) * (BX * BY)"},
-        {"static_cast<size_t>(n) % (unsigned)config::B", "(N) % 64"},
+        {"static_cast<size_t>(n) % (unsigned)config::B", "N % 64"},
         {"n << 2 && !n", "N << 2 and not N"},
+        {"(n + 255) / 256", "ceil_div(N, 256)"},
+        {"(n + B - 1) / B", "ceil_div(N, 64)"},
+        {"(n + B * 2 - 1) / (B * 2)", "ceil_div(N, 64 * 2)"},
+        {"(n + block.x - 1) / block.x", "ceil_div(N, BX * BY)"},
+        {"(n + 127) / 128 * 2", "(N + 127) // 128 * 2"},
+        {"(n + 1) * ((n + 7) / 8)", "(N + 1) * ((N + 7) // 8)"},
+        {"(unsigned)ceil(n / (float)B)", "ceil_div(N, 64)"},
+        {"ceil(n / 128.0f)", "ceil_div(N, 128)"},
+        {"cdiv(n, B)", "ceil_div(N, 64)"},
+        {"up(n * 2)", "ceil_div(N * 2, 32)"},
+        {"std::min(n / 2, 0x10u)", "min(N // 2, 16)"},
+        {"n * sizeof(float2)", "N * 8"},
+        {"2.5f", "2.5"},
         {"n ? 1 : 2", NULL},
         {"f(n)", NULL},
         {"unknown + 1", NULL},
@@ -153,7 +166,8 @@ TEST(test_expressions)
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         char text[512];
         snprintf(text, sizeof text,
-                 "#define WIDE 2 * B\nconst int B = 64;\nint f(int x);\nint wanted = %s;\n",
+                 "#define WIDE 2 * B\n#define up(x) (((x) + 31) / 32)\nconst int B = 64;\n"
+                 "int f(int x);\nint wanted = %s;\n",
                  expected[i][0]);
         struct hn_unit *unit = read_unit(text);
         struct hn_translation translation = {.unit = unit, .known = known};

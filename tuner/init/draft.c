@@ -422,19 +422,6 @@ static void choose_usual_sizes(struct hn_draft *draft)
             draft->sizes.items[i].value = count == 1 ? 1 << 22 : count == 2 ? 2048 : 128;
 }
 
-/* What an instantiation or a launch gives the template, and whether blocks wait for one another. */
-static void find_instantiation(struct hn_draft *draft)
-{
-    const struct hn_kernel *kernel = draft->kernel;
-    const struct hn_tokens body = kernel->body;
-    struct hn_tokens *given = &draft->template_arguments;
-    for (size_t i = 0; i < draft->unit->tokens.count && given->end <= given->begin; i++)
-        if (i != kernel->head.end && (i < body.begin || i >= body.end) &&
-            hn_at(draft->unit, i, kernel->name) && hn_at(draft->unit, i + 1, "<"))
-            *given = (struct hn_tokens){i + 2, hn_behind(draft->unit, i + 1, SIZE_MAX) - 1};
-    draft->cooperative = hn_find(draft->unit, body, "this_grid") != SIZE_MAX;
-}
-
 /* "k<float, BM>" with what the template's parameters are called in the config. */
 static void write_entry(struct hn_draft *draft)
 {
@@ -514,7 +501,8 @@ static void write_notes(struct hn_draft *draft)
     hn_draft_note(draft, HN_NOTE_ARGUMENTS,
                   "# In the order of the signature. TODO: how many elements has each buffer?");
     hn_draft_note(draft, HN_NOTE_LAUNCH,
-                  draft->block_is_known
+                  draft->grid_is_known ? "# As the source launches it."
+                  : draft->block_is_known
                       ? "# TODO: does the kernel want this many blocks?"
                       : "# TODO: is the block's size free, and does the kernel want this many "
                         "blocks?");
@@ -539,7 +527,7 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
             draft->dimensions = axis + 1;
     }
     draft->nvcc = hn_draft_why_nvcc(draft);
-    find_instantiation(draft);
+    hn_draft_find_launch(draft);
     choose_instances(draft);
     choose_sizes(draft);
     choose_declared(draft, true);

@@ -165,27 +165,27 @@ static const char *size_named(const struct hn_draft *draft, const char *name)
 }
 
 /* Elements of a buffer: those of the whole problem; of matrices A, B and C their own. */
-static const char *count_of(const struct hn_draft *draft, const char *name, int64_t multiple)
+static const char *elements_of(const struct hn_draft *draft, const char *name)
 {
     const char *m = size_named(draft, "M"), *n = size_named(draft, "N"),
                *k = size_named(draft, "K");
-    const char *count = draft->elements;
-    if (m != NULL && n != NULL && k != NULL && hn_draft_is_one_of(name, "a b c"))
-        count = hn_need_format(&draft->unit->memory, "%s * %s", hn_lower(name[0]) == 'b' ? k : m,
-                               hn_lower(name[0]) == 'a' ? k : n);
-    return multiple == 1
-               ? count
-               : hn_need_format(&draft->unit->memory, "%lld * %s", (long long)multiple, count);
+    if (m == NULL || n == NULL || k == NULL || !hn_draft_is_one_of(name, "a b c"))
+        return draft->elements;
+    return hn_need_format(&draft->unit->memory, "%s * %s", hn_lower(name[0]) == 'b' ? k : m,
+                          hn_lower(name[0]) == 'a' ? k : n);
 }
 
 static void add_buffer(struct hn_draft *draft, const struct hn_kernel_argument *declared,
-                       struct passed passed, bool doubtful)
+                       struct passed passed, const char *given, bool doubtful)
 {
     struct hn_draft_argument *argument = HN_GROW(draft->arguments);
     bool asked = doubtful || !role_is_known(declared);
     argument->name = declared->name;
     argument->type = passed.type;
-    argument->count = count_of(draft, declared->name, passed.multiple);
+    argument->count = given != NULL ? given : elements_of(draft, declared->name);
+    if (passed.multiple > 1)
+        argument->count = hn_need_format(&draft->unit->memory, "%lld * %s",
+                                         (long long)passed.multiple, argument->count);
     argument->role = doubtful ? HN_DRAFT_INOUT : hn_draft_role_of(declared);
     if (!passed.type_is_known || asked)
         argument->todo =
@@ -197,14 +197,14 @@ static void add_buffer(struct hn_draft *draft, const struct hn_kernel_argument *
 }
 
 static void add_scalar(struct hn_draft *draft, const struct hn_kernel_argument *declared,
-                       struct passed passed)
+                       struct passed passed, const char *given)
 {
     struct hn_draft_argument *argument = HN_GROW(draft->arguments);
     const struct hn_draft_size *size = hn_draft_find_size(draft, declared->name);
     argument->name = declared->name;
     argument->type = passed.type;
-    argument->value = size != NULL ? size->name : "1";
-    if (size != NULL)
+    argument->value = size != NULL ? size->name : given != NULL ? given : "1";
+    if (size != NULL || (given != NULL && passed.type_is_known))
         return;
     argument->todo = passed.type_is_known
                          ? "which value?"
@@ -261,7 +261,7 @@ void hn_draft_add_arguments(struct hn_draft *draft, struct hn_error *err)
         const struct hn_kernel_argument *declared = &draft->kernel->arguments[i];
         struct passed passed = passed_as(draft, declared);
         if (passed.as == BUFFER)
-            add_buffer(draft, declared, passed, declared == doubtful);
+            add_buffer(draft, declared, passed, draft->given[i], declared == doubtful);
         else if (passed.as == MAP || passed.as == STRUCTURE)
             add_pair(draft, declared, passed.as == MAP);
         else if (passed.as == TEXTURE && input != NULL)
@@ -270,6 +270,6 @@ void hn_draft_add_arguments(struct hn_draft *draft, struct hn_error *err)
                 .other = hn_need_format(&draft->unit->memory, "texture: %s", input),
                 .todo = "over which buffer?"};
         else
-            add_scalar(draft, declared, passed);
+            add_scalar(draft, declared, passed, draft->given[i]);
     }
 }

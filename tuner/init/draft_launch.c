@@ -29,18 +29,38 @@ static const char *parameter_named(const struct hn_draft *draft, const char *own
 static const char *known_name(void *data, const char *name, size_t token)
 {
     const struct hn_draft *draft = data;
-    const char *found = parameter_named(draft, name);
     const struct hn_draft_size *size = hn_draft_find_size(draft, name);
-    if (strncmp(name, "blockDim.", 9) == 0 && name[9] >= 'x' && name[9] <= 'z')
-        found = draft->block[name[9] - 'x'];
+    const struct hn_tokens block = draft->launch.block;
+    const char *dot = strchr(name, '.'), *host = hn_text_at(draft->unit, block.begin),
+               *found = NULL;
+    if (dot != NULL) {
+        bool own = strncmp(name, "blockDim.", 9) == 0 ||
+                   (block.end == block.begin + 1 && strlen(host) == (size_t)(dot - name) &&
+                    strncmp(name, host, strlen(host)) == 0);
+        return own && dot[1] >= 'x' && dot[1] <= 'z' ? draft->block[dot[1] - 'x'] : NULL;
+    }
+    if (!in_kernel(draft, token))
+        found = hn_draft_host_name(draft, name);
+    if (found == NULL)
+        found = parameter_named(draft, name);
     if (found == NULL && size != NULL && (size->frozen || in_kernel(draft, token)))
         found = size->name;
     return found;
 }
 
+const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens, int axis)
+{
+    struct hn_translation translation = {.unit = draft->unit, .known = known_name, .data = draft};
+    if (axis >= 0 && draft->literal[axis] > 2) {
+        translation.literal = draft->block[axis];
+        translation.literal_value = draft->literal[axis];
+    }
+    return hn_translate(&translation, tokens);
+}
+
 static const char *translate(struct hn_draft *draft, struct hn_tokens tokens)
 {
-    return hn_translate(&(struct hn_translation){draft->unit, known_name, draft, 0}, tokens);
+    return hn_draft_translate(draft, tokens, -1);
 }
 
 /* The block. */
@@ -74,8 +94,7 @@ static const struct hn_draft_parameter *find_axis(const struct hn_draft *draft, 
     return tile;
 }
 
-/* Whether the device's code asks how large a block is; else it has a size of its own. */
-static bool asks_for_block(const struct hn_draft *draft)
+bool hn_draft_asks_for_block(const struct hn_draft *draft)
 {
     return hn_unit_has(draft->unit, "blockDim") || hn_unit_has(draft->unit, "thread_rank");
 }
@@ -110,7 +129,7 @@ static void guess_block(struct hn_draft *draft)
                                                  flat        ? 256
                                                  : axis == 0 ? 32
                                                              : 8,
-                                                 !asks_for_block(draft));
+                                                 !hn_draft_asks_for_block(draft));
     }
 }
 
@@ -125,7 +144,7 @@ static void read_bounds(struct hn_draft *draft)
         draft->bounds = translate(draft, item);
     /* A constant is the only block that there can be. */
     if (is_number(draft->bounds) && hn_text_is_word(hn_text_at(draft->unit, item.begin)) &&
-        draft->dimensions == 1)
+        draft->dimensions == 1 && draft->launch.block.end == 0)
         draft->bounds = hn_draft_add_launch(draft, "BLOCK", strtoll(draft->bounds, NULL, 10), true);
 }
 
@@ -345,8 +364,11 @@ static void read_shared(struct hn_draft *draft)
         if (!hn_at(draft->unit, i, "__shared__"))
             continue;
         if (hn_at(draft->unit, i - 1, "extern")) {
-            draft->shared_bytes = "0";
-            draft->shared_todo = "the bytes of the extern __shared__ array";
+            draft->shared_bytes =
+                hn_draft_translate(draft, draft->launch.shared, draft->dimensions == 1 ? 0 : -1);
+            draft->shared_todo =
+                draft->shared_bytes != NULL ? NULL : "the bytes of the extern __shared__ array";
+            draft->shared_bytes = draft->shared_bytes != NULL ? draft->shared_bytes : "0";
         }
         for (size_t k = 0; k < draft->kernel->parameter_count; k++)
             if (strcmp(draft->kernel->parameters[k].name, spelled) == 0 &&
@@ -374,9 +396,14 @@ static void read_shared(struct hn_draft *draft)
 void hn_draft_read_launch(struct hn_draft *draft)
 {
     read_bounds(draft);
-    guess_block(draft);
+    hn_draft_take_block(draft);
+    if (!draft->block_is_known)
+        guess_block(draft);
+    hn_draft_read_passed(draft);
+    hn_draft_take_grid(draft);
     choose_extents(draft);
-    guess_grid(draft);
+    if (!draft->grid_is_known)
+        guess_grid(draft);
     choose_extents(draft);
     read_shared(draft);
     hn_draft_bound_threads(draft);

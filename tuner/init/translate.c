@@ -9,19 +9,22 @@
 
 enum { DEEPEST = 12 };
 
-const char *hn_as_factor(struct hn_unit *unit, const char *text)
+/* Whether the bracket that begins the text is closed by the last one. */
+static bool is_enclosed(const char *text, size_t length)
 {
-    return hn_word_length(text) == strlen(text) ? text
-                                                : hn_need_format(&unit->memory, "(%s)", text);
+    int depth = 0;
+    for (size_t i = 0; i < length; i++) {
+        depth += (text[i] == '(') - (text[i] == ')');
+        if (depth == 0)
+            return i > 0 && i + 1 == length;
+    }
+    return false;
 }
 
-static bool is_type_word(const char *text)
+const char *hn_as_factor(struct hn_unit *unit, const char *text)
 {
-    static const char *const words[] = {"int",     "unsigned",   "signed",   "long",   "short",
-                                        "float",   "double",     "const",    "size_t", "uint32_t",
-                                        "int32_t", "int64_t",    "uint64_t", "uint",   "std",
-                                        "::",      "static_cast"};
-    return hn_text_is_among(text, words, sizeof words / sizeof *words);
+    bool alone = hn_word_length(text) == strlen(text) || is_enclosed(text, strlen(text));
+    return alone ? text : hn_need_format(&unit->memory, "(%s)", text);
 }
 
 /* Signs of C++, and what configs write for them; NULL: nothing. */
@@ -38,54 +41,157 @@ static const char *sign_of(const char *text)
     return NULL;
 }
 
+static bool is_type(struct hn_unit *unit, struct hn_tokens tokens)
+{
+    char type[HN_TYPE_SIZE];
+    tokens.begin += hn_at(unit, tokens.begin, "const");
+    tokens.begin += hn_at(unit, tokens.begin, "std") ? 2 : 0;
+    return tokens.begin < tokens.end && hn_type_of_c(hn_unit_text(unit, tokens), type);
+}
+
 /* "(int)" and "static_cast<int>" say nothing; returns behind it. */
-static size_t skip_cast(const struct hn_unit *unit, size_t at)
+static size_t skip_cast(struct hn_unit *unit, size_t at)
 {
     size_t open = at + hn_at(unit, at, "static_cast");
-    struct hn_tokens types = hn_inside(unit, open);
-    if (open == at && !hn_at(unit, at, "("))
-        return at;
-    for (size_t i = types.begin; i < types.end; i++)
-        if (!is_type_word(hn_text_at(unit, i)))
-            return at;
-    return types.begin < types.end ? types.end + 1 : at;
+    struct hn_tokens type = hn_inside(unit, open);
+    bool cast = (open > at || hn_at(unit, at, "(")) && is_type(unit, type);
+    return cast ? type.end + 1 : at;
+}
+
+/* How much of "N + B - 1", "N + (B - 1)" and, for a number, "N + 255" is N; 0: it is something
+ * else. */
+static size_t rounded(const char *sum, size_t length, const char *by)
+{
+    static const char *const ends[] = {" + %s - 1", " + (%s - 1)", " + %s"};
+    char end[160], less[32];
+    snprintf(less, sizeof less, "%lld", strtoll(by, NULL, 10) - 1);
+    for (size_t i = 0; i < (hn_is_digit(by[0]) ? 3 : 2); i++) {
+        size_t size = (size_t)snprintf(end, sizeof end, ends[i], i == 2 ? less : by);
+        if (size < length && strncmp(sum + length - size, end, size) == 0)
+            return length - size;
+    }
+    return 0;
+}
+
+/* Without brackets around all, and "(N + B - 1) // B" as ceil_div(N, B). */
+static const char *simplify(struct hn_unit *unit, const char *text)
+{
+    size_t length = strlen(text), size;
+    const char *slash = strstr(text, ") // ");
+    if (is_enclosed(text, length))
+        return simplify(unit, hn_need_format(&unit->memory, "%.*s", (int)length - 2, text + 1));
+    while (slash != NULL && !is_enclosed(text, (size_t)(slash + 1 - text)))
+        slash = strstr(slash + 1, ") // ");
+    if (slash == NULL || strcmp(hn_as_factor(unit, slash + 5), slash + 5) != 0)
+        return text;
+    const char *by = simplify(unit, slash + 5);
+    length = (size_t)(slash - text - 1);
+    size = rounded(text + 1, length, by);
+    if (size == 0)
+        size = rounded(text + 1, length, slash + 5);
+    if (size == 0)
+        return text;
+    const char *sum = hn_need_format(&unit->memory, "%.*s", (int)size, text + 1);
+    return hn_need_format(&unit->memory, "ceil_div(%s, %s)", simplify(unit, sum), by);
+}
+
+/* A macro or a function at its name; one that is called so divides and rounds up. */
+static const char *call(const struct hn_translation *translation, size_t at, struct hn_tokens given)
+{
+    struct hn_unit *unit = translation->unit;
+    struct hn_translation inner = *translation;
+    const char *name = hn_text_at(unit, at), *slash;
+    const struct hn_meaning *meaning = hn_unit_meaning(unit, name, at);
+    struct hn_tokens names = {0, 0}, item;
+    char type[HN_TYPE_SIZE];
+    size_t count = 0;
+    if (strcmp(name, "sizeof") == 0 && hn_type_of_c(hn_unit_text(unit, given), type))
+        return hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type));
+    if (meaning != NULL)
+        names = meaning->parameters;
+    memset(inner.names, 0, sizeof inner.names);
+    for (; count < HN_TRANSLATE_BOUND && hn_next(unit, &given, &item); count++) {
+        inner.values[count] = hn_translate(translation, item);
+        if (inner.values[count] == NULL)
+            return NULL;
+        if (hn_next(unit, &names, &item))
+            inner.names[count] = hn_text_at(unit, item.begin);
+    }
+    const char *value =
+        meaning != NULL && inner.depth++ < DEEPEST ? hn_translate(&inner, meaning->body) : NULL;
+    if (value != NULL)
+        return value;
+    bool rounds = hn_find_letters(name, "ceil") != NULL || hn_find_letters(name, "div") != NULL;
+    if (count == 2 && (rounds || strcmp(name, "min") == 0 || strcmp(name, "max") == 0))
+        return hn_need_format(&unit->memory, "%s(%s, %s)", rounds ? "ceil_div" : name,
+                              inner.values[0], inner.values[1]);
+    slash = count == 1 && rounds ? strstr(inner.values[0], " // ") : NULL;
+    return slash == NULL
+               ? NULL
+               : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)", (int)(slash - inner.values[0]),
+                                inner.values[0], slash + 4);
+}
+
+/* What a name, or "block.x", stands for. */
+static const char *resolve(const struct hn_translation *translation, const char *name, size_t at)
+{
+    const struct hn_meaning *meaning = hn_unit_meaning(translation->unit, name, at);
+    struct hn_translation inner = *translation;
+    for (size_t i = 0; i < HN_TRANSLATE_BOUND && inner.names[i] != NULL; i++)
+        if (strcmp(inner.names[i], name) == 0)
+            return inner.values[i];
+    const char *value = translation->known(translation->data, name, at);
+    memset(inner.names, 0, sizeof inner.names);
+    if (value == NULL && meaning != NULL && inner.depth++ < DEEPEST)
+        value = hn_translate(&inner, meaning->body);
+    return value;
 }
 
 /* Appends what stands at a token; returns behind it, 0 where that cannot be. */
 static size_t append(const struct hn_translation *translation, size_t at, struct hn_text *text)
 {
     struct hn_unit *unit = translation->unit;
-    const char *word = hn_text_at(unit, at);
-    bool member = hn_at(unit, at + 1, ".");
-    char name[160];
+    const char *word = hn_text_at(unit, at), *value;
+    bool called = hn_at(unit, at + 1, "("), member = hn_at(unit, at + 1, ".");
+    size_t behind = called ? hn_behind(unit, at + 1, SIZE_MAX) : at + (member ? 3 : 1);
+    char name[160], *end;
     int64_t number;
     if (skip_cast(unit, at) > at)
         return skip_cast(unit, at);
     if (hn_at(unit, at + 1, "::"))
         return at + 2;
+    if (hn_at(unit, at, "(") && hn_at(unit, at + 2, ")") &&
+        hn_text_is_word(hn_text_at(unit, at + 1)))
+        return append(translation, at + 1, text) != 0 ? at + 3 : 0;
     if (sign_of(word) != NULL) {
         hn_text_append(text, sign_of(word));
         return at + 1;
     }
-    if (hn_unit_number(unit, (struct hn_tokens){at, at + 1}, &number)) {
-        hn_text_printf(text, "%lld", (long long)number);
+    if (!hn_text_is_word(word)) {
+        /* "256.0f" is as good as 256. */
+        double real = hn_c_strtod(word, &end);
+        number = real > -1e15 && real < 1e15 ? (int64_t)real : 0;
+        if (!hn_unit_number(unit, (struct hn_tokens){at, at + 1}, &number) &&
+            (!hn_is_digit(word[0]) || end[strspn(end, "fF")] != '\0'))
+            return 0;
+        if (translation->literal != NULL && number == translation->literal_value)
+            hn_text_append(text, translation->literal);
+        else if (translation->literal != NULL && number == translation->literal_value - 1)
+            hn_text_printf(text, "(%s - 1)", translation->literal);
+        else if ((double)number != real && strpbrk(word, "xX") == NULL)
+            hn_text_printf(text, "%.*s", (int)(end - word), word);
+        else
+            hn_text_printf(text, "%lld", (long long)number);
         return at + 1;
     }
-    if (!hn_text_is_word(word) || hn_at(unit, at + 1, "("))
-        return 0;
     snprintf(name, sizeof name, "%.60s%s%.60s", word, member ? "." : "",
              member ? hn_text_at(unit, at + 2) : "");
-    const char *value = translation->known(translation->data, name, at);
-    const struct hn_meaning *meaning = hn_unit_meaning(unit, name, at);
-    if (value == NULL && meaning != NULL && translation->depth < DEEPEST) {
-        struct hn_translation inner = *translation;
-        inner.depth++;
-        value = hn_translate(&inner, meaning->body);
-    }
+    value =
+        called ? call(translation, at, hn_inside(unit, at + 1)) : resolve(translation, name, at);
     if (value == NULL)
         return 0;
     hn_text_append(text, hn_as_factor(unit, value));
-    return at + (member ? 3 : 1);
+    return behind;
 }
 
 const char *hn_translate(const struct hn_translation *translation, struct hn_tokens tokens)
@@ -99,5 +205,5 @@ const char *hn_translate(const struct hn_translation *translation, struct hn_tok
     bool holds =
         at >= tokens.end && whole[0] != '\0' && hn_expression_parse(whole, &parsed, NULL) == HN_OK;
     hn_expression_destroy(parsed);
-    return holds ? whole : NULL;
+    return holds ? simplify(translation->unit, whole) : NULL;
 }

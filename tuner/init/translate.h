@@ -4,7 +4,10 @@
 
 #include "tuner/init/unit.h"
 
-/* Expressions of C++ as configs have them: names for what they stand for, and floor division. */
+/* Expressions of C++ as configs have them: names for what they stand for, floor division, ceil_div where that is
+ * meant. */
+
+enum { HN_TRANSLATE_BOUND = 4 };
 
 struct hn_translation {
     struct hn_unit *unit;
@@ -12,7 +15,13 @@ struct hn_translation {
      * translated. */
     const char *(*known)(void *data, const char *name, size_t at);
     void *data;
-    int depth; /* of names that stand for others; begin with 0 */
+    /* The number that a name of the config stands for, where the source has the number; NULL: there is none. */
+    const char *literal;
+    int64_t literal_value;
+
+    /* Its own, which begins with 0: names that stand for others, and the parameters of what is called. */
+    int depth;
+    const char *names[HN_TRANSLATE_BOUND], *values[HN_TRANSLATE_BOUND];
 };
 
 /* Lives as long as the unit. NULL: it is empty, or beyond what configs can say. */

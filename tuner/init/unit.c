@@ -292,13 +292,15 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     size_t at = place_of(reading, cursor) + 1;
     const char *name = name_of(reading, cursor);
     CXType type = clang->getCanonicalType(clang->getCursorType(cursor));
-    struct hn_tokens body = {at, at}, list = {at + 1, SIZE_MAX};
+    struct hn_tokens body, list;
     if (!hn_at(unit, at - 1, name))
         return;
+    while (hn_at(unit, at, "["))
+        at = hn_behind(unit, at, SIZE_MAX);
     if (is_one_of(hn_text_at(unit, at), "({")) {
         body = hn_inside(unit, at);
     } else if (hn_at(unit, at, "=")) {
-        list.end = hn_find(unit, list, ";");
+        list = (struct hn_tokens){at + 1, hn_find(unit, (struct hn_tokens){at, SIZE_MAX}, ";")};
         hn_next(unit, &list, &body);
     } else {
         return;
