@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Debian package of this build: made, unpacked into a folder, and used from there."""
+"""The Debian package of this build: made, unpacked into a folder and used from there; installed and removed in a fresh Debian."""
 
 import os
 import pathlib
@@ -36,7 +36,7 @@ class Package(hone.Case):
     def test_package(self):
         """One test: making the package takes some seconds."""
         for check in (self.check_control, self.check_places, self.check_command, self.check_example, self.check_manual,
-                      self.check_completions, self.check_links, self.check_lintian):
+                      self.check_completions, self.check_links, self.check_lintian, self.check_install):
             with self.subTest(check.__name__):
                 check()
 
@@ -110,3 +110,23 @@ class Package(hone.Case):
                                 cwd=self.folder, stdin=subprocess.DEVNULL, timeout=120)
         errors = {line for line in result.stdout.splitlines() if line.startswith("E:") and not line.split()[2].startswith(EXPECTED_TAGS)}
         self.assertEqual(errors, set())
+
+    def check_install(self):
+        """With nothing but what it depends on."""
+        if os.geteuid() != 0 or not shutil.which("mmdebstrap"):
+            self.skipTest("there is no mmdebstrap, or no root to run it")
+        debian = self.folder / "debian"
+        depends = re.search(r"^ Depends: (.*)$", self.call("dpkg-deb", "-I", self.package), re.M).group(1)
+        codename = re.search(r"^VERSION_CODENAME=(.*)$", pathlib.Path("/etc/os-release").read_text(), re.M).group(1)
+        made = subprocess.run(["mmdebstrap", "--quiet", "--variant=essential", f"--include={','.join(re.findall(r'([a-z][a-z0-9.+-]+) ', depends))}",
+                               codename, debian], capture_output=True, text=True)
+        if made.returncode != 0:
+            self.skipTest(f"no Debian can be fetched: {made.stderr[-300:]}")
+        shutil.copy(self.package, debian / "hone.deb")
+        before = self.call("find", debian / "usr", debian / "etc")
+        self.call("chroot", debian, "dpkg", "-i", "/hone.deb")
+        self.assertEqual(self.call("chroot", debian, "hone", "--version"), self.hone("--version").stdout)
+        self.assertIn("475 valid points", self.call("chroot", debian, "hone", "space", "/usr/share/hone/configs/matmul.yaml", "-p", "K=32"))
+        self.assertIn("libhone.so.0", self.call("chroot", debian, "ldconfig", "-p"))
+        self.call("chroot", debian, "dpkg", "--purge", "hone")
+        self.assertEqual(self.call("find", debian / "usr", debian / "etc"), before)

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/run.h"
@@ -686,8 +685,8 @@ static void *build(void *pointer)
 {
     struct hn_space_building *building = pointer;
     struct hn_space *space = building->space;
-    const id_t self = (id_t)gettid();
-    setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + niceness);
+    /* On Linux 0 is this thread. */
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + niceness);
     solve(space, building->basis, &building->err);
     if (change(building, DONE)) {
         sem_post(&building->ended);

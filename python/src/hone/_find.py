@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the command and the library are: what this package brings, what the environment names, what is installed."""
+"""Where the command and the library are: what the environment names, what this package brings, what is installed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Iterator, Optional
 
 from ._errors import Error
 
-# Of a self-contained wheel: bin/hone and lib/libhone.so.0, as `cmake --install` leaves them.
-BUNDLED = pathlib.Path(__file__).parent / "_prefix"
 LIBRARY = "libhone.so.0"
 
 
@@ -31,8 +29,10 @@ def _is_program(path: pathlib.Path) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def _installed_command(search: Optional[str]) -> Optional[pathlib.Path]:
-    if _is_program(BUNDLED / "bin" / "hone"):
-        return BUNDLED / "bin" / "hone"
+    # A wheel lays the command and the library into the environment: a folder above this package, <prefix>/lib/python3.11/site-packages/hone.
+    for folder in pathlib.Path(__file__).resolve().parents[1:5]:
+        if _is_program(folder / "bin" / "hone") and any(place.is_file() for place in _beside(folder / "bin" / "hone")):
+            return folder / "bin" / "hone"
     on_path = shutil.which("hone", path=search)
     if on_path:
         return pathlib.Path(on_path)
@@ -60,12 +60,11 @@ def _beside(program: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def library() -> str:
-    """The shared library: $HONE_LIBRARY, else that of this package, else beside the command, else what pkg-config knows, else
-    whatever the loader finds."""
+    """The shared library: $HONE_LIBRARY, else beside the command, else what pkg-config knows, else whatever the loader finds."""
     named = os.environ.get("HONE_LIBRARY")
     if named:
         return named
-    places = [BUNDLED / "lib" / LIBRARY]
+    places: list[pathlib.Path] = []
     try:
         places += _beside(command())
     except Error:
