@@ -224,7 +224,7 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
                                               const place &tile, int part, int consumer)
 {
     constexpr int words = tall_blocks * sums / 4 * 128;
-    float4 *const kept = (float4 *)partial + (size_t)tile.tile * SPLIT_K * sharing * words + threadIdx.x % 128;
+    float4 *const kept = (float4 *)partial + (size_t)tile.shared * SPLIT_K * sharing * words + threadIdx.x % 128;
     const auto of_split = [&](int split) { return kept + (split * sharing + part) * words; };
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
@@ -235,7 +235,7 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
     __threadfence();
     meet(consumer);
     if (threadIdx.x % 128 == 0)
-        *flag = atomicInc(done + tile.tile * sharing + part, SPLIT_K - 1) == SPLIT_K - 1;
+        *flag = atomicInc(done + tile.shared * sharing + part, SPLIT_K - 1) == SPLIT_K - 1;
     meet(consumer);
     const bool last = *(volatile int *)flag;
     meet(consumer);
@@ -245,15 +245,17 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
-        for (int j = 0; j < sums; j += 4) {
-            float4 total = make_float4(0, 0, 0, 0);
-#pragma unroll 4
-            for (int split = 0; split < SPLIT_K; ++split) {
+        for (int j = 0; j < sums; ++j)
+            all[i][j] = 0;
+#pragma unroll 1
+    for (int split = 0; split < SPLIT_K; ++split)
+#pragma unroll
+        for (int i = 0; i < tall_blocks; ++i)
+#pragma unroll
+            for (int j = 0; j < sums; j += 4) {
                 const float4 one = __ldcg(of_split(split) + (i * sums + j) / 4 * 128);
-                total = total + one;
+                all[i][j] += one.x, all[i][j + 1] += one.y, all[i][j + 2] += one.z, all[i][j + 3] += one.w;
             }
-            all[i][j] = total.x, all[i][j + 1] = total.y, all[i][j + 2] = total.z, all[i][j + 3] = total.w;
-        }
     return true;
 }
 

@@ -430,6 +430,27 @@ TEST(begins_where_it_is_told_to)
     assert_true(with < without);
 }
 
+/* Half of the new candidates are the best of some by the estimate. */
+TEST(candidates_follow_an_estimate)
+{
+    enum { DRAWS = 200 };
+    struct hn_space *space = make_space();
+    estimate(space, "A");
+    struct hn_trail trail;
+    hn_trail_init(&trail, &(struct hn_search){.space = space, .seed = 1});
+    size_t any = 0, hopeful = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        uint16_t choice[WIDTH];
+        sample(&trail, 1, choice);
+        any += choice[0];
+        sample(&trail, HOPES, choice);
+        hopeful += choice[0];
+    }
+    hn_trail_finish(&trail);
+    assert_in_range(any, 5 * DRAWS, 8 * DRAWS); /* of 0 to 15 */
+    assert_in_range(hopeful, 0, DRAWS);
+}
+
 /* Of a boolean only one byte is set. */
 TEST(booleans_are_numbers)
 {

@@ -38,6 +38,7 @@ enum {
     PLENTY = 150,     /* with fewer candidates, many random ones are added */
     MANY_FRESH = 40,
     FEW_FRESH = 10,
+    HOPES = 16,   /* every other of them is the best of so many by the space's estimate */
     BEST = 4,     /* points whose neighbours are candidates */
     SECONDS = 16, /* neighbours of neighbours of each */
     STEPS = 2,    /* pairs of changes of the best point, at each proposal, */
@@ -691,6 +692,24 @@ static size_t find_best(const struct hn_trail *trail, uint32_t *best)
     return count;
 }
 
+/* A random point; where the space has estimates, of so many the one that costs least by them. */
+static void sample(struct hn_trail *trail, int draws, uint16_t *choice)
+{
+    uint16_t drawn[trail->width + 1];
+    hn_space_sample(trail->space, &trail->random, choice);
+    if (!hn_space_has_estimate(trail->space))
+        return;
+    double least = hn_space_estimate(trail->space, choice);
+    for (int i = 1; i < draws; i++) {
+        hn_space_sample(trail->space, &trail->random, drawn);
+        double estimate = hn_space_estimate(trail->space, drawn);
+        if (estimate < least || isnan(least)) {
+            least = estimate;
+            memcpy(choice, drawn, trail->width * sizeof *choice);
+        }
+    }
+}
+
 static void gather(struct hn_strategy *strategy)
 {
     struct hn_trail *trail = &strategy->trail;
@@ -712,7 +731,7 @@ static void gather(struct hn_strategy *strategy)
     uint16_t drawn[trail->width + 1];
     int fresh = strategy->candidates.count < PLENTY ? MANY_FRESH : FEW_FRESH;
     for (int i = 0; i < fresh; i++) {
-        hn_space_sample(trail->space, &trail->random, drawn);
+        sample(trail, i % 2 == 0 ? HOPES : 1, drawn);
         add_candidate(strategy, drawn);
     }
 }

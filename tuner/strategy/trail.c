@@ -243,7 +243,7 @@ size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices)
     return count;
 }
 
-enum { SAMPLE = 1024, APART = 2 };
+enum { SAMPLE = 16384, APART = 2 };
 
 struct guess {
     double estimate;
