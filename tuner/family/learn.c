@@ -33,12 +33,6 @@ struct learning {
     double *costs;            /* [configuration][sample] */
 };
 
-/* Whoever is believed to be fast where little is known has to be more so. */
-static double cautious(double loss, double deviation)
-{
-    return loss + 0.5 * deviation;
-}
-
 /* Problems drawn from the family by seed, behind those that it names, which together weigh as
  * much. HN_ECONFIG in err: there are none. */
 static void draw_samples(struct learning *learning, struct hn_error *err)
@@ -119,13 +113,12 @@ static void find_costs(const struct learning *learning, const struct forecast *f
     size_t samples = forecast->count;
     for (size_t s = 0; s < samples; s++) {
         double least = INFINITY;
-        for (size_t at = s; at < points * samples; at += samples) {
-            costs[at] = cautious(forecast->losses[at], forecast->deviations[at]);
-            least = fmin(least, costs[at]);
-        }
         for (size_t at = s; at < points * samples; at += samples)
-            costs[at] =
-                cost_of_loss(learning, isinf(costs[at]) ? unusable_loss : costs[at] - least);
+            least = fmin(least, forecast->losses[at]);
+        for (size_t at = s; at < points * samples; at += samples) {
+            double loss = forecast->losses[at];
+            costs[at] = cost_of_loss(learning, isinf(loss) ? unusable_loss : loss - least);
+        }
     }
 }
 
@@ -165,8 +158,8 @@ static struct judged judge_size(const struct learning *learning, const double *l
                                 const double *deviations, size_t s)
 {
     const struct hn_matrix *matrix = learning->matrix;
-    double best = INFINITY, believed = INFINITY, least = INFINITY;
-    struct judged judged = {INFINITY, INFINITY, NAN};
+    double best = INFINITY, least = INFINITY;
+    struct judged judged = {INFINITY, NAN, NAN};
     for (size_t c = 0; c < learning->count; c++) {
         size_t at = c * matrix->size_count + s, point = learning->learnt->picked[c];
         if (isinf(losses[at]) || (c > 0 && matrix->points[point].only_size == (int64_t)s))
@@ -174,15 +167,14 @@ static struct judged judge_size(const struct learning *learning, const double *l
         double time = matrix->times[point][s];
         double loss = isnan(time) ? losses[at] : log(time / hn_matrix_best(matrix, s));
         best = fmin(best, fmax(0, loss));
-        least = fmin(least, losses[at]);
-        if (cautious(losses[at], deviations[at]) < believed) {
-            believed = cautious(losses[at], deviations[at]);
-            judged.risk = losses[at] + deviations[at];
+        if (losses[at] < least) {
+            least = losses[at];
+            judged.risk = deviations[at];
             judged.choice = fmax(0, loss);
         }
     }
-    return isinf(judged.choice) ? (struct judged){INFINITY, NAN, NAN}
-                                : (struct judged){judged.risk - least, judged.choice - best, best};
+    return isfinite(judged.choice) ? (struct judged){judged.risk, judged.choice - best, best}
+                                   : (struct judged){INFINITY, NAN, NAN};
 }
 
 /* What the parts of the model say of all configurations at the sizes that they have not seen. */
