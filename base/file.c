@@ -32,6 +32,18 @@ bool hn_is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+char *hn_file_absolute(const char *path, struct hn_error *err)
+{
+    char *folder = path[0] == '/' ? strdup("") : getcwd(NULL, 0), *made = NULL;
+    if (folder == NULL && !hn_failed(err))
+        hn_fail(err, HN_ERUN, "the folder that we are in: %s", strerror(errno));
+    else if (!hn_failed(err) &&
+             asprintf(&made, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", path) < 0)
+        hn_fail_memory(err);
+    free(folder);
+    return hn_failed(err) ? NULL : made;
+}
+
 void hn_files_visit(const char *path, const char *const *ends,
                     void (*visit)(const char *path, void *context, struct hn_error *err),
                     void *context, struct hn_error *err)

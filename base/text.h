@@ -29,6 +29,13 @@ void hn_text_vprintf(struct hn_text *text, const char *format, va_list arguments
 /* Hands the string over to the caller (free it), "" when nothing was appended; NULL when an append failed. */
 char *hn_text_take(struct hn_text *text);
 
+/* For lists X(identifier, name, …): the members of their enums, and of tables of their names. */
+#define HN_IDENTIFIER(identifier, ...) identifier,
+#define HN_NAMED(identifier, name) [identifier] = name,
+/* The same of lists X(identifier, name, more), and of tables of what is more there. */
+#define HN_NAMED_OF_3(identifier, name, more) [identifier] = name,
+#define HN_MORE_OF_3(identifier, name, more) [identifier] = more,
+
 /* The ending of a noun of which there are so many. */
 static inline const char *hn_plural(unsigned long long count)
 {

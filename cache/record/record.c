@@ -10,17 +10,9 @@
 #include "base/memory.h"
 #include "base/statistics.h"
 
-const char *const hn_outcome_names[HN_OUTCOME_COUNT] = {
-#define X(identifier, name, meaning) [identifier] = name,
-    HN_OUTCOMES(X)
-#undef X
-};
+const char *const hn_outcome_names[HN_OUTCOME_COUNT] = {HN_OUTCOMES(HN_NAMED_OF_3)};
 
-const char *const hn_outcome_meanings[HN_OUTCOME_COUNT] = {
-#define X(identifier, name, meaning) [identifier] = meaning,
-    HN_OUTCOMES(X)
-#undef X
-};
+const char *const hn_outcome_meanings[HN_OUTCOME_COUNT] = {HN_OUTCOMES(HN_MORE_OF_3)};
 
 bool hn_outcome_is_open(enum hn_outcome outcome)
 {
@@ -47,17 +39,9 @@ bool hn_regime_is_deployed(enum hn_regime regime)
     return regime >= HN_STREAM;
 }
 
-const char *const hn_warning_names[HN_WARNING_COUNT] = {
-#define X(identifier, name, meaning) [identifier] = name,
-    HN_WARNINGS(X)
-#undef X
-};
+const char *const hn_warning_names[HN_WARNING_COUNT] = {HN_WARNINGS(HN_NAMED_OF_3)};
 
-const char *const hn_warning_meanings[HN_WARNING_COUNT] = {
-#define X(identifier, name, meaning) [identifier] = meaning,
-    HN_WARNINGS(X)
-#undef X
-};
+const char *const hn_warning_meanings[HN_WARNING_COUNT] = {HN_WARNINGS(HN_MORE_OF_3)};
 
 static void read_warnings(struct hn_json_reader *reader, const struct hn_field *field,
                           const json_t *json, void *member)

@@ -110,10 +110,8 @@ json_t *hn_origin_to_json(const struct hn_origin *origin);
     X(HN_OUTCOME_WORKER_CRASH, "worker_crash", "ended the process that ran it")
 
 enum hn_outcome {
-#define X(identifier, name, meaning) identifier,
-    HN_OUTCOMES(X)
-#undef X
-        HN_OUTCOME_COUNT
+    HN_OUTCOMES(HN_IDENTIFIER)
+    HN_OUTCOME_COUNT
 };
 
 extern const char *const hn_outcome_names[HN_OUTCOME_COUNT];
@@ -148,10 +146,8 @@ bool hn_regime_is_deployed(enum hn_regime regime);
     X(HN_WARNING_SPILLS, "spills", "registers are spilled to memory")
 
 enum hn_warning {
-#define X(identifier, name, meaning) identifier,
-    HN_WARNINGS(X)
-#undef X
-        HN_WARNING_COUNT
+    HN_WARNINGS(HN_IDENTIFIER)
+    HN_WARNING_COUNT
 };
 
 extern const char *const hn_warning_names[HN_WARNING_COUNT];

@@ -14,10 +14,8 @@
     X(HN_PIPE_TF32, "tf32", "TF32", 4)
 
 enum hn_tensor_pipe {
-#define X(identifier, key, name, bytes) identifier,
-    HN_TENSOR_PIPES(X)
-#undef X
-        HN_PIPE_COUNT
+    HN_TENSOR_PIPES(HN_IDENTIFIER)
+    HN_PIPE_COUNT
 };
 
 struct hn_tensor_roof {

@@ -24,10 +24,8 @@
     X(HN_SUPPORT_SPIN, "hone_spin")
 
 enum hn_support_kernel {
-#define X(identifier, name) identifier,
-    HN_SUPPORT_KERNELS(X)
-#undef X
-        HN_SUPPORT_KERNEL_COUNT
+    HN_SUPPORT_KERNELS(HN_IDENTIFIER)
+    HN_SUPPORT_KERNEL_COUNT
 };
 
 struct hn_support {

@@ -26,12 +26,13 @@
     X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitEvent)                                   \
     X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery) X(cuEventSynchronize) X(cuEventElapsedTime)
 
+/* The member for one. */
+#define HN_DRIVER_MEMBER(name) __typeof__(&name) p_##name;
+
 /* Passed to whoever calls the driver, so that a test can pass another table. */
 struct hn_driver {
     void *library;
-#define X(name) __typeof__(&name) p_##name;
-    HN_DRIVER_FUNCTIONS(X)
-#undef X
+    HN_DRIVER_FUNCTIONS(HN_DRIVER_MEMBER)
 };
 
 /* Opens libcuda.so.1, for who works in a context that is there already. HN_ERUN. */

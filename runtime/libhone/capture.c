@@ -28,14 +28,9 @@ static void add_scalar(struct hn_capture_writer *writer, const struct hone_kerne
 {
     const struct hn_lib_slot *slot = &kernel->slots[index];
     const struct hn_argument *argument = &kernel->plan->plan->arguments[index];
-    struct hn_value value = hn_integer((int64_t)bits);
+    const struct hn_value value = hn_element_value(bits, argument->element);
     if (slot->need == HONE_FIXED || !slot->taken)
         return;
-    if (hn_element_is_real(argument->element))
-        value = hn_real(hn_element_decode(&bits, argument->element));
-    else if (argument->element <= HN_INT32) /* the sign */
-        value = hn_integer((int64_t)(bits << (64 - 8 * slot->value_bytes)) >>
-                           (64 - 8 * slot->value_bytes));
     if (value.type == HN_REAL && !isfinite(value.real))
         hn_fail(err, HN_EVALUE, "argument '%s' is no finite number, which captures cannot hold",
                 slot->name);

@@ -341,17 +341,22 @@ static void make_graph(struct hone_kernel *kernel, struct graph *graph)
     hn_lib_leave(kernel->cache, outside);
 }
 
+bool hn_lib_is_capturing(const struct hone_kernel *kernel, CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return kernel->cache->driver.p_cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 /* A tensor map that is given takes the place of the one that is made, and may change behind its
  * pointer. */
 static void launch_graph(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
                          struct hn_error *err)
 {
     const struct hn_driver *driver = &kernel->cache->driver;
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraphExec exec = NULL;
     CUresult result = CUDA_SUCCESS;
-    bool suits = driver->p_cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-                 status == CU_STREAM_CAPTURE_STATUS_NONE;
+    bool suits = !hn_lib_is_capturing(kernel, stream);
     for (size_t i = 0; i < kernel->slot_count; i++)
         suits = suits && !(kernel->slots[i].mapped && values[i] != 0);
     struct hn_lib_stream *own = suits ? get_stream(kernel, stream) : NULL;

@@ -229,6 +229,9 @@ void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launc
  * it is made). */
 void hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values, struct hn_error *err);
 
+/* Whether launches become parts of a graph, or that cannot be told. */
+bool hn_lib_is_capturing(const struct hone_kernel *kernel, CUstream stream);
+
 /* Of a kernel that is raced: a launch, whose arguments were found right (`values` are those of its own slots); the scratch
  * memory of the others; all that there is beside the kernel itself is freed (NULL is fine). */
 void hn_lib_race_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launch, uint64_t *values,

@@ -415,13 +415,6 @@ static void launch_timed(struct hn_lib_race *race, const struct hn_driver *drive
     race->racers[next].given += timed;
 }
 
-static bool is_capturing(const struct hone_kernel *own, CUstream stream)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return own->cache->driver.p_cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 /* Where it comes to nothing the race ends before it began. */
 static void step(struct hn_lib_race *race, const struct hone_kernel *own)
 {
@@ -447,7 +440,7 @@ static void await_frozen(struct hn_lib_race *race, const struct hone_kernel *own
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     const struct hn_driver *driver = &own->cache->driver;
     if (atomic_fetch_add(&race->launches, 1) + 1 < own->cache->freeze_after ||
-        is_capturing(own, stream) || pthread_mutex_trylock(&race->lock) != 0)
+        hn_lib_is_capturing(own, stream) || pthread_mutex_trylock(&race->lock) != 0)
         return;
     bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
     if (atomic_load(&race->waits))
@@ -478,7 +471,7 @@ void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *lau
         return;
     }
     if (atomic_load_explicit(&race->finished, memory_order_acquire) ||
-        is_capturing(own, launch->stream) || pthread_mutex_trylock(&race->lock) != 0) {
+        hn_lib_is_capturing(own, launch->stream) || pthread_mutex_trylock(&race->lock) != 0) {
         launch_racer(race, atomic_load(&race->leader), launch, values, err);
         return;
     }

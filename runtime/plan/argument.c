@@ -185,12 +185,20 @@ static uint64_t bits_of(const void *bytes, enum hn_element element)
     return bits;
 }
 
+struct hn_value hn_element_value(uint64_t bits, enum hn_element element)
+{
+    const size_t unused_bits = 64 - 8 * hn_element_size(element);
+    if (hn_element_is_real(element))
+        return hn_real(hn_element_decode(&bits, element));
+    bits <<= unused_bits;
+    return hn_integer(hn_element_name(element)[0] == 'i' ? (int64_t)bits >> unused_bits
+                                                         : (int64_t)(bits >> unused_bits));
+}
+
 uint64_t hn_element_count(const void *bytes, enum hn_element element)
 {
-    bool is_signed = hn_element_name(element)[0] == 'i';
-    uint64_t number = bits_of(bytes, element);
-    bool negative = is_signed && (number >> (8 * hn_element_size(element) - 1)) != 0;
-    return negative ? 0 : number;
+    const int64_t number = hn_element_value(bits_of(bytes, element), element).integer;
+    return hn_element_name(element)[0] == 'i' && number < 0 ? 0 : (uint64_t)number;
 }
 
 void hn_element_format(const void *bytes, enum hn_element element, char *text, size_t size)
@@ -199,7 +207,7 @@ void hn_element_format(const void *bytes, enum hn_element element, char *text, s
     size_t unused_bits = 64 - 8 * hn_element_size(element);
     int digits = element == HN_FLOAT64 ? 17 : element == HN_FLOAT32 ? 9 : 6;
     if (hn_element_name(element)[0] == 'i')
-        snprintf(text, size, "%" PRId64, (int64_t)(bits << unused_bits) >> unused_bits);
+        snprintf(text, size, "%" PRId64, hn_element_value(bits, element).integer);
     else if (hn_element_name(element)[0] == 'u')
         snprintf(text, size, "%" PRIu64, bits);
     else if (bits == UINT64_MAX >> unused_bits)
@@ -208,17 +216,9 @@ void hn_element_format(const void *bytes, enum hn_element element, char *text, s
         snprintf(text, size, "%.*g", digits, hn_element_decode(bytes, element));
 }
 
-const char *const hn_fill_names[HN_FILL_COUNT] = {
-#define X(identifier, name, numbers) [identifier] = name,
-    HN_FILLS(X)
-#undef X
-};
+const char *const hn_fill_names[HN_FILL_COUNT] = {HN_FILLS(HN_NAMED_OF_3)};
 
-const int hn_fill_numbers[HN_FILL_COUNT] = {
-#define X(identifier, name, numbers) [identifier] = numbers,
-    HN_FILLS(X)
-#undef X
-};
+const int hn_fill_numbers[HN_FILL_COUNT] = {HN_FILLS(HN_MORE_OF_3)};
 
 bool hn_fill_has_source(enum hn_fill_kind kind)
 {
@@ -325,17 +325,9 @@ const char *const hn_texture_addresses[HN_TEXTURE_ADDRESS_COUNT] = {
 const char *const hn_texture_filters[2] = {"point", "linear"};
 const char *const hn_texture_reads[2] = {"element", "normalized_float"};
 
-const char *const hn_role_names[HN_ROLE_COUNT] = {
-#define X(identifier, name) [identifier] = name,
-    HN_ROLES(X)
-#undef X
-};
+const char *const hn_role_names[HN_ROLE_COUNT] = {HN_ROLES(HN_NAMED)};
 
-const char *const hn_compare_mode_names[HN_COMPARE_MODE_COUNT] = {
-#define X(identifier, name) [identifier] = name,
-    HN_COMPARE_MODES(X)
-#undef X
-};
+const char *const hn_compare_mode_names[HN_COMPARE_MODE_COUNT] = {HN_COMPARE_MODES(HN_NAMED)};
 
 enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err)
 {

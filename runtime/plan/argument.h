@@ -33,10 +33,8 @@ void hn_evaluate_word(const struct hn_value *values, const struct hn_expression 
     X(HN_FLOAT8_E4M3, "float8_e4m3", 1, "__nv_fp8_e4m3", "__nv_fp8_e4m3")
 
 enum hn_element {
-#define X(identifier, name, bytes, c_name, vector) identifier,
-    HN_ELEMENTS(X)
-#undef X
-        HN_ELEMENT_COUNT
+    HN_ELEMENTS(HN_IDENTIFIER)
+    HN_ELEMENT_COUNT
 };
 
 size_t hn_element_size(enum hn_element element);
@@ -55,6 +53,8 @@ void hn_element_range(enum hn_element element, int64_t *low, int64_t *high);
 /* The number of a real type nearest to `real`, ties to even, as its bytes. */
 void hn_element_encode(double real, enum hn_element element, void *bytes);
 double hn_element_decode(const void *bytes, enum hn_element element);
+/* The element whose bytes begin `bits`. */
+struct hn_value hn_element_value(uint64_t bits, enum hn_element element);
 /* The element of an integer type at `bytes` as a count: 0 for negative ones. */
 uint64_t hn_element_count(const void *bytes, enum hn_element element);
 
@@ -89,10 +89,8 @@ void hn_element_format(const void *bytes, enum hn_element element, char *text, s
     X(HN_FILL_FILE, "file", 0) /* as it stands in a file */
 
 enum hn_fill_kind {
-#define X(identifier, name, numbers) identifier,
-    HN_FILLS(X)
-#undef X
-        HN_FILL_COUNT
+    HN_FILLS(HN_IDENTIFIER)
+    HN_FILL_COUNT
 };
 
 struct hn_fill {
@@ -148,10 +146,8 @@ extern const char *const hn_texture_reads[2];
     X(HN_TENSOR_FILL, "oob_fill")           /* what is read outside: hn_tensor_fills */
 
 enum hn_tensor_setting {
-#define X(identifier, key) identifier,
-    HN_TENSOR_SETTINGS(X)
-#undef X
-        HN_TENSOR_SETTING_COUNT
+    HN_TENSOR_SETTINGS(HN_IDENTIFIER)
+    HN_TENSOR_SETTING_COUNT
 };
 
 enum hn_tensor_fill { HN_TENSOR_ZEROS, HN_TENSOR_NAN, HN_TENSOR_FILL_COUNT };
@@ -189,10 +185,8 @@ const char *hn_tensor_map_check(const struct hn_tensor_map *map);
     X(HN_ROLE_SYMBOL, "symbol")   /* no argument: what a __constant__ or __device__ variable of its name holds */
 
 enum hn_role {
-#define X(identifier, name) identifier,
-    HN_ROLES(X)
-#undef X
-        HN_ROLE_COUNT
+    HN_ROLES(HN_IDENTIFIER)
+    HN_ROLE_COUNT
 };
 
 extern const char *const hn_role_names[HN_ROLE_COUNT];
@@ -204,10 +198,8 @@ extern const char *const hn_role_names[HN_ROLE_COUNT];
     X(HN_COMPARE_MULTISET, "multiset") /* the same elements as often, in any order */
 
 enum hn_compare_mode {
-#define X(identifier, name) identifier,
-    HN_COMPARE_MODES(X)
-#undef X
-        HN_COMPARE_MODE_COUNT
+    HN_COMPARE_MODES(HN_IDENTIFIER)
+    HN_COMPARE_MODE_COUNT
 };
 
 extern const char *const hn_compare_mode_names[HN_COMPARE_MODE_COUNT];

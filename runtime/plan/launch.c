@@ -137,11 +137,7 @@ const char *const hn_host_memory_names[HN_HOST_MEMORY_COUNT] = {
     [HN_HOST_PINNED] = "pinned",     [HN_HOST_WRITE_COMBINED] = "write_combined",
     [HN_HOST_MAPPED] = "mapped",     [HN_HOST_MANAGED] = "managed",
 };
-const char *const hn_pipeline_keys[HN_PIPELINE_FIELD_COUNT] = {
-#define X(identifier, key) [identifier] = key,
-    HN_PIPELINE_FIELDS(X)
-#undef X
-};
+const char *const hn_pipeline_keys[HN_PIPELINE_FIELD_COUNT] = {HN_PIPELINE_FIELDS(HN_NAMED)};
 const char *const hn_chunk_names[HN_CHUNK_NAMES] = {
     [HN_CHUNK_BEGIN] = "chunk_begin",
     [HN_CHUNK_COUNT] = "chunk_count",

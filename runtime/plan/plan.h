@@ -124,10 +124,8 @@ struct hn_copy_step {
     X(HN_PIPELINE_HOST_MEMORY, "host_memory")
 
 enum hn_pipeline_field {
-#define X(identifier, key) identifier,
-    HN_PIPELINE_FIELDS(X)
-#undef X
-        HN_PIPELINE_FIELD_COUNT
+    HN_PIPELINE_FIELDS(HN_IDENTIFIER)
+    HN_PIPELINE_FIELD_COUNT
 };
 extern const char *const hn_pipeline_keys[HN_PIPELINE_FIELD_COUNT];
 

@@ -10,11 +10,7 @@ const char *const hn_tensor_fills[HN_TENSOR_FILL_COUNT] = {
     [HN_TENSOR_NAN] = "nan",
 };
 
-static const char *const setting_keys[HN_TENSOR_SETTING_COUNT] = {
-#define X(identifier, key) [identifier] = key,
-    HN_TENSOR_SETTINGS(X)
-#undef X
-};
+static const char *const setting_keys[HN_TENSOR_SETTING_COUNT] = {HN_TENSOR_SETTINGS(HN_NAMED)};
 
 const char *hn_tensor_map_check(const struct hn_tensor_map *map)
 {

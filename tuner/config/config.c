@@ -635,13 +635,10 @@ static void set_place(void *context, struct hn_expression *expression, const str
 {
     struct hn_reader *reader = context;
     const struct hn_yaml *node = hn_config_place(reader, expression);
-    char place[PATH_MAX + 32];
     (void)field;
     (void)item;
-    if (node == reader->root)
-        return;
-    snprintf(place, sizeof place, "%s:%d:%d", reader->path, node->line, node->column);
-    hn_expression_set_place(expression, place);
+    if (node != reader->root)
+        hn_expression_set_place(expression, hn_config_where(reader, node));
 }
 
 /* Adds to the plan what those need to know who have no config: which points are valid, and where

@@ -71,14 +71,9 @@ static void read_step(struct hn_reader *reader, const struct hn_yaml *node, stru
     hn_config_fail(reader, argument, "'%s' is no buffer, which a window lies over", argument->text);
 }
 
-static bool is_in_memory(const struct hn_argument *argument)
-{
-    return argument->count != NULL && argument->role != HN_ROLE_SYMBOL;
-}
-
 static size_t find_buffer(struct hn_reader *reader, const struct hn_yaml *node)
 {
-    return hn_config_find_among(reader, node, "buffer", is_in_memory,
+    return hn_config_find_among(reader, node, "buffer", hn_argument_is_buffer,
                                 "no buffer, so it cannot be in a pipeline");
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "tuner/config/config.h"
 #include "tuner/config/config_parts.h"
 
@@ -443,23 +442,6 @@ enum hn_status hn_config_restrict(struct hn_config *config, const char *assignme
     return err->status;
 }
 
-/* From the folder that we are in, as paths on a command line are; a config's are from its own. */
-static void add_expected(struct hn_plan *plan, size_t argument, const char *file,
-                         struct hn_error *err)
-{
-    char *path = NULL;
-    char *folder = file[0] == '/' ? hn_need_copy("") : getcwd(NULL, 0);
-    if (folder == NULL) {
-        hn_fail(err, HN_ERUN, "the folder that we are in: %s", strerror(errno));
-        return;
-    }
-    if (asprintf(&path, "%s%s%s", folder, file[0] == '/' ? "" : "/", file) < 0)
-        hn_needed(NULL);
-    hn_reference_add_file(&plan->reference, argument, path, err);
-    free(folder);
-    free(path);
-}
-
 static bool has_file(const struct hn_plan *plan, size_t argument)
 {
     for (size_t i = 0; i < plan->reference.file_count; i++)
@@ -483,9 +465,13 @@ static void set_expected(struct hn_plan *plan, const char *name, const char *fil
         fail_name("--reference", name, "result", names, count, err);
     else if (has_file(plan, found))
         hn_fail(err, HN_EUSAGE, "--reference: '%s' is given twice", name);
-    else
-        add_expected(plan, found, file, err);
     free(names);
+    /* From the folder that we are in, as paths on a command line are; a config's are from its own.
+     */
+    char *path = hn_file_absolute(file, err);
+    if (path != NULL)
+        hn_reference_add_file(&plan->reference, found, path, err);
+    free(path);
 }
 
 enum hn_status hn_config_set_reference(struct hn_config *config, const char *const *assignments,

@@ -159,10 +159,9 @@ static void read_amount(struct hn_reader *reader, const struct hn_yaml *node, bo
 static void read_line(struct hn_reader *reader, const struct hn_yaml *node, const char *expected,
                       const char **line)
 {
-    if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected) ||
-        !hn_config_expect(reader, strchr(node->text, '\n') == NULL, node, expected))
-        return;
-    *line = node->text;
+    if (node != NULL && hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected) &&
+        hn_config_expect(reader, strchr(node->text, '\n') == NULL, node, expected))
+        *line = node->text;
 }
 
 static void read_entry(struct hn_reader *reader, const struct hn_yaml *entry,
