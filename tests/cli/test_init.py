@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                            " real *row = out + blockIdx.x * TILE * STEP; row[threadIdx.x] = tile[0][0]; b[n].x += 1;\n"
                            " cooperative_groups::this_grid().sync(); }\n")
         for part in ("  TILE: [32, 64, 128]\n", "  STEP: [4, 8, 16]\n", "override: {TILE: constexpr, STEP: constexpr}",
-                     "  - 8 * TILE * (TILE + 1) <= 49152\n", "  - TILE % STEP == 0\n", "  - (TILE * STEP) <= 1024\n",
+                     "  - 8 * TILE * (TILE + 1) <= 49152\n", "  - TILE % STEP == 0\n", "  - TILE * STEP <= 1024\n",
                      "{name: b, type: float32x3, count: n, role: inout}", "{name: box_data, type: uint8, count: 12}", "{name: box, from: box_data}",
                      "{name: out, type: float64, count: n, role: output}\n", "{name: in, type: float64, count: n}\n",
                      "block: [TILE * STEP]", 'grid: ["ceil_div(n, TILE * STEP)"]', "  cooperative: true\n"):

@@ -301,7 +301,7 @@ static const char *number_of(struct import *import, const json_t *json)
     return hn_need_kept(&import->unit.memory, hn_text_take(&text));
 }
 
-/* The formats' name of an element's type: "int32", "double4", "half8"; else the source's. */
+/* The formats' name of an element's type: "int32", "double4"; else the source's. */
 static const char *type_of(struct import *import, const json_t *argument,
                            const struct hn_kernel_argument *declared)
 {
@@ -310,14 +310,7 @@ static const char *type_of(struct import *import, const json_t *argument,
     snprintf(name, sizeof name - 2, "%.16s", given != NULL ? given : "");
     for (char *c = name; *c != '\0'; c++)
         *c = hn_lower(*c);
-    size_t letters = strcspn(name, "0123456789");
-    int lanes = atoi(name + letters);
     bool known = hn_type_of_c(name, type) || hn_type_of_c(strcat(name, "_t"), type);
-    if (!known && (lanes == 8 || lanes == 16)) {
-        name[letters] = '\0';
-        known = hn_draft_is_one_of(name, "half float double") && hn_type_of_c(name, type);
-        return known ? hn_need_format(&import->unit.memory, "%sx%d", type, lanes) : NULL;
-    }
     if (!known && declared != NULL && declared->type[0] != '\0')
         return declared->type;
     return known ? hn_need_format(&import->unit.memory, "%s", type) : NULL;
@@ -591,19 +584,13 @@ static const char *size_of(struct import *import, const char *key, const json_t 
 static const char *divisor_of(struct import *import, int axis, const char *block)
 {
     const char *name = hn_need_format(&import->unit.memory, "GridDiv%s", axes[axis]);
-    const char *product = "1";
+    const char *product = "1", *divisor;
     const json_t *divisors = json_object_get(import->kernel, name);
-    size_t count = json_array_size(divisors);
-    for (size_t i = 0; i < count; i++) {
-        const char *divisor = size_of(import, name, json_array_get(divisors, i), "");
-        if (divisor == NULL)
-            continue;
-        divisor = count > 1 ? hn_as_factor(&import->unit, divisor) : divisor;
-        product = strcmp(product, "1") == 0
-                      ? divisor
-                      : hn_need_format(&import->unit.memory, "%s * %s", product, divisor);
+    for (size_t i = 0; i < json_array_size(divisors); i++) {
+        divisor = size_of(import, name, json_array_get(divisors, i), "");
+        product = divisor != NULL ? hn_times(&import->unit, product, divisor) : product;
     }
-    if (count > 0)
+    if (json_array_size(divisors) > 0)
         return product;
     return hn_draft_find_parameter(&import->draft, block_names[axis]) != NULL ? block_names[axis]
                                                                               : block;
@@ -651,18 +638,11 @@ static void set_launch(struct import *import)
             draft->dimensions = axis + 1;
     }
     hn_draft_bound_threads(draft);
-    draft->shared_bytes = size_of(import, "SharedMemory", shared, "bytes");
+    /* It is of the launch: of an array that is extern. */
+    if (draft->kernel == NULL || hn_find(&import->unit, draft->kernel->body, "extern") != SIZE_MAX)
+        draft->shared_bytes = size_of(import, "SharedMemory", shared, "bytes");
     if (draft->shared_bytes != NULL && strcmp(draft->shared_bytes, "0") == 0)
         draft->shared_bytes = NULL;
-    if (draft->shared_bytes == NULL || draft->kernel == NULL ||
-        hn_find(&import->unit, draft->kernel->body, "extern") != SIZE_MAX)
-        return;
-    /* SharedMemory is of the launch: of an array that is extern. */
-    hn_draft_note(draft, HN_NOTE_LAUNCH,
-                  "# TODO: shared_bytes? The source has no extern __shared__ array; "
-                  "the file says SharedMemory: %s",
-                  draft->shared_bytes);
-    draft->shared_bytes = NULL;
 }
 
 static void add_option(struct import *import, const char *option)

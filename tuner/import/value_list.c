@@ -15,11 +15,6 @@ struct reader {
     int lists;
 };
 
-/* A part of the text. */
-struct part {
-    const char *begin, *end;
-};
-
 static void fail(struct reader *reader)
 {
     if (!hn_failed(reader->err))
@@ -52,36 +47,35 @@ static void expect(struct reader *reader, const char *sign)
         fail(reader);
 }
 
-/* Goes over what stands before a comma, a bracket that closes, or "for". */
-static struct part take_part(struct reader *reader)
-{
-    struct part part = {reader->at, reader->at};
-    int depth = 0;
-    for (; *part.end != '\0'; part.end++) {
-        const char *c = part.end, *quote = *c == '\'' || *c == '"' ? strchr(c + 1, *c) : NULL;
-        bool behind_word = c > part.begin && hn_is_word_char(c[-1]);
-        bool keyword = !behind_word && hn_word_length(c) == 3 && strncmp(c, "for", 3) == 0;
-        depth += (strchr("([{", *c) != NULL) - (strchr(")]}", *c) != NULL);
-        if (depth < 0 || (depth == 0 && (*c == ',' || keyword)))
-            break;
-        part.end = quote != NULL ? quote : c;
-    }
-    reader->at = part.end;
-    return part;
-}
-
-/* NULL: it is none, or another part was none. */
-static struct hn_expression *parse(struct reader *reader, struct part part, const char *counter)
+/* What stands before a comma, a bracket that closes, or "for", not bound yet; NULL: it, or
+ * something before, was none. */
+static struct hn_expression *take_expression(struct reader *reader)
 {
     struct hn_expression *expression = NULL;
-    struct hn_scope scope = {.names = &counter, .name_count = counter != NULL};
-    if (hn_failed(reader->err))
-        return NULL;
-    char *text = hn_needed(strndup(part.begin, (size_t)(part.end - part.begin)));
-    if (hn_expression_parse(text, &expression, reader->err) == HN_OK)
-        hn_expression_bind(expression, &scope, reader->err);
+    const char *begin = reader->at, *end = begin;
+    int depth = 0;
+    for (; *end != '\0'; end++) {
+        const char *quote = *end == '\'' || *end == '"' ? strchr(end + 1, *end) : NULL;
+        bool behind_word = end > begin && hn_is_word_char(end[-1]);
+        bool keyword = !behind_word && hn_word_length(end) == 3 && strncmp(end, "for", 3) == 0;
+        depth += (strchr("([{", *end) != NULL) - (strchr(")]}", *end) != NULL);
+        if (depth < 0 || (depth == 0 && (*end == ',' || keyword)))
+            break;
+        end = quote != NULL ? quote : end;
+    }
+    char *text = hn_needed(strndup(begin, (size_t)(end - begin)));
+    if (!hn_failed(reader->err))
+        hn_expression_parse(text, &expression, reader->err);
     free(text);
+    reader->at = end;
     return expression;
+}
+
+static void bind(struct reader *reader, struct hn_expression *expression, const char *counter)
+{
+    struct hn_scope scope = {.names = &counter, .name_count = counter != NULL};
+    if (!hn_failed(reader->err) && expression != NULL)
+        hn_expression_bind(expression, &scope, reader->err);
 }
 
 void hn_value_list_add(struct hn_draft_parameter *list, struct hn_value value, struct hn_error *err)
@@ -113,7 +107,8 @@ static void read_range(struct reader *reader, struct hn_draft_parameter *list)
     int64_t numbers[3] = {0, 0, 1}, i;
     size_t count = 0;
     do {
-        struct hn_expression *expression = parse(reader, take_part(reader), NULL);
+        struct hn_expression *expression = take_expression(reader);
+        bind(reader, expression, NULL);
         hn_expression_integer(expression, NULL, &numbers[count++], reader->err);
         hn_expression_destroy(expression);
     } while (count < 3 && take(reader, ","));
@@ -132,7 +127,7 @@ static void read_range(struct reader *reader, struct hn_draft_parameter *list)
 static void read_sum(struct reader *reader, struct hn_draft_parameter *list);
 
 /* "ELEMENT for NAME in LIST if CONDITION" from the name on. */
-static void read_comprehension(struct reader *reader, struct part element,
+static void read_comprehension(struct reader *reader, struct hn_expression *element,
                                struct hn_draft_parameter *list)
 {
     struct hn_draft_parameter over = {.name = NULL};
@@ -143,13 +138,12 @@ static void read_comprehension(struct reader *reader, struct part element,
     reader->at += strlen(counter);
     expect(reader, "in");
     read_sum(reader, &over);
-    struct hn_expression *condition =
-        take(reader, "if") ? parse(reader, take_part(reader), counter) : NULL;
-    struct hn_expression *expression = parse(reader, element, counter);
+    struct hn_expression *condition = take(reader, "if") ? take_expression(reader) : NULL;
+    bind(reader, condition, counter);
+    bind(reader, element, counter);
     for (size_t i = 0; !hn_failed(reader->err) && i < over.values.count; i++)
         if (hn_expression_holds(condition, &over.values.items[i], reader->err))
-            add_value_of(reader, expression, &over.values.items[i], list);
-    hn_expression_destroy(expression);
+            add_value_of(reader, element, &over.values.items[i], list);
     hn_expression_destroy(condition);
     free(over.values.items);
     free(counter);
@@ -158,20 +152,19 @@ static void read_comprehension(struct reader *reader, struct part element,
 /* What stands in brackets, behind the one that opens. */
 static void read_elements(struct reader *reader, const char *close, struct hn_draft_parameter *list)
 {
-    while (!hn_failed(reader->err) && !take(reader, close)) {
-        struct part element = take_part(reader);
+    bool more = true;
+    while (more && !take(reader, close)) {
+        struct hn_expression *element = take_expression(reader);
         if (take(reader, "for")) {
             read_comprehension(reader, element, list);
-            expect(reader, close);
-            return;
+        } else {
+            bind(reader, element, NULL);
+            add_value_of(reader, element, NULL, list);
         }
-        struct hn_expression *expression = parse(reader, element, NULL);
-        add_value_of(reader, expression, NULL, list);
-        hn_expression_destroy(expression);
-        if (!take(reader, ",")) {
+        hn_expression_destroy(element);
+        more = take(reader, ",");
+        if (!more)
             expect(reader, close);
-            return;
-        }
     }
 }
 

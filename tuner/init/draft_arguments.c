@@ -8,6 +8,7 @@
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/template.h"
 #include "tuner/init/draft.h"
+#include "tuner/init/translate.h"
 
 /* How the kernel is asked for, compiled and passed its arguments. */
 
@@ -171,8 +172,8 @@ static const char *elements_of(const struct hn_draft *draft, const char *name)
                *k = size_named(draft, "K");
     if (m == NULL || n == NULL || k == NULL || !hn_draft_is_one_of(name, "a b c"))
         return draft->elements;
-    return hn_need_format(&draft->unit->memory, "%s * %s", hn_lower(name[0]) == 'b' ? k : m,
-                          hn_lower(name[0]) == 'a' ? k : n);
+    return hn_times(draft->unit, hn_lower(name[0]) == 'b' ? k : m,
+                    hn_lower(name[0]) == 'a' ? k : n);
 }
 
 static void add_buffer(struct hn_draft *draft, const struct hn_kernel_argument *declared,
@@ -187,13 +188,10 @@ static void add_buffer(struct hn_draft *draft, const struct hn_kernel_argument *
         argument->count = hn_need_format(&draft->unit->memory, "%lld * %s",
                                          (long long)passed.multiple, argument->count);
     argument->role = doubtful ? HN_DRAFT_INOUT : hn_draft_role_of(declared);
-    if (!passed.type_is_known || asked)
-        argument->todo =
-            hn_draft_line(draft, "%s%s%s", passed.type_is_known ? "" : declared->type_name,
-                          passed.type_is_known ? ""
-                          : asked              ? ": which type?  # TODO: "
-                                               : ": which type?",
-                          asked ? "output, inout, scratch or counter?" : "");
+    argument->todo = asked ? "output, inout, scratch or counter?" : NULL;
+    if (!passed.type_is_known)
+        argument->todo = hn_draft_line(draft, "%s: which type?%s%s", declared->type_name,
+                                       asked ? "  # TODO: " : "", asked ? argument->todo : "");
 }
 
 static void add_scalar(struct hn_draft *draft, const struct hn_kernel_argument *declared,

@@ -16,49 +16,52 @@ static const char *single(const struct hn_draft *draft, struct hn_tokens tokens)
 /* "<<<grid, block, shared, stream>>>(arguments)" at a token. */
 static void read_chevrons(struct hn_draft *draft, size_t open)
 {
-    size_t close = hn_find(draft->unit, (struct hn_tokens){open, SIZE_MAX}, ">>>");
+    struct hn_unit *unit = draft->unit;
+    size_t close = hn_find(unit, (struct hn_tokens){open, SIZE_MAX}, ">>>");
     struct hn_tokens list = {open + 1, close};
-    if (!hn_at(draft->unit, open, "<<<") || close == SIZE_MAX)
+    if (!hn_at(unit, open, "<<<") || close == SIZE_MAX)
         return;
-    hn_next(draft->unit, &list, &draft->launch.grid);
-    hn_next(draft->unit, &list, &draft->launch.block);
-    hn_next(draft->unit, &list, &draft->launch.shared);
-    if (hn_at(draft->unit, close + 1, "("))
-        draft->launch.arguments = hn_inside(draft->unit, close + 1);
+    hn_next(unit, &list, &draft->launch.grid);
+    hn_next(unit, &list, &draft->launch.block);
+    hn_next(unit, &list, &draft->launch.shared);
+    if (hn_at(unit, close + 1, "("))
+        draft->launch.arguments = hn_inside(unit, close + 1);
 }
 
 /* "cudaLaunchKernel((void *)kernel, grid, block, arguments, shared, stream)" with the kernel at a
  * token. */
 static void read_call(struct hn_draft *draft, size_t kernel)
 {
+    struct hn_unit *unit = draft->unit;
     size_t name = kernel > 8 ? kernel - 8 : 0;
     struct hn_tokens list, values;
-    while (name < kernel && strncmp(hn_text_at(draft->unit, name), "cudaLaunch", 10) != 0)
+    while (name < kernel && strncmp(hn_text_at(unit, name), "cudaLaunch", 10) != 0)
         name++;
-    if (name == kernel || !hn_at(draft->unit, name + 1, "("))
+    if (name == kernel || !hn_at(unit, name + 1, "("))
         return;
-    list = hn_inside(draft->unit, name + 1);
-    draft->cooperative = strstr(hn_text_at(draft->unit, name), "Cooperative") != NULL;
-    hn_next(draft->unit, &list, &values);
-    hn_next(draft->unit, &list, &draft->launch.grid);
-    hn_next(draft->unit, &list, &draft->launch.block);
-    hn_next(draft->unit, &list, &values);
-    hn_next(draft->unit, &list, &draft->launch.shared);
-    const struct hn_meaning *array = hn_unit_meaning(draft->unit, single(draft, values), name);
-    if (array != NULL && hn_at(draft->unit, array->body.begin, "{"))
-        draft->launch.arguments = hn_inside(draft->unit, array->body.begin);
+    list = hn_inside(unit, name + 1);
+    draft->cooperative = strstr(hn_text_at(unit, name), "Cooperative") != NULL;
+    hn_next(unit, &list, &values);
+    hn_next(unit, &list, &draft->launch.grid);
+    hn_next(unit, &list, &draft->launch.block);
+    hn_next(unit, &list, &values);
+    hn_next(unit, &list, &draft->launch.shared);
+    const struct hn_meaning *array = hn_unit_meaning(unit, single(draft, values), name);
+    if (array != NULL && hn_at(unit, array->body.begin, "{"))
+        draft->launch.arguments = hn_inside(unit, array->body.begin);
 }
 
 void hn_draft_find_launch(struct hn_draft *draft)
 {
+    struct hn_unit *unit = draft->unit;
     const struct hn_tokens body = draft->kernel->body;
-    for (size_t i = 0; i < draft->unit->tokens.count; i++) {
+    for (size_t i = 0; i < unit->tokens.count; i++) {
         size_t next = i + 1;
         if (i == draft->kernel->head.end || (i >= body.begin && i < body.end) ||
-            !hn_at(draft->unit, i, draft->kernel->name))
+            !hn_at(unit, i, draft->kernel->name))
             continue;
-        if (hn_at(draft->unit, next, "<")) {
-            struct hn_tokens given = hn_inside(draft->unit, next);
+        if (hn_at(unit, next, "<")) {
+            struct hn_tokens given = hn_inside(unit, next);
             next = given.end + 1;
             if (draft->template_arguments.end == 0)
                 draft->template_arguments = given;
@@ -68,7 +71,7 @@ void hn_draft_find_launch(struct hn_draft *draft)
         if (draft->launch.block.end == 0)
             read_call(draft, i);
     }
-    draft->cooperative |= hn_find(draft->unit, body, "this_grid") != SIZE_MAX;
+    draft->cooperative |= hn_find(unit, body, "this_grid") != SIZE_MAX;
 }
 
 /* What the launch passes as an argument. */
@@ -195,14 +198,14 @@ void hn_draft_take_grid(struct hn_draft *draft)
 /* What the source allocates for a pointer of the host: bytes. */
 static struct hn_tokens find_allocation(const struct hn_draft *draft, const char *name)
 {
+    struct hn_unit *unit = draft->unit;
     struct hn_tokens list, first, second;
-    for (size_t i = 0; i < draft->unit->tokens.count; i++) {
-        if (strncmp(hn_text_at(draft->unit, i), "cudaMalloc", 10) != 0 ||
-            !hn_at(draft->unit, i + 1, "("))
+    for (size_t i = 0; i < unit->tokens.count; i++) {
+        if (strncmp(hn_text_at(unit, i), "cudaMalloc", 10) != 0 || !hn_at(unit, i + 1, "("))
             continue;
-        list = hn_inside(draft->unit, i + 1);
-        if (hn_next(draft->unit, &list, &first) && hn_next(draft->unit, &list, &second) &&
-            hn_find(draft->unit, first, name) != SIZE_MAX)
+        list = hn_inside(unit, i + 1);
+        if (hn_next(unit, &list, &first) && hn_next(unit, &list, &second) &&
+            hn_find(unit, first, name) != SIZE_MAX)
             return second;
     }
     return (struct hn_tokens){0, 0};
@@ -211,13 +214,14 @@ static struct hn_tokens find_allocation(const struct hn_draft *draft, const char
 /* "n" of "n * sizeof(float)" and of "sizeof(float) * n"; NULL: bytes are told otherwise. */
 static const char *count_elements(struct hn_draft *draft, struct hn_tokens passed)
 {
-    struct hn_tokens bytes = find_allocation(draft, hn_text_at(draft->unit, passed.begin));
+    struct hn_unit *unit = draft->unit;
+    struct hn_tokens bytes = find_allocation(draft, hn_text_at(unit, passed.begin));
     bytes = initial_value(draft, initial_value(draft, bytes));
-    size_t at = hn_find(draft->unit, bytes, "sizeof");
-    size_t behind = at != SIZE_MAX ? hn_behind(draft->unit, at + 1, bytes.end) : 0;
-    if (at == bytes.begin && hn_at(draft->unit, behind, "*"))
+    size_t at = hn_find(unit, bytes, "sizeof");
+    size_t behind = at != SIZE_MAX ? hn_behind(unit, at + 1, bytes.end) : 0;
+    if (at == bytes.begin && hn_at(unit, behind, "*"))
         bytes.begin = behind + 1;
-    else if (at != SIZE_MAX && behind == bytes.end && hn_at(draft->unit, at - 1, "*"))
+    else if (at != SIZE_MAX && behind == bytes.end && hn_at(unit, at - 1, "*"))
         bytes.end = at - 1;
     else
         return NULL;

@@ -103,11 +103,12 @@ bool hn_draft_asks_for_block(const struct hn_draft *draft)
  * threadIdx. */
 static void guess_block(struct hn_draft *draft)
 {
+    struct hn_unit *unit = draft->unit;
     const struct hn_draft_parameter *square = find_axis(draft, -1);
     bool along = square != NULL && ends_with(square, axes[0]), flat = true;
-    for (size_t i = 0; i < draft->unit->tokens.count; i++)
-        flat = flat && !(hn_at(draft->unit, i, "threadIdx") &&
-                         strchr("yz", hn_text_at(draft->unit, i + 2)[0]) != NULL);
+    for (size_t i = 0; i < unit->tokens.count; i++)
+        flat = flat &&
+               !(hn_at(unit, i, "threadIdx") && strchr("yz", hn_text_at(unit, i + 2)[0]) != NULL);
     draft->block_is_known = true;
     if (flat)
         draft->block[0] = draft->bounds;
@@ -135,15 +136,16 @@ static void guess_block(struct hn_draft *draft)
 
 static void read_bounds(struct hn_draft *draft)
 {
-    size_t name = hn_find(draft->unit, draft->kernel->head, "__launch_bounds__");
+    struct hn_unit *unit = draft->unit;
+    size_t name = hn_find(unit, draft->kernel->head, "__launch_bounds__");
     struct hn_tokens list, item;
     if (name == SIZE_MAX)
         return;
-    list = hn_inside(draft->unit, name + 1);
-    if (hn_next(draft->unit, &list, &item))
+    list = hn_inside(unit, name + 1);
+    if (hn_next(unit, &list, &item))
         draft->bounds = translate(draft, item);
     /* A constant is the only block that there can be. */
-    if (is_number(draft->bounds) && hn_text_is_word(hn_text_at(draft->unit, item.begin)) &&
+    if (is_number(draft->bounds) && hn_text_is_word(hn_text_at(unit, item.begin)) &&
         draft->dimensions == 1 && draft->launch.block.end == 0)
         draft->bounds = hn_draft_add_launch(draft, "BLOCK", strtoll(draft->bounds, NULL, 10), true);
 }
@@ -168,37 +170,35 @@ static void choose_extents(struct hn_draft *draft)
 {
     static const char *const names[] = {"width cols columns nx w N", "height rows ny h M",
                                         "depth nz d"};
-    struct hn_text elements = {0};
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *name = draft->dimensions > 1 ? find_extent(draft, names[axis], 0) : NULL;
         name = name != NULL ? name : find_extent(draft, NULL, axis);
         draft->extent[axis] = name != NULL ? name : "1";
     }
+    draft->elements = "1";
     for (size_t i = 0; i < draft->sizes.count; i++)
         if (draft->sizes.items[i].is_extent)
-            hn_text_printf(&elements, "%s%s", elements.length > 0 ? " * " : "",
-                           draft->sizes.items[i].name);
-    draft->elements = hn_need_kept(&draft->unit->memory, hn_text_take(&elements));
+            draft->elements = hn_times(draft->unit, draft->elements, draft->sizes.items[i].name);
 }
 
 /* What blockIdx is multiplied by in the kernel: the elements of a block; NULL: nothing, or what is
  * not known. */
 static const char *find_tile(struct hn_draft *draft, int axis)
 {
+    struct hn_unit *unit = draft->unit;
     size_t end = draft->kernel->body.end;
     for (size_t i = draft->kernel->body.begin; i + 4 < end; i++) {
         struct hn_tokens operand = {i + 4, i + 4};
-        if (!hn_at(draft->unit, i, "blockIdx") || hn_text_at(draft->unit, i + 2)[0] != 'x' + axis)
+        if (!hn_at(unit, i, "blockIdx") || hn_text_at(unit, i + 2)[0] != 'x' + axis)
             continue;
-        if (hn_at(draft->unit, i + 3, "*")) {
+        if (hn_at(unit, i + 3, "*")) {
             while (operand.end < end &&
-                   strchr("+-;,)]<>=?:", hn_text_at(draft->unit, operand.end)[0]) == NULL)
-                operand.end = hn_at(draft->unit, operand.end, "(")
-                                  ? hn_behind(draft->unit, operand.end, end)
-                                  : operand.end + 1;
-        } else if (hn_at(draft->unit, i - 1, "*")) {
+                   strchr("+-;,)]<>=?:", hn_text_at(unit, operand.end)[0]) == NULL)
+                operand.end = hn_at(unit, operand.end, "(") ? hn_behind(unit, operand.end, end)
+                                                            : operand.end + 1;
+        } else if (hn_at(unit, i - 1, "*")) {
             operand = (struct hn_tokens){i - 1, i - 1};
-            while (strchr("+-;,([<>=?:{", hn_text_at(draft->unit, operand.begin - 1)[0]) == NULL)
+            while (strchr("+-;,([<>=?:{", hn_text_at(unit, operand.begin - 1)[0]) == NULL)
                 operand.begin--;
         }
         const char *text = translate(draft, operand);
@@ -206,15 +206,11 @@ static const char *find_tile(struct hn_draft *draft, int axis)
             continue;
         /* "(blockIdx.x * BLOCK + threadIdx.x) * ITEMS" */
         size_t close = operand.end;
-        while (close < end && strchr(";,(){}", hn_text_at(draft->unit, close)[0]) == NULL)
+        while (close < end && strchr(";,(){}", hn_text_at(unit, close)[0]) == NULL)
             close++;
-        bool more = hn_at(draft->unit, close, ")") && hn_at(draft->unit, close + 1, "*");
-        const char *times =
-            more ? parameter_named(draft, hn_text_at(draft->unit, close + 2)) : NULL;
-        return times == NULL ? text
-                             : hn_need_format(&draft->unit->memory, "%s * %s",
-                                              hn_as_factor(draft->unit, text),
-                                              hn_as_factor(draft->unit, times));
+        bool more = hn_at(unit, close, ")") && hn_at(unit, close + 1, "*");
+        const char *times = more ? parameter_named(draft, hn_text_at(unit, close + 2)) : NULL;
+        return times == NULL ? text : hn_times(unit, text, times);
     }
     return NULL;
 }
@@ -224,8 +220,8 @@ static const char *find_tile(struct hn_draft *draft, int axis)
 static const char *guess_tile(const struct hn_draft *draft, int axis)
 {
     const struct hn_draft_parameter *rows = find_axis(draft, 1);
-    const char *tile = hn_as_factor(
-        draft->unit, draft->block[axis == 1 && rows != NULL && ends_with(rows, "ROWS") ? 0 : axis]);
+    const char *tile =
+        draft->block[axis == 1 && rows != NULL && ends_with(rows, "ROWS") ? 0 : axis];
     for (size_t i = 0; i < draft->parameters.count; i++) {
         const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
         bool mine = (draft->dimensions == 1 && !ends_with(parameter, axes[1])) ||
@@ -235,7 +231,7 @@ static const char *guess_tile(const struct hn_draft *draft, int axis)
             hn_draft_has_part(own_name(parameter), "item per_thread coarsen vec tile_size") &&
             strcmp(parameter->name, draft->block[axis]) != 0;
         if (hn_draft_is_number(parameter) && mine && factor)
-            tile = hn_need_format(&draft->unit->memory, "%s * %s", tile, parameter->name);
+            tile = hn_times(draft->unit, tile, parameter->name);
     }
     return tile;
 }
@@ -309,14 +305,9 @@ void hn_draft_bound_threads(struct hn_draft *draft)
 {
     const char *threads = NULL, *most = is_number(draft->bounds) ? draft->bounds : "1024";
     struct hn_value largest;
-    for (int axis = 0; axis < draft->dimensions; axis++) {
-        const char *side = hn_as_factor(draft->unit, draft->block[axis]);
-        if (strcmp(side, "1") != 0)
-            threads = threads == NULL
-                          ? side
-                          : hn_need_format(&draft->unit->memory, "%s * %s", threads, side);
-    }
-    if (threads == NULL || !hn_draft_holds(draft, threads, HN_OF_LARGEST, &largest, NULL) ||
+    for (int axis = 0; axis < draft->dimensions; axis++)
+        threads = hn_times(draft->unit, threads, draft->block[axis]);
+    if (!hn_draft_holds(draft, threads, HN_OF_LARGEST, &largest, NULL) ||
         (hn_value_number(&largest) <= hn_c_strtod(most, NULL) && strchr(threads, '*') == NULL))
         return;
     for (size_t i = 0; i < draft->constraints.count; i++)
@@ -331,18 +322,16 @@ static void read_divisions(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     for (size_t i = 0; i < unit->tokens.count; i++) {
-        bool loop = hn_at(draft->unit, i, "<") && hn_at(draft->unit, i + 2, ";") &&
-                    hn_at(draft->unit, i + 4, "+=") && hn_at(draft->unit, i + 6, ")");
-        bool divides = hn_at(draft->unit, i + 1, "/") &&
-                       strpbrk(hn_text_at(draft->unit, i - 1), "+-*") == NULL;
+        bool loop = hn_at(unit, i, "<") && hn_at(unit, i + 2, ";") && hn_at(unit, i + 4, "+=") &&
+                    hn_at(unit, i + 6, ")");
+        bool divides = hn_at(unit, i + 1, "/") && strpbrk(hn_text_at(unit, i - 1), "+-*") == NULL;
         size_t first = loop ? i + 1 : i, second = loop ? i + 5 : i + 2;
-        const char *whole = parameter_named(draft, hn_text_at(draft->unit, first)),
-                   *part = parameter_named(draft, hn_text_at(draft->unit, second));
+        const char *whole = parameter_named(draft, hn_text_at(unit, first)),
+                   *part = parameter_named(draft, hn_text_at(unit, second));
         if (in_kernel(draft, i) && (loop || divides) && whole != NULL && part != NULL &&
             whole != part)
-            add_constraint(draft,
-                           hn_need_format(&draft->unit->memory, "%s %% %s == 0", whole, part));
-        if (!hn_at(draft->unit, i, "static_assert"))
+            add_constraint(draft, hn_need_format(&unit->memory, "%s %% %s == 0", whole, part));
+        if (!hn_at(unit, i, "static_assert"))
             continue;
         struct hn_tokens list = hn_inside(unit, i + 1), condition;
         const char *text = hn_next(unit, &list, &condition) ? translate(draft, condition) : NULL;
@@ -360,10 +349,10 @@ static void read_shared(struct hn_draft *draft)
     struct hn_value most;
     for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
         char type[HN_TYPE_SIZE];
-        const char *spelled = hn_text_at(draft->unit, i + 1);
-        if (!hn_at(draft->unit, i, "__shared__"))
+        const char *spelled = hn_text_at(unit, i + 1);
+        if (!hn_at(unit, i, "__shared__"))
             continue;
-        if (hn_at(draft->unit, i - 1, "extern")) {
+        if (hn_at(unit, i - 1, "extern")) {
             draft->shared_bytes =
                 hn_draft_translate(draft, draft->launch.shared, draft->dimensions == 1 ? 0 : -1);
             draft->shared_todo =
@@ -376,21 +365,19 @@ static void read_shared(struct hn_draft *draft)
                 spelled = draft->instances[k];
         const char *bytes =
             hn_type_of_c(spelled, type)
-                ? hn_need_format(&draft->unit->memory, "%lld", (long long)hn_type_bytes(type))
+                ? hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type))
                 : NULL;
-        for (size_t open = i + 3; bytes != NULL && hn_at(draft->unit, open, "[");
+        for (size_t open = i + 3; bytes != NULL && hn_at(unit, open, "[");
              open = hn_behind(unit, open, SIZE_MAX)) {
             const char *side = translate(draft, hn_inside(unit, open));
-            bytes = side != NULL ? hn_need_format(&draft->unit->memory, "%s * %s", bytes,
-                                                  hn_as_factor(unit, side))
-                                 : NULL;
+            bytes = side != NULL ? hn_times(unit, bytes, side) : NULL;
         }
         if (bytes != NULL && strchr(bytes, '*') != NULL)
-            sum = sum != NULL ? hn_need_format(&draft->unit->memory, "%s + %s", sum, bytes) : bytes;
+            sum = sum != NULL ? hn_need_format(&unit->memory, "%s + %s", sum, bytes) : bytes;
     }
     if (sum != NULL && hn_draft_holds(draft, sum, HN_OF_LARGEST, &most, NULL) &&
         hn_value_number(&most) > 49152)
-        add_constraint(draft, hn_need_format(&draft->unit->memory, "%s <= 49152", sum));
+        add_constraint(draft, hn_need_format(&unit->memory, "%s <= 49152", sum));
 }
 
 void hn_draft_read_launch(struct hn_draft *draft)

@@ -86,6 +86,21 @@ static void append_notes(const struct hn_draft *draft, enum hn_draft_note sectio
         hn_text_append(text, draft->notes[section].data);
 }
 
+static void write_compiler(const struct hn_draft *draft, struct hn_text *text)
+{
+    append_notes(draft, HN_NOTE_OPTIONS, text);
+    if (draft->options.count == 0 && draft->nvcc != NULL)
+        hn_text_printf(text, "compile: {compiler: nvcc}  # %s\n", draft->nvcc);
+    hn_text_append(text, draft->options.count > 0 ? "compile:\n" : "");
+    if (draft->options.count > 0 && draft->nvcc != NULL)
+        hn_text_printf(text, "  compiler: nvcc  # %s\n", draft->nvcc);
+    for (size_t i = 0; i < draft->options.count; i++) {
+        hn_text_append(text, i == 0 ? "  options:\n    - " : "    - ");
+        append_quoted(text, draft->options.items[i]);
+        hn_text_append(text, "\n");
+    }
+}
+
 static void write_head(const struct hn_draft *draft, struct hn_text *text)
 {
     hn_text_printf(text, "%s\n",
@@ -101,8 +116,7 @@ static void write_head(const struct hn_draft *draft, struct hn_text *text)
     hn_text_printf(text, "hone: 1\nkernel: %s\n", draft->name);
     append_scalar(text, "template: ", draft->template);
     append_comment(text, "TODO: ", draft->template_todo);
-    if (draft->nvcc != NULL && draft->options.count == 0)
-        hn_text_printf(text, "compile: {compiler: nvcc}  # %s\n", draft->nvcc);
+    write_compiler(draft, text);
     hn_text_append(text, "entry: ");
     if (hn_text_is_word(draft->entry))
         hn_text_append(text, draft->entry);
@@ -273,19 +287,6 @@ static void write_launch(const struct hn_draft *draft, struct hn_text *text)
         hn_text_append(text, "  cooperative: true\n");
 }
 
-static void write_options(const struct hn_draft *draft, struct hn_text *text)
-{
-    append_notes(draft, HN_NOTE_OPTIONS, text);
-    hn_text_append(text, draft->options.count > 0 ? "compile:\n" : "");
-    if (draft->options.count > 0 && draft->nvcc != NULL)
-        hn_text_printf(text, "  compiler: nvcc  # %s\n", draft->nvcc);
-    for (size_t i = 0; i < draft->options.count; i++) {
-        hn_text_append(text, i == 0 ? "  options:\n    - " : "    - ");
-        append_quoted(text, draft->options.items[i]);
-        hn_text_append(text, "\n");
-    }
-}
-
 /* Every buffer once, what is read and written twice. */
 static void write_metrics(const struct hn_draft *draft, struct hn_text *text)
 {
@@ -321,7 +322,6 @@ char *hn_draft_write(const struct hn_draft *draft)
     write_parameters(draft, &text);
     write_arguments(draft, &text);
     write_launch(draft, &text);
-    write_options(draft, &text);
     write_metrics(draft, &text);
     return hn_needed(hn_text_take(&text));
 }

@@ -27,6 +27,17 @@ const char *hn_as_factor(struct hn_unit *unit, const char *text)
     return alone ? text : hn_need_format(&unit->memory, "(%s)", text);
 }
 
+const char *hn_times(struct hn_unit *unit, const char *left, const char *right)
+{
+    if (left == NULL || strcmp(left, "1") == 0)
+        return right;
+    if (strcmp(right, "1") == 0)
+        return left;
+    return hn_need_format(&unit->memory, "%s * %s",
+                          strpbrk(left, "+-<>=%") != NULL ? hn_as_factor(unit, left) : left,
+                          hn_as_factor(unit, right));
+}
+
 /* Signs of C++, and what configs write for them; NULL: nothing. */
 static const char *sign_of(const char *text)
 {
