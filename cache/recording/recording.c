@@ -22,7 +22,8 @@ static void read_format(struct hn_json_reader *reader, const struct hn_field *fi
     hn_field_read(reader, &(struct hn_field){.key = field->key, .kind = HN_FIELD_COUNT}, json,
                   &format);
     if (!hn_failed(reader->err) && (format < 1 || format > RECORDING_FORMAT))
-        hn_fail(reader->err, HN_EFORMAT, "it has format %d, this Hone knows up to %d", format,
+        hn_fail(reader->err, HN_EFORMAT,
+                "it has format %d, this Hone knows up to %d: use the newer Hone", format,
                 RECORDING_FORMAT);
 }
 

@@ -125,8 +125,8 @@ static void read_head(const char *text, size_t size, size_t end, struct hn_captu
     else if (!hn_failed(err) && format < 1)
         hn_fail(err, HN_EFORMAT, "it does not say its format");
     else if (!hn_failed(err) && format > HN_CAPTURE_FORMAT)
-        hn_fail(err, HN_EFORMAT, "it has format %lld, this Hone knows up to %d", (long long)format,
-                HN_CAPTURE_FORMAT);
+        hn_fail(err, HN_EFORMAT, "it has format %lld, this Hone knows up to %d: use the newer Hone",
+                (long long)format, HN_CAPTURE_FORMAT);
     hn_fields_read("capture", &hn_capture_structure, json, head, err);
     json_decref(json);
 }

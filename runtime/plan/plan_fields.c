@@ -622,7 +622,8 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
     json_int_t version = json_integer_value(format);
     if (hn_json_expect(&reader, json_is_integer(format) && version >= 1, "format", "a version") &&
         version > FORMAT)
-        hn_fail(err, HN_EFORMAT, "plan: format %lld is newer than this Hone, which knows %d",
+        hn_fail(err, HN_EFORMAT,
+                "plan: format %lld is newer than this Hone, which knows %d: use the newer Hone",
                 (long long)version, FORMAT);
     hn_fields_read("plan", &hn_plan_structure, json, plan, err);
     /* Exports name it in comments and in #line. */

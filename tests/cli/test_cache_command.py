@@ -330,7 +330,7 @@ class CacheCommand(hone.Case):
         result = self.hone("cache", "import", path, expect=1)
         self.assertRegex(result.stderr, r"^hone: '.*/cut.json': it is truncated: line \d+, column \d+: ")
         path = self.write("newer.json", text.replace('"format": 1', '"format": 2'))
-        self.fails(1, f"hone: '{path}': it has format 2, this Hone knows up to 1", "cache", "import", path)
+        self.fails(1, f"hone: '{path}': it has format 2, this Hone knows up to 1: use the newer Hone", "cache", "import", path)
         path = self.write("row.json", text.replace('"time": 2.75,', '"time": 2.75, "PAD": [],', 1))
         self.fails(1, f"hone: '{path}': row '16,0': found an array, expected a value", "cache", "import", path)
         self.assertEqual(self.hone("cache", "list", COLUMNS="").stdout, "")

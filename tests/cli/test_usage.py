@@ -67,6 +67,13 @@ class Usage(hone.Case):
 
     def test_version(self):
         self.assertRegex(self.hone("--version").stdout, r"^hone \d+\.\d+\.\d+\n$")
+        result = self.hone("--version", "--json")  # with or without a driver
+        found = json.loads(result.stdout)
+        self.assertEqual(f"hone {found['hone']['version']}\n", self.hone("--version").stdout)
+        self.assertRegex(found["hone"]["cuda_headers"], r"^1\d\.\d$")
+        self.assertLessEqual({"compiler"}, set(found["hone"]))
+        self.assertLessEqual({"devices", "nvrtc"}, set(found))
+        self.assertEqual(result.stderr, "")
 
     def test_no_command(self):
         result = self.hone(expect=2)

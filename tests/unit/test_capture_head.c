@@ -43,7 +43,8 @@ TEST(a_hostile_one_is_refused)
     static const struct {
         const char *was, *is, *reason;
     } cases[] = {
-        {"\"format\": 1", "\"format\": 2", "has format 2, this Hone knows up to 1"},
+        {"\"format\": 1", "\"format\": 2",
+         "has format 2, this Hone knows up to 1: use the newer Hone"},
         {"\"format\": 1", "\"format\": -1", "does not say its format"},
         {"\"kernel\": \"scale\"", "\"kernel\": \"*/ x\"", "'kernel' is not a name"},
         {"\"kernel\": \"scale\", ", "", "'kernel' is not a name"},

@@ -195,7 +195,8 @@ TEST(a_hash_tells_what_was_measured)
 
 /* What is replaced, by what, and the message. */
 static const char *const no_plans[][3] = {
-    {"'format': 3", "'format': 4", "plan: format 4 is newer than this Hone, which knows 3"},
+    {"'format': 3", "'format': 4",
+     "plan: format 4 is newer than this Hone, which knows 3: use the newer Hone"},
     {"'format': 3", "'format': '1'", "plan: 'format' is not a version"},
     {"'kernel': 'product'", "'kernel': 7", "plan: 'kernel' is not a name"},
     {"['TILE', 'LOAD']", "['TILE', 'LO AD']", "plan: 'parameters' is not a name"},

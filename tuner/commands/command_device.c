@@ -235,6 +235,11 @@ static void run(struct hn_given *given, struct hn_error *err)
     if (elsewhere) {
         add_hosts(given, list, err);
     } else {
+        json_object_set_new(
+            document, "hone",
+            json_pack("{ss ss so}", "version", HONE_VERSION, "compiler", __VERSION__,
+                      "cuda_headers",
+                      json_sprintf("%d.%d", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10)));
         add_nvrtc(document);
         add_devices(given, list, err);
     }

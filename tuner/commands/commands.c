@@ -154,7 +154,7 @@ static void print_help(FILE *file)
         file);
     list(commands, 20, file);
     fputs("\n`hone COMMAND --help` or `hone help COMMAND` describes a command; `hone --version` "
-          "tells the version.\n",
+          "tells the version, with\n--json also what it was built with and what it finds.\n",
           file);
 }
 
@@ -197,14 +197,18 @@ static const struct hn_command command_worker = {.name = "worker", .parts = run_
 enum hn_status hn_run_command(int argc, char **argv, struct hn_error *err)
 {
     const char *name = argc > 0 ? argv[0] : NULL;
-    char help[] = "--help";
+    char help[] = "--help", device[] = "device";
     hn_error_init(err);
     if (name == NULL) {
         print_help(stderr);
         return hn_fail(err, HN_EUSAGE, "%s", "");
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        puts("hone " HONE_VERSION);
+        if (argc < 2 || strcmp(argv[1], "--json") != 0)
+            puts("hone " HONE_VERSION);
+        else /* with all that `hone device` finds, which may be nothing */
+            hn_run_command(2, (char *[]){device, argv[1], NULL}, err);
+        hn_error_init(err);
         return HN_OK;
     }
     /* `hone help COMMAND` is `hone COMMAND --help`. */
