@@ -264,23 +264,24 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "problem: {n: 4096}\n", "  grid: [n // BLOCK]\n", "count: n * 3, role: output}", "  shared_bytes: BLOCK * 4\n"),
                 ("void *p[] = {&x, &a, &n}; cudaLaunchCooperativeKernel((void *)k, dim3(8), dim3(64), p, 0, 0);",
                  "  BLOCK: [16, 32, 64, 128, 256]", "  grid: [8]\n", "  cooperative: true\n"),
+                ("cudaLaunchConfig_t c = {}; cudaLaunchKernelEx(&c, k, x, a, n);", "  BLOCK: [64, 128, 256, 512, 1024]", 'grid: ["ceil_div(n, BLOCK)"]\n'),
                 ("k<<<blocks_of(n), 64>>>(x, 1, n);", "# TODO: does the kernel want this many blocks?\n", 'grid: ["ceil_div(n, BLOCK)"]\n')):
             draft = self.draft("__global__ void k(float *x, float a, int n) { extern __shared__ float s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = a; }\n"
                                f"int main(int argc, char **argv) {{ float *x; float a; int n; {launch} }}\n")
             for part in parts:
                 self.assertIn(part, draft, launch)
-            self.assertEqual("\n# As the source launches it.\n" in draft, "blocks_of" not in launch)
+            self.assertEqual("\n# As the source launches it.\n" in draft, "blocks_of" not in launch and "Ex" not in launch)
 
     def test_what_follows_from_the_code(self):
         """Constraints, a grid that waits, structures, another name of a pointer."""
         draft = self.draft("struct Body { float x, y, z; }; struct Box { float low, high; int n; };\n"
                            "constexpr int TILE = 64, STEP = 8; typedef double real;\n"
                            "__global__ void __launch_bounds__(TILE * STEP) k(Body *b, Box box, real *out, const real *in, int n) {\n"
-                           " __shared__ double tile[TILE][TILE + 1]; for (int i = 0; i < TILE; i += STEP) tile[i][0] = in[i];\n"
+                           " __shared__ double tile[TILE][TILE + 1]; __shared__ char more[STEP]; for (int i = 0; i < TILE; i += STEP) tile[i][0] = in[i];\n"
                            " real *row = out + blockIdx.x * TILE * STEP; row[threadIdx.x] = tile[0][0]; b[n].x += 1;\n"
                            " cooperative_groups::this_grid().sync(); }\n")
         for part in ("  TILE: [32, 64, 128]\n", "  STEP: [4, 8, 16]\n", "override: {TILE: constexpr, STEP: constexpr}",
-                     "  - 8 * TILE * (TILE + 1) <= 49152\n", "  - TILE % STEP == 0\n", "  - TILE * STEP <= 1024\n",
+                     "  - 8 * TILE * (TILE + 1) + STEP <= 49152\n", "  - TILE % STEP == 0\n", "  - TILE * STEP <= 1024\n",
                      "{name: b, type: float32x3, count: n, role: inout}", "{name: box_data, type: uint8, count: 12}", "{name: box, from: box_data}",
                      "{name: out, type: float64, count: n, role: output}\n", "{name: in, type: float64, count: n}\n",
                      "block: [TILE * STEP]", 'grid: ["ceil_div(n, TILE * STEP)"]', "  cooperative: true\n"):

@@ -40,8 +40,9 @@ static void read_call(struct hn_draft *draft, size_t kernel)
     if (name == kernel || !hn_at(unit, name + 1, "("))
         return;
     list = hn_inside(unit, name + 1);
+    if (!hn_next(unit, &list, &values) || kernel < values.begin || kernel >= values.end)
+        return;
     draft->cooperative = strstr(hn_text_at(unit, name), "Cooperative") != NULL;
-    hn_next(unit, &list, &values);
     hn_next(unit, &list, &draft->launch.grid);
     hn_next(unit, &list, &draft->launch.block);
     hn_next(unit, &list, &values);

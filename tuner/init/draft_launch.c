@@ -372,7 +372,7 @@ static void read_shared(struct hn_draft *draft)
             const char *side = translate(draft, hn_inside(unit, open));
             bytes = side != NULL ? hn_times(unit, bytes, side) : NULL;
         }
-        if (bytes != NULL && strchr(bytes, '*') != NULL)
+        if (bytes != NULL && hn_at(unit, i + 3, "["))
             sum = sum != NULL ? hn_need_format(&unit->memory, "%s + %s", sum, bytes) : bytes;
     }
     if (sum != NULL && hn_draft_holds(draft, sum, HN_OF_LARGEST, &most, NULL) &&
