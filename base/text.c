@@ -152,6 +152,11 @@ size_t hn_text_place(const char *text, const char *const *list, size_t count)
     return place;
 }
 
+int hn_compare_strings(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 bool hn_ends_in(const char *text, const char *const *ends)
 {
     size_t length = strlen(text);

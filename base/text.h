@@ -64,6 +64,8 @@ static inline bool hn_text_is_among(const char *text, const char *const *list, s
 {
     return hn_text_place(text, list, count) < count;
 }
+/* strcmp of two char *, as qsort wants it. */
+int hn_compare_strings(const void *a, const void *b);
 /* Whether there is something, and behind it one of some ends; NULL is behind the last of these. */
 bool hn_ends_in(const char *text, const char *const *ends);
 

@@ -78,8 +78,9 @@ static int rank(const struct hn_value *value)
     return value->type == HN_BOOLEAN ? 0 : value->type == HN_WORD ? 2 : 1;
 }
 
-int hn_value_compare(const struct hn_value *a, const struct hn_value *b)
+int hn_value_compare(const void *first, const void *second)
 {
+    const struct hn_value *a = first, *b = second;
     if (rank(a) != rank(b))
         return rank(a) < rank(b) ? -1 : 1;
     if (a->type == HN_BOOLEAN)

@@ -29,8 +29,9 @@ struct hn_value hn_word(const char *word);
 /* Same type and same value (reals: same bits or both equal; no coercion). */
 bool hn_value_equal(const struct hn_value *a, const struct hn_value *b);
 
-/* Booleans before numbers before words; numbers by value, an integer before an equal real; words by strcmp. */
-int hn_value_compare(const struct hn_value *a, const struct hn_value *b);
+/* Booleans before numbers before words; numbers by value, an integer before an equal real; words by strcmp. Of two
+ * struct hn_value, as qsort wants it. */
+int hn_value_compare(const void *first, const void *second);
 
 /* -1, 0 or 1: an integer against a real that is not NaN, exactly (no rounding). */
 int hn_compare_integer_real(int64_t integer, double real);

@@ -616,11 +616,6 @@ static json_t *problem_size(const struct hn_bindings *problem)
     return array;
 }
 
-static int compare_values(const void *a, const void *b)
-{
-    return hn_value_compare(a, b);
-}
-
 /* The values that occur, in order. */
 static json_t *parameter_values(const struct hn_recording *recording, const char *name)
 {
@@ -630,7 +625,7 @@ static json_t *parameter_values(const struct hn_recording *recording, const char
     if (array != NULL) {
         for (size_t i = 0; i < records->count; i++)
             values[i] = *hn_bindings_get(&records->items[i].point, name);
-        qsort(values, records->count, sizeof *values, compare_values);
+        qsort(values, records->count, sizeof *values, hn_value_compare);
         for (size_t i = 0; i < records->count; i++)
             if (i == 0 || !hn_value_equal(&values[i - 1], &values[i]))
                 (void)json_array_append_new(array, hn_value_to_json(&values[i]));

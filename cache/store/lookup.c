@@ -146,8 +146,9 @@ bool hn_lookup_same_task(const struct hn_identity *a, const struct hn_identity *
     return compare_tasks(a, b) == 0;
 }
 
-int hn_lookup_order(const struct hn_tuned *a, const struct hn_tuned *b)
+int hn_lookup_order(const void *first, const void *second)
 {
+    const struct hn_tuned *a = first, *b = second;
     int order = compare_tasks(&a->identity, &b->identity);
     if (order == 0)
         order = compare_numbers(a->simulated, b->simulated);
@@ -211,17 +212,12 @@ static const struct hn_tuned *tell(const struct found *found, struct hn_lookup_r
 
 static const struct found nothing = {NULL, {HN_GRADE_NONE, 0, 1, 1}};
 
-static int compare_tuned(const void *a, const void *b)
-{
-    return hn_lookup_order(a, b);
-}
-
 const struct hn_tuned *hn_lookup(struct hn_tuned_list *list, const struct hn_lookup_query *query,
                                  struct hn_lookup_rank *rank)
 {
     struct found found = nothing;
     if (list->count > 1)
-        qsort(list->items, list->count, sizeof *list->items, compare_tuned);
+        qsort(list->items, list->count, sizeof *list->items, hn_lookup_order);
     take_best(list->items, list->count, query, NULL, 0, &found);
     return tell(&found, rank);
 }

@@ -48,8 +48,9 @@ int hn_lookup_rank_compare(const struct hn_lookup_rank *a, const struct hn_looku
 
 /* The order in which equally good results are taken, and in which the header lists them: by device (name, SMs, compute
  * capability, MIG profile), then by problem, then what was measured before what was simulated, cold before warm, time
- * before another objective, the newer before the older. Of two results for one device and problem it is the preference. */
-int hn_lookup_order(const struct hn_tuned *a, const struct hn_tuned *b);
+ * before another objective, the newer before the older. Of two results for one device and problem it is the preference.
+ * Takes two struct hn_tuned, as qsort wants it. */
+int hn_lookup_order(const void *first, const void *second);
 /* Whether the first four parts of that order are equal: results for one device and problem. */
 bool hn_lookup_same_task(const struct hn_identity *a, const struct hn_identity *b);
 

@@ -219,11 +219,6 @@ static bool next_attribute(const struct section *section, size_t *offset, struct
     return true;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 const char **hn_cubin_kernels(const void *bytes, size_t size, size_t *count, struct hn_error *err)
 {
     struct cubin cubin;
@@ -235,7 +230,7 @@ const char **hn_cubin_kernels(const void *bytes, size_t size, size_t *count, str
             names[(*count)++] = cubin.symbols[i].name;
     close_cubin(&cubin);
     if (names != NULL)
-        qsort(names, *count, sizeof *names, compare_names);
+        qsort(names, *count, sizeof *names, hn_compare_strings);
     return names;
 }
 

@@ -525,11 +525,6 @@ json_t *hn_plan_to_json(const struct hn_plan *plan)
     return NULL;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 enum hn_status hn_plan_collect_names(struct hn_plan *plan, struct hn_error *err)
 {
     size_t total = plan->parameter_count + plan->problem_count;
@@ -542,7 +537,7 @@ enum hn_status hn_plan_collect_names(struct hn_plan *plan, struct hn_error *err)
                            err);
     if (hn_failed(err))
         return err->status;
-    qsort(plan->names, total, sizeof *plan->names, compare_names);
+    qsort(plan->names, total, sizeof *plan->names, hn_compare_strings);
     for (size_t i = 1; i < total; i++)
         if (strcmp(plan->names[i - 1], plan->names[i]) == 0)
             return hn_fail(err, HN_EFORMAT, "plan: '%s' is there twice", plan->names[i]);

@@ -126,30 +126,22 @@ static void take_reason(const struct trial *trial, const struct hn_expression *e
                        "%s (at the default point: %s)", reason->message, trial->where);
 }
 
-/* That the expression, when there is one, is a whole number in these bounds there. */
-static void try_integer(const struct trial *trial, const struct hn_expression *expression,
-                        int64_t least, int64_t most)
+/* That the expression, when there is one, is a number in these bounds there. */
+static void try_number(const struct trial *trial, const struct hn_expression *expression, bool real,
+                       double least, double most)
 {
     struct hn_error reason = {0};
-    int64_t result = least;
-    hn_expression_integer(expression, trial->values, &result, &reason);
-    if (!hn_failed(&reason) && (result < least || result > most))
-        hn_fail(&reason, HN_ECONFIG, "'%.60s' is %lld, expected %s %lld",
-                hn_expression_text(expression), (long long)result,
-                result < least ? "at least" : "at most",
-                (long long)(result < least ? least : most));
-    take_reason(trial, expression, &reason);
-}
-
-static void try_number(const struct trial *trial, const struct hn_expression *expression,
-                       double least)
-{
-    struct hn_error reason = {0};
+    int64_t integer = 0;
     double result = least;
-    hn_expression_number(expression, trial->values, &result, &reason);
-    if (!hn_failed(&reason) && !(result >= least))
-        hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected at least %g",
-                hn_expression_text(expression), result, least);
+    if (real)
+        hn_expression_number(expression, trial->values, &result, &reason);
+    else if (expression != NULL &&
+             hn_expression_integer(expression, trial->values, &integer, &reason))
+        result = (double)integer;
+    if (!hn_failed(&reason) && !(result >= least && result <= most))
+        hn_fail(&reason, HN_ECONFIG, "'%.60s' is %.15g, expected %s %.15g",
+                hn_expression_text(expression), result, result > most ? "at most" : "at least",
+                result > most ? most : least);
     take_reason(trial, expression, &reason);
 }
 
@@ -166,7 +158,7 @@ static bool try_condition(const struct trial *trial, const struct hn_expression 
 static const struct bounds {
     const char *key;
     bool real;
-    int64_t least, most;
+    double least, most;
 } bounds[] = {
     {"grid", false, 1, INT32_MAX},
     {"block", false, 1, INT32_MAX},
@@ -175,10 +167,10 @@ static const struct bounds {
     {"carveout", false, HN_NO_CARVEOUT, 100},
     {"bytes", false, 0, INT32_MAX},
     {"set_aside", false, 0, INT32_MAX},
-    {"hit_ratio", true, 0, 0},
-    {"relative", true, 0, 0},
-    {"absolute", true, 0, 0},
-    {"mismatches", false, 0, INT64_MAX},
+    {"hit_ratio", true, 0, HUGE_VAL},
+    {"relative", true, 0, HUGE_VAL},
+    {"absolute", true, 0, HUGE_VAL},
+    {"mismatches", false, 0, HUGE_VAL},
 };
 
 static void try_field(void *context, struct hn_expression *expression, const struct hn_field *field,
@@ -189,10 +181,7 @@ static void try_field(void *context, struct hn_expression *expression, const str
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         if (strcmp(bounds[i].key, field->key) != 0)
             continue;
-        if (bounds[i].real)
-            try_number(trial, expression, (double)bounds[i].least);
-        else
-            try_integer(trial, expression, bounds[i].least, bounds[i].most);
+        try_number(trial, expression, bounds[i].real, bounds[i].least, bounds[i].most);
         return;
     }
     (void)try_condition(trial, expression);
@@ -258,16 +247,17 @@ static void try_argument(struct trial *trial, const struct hn_argument *argument
     if (argument->compare != NULL)
         hn_expressions_walk(&hn_compare_structure, argument->compare, try_field, trial);
     if (argument->count != NULL) {
-        try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)hn_argument_bytes(argument));
+        try_number(trial, argument->count, false, 1,
+                   (double)(INT64_MAX / (int64_t)hn_argument_bytes(argument)));
         hn_argument_evaluate_align(argument, trial->values, &align, &reason);
         take_reason(trial, argument->align, &reason);
         if (!hn_failed(trial->reader->err) && hn_argument_is_filled(argument))
             check_fill(trial->reader, argument, trial->values, trial->where);
-    } else if (hn_element_is_real(argument->element)) {
-        try_number(trial, argument->value, -HUGE_VAL);
     } else {
+        bool real = hn_element_is_real(argument->element);
         hn_element_range(argument->element, &low, &high);
-        try_integer(trial, argument->value, low, high);
+        try_number(trial, argument->value, real, real ? -HUGE_VAL : (double)low,
+                   real ? HUGE_VAL : (double)high);
     }
 }
 

@@ -418,18 +418,13 @@ static void add_values(struct hn_config *config, size_t problem,
     free(values);
 }
 
-static int compare_values(const void *a, const void *b)
-{
-    return hn_value_compare(a, b);
-}
-
 /* One problem's values keep their order; those of several are sorted. */
 static void drop_repeats(struct hn_config_parameter *parameter, bool sorted)
 {
     struct hn_value *values = parameter->values;
     size_t kept = 0;
     if (sorted && parameter->count > 0)
-        qsort(values, parameter->count, sizeof *values, compare_values);
+        qsort(values, parameter->count, sizeof *values, hn_value_compare);
     for (size_t i = 0; i < parameter->count; i++) {
         size_t first = sorted && kept > 0 ? kept - 1 : 0;
         if (hn_config_find_value(values + first, kept - first, &values[i]) == NULL)
