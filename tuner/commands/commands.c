@@ -178,8 +178,7 @@ static void run_worker(int argc, char **argv, struct hn_error *err)
         /* Whoever starts it is its parent, or stands between: its end is the launcher's, and so is
          * this one's. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        hn_node_run(argc > 2 && strcmp(argv[2], "count") == 0 ? count_gpus() : 0,
-                    argc > 3 && strcmp(argv[3], "installed") == 0, err);
+        hn_node_run(argc > 2 && strcmp(argv[2], "count") == 0 ? count_gpus() : 0, err);
         return;
     }
     if (argc != 3) {

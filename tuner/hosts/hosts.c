@@ -307,24 +307,6 @@ static void lose(struct hn_host *host, bool forever, const char *reason)
     hn_event_signal(host->hosts->wakeup);
 }
 
-/* Both ends above 2, so that dup2 copies them. */
-static bool make_pipe(int ends[2])
-{
-    int low[2];
-    if (pipe2(low, O_CLOEXEC) != 0)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 10);
-        close(low[i]);
-    }
-    if (ends[0] >= 0 && ends[1] >= 0)
-        return true;
-    for (int i = 0; i < 2; i++)
-        if (ends[i] >= 0)
-            close(ends[i]);
-    return false;
-}
-
 /* "exec ssh gpu7 hone worker node", or with `sh` in the place of hone. */
 static char *make_command(const struct hn_host *host)
 {
@@ -345,7 +327,7 @@ static void start_launcher(struct hn_host *host, int *to, int *from, struct hn_e
 {
     int pipes[3][2], made = 0;
     char *command = make_command(host);
-    while (made < 3 && make_pipe(pipes[made]))
+    while (made < 3 && pipe2(pipes[made], O_CLOEXEC) == 0)
         made++;
     hn_error_init(err);
     if (made < 3) {
@@ -373,8 +355,8 @@ static void start_launcher(struct hn_host *host, int *to, int *from, struct hn_e
 
 /* A host without Hone is given this very program over its launcher, which starts `sh` there: a line
  * that makes a folder of its own under TMPDIR, says that it is ready, takes so many bytes and runs
- * them as the agent; the agent removes file and folder before it greets. It is one line, so that
- * the shell has read all of its input that is its own when the program comes. */
+ * them as the agent, from a file that has no name any more. It is one line, so that the shell has
+ * read all of its input that is its own when the program comes. */
 #define INSTALL_READY "hone-install"
 static void begin_install(struct hn_host *host, struct hn_error *err)
 {
@@ -384,13 +366,13 @@ static void begin_install(struct hn_host *host, struct hn_error *err)
         hn_fail(err, HN_ERUN, "--install: /proc/self/exe cannot be read: %s", strerror(errno));
         return;
     }
-    snprintf(
-        line, sizeof line,
-        "d=$(mktemp -d \"${TMPDIR:-/tmp}/hone-XXXXXX\") && { trap 'rm -rf \"$d\"; exit 1' HUP "
-        "INT TERM; printf '\\n" INSTALL_READY "\\n'; head -c %zu >\"$d/hone\" && chmod 700 "
-        "\"$d/hone\" && \"$d/hone\" worker node %s installed; s=$?; rm -rf \"$d\"; exit $s; }; "
-        "exit 1\n",
-        (size_t)program.st_size, host->gpus_wanted < 0 ? "count" : "-");
+    snprintf(line, sizeof line,
+             "d=$(mktemp -d \"${TMPDIR:-/tmp}/hone-XXXXXX\") && { trap 'rm -rf \"$d\"; exit 1' HUP "
+             "INT TERM; printf '\\n" INSTALL_READY "\\n'; head -c %zu >\"$d/hone\" && chmod 700 "
+             "\"$d/hone\" && exec 3<\"$d/hone\" && rm -rf \"$d\" && exec /proc/self/fd/3 worker "
+             "node %s; "
+             "rm -rf \"$d\"; }; exit 1\n",
+             (size_t)program.st_size, host->gpus_wanted < 0 ? "count" : "");
     hn_bytes_append(&host->link.output, line, strlen(line));
 }
 

@@ -60,7 +60,7 @@ void hn_host_fail(struct hn_host *host, bool forever, const char *reason);
 
 /* The agent of a host, `hone worker node`: greets on its standard output, starts workers as it is told on its standard input, and
  * moves their bytes. It ends, and its workers with it, when a stream is closed, when nothing is heard for HN_LINK_SILENCE_MS, and
- * with its parent. gpus: how many the driver has, for the greeting. installed: the program was sent to start it from, and is removed. HN_EUSAGE: its input is a terminal. */
-enum hn_status hn_node_run(int gpus, bool installed, struct hn_error *err);
+ * with its parent. gpus: how many the driver has, for the greeting. HN_EUSAGE: its input is a terminal. */
+enum hn_status hn_node_run(int gpus, struct hn_error *err);
 
 #endif

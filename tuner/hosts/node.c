@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,31 +12,6 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "tuner/hosts/hosts_part.h"
-
-/* Nothing but what the line of an installation (hosts.c) has made. */
-static bool is_installed(const char *path)
-{
-    char folder[PATH_MAX], start[PATH_MAX];
-    const char *chosen = getenv("TMPDIR");
-    if (realpath(chosen != NULL && chosen[0] != '\0' ? chosen : "/tmp", folder) == NULL ||
-        snprintf(start, sizeof start, "%s/hone-", folder) >= (int)sizeof start)
-        return false;
-    size_t length = strlen(start);
-    return strncmp(path, start, length) == 0 && strlen(path) == length + strlen("XXXXXX/hone") &&
-           strcmp(path + length + 6, "/hone") == 0;
-}
-
-/* The program that was sent to start the agent from. */
-static void remove_program(void)
-{
-    char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[length > 0 ? length : 0] = '\0';
-    if (!is_installed(path))
-        return;
-    (void)unlink(path);
-    (void)rmdir(dirname(path));
-}
 
 static const char mark[] = "\nhone-node ";
 enum { LONGEST = 255, MOST = 4096 };
@@ -345,12 +318,10 @@ static void greet(struct node *node, int gpus)
     hn_bytes_append(&node->link.output, text, strlen(text));
 }
 
-enum hn_status hn_node_run(int gpus, bool installed, struct hn_error *err)
+enum hn_status hn_node_run(int gpus, struct hn_error *err)
 {
     struct node node = {.files = {.fd = -1}};
     struct termios mode;
-    if (installed)
-        remove_program();
     if (isatty(STDIN_FILENO))
         return hn_fail(err, HN_EUSAGE,
                        "`hone worker node` is started by hone, with an input that is no terminal: "
