@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/run.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -9,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,6 +66,14 @@ int hn_thread_start(pthread_t *thread, void *(*run)(void *), void *context)
     int failure = pthread_create(thread, NULL, run, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failure;
+}
+
+int hn_event_make(struct hn_error *err)
+{
+    int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event < 0)
+        hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
+    return event;
 }
 
 void hn_event_signal(int event)

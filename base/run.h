@@ -25,7 +25,9 @@ enum hn_status hn_interrupt_check(struct hn_error *err);
 /* Starts a thread that gets no signals: these are the main thread's. 0, or what pthread_create says. */
 int hn_thread_start(pthread_t *thread, void *(*run)(void *), void *context);
 
-/* Makes the eventfd readable (-1: there is none); reads it empty. Neither waits where it was made with EFD_NONBLOCK. */
+/* An eventfd; -1 after a failure. HN_ERUN. */
+int hn_event_make(struct hn_error *err);
+/* Makes the eventfd readable (-1: there is none); reads it empty. Neither waits. */
 void hn_event_signal(int event);
 void hn_event_clear(int event);
 

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -766,10 +765,8 @@ enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t coun
     pthread_mutex_init(&hosts->lock, NULL);
     hosts->count = count;
     hosts->items = hn_need(count, sizeof *hosts->items);
-    hosts->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    hosts->wake = hn_event_make(err);
     hosts->wakeup = wakeup;
-    if (hosts->wake < 0)
-        hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
     for (size_t i = 0; i < count; i++) {
         hosts->items[i] = (struct hn_host){
             .place = {is_ready, start_worker, end_worker},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,10 +53,7 @@ struct hn_server {
 
     pthread_t thread;
     bool follows;
-    pthread_mutex_t signal_lock; /* of the next two, held for a moment only */
-    pthread_cond_t wake;
-    bool news;
-    bool stops;
+    int news, stops; /* eventfds: it is to send, it is to end */
 
     pthread_mutex_t lock;             /* of all below, held while the server is asked */
     struct hn_connection *connection; /* NULL: lost */
@@ -102,15 +100,11 @@ static void enter(struct hn_server *server, struct hn_error *err)
 enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err)
 {
     char id[33] = "";
-    pthread_condattr_t attributes;
     struct hn_server *own = hn_need(1, sizeof *own);
     hn_error_init(err);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&own->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&own->signal_lock, NULL);
     pthread_mutex_init(&own->lock, NULL);
+    own->news = hn_event_make(err);
+    own->stops = hn_event_make(err);
     own->pause_ms = first_pause_ms;
     own->own_after = INT64_MAX;
     own->uri = hn_need_copy(uri);
@@ -786,29 +780,16 @@ static void take_turn(struct hn_server *server, bool last)
         drop(server, &reason);
 }
 
-static struct timespec time_in(double ms)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    time.tv_nsec += (long)(ms * 1e6);
-    time.tv_sec += time.tv_nsec / 1000000000L;
-    time.tv_nsec %= 1000000000L;
-    return time;
-}
-
 /* Until so long has passed or it is to stop, which is returned; and, where it is waited for, until
  * there is news. */
 static bool wait_for(struct hn_server *server, bool news, double ms)
 {
-    const struct timespec until = time_in(ms);
-    pthread_mutex_lock(&server->signal_lock);
-    while (!server->stops && !(news && server->news) &&
-           pthread_cond_timedwait(&server->wake, &server->signal_lock, &until) == 0)
-        ;
-    bool stops = server->stops;
-    server->news = server->news && !news;
-    pthread_mutex_unlock(&server->signal_lock);
-    return stops;
+    struct pollfd places[] = {{.fd = server->stops, .events = POLLIN},
+                              {.fd = server->news, .events = POLLIN}};
+    poll(places, news ? 2 : 1, (int)ms);
+    if (news)
+        hn_event_clear(server->news);
+    return places[0].revents != 0;
 }
 
 static void *follow(void *pointer)
@@ -844,11 +825,8 @@ enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
 
 void hn_server_tell(void *own)
 {
-    struct hn_server *server = own;
-    pthread_mutex_lock(&server->signal_lock);
-    server->news = true;
-    pthread_cond_signal(&server->wake);
-    pthread_mutex_unlock(&server->signal_lock);
+    const struct hn_server *server = own;
+    hn_event_signal(server->news);
 }
 
 static void free_claim(struct hn_server_claim *claim)
@@ -957,10 +935,7 @@ void hn_server_close(struct hn_server *server, struct hn_server_end *end)
     if (server == NULL)
         return;
     if (server->follows) {
-        pthread_mutex_lock(&server->signal_lock);
-        server->stops = true;
-        pthread_cond_signal(&server->wake);
-        pthread_mutex_unlock(&server->signal_lock);
+        hn_event_signal(server->stops);
         pthread_join(server->thread, NULL);
         send_rest(server);
     }
@@ -971,8 +946,8 @@ void hn_server_close(struct hn_server *server, struct hn_server_end *end)
     snprintf(end->copy, sizeof end->copy, "%s", server->copy);
     hn_store_close(server->outgoing);
     hn_connection_close(server->connection);
-    pthread_cond_destroy(&server->wake);
-    pthread_mutex_destroy(&server->signal_lock);
+    close(server->news);
+    close(server->stops);
     pthread_mutex_destroy(&server->lock);
     free(server->uri);
     free(server->name);

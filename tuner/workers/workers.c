@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/workers.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -584,14 +582,6 @@ bool hn_workers_open_cards(struct hn_workers *workers)
     return done;
 }
 
-static int make_event(struct hn_error *err)
-{
-    int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (event < 0)
-        hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
-    return event;
-}
-
 enum hn_status hn_workers_start(const struct hn_workers_options *options, struct hn_workers **out,
                                 struct hn_error *err)
 {
@@ -606,11 +596,11 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     if (options->divided) {
         workers->lock = hn_need(1, sizeof *workers->lock);
         pthread_mutex_init(workers->lock, NULL);
-        workers->pool->wakeup = make_event(err);
+        workers->pool->wakeup = hn_event_make(err);
     }
     if (!elsewhere)
         add_card(workers, NULL, options->device)->announces = options->announces;
-    else if (!hn_failed(err) && (workers->wakeup = make_event(err)) >= 0 &&
+    else if (!hn_failed(err) && (workers->wakeup = hn_event_make(err)) >= 0 &&
              hn_hosts_start(options->hosts, options->host_count, workers->wakeup, &workers->hosts,
                             err) == HN_OK)
         hn_compile_pool_lend(workers->pool, workers->hosts);
@@ -811,7 +801,7 @@ enum hn_status hn_workers_share(struct hn_workers *workers, struct hn_card *lead
                                 struct hn_workers **out, struct hn_error *err)
 {
     hn_error_init(err);
-    int wakeup = make_event(err);
+    int wakeup = hn_event_make(err);
     if (hn_failed(err))
         return err->status;
     struct hn_workers *share = hn_need(1, sizeof *share);
