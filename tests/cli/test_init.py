@@ -263,14 +263,14 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " k<<<dim3(w / 64), dim3(64), 64 * sizeof(float)>>>(d, 1.f, w);",
                  "problem: {n: 4096}\n", "  grid: [n // BLOCK]\n", "count: n * 3, role: output}", "  shared_bytes: BLOCK * 4\n"),
                 ("void *p[] = {&x, &a, &n}; cudaLaunchCooperativeKernel((void *)k, dim3(8), dim3(64), p, 0, 0);",
-                 "  BLOCK: [16, 32, 64, 128, 256]", "  grid: [8]\n", "  cooperative: true\n"),
+                 "  BLOCK: [16, 32, 64, 128, 256]", "# TODO: as the source launches it, whatever the sizes?\n", "  grid: [8]\n", "  cooperative: true\n"),
                 ("cudaLaunchConfig_t c = {}; cudaLaunchKernelEx(&c, k, x, a, n);", "  BLOCK: [64, 128, 256, 512, 1024]", 'grid: ["ceil_div(n, BLOCK)"]\n'),
                 ("k<<<blocks_of(n), 64>>>(x, 1, n);", "# TODO: does the kernel want this many blocks?\n", 'grid: ["ceil_div(n, BLOCK)"]\n')):
             draft = self.draft("__global__ void k(float *x, float a, int n) { extern __shared__ float s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = a; }\n"
                                f"int main(int argc, char **argv) {{ float *x; float a; int n; {launch} }}\n")
             for part in parts:
                 self.assertIn(part, draft, launch)
-            self.assertEqual("\n# As the source launches it.\n" in draft, "blocks_of" not in launch and "Ex" not in launch)
+            self.assertEqual("\n# As the source launches it.\n" in draft, not any(word in launch for word in ("blocks_of", "Ex", "dim3(8)")))
 
     def test_what_follows_from_the_code(self):
         """Constraints, a grid that waits, structures, another name of a pointer."""

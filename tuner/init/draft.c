@@ -89,6 +89,14 @@ bool hn_draft_is_taken(const struct hn_draft *draft, const char *name)
     return hn_draft_find_parameter(draft, name) != NULL || hn_draft_find_size(draft, name) != NULL;
 }
 
+bool hn_draft_has_size(const struct hn_draft *draft, const char *text)
+{
+    for (size_t i = 0; i < draft->sizes.count; i++)
+        if (hn_text_has_word(text, draft->sizes.items[i].name, strlen(draft->sizes.items[i].name)))
+            return true;
+    return false;
+}
+
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 {
     char upper[128];
@@ -489,6 +497,9 @@ struct hn_value hn_draft_end(const struct hn_draft_parameter *parameter, bool la
 /* Comments of a draft in which all is guessed. */
 static void write_notes(struct hn_draft *draft)
 {
+    bool fixed = draft->grid_is_known;
+    for (int axis = 0; axis < draft->dimensions; axis++)
+        fixed = fixed && !hn_draft_has_size(draft, draft->grid[axis]);
     hn_draft_note(draft, HN_NOTE_SIZES,
                   "# TODO: the sizes that matter to you; a list tunes each of its values.");
     hn_draft_note(draft, HN_NOTE_PARAMETERS, "# TODO: which values are worth a try?");
@@ -501,7 +512,8 @@ static void write_notes(struct hn_draft *draft)
     hn_draft_note(draft, HN_NOTE_ARGUMENTS,
                   "# In the order of the signature. TODO: how many elements has each buffer?");
     hn_draft_note(draft, HN_NOTE_LAUNCH,
-                  draft->grid_is_known ? "# As the source launches it."
+                  fixed                  ? "# TODO: as the source launches it, whatever the sizes?"
+                  : draft->grid_is_known ? "# As the source launches it."
                   : draft->block_is_known
                       ? "# TODO: does the kernel want this many blocks?"
                       : "# TODO: is the block's size free, and does the kernel want this many "

@@ -93,6 +93,8 @@ struct hn_draft_parameter *hn_draft_find_parameter(const struct hn_draft *draft,
 struct hn_draft_size *hn_draft_find_size(const struct hn_draft *draft, const char *name);
 /* Whether there is one of the two. */
 bool hn_draft_is_taken(const struct hn_draft *draft, const char *name);
+/* Whether an expression has the name of a size in it. */
+bool hn_draft_has_size(const struct hn_draft *draft, const char *text);
 /* Why NVRTC cannot compile the source; NULL: it can. */
 const char *hn_draft_why_nvcc(const struct hn_draft *draft);
 /* The least or largest value of a parameter. */

@@ -245,10 +245,7 @@ static bool is_rowwise(const struct hn_draft *draft, const char *tile)
             strchr(";,)]", hn_text_at(draft->unit, i + 3)[0]) != NULL &&
             strchr("=(", hn_text_at(draft->unit, i - 1)[0]) != NULL)
             return true;
-    for (size_t i = 0; i < draft->sizes.count && tile != NULL; i++)
-        if (hn_text_has_word(tile, draft->sizes.items[i].name, strlen(draft->sizes.items[i].name)))
-            return true;
-    return false;
+    return tile != NULL && hn_draft_has_size(draft, tile);
 }
 
 static void guess_grid(struct hn_draft *draft)
