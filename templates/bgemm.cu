@@ -58,12 +58,10 @@
 #ifndef SPLIT_K // so many blocks share the steps of k of a tile
 #define SPLIT_K 1
 #endif
-#ifndef FINISH // what is found is C; or is added up by the tile's last block; or by the blocks of a cluster of SPLIT_K; or by the
-               // last block where tiles are left beyond full waves: only these are shared
+#ifndef FINISH // what is found is C; or is added up by the tile's last block; or by the blocks of a cluster of SPLIT_K
 #define FINISH_store 1
 #define FINISH_last_block 2
 #define FINISH_cluster 3
-#define FINISH_tail 4
 #define FINISH FINISH_store
 #endif
 #ifndef STORE // by threads, or through C_BUFFERS of shared memory each consumer by tensor maps
@@ -228,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
 #if FINISH == FINISH_cluster
             add_up_cluster(found, shared, C, added, all, tile, row, part);
 #else
-            if ((FINISH == FINISH_last_block || (FINISH == FINISH_tail && tile.shared >= 0)) &&
+            if (FINISH == FINISH_last_block &&
                 !add_up_splits(found, partial, done, (int *)(shared + flags_at) + consumer, tile, part, consumer))
                 continue;
 #if STORE == STORE_tma

@@ -224,7 +224,7 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
                                               const place &tile, int part, int consumer)
 {
     constexpr int words = tall_blocks * sums / 4 * 128;
-    float4 *const kept = (float4 *)partial + (size_t)tile.shared * SPLIT_K * sharing * words + threadIdx.x % 128;
+    float4 *const kept = (float4 *)partial + (size_t)tile.tile * SPLIT_K * sharing * words + threadIdx.x % 128;
     const auto of_split = [&](int split) { return kept + (split * sharing + part) * words; };
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
@@ -235,7 +235,7 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
     __threadfence();
     meet(consumer);
     if (threadIdx.x % 128 == 0)
-        *flag = atomicInc(done + tile.shared * sharing + part, SPLIT_K - 1) == SPLIT_K - 1;
+        *flag = atomicInc(done + tile.tile * sharing + part, SPLIT_K - 1) == SPLIT_K - 1;
     meet(consumer);
     const bool last = *(volatile int *)flag;
     meet(consumer);

@@ -82,36 +82,25 @@ constexpr int flags_at = barriers_at + 2 * STAGES * 8, shared_bytes = flags_at +
 struct place {
     int m, n;         // the tile's first row and column
     int first, steps; // its first step of k, and how many stages of them
-    int shared;       // the number of a tile that blocks share; else -1
-    int split;        // which of their parts this is
+    int tile, split;  // numbers
 };
 
 __device__ __forceinline__ int clusters_m(const sizes &all) { return ceil_div(all.m, BM * CLUSTER_M); }
 __device__ __forceinline__ int clusters_n(const sizes &all) { return ceil_div(all.n, BN * CLUSTER_N); }
-// Of all clusters' tiles those that nobody shares: none, or as many waves as they fill.
-__device__ __forceinline__ int whole_tiles(const sizes &all)
-{
-    const int tiles = clusters_m(all) * clusters_n(all), wave = gridDim.x / cluster_blocks;
-    return SPLIT_K == 1 ? tiles : FINISH == FINISH_tail ? tiles / wave * wave : 0;
-}
-__device__ __forceinline__ int works(const sizes &all)
-{
-    return whole_tiles(all) + (clusters_m(all) * clusters_n(all) - whole_tiles(all)) * SPLIT_K;
-}
+__device__ __forceinline__ int works(const sizes &all) { return clusters_m(all) * clusters_n(all) * SPLIT_K; }
 
 // The work of a block of such a rank in its cluster: tiles go in groups of RASTER rows, column by column within a group,
 // for the sake of the L2 cache. SPLIT_K blocks share the steps of k of a tile.
 __device__ __forceinline__ place place_of(const sizes &all, int work, int rank)
 {
-    const int whole = whole_tiles(all), part = work - whole, splits = part < 0 ? 1 : SPLIT_K;
-    const int split = part < 0 ? 0 : part % SPLIT_K, number = part < 0 ? work : whole + part / SPLIT_K;
+    const int split = work % SPLIT_K, number = work / SPLIT_K;
     const int group_tiles = RASTER * clusters_n(all), group = number / group_tiles, in_group = number % group_tiles;
     const int height = min(RASTER, clusters_m(all) - group * RASTER);
     const int tile_m = (group * RASTER + in_group % height) * CLUSTER_M + rank / CLUSTER_N;
     const int tile_n = in_group / height * CLUSTER_N + rank % CLUSTER_N;
-    const int steps = max(1, ceil_div(all.k, stage_depth)), share = steps / splits, more = steps % splits;
+    const int steps = max(1, ceil_div(all.k, stage_depth)), share = steps / SPLIT_K, more = steps % SPLIT_K;
     return {tile_m * BM, tile_n * BN, (split * share + min(split, more)) * stage_depth, share + (split < more),
-            part < 0 ? -1 : (number - whole) * cluster_blocks + rank, split};
+            tile_m * clusters_n(all) * CLUSTER_N + tile_n, split};
 }
 
 #endif
