@@ -166,8 +166,7 @@ static void measure(struct fixture *fixture, size_t sizes)
     uint64_t at = 0;
     for (size_t i = 0; i < sizes; i++) {
         struct hn_bindings problem ENDED_BY(hn_bindings_finish) = next(fixture, 3, &at);
-        size_t size = hn_matrix_add_size(fixture->matrix, &problem, 0);
-        fixture->matrix->sizes[size].drawn = true;
+        size_t size = hn_matrix_add_size(fixture->matrix, &problem, true);
         measure_at(fixture, size);
     }
 }
@@ -306,7 +305,7 @@ TEST_WITH(a_predicted_loss_is_that_of_any_size, set_up, tear_down)
     for (int i = 0; i < SEARCHED; i++) {
         char text[80];
         snprintf(text, sizeof text, "M=%d,N=%d,K=%d", 8200 + 16 * i, 9000 + 100 * i, 64 << i % 4);
-        size_t place = hn_matrix_add_size(matrix, parsed(text), 0);
+        size_t place = hn_matrix_add_size(matrix, parsed(text), false);
         measure_at(fixture, place);
         search(fixture, place);
         search(fixture, (size_t)i);

@@ -82,7 +82,7 @@ TEST(a_matrix_has_each_size_and_point_once)
         for (int i = 0; i <= HN_MATRIX_SIZES; i++) {
             snprintf(text, sizeof text, "M=%d", i);
             struct hn_bindings *problem = parsed(text);
-            assert_true(hn_matrix_add_size(matrix, problem, 0) ==
+            assert_true(hn_matrix_add_size(matrix, problem, false) ==
                         (i < HN_MATRIX_SIZES ? (size_t)i : SIZE_MAX));
             drop(problem);
         }
@@ -100,7 +100,7 @@ TEST(a_matrix_has_each_size_and_point_once)
 TEST(the_best_at_a_size_is_of_any_point_or_its_own_search)
 {
     struct hn_matrix *matrix = keep(hn_matrix_create(), hn_matrix_destroy);
-    assert_int_equal(hn_matrix_add_size(matrix, parsed("M=1"), 0), 0);
+    assert_int_equal(hn_matrix_add_size(matrix, parsed("M=1"), false), 0);
     assert_int_equal(hn_matrix_add_point(matrix, parsed("TILE=1")), 0);
     assert_int_equal(hn_matrix_add_point(matrix, parsed("TILE=2")), 1);
     assert_true(isinf(hn_matrix_best(matrix, 0)));

@@ -73,12 +73,10 @@ static void plan(struct tuning *tuning)
 /* SIZE_MAX: there is none, or no room for it. */
 static size_t draw_size(struct tuning *tuning, struct hn_error *err)
 {
-    struct hn_matrix *matrix = tuning->measuring.matrix;
     struct hn_bindings problem =
         hn_measuring_draw(&tuning->measuring, tuning->options->search.seed, &tuning->drawn, err);
-    size_t size = hn_failed(err) ? SIZE_MAX : hn_matrix_add_size(matrix, &problem, 0);
-    if (size != SIZE_MAX)
-        matrix->sizes[size].drawn = true;
+    size_t size =
+        hn_failed(err) ? SIZE_MAX : hn_matrix_add_size(tuning->measuring.matrix, &problem, true);
     hn_bindings_finish(&problem);
     return size;
 }
@@ -95,7 +93,7 @@ static void add_named(struct tuning *tuning, struct hn_error *err)
     for (size_t i = 0; i < family->size_count; i++) {
         struct hn_bindings whole =
             hn_need_bindings(&tuning->measuring.config->problems[0], &family->sizes[i]);
-        hn_matrix_add_size(tuning->measuring.matrix, &whole, family->weights[i]);
+        hn_matrix_add_size(tuning->measuring.matrix, &whole, true);
         hn_bindings_finish(&whole);
     }
 }
@@ -367,7 +365,7 @@ static void tune_wanted(struct tuning *tuning, struct hn_error *err)
 {
     if (tuning->searched >= tuning->tuned || tuning->learnt.wanted_count == 0)
         return;
-    size_t size = hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.wanted[0], 0);
+    size_t size = hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.wanted[0], false);
     if (size != SIZE_MAX)
         tune_size(tuning, size, err);
 }
@@ -430,7 +428,7 @@ static void refine(struct tuning *tuning, struct hn_error *err)
         began_s = hn_measuring_spent_s(&tuning->measuring);
         tune_wanted(tuning, err);
         for (size_t i = 0; i < learnt->wanted_count && !hn_failed(err); i++) {
-            size_t size = hn_matrix_add_size(matrix, &learnt->wanted[i], 0);
+            size_t size = hn_matrix_add_size(matrix, &learnt->wanted[i], false);
             if (size != SIZE_MAX)
                 fill_briefly(tuning, size, err);
         }

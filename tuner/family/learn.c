@@ -212,7 +212,8 @@ static double mean_of(const struct mean *mean)
 }
 
 /* Sizes that were measured since the rule was least sure there say how bad it may get, and nothing
- * of how it does in the mean. What configurations lose to a search is known where there was one. */
+ * of how it does in the mean, nor of how often it is wrong. What configurations lose to a search is
+ * known where there was one. */
 static void predict_loss(struct learning *learning, struct judged *judged)
 {
     const struct hn_matrix *matrix = learning->matrix;
@@ -225,16 +226,20 @@ static void predict_loss(struct learning *learning, struct judged *judged)
             continue;
         predicted->sizes++;
         predicted->worst = fmax(predicted->worst, expm1(judged[s].choice + judged[s].coverage));
-        if (size->drawn || size->weight > 0) {
+        if (size->drawn) {
             add(&choice, judged[s].choice);
             if (!isnan(size->tuned_us))
                 add(&coverage, judged[s].coverage);
         }
     }
     predicted->mean = expm1(mean_of(&choice) + mean_of(&coverage));
-    for (size_t s = 0; s < matrix->size_count; s++)
-        if (isnan(matrix->sizes[s].tuned_us))
+    for (size_t s = 0; s < matrix->size_count; s++) {
+        const struct hn_matrix_size *size = &matrix->sizes[s];
+        if (isnan(size->tuned_us))
             judged[s].coverage = fmax(judged[s].coverage, mean_of(&coverage));
+        if (!size->drawn)
+            judged[s].risk = INFINITY;
+    }
 }
 
 /* A choice is sure where it loses less than this: in logarithms. */

@@ -18,8 +18,7 @@ enum {
 struct hn_matrix {
     struct hn_matrix_size {
         struct hn_bindings problem;
-        double weight;   /* of a size that the family names; 0: it was drawn */
-        bool drawn;      /* not chosen for what is known of it: as any size that may come */
+        bool drawn;      /* or named by the family: not chosen for what is known of it, as any size that may come */
         bool searched;   /* on its own */
         double tuned_us; /* the best that this search found among what may serve the family; NAN: nothing, or none was made */
     } sizes[HN_MATRIX_SIZES];
@@ -41,7 +40,7 @@ void hn_matrix_destroy(struct hn_matrix *matrix);
 /* SIZE_MAX: it is not there. */
 size_t hn_matrix_find_size(const struct hn_matrix *matrix, const struct hn_bindings *problem);
 /* The place of a size or point that is added unless it is there; SIZE_MAX: the matrix is full. */
-size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem, double weight);
+size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem, bool drawn);
 size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *point);
 /* A record of it has that occupancy; 0: it says nothing. */
 void hn_matrix_see_occupancy(struct hn_matrix_point *point, double occupancy);

@@ -35,17 +35,17 @@ size_t hn_matrix_find_size(const struct hn_matrix *matrix, const struct hn_bindi
     return SIZE_MAX;
 }
 
-size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem,
-                          double weight)
+size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem, bool drawn)
 {
-    size_t there = hn_matrix_find_size(matrix, problem);
-    if (there != SIZE_MAX || matrix->size_count == HN_MATRIX_SIZES)
-        return there;
-    struct hn_matrix_size *size = &matrix->sizes[matrix->size_count];
-    size->weight = weight;
-    size->tuned_us = NAN;
-    size->problem = hn_need_bindings(problem, NULL);
-    return matrix->size_count++;
+    size_t place = hn_matrix_find_size(matrix, problem);
+    if (place == SIZE_MAX && matrix->size_count < HN_MATRIX_SIZES) {
+        place = matrix->size_count++;
+        matrix->sizes[place].tuned_us = NAN;
+        matrix->sizes[place].problem = hn_need_bindings(problem, NULL);
+    }
+    if (place != SIZE_MAX && drawn)
+        matrix->sizes[place].drawn = true;
+    return place;
 }
 
 size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *values)

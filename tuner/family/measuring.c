@@ -183,7 +183,7 @@ static void recall_size(struct hn_measuring *measuring, const struct known_size 
     }
     if (count < SIZE_POINTS || matrix->size_count >= MOST_SIZES)
         return;
-    size_t place = hn_matrix_add_size(matrix, size->problem, 0);
+    size_t place = hn_matrix_add_size(matrix, size->problem, false);
     for (size_t p = 0; p < matrix->point_count && place != SIZE_MAX; p++) {
         if (records[p] == NULL || !isnan(matrix->times[p][place]))
             continue;
@@ -201,9 +201,9 @@ static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
     for (size_t i = 0; i < MOST_SIZES && !hn_failed(err); i++) {
         struct hn_bindings whole =
             hn_measuring_draw(measuring, measuring->options->search.seed, &at, err);
-        for (size_t s = 0; s < matrix->size_count && !hn_failed(err); s++)
-            if (hn_bindings_equal(&matrix->sizes[s].problem, &whole))
-                matrix->sizes[s].drawn = true;
+        size_t size = hn_failed(err) ? SIZE_MAX : hn_matrix_find_size(matrix, &whole);
+        if (size != SIZE_MAX)
+            matrix->sizes[size].drawn = true;
         hn_bindings_finish(&whole);
     }
 }
