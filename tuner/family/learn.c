@@ -543,25 +543,6 @@ static void add_grids(const struct hn_plan *plan, struct hn_rule *rule)
         }
 }
 
-enum { EDGES_ASKED = 12 };
-
-/* Which share of a size, in percent, its last part lacks: of the edges that are no guesses. */
-static void add_edges(const struct learning *learning, struct hn_rule *rule)
-{
-    struct hn_family_edges edges;
-    int64_t parts[HN_EDGES_MOST];
-    hn_family_edges_find(&edges, learning->kernel);
-    for (size_t c = 0; c < rule->configuration_count; c++) {
-        hn_family_edges_parts(&edges, learning->kernel, &learning->matrix->sizes[0].problem,
-                              &rule->configurations[c], parts);
-        for (size_t i = 0; i < edges.count && i < EDGES_ASKED; i++)
-            if (parts[i] > 1)
-                ask(rule, "-%s %% %lld * 100 // %s", edges.items[i].size, (long long)parts[i],
-                    edges.items[i].size);
-    }
-    hn_family_edges_finish(&edges);
-}
-
 static void evaluate_features(struct learning *learning, struct hn_error *err)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
@@ -629,7 +610,6 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
     rule->value_count = example->count;
     add_sizes(learning->kernel->family, rule);
     add_grids(learning->kernel->plan, rule);
-    add_edges(learning, rule);
     if (hn_rule_complete(rule, err) == HN_OK)
         evaluate_features(learning, err);
 }
