@@ -264,6 +264,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "problem: {n: 4096}\n", "  grid: [n // BLOCK]\n", "count: n * 3, role: output}", "  shared_bytes: BLOCK * 4\n"),
                 ("void *p[] = {&x, &a, &n}; cudaLaunchCooperativeKernel((void *)k, dim3(8), dim3(64), p, 0, 0);",
                  "  BLOCK: [16, 32, 64, 128, 256]", "# TODO: as the source launches it, whatever the sizes?\n", "  grid: [8]\n", "  cooperative: true\n"),
+                ("const int W = 64; float *d; cudaMalloc(&d, sizeof(float) * W * W); k<<<(W * W + 255) / 256, 256>>>(d, 1, W * W);",
+                 "problem: {n: 4096}\n", "count: n, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
                 ("cudaLaunchConfig_t c = {}; cudaLaunchKernelEx(&c, k, x, a, n);", "  BLOCK: [64, 128, 256, 512, 1024]", 'grid: ["ceil_div(n, BLOCK)"]\n'),
                 ("k<<<blocks_of(n), 64>>>(x, 1, n);", "# TODO: does the kernel want this many blocks?\n", 'grid: ["ceil_div(n, BLOCK)"]\n')):
             draft = self.draft("__global__ void k(float *x, float a, int n) { extern __shared__ float s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = a; }\n"

@@ -20,6 +20,7 @@ struct hn_draft_parameter {
 
 struct hn_draft_size {
     const char *name, *declared; /* declared: in the source; NULL: nowhere */
+    const char *passed;          /* "4096 * 4096", which a launch passes; NULL: nothing that it stands for elsewhere */
     int64_t value;               /* 0, while the draft is made: a usual one */
     bool frozen;                 /* a macro of the source */
     bool is_extent;              /* how much work there is; else some other number */

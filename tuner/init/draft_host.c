@@ -229,30 +229,38 @@ static const char *count_elements(struct hn_draft *draft, struct hn_tokens passe
     return hn_draft_translate(draft, bytes, -1);
 }
 
+static void read_scalar(struct hn_draft *draft, size_t index, struct hn_tokens passed)
+{
+    struct hn_draft_size *size = hn_draft_find_size(draft, draft->kernel->arguments[index].name);
+    struct hn_value value;
+    /* What the host calls n is n here, and has the value that it has there. */
+    const struct hn_meaning *own =
+        hn_unit_meaning(draft->unit, single(draft, passed), passed.begin);
+    const char *text = hn_draft_translate(draft, own != NULL ? own->body : passed, -1);
+    if (text == NULL || !hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL))
+        return;
+    if (size == NULL)
+        draft->given[index] = text;
+    else if (value.type == HN_INTEGER && value.integer > 0)
+        size->value = value.integer;
+    if (size != NULL && own == NULL && strstr(text, " * ") != NULL &&
+        strpbrk(text, "+-/%<>") == NULL)
+        size->passed = text;
+}
+
 void hn_draft_read_passed(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
-    struct hn_value value;
     draft->given =
         hn_need_block(&draft->unit->memory, kernel->argument_count, sizeof *draft->given);
-    for (size_t i = 0; i < kernel->argument_count; i++) {
-        struct hn_tokens passed = passed_at(draft, i);
-        struct hn_draft_size *size = hn_draft_find_size(draft, kernel->arguments[i].name);
-        if (passed.end == passed.begin)
-            continue;
-        if (kernel->arguments[i].pointer) {
-            draft->given[i] = count_elements(draft, passed);
-            continue;
+    for (int pointers = 0; pointers < 2; pointers++)
+        for (size_t i = 0; i < kernel->argument_count; i++) {
+            struct hn_tokens passed = passed_at(draft, i);
+            if (passed.end == passed.begin || kernel->arguments[i].pointer != (pointers == 1))
+                continue;
+            if (pointers == 0)
+                read_scalar(draft, i, passed);
+            else
+                draft->given[i] = count_elements(draft, passed);
         }
-        /* What the host calls n is n here, and has the value that it has there. */
-        const struct hn_meaning *own =
-            hn_unit_meaning(draft->unit, single(draft, passed), passed.begin);
-        const char *text = hn_draft_translate(draft, own != NULL ? own->body : passed, -1);
-        if (text == NULL || !hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL))
-            continue;
-        if (size == NULL)
-            draft->given[i] = text;
-        else if (value.type == HN_INTEGER && value.integer > 0)
-            size->value = value.integer;
-    }
 }

@@ -55,7 +55,16 @@ const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens, 
         translation.literal = draft->block[axis];
         translation.literal_value = draft->literal[axis];
     }
-    return hn_translate(&translation, tokens);
+    const char *text = hn_translate(&translation, tokens);
+    for (size_t i = 0; i < draft->sizes.count && text != NULL; i++) {
+        const struct hn_draft_size *size = &draft->sizes.items[i];
+        const char *found = size->passed != NULL ? strstr(text, size->passed) : NULL;
+        if (found != NULL && (found == text || !hn_is_word_char(found[-1])) &&
+            !hn_is_word_char(found[strlen(size->passed)]))
+            text = hn_need_format(&draft->unit->memory, "%.*s%s%s", (int)(found - text), text,
+                                  size->name, found + strlen(size->passed));
+    }
+    return text;
 }
 
 static const char *translate(struct hn_draft *draft, struct hn_tokens tokens)
