@@ -35,7 +35,7 @@ static void take_all(struct hn_host *host)
 {
     struct hn_link_frame frame;
     while (hn_link_next(&host->link, &frame) == HN_LINK_FRAME) {
-        fuzz_require(frame.size <= (size_t)HN_LINK_NAMES * HN_PIECE_MOST, "a frame is bounded");
+        fuzz_require(frame.size <= HN_LINK_CHUNK, "a frame is bounded");
         take_worker_frame(host, &frame);
     }
     move_workers(host);

@@ -11,20 +11,17 @@
 /* What the files of the room share. */
 
 /* A link carries the channels of many workers, and what they print, over the two streams of one launcher. It knows nothing of
- * their messages: bytes go in at one end and come out at the other. What went over it lately, in either direction, is named and not sent
- * again (struct hn_known). On the wire, little-endian: u32 size of the bytes, at most HN_LINK_CHUNK; u32 number of the worker; u32 kind; the
- * bytes. It never blocks: both ends poll. */
-enum { HN_LINK_CHUNK = 65536, HN_LINK_HEAD = 12, HN_LINK_NAMES = 64 };
+ * their messages: bytes go in at one end and come out at the other. On the wire, little-endian: u32 size of the bytes, at most
+ * HN_LINK_CHUNK; u32 number of the worker; u32 kind; the bytes. It never blocks: both ends poll. */
+enum { HN_LINK_CHUNK = 65536, HN_LINK_HEAD = 12 };
 
 enum hn_link_kind {
     HN_LINK_BEAT,   /* there is nothing to say, and somebody to say it */
     HN_LINK_START,  /* to a host: a worker of the role in the bytes */
     HN_LINK_END,    /* to a host: it is of no more use */
-    HN_LINK_DATA,   /* its channel: what comes out is always this */
+    HN_LINK_DATA,   /* its channel */
     HN_LINK_OUTPUT, /* from a host: what it printed */
     HN_LINK_ENDED,  /* from a host: i32, the status of waitpid() */
-    HN_LINK_PIECE,  /* data, to be known from now on */
-    HN_LINK_NAMED,  /* data that is known: the hashes of up to HN_LINK_NAMES pieces, 32 digits each */
     HN_LINK_FILE,   /* to a host: it will be asked for the file of this hash, 32 digits, which is at the path behind it */
     HN_LINK_HAS,    /* from a host, to each of these: one byte, whether it has it already */
     HN_LINK_PART,   /* to a host that has not: some of the file; none: that was all */
@@ -51,35 +48,9 @@ void hn_bytes_append(struct hn_bytes *bytes, const void *data, size_t size);
 /* Writes what the descriptor takes now; false when it is closed. */
 bool hn_bytes_write(struct hn_bytes *bytes, int fd);
 
-/* The bytes that went over a connection in one direction and is still known at both ends, so that an image, or the text of a template, travels once:
- * pieces, the oldest forgotten first. Whoever adds the same pieces in the same order knows the same. */
-enum {
-    HN_PIECE_LEAST = 128,
-    HN_PIECE_MOST = 4096,
-    HN_KNOWN_MOST = 16 << 20, /* bytes */
-};
-
-struct hn_piece {
-    struct hn_hash hash;
-    char *data;
-    size_t size;
-    uint64_t at; /* bytes added before it */
-    struct hn_piece *next; /* of the same bucket */
-    struct hn_piece *younger;
-};
-
-struct hn_known {
-    struct hn_piece **buckets; /* NULL: nothing was added yet */
-    struct hn_piece *oldest, *youngest;
-    size_t size;
-    uint64_t added;
-};
-
 struct hn_link {
     int in, out; /* both -1: closed */
     struct hn_bytes input, output;
-    struct hn_known sent, received;
-    struct hn_bytes named; /* the pieces of a frame */
     double heard_ms, said_ms; /* as hn_now_ms */
 };
 
@@ -87,7 +58,7 @@ struct hn_link_frame {
     enum hn_link_kind kind;
     uint32_t worker;
     const char *data; /* until the next call */
-    size_t size; /* HN_LINK_NAMES * HN_PIECE_MOST at most */
+    size_t size; /* HN_LINK_CHUNK at most */
 };
 
 /* Takes the descriptors over and makes them non-blocking. */
@@ -104,7 +75,7 @@ void hn_link_beat(struct hn_link *link, double now_ms);
 bool hn_link_read(struct hn_link *link);
 
 enum hn_link_next { HN_LINK_NOTHING, HN_LINK_FRAME, HN_LINK_BROKEN };
-/* The next whole frame of what was read. BROKEN: what came is none, or names what is not known. */
+/* The next whole frame of what was read. BROKEN: what came is none. */
 enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame);
 
 /* The first words of a host's agent: a line, so that it is found behind what launchers and shells print, and can be read by whatever

@@ -66,83 +66,6 @@ bool hn_bytes_write(struct hn_bytes *bytes, int fd)
     return true;
 }
 
-enum { BUCKETS = 16384 };
-
-static struct hn_piece **bucket_of(const struct hn_known *known, const struct hn_hash *hash)
-{
-    return &known->buckets[hn_hash_number(hash->hex, sizeof hash->hex) % BUCKETS];
-}
-
-static void forget_oldest(struct hn_known *known)
-{
-    struct hn_piece *oldest = known->oldest;
-    struct hn_piece **at = bucket_of(known, &oldest->hash);
-    while (*at != oldest)
-        at = &(*at)->next;
-    *at = oldest->next;
-    known->oldest = oldest->younger;
-    known->size -= oldest->size;
-    free(oldest->data);
-    free(oldest);
-}
-
-static void finish_known(struct hn_known *known)
-{
-    while (known->oldest != NULL)
-        forget_oldest(known);
-    free(known->buckets);
-    *known = (struct hn_known){.buckets = NULL};
-}
-
-/* It is not there yet. */
-static void add_known(struct hn_known *known, const struct hn_hash *hash, const void *data,
-                      size_t size)
-{
-    if (known->buckets == NULL)
-        known->buckets = hn_need(BUCKETS, sizeof *known->buckets);
-    struct hn_piece *piece = hn_need(1, sizeof *piece);
-    char *own = hn_need(size, 1);
-    struct hn_piece **bucket = bucket_of(known, hash);
-    memcpy(own, data, size);
-    *piece = (struct hn_piece){*hash, own, size, known->added, *bucket, NULL};
-    *bucket = piece;
-    if (known->oldest == NULL)
-        known->oldest = piece;
-    else
-        known->youngest->younger = piece;
-    known->youngest = piece;
-    known->size += size;
-    known->added += size;
-    while (known->size > HN_KNOWN_MOST)
-        forget_oldest(known);
-}
-
-/* NULL: it is not there, or no longer. */
-static const struct hn_piece *find_known(const struct hn_known *known, const struct hn_hash *hash)
-{
-    const struct hn_piece *piece = known->buckets != NULL ? *bucket_of(known, hash) : NULL;
-    while (piece != NULL && memcmp(piece->hash.hex, hash->hex, sizeof hash->hex) != 0)
-        piece = piece->next;
-    return piece;
-}
-
-/* How much of the data is its first piece, HN_PIECE_MOST at most: the end depends on the bytes
- * before it alone, so that what is the same is cut the same wherever it stands. 0: its end is not
- * there. */
-static size_t piece_size(const char *data, size_t size)
-{
-    const uint64_t factor = 0x9E3779B97F4A7C15ull;
-    uint64_t rolling = 0;
-    size_t most = size < HN_PIECE_MOST ? size : HN_PIECE_MOST;
-    /* A byte has left the number 64 bytes later. One place in 512 is an end. */
-    for (size_t i = HN_PIECE_LEAST - 64; i < most; i++) {
-        rolling = (rolling << 1) + ((unsigned char)data[i] + 1u) * factor;
-        if (i + 1 >= HN_PIECE_LEAST && rolling >> 55 == 0)
-            return i + 1;
-    }
-    return most == HN_PIECE_MOST ? most : 0;
-}
-
 void hn_link_init(struct hn_link *link, int in, int out)
 {
     double now = hn_now_ms();
@@ -159,17 +82,16 @@ void hn_link_finish(struct hn_link *link)
         close(link->out);
     hn_bytes_finish(&link->input);
     hn_bytes_finish(&link->output);
-    hn_bytes_finish(&link->named);
-    finish_known(&link->sent);
-    finish_known(&link->received);
     *link = (struct hn_link){.in = -1, .out = -1};
 }
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "heads of frames are sent as they are");
 
-static void put_frames(struct hn_link *link, enum hn_link_kind kind, uint32_t worker,
-                       const char *at, size_t size)
+void hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data,
+                 size_t size)
 {
+    const char *at = data;
+    link->said_ms = hn_now_ms();
     do {
         size_t part = size < HN_LINK_CHUNK ? size : HN_LINK_CHUNK;
         const uint32_t head[] = {(uint32_t)part, worker, (uint32_t)kind};
@@ -178,69 +100,6 @@ static void put_frames(struct hn_link *link, enum hn_link_kind kind, uint32_t wo
         at = part > 0 ? at + part : at;
         size -= part;
     } while (size > 0);
-}
-
-enum { DIGITS = 32 };
-
-/* Names of pieces that wait for one frame. */
-struct names {
-    char text[HN_LINK_NAMES * DIGITS];
-    size_t count;
-};
-
-static void put_names(struct hn_link *link, uint32_t worker, struct names *names)
-{
-    if (names->count > 0)
-        put_frames(link, HN_LINK_NAMED, worker, names->text, names->count * DIGITS);
-    names->count = 0;
-}
-
-static bool is_known(const struct hn_link *link, const struct hn_hash *hash)
-{
-    const struct hn_known *known = &link->received;
-    const struct hn_piece *received = find_known(known, hash);
-    /* The other end, which may have added more by now, knows what was added last, too. */
-    return find_known(&link->sent, hash) != NULL ||
-           (received != NULL && known->added - received->at <= HN_KNOWN_MOST / 4);
-}
-
-static void put_piece(struct hn_link *link, uint32_t worker, struct names *names, const char *data,
-                      size_t size)
-{
-    struct hn_hash hash = hn_hash_bytes(data, size);
-    if (is_known(link, &hash)) {
-        memcpy(names->text + names->count++ * DIGITS, hash.hex, DIGITS);
-        if (names->count == HN_LINK_NAMES)
-            put_names(link, worker, names);
-        return;
-    }
-    put_names(link, worker, names);
-    add_known(&link->sent, &hash, data, size);
-    put_frames(link, HN_LINK_PIECE, worker, data, size);
-}
-
-static void put_data(struct hn_link *link, uint32_t worker, const char *data, size_t size)
-{
-    struct names names = {.count = 0};
-    size_t piece;
-    while ((piece = piece_size(data, size)) > 0) {
-        put_piece(link, worker, &names, data, piece);
-        data += piece;
-        size -= piece;
-    }
-    put_names(link, worker, &names);
-    if (size > 0)
-        put_frames(link, HN_LINK_DATA, worker, data, size);
-}
-
-void hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data,
-                 size_t size)
-{
-    link->said_ms = hn_now_ms();
-    if (kind == HN_LINK_DATA)
-        put_data(link, worker, data, size);
-    else
-        put_frames(link, kind, worker, data, size);
 }
 
 void hn_link_beat(struct hn_link *link, double now_ms)
@@ -274,36 +133,6 @@ bool hn_link_read(struct hn_link *link)
     return true;
 }
 
-/* Finds pieces that the other end sent before, or this one. */
-static bool resolve(struct hn_link *link, struct hn_link_frame *frame)
-{
-    struct hn_hash hash = {.hex = ""};
-    if (frame->size == 0 || frame->size % DIGITS != 0 || frame->size / DIGITS > HN_LINK_NAMES)
-        return false;
-    link->named.start = link->named.end = 0;
-    for (size_t at = 0; at < frame->size; at += DIGITS) {
-        memcpy(hash.hex, frame->data + at, DIGITS);
-        const struct hn_piece *piece = find_known(&link->received, &hash);
-        piece = piece != NULL ? piece : find_known(&link->sent, &hash);
-        if (piece == NULL)
-            return false;
-        hn_bytes_append(&link->named, piece->data, piece->size);
-    }
-    frame->data = link->named.data;
-    frame->size = hn_bytes_size(&link->named);
-    return true;
-}
-
-static bool learn(struct hn_link *link, const struct hn_link_frame *frame)
-{
-    struct hn_hash hash = hn_hash_bytes(frame->data, frame->size);
-    if (frame->size < HN_PIECE_LEAST || frame->size > HN_PIECE_MOST)
-        return false;
-    if (find_known(&link->received, &hash) == NULL)
-        add_known(&link->received, &hash, frame->data, frame->size);
-    return true;
-}
-
 enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame)
 {
     struct hn_bytes *input = &link->input;
@@ -321,9 +150,5 @@ enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame
                                     .data = input->data + input->start + HN_LINK_HEAD,
                                     .size = size};
     input->start += HN_LINK_HEAD + size;
-    bool fine =
-        kind == HN_LINK_PIECE ? learn(link, frame) : kind != HN_LINK_NAMED || resolve(link, frame);
-    if (kind == HN_LINK_PIECE || kind == HN_LINK_NAMED)
-        frame->kind = HN_LINK_DATA;
-    return fine ? HN_LINK_FRAME : HN_LINK_BROKEN;
+    return HN_LINK_FRAME;
 }
