@@ -44,6 +44,15 @@ char *hn_file_absolute(const char *path, struct hn_error *err)
     return hn_failed(err) ? NULL : made;
 }
 
+void hn_cache_folder_append(struct hn_text *path)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (xdg != NULL && *xdg != '\0')
+        hn_text_printf(path, "%s/hone", xdg);
+    else
+        hn_text_printf(path, "%s/.cache/hone", home != NULL && *home != '\0' ? home : ".");
+}
+
 void hn_files_visit(const char *path, const char *const *ends,
                     void (*visit)(const char *path, void *context, struct hn_error *err),
                     void *context, struct hn_error *err)

@@ -37,9 +37,6 @@ const char *hn_store_lost(const struct hn_store *store, const char **rescued);
 /* $HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db; `given` (--cache) before all. Free it. */
 char *hn_store_default_path(const char *given);
 
-/* $XDG_CACHE_HOME/hone, else ~/.cache/hone. */
-void hn_store_append_folder(struct hn_text *path);
-
 /* Whether a cache is named by the URI of a PostgreSQL server: tuner/server opens those, and hn_store_open the copy that it
  * keeps. */
 bool hn_store_is_server(const char *path);

@@ -360,28 +360,14 @@ const char *hn_store_warning(const struct hn_store *store)
     return store->warning[0] == '\0' ? NULL : store->warning;
 }
 
-static bool is_set(const char *string)
-{
-    return string != NULL && string[0] != '\0';
-}
-
-void hn_store_append_folder(struct hn_text *path)
-{
-    const char *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    if (is_set(xdg))
-        hn_text_printf(path, "%s/hone", xdg);
-    else
-        hn_text_printf(path, "%s/.cache/hone", is_set(home) ? home : ".");
-}
-
 char *hn_store_default_path(const char *given)
 {
     struct hn_text path = {0};
-    const char *hone = getenv("HONE_CACHE");
-    if (is_set(given) || is_set(hone))
-        return strdup(is_set(given) ? given : hone);
-    hn_store_append_folder(&path);
+    if (given == NULL || *given == '\0')
+        given = getenv("HONE_CACHE");
+    if (given != NULL && *given != '\0')
+        return strdup(given);
+    hn_cache_folder_append(&path);
     hn_text_append(&path, "/hone.db");
     return hn_text_take(&path);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/text.h"
@@ -110,8 +111,7 @@ static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc, const struct hn
     }
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
         const struct hn_host_header *header = &hn_host_headers[i];
-        bool better = header->fallback && *nvrtc->include_dir != '\0';
-        if (better || is_given(source, header->name))
+        if ((header->fallback && *nvrtc->include_dir != '\0') || is_given(source, header->name))
             continue;
         names[count] = header->name;
         texts[count++] = header->text;
@@ -125,27 +125,46 @@ static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc, const struct hn
     return program;
 }
 
-/* The command line: Hone's own options first, so that the config's come last and win. The toolkit's
- * headers, and those of CCCL (cuda/…, cooperative_groups) where these lie in their own folder. */
+/* A folder with the headers that NVRTC brings, for a program that may need them where the toolkit's
+ * are not all found; "" where it has none, or they cannot be unpacked. */
+static void unpack_headers(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
+                           char folder[1024])
+{
+    struct hn_text path = {0};
+    *folder = '\0';
+    if (nvrtc->p_nvrtcInstallBundledHeaders == NULL ||
+        (*nvrtc->include_dir != '\0' && *nvrtc->cccl_dir != '\0') ||
+        !hn_source_includes_others(source))
+        return;
+    hn_cache_folder_append(&path);
+    hn_text_printf(&path, "/headers-%d.%d", nvrtc->major, nvrtc->minor);
+    if (!path.failed && path.length < 1000 &&
+        nvrtc->p_nvrtcInstallBundledHeaders(path.data, 0, NULL) == NVRTC_SUCCESS)
+        memcpy(folder, path.data, path.length + 1);
+    hn_text_finish(&path);
+}
+
+/* The command line: Hone's own options first, so that the config's come last and win. */
 static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
                        const char *architecture, nvrtcProgram program, struct hn_image *image,
                        struct hn_error *err)
 {
-    char target[64];
-    char include[1100];
-    char cccl[1100];
+    char target[64], bundled[1024], include[4][1100];
     snprintf(target, sizeof target, "--gpu-architecture=%s", architecture);
-    snprintf(include, sizeof include, "-I%s", nvrtc->include_dir);
-    snprintf(cccl, sizeof cccl, "-I%s/cccl", nvrtc->include_dir);
-    const char *const own[] = {
-        target,  "-no-cache", "--ptxas-options=-v", "--modify-stack-limit=false", "--std=c++17",
-        include, cccl};
+    const char *const own[] = {target, "-no-cache", "--ptxas-options=-v",
+                               "--modify-stack-limit=false", "--std=c++17"};
+    const char *const folders[] = {nvrtc->include_dir, nvrtc->cccl_dir, bundled, bundled};
     size_t count = sizeof own / sizeof *own;
-    count -= *nvrtc->include_dir == '\0' ? 2 : access(cccl + 2, F_OK) != 0;
-    const char **options = hn_allocate(count + source->option_count, sizeof *options, err);
+    const char **options = hn_allocate(count + 4 + source->option_count, sizeof *options, err);
     if (options == NULL)
         return NVRTC_SUCCESS;
-    memcpy(options, own, count * sizeof *own);
+    memcpy(options, own, sizeof own);
+    unpack_headers(nvrtc, source, bundled);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(include[i], sizeof *include, "-I%s%s", folders[i], i == 3 ? "/cccl" : "");
+        options[count] = include[i];
+        count += *folders[i] != '\0';
+    }
     for (size_t i = 0; i < source->option_count; i++)
         options[count++] = source->options[i];
     double start = hn_now_ms();
@@ -272,26 +291,41 @@ char *hn_compile_log_error(const char *log)
                          : strdup("the compiler gave no reason");
 }
 
-/* The same, and what to do where NVRTC refused what nvcc would not: host code, or a header of the
- * host. */
-static char *describe_nvrtc_error(const char *log)
+/* What to do where NVRTC refused what nvcc would not (host code, or a header of the host), does not
+ * find CUDA's own headers, or the GPU has no such instructions; NULL: nothing is known. */
+static const char *find_advice(const struct hn_nvrtc *nvrtc, const char *error)
 {
-    static const char missing[] = "cannot open source file \"";
-    char *error = hn_compile_log_error(log);
-    char *message = NULL;
-    const char *header = error != NULL ? strstr(error, missing) : NULL;
+    static const char missing[] = " open source file \"";
+    const char *header = strstr(error, missing);
     header = header != NULL ? header + strlen(missing) : NULL;
-    if (error == NULL || (header != NULL ? !hn_is_header_of_host(header, strcspn(header, "\""))
-                                         : strstr(error, "not allowed in JIT mode") == NULL))
+    if (header != NULL ? hn_is_header_of_host(header, strcspn(header, "\""))
+                       : strstr(error, "not allowed in JIT mode") != NULL)
+        return "NVRTC compiles device code alone: write what is for the host between #ifndef "
+               "__CUDACC_RTC__ and #endif, or have nvcc compile it with `compile: {compiler: "
+               "nvcc}`";
+    if (header != NULL && (*nvrtc->include_dir == '\0' || *nvrtc->cccl_dir == '\0'))
+        return "headers of CUDA, cub/ and cuda/ come with a toolkit, with NVRTC from 13.3 on, "
+               "which "
+               "unpacks them into ~/.cache/hone, or by 'pip install nvidia-cuda-runtime "
+               "nvidia-cuda-cccl' beside nvidia-cuda-nvrtc (-cu12 behind each for 12)";
+    if (strstr(error, "Instruction 'wgmma.") != NULL)
+        return "wgmma is of compute capability 9.0 alone, with `compile: {arch_specific: true}`; "
+               "10.0 "
+               "has tcgen05 and tensor memory instead, 12.0 mma.sync";
+    return NULL;
+}
+
+static char *describe_nvrtc_error(const struct hn_nvrtc *nvrtc, const char *log)
+{
+    char *error = hn_compile_log_error(log);
+    const char *advice = error != NULL ? find_advice(nvrtc, error) : NULL;
+    char *message = NULL;
+    if (advice == NULL)
         return error;
-    char *advice = strstr(error, ". Consider using -default-device");
-    if (advice != NULL)
-        *advice = '\0';
-    if (asprintf(&message,
-                 "%s; NVRTC compiles device code alone: write what is for the host between "
-                 "#ifndef __CUDACC_RTC__ and #endif, or have nvcc compile it with `compile: "
-                 "{compiler: nvcc}`",
-                 error) < 0)
+    char *of_nvrtc = strstr(error, ". Consider using -default-device");
+    if (of_nvrtc != NULL)
+        *of_nvrtc = '\0';
+    if (asprintf(&message, "%s; %s", error, advice) < 0)
         return error;
     free(error);
     return message;
@@ -344,20 +378,20 @@ static char *describe(const char *place, size_t place_length, const char *what, 
  * the place before it is. */
 static const char *defined_twice(const char *line, size_t length, size_t *place)
 {
-    static const char of_nvrtc[] = ": warning #47-D: incompatible redefinition of macro \"";
-    static const char of_host[] = ": warning: \"";
-    const char *found = memmem(line, length, of_nvrtc, strlen(of_nvrtc));
-    size_t mark = strlen(of_nvrtc);
-    /* Where the prelude's came second, behind an option -D, there is no place. */
-    bool told = found != NULL && memmem(line, length, "(declared at", 12) != NULL;
-    if (found == NULL) {
-        found = memmem(line, length, of_host, strlen(of_host));
-        mark = strlen(of_host);
-        told = found != NULL && memmem(line, length, "\" redefined", 11) != NULL &&
-               strncmp(line, "prelude:", 8) != 0;
+    static const struct {
+        const char *before, *behind;
+    } forms[] = {{": warning #47-D: incompatible redefinition of macro \"", "(declared at"},
+                 {": warning: \"", "\" redefined"}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const char *found = memmem(line, length, forms[i].before, strlen(forms[i].before));
+        /* Where the prelude's came second, behind an option -D, there is no place, or its own. */
+        if (found == NULL || !contains(line, length, forms[i].behind) ||
+            strncmp(line, "prelude:", 8) == 0)
+            continue;
+        *place = (size_t)(found - line);
+        return found + strlen(forms[i].before);
     }
-    *place = told ? (size_t)(found - line) : 0;
-    return told ? found + mark : NULL;
+    return NULL;
 }
 
 /* "k.cu(5): warning #47-D: incompatible redefinition of macro "BLOCK" (declared at line 1)"; of
@@ -405,7 +439,7 @@ static void judge_failure(const struct hn_nvrtc *nvrtc, nvrtcResult result, stru
     case NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID:
     case NVRTC_ERROR_INVALID_INPUT:
         image->outcome = HN_OUTCOME_COMPILE_ERROR;
-        image->message = describe_nvrtc_error(image->log);
+        image->message = describe_nvrtc_error(nvrtc, image->log);
         break;
     case NVRTC_ERROR_INTERNAL_ERROR:
         image->outcome = HN_OUTCOME_COMPILE_CRASH;
@@ -545,31 +579,27 @@ static void choose(const struct choice *choice, char **entry, struct hn_image *i
 {
     const struct kernel *found = NULL;
     size_t count = 0;
+    bool exact = false;
     struct hn_text list = {0};
-    for (size_t i = 0; i < choice->count; i++) {
+    for (size_t i = 0; i < choice->count && !exact; i++) {
         const struct kernel *kernel = &choice->kernels[i];
-        if (strcmp(kernel->mangled, *entry) == 0) {
-            hn_text_finish(&list);
-            return;
-        }
-        if (strcmp(kernel->name, *entry) != 0)
+        exact = strcmp(kernel->mangled, *entry) == 0;
+        if (!exact && strcmp(kernel->name, *entry) != 0)
             continue;
         append_kernel(choice, kernel, &list);
         found = kernel;
-        count++;
+        count = exact ? 1 : count + 1;
     }
-    if (count > 1) {
-        refuse(image, "several kernels are called '%s'; as entry, expected one of %s", *entry,
-               &list, err);
-        return;
-    }
-    hn_text_finish(&list);
     if (count == 0) {
         refuse_missing(choice, *entry, image, err);
-        return;
+    } else if (count > 1) {
+        refuse(image, "several kernels are called '%s'; as entry, expected one of %s", *entry,
+               &list, err);
+    } else {
+        free(*entry);
+        *entry = hn_copy_string(found->mangled, err);
     }
-    free(*entry);
-    *entry = hn_copy_string(found->mangled, err);
+    hn_text_finish(&list);
 }
 
 /* Which kernel of the machine code an entry means that is a plain name: the one that is extern "C",
@@ -715,26 +745,22 @@ static const struct hn_toolkit_library nvrtc_library = {
 };
 
 /* The toolkit has lib64 or lib beside include, Debian /usr/lib/<triplet>, the wheels of CUDA 12 a
- * folder a package. */
-static void find_headers(struct hn_nvrtc *nvrtc, const void *function)
+ * folder a package. CCCL's lie with them up to CUDA 12, later in a folder of theirs. */
+static void find_headers(const void *function, const char *header, char found[1024])
 {
-    static const char *const places[] = {"/../include", "/../../include",
-                                         "/../../cuda_runtime/include"};
-    char library[900];
-    if (!hn_library_path(function, library, sizeof library))
-        return;
-    *strrchr(library, '/') = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char folder[1024];
-        char header[1100];
-        char real[PATH_MAX];
-        snprintf(folder, sizeof folder, "%s%s", library, places[i]);
-        snprintf(header, sizeof header, "%s/cuda_fp16.h", folder);
-        if (access(header, R_OK) != 0 || realpath(folder, real) == NULL ||
-            strlen(real) >= sizeof nvrtc->include_dir)
-            continue;
-        memcpy(nvrtc->include_dir, real, strlen(real) + 1);
-        return;
+    static const char *const places[] = {
+        "/../include",      "/../../include",      "/../../cuda_runtime/include",
+        "/../include/cccl", "/../../include/cccl", "/../../cuda_cccl/include"};
+    char path[1200], real[PATH_MAX];
+    for (size_t i = 0; i < sizeof places / sizeof *places && *found == '\0'; i++) {
+        if (!hn_library_path(function, path, 900))
+            return;
+        char *end = strrchr(path, '/');
+        snprintf(end, 300, "%s/%s", places[i], header);
+        bool is_there = access(path, R_OK) == 0;
+        snprintf(end, 300, "%s", places[i]);
+        if (is_there && realpath(path, real) != NULL && strlen(real) < 1024)
+            memcpy(found, real, strlen(real) + 1);
     }
 }
 
@@ -745,6 +771,7 @@ enum hn_status hn_nvrtc_open(struct hn_nvrtc *nvrtc, struct hn_error *err)
 #define X(name) {#name, &nvrtc->p_##name, false},
         HN_NVRTC_FUNCTIONS(X)
 #undef X
+            {"nvrtcInstallBundledHeaders", &nvrtc->p_nvrtcInstallBundledHeaders, true},
     };
     struct hn_error reason = {.message = ""};
     enum hn_status status = hn_toolkit_open(
@@ -770,7 +797,8 @@ enum hn_status hn_nvrtc_open(struct hn_nvrtc *nvrtc, struct hn_error *err)
     char builtins[64];
     snprintf(builtins, sizeof builtins, "libnvrtc-builtins.so.%d.%d", nvrtc->major, nvrtc->minor);
     hn_toolkit_load_beside(function, builtins);
-    find_headers(nvrtc, function);
+    find_headers(function, "cuda_fp16.h", nvrtc->include_dir);
+    find_headers(function, "cuda/std/cstdint", nvrtc->cccl_dir);
     return HN_OK;
 }
 

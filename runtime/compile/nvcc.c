@@ -38,42 +38,33 @@ static bool is_program(const char *path)
 /* nvcc compiles device code of sources with host code or headers that NVRTC cannot read. It needs
  * a host compiler, which it calls as its preprocessor. Is looked for in $NVCC (a file; then nothing
  * else counts), PATH, $CUDA_HOME/bin, /usr/local/cuda/bin. Free the path. HN_ERUN. */
-static enum hn_status nvcc_find(char **path, struct hn_error *err)
+static char *find_nvcc(struct hn_error *err)
 {
-    const char *chosen = getenv("NVCC");
-    const char *home = getenv("CUDA_HOME");
-    const char *search = getenv("PATH");
-    char *folders = NULL;
-    *path = NULL;
-    if (chosen != NULL && *chosen != '\0') {
-        if (!is_program(chosen))
-            return hn_fail(err, HN_ERUN,
-                           "$NVCC is '%.500s', which is no program; expected the path of nvcc",
-                           chosen);
-        *path = strdup(chosen);
-        return *path != NULL ? HN_OK : hn_fail_memory(err);
-    }
+    const char *chosen = getenv("NVCC"), *home = getenv("CUDA_HOME"), *search = getenv("PATH");
+    struct hn_text folders = {0}, path = {0};
+    bool is_chosen = chosen != NULL && *chosen != '\0';
     bool has_home = home != NULL && *home != '\0';
-    if (asprintf(&folders, "%s:%s%s:/usr/local/cuda/bin", search != NULL ? search : "",
-                 has_home ? home : "", has_home ? "/bin" : "") < 0)
-        return hn_fail_memory(err);
-    for (const char *at = folders; *at != '\0' && *path == NULL;) {
+    hn_text_append(&path, is_chosen ? chosen : "");
+    hn_text_printf(&folders, "%s:%s/bin:/usr/local/cuda/bin", search != NULL ? search : "",
+                   has_home ? home : "/usr/local/cuda");
+    for (const char *at = folders.data; at != NULL && *at != '\0' && path.length == 0;) {
         size_t length = strcspn(at, ":");
-        if (*at == '/' && asprintf(path, "%.*s/nvcc", (int)length, at) < 0)
-            *path = NULL;
-        if (*path != NULL && !is_program(*path)) {
-            free(*path);
-            *path = NULL;
-        }
+        if (*at == '/')
+            hn_text_printf(&path, "%.*s/nvcc", (int)length, at);
+        if (path.length > 0 && !is_program(path.data))
+            hn_text_finish(&path);
         at += length + (at[length] == ':');
     }
-    free(folders);
-    if (*path != NULL)
-        return HN_OK;
-    return hn_fail(err, HN_ERUN,
-                   "the config says `compiler: nvcc`, but nvcc was not found in $NVCC, PATH, "
-                   "$CUDA_HOME/bin or /usr/local/cuda/bin; install the CUDA toolkit, or set NVCC "
-                   "to its path");
+    hn_text_finish(&folders);
+    if (is_chosen && !is_program(chosen))
+        hn_fail(err, HN_ERUN, "$NVCC is '%.500s', which is no program; expected the path of nvcc",
+                chosen);
+    else if (path.length == 0)
+        hn_fail(err, HN_ERUN,
+                "the config says `compiler: nvcc`, but nvcc was not found in $NVCC, PATH, "
+                "$CUDA_HOME/bin or /usr/local/cuda/bin; install the CUDA toolkit, or set NVCC to "
+                "its path");
+    return hn_made(hn_text_take(&path), err);
 }
 
 /* How nvcc is called. Its files are in its working folder, so that no path stands in its command
@@ -105,8 +96,8 @@ static void start_call(struct call *call, size_t options, struct hn_error *err)
     static const char *const cleaned[] = {
         "env", "-u", "NVCC_PREPEND_FLAGS", "-u", "NVCC_APPEND_FLAGS", "TMPDIR=."};
     *call = (struct call){.argument_count = 0};
-    if (hn_failed(err) || nvcc_find(&call->program, err) != HN_OK ||
-        hn_scratch_make(&call->scratch, err) != HN_OK)
+    call->program = hn_failed(err) ? NULL : find_nvcc(err);
+    if (hn_failed(err) || hn_scratch_make(&call->scratch, err) != HN_OK)
         return;
     snprintf(call->log, sizeof call->log, "%s/log", call->scratch.path);
     call->arguments = hn_allocate(options + OWN_OPTIONS, sizeof *call->arguments, err);

@@ -16,6 +16,9 @@ struct hn_nvrtc {
     int major;
     int minor;
     char include_dir[1024]; /* of the toolkit's or wheel's headers (cuda_fp16.h), "" when not found */
+    char cccl_dir[1024];    /* of <cub/...> and <cuda/...>, "" when not found */
+    /* NULL before 13.3: unpacks the headers that NVRTC brings. */
+    nvrtcResult (*p_nvrtcInstallBundledHeaders)(const char *folder, unsigned flags, const char **reason);
 #define X(name) __typeof__(&name) p_##name;
     HN_NVRTC_FUNCTIONS(X)
 #undef X

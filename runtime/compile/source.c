@@ -162,14 +162,6 @@ static const struct hn_value *find_value(const struct scope *scope, const char *
     return is_constant(scope, name, value) ? value : NULL;
 }
 
-static char *take_text(struct hn_text *text, struct hn_error *err)
-{
-    char *taken = hn_text_take(text);
-    if (taken == NULL && !hn_failed(err))
-        hn_fail_memory(err);
-    return taken;
-}
-
 /* Lines stay where they are. A macro may have a value in each branch of an #if. */
 static char *replace_value(const struct hn_plan *plan, const struct hn_override *override,
                            const char *body, const char *own, struct hn_error *err)
@@ -192,7 +184,7 @@ static char *replace_value(const struct hn_plan *plan, const struct hn_override 
         hn_fail(err, HN_ECONFIG, "override: %s gives '%s' a value %zu times by %s, expected once",
                 plan->template_path, override->name, count,
                 is_macro ? "#define" : "constexpr or const");
-    return take_text(&text, err);
+    return hn_made(hn_text_take(&text), err);
 }
 
 char *hn_source_body(const struct hn_plan *plan, const char *text, const struct hn_bindings *point,
@@ -207,7 +199,7 @@ char *hn_source_body(const struct hn_plan *plan, const char *text, const struct 
             hn_fail(err, HN_ECONFIG, "parameter '%s' has no value", override->name);
         else
             append_value(plan, override->name, found, &own, err);
-        char *value = take_text(&own, err);
+        char *value = hn_made(hn_text_take(&own), err);
         char *replaced = hn_failed(err) ? NULL : replace_value(plan, override, body, value, err);
         free(value);
         free(body);
@@ -237,7 +229,7 @@ static void add_entry(const struct scope *scope, const char *entry, struct hn_so
             hn_text_append_bytes(&text, entry, taken);
         entry += taken;
     }
-    source->entries[source->entry_count++] = take_text(&text, err);
+    source->entries[source->entry_count++] = hn_made(hn_text_take(&text), err);
 }
 
 /* "--maxrregcount={MAX_REGISTERS}": each {…} is replaced by the value of its hole. */
@@ -257,7 +249,7 @@ static char *expand_option(const struct hn_option *option, const struct hn_value
         at += *at == '}';
     }
     hn_text_append(&text, at);
-    return take_text(&text, err);
+    return hn_made(hn_text_take(&text), err);
 }
 
 /* A folder of includes is relative to the config's, as the template is. Where a recording does not
@@ -327,7 +319,7 @@ static enum hn_status make(const struct scope *scope, const struct hn_template *
                      : NULL;
     hn_text_append(&text, body != NULL ? body : whole);
     free(body);
-    source->text = take_text(&text, err);
+    source->text = hn_made(hn_text_take(&text), err);
     if (scope->entry != NULL)
         add_entry(scope, scope->entry, source, err);
     else
@@ -354,13 +346,11 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan,
     const struct hn_reference *reference = &plan->reference;
     if (reference->kind != HN_REFERENCE_TEMPLATE)
         return hn_source_make(plan, template, problem, &plan->defaults, source, err);
-    const struct scope scope = {plan,
-                                problem,
-                                point,
-                                reference->depends,
-                                reference->depends_count,
-                                reference->step.entry,
-                                template};
+    struct scope scope = plan_scope(plan, problem, point);
+    scope.parameters = reference->depends;
+    scope.parameter_count = reference->depends_count;
+    scope.entry = reference->step.entry;
+    scope.template = template;
     return make(&scope, template, source, err);
 }
 
@@ -469,22 +459,37 @@ static void mark_code(struct prelude *prelude, const char *text)
     }
 }
 
-/* A text of the program, and headers of the host that it includes. Others are not looked into. */
-static void mark_text(struct prelude *prelude, const struct hn_source *source, const char *text)
+/* Marks the headers of the host that a text of the program includes. False: it includes others. */
+static bool use_headers(const struct hn_source *source, const char *text,
+                        bool uses[HN_HOST_HEADER_COUNT])
 {
     struct hn_include_scan scan = {.next = text};
     struct hn_include include;
+    bool known = true;
+    while (known && hn_include_next(&scan, &include)) {
+        const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
+        known = hn_template_find(source->template, &include) > 0 ||
+                (header != NULL && !header->fallback && source->compiler == HN_COMPILER_NVRTC &&
+                 hn_host_header_use(header, uses));
+    }
+    return known;
+}
+
+bool hn_source_includes_others(const struct hn_source *source)
+{
+    bool uses[HN_HOST_HEADER_COUNT] = {false};
+    bool known = use_headers(source, source->text, uses);
+    for (size_t i = 1; i < source->template->file_count && known; i++)
+        known = use_headers(source, source->template->files[i].text, uses);
+    return !known;
+}
+
+/* A text of the program, and headers of the host that it includes. Others are not looked into. */
+static void mark_text(struct prelude *prelude, const struct hn_source *source, const char *text)
+{
     bool uses[HN_HOST_HEADER_COUNT] = {false};
     mark_code(prelude, text);
-    while (!prelude->uncertain && hn_include_next(&scan, &include)) {
-        const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
-        if (hn_template_find(source->template, &include) > 0)
-            continue;
-        if (header != NULL && !header->fallback && source->compiler == HN_COMPILER_NVRTC)
-            hn_host_header_use(header, uses);
-        else
-            prelude->uncertain = true;
-    }
+    prelude->uncertain = prelude->uncertain || !use_headers(source, text, uses);
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
         if (uses[i])
             mark_words(prelude, hn_host_headers[i].text, strlen(hn_host_headers[i].text));

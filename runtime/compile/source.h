@@ -28,6 +28,8 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan, const struct
                                         const struct hn_bindings *problem, const struct hn_bindings *point,
                                         struct hn_source *source, struct hn_error *err);
 void hn_source_finish(struct hn_source *source);
+/* Whether its files include others than each other and Hone's headers of the host. */
+bool hn_source_includes_others(const struct hn_source *source);
 
 /* The prelude alone ("#define TILE_WIDTH 16\n…"), which `export --format source` and the header also print. hidden, which may be
  * NULL: values that it leaves out, since they are parameters of the template's C++ templates, for those who name the values

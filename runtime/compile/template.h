@@ -35,13 +35,29 @@ struct hn_host_header {
     bool fallback; /* the toolkit's own serves better, where it is found */
 };
 
-enum { HN_HOST_HEADER_COUNT = 34 };
+/* X(file of headers/, name, fallback) */
+#define HN_HOST_HEADERS(X)                                                                                            \
+    X(assert_h, "assert.h", false) X(assert_h, "cassert", false) X(float_h, "float.h", false)                         \
+    X(float_h, "cfloat", false) X(inttypes_h, "inttypes.h", false) X(inttypes_h, "cinttypes", false)                  \
+    X(limits_h, "limits.h", false) X(limits_h, "climits", false) X(math_h, "math.h", false)                           \
+    X(math_h, "cmath", false) X(stdbool_h, "stdbool.h", false) X(stdbool_h, "cstdbool", false)                        \
+    X(stddef_h, "stddef.h", false) X(stddef_h, "cstddef", false) X(stdint_h, "stdint.h", false)                       \
+    X(stdint_h, "cstdint", false) X(stdio_h, "stdio.h", false) X(stdio_h, "cstdio", false)                            \
+    X(stdlib_h, "stdlib.h", false) X(stdlib_h, "cstdlib", false) X(string_h, "string.h", false)                       \
+    X(string_h, "cstring", false) X(time_h, "time.h", false) X(time_h, "ctime", false)                                \
+    X(algorithm, "algorithm", false) X(initializer_list, "initializer_list", false) X(iterator, "iterator", false)    \
+    X(limits, "limits", false) X(type_traits, "type_traits", false) X(utility, "utility", false)                      \
+    X(cuda_h, "cuda.h", false) X(cub_h, "cub/cub.cuh", false) X(cuda_runtime_h, "cuda_runtime.h", true)               \
+    X(cuda_runtime_h, "cuda_runtime_api.h", true) X(cuda_runtime_h, "device_launch_parameters.h", true)               \
+    X(cuda_runtime_h, "vector_types.h", true)
+
+enum { HN_HOST_HEADER_COUNT = 36 };
 extern const struct hn_host_header hn_host_headers[HN_HOST_HEADER_COUNT];
 
 /* The header of that name, which need not end at a zero; NULL: it is none of them. */
 const struct hn_host_header *hn_host_header_find(const char *name, size_t length);
-/* Marks a header and what it includes itself, which are others of its kind. */
-void hn_host_header_use(const struct hn_host_header *header, bool uses[HN_HOST_HEADER_COUNT]);
+/* Marks a header and others of its kind that it includes. False, and not marked: it includes what is none of them. */
+bool hn_host_header_use(const struct hn_host_header *header, bool uses[HN_HOST_HEADER_COUNT]);
 /* Whether a header that NVRTC does not find is one of the host's C or C++, which nvcc's host compiler has. */
 bool hn_is_header_of_host(const char *name, size_t length);
 

@@ -96,12 +96,11 @@ void hn_architecture_name(const char *architecture, bool specific, char name[HN_
              specific && plain && atoi(number) >= 90 ? "a" : "");
 }
 
-#define NEEDED(name) .key = name, .needed = true
 #define STRING(name, member)                                                                       \
-    NEEDED(name), .kind = HN_FIELD_CHARS, .most = sizeof((struct hn_device *)0)->member - 1,       \
-                  HN_AT(hn_device, member)
-#define NUMBER(name, member) NEEDED(name), .kind = HN_FIELD_COUNT, HN_AT(hn_device, member)
-#define FLAG(name, member) NEEDED(name), .kind = HN_FIELD_FLAG, HN_AT(hn_device, member)
+    HN_NEEDED(name), .kind = HN_FIELD_CHARS, .most = sizeof((struct hn_device *)0)->member - 1,    \
+                     HN_AT(hn_device, member)
+#define NUMBER(name, member) HN_NEEDED(name), .kind = HN_FIELD_COUNT, HN_AT(hn_device, member)
+#define FLAG(name, member) HN_NEEDED(name), .kind = HN_FIELD_FLAG, HN_AT(hn_device, member)
 
 static const struct hn_field fields[] = {
     {STRING("name", identity.name)},
@@ -114,7 +113,7 @@ static const struct hn_field fields[] = {
 #define X(key, member, attribute) {NUMBER(key, member)},
     HN_DEVICE_NUMBERS(X)
 #undef X
-        {NEEDED("memory_bytes"), .kind = HN_FIELD_INDEX, HN_AT(hn_device, memory_bytes)},
+        {HN_NEEDED("memory_bytes"), .kind = HN_FIELD_INDEX, HN_AT(hn_device, memory_bytes)},
     {FLAG("cluster_launch", cluster_launch)},
     {FLAG("integrated", integrated)},
 };

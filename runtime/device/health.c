@@ -272,10 +272,9 @@ void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *obs
     hn_observed_drop(observed, "conditions");
     for (int i = 0; i < CONDITION_COUNT; i++) {
         double number = watch->last[i];
-        if (number > 0 && i == POWER_W)
-            hn_observed_set(observed, conditions[i].name, hn_real(number), err);
-        else if (number > 0)
-            hn_observed_set(observed, conditions[i].name, hn_integer((int)number), err);
+        if (number > 0)
+            hn_observed_set(observed, conditions[i].name,
+                            i == POWER_W ? hn_real(number) : hn_integer((int)number), err);
     }
     for (size_t i = 0; i < SLOWDOWN_COUNT; i++)
         if ((watch->held_down & slowdowns[i].bit) != 0)

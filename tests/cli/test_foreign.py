@@ -8,7 +8,7 @@ import shutil
 import hone
 
 FOREIGN = hone.TEST_DATA / "foreign"
-BY_NVCC = {"histogram", "program"}
+BY_NVCC = {"program"}
 SANITIZED = os.environ.get("HONE_SANITIZE") == "1"
 HAS_NVCC = shutil.which("nvcc") is not None or os.path.exists("/usr/local/cuda/bin/nvcc")
 

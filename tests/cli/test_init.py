@@ -130,9 +130,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         kernel = "__global__ void set(int *x, int n)\n{\n    if (threadIdx.x < n)\n        x[threadIdx.x] = n;\n}\n"
         main = "int main() { set<<<1, 32>>>(nullptr, 3); }\n"
         for source, expected in (("#include <vector>\n" + kernel, "compile: {compiler: nvcc}  # NVRTC has no <vector>\n"),
-                                 ("#include <cub/cub.cuh>\n" + kernel, "compile: {compiler: nvcc}  # NVRTC has no <cub/cub.cuh>\n"),
+                                 ("#include <thrust/sort.h>\n" + kernel, "compile: {compiler: nvcc}  # NVRTC has no <thrust/sort.h>\n"),
                                  (kernel + main, "compile: {compiler: nvcc}  # NVRTC compiles no code of the host\n"),
-                                 ("#include <cmath>\n#include <cuda/std/limits>\n#include <cub/block/block_load.cuh>\n" + kernel, None),
+                                 ("#include <cmath>\n#include <cuda/std/limits>\n#include <cub/cub.cuh>\n" + kernel, None),
                                  (kernel + "#ifndef __CUDACC_RTC__\n#include <vector>\n" + main + "#endif\n", None)):
             path = self.write("set.cu", source)
             draft = self.hone("init", path, "-o", "-").stdout
@@ -291,7 +291,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
 
     def test_which_sources_need_nvcc(self):
         for before, nvcc in (("#include <stdint.h>\n#include <cmath>\n#include <cuda_fp16.h>\n#include <cub/block/block_scan.cuh>\n", False),
-                             ("#include <vector>\n", True), ("#include <cub/cub.cuh>\n", True),
+                             ("#include <vector>\n", True), ("#include <cub/cub.cuh>\n", False),
                              ("namespace a { inline int f(int x) { return x; } }\n", True),
                              ("namespace a { __device__ inline int f(int x) { return x; } }\n", False),
                              ("int f(int x);\nstruct S { int a[2] = {1, 2}; };\n", False)):

@@ -47,13 +47,22 @@ TEST(they_agree_with_the_toolkits)
 
 TEST(the_runtime_is_there_without_the_toolkit)
 {
-    const char folder = nvrtc.include_dir[0];
-    nvrtc.include_dir[0] = '\0';
+    const struct hn_nvrtc whole = nvrtc;
+    nvrtc.include_dir[0] = nvrtc.cccl_dir[0] = '\0';
+    nvrtc.p_nvrtcInstallBundledHeaders = NULL;
     expect_compiles(
         "#include \"cuda_runtime.h\"\n#include \"device_launch_parameters.h\"\n"
         "extern \"C\" __global__ void k(float4 *x) { x[threadIdx.x] = make_float4(1, 2, 3, 4); }",
         NULL);
-    nvrtc.include_dir[0] = folder;
+    static const char *const others[] = {"cuda_fp16.h", "cub/cub.cuh", "cuda/std/cstdint"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "#include <%s>\n", others[i]);
+        const struct hn_image *image = compile_text("sm_90", "host_headers.cu", text, "k", NULL);
+        assert_non_null(strstr(image->message, "; headers of CUDA, cub/ and cuda/ come with a "
+                                               "toolkit, with NVRTC from 13.3 on"));
+    }
+    nvrtc = whole;
 }
 
 TEST(a_folder_of_the_config_comes_first)

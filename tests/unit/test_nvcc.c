@@ -191,17 +191,17 @@ TEST(another_architecture_is_refused)
 
 TEST(is_looked_for_where_the_user_says)
 {
-    char *path FREED = NULL;
-    char *found = NULL;
-    assert_ok(nvcc_find(&path, NULL));
+    struct hn_error none = {.message = ""};
+    char *path FREED = find_nvcc(&none);
     setenv("NVCC", path, 1);
-    assert_ok(nvcc_find(&found, NULL));
+    char *found FREED = find_nvcc(&none);
+    assert_ok(none.status);
     assert_string_equal(found, path);
-    free(found);
     setenv("NVCC", "/nowhere/nvcc", 1);
-    assert_error(nvcc_find(&found, &said), HN_ERUN,
-                 "$NVCC is '/nowhere/nvcc', which is no program; expected the "
-                 "path of nvcc");
+    free(find_nvcc(&none));
+    assert_int_equal(none.status, HN_ERUN);
+    assert_string_equal(none.message, "$NVCC is '/nowhere/nvcc', which is no program; expected the "
+                                      "path of nvcc");
     setenv("NVCC", "/bin/true", 1);
     char version[16];
     assert_error(hn_compiler_version(HN_COMPILER_NVCC, NULL, version, &said), HN_ERUN,

@@ -17,8 +17,8 @@
 static const struct hn_view views[] = {
     {.line = "{nvrtc_missing}"},
     {.line = "NVRTC {nvrtc.version} compiles for {nvrtc.architectures:words}\n"
-             "CUDA headers: [{nvrtc.include_dir}|not found (templates cannot include "
-             "cuda_fp16.h)]"},
+             "CUDA headers: [{nvrtc.include_dir}|{?nvrtc.bundled_headers}NVRTC's own|not found "
+             "(templates cannot include cuda_fp16.h)]"},
     {.at = "devices",
      .line =
          "\ndevice {ordinal}: {name}\n"
@@ -74,10 +74,11 @@ static void add_nvrtc(json_t *document)
     for (size_t i = 0; i < count; i++)
         json_array_append_new(architectures, json_sprintf("sm_%d", numbers[i]));
     json_object_set_new(document, "nvrtc",
-                        json_pack("{so so so}", "version",
+                        json_pack("{so so so sb}", "version",
                                   json_sprintf("%d.%d", nvrtc.major, nvrtc.minor), "architectures",
                                   architectures, "include_dir",
-                                  hn_string_to_json(nvrtc.include_dir)));
+                                  hn_string_to_json(nvrtc.include_dir), "bundled_headers",
+                                  nvrtc.p_nvrtcInstallBundledHeaders != NULL));
     hn_nvrtc_close(&nvrtc);
 }
 

@@ -15,16 +15,9 @@
 /* Whether NVRTC has the header, itself or of the toolkit, or might have it. */
 static bool suits_nvrtc(const struct hn_include *include)
 {
-    static const char *const for_nvcc[] = {"cub/cub.cuh", "thrust/"};
-    static const char *const of_toolkit[] = {"cuda/", "nv/"};
-    for (size_t i = 0; i < sizeof for_nvcc / sizeof *for_nvcc; i++)
-        if (strncmp(include->name, for_nvcc[i], strlen(for_nvcc[i])) == 0)
-            return false;
-    for (size_t i = 0; i < sizeof of_toolkit / sizeof *of_toolkit; i++)
-        if (strncmp(include->name, of_toolkit[i], strlen(of_toolkit[i])) == 0)
-            return true;
-    return include->quoted || hn_host_header_find(include->name, include->length) != NULL ||
-           !hn_is_header_of_host(include->name, include->length);
+    return strncmp(include->name, "thrust/", 7) != 0 &&
+           (include->quoted || hn_host_header_find(include->name, include->length) != NULL ||
+            !hn_is_header_of_host(include->name, include->length));
 }
 
 /* Code that NVRTC cannot compile is for the host; where it is guarded there is a word for it. */

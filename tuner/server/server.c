@@ -78,7 +78,7 @@ static char *copy_path(const char *id)
     struct hn_text text = {0};
     (void)gethostname(host, sizeof host - 1);
     const struct hn_hash place = hn_hash_string(host);
-    hn_store_append_folder(&text);
+    hn_cache_folder_append(&text);
     hn_text_printf(&text, "/postgresql-%.12s-%.8s.db", id, place.hex);
     return hn_needed(hn_text_take(&text));
 }

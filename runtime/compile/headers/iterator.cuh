@@ -1,0 +1,2 @@
+/* SPDX-License-Identifier: MIT */
+/* Device code goes through arrays by pointers; CUB of CUDA 12 includes it for the host. */
