@@ -37,6 +37,22 @@ static void compile(const struct hn_source *source, const char *text, struct hn_
         fail_msg("%s: %s", source->template->files->name, image->message);
 }
 
+/* Those that are for one architecture say what the others have instead. */
+static void check_blackwell(const struct hn_source *source)
+{
+    static const char *const architectures[] = {"sm_100a", "sm_120a"};
+    static const char advice[] = "; wgmma is of compute capability 9.0 alone, with `compile: "
+                                 "{arch_specific: true}`; 10.0 has tcgen05";
+    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
+        struct hn_image image ENDED_BY(hn_image_finish);
+        ASSERT_OK(hn_compile(&nvrtc, source, architectures[i], &image, &err));
+        const char *message = image.message != NULL ? image.message : "";
+        if (source->arch_specific ? strstr(message, advice) == NULL
+                                  : image.outcome != HN_OUTCOME_OK)
+            fail_msg("%s for %s: %s", source->template->files->name, architectures[i], message);
+    }
+}
+
 static void check_defaults(const struct hn_config *config, const struct hn_bindings *point)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
@@ -46,6 +62,7 @@ static void check_defaults(const struct hn_config *config, const struct hn_bindi
     ASSERT_OK(hn_source_make(config->plan, &template, &config->problems[0], point, &source, &err));
     compile(&source, source.text, &tuned);
     compile(&source, template.files->text, &alone);
+    check_blackwell(&source);
     assert_string_equal(tuned.code_hash, alone.code_hash);
     assert_int_equal(tuned.resources.spill_store_bytes, 0);
     hn_image_finish(&alone);
