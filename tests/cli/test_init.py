@@ -266,13 +266,18 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "  BLOCK: [16, 32, 64, 128, 256]", "# TODO: as the source launches it, whatever the sizes?\n", "  grid: [8]\n", "  cooperative: true\n"),
                 ("const int W = 64; float *d; cudaMalloc(&d, sizeof(float) * W * W); k<<<(W * W + 255) / 256, 256>>>(d, 1, W * W);",
                  "problem: {n: 4096}\n", "count: n, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                ("k<<<dim3(4, 5, n), dim3(8, 2)>>>(x, 1, n);", "  block: [BLOCK_X, BLOCK_Y, 1]\n", "  grid: [4, 5, n]\n"),
+                # No block that is known, that there can be, that leaves something to tune: none of the launch is taken.
+                *((f"k<<<dim3(4, 5, n), {block}>>>(x, 1, n);", "  BLOCK: [64, 128, 256, 512, 1024]", "block: [BLOCK]\n", "ceil_div(n, BLOCK)")
+                  for block in ("unknown", "2048", "1")),
                 ("cudaLaunchConfig_t c = {}; cudaLaunchKernelEx(&c, k, x, a, n);", "  BLOCK: [64, 128, 256, 512, 1024]", 'grid: ["ceil_div(n, BLOCK)"]\n'),
                 ("k<<<blocks_of(n), 64>>>(x, 1, n);", "# TODO: does the kernel want this many blocks?\n", 'grid: ["ceil_div(n, BLOCK)"]\n')):
             draft = self.draft("__global__ void k(float *x, float a, int n) { extern __shared__ float s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = a; }\n"
                                f"int main(int argc, char **argv) {{ float *x; float a; int n; {launch} }}\n")
             for part in parts:
                 self.assertIn(part, draft, launch)
-            self.assertEqual("\n# As the source launches it.\n" in draft, not any(word in launch for word in ("blocks_of", "Ex", "dim3(8)")))
+            self.assertEqual("\n# As the source launches it.\n" in draft, 
+                             not any(word in launch for word in ("blocks_of", "Ex", "dim3(8)", "unknown", "2048", "n), 1")))
 
     def test_what_follows_from_the_code(self):
         """Constraints, a grid that waits, structures, another name of a pointer."""

@@ -105,7 +105,10 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
         *c = hn_upper(*c);
     bool taken = hn_draft_is_reserved(upper + 5) || hn_unit_has(draft->unit, upper + 5) ||
                  hn_draft_is_taken(draft, upper + 5);
-    return hn_need_format(&draft->unit->memory, "%s", taken ? upper : upper + 5);
+    const char *name = hn_need_format(&draft->unit->memory, "%s", taken ? upper : upper + 5);
+    while (hn_draft_is_taken(draft, name))
+        name = hn_need_format(&draft->unit->memory, "%s_", name);
+    return name;
 }
 
 struct hn_draft_size *hn_draft_add_size(struct hn_draft *draft, const char *name,

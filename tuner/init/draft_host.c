@@ -141,12 +141,19 @@ static const char *add_block(struct hn_draft *draft, const char *wish, int64_t p
     return hn_draft_add_launch(draft, wish, preset, !asks);
 }
 
-/* Puts what is known of each axis into sizes; false: not all is. */
-static bool take(struct hn_draft *draft, const char *texts[3], int count, const char *sizes[3])
+/* Puts what is known of each axis into sizes, where all are numbers that a block or a grid may
+ * have; a grid's may depend on sizes that are chosen later. */
+static bool take(struct hn_draft *draft, const char *texts[3], int count, bool grid,
+                 const char *sizes[3])
 {
-    for (int axis = 0; axis < count; axis++)
-        if (texts[axis] == NULL)
+    struct hn_value value;
+    for (int axis = 0; axis < count; axis++) {
+        if (texts[axis] == NULL || !hn_draft_holds(draft, texts[axis], HN_OF_ALL, &value, NULL) ||
+            value.type != HN_INTEGER || value.integer > (grid ? INT32_MAX : 1024))
             return false;
+        if (value.integer < 1 && !(grid && hn_draft_has_size(draft, texts[axis])))
+            return false;
+    }
     for (int axis = 0; count > 0 && axis < 3; axis++) {
         sizes[axis] = axis < count ? texts[axis] : "1";
         if (axis >= draft->dimensions && strcmp(sizes[axis], "1") != 0)
@@ -164,7 +171,7 @@ void hn_draft_take_block(struct hn_draft *draft)
     int count = read_dim3(draft, draft->launch.block, parts);
     for (int axis = 0; axis < count; axis++)
         texts[axis] = hn_draft_translate(draft, parts[axis], -1);
-    draft->block_is_known = take(draft, texts, count, draft->block);
+    draft->block_is_known = take(draft, texts, count, false, draft->block);
     bool flat = draft->block_is_known && strcmp(draft->block[1], "1") == 0 &&
                 strcmp(draft->block[2], "1") == 0;
     for (int axis = 0; draft->block_is_known && axis < count; axis++) {
@@ -173,6 +180,11 @@ void hn_draft_take_block(struct hn_draft *draft)
             continue;
         draft->literal[axis] = number;
         draft->block[axis] = add_block(draft, flat ? "BLOCK" : wishes[axis], number);
+    }
+    /* There has to be something to tune. */
+    if (draft->parameters.count == 0) {
+        draft->block_is_known = false;
+        memset(draft->block, 0, sizeof draft->block);
     }
 }
 
@@ -190,7 +202,7 @@ void hn_draft_take_grid(struct hn_draft *draft)
             strstr(texts[axis], "ceil_div") == NULL)
             texts[axis] = hn_draft_translate(draft, parts[axis], -1);
     }
-    draft->grid_is_known = take(draft, texts, count, draft->grid);
+    draft->grid_is_known = take(draft, texts, count, true, draft->grid);
     int64_t number = draft->grid_is_known ? strtoll(texts[0], &end, 10) : 0;
     if (number > 1 && *end == '\0' && loops && count == 1)
         draft->grid[0] = hn_draft_add_launch(draft, "BLOCKS", number, false);

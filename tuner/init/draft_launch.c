@@ -389,11 +389,12 @@ static void read_shared(struct hn_draft *draft)
 void hn_draft_read_launch(struct hn_draft *draft)
 {
     read_bounds(draft);
-    hn_draft_take_block(draft);
-    if (!draft->block_is_known)
-        guess_block(draft);
     hn_draft_read_passed(draft);
-    hn_draft_take_grid(draft);
+    hn_draft_take_block(draft);
+    if (draft->block_is_known)
+        hn_draft_take_grid(draft);
+    else
+        guess_block(draft);
     choose_extents(draft);
     if (!draft->grid_is_known)
         guess_grid(draft);
