@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "base/text.h"
 #include "tuner/init/draft.h"
