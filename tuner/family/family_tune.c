@@ -48,10 +48,8 @@ struct tuning {
     double learn_s;         /* what the last rule took, of QUICK_SAMPLES */
     int64_t kept;           /* the session that has the rule; 0: none has, yet */
     size_t tuned, searched; /* sizes with a search of their own: wanted, so far */
-    size_t least_sizes;
-    bool is_small; /* the space: all points are in the matrix */
+    bool is_small;          /* the space: all points are in the matrix */
     struct hn_random random;
-    unsigned held_out;
     struct hn_family_outcome *outcome;
 };
 
@@ -63,11 +61,9 @@ static void plan(struct tuning *tuning)
     const double given_s = tuning->measuring.budget_s;
     tuning->budget_s = given_s > 0 ? given_s : worth->budget_s;
     tuning->loss = options->loss > 0 ? options->loss : family->loss;
-    tuning->held_out = options->held_out > 0 ? options->held_out : worth->held_out;
     /* A search has to last a while, too. */
     double share = sqrt(fmin(1, tuning->budget_s / worth->budget_s));
     tuning->tuned = (size_t)fmax(FEWEST_TUNED, round(share * (double)worth->tuned));
-    tuning->least_sizes = worth->least_sizes;
 }
 
 /* SIZE_MAX: there is none, or no room for it. */
@@ -388,8 +384,8 @@ static bool is_good(const struct tuning *tuning)
 {
     const struct hn_rule_loss *predicted = &tuning->learnt.rule.predicted;
     double loss = tuning->measuring.config->family->worst ? predicted->worst : predicted->mean;
-    return tuning->measuring.matrix->size_count >= tuning->least_sizes && predicted->sizes > 0 &&
-           loss <= tuning->loss;
+    return tuning->measuring.matrix->size_count >= tuning->measuring.worth.least_sizes &&
+           predicted->sizes > 0 && loss <= tuning->loss;
 }
 
 /* Whether half of a round like the last one, what comes late and the rule itself would take longer
@@ -465,7 +461,7 @@ static void measure_loss(struct tuning *tuning, struct hn_error *err)
         .measuring = &tuning->measuring,
         .rule = rule,
         .seed = tuning->options->search.seed ^ held_out_salt,
-        .count = tuning->held_out,
+        .count = tuning->measuring.worth.held_out,
         .budget_s = fmax(left_s, HN_HELD_OUT_SHARE * tuning->budget_s / 2),
     };
     const struct hn_held_out_loss found = hn_held_out_measure(&held_out, err);

@@ -16,16 +16,15 @@
 enum { MOST_ITEMS = 64 /* that one thread may be given */ };
 
 struct finding {
-    const struct hn_family_kernel *kernel;
-    struct hn_family_edges *edges;
+    struct hn_sight *sight;
     const char *size;
     enum hn_edge_of of;
 };
 
-static bool is_there(const struct hn_family_edges *edges, const struct hn_family_edge *edge)
+static bool is_there(const struct hn_sight *sight, const struct hn_family_edge *edge)
 {
-    for (size_t i = 0; i < edges->count; i++) {
-        const struct hn_family_edge *other = &edges->items[i];
+    for (size_t i = 0; i < sight->edge_count; i++) {
+        const struct hn_family_edge *other = &sight->edges[i];
         if (strcmp(other->size, edge->size) == 0 && other->of == edge->of &&
             strcmp(hn_expression_text(other->part), hn_expression_text(edge->part)) == 0)
             return true;
@@ -36,18 +35,18 @@ static bool is_there(const struct hn_family_edges *edges, const struct hn_family
 /* Adds a part that depends on parameters alone. A constant one tells no points apart. */
 static void add_edge(const struct finding *finding, const char *part)
 {
-    const struct hn_plan *plan = finding->kernel->plan;
+    const struct hn_plan *plan = finding->sight->kernel->plan;
     const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, NULL, 0};
     struct hn_family_edge edge = {.size = finding->size, .of = finding->of};
     struct hn_error ignored;
-    if (finding->edges->count == HN_EDGES_MOST ||
+    if (finding->sight->edge_count == HN_EDGES_MOST ||
         hn_expression_parse(part, &edge.part, &ignored) != HN_OK)
         return;
     if (hn_expression_bind(edge.part, &scope, &ignored) == HN_OK &&
         hn_plan_problem_used(plan, edge.part) == NULL &&
         (finding->of != HN_EDGE_OF_ONE || hn_expression_slots(edge.part) > 0) &&
-        !is_there(finding->edges, &edge))
-        finding->edges->items[finding->edges->count++] = edge;
+        !is_there(finding->sight, &edge))
+        finding->sight->edges[finding->sight->edge_count++] = edge;
     else
         hn_expression_destroy(edge.part);
 }
@@ -99,7 +98,7 @@ static void scan(void *context, struct hn_expression *expression, const struct h
 /* Parameters that may say how much a thread does. */
 static void add_items(const struct finding *finding)
 {
-    const struct hn_plan *plan = finding->kernel->plan;
+    const struct hn_plan *plan = finding->sight->kernel->plan;
     for (size_t i = 0; i < plan->parameter_count; i++) {
         const struct hn_value *own = hn_bindings_get(&plan->defaults, plan->parameters[i]);
         if (own != NULL && own->type == HN_INTEGER)
@@ -107,31 +106,29 @@ static void add_items(const struct finding *finding)
     }
 }
 
-void hn_family_edges_find(struct hn_family_edges *edges, const struct hn_family_kernel *kernel)
+static void find_edges(struct hn_sight *sight)
 {
-    const struct hn_family *family = kernel->family;
-    *edges = (struct hn_family_edges){.count = 0};
+    const struct hn_family *family = sight->kernel->family;
     for (int pass = 0; pass < 2; pass++)
         for (int of = 0; of < HN_EDGE_KINDS; of++)
             for (size_t i = 0; i < family->value_count; i++) {
-                struct finding finding = {kernel, edges, family->values[i].name,
-                                          (enum hn_edge_of)of};
+                struct finding finding = {sight, family->values[i].name, (enum hn_edge_of)of};
                 if (family->values[i].kind != HN_FAMILY_RANGE)
                     continue;
                 if (pass == 0 && of != HN_EDGE_OF_ONE)
                     add_edge(&finding, "1");
                 if (pass == 0)
-                    hn_expressions_walk(&hn_plan_structure, (void *)kernel->plan, scan, &finding);
+                    hn_expressions_walk(&hn_plan_structure, (void *)sight->kernel->plan, scan,
+                                        &finding);
                 else if (of != HN_EDGE_OF_ONE)
                     add_items(&finding);
             }
 }
 
-void hn_family_edges_finish(struct hn_family_edges *edges)
+void hn_sight_finish(struct hn_sight *sight)
 {
-    for (size_t i = 0; i < edges->count; i++)
-        hn_expression_destroy(edges->items[i].part);
-    edges->count = 0;
+    for (size_t i = 0; i < sight->edge_count; i++)
+        hn_expression_destroy(sight->edges[i].part);
 }
 
 /* One, the first side of a block, the second, all threads, of the first step that is always
@@ -156,23 +153,23 @@ static void find_block(const struct hn_plan *plan, const struct hn_value *values
     }
 }
 
-void hn_family_edges_parts(const struct hn_family_edges *edges,
-                           const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
-                           const struct hn_bindings *point, int64_t parts[HN_EDGES_MOST])
+void hn_sight_know(const struct hn_sight *sight, const struct hn_bindings *problem,
+                   const struct hn_matrix_point *point, struct hn_sight_point *known)
 {
+    const struct hn_plan *plan = sight->kernel->plan;
     struct hn_error ignored;
     struct hn_value *values;
     int64_t block[HN_EDGE_KINDS];
-    memset(parts, 0, HN_EDGES_MOST * sizeof *parts);
-    if (hn_plan_values(kernel->plan, problem, point, &values, &ignored) != HN_OK)
+    *known = (struct hn_sight_point){.occupancy = point->occupancy};
+    if (hn_plan_values(plan, problem, &point->values, &values, &ignored) != HN_OK)
         return;
-    find_block(kernel->plan, values, block);
-    for (size_t i = 0; i < edges->count; i++) {
+    find_block(plan, values, block);
+    for (size_t i = 0; i < sight->edge_count; i++) {
         int64_t part = 0;
-        const struct hn_family_edge *edge = &edges->items[i];
+        const struct hn_family_edge *edge = &sight->edges[i];
         if (hn_expression_integer(edge->part, values, &part, NULL) && part > 0 &&
             (edge->of == HN_EDGE_OF_ONE || part <= MOST_ITEMS))
-            parts[i] = part * block[edge->of];
+            known->parts[i] = part * block[edge->of];
     }
     free(values);
 }
@@ -252,7 +249,7 @@ static bool is_rather(const struct hn_launch_step *step, const struct hn_launch_
                                                      : always;
 }
 
-enum { OF_LAUNCH = 15 };
+enum { OF_LAUNCH = 15, OF_EDGE = 3 };
 
 /* Appends what is seen of the step that does the work; returns the logarithm of its waves. */
 static double see_launch(const struct hn_launch *launch, const struct hn_device *device,
@@ -295,11 +292,11 @@ static double see_launch(const struct hn_launch *launch, const struct hn_device 
 
 /* Appends how often a block goes through its loops, how full the last pass is, and how often all
  * waves do. */
-static void see_edges(const struct hn_family_edges *edges, const struct hn_bindings *problem,
+static void see_edges(const struct hn_sight *sight, const struct hn_bindings *problem,
                       const int64_t *parts, double waves, float **to)
 {
-    for (size_t i = 0; i < edges->count; i++) {
-        double size = hn_value_number(hn_bindings_get(problem, edges->items[i].size));
+    for (size_t i = 0; i < sight->edge_count; i++) {
+        double size = hn_value_number(hn_bindings_get(problem, sight->edges[i].size));
         double passes = parts[i] > 0 ? fmax(1, ceil(size / (double)parts[i])) : 1;
         *(*to)++ = (float)log(passes);
         *(*to)++ = (float)(parts[i] > 0 ? size / (passes * (double)parts[i]) : 1);
@@ -317,17 +314,7 @@ bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *proble
     double all = see_problem(kernel->family, problem, &seen);
     see_point(kernel->plan, point, &seen);
     double waves = see_launch(&launch, kernel->device, known->occupancy, all, &seen);
-    see_edges(&sight->edges, problem, known->parts, waves, &seen);
-    hn_launch_finish(&launch);
-    return true;
-}
-
-bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
-                      const struct hn_bindings *point)
-{
-    struct hn_launch launch;
-    if (!hn_launch_try(kernel->plan, kernel->device, problem, point, &launch, NULL))
-        return false;
+    see_edges(sight, problem, known->parts, waves, &seen);
     hn_launch_finish(&launch);
     return true;
 }
@@ -335,9 +322,8 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel)
 {
     *sight = (struct hn_sight){.kernel = kernel};
-    hn_family_edges_find(&sight->edges, kernel);
-    sight->features =
-        1 + kernel->plan->parameter_count + OF_LAUNCH + HN_SIGHT_OF_EDGE * sight->edges.count;
+    find_edges(sight);
+    sight->features = 1 + kernel->plan->parameter_count + OF_LAUNCH + OF_EDGE * sight->edge_count;
     for (size_t i = 0; i < kernel->family->value_count; i++)
         sight->features += is_size(&kernel->family->values[i]) ? 2 : 1;
 }

@@ -10,6 +10,7 @@
 #include "base/run.h"
 #include "base/text.h"
 #include "cache/store/store.h"
+#include "runtime/plan/launch.h"
 #include "tuner/config/config.h"
 
 struct compared {
@@ -163,8 +164,12 @@ static bool usable(int configuration, void *context)
 {
     const struct asked *asked = context;
     const struct hn_family_kernel kernel = hn_measuring_kernel(asked->held_out->measuring);
-    return hn_family_allows(&kernel, asked->problem,
-                            &asked->held_out->rule->configurations[(size_t)configuration]);
+    struct hn_launch launch;
+    if (!hn_launch_try(kernel.plan, kernel.device, asked->problem,
+                       &asked->held_out->rule->configurations[configuration], &launch, NULL))
+        return false;
+    hn_launch_finish(&launch);
+    return true;
 }
 
 static void say_compared(const struct hn_measuring *measuring, const struct hn_bindings *problem,
@@ -372,7 +377,7 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
         .measuring = measuring,
         .rule = replay->rule->rule,
         .seed = options->search.seed ^ replay_salt,
-        .count = options->held_out > 0 ? options->held_out : worth->held_out,
+        .count = worth->held_out,
         .budget_s =
             measuring->budget_s > 0 ? measuring->budget_s : HN_HELD_OUT_SHARE * worth->budget_s,
         .known = &known,

@@ -62,10 +62,6 @@ struct hn_family_kernel {
     const struct hn_device *device;
 };
 
-/* Whether the point can be launched for the problem: constraints and limits of the device allow it. */
-bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
-                      const struct hn_bindings *point);
-
 /* Sizes that loops within a block cut into parts, of which the last is mostly not full: COLS by THREADS * VEC. */
 
 enum { HN_EDGES_MOST = 24 };
@@ -79,38 +75,27 @@ struct hn_family_edge {
     enum hn_edge_of of;
 };
 
-struct hn_family_edges {
-    struct hn_family_edge items[HN_EDGES_MOST];
-    size_t count;
-};
-
-/* Those that the plan's expressions name, and those of the block, then guesses with it. Finish them. */
-void hn_family_edges_find(struct hn_family_edges *edges, const struct hn_family_kernel *kernel);
-void hn_family_edges_finish(struct hn_family_edges *edges);
-/* The parts of a point; 0: it has none. */
-void hn_family_edges_parts(const struct hn_family_edges *edges, const struct hn_family_kernel *kernel,
-                           const struct hn_bindings *problem, const struct hn_bindings *point,
-                           int64_t parts[HN_EDGES_MOST]);
-
-enum { HN_SIGHT_OF_EDGE = 3 };
-
 /* What a model sees of a point at a problem: sizes and the powers of two in them, other values, parameters, blocks
  * and waves of the launch, and at last, of each edge, the passes, how full the last one is, and the passes of all
  * waves. */
 struct hn_sight {
     const struct hn_family_kernel *kernel;
-    struct hn_family_edges edges;
+    struct hn_family_edge edges[HN_EDGES_MOST];
+    size_t edge_count;
     size_t features;
 };
 
 /* What is the same of a point at all problems. */
 struct hn_sight_point {
     double occupancy; /* 0: not known */
-    int64_t parts[HN_EDGES_MOST];
+    int64_t parts[HN_EDGES_MOST]; /* of each edge; 0: it has none */
 };
 
-/* Finish the edges. */
+/* The edges are those that the plan's expressions name, and those of the block, then guesses with it. Finish it. */
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel);
+void hn_sight_finish(struct hn_sight *sight);
+void hn_sight_know(const struct hn_sight *sight, const struct hn_bindings *problem, const struct hn_matrix_point *point,
+                   struct hn_sight_point *known);
 /* False: it cannot be launched. `seen` has room for the features. */
 bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem, const struct hn_bindings *point,
                   const struct hn_sight_point *known, float *seen);
@@ -154,13 +139,13 @@ size_t hn_pick(const struct hn_choice_tree_data *data, size_t most, double gain,
 
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 
-enum { HN_LEARN_WANTED = 16, HN_LEARN_TREES = 160 };
+enum { HN_LEARN_TREES = 160 };
 
 struct hn_learn_options {
     uint64_t seed;  /* of the problems that predictions are made for */
     size_t samples; /* so many of them */
     size_t trees;   /* of a model: fewer are quicker and know less; HN_LEARN_TREES for a rule that is to stay */
-    size_t wanted;  /* sizes that are to be measured next, HN_LEARN_WANTED at most */
+    size_t wanted;  /* sizes that are to be measured next */
 };
 
 struct hn_learnt {

@@ -310,11 +310,9 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     hn_sight_init(&model->sight, kernel);
     data.points = hn_need(matrix->point_count, sizeof *data.points);
     data.first = hn_need(sizes + 1, sizeof *data.first);
-    for (size_t p = 0; p < matrix->point_count; p++) {
-        data.points[p].occupancy = matrix->points[p].occupancy;
-        hn_family_edges_parts(&model->sight.edges, kernel, &matrix->sizes[0].problem,
-                              &matrix->points[p].values, data.points[p].parts);
-    }
+    for (size_t p = 0; p < matrix->point_count; p++)
+        hn_sight_know(&model->sight, &matrix->sizes[0].problem, &matrix->points[p],
+                      &data.points[p]);
     for (size_t s = 0; s < sizes; s++) {
         data.first[s] = data.rows;
         for (size_t p = 0; p < matrix->point_count; p++)
@@ -345,7 +343,7 @@ void hn_model_destroy(struct hn_model *model)
         return;
     for (size_t bag = 0; bag < BAGS; bag++)
         free(model->bags[bag].trees);
-    hn_family_edges_finish(&model->sight.edges);
+    hn_sight_finish(&model->sight);
     free(model);
 }
 
@@ -416,11 +414,8 @@ void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *co
                             .unseen = unseen,
                             .losses = losses,
                             .deviations = deviations};
-    for (size_t p = 0; p < point_count && count > 0; p++) {
-        known[p].occupancy = points[p]->occupancy;
-        hn_family_edges_parts(&model->sight.edges, model->sight.kernel, &problems[0],
-                              &points[p]->values, known[p].parts);
-    }
+    for (size_t p = 0; p < point_count && count > 0; p++)
+        hn_sight_know(&model->sight, &problems[0], points[p], &known[p]);
     hn_parallel_do(count, 0, ask_at, &asking);
     free(known);
 }

@@ -42,6 +42,8 @@ void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_o
                                              : search->budget_s};
     if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK) {
         measuring->worth = worth_of(measuring->config->family);
+        if (options->held_out > 0)
+            measuring->worth.held_out = options->held_out;
         hn_config_thaw(measuring->config, err);
     }
 }
@@ -100,12 +102,6 @@ void hn_measuring_say(const struct hn_measuring *measuring, const char *format, 
     hn_text_finish(&line);
 }
 
-static void watch_nothing(void *watcher, const struct hn_session_state *state)
-{
-    (void)watcher;
-    (void)state;
-}
-
 void hn_visit_end(struct hn_visit *visit)
 {
     hn_session_destroy(visit->session);
@@ -151,7 +147,7 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
         hn_session_create(visit->backend, options->store, &own, &visit->session, err);
     }
     if (!hn_failed(err))
-        hn_session_run(visit->session, watch_nothing, NULL, err);
+        hn_session_run(visit->session, NULL, NULL, err);
     if (visit->session != NULL)
         measuring->evaluations += hn_session_state(visit->session)->proposed;
     if (!hn_failed(err) && hn_interrupted() != 0)
