@@ -2,8 +2,6 @@
 #ifndef HONE_CACHE_FAMILY_RULE_H
 #define HONE_CACHE_FAMILY_RULE_H
 
-#include <jansson.h>
-
 #include "base/bindings.h"
 #include "base/expression/expression.h"
 #include "base/schema.h"

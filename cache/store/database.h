@@ -3,7 +3,6 @@
 #define HONE_CACHE_STORE_DATABASE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"

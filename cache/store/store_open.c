@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

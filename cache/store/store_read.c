@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
 #include "cache/store/store_internal.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -9,7 +8,6 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/run.h"
-#include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
 #include "cache/store/store_internal.h"

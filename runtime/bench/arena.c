@@ -2,7 +2,6 @@
 #include "runtime/bench/arena.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "runtime/plan/contents.h"

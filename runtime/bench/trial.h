@@ -2,7 +2,6 @@
 #ifndef HONE_RUNTIME_BENCH_TRIAL_H
 #define HONE_RUNTIME_BENCH_TRIAL_H
 
-#include "base/hash.h"
 #include "cache/record/record.h"
 
 /* Whether launches leave work out where they can, told by their times. A round holds one launch that has all of its

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The frozen program of a handle that a rule chose: the same point with values of the problem as
  * constants. It is compiled in a process of its own while launches go on, and joins the race. */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void hn_evaluate_word(const struct hn_value *values, const struct hn_expression *expression,

@@ -2,8 +2,6 @@
 #ifndef HONE_RUNTIME_PLAN_OPTION_LIST_H
 #define HONE_RUNTIME_PLAN_OPTION_LIST_H
 
-#include <stdbool.h>
-
 #include "base/error.h"
 
 /* The compile options that a config, a recording or a plan of a cache may give, which others may have written: those that

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "runtime/plan/launch.h"
 

@@ -2,8 +2,6 @@
 #ifndef HONE_TUNER_COMMANDS_TUNE_H
 #define HONE_TUNER_COMMANDS_TUNE_H
 
-#include <stdio.h>
-
 #include "tuner/commands/command.h"
 #include "tuner/report/progress.h"
 #include "tuner/server/server.h"

@@ -2,8 +2,6 @@
 #ifndef HONE_TUNER_CONFIG_CAPTURE_H
 #define HONE_TUNER_CONFIG_CAPTURE_H
 
-#include <jansson.h>
-
 #include "tuner/config/config.h"
 
 /* A launch that a program made (libhone's HONE_CAPTURE), as the data of a tuning. */

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/config.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/expression/expression.h"
 #include "runtime/plan/contents.h"

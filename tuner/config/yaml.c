@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
 
 enum {
     FILE_BYTES = 16 << 20,

@@ -4,7 +4,6 @@
 
 #include "base/memory.h"
 #include "cache/store/store.h"
-#include "runtime/device/device.h"
 #include "tuner/explain/explain.h"
 #include "tuner/report/bounds.h"
 #include "tuner/space/space.h"

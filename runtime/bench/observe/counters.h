@@ -2,10 +2,6 @@
 #ifndef HONE_RUNTIME_BENCH_OBSERVE_COUNTERS_H
 #define HONE_RUNTIME_BENCH_OBSERVE_COUNTERS_H
 
-#include <stdbool.h>
-
-#include "base/bindings.h"
-
 /* What the GPU's counters say of one launch of the whole plan: X(id, name, CUPTI's metric). A record has those that its
  * device could tell, as observed values by "counters.name". Bytes, sectors (of 32 bytes), requests (of a warp), wavefronts
  * (passes through L1's data stage) and instructions (of a warp) are sums over the device; a percent is of what the unit can
