@@ -6,6 +6,7 @@ set(library_dir ${CMAKE_SOURCE_DIR}/runtime/libhone)
 get_property(HONE_PRIVATE_LIBS TARGET hone_static PROPERTY HONE_PRIVATE_LIBS)
 
 install(TARGETS hone_shared EXPORT hone-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hone_interposer LIBRARY DESTINATION lib/hone)
 install(FILES $<TARGET_PROPERTY:hone_static,HONE_ARCHIVE> DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL) # scripts/wheel makes none
 install(FILES ${library_dir}/hone.h ${library_dir}/hone.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT hone-targets NAMESPACE hone:: DESTINATION ${package_dir})

@@ -103,7 +103,8 @@ _hone_value() {
         _hone_set nospace
         ;;
     --budget | --stop-chance | --seed | --device | --run-timeout | --compile-timeout | --jobs | --device-name | --prefix | \
-        --max-slowdown | --list | --sample | --look-ahead | --older-than | --threshold | --entry) ;;
+        --max-slowdown | --list | --sample | --look-ahead | --older-than | --threshold | --entry | --kernel | \
+        --launch | --limit) ;;
     *)
         _hone_options "${command[@]}" | grep -qxe "$1=" || return 1
         _hone_files
@@ -116,6 +117,7 @@ _hone_operand() {
     case ${words[1]} in
     tune | run | space | inputs | compile | explain | replay) _hone_files .yaml .yml ;;
     init) _hone_files .cu .cuh .json ;;
+    capture) _hone_files ;;
     export) _hone_words "$(_hone_kernels)" ;;
     report)
         _hone_files .json .json.gz

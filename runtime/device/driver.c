@@ -15,7 +15,8 @@
 
 /* cuEventElapsedTime_v2 came with CUDA 12.8; older drivers have the plain name with the same
  * signature. cuMemPrefetchAsync_v2 came with CUDA 12.2; without it there is no managed memory.
- * cuTensorMapEncodeTiled came with CUDA 12.0; without it there are no tensor maps. */
+ * cuTensorMapEncodeTiled came with CUDA 12.0; without it there are no tensor maps.
+ * cuFuncGetParamInfo came with CUDA 12.4; without it nothing is captured of a program. */
 enum hn_status hn_driver_load(struct hn_driver *driver, struct hn_error *err)
 {
     static const char *const names[] = {"libcuda.so.1"};
@@ -26,9 +27,12 @@ enum hn_status hn_driver_load(struct hn_driver *driver, struct hn_error *err)
 #undef X
             {"cuEventElapsedTime", (void *)&plain, true},
     };
-    const void *const optional[] = {&driver->p_cuEventElapsedTime, &driver->p_cuMemPrefetchAsync_v2,
-                                    &driver->p_cuTensorMapEncodeTiled,
-                                    &driver->p_cuOccupancyMaxActiveClusters};
+    const void *const optional[] = {
+        &driver->p_cuEventElapsedTime,     &driver->p_cuMemPrefetchAsync_v2,
+        &driver->p_cuTensorMapEncodeTiled, &driver->p_cuOccupancyMaxActiveClusters,
+        &driver->p_cuGetProcAddress_v2,    &driver->p_cuFuncGetName,
+        &driver->p_cuFuncGetParamInfo,     &driver->p_cuKernelGetFunction,
+        &driver->p_cuMemGetAddressRange};
     size_t count = sizeof symbols / sizeof symbols[0];
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < sizeof optional / sizeof *optional; j++)

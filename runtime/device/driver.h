@@ -24,6 +24,7 @@
     X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphExecDestroy) X(cuGraphDestroy)                                     \
     X(cuTexObjectCreate) X(cuTexObjectDestroy) X(cuTensorMapEncodeTiled)                                               \
     X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitEvent)                                   \
+    X(cuGetProcAddress_v2) X(cuFuncGetName) X(cuFuncGetParamInfo) X(cuKernelGetFunction) X(cuMemGetAddressRange)       \
     X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery) X(cuEventSynchronize) X(cuEventElapsedTime)
 
 /* The member for one. */

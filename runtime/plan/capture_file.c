@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
 
@@ -89,6 +90,10 @@ static void check_repeats(struct hn_json_reader *reader, const struct hn_capture
 static void check_head(struct hn_json_reader *reader, void *owner)
 {
     struct hn_capture_head *head = owner;
+    const char *kernel = head->kernel == NULL ? "" : head->kernel;
+    hn_json_expect(
+        reader, *kernel != '\0' && !hn_is_digit(*kernel) && kernel[hn_word_length(kernel)] == '\0',
+        "kernel", "a name");
     if (head->config != NULL)
         hn_gate_line("the path of its config", head->config, HN_NAME_MOST, reader->err);
     check_values(reader, &head->problem, false);
@@ -98,7 +103,8 @@ static void check_head(struct hn_json_reader *reader, void *owner)
 }
 
 static const struct hn_field head_fields[] = {
-    {HN_NEEDED("kernel"), .kind = HN_FIELD_WORD, HN_AT(hn_capture_head, kernel)},
+    {HN_NEEDED("kernel"), .kind = HN_FIELD_STRING, HN_AT(hn_capture_head, kernel)},
+    {.key = "positional", .kind = HN_FIELD_FLAG, HN_AT(hn_capture_head, positional)},
     {.key = "config", .kind = HN_FIELD_STRING, HN_AT(hn_capture_head, config)},
     {HN_NEEDED("problem"), HN_OWN(hn_capture_head, problem, hn_bindings_field)},
     {HN_NEEDED("scalars"), HN_OWN(hn_capture_head, scalars, hn_bindings_field)},
@@ -152,6 +158,23 @@ enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_ca
         *head = (struct hn_capture_head){.kernel = NULL};
     }
     return status;
+}
+
+/* "5scale" in "_Z5scalePKfPfi", as the ABI of C++ has it. */
+bool hn_capture_is_of(const char *kernel, const char *name)
+{
+    char part[HN_WORD_MOST + 32];
+    const char *word = name;
+    size_t length = 0;
+    for (const char *at = name; *at != '\0' && *at != '<'; at += length > 0 ? length : 1) {
+        length = hn_word_length(at);
+        word = length > 0 ? at : word;
+    }
+    length = hn_word_length(word);
+    snprintf(part, sizeof part, "%zu%.*s", length, (int)length, word);
+    const char *found = strncmp(kernel, "_Z", 2) == 0 ? strstr(kernel, part) : NULL;
+    return strcmp(kernel, name) == 0 ||
+           (length > 0 && length <= HN_WORD_MOST && found != NULL && !hn_is_digit(found[-1]));
 }
 
 static void write_bytes(struct hn_capture_writer *writer, const void *bytes, size_t size,

@@ -15,6 +15,12 @@
 #define HN_CAPTURE_MAGIC "HONECAP1"
 enum { HN_CAPTURE_FORMAT = 1, HN_CAPTURE_PIECE = 4 << 20 };
 
+/* What `hone capture` tells the library that it loads into a program (runtime/interposer), in its environment: which of the
+ * launches, from 1; the bytes that its buffers have at most; the capture's path; and on a line of its own the kernel (hn_capture_is_of),
+ * or nothing for any. Without it nothing is captured. */
+#define HN_INTERPOSER "HONE_INTERPOSER"
+#define HN_INTERPOSER_FORMAT "%llu %llu %s\n%s"
+
 /* The contents of a buffer: a stream of the file. */
 struct hn_capture_part {
     char *name;
@@ -23,7 +29,8 @@ struct hn_capture_part {
 
 /* What a capture says of itself. */
 struct hn_capture_head {
-    char *kernel;
+    char *kernel; /* its name, which may be mangled */
+    bool positional; /* "p3" is the fourth parameter of the kernel: who wrote it knew no names */
     char *config; /* its path; NULL: not known */
     struct hn_bindings problem;
     struct hn_bindings scalars;
@@ -38,6 +45,10 @@ extern const struct hn_structure hn_capture_structure;
 /* The object at the end of a capture, through the gate: names are words and stand once in their list, numbers are finite, each part
  * lies in the file. HN_EFORMAT. Finish it with hn_fields_finish, but after a failure. */
 enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_capture_head *head, struct hn_error *err);
+
+/* Whether a kernel of that name, mangled or not, is the one that is called `name`, as an entry names it: a template's arguments and
+ * the namespaces are not looked at. */
+bool hn_capture_is_of(const char *kernel, const char *name);
 
 /* One that is being written, beside its path until it is whole. Begin with all zero; sticky, but for the end. */
 struct hn_capture_writer {

@@ -13,6 +13,18 @@ static const Elf64_Shdr *section(const unsigned char *file, unsigned int index)
     return (const void *)(file + header->e_shoff + (size_t)index * header->e_shentsize);
 }
 
+/* {u32 0, u16 place, u16 offset, u32 with the size in its upper 14 bits}, as of
+ * runtime/compile/cubin.c. */
+static void read_parameter(const unsigned char *payload, struct double_function *function)
+{
+    size_t place = payload[4] + 256u * payload[5];
+    function->parameter_count++;
+    if (place >= DOUBLE_MAX_PARAMETERS)
+        return;
+    function->parameters[place].offset = payload[6] + 256u * payload[7];
+    function->parameters[place].bytes = (payload[10] >> 2) + 64u * payload[11];
+}
+
 /* What .nv.info.<kernel> says: a list of {format, attribute, number or the bytes of a payload}. */
 static void read_parameters(const unsigned char *file, const char *kernel,
                             struct double_function *function)
@@ -31,7 +43,8 @@ static void read_parameters(const unsigned char *file, const char *kernel,
             int number = entry[2] + 256 * entry[3];
             if (entry[0] == FORMAT_NUMBER && entry[1] == PARAMETER_BYTES)
                 function->parameter_bytes = number;
-            function->parameter_count += entry[0] == FORMAT_PAYLOAD && entry[1] == PARAMETER;
+            if (entry[0] == FORMAT_PAYLOAD && entry[1] == PARAMETER)
+                read_parameter(entry + 4, function);
             at += entry[0] == FORMAT_PAYLOAD ? 4 + (uint64_t)number : 4;
         }
     }

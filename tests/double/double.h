@@ -25,7 +25,7 @@
  *   HONE_DOUBLE_PACES=FILE    a line for each process, how much longer its kernels take; it takes the first one away
  * They are read by cuInit. */
 
-enum { DOUBLE_MAX_NAMES = 64, DOUBLE_MAX_TABLE = 16, DOUBLE_MAX_GLOBALS = 16 };
+enum { DOUBLE_MAX_PARAMETERS = 64, DOUBLE_MAX_NAMES = 64, DOUBLE_MAX_TABLE = 16, DOUBLE_MAX_GLOBALS = 16 };
 
 struct double_module;
 
@@ -35,6 +35,9 @@ struct double_function {
     int max_shared_bytes, carveout;
     bool large_clusters;
     int parameter_bytes, parameter_count;
+    struct {
+        size_t offset, bytes;
+    } parameters[DOUBLE_MAX_PARAMETERS]; /* those that come first */
     uint64_t launches;
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -324,4 +325,23 @@ CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
     ENTER();
     state.device.persisting = 0;
     return CUDA_SUCCESS;
+}
+
+/* Of the newest version that there is. */
+CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **address, int version, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult *status)
+{
+    char versioned[128];
+    void *own = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    (void)version;
+    (void)flags;
+    snprintf(versioned, sizeof versioned, "%s_v2", symbol);
+    *address = dlsym(own, versioned);
+    if (*address == NULL)
+        *address = dlsym(own, symbol);
+    dlclose(own);
+    if (status != NULL)
+        *status =
+            *address != NULL ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return *address != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

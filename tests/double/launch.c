@@ -28,6 +28,25 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute at
     return CUDA_SUCCESS;
 }
 
+CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction function)
+{
+    ENTER();
+    *name = ((const struct double_function *)(void *)function)->name;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset,
+                                    size_t *bytes)
+{
+    ENTER();
+    const struct double_function *own = (const struct double_function *)(void *)function;
+    if (index >= (size_t)own->parameter_count || index >= DOUBLE_MAX_PARAMETERS)
+        return CUDA_ERROR_INVALID_VALUE;
+    *offset = own->parameters[index].offset;
+    *bytes = own->parameters[index].bytes;
+    return CUDA_SUCCESS;
+}
+
 /* As on a real device, a few multiprocessors are of no use to larger clusters. */
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
                                               const CUlaunchConfig *config)
@@ -81,13 +100,27 @@ static CUresult launch(CUstream stream, CUfunction function, const struct double
     return result;
 }
 
+/* Parameters in one piece, each where it lies. */
+static void **unpack(CUfunction function, void **extra, void *room[DOUBLE_MAX_PARAMETERS + 1])
+{
+    const struct double_function *own = (const struct double_function *)(void *)function;
+    char *packed = NULL;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2)
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            packed = extra[1];
+    for (int i = 0; i < own->parameter_count && i < DOUBLE_MAX_PARAMETERS; i++)
+        room[i] = packed + own->parameters[i].offset;
+    return room;
+}
+
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
                                 unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                 unsigned int block_z, unsigned int shared_bytes, CUstream stream,
                                 void **parameters, void **extra)
 {
     ENTER();
-    (void)extra;
+    void *room[DOUBLE_MAX_PARAMETERS + 1] = {NULL};
+    parameters = parameters == NULL && extra != NULL ? unpack(function, extra, room) : parameters;
     const struct double_geometry geometry = {.grid = {grid_x, grid_y, grid_z},
                                              .block = {block_x, block_y, block_z},
                                              .shared_bytes = shared_bytes,
@@ -106,7 +139,8 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction funct
                                   void **parameters, void **extra)
 {
     ENTER();
-    (void)extra;
+    void *room[DOUBLE_MAX_PARAMETERS + 1] = {NULL};
+    parameters = parameters == NULL && extra != NULL ? unpack(function, extra, room) : parameters;
     struct double_geometry geometry = {
         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},

@@ -114,6 +114,18 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr address)
     return double_release(address);
 }
 
+CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
+{
+    ENTER();
+    for (const struct allocation *one = memory.allocations; one != NULL; one = one->next) {
+        *base = (CUdeviceptr)(uintptr_t)one->data;
+        *bytes = one->bytes;
+        if (address >= *base && address - *base < one->bytes)
+            return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
 bool double_is_valid(CUdeviceptr address, size_t bytes)
 {
     for (const struct allocation *one = memory.allocations; one != NULL; one = one->next) {

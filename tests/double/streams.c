@@ -99,11 +99,17 @@ static CUresult give(struct CUstream_st *stream, struct task task)
     return CUDA_SUCCESS;
 }
 
+/* Of the device, or of a thread: threads of the double are one behind the other. */
+static bool is_default(CUstream stream)
+{
+    return stream == NULL || stream == CU_STREAM_PER_THREAD;
+}
+
 bool double_stream_defer(CUstream stream, struct double_function *function,
                          const struct double_geometry *geometry, void **parameters)
 {
     struct task task = {.function = function, .geometry = *geometry};
-    if (stream == NULL || stream == &first || getenv("HONE_DOUBLE_LATE") == NULL)
+    if (is_default(stream) || stream == &first || getenv("HONE_DOUBLE_LATE") == NULL)
         return false;
     for (int i = 0; i < MOST_PARAMETERS && i < function->parameter_count; i++)
         memcpy(&task.values[i], parameters[i], sizeof task.values[i]);
@@ -118,7 +124,7 @@ static double *clock_of(struct CUstream_st *stream)
 void double_stream_begin(CUstream stream)
 {
     struct double_device *device = double_the_device();
-    if (stream == NULL || stream == &first)
+    if (is_default(stream) || stream == &first)
         return;
     drain(stream, stream->given);
     device->now_us = fmax(device->now_us, stream->now_us);
@@ -126,7 +132,7 @@ void double_stream_begin(CUstream stream)
 
 void double_stream_end(CUstream stream)
 {
-    if (stream != NULL)
+    if (!is_default(stream))
         *clock_of(stream) = double_the_device()->now_us;
 }
 
@@ -239,7 +245,7 @@ CUresult CUDAAPI cuStreamDestroy(CUstream stream)
 CUresult CUDAAPI cuStreamSynchronize(CUstream stream)
 {
     ENTER();
-    if (stream != NULL)
+    if (!is_default(stream))
         drain(stream, stream->given);
     return double_wait();
 }

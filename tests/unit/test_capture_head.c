@@ -47,7 +47,7 @@ TEST(a_hostile_one_is_refused)
          "has format 2, this Hone knows up to 1: use the newer Hone"},
         {"\"format\": 1", "\"format\": -1", "does not say its format"},
         {"\"kernel\": \"scale\"", "\"kernel\": \"*/ x\"", "'kernel' is not a name"},
-        {"\"kernel\": \"scale\", ", "", "'kernel' is not a name"},
+        {"\"kernel\": \"scale\", ", "", "'kernel' is not a string"},
         {"/a/b", "/a\\u001b[2J", "path of its config has a control character"},
         {"\"problem\": {\"n\": 16, \"x\": 0.5}", "\"problem\": [1]", "expected an object"},
         {"\"x\": 0.5", "\"x y\": 0.5", "found the name 'x y'"},

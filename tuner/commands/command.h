@@ -42,6 +42,7 @@ enum hn_command_bit {
     HN_CACHE_PRUNE = 1 << 17,
     HN_CACHE_CHECK = 1 << 18,
     HN_CACHE_COMPILE = 1 << 19,
+    HN_CAPTURE = 1 << 20,
 };
 
 struct hn_texts {
@@ -97,6 +98,8 @@ struct hn_options {
     double max_slowdown; /* replay, relative */
     bool measure; /* device */
     const char *entry; /* init */
+    const char *kernel; /* capture */
+    uint64_t launch, limit; /* in MiB */
     int format; /* export: an enum hn_export_kind; cache export: 1 is T4 */
     int objective; /* export: an enum hn_front_by */
     const char *prefix, *template; /* the latter: a text of the user's */
@@ -149,6 +152,7 @@ struct hn_command {
 /* For a command with one argument: the messages where there is none, and where there are two. */
 #define HN_ONE_ARGUMENT(none, two) .least = 1, .most = 1, .missing = (none), .extra = (two)
 
+extern const struct hn_command hn_command_capture;
 extern const struct hn_command hn_command_tune;
 extern const struct hn_command hn_command_run;
 extern const struct hn_command hn_command_space;

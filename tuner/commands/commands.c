@@ -128,19 +128,13 @@ static const struct hn_command command_cache = {
 
 /* Those of users, as `hone --help` lists them. */
 static const struct hn_command *const commands[] = {
-    &hn_command_init,
-    &hn_command_tune,
-    &hn_command_run,
-    &hn_command_space,
-    &hn_command_inputs,
-    &hn_command_compile,
-    &hn_command_explain,
-    &hn_command_export,
-    &hn_command_replay,
-    &hn_command_report,
-    &command_cache,
-    &hn_command_device,
-    NULL,
+    &hn_command_init,    &hn_command_capture,
+    &hn_command_tune,    &hn_command_run,
+    &hn_command_space,   &hn_command_inputs,
+    &hn_command_compile, &hn_command_explain,
+    &hn_command_export,  &hn_command_replay,
+    &hn_command_report,  &command_cache,
+    &hn_command_device,  NULL,
 };
 
 static void print_help(FILE *file)

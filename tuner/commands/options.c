@@ -48,6 +48,7 @@ static const struct kind word = {.form = WORD, .expected = "a C identifier"};
 static const struct kind whole = {WHOLE, 0, 0x1p64, "a whole number from 0", NULL, 0};
 static const struct kind points = {POINTS, 0, 0x1p64, "a whole number from 0", NULL, 0};
 static const struct kind workers = {WHOLE, 1, 4096, "a number from 1 to 4096", NULL, 0};
+static const struct kind from_one = {WHOLE, 1, 0x1p40, "a whole number from 1", NULL, 0};
 static const struct kind sizes = {WHOLE, 1, 1000, "a number from 1 to 1000", NULL, 0};
 static const struct kind proposals = {WHOLE, 1, HN_LOOK_AHEAD_MOST, "a whole number from 1 to 4096",
                                       NULL,  0};
@@ -188,6 +189,8 @@ static const struct row {
     {"output", 'o', "FILE", &text, AT(output), OWN, HN_INIT,
      "Write to FILE; `-` is standard output (default: the kernel's name with .yaml beside the "
      "source)"},
+    {"output", 'o', "FILE", &text, AT(output), OWN, HN_CAPTURE,
+     "Write to FILE (default launch.honecap)"},
     {"output", 'o', "DIR", &text, AT(output), OWN, HN_INPUTS,
      "The folder to write to; made where it is not there"},
     {"problem", 'p', "NAME=VALUE", &bindings, AT(problem), OWN, HN_EXPORT,
@@ -207,7 +210,7 @@ static const struct row {
      "The device of a cache file of Kernel Tuner, where it says none or another"},
 
     {"capture", 0, "FILE", &text, AT(capture), OWN, HN_TUNE,
-     "Tune on the data that a program captured (HONE_CAPTURE), and verify against its output"},
+     "Tune on the data of a captured launch, and verify against its output"},
     {"reference", 0, "NAME=FILE", &texts, AT(expected), OWN, HN_TUNE,
      "The expected contents of a result, as a NumPy array, instead of the config's reference; may "
      "be repeated"},
@@ -261,6 +264,12 @@ static const struct row {
      "and keep it in the cache"},
     {"entry", 0, "NAME", &text, AT(entry), OWN, HN_INIT,
      "The kernel, where the source has several"},
+
+    {"kernel", 0, "NAME", &text, AT(kernel), OWN, HN_CAPTURE,
+     "The kernel, as its source or the driver calls it (default: any)"},
+    {"launch", 0, "N", &from_one, AT(launch), OWN, HN_CAPTURE, "Its N-th launch (default 1)"},
+    {"limit", 0, "MIB", &from_one, AT(limit), OWN, HN_CAPTURE,
+     "The most that its buffers may have (default 1024)"},
 
     {"format", 0, "FORMAT", &format, AT(format), OWN, HN_EXPORT,
      "header (the default), json, source, cubin, cubin-header, or patch: a diff of the source"},
@@ -627,7 +636,9 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
                             .max_slowdown = 0.05,
                             .threshold = 0.02,
                             .compile_timeout_s = 60,
-                            .run_timeout_s = 10};
+                            .run_timeout_s = 10,
+                            .launch = 1,
+                            .limit = 1024};
     char program[64];
     struct argp_option list[ROWS + GROUPS];
     char *help = help_text(command);

@@ -17,6 +17,8 @@ struct hn_capture {
     char *path;
     FILE *stream;
     struct hn_capture_head head;
+    const struct hn_step
+        *step; /* whose parameters its names are places of; NULL: they are arguments' */
     struct hn_scratch folder; /* of what is unpacked; without a path there is none */
     size_t unpacked;
 };
@@ -66,12 +68,30 @@ enum hn_status hn_capture_config(const struct hn_capture *capture, const char **
                    capture->path, config == NULL ? "" : config, capture->path);
 }
 
-/* An argument of the plan that `fits`; NULL: the capture does not belong to the config. */
+/* The argument that is a parameter of the kernel, "p3" the fourth; NULL: none is. */
+static struct hn_argument *find_parameter(const struct hn_step *step, struct hn_plan *plan,
+                                          const char *name)
+{
+    char *end = NULL;
+    size_t place = name[0] == 'p' ? strtoul(name + 1, &end, 10) : 0;
+    if (end == NULL || *end != '\0' || place >= step->argument_count)
+        return NULL;
+    size_t argument = step->arguments[place];
+    bool structure = plan->arguments[argument].role == HN_ROLE_VALUE;
+    return &plan->arguments[structure ? hn_plan_source(plan, argument) : argument];
+}
+
+/* An argument of the plan that `fits`; NULL: the capture does not belong to the config, or has a
+ * parameter that it takes nothing of. */
 static struct hn_argument *find_argument(const struct hn_capture *capture, struct hn_plan *plan,
                                          const char *name,
                                          bool (*fits)(const struct hn_argument *argument),
                                          struct hn_error *err)
 {
+    if (capture->step != NULL) {
+        struct hn_argument *found = find_parameter(capture->step, plan, name);
+        return found != NULL && fits(found) ? found : NULL;
+    }
     for (size_t i = 0; i < plan->argument_count; i++)
         if (strcmp(plan->arguments[i].name, name) == 0 && fits(&plan->arguments[i]))
             return &plan->arguments[i];
@@ -88,26 +108,42 @@ static bool is_scalar(const struct hn_argument *argument)
     return argument->value != NULL;
 }
 
-static void set_scalars(const struct hn_capture *capture, struct hn_plan *plan,
+/* What the kernel was passed and the config says to be a value of the problem is one. */
+static void set_scalars(const struct hn_capture *capture, struct hn_config *config,
                         struct hn_error *err)
 {
     const struct hn_bindings *scalars = &capture->head.scalars;
+    struct hn_plan *plan = config->plan;
+    struct hn_bindings problem = {0};
     for (size_t i = 0; i < scalars->count && !hn_failed(err); i++) {
         struct hn_text text = {0};
+        struct hn_value value = scalars->values[i];
         struct hn_argument *argument =
             find_argument(capture, plan, scalars->names[i], is_scalar, err);
         if (argument == NULL)
-            return;
-        hn_value_append(&text, &scalars->values[i]);
+            continue;
+        const char *written = hn_expression_text(argument->value);
+        if (capture->step != NULL)
+            value = hn_element_value((uint64_t)value.integer, argument->element);
+        if (capture->step != NULL &&
+            hn_text_is_among(written, (const char *const *)plan->problem, plan->problem_count)) {
+            hn_bindings_set(&problem, written, &value, err);
+            continue;
+        }
+        hn_value_append(&text, &value);
         hn_expression_destroy(argument->value);
         argument->value = NULL;
         hn_expression_parse(hn_needed(text.data), &argument->value, err);
         hn_text_finish(&text);
     }
+    if (!hn_failed(err))
+        hn_config_take_problem(config, &problem, err);
+    hn_bindings_finish(&problem);
 }
 
+/* Writes the first `wanted` of the bytes. */
 static enum hn_status inflate_all(FILE *in, z_stream *stream, uint64_t packed, uint64_t bytes,
-                                  FILE *out, unsigned char *room)
+                                  uint64_t wanted, FILE *out, unsigned char *room)
 {
     int code = Z_OK;
     uint64_t unpacked = 0;
@@ -124,8 +160,10 @@ static enum hn_status inflate_all(FILE *in, z_stream *stream, uint64_t packed, u
         stream->avail_out = HN_CAPTURE_PIECE;
         code = inflate(stream, Z_NO_FLUSH);
         size_t made = HN_CAPTURE_PIECE - stream->avail_out;
+        uint64_t left = unpacked < wanted ? wanted - unpacked : 0;
+        size_t size = made < left ? made : (size_t)left;
         unpacked += made;
-        if (fwrite(room + HN_CAPTURE_PIECE, 1, made, out) != made)
+        if (fwrite(room + HN_CAPTURE_PIECE, 1, size, out) != size)
             return HN_ERUN;
     }
     return code == Z_STREAM_END && unpacked == bytes ? HN_OK : HN_EFORMAT;
@@ -133,7 +171,7 @@ static enum hn_status inflate_all(FILE *in, z_stream *stream, uint64_t packed, u
 
 /* One stream of the capture, into a file. */
 static void unpack_part(const struct hn_capture *capture, const struct hn_capture_part *part,
-                        const char *to, struct hn_error *err)
+                        uint64_t wanted, const char *to, struct hn_error *err)
 {
     z_stream inflating = {.next_in = NULL};
     unsigned char *room = hn_need(2, HN_CAPTURE_PIECE);
@@ -143,7 +181,8 @@ static void unpack_part(const struct hn_capture *capture, const struct hn_captur
         hn_needed(NULL);
     if (out != NULL && part->offset <= INT64_MAX &&
         fseek(capture->stream, (long)part->offset, SEEK_SET) == 0)
-        status = inflate_all(capture->stream, &inflating, part->packed, part->bytes, out, room);
+        status =
+            inflate_all(capture->stream, &inflating, part->packed, part->bytes, wanted, out, room);
     inflateEnd(&inflating);
     free(room);
     if (out != NULL && fclose(out) != 0)
@@ -154,33 +193,56 @@ static void unpack_part(const struct hn_capture *capture, const struct hn_captur
         hn_fail(err, HN_EFORMAT, "'%s' is damaged", capture->path);
 }
 
+/* How much of a part the argument takes: a pointer reaches to the end of its allocation. */
+static uint64_t wanted_bytes(const struct hn_capture *capture, const struct hn_config *config,
+                             const struct hn_capture_part *part, const struct hn_argument *argument,
+                             struct hn_error *err)
+{
+    const struct hn_plan *plan = config->plan;
+    struct hn_value *values = NULL;
+    uint64_t bytes = part->bytes;
+    if (capture->step == NULL ||
+        hn_plan_values(plan, &config->problems[0], &plan->defaults, &values, err) != HN_OK)
+        return bytes;
+    hn_argument_buffer_bytes(argument, values, &bytes, err);
+    free(values);
+    return bytes;
+}
+
 /* The path of the file, which the capture removes. The caller frees it. */
-static char *unpack(struct hn_capture *capture, const struct hn_capture_part *part,
+static char *unpack(struct hn_capture *capture, const struct hn_config *config,
+                    const struct hn_capture_part *part, const struct hn_argument *argument,
                     struct hn_error *err)
 {
     char *file = NULL;
+    const uint64_t wanted = wanted_bytes(capture, config, part, argument, err);
     if (asprintf(&file, "%s/%zu-%s", capture->folder.path, capture->unpacked++, part->name) < 0)
         hn_needed(NULL);
-    unpack_part(capture, part, file, err);
+    if (!hn_failed(err))
+        unpack_part(capture, part, wanted, file, err);
     return file;
 }
 
-static void set_inputs(struct hn_capture *capture, struct hn_plan *plan, struct hn_error *err)
+static void set_inputs(struct hn_capture *capture, const struct hn_config *config,
+                       struct hn_error *err)
 {
     for (size_t i = 0; i < capture->head.input_count && !hn_failed(err); i++) {
         const struct hn_capture_part *part = &capture->head.inputs[i];
         struct hn_argument *argument =
-            find_argument(capture, plan, part->name, hn_argument_is_filled, err);
+            find_argument(capture, config->plan, part->name, hn_argument_is_filled, err);
         if (argument == NULL)
-            return;
+            continue;
         hn_fields_finish(&hn_fill_structure, &argument->fill);
-        argument->fill = (struct hn_fill){.kind = HN_FILL_FILE, .file = unpack(capture, part, err)};
+        argument->fill = (struct hn_fill){.kind = HN_FILL_FILE,
+                                          .file = unpack(capture, config, part, argument, err)};
     }
 }
 
 /* In place of the config's own, one of all that is compared. */
-static void set_reference(struct hn_capture *capture, struct hn_plan *plan, struct hn_error *err)
+static void set_reference(struct hn_capture *capture, const struct hn_config *config,
+                          struct hn_error *err)
 {
+    struct hn_plan *plan = config->plan;
     size_t compared = 0;
     if (capture->head.expected_count == 0 || hn_failed(err))
         return;
@@ -190,8 +252,8 @@ static void set_reference(struct hn_capture *capture, struct hn_plan *plan, stru
         const struct hn_argument *argument =
             find_argument(capture, plan, part->name, hn_argument_is_compared, err);
         if (argument == NULL)
-            return;
-        char *file = unpack(capture, part, err);
+            continue;
+        char *file = unpack(capture, config, part, argument, err);
         hn_reference_add_file(&plan->reference, (size_t)(argument - plan->arguments), file, err);
         free(file);
     }
@@ -209,15 +271,20 @@ enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *co
 {
     struct hn_plan *plan = config->plan;
     const char *kernel = capture->head.kernel;
-    if (strcmp(kernel, plan->kernel) != 0)
-        return hn_fail(err, HN_ECONFIG, "'%s' is of kernel '%s', and %s is of '%s'", capture->path,
-                       kernel, config->path, plan->kernel);
-    hn_config_take_problem(config, &capture->head.problem, err);
-    set_scalars(capture, plan, err);
+    hn_error_init(err);
+    for (size_t i = 0; capture->head.positional && i < plan->step_count; i++)
+        if (capture->step == NULL && hn_capture_is_of(kernel, plan->steps[i].entry))
+            capture->step = &plan->steps[i];
+    if (capture->head.positional ? capture->step == NULL : strcmp(kernel, plan->kernel) != 0)
+        hn_fail(err, HN_ECONFIG, "'%s' is of kernel '%s', and %s is of '%s'", capture->path, kernel,
+                config->path, plan->kernel);
+    if (!hn_failed(err))
+        hn_config_take_problem(config, &capture->head.problem, err);
+    set_scalars(capture, config, err);
     if (!hn_failed(err) && hn_scratch_make(&capture->folder, err) != HN_OK)
         capture->folder.path[0] = '\0';
     if (!hn_failed(err))
-        set_inputs(capture, plan, err);
-    set_reference(capture, plan, err);
+        set_inputs(capture, config, err);
+    set_reference(capture, config, err);
     return hn_failed(err) ? err->status : hn_plan_bind(plan, NULL, err);
 }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/run.h"
+#include "runtime/plan/capture_file.h"
+#include "runtime/process/process.h"
+#include "tuner/commands/command.h"
+
+/* hone capture: a program runs with a library before all others, which writes one of its launches.
+ */
+
+/* Takes the value. */
+static void set(const char *name, char *value, struct hn_error *err)
+{
+    if (!hn_failed(err) && setenv(name, value, 1) != 0)
+        hn_fail_memory(err);
+    free(value);
+}
+
+/* Before those that the user loads. */
+static void set_library(struct hn_error *err)
+{
+    static const char beside[] = "/../lib/hone/libhone_interposer.so";
+    const char *others = getenv("LD_PRELOAD");
+    char own[PATH_MAX], *all = NULL;
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - sizeof beside);
+    own[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(own, '/');
+    strcpy(slash != NULL ? slash : own, beside);
+    if (!hn_failed(err) && access(own, R_OK) != 0)
+        hn_fail(err, HN_ERUN, "'%s' cannot be read: %s; install Hone again", own, strerror(errno));
+    if (asprintf(&all, "%s%s%s", own, others == NULL ? "" : ":", others == NULL ? "" : others) < 0)
+        hn_needed(NULL);
+    set("LD_PRELOAD", all, err);
+}
+
+/* Its exit code, or that of a shell for one that a signal ended. */
+static int run_program(const struct hn_texts *words, struct hn_error *err)
+{
+    pid_t pid = 0;
+    int end = 0;
+    char **arguments = hn_need(words->count + 1, sizeof *arguments);
+    memcpy(arguments, words->items, words->count * sizeof *arguments);
+    int failure = hn_failed(err)
+                      ? 0
+                      : hn_process_spawn(&pid, arguments[0], arguments, (int[]){0, 1, 2}, 3, false);
+    if (failure != 0)
+        hn_fail(err, HN_ERUN, "'%s' cannot be started: %s", arguments[0], strerror(failure));
+    while (pid > 0 && waitpid(pid, &end, 0) < 0 && errno == EINTR)
+        continue;
+    free(arguments);
+    return WIFSIGNALED(end) ? 128 + WTERMSIG(end) : WEXITSTATUS(end);
+}
+
+static void run(struct hn_given *given, struct hn_error *err)
+{
+    const struct hn_options *options = given->options;
+    const char *kernel = options->kernel;
+    char *settings = NULL;
+    char *file =
+        hn_file_absolute(options->output != NULL ? options->output : "launch.honecap", err);
+    if (asprintf(&settings, HN_INTERPOSER_FORMAT, (unsigned long long)options->launch,
+                 (unsigned long long)options->limit << 20, file == NULL ? "" : file,
+                 kernel == NULL ? "" : kernel) < 0)
+        hn_needed(NULL);
+    set(HN_INTERPOSER, settings, err);
+    set_library(err);
+    if (!hn_failed(err))
+        unlink(file);
+    int code = run_program(&options->arguments, err);
+    if (!hn_failed(err))
+        hn_interrupt_check(err);
+    if (!hn_failed(err) && access(file, F_OK) != 0)
+        hn_fail(err, HN_ENOTFOUND,
+                "nothing was captured: '%s' ended with exit code %d and made no launch %llu of %s, "
+                "or in graphs alone",
+                options->arguments.items[0], code, (unsigned long long)options->launch,
+                kernel == NULL ? "a kernel" : kernel);
+    free(file);
+}
+
+const struct hn_command hn_command_capture = {
+    .name = "capture",
+    .of = HN_CAPTURE,
+    .arguments = "-- PROGRAM [ARGUMENT...]",
+    .listed = "-- PROGRAM",
+    .summary = "run a program and keep one of its launches for `hone tune`",
+    .examples = "hone capture --kernel scale -- ./app 4096",
+    .least = 1,
+    .most = SIZE_MAX,
+    .missing = HN_TOO_FEW "-- PROGRAM [ARGUMENT...]",
+    .run = run,
+};
