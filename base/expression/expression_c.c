@@ -216,9 +216,7 @@ static void set_logical(struct generator *generator)
     bool is_or = generator->operation->code == HN_OP_OR;
     struct part *a = generator->a;
     struct part *b = generator->b;
-    if (a->kind == CONSTANT)
-        move(generator, hn_value_truth(&a->value) == is_or ? a : b);
-    else if (generator->part->as_condition)
+    if (a->kind == CONSTANT || generator->part->as_condition)
         join(generator, is_or);
     else if (a->kind == CHOICE && b->kind == CHOICE)
         set_both(generator, is_or ? "||" : "&&");

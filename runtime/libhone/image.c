@@ -544,6 +544,15 @@ void hn_lib_module_destroy(struct hn_lib_module *module)
     free(module);
 }
 
+CUmodule hn_lib_module_load(const struct hone_cache *cache, const struct hn_image *image,
+                            struct hn_error *err)
+{
+    CUmodule module = NULL;
+    hn_lib_cuda(cache, cache->driver.p_cuModuleLoadDataEx(&module, image->cubin, 0, NULL, NULL),
+                "loading the module", err);
+    return hn_failed(err) ? NULL : module;
+}
+
 /* Loads it for the configuration. Takes what is in the image. NULL where err has failed. */
 static struct hn_lib_module *add_module(const struct hn_lib_choice *choice, struct hn_image *image,
                                         struct hn_error *err)
@@ -560,12 +569,8 @@ static struct hn_lib_module *add_module(const struct hn_lib_choice *choice, stru
     if (made->functions != NULL &&
         hn_plan_program_values(choice->plan->plan, choice->point, choice->asked->problem,
                                &made->values, err) == HN_OK)
-        hn_lib_cuda(
-            cache,
-            cache->driver.p_cuModuleLoadDataEx(&made->module, made->image.cubin, 0, NULL, NULL),
-            "loading the module", err);
+        made->module = hn_lib_module_load(cache, &made->image, err);
     if (hn_failed(err)) {
-        made->module = NULL;
         hn_lib_module_destroy(made);
         return NULL;
     }

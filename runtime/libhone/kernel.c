@@ -508,14 +508,8 @@ static void make_steps(struct hone_kernel *kernel, const struct hn_image *image,
     if (hn_failed(err))
         return;
     kernel->step_count = kernel->launch.step_count;
-    if (kernel->shared != NULL) {
-        kernel->module = kernel->shared->module;
-    } else {
-        CUresult result = kernel->cache->driver.p_cuModuleLoadDataEx(&kernel->module, image->cubin,
-                                                                     0, NULL, NULL);
-        kernel->module = result == CUDA_SUCCESS ? kernel->module : NULL;
-        hn_lib_cuda(kernel->cache, result, "loading the module", err);
-    }
+    kernel->module = kernel->shared != NULL ? kernel->shared->module
+                                            : hn_lib_module_load(kernel->cache, image, err);
     for (size_t i = 0; i < kernel->step_count && !hn_failed(err); i++)
         make_step(kernel, image, i, values, err);
 }

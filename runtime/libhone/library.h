@@ -210,6 +210,9 @@ struct hone_kernel {
 CUresult hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside);
 void hn_lib_leave(const struct hone_cache *cache, CUcontext outside);
 
+/* Loads its machine code into the current context; NULL where err has failed. */
+CUmodule hn_lib_module_load(const struct hone_cache *cache, const struct hn_image *image, struct hn_error *err);
+
 /* NULL is fine. */
 void hn_lib_kernel_destroy(struct hone_kernel *kernel);
 /* Gives the owned slots their places in the workspace. */

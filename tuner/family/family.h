@@ -2,8 +2,6 @@
 #ifndef HONE_TUNER_FAMILY_FAMILY_H
 #define HONE_TUNER_FAMILY_FAMILY_H
 
-#include <stdio.h>
-
 #include "cache/family/rule.h"
 #include "cache/store/store.h"
 #include "tuner/config/config.h"

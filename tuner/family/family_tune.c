@@ -2,9 +2,7 @@
 #include "tuner/family/family.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/run.h"
