@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-
 void *hn_needed(void *pointer)
 {
     if (pointer == NULL) {

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-
 struct hn_value hn_integer(int64_t integer)
 {
     return (struct hn_value){.type = HN_INTEGER, .integer = integer};

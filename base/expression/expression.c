@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/expression/expression_internal.h"
-#include "base/text.h"
 
 void hn_expression_destroy(struct hn_expression *expression)
 {

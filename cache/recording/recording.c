@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "base/statistics.h"
 #include "cache/record/gate.h"
-#include "cache/record/record.h"
 
 enum { RECORDING_FORMAT = 1 };
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/memory.h"
 #include "runtime/plan/contents.h"
 
 enum { ALIGNMENT = HN_MOST_ALIGN };

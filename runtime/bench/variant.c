@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "runtime/device/driver.h"
-#include "runtime/module/module.h"
 
 void hn_refuse(struct hn_variant *variant, CUresult result, enum hn_outcome outcome,
                const char *what, struct hn_error *err)

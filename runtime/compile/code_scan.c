@@ -4,8 +4,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/text.h"
-
 /* The bytes of a backslash and the line's end behind it, by which the line goes on; else 0. */
 static size_t continuation(const char *at)
 {

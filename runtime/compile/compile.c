@@ -14,8 +14,6 @@
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/compile_internal.h"
 #include "runtime/compile/cubin.h"
-#include "runtime/compile/image.h"
-#include "runtime/compile/nvrtc.h"
 #include "runtime/compile/template.h"
 #include "runtime/device/library.h"
 #include "runtime/plan/option_list.h"

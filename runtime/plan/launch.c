@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-
 static const char expected_access[] = "normal, streaming or persisting";
 
 enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan,

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/run.h"
 
 #ifndef HONE_BUILD
 #define HONE_BUILD "unknown"

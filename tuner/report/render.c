@@ -2,14 +2,12 @@
 #include "tuner/report/render.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "cache/record/record.h"
 #include "runtime/plan/launch.h"
 #include "tuner/report/table.h"

@@ -2,7 +2,6 @@
 #include "tuner/report/table.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

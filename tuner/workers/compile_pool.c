@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "runtime/compile/cubin.h"
-#include "runtime/compile/source.h"
 #include "runtime/process/process.h"
 
 /* Room for those of a host, which says how many it allows once it is up. */
