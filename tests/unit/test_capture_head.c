@@ -78,3 +78,27 @@ TEST(a_hostile_one_is_refused)
         assert_null(head.kernel);
     }
 }
+
+/* The driver's name, mangled where it is C++, and what a config or a user calls it. */
+TEST(a_kernel_is_known_by_its_name)
+{
+    static const struct {
+        const char *kernel, *name;
+        bool same;
+    } cases[] = {
+        {"scale", "scale", true},
+        {"scale", "rescale", false},
+        {"_Z5scalePKfPfi", "scale", true},
+        {"_Z5scalePKfPfi", "_Z5scalePKfPfi", true},
+        {"_ZN4mine5scaleIfEEvPKT_PS1_S1_i", "scale", true},
+        {"_ZN4mine5scaleIfEEvPKT_PS1_S1_i", "mine::scale<float>", true},
+        {"_ZN4mine5scaleIfEEvPKT_PS1_S1_i", "&mine::scale<TILE>", true},
+        {"_Z7rescalePKfPfi", "scale", false},
+        {"_Z15scale_and_sharePKf", "scale", false},
+        {"_Z15scalePKfPfiPKfi", "scale", false},
+        {"x5scale", "scale", false},
+        {"_Z5scalePKfPfi", "", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(hn_capture_is_of(cases[i].kernel, cases[i].name), cases[i].same);
+}
