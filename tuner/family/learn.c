@@ -91,7 +91,7 @@ static void finish_forecast(struct forecast *forecast)
     free(forecast->deviations);
 }
 
-enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4 };
+enum { MOST_LEAVES = 200, LEAST_SAMPLES = 4 };
 /* The share of the mean time that one more leaf has to save. */
 static const double least_split_gain = 0.0001;
 /* Where the mean counts, a loss of 10% weighs as much as 13 of 1%; where the worst does, as 23. */
