@@ -115,17 +115,8 @@ void hn_draft_read_launch(struct hn_draft *draft);
 void hn_draft_add_arguments(struct hn_draft *draft, struct hn_error *err);
 /* As far as the kernel's body tells. */
 enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared);
-/* draft_host.c: what the host's code tells of the first launch. */
+/* The first launch in the host's code. */
 void hn_draft_find_launch(struct hn_draft *draft);
-void hn_draft_take_block(struct hn_draft *draft);
-void hn_draft_take_grid(struct hn_draft *draft);
-void hn_draft_read_passed(struct hn_draft *draft);
-/* What the config calls a name of the host, which passes it to the kernel or its template; NULL: nothing. */
-const char *hn_draft_host_name(const struct hn_draft *draft, const char *name);
-/* As configs have it; NULL: they have not. Numbers may be those of the block along an axis; -1: of none. */
-const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens, int axis);
-/* Whether the device's code asks how large a block is; else it has a size of its own. */
-bool hn_draft_asks_for_block(const struct hn_draft *draft);
 /* Whether it is a whole number that is passed by value. */
 bool hn_draft_is_whole(const struct hn_draft *draft, const struct hn_kernel_argument *declared);
 /* Whether a name is one of "a b c", or has one of them in it, whatever the case. */

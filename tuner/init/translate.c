@@ -21,7 +21,8 @@ static bool is_enclosed(const char *text, size_t length)
     return false;
 }
 
-const char *hn_as_factor(struct hn_unit *unit, const char *text)
+/* In brackets where it is more than a name or a number. */
+static const char *as_factor(struct hn_unit *unit, const char *text)
 {
     bool alone = hn_word_length(text) == strlen(text) || is_enclosed(text, strlen(text));
     return alone ? text : hn_need_format(&unit->memory, "(%s)", text);
@@ -34,8 +35,8 @@ const char *hn_times(struct hn_unit *unit, const char *left, const char *right)
     if (strcmp(right, "1") == 0)
         return left;
     return hn_need_format(&unit->memory, "%s * %s",
-                          strpbrk(left, "+-<>=%") != NULL ? hn_as_factor(unit, left) : left,
-                          hn_as_factor(unit, right));
+                          strpbrk(left, "+-<>=%") != NULL ? as_factor(unit, left) : left,
+                          as_factor(unit, right));
 }
 
 /* Signs of C++, and what configs write for them; NULL: nothing. */
@@ -93,7 +94,7 @@ static const char *simplify(struct hn_unit *unit, const char *text)
         return simplify(unit, hn_need_format(&unit->memory, "%.*s", (int)length - 2, text + 1));
     while (slash != NULL && !is_enclosed(text, (size_t)(slash + 1 - text)))
         slash = strstr(slash + 1, ") // ");
-    if (slash == NULL || strcmp(hn_as_factor(unit, slash + 5), slash + 5) != 0)
+    if (slash == NULL || strcmp(as_factor(unit, slash + 5), slash + 5) != 0)
         return text;
     const char *by = simplify(unit, slash + 5);
     length = (size_t)(slash - text - 1);
@@ -201,7 +202,7 @@ static size_t append(const struct hn_translation *translation, size_t at, struct
         called ? call(translation, at, hn_inside(unit, at + 1)) : resolve(translation, name, at);
     if (value == NULL)
         return 0;
-    hn_text_append(text, hn_as_factor(unit, value));
+    hn_text_append(text, as_factor(unit, value));
     return behind;
 }
 

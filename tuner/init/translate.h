@@ -26,8 +26,6 @@ struct hn_translation {
 
 /* Lives as long as the unit. NULL: it is empty, or beyond what configs can say. */
 const char *hn_translate(const struct hn_translation *translation, struct hn_tokens tokens);
-/* In brackets where it is more than a name or a number. */
-const char *hn_as_factor(struct hn_unit *unit, const char *text);
 /* The product, without factors that are "1"; left may be NULL, which is 1, too. */
 const char *hn_times(struct hn_unit *unit, const char *left, const char *right);
 
