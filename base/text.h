@@ -95,11 +95,6 @@ static inline bool hn_is_letter(char c)
     return hn_lower(c) >= 'a' && hn_lower(c) <= 'z';
 }
 
-static inline bool hn_is_hex_digit(char c)
-{
-    return hn_is_digit(c) || (hn_lower(c) >= 'a' && hn_lower(c) <= 'f');
-}
-
 static inline bool hn_is_letter_or_digit(char c)
 {
     return hn_is_letter(c) || hn_is_digit(c);

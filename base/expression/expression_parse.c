@@ -79,14 +79,19 @@ static size_t number_length(const char *start)
     return length;
 }
 
+static bool is_hex_digit(char c)
+{
+    return hn_is_digit(c) || (hn_lower(c) >= 'a' && hn_lower(c) <= 'f');
+}
+
 /* Copies without Python's single '_' between digits; false when one stands elsewhere. */
 static bool copy_digits(char *to, const char *from, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (from[i] != '_')
             *to++ = from[i];
-        else if (i == 0 || !hn_is_hex_digit(from[i - 1]) || i + 1 == length ||
-                 !hn_is_hex_digit(from[i + 1]))
+        else if (i == 0 || !is_hex_digit(from[i - 1]) || i + 1 == length ||
+                 !is_hex_digit(from[i + 1]))
             return false;
     }
     *to = '\0';

@@ -2,13 +2,10 @@
 #include "runtime/libhone/library.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/run.h"
@@ -621,105 +618,3 @@ struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_im
 }
 
 /* Tuning. */
-
-/* What `hone tune` takes beside its budget to start, to finish and to race the best, before it is
- * killed. */
-static const double GRACE_S = 120;
-static const double DEFAULT_S = 30;
-
-static void wait_for(struct hn_process *process, struct hn_error *err)
-{
-    bool in_time = process->output < 0;
-    size_t past = process->tail_size > 900 ? process->tail_size - 900 : 0;
-    int code = 0;
-    pid_t waited;
-    if (!in_time)
-        kill(process->pid, SIGKILL);
-    do
-        waited = waitpid(process->pid, &code, 0);
-    while (waited < 0 && errno == EINTR);
-    /* A program that ignores SIGCHLD never learns how it ended; the cache tells. */
-    if (!in_time)
-        hn_lib_fail(err, HONE_TUNE_FAILED,
-                    "`hone tune` did not end %.0f s after its budget, and was killed", GRACE_S);
-    else if (waited >= 0 && WIFSIGNALED(code))
-        hn_lib_fail(err, HONE_TUNE_FAILED, "`hone tune` was ended by signal %d", WTERMSIG(code));
-    else if (waited >= 0 && WEXITSTATUS(code) != 0)
-        hn_lib_fail(err, HONE_TUNE_FAILED, "`hone tune` ended with exit code %d: %s",
-                    WEXITSTATUS(code), process->tail + past);
-}
-
-/* Until its stderr is closed, or the time is over. It is of the program's process group, so that a
- * signal from the terminal ends both. */
-static void run_tune(const char **words, double seconds, struct hn_error *err)
-{
-    struct hn_process process;
-    double until_ms = hn_now_ms() + 1000 * (seconds + GRACE_S), left_ms;
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        hn_fail(err, HN_ERUN, "no pipe for `hone tune`: %s", strerror(errno));
-        return;
-    }
-    hn_process_init(&process);
-    process.output = ends[0];
-    fcntl(process.output, F_SETFL, O_NONBLOCK);
-    int code = hn_process_spawn(&process.pid, words[0], (char **)(uintptr_t)words,
-                                (int[]){-1, -1, ends[1]}, 3, false);
-    close(ends[1]);
-    if (code != 0)
-        hn_fail(err, HN_ERUN,
-                "'%s' cannot be started: %s; set options.tune_command or HONE_COMMAND "
-                "to where hone is",
-                words[0], strerror(code));
-    while (code == 0 && process.output >= 0 && (left_ms = until_ms - hn_now_ms()) > 0) {
-        struct pollfd fds[2];
-        poll(fds, hn_process_poll(&process, fds), left_ms > 1000 ? 1000 : (int)left_ms + 1);
-        hn_process_drain(&process);
-    }
-    if (code == 0)
-        wait_for(&process, err);
-    if (process.output >= 0)
-        close(process.output);
-}
-
-void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct hn_error *err)
-{
-    const struct hone_options *options = asked->options;
-    double seconds = options->tune_seconds > 0 ? options->tune_seconds : DEFAULT_S;
-    char budget[32];
-    if (options->tune_config != NULL)
-        config = options->tune_config;
-    if (asked->cache->store == NULL) {
-        hn_lib_fail(err, HONE_UNSUPPORTED,
-                    "'%s' is a folder of recordings, to which nothing is added: to tune on "
-                    "a miss open a cache",
-                    asked->cache->path);
-        return;
-    }
-    if (config == NULL || access(config, R_OK) != 0) {
-        hn_lib_fail(err, HONE_TUNE_FAILED,
-                    "tuning needs the config, which is not at %.500s: set "
-                    "options.tune_config",
-                    config == NULL ? "a place that the cache knows" : config);
-        return;
-    }
-    snprintf(budget, sizeof budget, "%.3fs", seconds);
-    char *command = hn_made(hn_lib_find_command(options), err);
-    char *problem = hn_made(hn_bindings_text(asked->problem), err);
-    const char *const given[][2] = {{"--cache", asked->cache->path},
-                                    {"--device", asked->device->uuid},
-                                    {"--budget", budget},
-                                    {"-p", asked->problem->count > 0 ? problem : NULL},
-                                    {"--regime", options->regime}};
-    const char *words[16] = {command, "tune", config, "--quiet"};
-    size_t count = 4;
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
-        words[count] = given[i][1] == NULL ? NULL : given[i][0];
-        words[count + 1] = given[i][1];
-        count += given[i][1] == NULL ? 0 : 2;
-    }
-    if (!hn_failed(err))
-        run_tune(words, seconds, err);
-    free(command);
-    free(problem);
-}

@@ -125,8 +125,6 @@ struct hn_lib_question {
     const struct hn_device *device; /* of the context; NULL: not looked up yet */
 };
 
-/* Runs `hone tune` for the problem. config: NULL where only the options can tell. Called without the lock. */
-void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct hn_error *err);
 
 /* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */
 

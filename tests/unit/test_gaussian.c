@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "tests/unit/unit.h"
+#include "tuner/strategy/gaussian.c"
 
 enum { FEATURES = 3, COUNT = 40 };
 
@@ -58,7 +59,7 @@ TEST(covariances_are_matern_s)
     hn_gaussian_init(&gaussian, FEATURES, category, 1);
     gaussian.scales.signal = 0.7;
     gaussian.scales.lengths[2] = log(0.5);
-    hn_gaussian_clear(&gaussian);
+    clear(&gaussian);
     const double from[FEATURES] = {0, 0, 5};
     for (double apart = 1e-6; apart < 1e4; apart *= 1.01) {
         for (int other = 0; other < 2; other++) {
@@ -140,14 +141,14 @@ TEST(gradient_is_the_posterior_s)
     for (size_t i = 0; i < COUNT; i++)
         targets[i] = smooth(inputs + i * FEATURES) - 0.3;
     double gradient[FEATURES + 2], unused[FEATURES + 2];
-    hn_gaussian_posterior(gaussian, inputs, targets, COUNT, gradient, work);
+    posterior(gaussian, inputs, targets, COUNT, gradient, work);
     for (size_t i = 0; i < FEATURES + 2; i++) {
         const double step = 1e-5;
         double sides[2];
         for (int side = 0; side < 2; side++) {
             *scale_of(gaussian, i) += side == 0 ? -step : 2 * step;
-            hn_gaussian_clear(gaussian);
-            sides[side] = hn_gaussian_posterior(gaussian, inputs, targets, COUNT, unused, work);
+            clear(gaussian);
+            sides[side] = posterior(gaussian, inputs, targets, COUNT, unused, work);
         }
         *scale_of(gaussian, i) -= step;
         double slope = (sides[1] - sides[0]) / (2 * step);

@@ -134,6 +134,30 @@ static void tell_several(struct spread *spread)
     hn_workers_lock(spread->workers);
 }
 
+/* A share with a card that is known. HN_ERUN. */
+static enum hn_status share_workers(struct hn_workers *workers, struct hn_card *lead,
+                                    struct hn_workers **out, struct hn_error *err)
+{
+    hn_error_init(err);
+    int wakeup = hn_event_make(err);
+    if (hn_failed(err))
+        return err->status;
+    struct hn_workers *share = hn_need(1, sizeof *share);
+    *share = (struct hn_workers){.hosts = workers->hosts,
+                                 .pool = hn_compile_pool_share(workers->pool, wakeup),
+                                 .lead = lead,
+                                 .on_cards = {.whole = &share->working},
+                                 .run_timeout_s = workers->run_timeout_s,
+                                 .lock = workers->lock,
+                                 .whole = workers};
+    share->pool->meter.whole = &share->working;
+    share->pool->timeline = &share->compiling;
+    lead->timeline = &share->on_gpu;
+    hn_workers_give(share, lead);
+    *out = share;
+    return HN_OK;
+}
+
 static void start_search(struct spread *spread, struct model *model, size_t problem,
                          struct hn_card *card, struct hn_error *err)
 {
@@ -157,7 +181,7 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
     snprintf(search->place, sizeof search->place, " (GPU %s of host %s)", card->selector,
              card->host_name);
     search->names_device = spread->model_count > 1 || search->label[0] == '\0';
-    if (hn_workers_share(spread->workers, card, &search->workers, err) != HN_OK) {
+    if (share_workers(spread->workers, card, &search->workers, err) != HN_OK) {
         free(running);
         return;
     }

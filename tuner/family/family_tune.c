@@ -11,6 +11,14 @@
 #include "tuner/config/config.h"
 #include "tuner/family/learn.h"
 #include "tuner/family/measuring.h"
+#include "tuner/session/rule_code.h"
+
+/* So many of the best points of a search join the others, as far as they are within so much of the
+ * best, and some of all: what is slow has to be known, too. */
+enum { JOINING_MOST = 12, JOINING_OTHERS = 8 };
+static const double joining_loss = 0.3;
+/* Points whose times at a size are so near to the best meet in one race, in turn. */
+static const double racing_loss = 0.1;
 
 enum {
     FIRST_CELLS = 12, /* drawn sizes at which something is measured before anything is learnt */
@@ -160,6 +168,126 @@ static size_t shuffle_points(struct tuning *tuning, size_t *points)
     return count;
 }
 
+static void read_cells(struct hn_measuring *measuring, size_t size,
+                       const struct hn_session *session, struct hn_error *err)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    for (size_t p = 0; p < matrix->point_count; p++) {
+        struct hn_matrix_point *point = &matrix->points[p];
+        double occupancy = 0, time_us = hn_visit_time(session, &point->values, &occupancy, err);
+        if (isnan(time_us))
+            continue;
+        hn_matrix_see_occupancy(point, occupancy);
+        measuring->cell_count += isnan(matrix->times[p][size]) ? 1 : 0;
+        matrix->times[p][size] = time_us;
+    }
+}
+
+/* A point that was found at a size joins the others. False: there is no room. */
+static bool join(struct hn_matrix *matrix, size_t size, const struct hn_bindings *point)
+{
+    size_t known = matrix->point_count, place = hn_matrix_add_point(matrix, point);
+    if (place == SIZE_MAX)
+        return false;
+    if (place == known)
+        matrix->points[place].only_size = (int64_t)size;
+    else if (matrix->points[place].only_size != (int64_t)size)
+        matrix->points[place].only_size = -1;
+    return true;
+}
+
+/* The best join the points, and others from the first to the last. */
+static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_session *session,
+                        struct hn_error *err)
+{
+    struct hn_ranking ranking;
+    double best_us = NAN;
+    size_t joined = 0, others = 0;
+    if (hn_session_ranking(session, &ranking, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < ranking.count && !hn_failed(err); i++) {
+        struct hn_record record;
+        if (hn_session_record(session, ranking.tickets[i], &record, err) != HN_OK)
+            break;
+        double time_us =
+            hn_measuring_time(hn_session_outcome(session, ranking.tickets[i]), &record);
+        best_us = isnan(best_us) ? time_us : best_us;
+        bool good = time_us <= best_us * (1 + joining_loss) && joined < JOINING_MOST;
+        if (good)
+            joined += join(matrix, size, &record.point);
+        else if (!isnan(time_us) && i * JOINING_OTHERS >= others * ranking.count)
+            others += join(matrix, size, &record.point);
+        hn_record_finish(&record);
+    }
+    hn_ranking_finish(&ranking);
+    matrix->sizes[size].tuned_us = best_us;
+}
+
+/* Searches at a size for so many seconds; what is good there joins the points. */
+static void search_size(struct hn_measuring *measuring, size_t size, double budget_s,
+                        struct hn_error *err)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    struct hn_visit visit;
+    struct hn_bindings known[HN_MATRIX_POINTS];
+    const struct hn_session_options asked = {
+        .first = known,
+        .first_count = hn_measuring_borrow(measuring, &matrix->sizes[size].problem, known),
+        .budget_s = budget_s,
+        .hasty = true};
+    matrix->sizes[size].searched = true;
+    if (!hn_visit_run(measuring, measuring->config, &matrix->sizes[size].problem, &asked, &visit,
+                      err))
+        return;
+    read_search(matrix, size, visit.session, err);
+    read_cells(measuring, size, visit.session, err);
+    hn_visit_end(&visit);
+}
+
+/* Spaces are built for each size anew: of the points alone that takes no time. */
+static void narrow(struct hn_measuring *measuring, struct hn_error *err)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_bindings *points[HN_MATRIX_POINTS];
+    if (measuring->cells != NULL && measuring->cells_points == matrix->point_count)
+        return;
+    hn_config_destroy(measuring->cells);
+    measuring->cells = NULL;
+    measuring->cells_points = matrix->point_count;
+    for (size_t p = 0; p < matrix->point_count; p++)
+        points[p] = &matrix->points[p].values;
+    if (measuring->options->load(measuring->options->context, &measuring->cells, err) == HN_OK)
+        hn_config_keep_points(measuring->cells, points, matrix->point_count);
+}
+
+/* In one session, which takes longer to begin than most of them. */
+static void fill(struct hn_measuring *measuring, size_t size, const size_t *points, size_t count,
+                 double budget_s, struct hn_error *err)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    struct hn_visit visit;
+    struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
+    size_t wanted_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (isnan(matrix->times[points[i]][size]))
+            wanted[wanted_count++] = matrix->points[points[i]].values;
+    if (measuring->options->search.budget_count > 0 && budget_s > 0)
+        wanted_count = (size_t)fmin((double)wanted_count, ceil(budget_s * HN_EVALUATIONS_PER_S));
+    if (wanted_count == 0 || hn_failed(err))
+        return;
+    narrow(measuring, err);
+    const struct hn_session_options asked = {.points = wanted,
+                                             .point_count = wanted_count,
+                                             .budget_s = budget_s,
+                                             .race_within = racing_loss,
+                                             .hasty = true};
+    if (!hn_visit_run(measuring, measuring->cells, &matrix->sizes[size].problem, &asked, &visit,
+                      err))
+        return;
+    read_cells(measuring, size, visit.session, err);
+    hn_visit_end(&visit);
+}
+
 /* Finds what is good at a size: among all points, or by a search. */
 static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
 {
@@ -169,14 +297,13 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
     if (matrix->sizes[size].searched)
         return;
     if (tuning->is_small) {
-        hn_measuring_fill(&tuning->measuring, size, points, shuffle_points(tuning, points), each_s,
-                          err);
+        fill(&tuning->measuring, size, points, shuffle_points(tuning, points), each_s, err);
         matrix->sizes[size].searched = true;
         matrix->sizes[size].tuned_us = hn_matrix_best(matrix, size);
         if (isinf(matrix->sizes[size].tuned_us))
             matrix->sizes[size].tuned_us = NAN;
     } else
-        hn_measuring_search(&tuning->measuring, size, each_s, err);
+        search_size(&tuning->measuring, size, each_s, err);
     tuning->searched++;
     if (hn_failed(err))
         return;
@@ -267,7 +394,7 @@ static void join_mutants(struct hn_measuring *measuring, size_t size, const stru
         for (size_t i = 1; i < mutants->count; i++)
             if (losses[i] - deviations[i] < losses[best] - deviations[best])
                 best = i;
-        if (isinf(losses[best]) || !hn_measuring_join(matrix, size, &mutants->items[best].values))
+        if (isinf(losses[best]) || !join(matrix, size, &mutants->items[best].values))
             break;
         if (matrix->point_count > known)
             matrix->points[known].occupancy = mutants->items[best].occupancy;
@@ -324,8 +451,7 @@ static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *er
     size_t others = shuffle_points(tuning, all);
     for (size_t i = 0; i < others && i < ANY; i++)
         points[count++] = all[i];
-    hn_measuring_fill(measuring, size, points, count,
-                      fmax(size_least_s, size_share * tuning->budget_s), err);
+    fill(measuring, size, points, count, fmax(size_least_s, size_share * tuning->budget_s), err);
 }
 
 static void draw_cells(struct tuning *tuning, size_t count, struct hn_error *err)
@@ -374,8 +500,8 @@ static void fill_late(struct tuning *tuning, struct hn_error *err)
     for (int searched = 1; searched >= 0; searched--)
         for (size_t s = 0; s < matrix->size_count && hn_measuring_spent_s(measuring) < end_s; s++)
             if (matrix->sizes[s].searched == (searched > 0))
-                hn_measuring_fill(measuring, s, tuning->learnt.picked,
-                                  tuning->learnt.rule.configuration_count, 0, err);
+                fill(measuring, s, tuning->learnt.picked, tuning->learnt.rule.configuration_count,
+                     0, err);
 }
 
 static bool is_good(const struct tuning *tuning)
@@ -432,6 +558,36 @@ static void refine(struct tuning *tuning, struct hn_error *err)
     }
 }
 
+/* Puts the rule into the store, with its bytes and the machine code of its configurations; 0
+ * becomes the session that is begun for it. */
+static void keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *session,
+                 struct hn_error *err)
+{
+    const struct hn_family_options *options = measuring->options;
+    struct hn_rule_programs programs;
+    struct hn_task task;
+    if (hn_failed(err) ||
+        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
+        return;
+    /* A task of the family itself, whose identity has no problem. */
+    hn_bindings_finish(&task.identity.problem);
+    if (*session == 0)
+        hn_task_begin(&task, options->store, options->search.command, false, session, err);
+    const struct hn_rule_code code = {.store = options->store,
+                                      .pool = options->workers->pool,
+                                      .plan = task.plan,
+                                      .template = &task.template,
+                                      .session = {.identity = &task.identity,
+                                                  .version = &task.version,
+                                                  .command = options->search.command},
+                                      .rule = rule};
+    hn_rule_code_make(&code, &programs, err);
+    hn_task_finish(&task);
+    rule->bytes = programs.bytes;
+    if (!hn_failed(err))
+        hn_store_put_rule(options->store, *session, rule, err);
+}
+
 /* Learns again with fewer configurations while their machine code is larger than the family allows.
  */
 static void fit_bytes(struct tuning *tuning, struct hn_error *err)
@@ -447,7 +603,7 @@ static void fit_bytes(struct tuning *tuning, struct hn_error *err)
                          "%.0f configurations have %zu bytes of machine code: %lld at most", count,
                          rule->bytes, (long long)family->configurations);
         learn(tuning, SAMPLES, err);
-        hn_measuring_keep(&tuning->measuring, rule, &tuning->kept, err);
+        keep(&tuning->measuring, rule, &tuning->kept, err);
     }
 }
 
@@ -485,7 +641,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
         return;
     tuning->outcome->reached = is_good(tuning);
     learn(tuning, SAMPLES, err);
-    hn_measuring_keep(&tuning->measuring, &tuning->learnt.rule, &tuning->kept, err);
+    keep(&tuning->measuring, &tuning->learnt.rule, &tuning->kept, err);
     fit_bytes(tuning, err);
     if (hn_failed(err))
         return;

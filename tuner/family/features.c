@@ -125,12 +125,6 @@ static void find_edges(struct hn_sight *sight)
             }
 }
 
-void hn_sight_finish(struct hn_sight *sight)
-{
-    for (size_t i = 0; i < sight->edge_count; i++)
-        hn_expression_destroy(sight->edges[i].part);
-}
-
 /* One, the first side of a block, the second, all threads, of the first step that is always
  * launched; 0: it depends on the problem. */
 static void find_block(const struct hn_plan *plan, const struct hn_value *values,

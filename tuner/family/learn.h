@@ -93,7 +93,6 @@ struct hn_sight_point {
 
 /* The edges are those that the plan's expressions name, and those of the block, then guesses with it. Finish it. */
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel);
-void hn_sight_finish(struct hn_sight *sight);
 void hn_sight_know(const struct hn_sight *sight, const struct hn_bindings *problem, const struct hn_matrix_point *point,
                    struct hn_sight_point *known);
 /* False: it cannot be launched. `seen` has room for the features. */

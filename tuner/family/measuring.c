@@ -42,34 +42,6 @@ double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record
     return timed && record->timing.median_us > 0 ? record->timing.median_us : NAN;
 }
 
-void hn_measuring_keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *session,
-                       struct hn_error *err)
-{
-    const struct hn_family_options *options = measuring->options;
-    struct hn_rule_programs programs;
-    struct hn_task task;
-    if (hn_failed(err) ||
-        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
-        return;
-    /* A task of the family itself, whose identity has no problem. */
-    hn_bindings_finish(&task.identity.problem);
-    if (*session == 0)
-        hn_task_begin(&task, options->store, options->search.command, false, session, err);
-    const struct hn_rule_code code = {.store = options->store,
-                                      .pool = options->workers->pool,
-                                      .plan = task.plan,
-                                      .template = &task.template,
-                                      .session = {.identity = &task.identity,
-                                                  .version = &task.version,
-                                                  .command = options->search.command},
-                                      .rule = rule};
-    hn_rule_code_make(&code, &programs, err);
-    hn_task_finish(&task);
-    rule->bytes = programs.bytes;
-    if (!hn_failed(err))
-        hn_store_put_rule(options->store, *session, rule, err);
-}
-
 enum {
     POINT_SIZES = 8, /* a point that was measured at fewer was a step of one search */
     SIZE_POINTS = 4, /* fewer of the matrix' points at a size say little of it */

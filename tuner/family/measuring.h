@@ -55,9 +55,6 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
                                  struct hn_task *task, struct hn_error *err);
 /* The median of what was timed, NAN of anything else. */
 double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record);
-/* Puts the rule into the store, with its bytes and the machine code of its configurations; 0 becomes the session that is begun
- * for it. */
-void hn_measuring_keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *session, struct hn_error *err);
 
 /* Puts into the matrix what the store knows of the family from before, by this device and version: points that were
  * measured at eight sizes or more, and the sizes where four of the matrix' points were, up to three quarters of all
@@ -80,13 +77,6 @@ void hn_visit_end(struct hn_visit *visit);
 double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point, double *occupancy,
                      struct hn_error *err);
 
-/* A point that was found at a size joins the others. False: there is no room. */
-bool hn_measuring_join(struct hn_matrix *matrix, size_t size, const struct hn_bindings *point);
-/* Searches at a size for so many seconds; what is good there joins the points. */
-void hn_measuring_search(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
-/* Measures these points of the matrix at a size, as far as they were not and `budget_s` (0: any) lasts. */
-void hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t *points, size_t count, double budget_s,
-                       struct hn_error *err);
 
 enum { HN_MEASURING_PROPOSED = 24 };
 

@@ -337,13 +337,19 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     return model;
 }
 
+static void finish_sight(struct hn_sight *sight)
+{
+    for (size_t i = 0; i < sight->edge_count; i++)
+        hn_expression_destroy(sight->edges[i].part);
+}
+
 void hn_model_destroy(struct hn_model *model)
 {
     if (model == NULL)
         return;
     for (size_t bag = 0; bag < BAGS; bag++)
         free(model->bags[bag].trees);
-    hn_sight_finish(&model->sight);
+    finish_sight(&model->sight);
     free(model);
 }
 

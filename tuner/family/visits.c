@@ -12,13 +12,6 @@
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
 
-/* So many of the best points of a search join the others, as far as they are within so much of the
- * best, and some of all: what is slow has to be known, too. */
-enum { JOINING_MOST = 12, JOINING_OTHERS = 8 };
-static const double joining_loss = 0.3;
-/* Points whose times at a size are so near to the best meet in one race, in turn. */
-static const double racing_loss = 0.1;
-
 static struct hn_family_worth worth_of(const struct hn_family *family)
 {
     static const struct hn_family_worth worths[] = {
@@ -53,22 +46,6 @@ void hn_measuring_finish(struct hn_measuring *measuring)
     hn_config_destroy(measuring->cells);
     hn_matrix_destroy(measuring->matrix);
     *measuring = (struct hn_measuring){.cell_count = 0};
-}
-
-/* Spaces are built for each size anew: of the points alone that takes no time. */
-static void narrow(struct hn_measuring *measuring, struct hn_error *err)
-{
-    const struct hn_matrix *matrix = measuring->matrix;
-    const struct hn_bindings *points[HN_MATRIX_POINTS];
-    if (measuring->cells != NULL && measuring->cells_points == matrix->point_count)
-        return;
-    hn_config_destroy(measuring->cells);
-    measuring->cells = NULL;
-    measuring->cells_points = matrix->point_count;
-    for (size_t p = 0; p < matrix->point_count; p++)
-        points[p] = &matrix->points[p].values;
-    if (measuring->options->load(measuring->options->context, &measuring->cells, err) == HN_OK)
-        hn_config_keep_points(measuring->cells, points, matrix->point_count);
 }
 
 struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring)
@@ -172,60 +149,6 @@ double hn_visit_time(const struct hn_session *session, const struct hn_bindings 
     return isnan(time_us) && !hn_outcome_is_open(outcome) ? INFINITY : time_us;
 }
 
-static void read_cells(struct hn_measuring *measuring, size_t size,
-                       const struct hn_session *session, struct hn_error *err)
-{
-    struct hn_matrix *matrix = measuring->matrix;
-    for (size_t p = 0; p < matrix->point_count; p++) {
-        struct hn_matrix_point *point = &matrix->points[p];
-        double occupancy = 0, time_us = hn_visit_time(session, &point->values, &occupancy, err);
-        if (isnan(time_us))
-            continue;
-        hn_matrix_see_occupancy(point, occupancy);
-        measuring->cell_count += isnan(matrix->times[p][size]) ? 1 : 0;
-        matrix->times[p][size] = time_us;
-    }
-}
-
-bool hn_measuring_join(struct hn_matrix *matrix, size_t size, const struct hn_bindings *point)
-{
-    size_t known = matrix->point_count, place = hn_matrix_add_point(matrix, point);
-    if (place == SIZE_MAX)
-        return false;
-    if (place == known)
-        matrix->points[place].only_size = (int64_t)size;
-    else if (matrix->points[place].only_size != (int64_t)size)
-        matrix->points[place].only_size = -1;
-    return true;
-}
-
-/* The best join the points, and others from the first to the last. */
-static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_session *session,
-                        struct hn_error *err)
-{
-    struct hn_ranking ranking;
-    double best_us = NAN;
-    size_t joined = 0, others = 0;
-    if (hn_session_ranking(session, &ranking, err) != HN_OK)
-        return;
-    for (size_t i = 0; i < ranking.count && !hn_failed(err); i++) {
-        struct hn_record record;
-        if (hn_session_record(session, ranking.tickets[i], &record, err) != HN_OK)
-            break;
-        double time_us =
-            hn_measuring_time(hn_session_outcome(session, ranking.tickets[i]), &record);
-        best_us = isnan(best_us) ? time_us : best_us;
-        bool good = time_us <= best_us * (1 + joining_loss) && joined < JOINING_MOST;
-        if (good)
-            joined += hn_measuring_join(matrix, size, &record.point);
-        else if (!isnan(time_us) && i * JOINING_OTHERS >= others * ranking.count)
-            others += hn_measuring_join(matrix, size, &record.point);
-        hn_record_finish(&record);
-    }
-    hn_ranking_finish(&ranking);
-    matrix->sizes[size].tuned_us = best_us;
-}
-
 /* A point and how soon it is to be measured at a problem. */
 struct belief {
     double loss;
@@ -271,54 +194,6 @@ size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn
     for (size_t i = 0; i < count; i++)
         borrowed[i] = measuring->matrix->points[points[i]].values;
     return count;
-}
-
-void hn_measuring_search(struct hn_measuring *measuring, size_t size, double budget_s,
-                         struct hn_error *err)
-{
-    struct hn_matrix *matrix = measuring->matrix;
-    struct hn_visit visit;
-    struct hn_bindings known[HN_MATRIX_POINTS];
-    const struct hn_session_options asked = {
-        .first = known,
-        .first_count = hn_measuring_borrow(measuring, &matrix->sizes[size].problem, known),
-        .budget_s = budget_s,
-        .hasty = true};
-    matrix->sizes[size].searched = true;
-    if (!hn_visit_run(measuring, measuring->config, &matrix->sizes[size].problem, &asked, &visit,
-                      err))
-        return;
-    read_search(matrix, size, visit.session, err);
-    read_cells(measuring, size, visit.session, err);
-    hn_visit_end(&visit);
-}
-
-/* In one session, which takes longer to begin than most of them. */
-void hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t *points,
-                       size_t count, double budget_s, struct hn_error *err)
-{
-    const struct hn_matrix *matrix = measuring->matrix;
-    struct hn_visit visit;
-    struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
-    size_t wanted_count = 0;
-    for (size_t i = 0; i < count; i++)
-        if (isnan(matrix->times[points[i]][size]))
-            wanted[wanted_count++] = matrix->points[points[i]].values;
-    if (measuring->options->search.budget_count > 0 && budget_s > 0)
-        wanted_count = (size_t)fmin((double)wanted_count, ceil(budget_s * HN_EVALUATIONS_PER_S));
-    if (wanted_count == 0 || hn_failed(err))
-        return;
-    narrow(measuring, err);
-    const struct hn_session_options asked = {.points = wanted,
-                                             .point_count = wanted_count,
-                                             .budget_s = budget_s,
-                                             .race_within = racing_loss,
-                                             .hasty = true};
-    if (!hn_visit_run(measuring, measuring->cells, &matrix->sizes[size].problem, &asked, &visit,
-                      err))
-        return;
-    read_cells(measuring, size, visit.session, err);
-    hn_visit_end(&visit);
 }
 
 bool hn_measuring_serves_all(const struct hn_plan *plan, const struct hn_bindings *point)

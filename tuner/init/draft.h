@@ -109,22 +109,16 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *expression, enum h
 /* Appends that a block has no more threads than it may have, where that does not hold by itself and nothing says it. */
 void hn_draft_bound_threads(struct hn_draft *draft);
 
-/* Of the parts to each other. draft_launch.c: block, grid, and the constraints that follow; draft_arguments.c: those of
- * the kernel, sticky (base/error.h). */
+/* Of the parts to each other. draft_launch.c: block, grid, and the constraints that follow. */
 void hn_draft_read_launch(struct hn_draft *draft);
-void hn_draft_add_arguments(struct hn_draft *draft, struct hn_error *err);
 /* As far as the kernel's body tells. */
 enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared);
 /* The first launch in the host's code. */
 void hn_draft_find_launch(struct hn_draft *draft);
-/* Whether it is a whole number that is passed by value. */
-bool hn_draft_is_whole(const struct hn_draft *draft, const struct hn_kernel_argument *declared);
 /* Whether a name is one of "a b c", or has one of them in it, whatever the case. */
 bool hn_draft_is_one_of(const char *name, const char *list);
 bool hn_draft_has_part(const char *name, const char *list);
 bool hn_draft_is_block(const char *name);
-/* Whether its values are numbers: no words, no true and false. */
-bool hn_draft_is_number(const struct hn_draft_parameter *parameter);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
 /* A parameter of the launch alone; guessed: its preset is its only value. Returns its name. */

@@ -141,12 +141,18 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
     return draft->kernel->body.begin <= token && token < draft->kernel->body.end;
 }
 
+/* Whether its values are numbers: no words, no true and false. */
+static bool is_numeric(const struct hn_draft_parameter *parameter)
+{
+    return parameter->values.items[0].type == HN_INTEGER;
+}
+
 /* What names of the source are in the config. */
 
 static const char *parameter_named(const struct hn_draft *draft, const char *own)
 {
     const struct hn_draft_parameter *parameter = hn_draft_find_parameter(draft, own);
-    return parameter != NULL && hn_draft_is_number(parameter) ? parameter->name : NULL;
+    return parameter != NULL && is_numeric(parameter) ? parameter->name : NULL;
 }
 
 static const char *known_name(void *data, const char *name, size_t token)
@@ -217,11 +223,11 @@ static const struct hn_draft_parameter *find_axis(const struct hn_draft *draft, 
     const struct hn_draft_parameter *tile = NULL;
     for (size_t i = 0; i < draft->parameters.count; i++) {
         const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        bool block = hn_draft_is_number(parameter) && hn_draft_is_block(own_name(parameter)),
+        bool block = is_numeric(parameter) && hn_draft_is_block(own_name(parameter)),
              rows = ends_with(parameter, "ROWS");
         if (block && (axis < 0 ? !rows : ends_with(parameter, axes[axis]) || (axis == 1 && rows)))
             return parameter;
-        if (axis < 0 && tile == NULL && hn_draft_is_number(parameter) &&
+        if (axis < 0 && tile == NULL && is_numeric(parameter) &&
             hn_draft_has_part(own_name(parameter), "tile"))
             tile = parameter;
     }
@@ -241,7 +247,7 @@ static const char *add_block(struct hn_draft *draft, const char *wish, int64_t p
     bool asks = asks_for_block(draft);
     for (size_t i = 0; i < draft->parameters.count && !asks; i++) {
         const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        if (hn_draft_is_number(parameter) && parameter->preset.integer == preset &&
+        if (is_numeric(parameter) && parameter->preset.integer == preset &&
             parameter->own != NULL && hn_draft_is_block(parameter->own))
             return parameter->name;
     }
@@ -515,7 +521,7 @@ static const char *guess_tile(const struct hn_draft *draft, int axis)
         bool factor =
             hn_draft_has_part(own_name(parameter), "item per_thread coarsen vec tile_size") &&
             strcmp(parameter->name, draft->block[axis]) != 0;
-        if (hn_draft_is_number(parameter) && mine && factor)
+        if (is_numeric(parameter) && mine && factor)
             tile = hn_times(draft->unit, tile, parameter->name);
     }
     return tile;

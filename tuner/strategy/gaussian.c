@@ -64,6 +64,14 @@ static inline double decay_of(double x)
     return power * (1 + r * (1 + r * (1. / 2 + r * series)));
 }
 
+/* Forgets the inputs, keeps the scales. */
+static void clear(struct hn_gaussian *gaussian)
+{
+    gaussian->count = 0;
+    for (size_t f = 0; f < gaussian->features; f++)
+        gaussian->weights[f] = exp(-2 * gaussian->scales.lengths[f]);
+}
+
 void hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool *category,
                       size_t capacity)
 {
@@ -79,7 +87,7 @@ void hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool 
         gaussian->scales.lengths[f] = log(0.3 * sqrt((double)features));
         gaussian->most[f] = category[f] ? 1 : INFINITY;
     }
-    hn_gaussian_clear(gaussian);
+    clear(gaussian);
 }
 
 void hn_gaussian_finish(struct hn_gaussian *gaussian)
@@ -91,13 +99,6 @@ void hn_gaussian_finish(struct hn_gaussian *gaussian)
     free(gaussian->weights);
     free(gaussian->most);
     *gaussian = (struct hn_gaussian){0};
-}
-
-void hn_gaussian_clear(struct hn_gaussian *gaussian)
-{
-    gaussian->count = 0;
-    for (size_t f = 0; f < gaussian->features; f++)
-        gaussian->weights[f] = exp(-2 * gaussian->scales.lengths[f]);
 }
 
 /* Lower triangles stand in packed rows. */
@@ -321,9 +322,12 @@ static void add_slopes(const struct hn_gaussian *gaussian, const double *inputs,
     }
 }
 
-HN_WIDE double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *inputs,
-                                     const double *targets, size_t count, double *gradient,
-                                     double *work)
+/* For hn_gaussian_fit: logarithm of the posterior density of the scales up to a constant, and its
+ * gradient: lengths, then noise, then signal. -INFINITY where the covariance is not positive
+ * definite. work has room for HN_GAUSSIAN_WORK(count, features). */
+#define HN_GAUSSIAN_WORK(count, features) ((2 * (count) + 2 + (features)) * (count))
+HN_WIDE static double posterior(const struct hn_gaussian *gaussian, const double *inputs,
+                                const double *targets, size_t count, double *gradient, double *work)
 {
     size_t n = count;
     size_t d = gaussian->features;
@@ -370,7 +374,7 @@ static void put(struct hn_gaussian *gaussian, const double *place)
     memcpy(gaussian->scales.lengths, place, d * sizeof *place);
     gaussian->scales.noise = place[d];
     gaussian->scales.signal = place[d + 1];
-    hn_gaussian_clear(gaussian);
+    clear(gaussian);
 }
 
 /* One step of Rprop: each coordinate goes its own step in the direction of its slope. */
@@ -416,7 +420,7 @@ void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const d
     double highest = -INFINITY;
     for (int i = 0; i < steps; i++) {
         put(gaussian, place);
-        double density = hn_gaussian_posterior(gaussian, inputs, targets, fitted, gradient, work);
+        double density = posterior(gaussian, inputs, targets, fitted, gradient, work);
         if (density > highest) {
             highest = density;
             memcpy(best, place, m * sizeof *best);

@@ -31,7 +31,6 @@ struct hn_gaussian {
 void hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool *category, size_t capacity);
 void hn_gaussian_finish(struct hn_gaussian *gaussian);
 
-void hn_gaussian_clear(struct hn_gaussian *gaussian); /* forgets the inputs, keeps the scales */
 /* Below the capacity. O(count^2). */
 void hn_gaussian_append(struct hn_gaussian *gaussian, const double *input);
 
@@ -50,12 +49,5 @@ void hn_gaussian_weigh(const struct hn_gaussian *gaussian, const double *targets
  * inputs alone. */
 void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const double *targets, size_t count,
                      size_t fitted, int steps);
-
-/* For hn_gaussian_fit: logarithm of the posterior density of the scales up to a constant, and its gradient: lengths,
- * then noise, then signal. -INFINITY where the covariance is not positive definite. work has room for
- * HN_GAUSSIAN_WORK(count, features). */
-#define HN_GAUSSIAN_WORK(count, features) ((2 * (count) + 2 + (features)) * (count))
-double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *inputs, const double *targets,
-                             size_t count, double *gradient, double *work);
 
 #endif

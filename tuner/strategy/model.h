@@ -64,9 +64,6 @@ void hn_surrogate_finish(struct hn_surrogate *surrogate);
  * when there is nothing to model yet. */
 bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began);
 
-/* The chance that a point with these features does not fail: a vote of the told points, weighted by the square of their
- * correlation with it. */
-double hn_surrogate_feasibility(const struct hn_surrogate *surrogate, const double *features, size_t stride);
 
 /* Whether it is worth to go on: what a surrogate says of the points that were not proposed yet. */
 struct hn_doubt_signs {

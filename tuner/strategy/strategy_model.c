@@ -315,6 +315,64 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy);
 }
 
+enum { GUESS_SAMPLE = 16384, APART = 2 };
+
+struct guess {
+    double estimate;
+    size_t place; /* in the sample */
+};
+
+static int by_estimate(const void *a, const void *b)
+{
+    const struct guess *x = a;
+    const struct guess *y = b;
+    if (x->estimate < y->estimate || x->estimate > y->estimate)
+        return x->estimate < y->estimate ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Writes points that the space estimates to cost least, of a sample, no two alike in all but one
+ * parameter; `limit` at most. Returns how many there are: 0 without estimates. */
+static size_t guess(const struct hn_search *search, size_t limit, uint16_t *choices)
+{
+    size_t width = hn_space_parameter_count(search->space);
+    struct hn_random random = hn_random_seeded(search->seed ^ 0x2545f4914f6cdd1d);
+    if (!hn_space_has_estimate(search->space))
+        return 0;
+    uint16_t *points = hn_need((GUESS_SAMPLE + 1) * width, sizeof *points);
+    struct guess *guesses = hn_need(GUESS_SAMPLE + 1, sizeof *guesses);
+    size_t drawn = 0, count = 0;
+    for (size_t i = 0; i < GUESS_SAMPLE; i++) {
+        uint16_t *point = points + drawn * width;
+        hn_space_sample(search->space, &random, point);
+        guesses[drawn] = (struct guess){hn_space_estimate(search->space, point), drawn};
+        drawn += isfinite(guesses[drawn].estimate);
+    }
+    qsort(guesses, drawn, sizeof *guesses, by_estimate);
+    for (size_t i = 0; i < drawn && count < limit; i++) {
+        const uint16_t *point = points + guesses[i].place * width;
+        bool apart = true;
+        for (size_t j = 0; j < count && apart; j++) {
+            size_t differing = 0;
+            for (size_t p = 0; p < width; p++)
+                differing += point[p] != choices[j * width + p];
+            apart = differing >= APART;
+        }
+        if (apart)
+            memcpy(choices + count++ * width, point, width * sizeof *choices);
+    }
+    for (size_t i = 0; i < count / 2; i++) { /* the best one last */
+        uint16_t *low = choices + i * width;
+        uint16_t *high = choices + (count - 1 - i) * width;
+        memcpy(points, low, width * sizeof *points);
+        memcpy(low, high, width * sizeof *points);
+        memcpy(high, points, width * sizeof *points);
+    }
+    free(guesses);
+    free(points);
+    return count;
+}
+
 static struct hn_strategy *create(const struct hn_search *search)
 {
     struct hn_strategy *strategy = hn_need(1, sizeof *strategy);
@@ -333,7 +391,7 @@ static struct hn_strategy *create(const struct hn_search *search)
         memcpy(strategy->prices.unread, search->unread, width * sizeof(bool));
     }
     strategy->given = hn_need((GUESSED + GIVEN) * width, sizeof *strategy->given);
-    strategy->given_count = hn_guesses(search, GUESSED, strategy->given);
+    strategy->given_count = guess(search, GUESSED, strategy->given);
     return strategy;
 }
 
@@ -746,6 +804,32 @@ static double improvement(const struct hn_strategy *strategy, size_t candidate)
     return lead * 0.5 * erfc(-z * M_SQRT1_2) + deviation * density;
 }
 
+/* The chance that a point with these features does not fail: a vote of the told points, weighted by
+ * the square of their correlation with it. */
+static double feasibility(const struct hn_surrogate *surrogate, const double *features,
+                          size_t stride)
+{
+    /* as if a tenth of a fifth of a point next to it had failed */
+    static const double prior_failed = 0.02, prior_all = 0.2;
+    const struct hn_gaussian *gaussian = &surrogate->gaussian;
+    double signal = exp(gaussian->scales.signal);
+    double failed = prior_failed, all = prior_all;
+    double own[gaussian->features + 1], covariances[HN_SURROGATE_MOST];
+    for (size_t f = 0; f < gaussian->features; f++)
+        own[f] = features[f * stride];
+    hn_gaussian_covariances(gaussian, own, gaussian->columns, gaussian->capacity, gaussian->count,
+                            covariances);
+    for (size_t i = 0; i < gaussian->count; i++) {
+        double cost = surrogate->trail->costs[surrogate->members[i]];
+        if (isnan(cost))
+            continue;
+        double weight = (covariances[i] / signal) * (covariances[i] / signal);
+        all += weight;
+        failed += isinf(cost) ? weight : 0;
+    }
+    return 1 - failed / all;
+}
+
 /* The candidate of most expected improvement for its price, times the chance that it does not fail.
  */
 static size_t choose(struct hn_strategy *strategy)
@@ -770,9 +854,9 @@ static size_t choose(struct hn_strategy *strategy)
     size_t best = shortlist[0];
     double most = -1;
     for (size_t i = 0; i < count && gains[i] > most; i++) {
-        double gain = gains[i] * hn_surrogate_feasibility(&strategy->surrogate,
-                                                          candidates->features + shortlist[i],
-                                                          candidates->capacity);
+        double gain =
+            gains[i] * feasibility(&strategy->surrogate, candidates->features + shortlist[i],
+                                   candidates->capacity);
         if (gain > most) {
             most = gain;
             best = shortlist[i];

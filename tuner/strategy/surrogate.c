@@ -457,27 +457,3 @@ bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began)
     hn_gaussian_whiten(&surrogate->gaussian, surrogate->targets, surrogate->whitened);
     return true;
 }
-
-double hn_surrogate_feasibility(const struct hn_surrogate *surrogate, const double *features,
-                                size_t stride)
-{
-    /* as if a tenth of a fifth of a point next to it had failed */
-    static const double prior_failed = 0.02, prior_all = 0.2;
-    const struct hn_gaussian *gaussian = &surrogate->gaussian;
-    double signal = exp(gaussian->scales.signal);
-    double failed = prior_failed, all = prior_all;
-    double own[gaussian->features + 1], covariances[HN_SURROGATE_MOST];
-    for (size_t f = 0; f < gaussian->features; f++)
-        own[f] = features[f * stride];
-    hn_gaussian_covariances(gaussian, own, gaussian->columns, gaussian->capacity, gaussian->count,
-                            covariances);
-    for (size_t i = 0; i < gaussian->count; i++) {
-        double cost = surrogate->trail->costs[surrogate->members[i]];
-        if (isnan(cost))
-            continue;
-        double weight = (covariances[i] / signal) * (covariances[i] / signal);
-        all += weight;
-        failed += isinf(cost) ? weight : 0;
-    }
-    return 1 - failed / all;
-}

@@ -68,8 +68,4 @@ bool hn_move_renew(struct hn_trail *trail, uint16_t *choice);
  * how many there are. */
 size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices);
 
-/* Writes points that the space estimates to cost least, of a sample, no two alike in all but one parameter; `limit` at
- * most. Returns how many there are: 0 without estimates. */
-size_t hn_guesses(const struct hn_search *search, size_t limit, uint16_t *choices);
-
 #endif

@@ -797,29 +797,6 @@ void hn_workers_leave(struct hn_workers *workers)
     workers->used = true;
 }
 
-enum hn_status hn_workers_share(struct hn_workers *workers, struct hn_card *lead,
-                                struct hn_workers **out, struct hn_error *err)
-{
-    hn_error_init(err);
-    int wakeup = hn_event_make(err);
-    if (hn_failed(err))
-        return err->status;
-    struct hn_workers *share = hn_need(1, sizeof *share);
-    *share = (struct hn_workers){.hosts = workers->hosts,
-                                 .pool = hn_compile_pool_share(workers->pool, wakeup),
-                                 .lead = lead,
-                                 .on_cards = {.whole = &share->working},
-                                 .run_timeout_s = workers->run_timeout_s,
-                                 .lock = workers->lock,
-                                 .whole = workers};
-    share->pool->meter.whole = &share->working;
-    share->pool->timeline = &share->compiling;
-    lead->timeline = &share->on_gpu;
-    hn_workers_give(share, lead);
-    *out = share;
-    return HN_OK;
-}
-
 void hn_workers_give(struct hn_workers *share, struct hn_card *card)
 {
     card->away = true;

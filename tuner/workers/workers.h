@@ -188,8 +188,6 @@ void hn_workers_leave(struct hn_workers *workers);
  * who gets what. All that is known of any of them, and all calls, are under one lock, which nobody holds while it sleeps. */
 void hn_workers_lock(const struct hn_workers *workers);
 void hn_workers_unlock(const struct hn_workers *workers);
-/* A share with a card that is known. HN_ERUN. */
-enum hn_status hn_workers_share(struct hn_workers *workers, struct hn_card *lead, struct hn_workers **share, struct hn_error *err);
 void hn_workers_give(struct hn_workers *share, struct hn_card *card);
 
 #endif
