@@ -39,10 +39,14 @@ static void find_dlsym(void)
 static void read_settings(void)
 {
     const char *text = getenv(HN_INTERPOSER);
-    int used = 0;
+    char *rest;
     kernel = text == NULL ? NULL : strrchr(text, '\n');
-    if (kernel != NULL && sscanf(text, "%llu %llu %n", &wanted_launch, &most_bytes, &used) == 2)
-        file = strndup(text + used, (size_t)(kernel++ - text - used));
+    if (kernel == NULL)
+        return;
+    wanted_launch = strtoull(text, &rest, 10);
+    most_bytes = strtoull(rest, &rest, 10);
+    rest += *rest == ' ';
+    file = strndup(rest, (size_t)(kernel++ - rest));
 }
 
 /* Whoever asks for a capture wants to know that there can be none. */

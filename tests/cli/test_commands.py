@@ -45,7 +45,6 @@ NO_COMMANDS = {
     ("docs/cli.md", "The command line"): "how a command looks",
     ("docs/design.md", "The way of the data"): "a diagram",
     ("docs/design.md", "Rooms"): "a diagram",
-    ("docs/families.md", "What happens"): "what a tune prints",
     ("docs/measuring.md", "Counters"): "what a run prints",
     ("docs/search.md", "When it stops"): "a formula",
     ("runtime/README.md", "runtime"): "a diagram",

@@ -99,7 +99,7 @@ class Commands(double.Case):
         listed = re.findall(r"^  (\w+) ", self.hone("--help").stdout, re.M)
         measuring = [["run", self.config, "-s", "BLOCK=256", "-s", "FACTOR=0.5"],
                      ["replay", self.config, "--max-slowdown", "900.5"]]
-        self.assertEqual({words[0] for words in commands + measuring} - {"help"}, set(listed))
+        self.assertEqual({words[0] for words in commands + measuring} - {"help"}, set(listed) - {"capture"})  # it has a test of its own
         for words in commands:
             expected = self.numbers_apart(*words)
             for settings in self.others:
