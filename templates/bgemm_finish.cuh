@@ -245,17 +245,15 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
-        for (int j = 0; j < sums; ++j)
-            all[i][j] = 0;
-#pragma unroll 1
-    for (int split = 0; split < SPLIT_K; ++split)
-#pragma unroll
-        for (int i = 0; i < tall_blocks; ++i)
-#pragma unroll
-            for (int j = 0; j < sums; j += 4) {
+        for (int j = 0; j < sums; j += 4) {
+            float4 total = make_float4(0, 0, 0, 0);
+#pragma unroll 4
+            for (int split = 0; split < SPLIT_K; ++split) {
                 const float4 one = __ldcg(of_split(split) + (i * sums + j) / 4 * 128);
-                all[i][j] += one.x, all[i][j + 1] += one.y, all[i][j + 2] += one.z, all[i][j + 3] += one.w;
+                total = total + one;
             }
+            all[i][j] = total.x, all[i][j + 1] = total.y, all[i][j + 2] = total.z, all[i][j + 3] = total.w;
+        }
     return true;
 }
 
