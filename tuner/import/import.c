@@ -88,28 +88,12 @@ static void bind(struct reader *reader, struct hn_expression *expression, const 
         hn_expression_bind(expression, &scope, reader->err);
 }
 
-/* Appends one that is not there yet. */
 static void add_value(struct hn_draft_parameter *list, struct hn_value value, struct hn_error *err)
 {
-    for (size_t i = 0; i < list->values.count; i++)
-        if (hn_value_equal(&list->values.items[i], &value))
-            return;
     if (!hn_failed(err) && list->values.count == MOST_VALUES)
         hn_fail(err, HN_ECONFIG, "found more than %d values", MOST_VALUES);
     if (!hn_failed(err))
         *HN_GROW(list->values) = value;
-}
-
-static void add_value_of(struct reader *reader, const struct hn_expression *expression,
-                         const struct hn_value *counter, struct hn_draft_parameter *list)
-{
-    struct hn_value value;
-    if (hn_failed(reader->err) ||
-        hn_expression_evaluate(expression, counter, &value, reader->err) != HN_OK)
-        return;
-    if (value.type == HN_WORD)
-        value.word = hn_need_format(reader->memory, "%s", value.word);
-    add_value(list, value, reader->err);
 }
 
 /* range(end), range(begin, end), range(begin, end, step) from the first number on. */
@@ -137,25 +121,38 @@ static void read_range(struct reader *reader, struct hn_draft_parameter *list)
 
 static void read_sum(struct reader *reader, struct hn_draft_parameter *list);
 
-/* "ELEMENT for NAME in LIST if CONDITION" from the name on. */
-static void read_comprehension(struct reader *reader, struct hn_expression *element,
-                               struct hn_draft_parameter *list)
+/* "ELEMENT", or one for each of a list: "ELEMENT for NAME in LIST if CONDITION". */
+static void read_element(struct reader *reader, struct hn_draft_parameter *list)
 {
     struct hn_draft_parameter over = {.name = NULL};
-    skip_blanks(reader);
-    char *counter = hn_needed(strndup(reader->at, hn_word_length(reader->at)));
-    if (!hn_text_is_word(counter))
-        fail(reader);
-    reader->at += strlen(counter);
-    expect(reader, "in");
-    read_sum(reader, &over);
-    struct hn_expression *condition = take(reader, "if") ? take_expression(reader) : NULL;
+    struct hn_expression *element = take_expression(reader), *condition = NULL;
+    struct hn_value value;
+    char *counter = NULL;
+    if (take(reader, "for")) {
+        skip_blanks(reader);
+        counter = hn_needed(strndup(reader->at, hn_word_length(reader->at)));
+        if (!hn_text_is_word(counter))
+            fail(reader);
+        reader->at += strlen(counter);
+        expect(reader, "in");
+        read_sum(reader, &over);
+        condition = take(reader, "if") ? take_expression(reader) : NULL;
+    } else {
+        add_value(&over, hn_integer(0), reader->err);
+    }
     bind(reader, condition, counter);
     bind(reader, element, counter);
-    for (size_t i = 0; !hn_failed(reader->err) && i < over.values.count; i++)
-        if (hn_expression_holds(condition, &over.values.items[i], reader->err))
-            add_value_of(reader, element, &over.values.items[i], list);
+    for (const struct hn_value *i = over.values.items; i < over.values.items + over.values.count;
+         i++) {
+        if (!hn_expression_holds(condition, i, reader->err) ||
+            hn_expression_evaluate(element, i, &value, reader->err) != HN_OK)
+            continue;
+        if (value.type == HN_WORD)
+            value.word = hn_need_format(reader->memory, "%s", value.word);
+        add_value(list, value, reader->err);
+    }
     hn_expression_destroy(condition);
+    hn_expression_destroy(element);
     free(over.values.items);
     free(counter);
 }
@@ -163,19 +160,12 @@ static void read_comprehension(struct reader *reader, struct hn_expression *elem
 /* What stands in brackets, behind the one that opens. */
 static void read_elements(struct reader *reader, const char *close, struct hn_draft_parameter *list)
 {
-    bool more = true;
-    while (more && !take(reader, close)) {
-        struct hn_expression *element = take_expression(reader);
-        if (take(reader, "for")) {
-            read_comprehension(reader, element, list);
-        } else {
-            bind(reader, element, NULL);
-            add_value_of(reader, element, NULL, list);
-        }
-        hn_expression_destroy(element);
-        more = take(reader, ",");
-        if (!more)
+    while (!take(reader, close) && !hn_failed(reader->err)) {
+        read_element(reader, list);
+        if (!take(reader, ",")) {
             expect(reader, close);
+            return;
+        }
     }
 }
 
@@ -231,6 +221,8 @@ struct import {
     struct hn_unit unit; /* path NULL: there is no source, or none that could be read */
     struct hn_draft draft;
 };
+
+#define FORMAT(import, ...) hn_need_format(&(import)->unit.memory, __VA_ARGS__)
 
 /* A member that is a text; NULL: it is none. */
 static const char *text_of(const json_t *object, const char *key)
@@ -291,10 +283,8 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
     return err->status;
 }
 
-/* The source. */
-
-/* In the file's folder or the one above it. Where it cannot be read, nothing is known of it but
- * why. */
+/* The source: in the file's folder or the one above it. Where it cannot be read, nothing is known
+ * of it but why. */
 static void read_source(struct import *import)
 {
     static const char *const places[] = {"", "../"};
@@ -313,18 +303,16 @@ static void read_source(struct import *import)
         }
         hn_text_finish(&path);
     }
-    draft->template = file == NULL || file[0] == '\0'
-                          ? "TODO.cu"
-                          : hn_need_format(&import->unit.memory, "%s%s%s",
-                                           relative ? import->place->prefix : "", at, file);
+    draft->template = "TODO.cu";
+    if (file != NULL && file[0] != '\0')
+        draft->template = FORMAT(import, "%s%s%s", relative ? import->place->prefix : "", at, file);
     draft->template_todo = found ? NULL : "it is not there";
     for (size_t i = 0; i < import->unit.kernels.count && draft->kernel == NULL; i++)
         if (strcmp(import->unit.kernels.items[i].name, draft->name) == 0)
             draft->kernel = &import->unit.kernels.items[i];
-    if (import->unit.path == NULL)
-        return;
-    draft->nvcc = hn_draft_why_nvcc(draft);
-    if (draft->kernel == NULL)
+    if (import->unit.path != NULL)
+        draft->nvcc = hn_draft_why_nvcc(draft);
+    if (import->unit.path != NULL && draft->kernel == NULL)
         hn_draft_note(draft, HN_NOTE_HEAD, "# TODO: the source has no kernel of this name");
 }
 
@@ -333,22 +321,16 @@ static void set_head(struct import *import)
     const char *language = text_of(import->kernel, "Language");
     const char *name = text_of(import->kernel, "KernelName");
     struct hn_draft *draft = &import->draft;
+    const char *own = draft->kernel != NULL ? hn_draft_entry(draft) : draft->name;
+    bool instance = name != NULL && strchr(name, '<') != NULL;
     hn_draft_note(draft, HN_NOTE_HEAD,
                   "# Terms of other tuners are described in docs/from-kernel-tuner.md.");
     if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
         hn_draft_note(draft, HN_NOTE_HEAD, "# TODO: the kernel has to be CUDA. The file says: %s",
                       language);
-    draft->entry = draft->name;
-    if (name != NULL && strchr(name, '<') != NULL) {
-        draft->entry = name;
-    } else if (draft->kernel != NULL) {
-        draft->entry = hn_draft_entry(draft);
-        if (draft->entry != NULL)
-            return;
-        draft->entry =
-            hn_need_format(&import->unit.memory, "%s%s<>", draft->kernel->scope, draft->name);
+    draft->entry = instance ? name : own != NULL ? own : draft->name;
+    if (!instance && own == NULL)
         draft->entry_todo = "it is a template: which arguments?";
-    }
 }
 
 /* Parameters, conditions and the default point. */
@@ -362,34 +344,38 @@ static bool read_value(const json_t *json, struct hn_value *value)
     return json_is_number(json) || json_is_boolean(json) || json_is_string(json);
 }
 
-/* All numbers, all booleans or all words. */
+/* All numbers, all booleans or all words, each of them once. */
 static void read_values(struct import *import, const json_t *values,
                         struct hn_draft_parameter *parameter, struct hn_error *err)
 {
+    struct hn_value value, *all;
+    size_t count = 0, i;
     const json_t *item;
-    struct hn_value value, first;
-    size_t i;
     json_array_foreach(values, i, item)
     {
-        if (read_value(item, &value))
-            add_value(parameter, value, err);
-        else if (!hn_failed(err))
+        if (!read_value(item, &value) && !hn_failed(err))
             hn_fail(err, HN_ECONFIG, "found a value that is no number, boolean or text");
+        add_value(parameter, value, err);
     }
     if (json_is_string(values))
         read_text(json_string_value(values), parameter, &import->unit.memory, err);
     if (!hn_failed(err) && parameter->values.count == 0)
         hn_fail(err, HN_ECONFIG, "found no value, expected a list of values");
+    all = parameter->values.items;
     for (i = 0; !hn_failed(err) && i < parameter->values.count; i++) {
-        value = parameter->values.items[i];
-        first = parameter->values.items[0];
-        if (value.type == HN_WORD && !hn_text_is_word(value.word))
+        size_t same = 0;
+        while (same < count && !hn_value_equal(&all[same], &all[i]))
+            same++;
+        if (same == count)
+            all[count++] = all[i];
+        if (all[i].type == HN_WORD && !hn_text_is_word(all[i].word))
             hn_fail(err, HN_ECONFIG, "found '%.40s', expected a word of letters and digits",
-                    value.word);
-        else if ((value.type == HN_WORD) != (first.type == HN_WORD) ||
-                 (value.type == HN_BOOLEAN) != (first.type == HN_BOOLEAN))
+                    all[i].word);
+        else if ((all[i].type == HN_WORD) != (all[0].type == HN_WORD) ||
+                 (all[i].type == HN_BOOLEAN) != (all[0].type == HN_BOOLEAN))
             hn_fail(err, HN_ECONFIG, "found values of several kinds");
     }
+    parameter->values.count = count;
 }
 
 /* One that cannot be is a line of what is left to do. */
@@ -402,7 +388,7 @@ static void add_parameter(struct import *import, const json_t *json)
     struct hn_value preset;
     if (name == NULL || !hn_text_is_word(name))
         hn_fail(&err, HN_ECONFIG, "found a name that is no word");
-    else if (hn_draft_find_parameter(&import->draft, name) != NULL)
+    else if (hn_draft_find_parameter(draft, name) != NULL)
         hn_fail(&err, HN_ECONFIG, "found the name twice");
     read_values(import, json_object_get(json, "Values"), &parameter, &err);
     if (hn_failed(&err)) {
@@ -412,21 +398,16 @@ static void add_parameter(struct import *import, const json_t *json)
         free(parameter.values.items);
         return;
     }
+    bool given = read_value(json_object_get(json, "Default"), &preset);
     parameter.has_preset = parameter.values.count == 1;
     parameter.preset = parameter.values.items[0];
-    bool given = read_value(json_object_get(json, "Default"), &preset), zero = false;
-    for (size_t i = 0; i < parameter.values.count; i++) {
-        const struct hn_value *value = &parameter.values.items[i];
-        zero = zero || hn_value_equal(value, &(struct hn_value){.type = HN_INTEGER});
-        if (!given || !hn_value_equal(value, &preset))
-            continue;
-        parameter.preset = *value;
-        parameter.has_preset = true;
-    }
+    for (size_t i = 0; given && i < parameter.values.count; i++)
+        if (hn_value_equal(&parameter.values.items[i], &preset)) {
+            parameter.preset = parameter.values.items[i];
+            parameter.has_preset = true;
+        }
     if (parameter.preset.type == HN_WORD)
         parameter.comment = "TODO: the source gets a number for a word (docs/config.md, template)";
-    else if (strncmp(name, "loop_unroll_factor", 18) == 0 && zero)
-        parameter.comment = "TODO: at 0 Kernel Tuner takes the pragma out of the source";
     *HN_GROW(draft->parameters) = parameter;
 }
 
@@ -507,7 +488,8 @@ static const char *number_of(struct import *import, const json_t *json)
     return hn_need_kept(&import->unit.memory, hn_text_take(&text));
 }
 
-/* The formats' name of an element's type: "int32", "double4"; else the source's. */
+/* The formats' name of an element's type: "int32", "double4"; else the source's; NULL: no config's.
+ */
 static const char *type_of(struct import *import, const json_t *argument,
                            const struct hn_kernel_argument *declared)
 {
@@ -516,10 +498,9 @@ static const char *type_of(struct import *import, const json_t *argument,
     snprintf(name, sizeof name - 2, "%.16s", given != NULL ? given : "");
     for (char *c = name; *c != '\0'; c++)
         *c = hn_lower(*c);
-    bool known = hn_type_of_c(name, type) || hn_type_of_c(strcat(name, "_t"), type);
-    if (!known && declared != NULL && declared->type[0] != '\0')
-        return declared->type;
-    return known ? hn_need_format(&import->unit.memory, "%s", type) : NULL;
+    if (hn_type_of_c(name, type) || hn_type_of_c(strcat(name, "_t"), type))
+        return FORMAT(import, "%s", type);
+    return declared != NULL && declared->type[0] != '\0' ? declared->type : NULL;
 }
 
 /* "ProblemSize[1]", "max(tile)" and "min(tile)" of a parameter's values; returns how much of the
@@ -550,9 +531,7 @@ static const char *count_of(struct import *import, const json_t *argument)
 {
     const char *given = number_of(import, json_object_get(argument, "Size"));
     struct hn_text text = {0};
-    if (given == NULL)
-        return NULL;
-    for (const char *at = given; *at != '\0';) {
+    for (const char *at = given; at != NULL && *at != '\0';) {
         bool begins = at == given || !hn_is_word_char(at[-1]);
         size_t length = begins ? append_named(import, at, &text) : 0;
         if (length == 0)
@@ -567,112 +546,55 @@ static const char *count_of(struct import *import, const json_t *argument)
 static const char *iota_of(struct import *import, const char *generator)
 {
     struct hn_draft_parameter list = {.name = NULL};
-    struct hn_value *values, step;
     struct hn_error err = {.status = HN_OK};
     struct hn_text text = {0};
     hn_text_printf(&text, "[%s for i in range(5)]", generator);
     read_text(text.data, &list, &import->unit.memory, &err);
-    values = list.values.items;
+    hn_text_finish(&text);
+    const struct hn_value *values = list.values.items;
     bool even = !hn_failed(&err) && strpbrk(generator, "[](){},'\"") == NULL &&
-                list.values.count == 5 && values[0].type != HN_WORD;
+                values[0].type == HN_INTEGER && values[1].type == HN_INTEGER;
     double first = even ? hn_value_number(&values[0]) : 0;
     double gap = even ? hn_value_number(&values[1]) - first : 0;
     for (size_t i = 2; i < 5 && even; i++)
         even = hn_value_number(&values[i]) == first + gap * (double)i;
-    hn_text_finish(&text);
-    if (even) {
-        step = values[1].type == HN_INTEGER ? hn_integer((int64_t)gap) : hn_real(gap);
-        hn_text_append(&text, "iota(");
-        hn_value_append(&text, &values[0]);
-        hn_text_append(&text, ", ");
-        hn_value_append(&text, &step);
-        hn_text_append(&text, ")");
-    }
     free(list.values.items);
-    return even ? hn_need_kept(&import->unit.memory, hn_text_take(&text)) : NULL;
+    return even ? FORMAT(import, "iota(%.0f, %.0f)", first, gap) : NULL;
 }
 
-/* Returns whether the file says it. */
+/* Sets it; returns whether the file says it. */
 static bool set_fill(struct import *import, const json_t *json, struct hn_draft_argument *argument)
 {
     const char *source = text_of(json, "DataSource");
     const char *value = number_of(import, json_object_get(json, "FillValue"));
     bool number = value != NULL && hn_draft_holds(&import->draft, value, HN_OF_SIZES, NULL, NULL);
-    struct hn_blocks *memory = &import->unit.memory;
     if (has(json, "FillType", "Random") && !number)
         return true;
     if (has(json, "FillType", "Random"))
-        argument->fill = hn_need_format(memory, "uniform(0, %s)", value);
+        argument->fill = FORMAT(import, "uniform(0, %s)", value);
     else if (has(json, "FillType", "Constant") && number)
-        argument->fill = hn_need_format(memory, "constant(%s)", value);
+        argument->fill = FORMAT(import, "constant(%s)", value);
     else if (has(json, "FillType", "Generator") && source != NULL)
         argument->fill = iota_of(import, source);
     else if (has(json, "FillType", "BinaryRaw") && source != NULL)
         argument->file =
-            hn_need_format(memory, "%s%s", source[0] == '/' ? "" : import->place->prefix, source);
+            FORMAT(import, "%s%s", source[0] == '/' ? "" : import->place->prefix, source);
     return argument->fill != NULL || argument->file != NULL;
 }
 
-static const char *ask(struct import *import, const char *question, const json_t *json,
-                       const char *key)
+/* As the file says it, else as the source has it. */
+static bool set_role(const json_t *json, const struct hn_kernel_argument *declared,
+                     struct hn_draft_argument *argument)
 {
-    const char *found = number_of(import, json_object_get(json, key));
-    return found != NULL ? hn_draft_line(&import->draft, "%s The file says: %s", question, found)
-                         : question;
-}
-
-/* Of a buffer or a symbol. */
-static void set_elements(struct import *import, const json_t *json,
-                         const struct hn_kernel_argument *declared,
-                         struct hn_draft_argument *argument)
-{
-    const json_t *size = json_object_get(json, "TypeSize");
-    argument->count = count_of(import, json);
-    argument->type = type_of(import, json, declared);
-    if (argument->role != HN_DRAFT_OUTPUT && !set_fill(import, json, argument))
-        argument->todo = ask(import, "which fill?", json, "DataSource");
-    if (argument->type == NULL)
-        argument->todo = ask(import, "which type?", json, "Type");
-    if (argument->type == NULL && argument->count != NULL && json_is_integer(size))
-        argument->count = hn_need_format(&import->unit.memory, "%lld * (%s)",
-                                         (long long)json_integer_value(size), argument->count);
-    if (argument->count == NULL)
-        argument->todo = ask(import, "how many elements?", json, "Size");
-    argument->count = argument->count != NULL ? argument->count : "1";
-    argument->type = argument->type != NULL ? argument->type : "uint8";
-}
-
-static void set_buffer(struct import *import, const json_t *json,
-                       const struct hn_kernel_argument *declared,
-                       struct hn_draft_argument *argument)
-{
-    bool input = has(json, "AccessType", "ReadOnly"), output = has(json, "AccessType", "WriteOnly");
-    bool known = input || output || has(json, "AccessType", "ReadWrite");
-    argument->role = input              ? HN_DRAFT_INPUT
-                     : output           ? HN_DRAFT_OUTPUT
-                     : known            ? HN_DRAFT_INOUT
-                     : declared != NULL ? hn_draft_role_of(declared)
-                                        : HN_DRAFT_INPUT;
-    if (!known && (declared == NULL || declared->passed))
-        argument->todo = ask(import, "input, output or inout?", json, "AccessType");
-    set_elements(import, json, declared, argument);
-}
-
-static void set_scalar(struct import *import, const json_t *json,
-                       const struct hn_kernel_argument *declared,
-                       struct hn_draft_argument *argument)
-{
-    const char *name = text_of(json, "Name");
-    bool is_size = name != NULL && hn_draft_find_size(&import->draft, name) != NULL;
-    const char *value = number_of(import, json_object_get(json, "FillValue"));
-    bool known = value != NULL && hn_draft_holds(&import->draft, value, HN_OF_ALL, NULL, NULL);
-    const char *type = type_of(import, json, declared);
-    argument->type = type != NULL ? type : "int32";
-    argument->value = is_size ? name : known ? value : "1";
-    if (!known)
-        argument->todo = ask(import, "which value?", json, "FillValue");
-    else if (type == NULL)
-        argument->todo = ask(import, "which type?", json, "Type");
+    static const char *const accesses[] = {"ReadOnly", "WriteOnly", "ReadWrite"};
+    for (int role = HN_DRAFT_INPUT; role <= HN_DRAFT_INOUT; role++)
+        if (has(json, "AccessType", accesses[role])) {
+            argument->role = (enum hn_draft_role)role;
+            return true;
+        }
+    if (declared != NULL)
+        argument->role = hn_draft_role_of(declared);
+    return declared != NULL && !declared->passed;
 }
 
 /* The file's name, or the source's, or none that means anything: also where a variable of the
@@ -687,45 +609,70 @@ static const char *argument_name(struct import *import, const json_t *json,
     bool usable = name != NULL && hn_text_is_word(name) && !has(json, "MemType", "Constant");
     for (size_t i = 0; usable && i < draft->arguments.count; i++)
         usable = strcmp(draft->arguments.items[i].name, name) != 0;
-    return usable
-               ? name
-               : hn_need_format(&import->unit.memory, "argument_%zu", draft->arguments.count + 1);
+    return usable ? name : FORMAT(import, "argument_%zu", draft->arguments.count + 1);
 }
 
+/* An argument, a variable of the source that is a copy of it, or such a variable alone. */
 static void add_argument(struct import *import, const json_t *json)
 {
     struct hn_draft *draft = &import->draft;
     size_t index = draft->arguments.count;
-    const char *name = text_of(json, "Name");
+    const char *name = text_of(json, "Name"), *said;
+    bool scalar = has(json, "MemoryType", "Scalar"), symbol = has(json, "MemoryType", "Symbol");
     const struct hn_kernel_argument *declared =
-        draft->kernel != NULL && index < draft->kernel->argument_count
+        !symbol && draft->kernel != NULL && index < draft->kernel->argument_count
             ? &draft->kernel->arguments[index]
             : NULL;
-    struct hn_draft_argument argument = {.name = name}, symbol = {.name = name};
-    bool is_symbol = has(json, "MemoryType", "Symbol");
+    struct hn_draft_argument argument = {.name = name, .type = type_of(import, json, declared)};
+    bool role = true, filled = true, counted = true, valued = true, typed = argument.type != NULL;
     if (has(json, "MemoryType", "Local"))
         return;
-    if (is_symbol) {
-        set_elements(import, json, NULL, &symbol);
-    } else {
+    if (!symbol)
         argument.name = argument_name(import, json, declared);
-        if (has(json, "MemoryType", "Scalar"))
-            set_scalar(import, json, declared, &argument);
-        else
-            set_buffer(import, json, declared, &argument);
-        *HN_GROW(draft->arguments) = argument;
-        symbol.from = argument.name;
+    if (scalar) {
+        said = number_of(import, json_object_get(json, "FillValue"));
+        valued = said != NULL && hn_draft_holds(draft, said, HN_OF_ALL, NULL, NULL);
+        argument.value = name != NULL && hn_draft_find_size(draft, name) != NULL ? name
+                         : valued                                                ? said
+                                                                                 : "1";
+    } else {
+        role = symbol || set_role(json, declared, &argument);
+        filled = argument.role == HN_DRAFT_OUTPUT || set_fill(import, json, &argument);
+        argument.count = count_of(import, json);
+        counted = argument.count != NULL;
+        argument.count = counted ? argument.count : "1";
     }
-    /* A variable of the source is a copy of the argument, or there is the variable alone. */
-    if (name != NULL && hn_text_is_word(name) && (is_symbol || has(json, "MemType", "Constant")))
-        *HN_GROW(draft->symbols) = symbol;
+    argument.type = typed ? argument.type : scalar ? "int32" : "uint8";
+    /* The last one that is open is asked. */
+    const struct {
+        bool known;
+        const char *question, *key;
+    } questions[] = {{role, "input, output or inout?", "AccessType"},
+                     {filled, "which fill?", "DataSource"},
+                     {typed, "which type?", "Type"},
+                     {counted, "how many elements?", "Size"},
+                     {valued, "which value?", "FillValue"}};
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
+        said = number_of(import, json_object_get(json, questions[i].key));
+        if (!questions[i].known)
+            argument.todo =
+                hn_draft_line(draft, "%s%s%s", questions[i].question,
+                              said != NULL ? " The file says: " : "", said != NULL ? said : "");
+    }
+    if (!symbol)
+        *HN_GROW(draft->arguments) = argument;
+    if (name == NULL || !hn_text_is_word(name))
+        return;
+    if (symbol)
+        *HN_GROW(draft->symbols) = argument;
+    else if (has(json, "MemType", "Constant"))
+        *HN_GROW(draft->symbols) = (struct hn_draft_argument){.name = name, .from = argument.name};
 }
 
 static void add_arguments(struct import *import)
 {
     struct hn_draft *draft = &import->draft;
     const json_t *json;
-    struct hn_text names = {0};
     bool written = false;
     size_t i;
     json_array_foreach(json_object_get(import->kernel, "Arguments"), i, json)
@@ -736,14 +683,10 @@ static void add_arguments(struct import *import)
     if (!written)
         hn_draft_note(draft, HN_NOTE_ARGUMENTS,
                       "# TODO: which argument has the result? Give it `role: output`.");
-    if (draft->kernel == NULL || draft->kernel->argument_count == draft->arguments.count)
-        return;
-    for (i = 0; i < draft->kernel->argument_count; i++)
-        hn_text_printf(&names, "%s%s", i > 0 ? ", " : "", draft->kernel->arguments[i].name);
-    hn_draft_note(draft, HN_NOTE_ARGUMENTS,
-                  "# TODO: the file has %zu arguments, the kernel %zu: %s", draft->arguments.count,
-                  draft->kernel->argument_count, names.data != NULL ? names.data : "none");
-    hn_text_finish(&names);
+    if (draft->kernel != NULL && draft->kernel->argument_count != draft->arguments.count)
+        hn_draft_note(draft, HN_NOTE_ARGUMENTS,
+                      "# TODO: the file has %zu arguments, the kernel %zu", draft->arguments.count,
+                      draft->kernel->argument_count);
 }
 
 /* Results that the file has are not read: what is right is a kernel's to say, or a file's, where
@@ -753,6 +696,7 @@ static void add_reference(struct import *import, const json_t *json)
     const char *target = text_of(json, "TargetName"), *source = text_of(json, "DataSource");
     const char *method = text_of(json, "ValidationMethod");
     const char *threshold = number_of(import, json_object_get(json, "ValidationThreshold"));
+    bool relative = method != NULL && hn_find_letters(method, "Relative") != NULL;
     struct hn_draft *draft = &import->draft;
     hn_draft_note(draft, HN_NOTE_REFERENCE,
                   "# TODO: what %s should be (`reference`, docs/config.md). The file "
@@ -763,14 +707,12 @@ static void add_reference(struct import *import, const json_t *json)
                       import->place->prefix, source);
     if (threshold != NULL)
         hn_draft_note(draft, HN_NOTE_REFERENCE, "# compare: {%s: %s}",
-                      method != NULL && hn_find_letters(method, "Relative") != NULL ? "relative"
-                                                                                    : "absolute",
-                      threshold);
+                      relative ? "relative" : "absolute", threshold);
 }
 
 /* The launch. */
 
-/* "LocalSize": {"X": "block_size_x"}; what means nothing here is 1 and left to do. */
+/* "LocalSize": {"X": "block_size_x"}; what means nothing here is NULL and left to do. */
 static const char *size_of(struct import *import, const char *key, const json_t *size,
                            const char *axis)
 {
@@ -789,44 +731,36 @@ static const char *size_of(struct import *import, const char *key, const json_t 
  * Tuner does. */
 static const char *divisor_of(struct import *import, int axis, const char *block)
 {
-    const char *name = hn_need_format(&import->unit.memory, "GridDiv%s", axes[axis]);
-    const char *product = "1", *divisor;
+    const char *name = FORMAT(import, "GridDiv%s", axes[axis]), *product = "1", *divisor;
     const json_t *divisors = json_object_get(import->kernel, name);
     for (size_t i = 0; i < json_array_size(divisors); i++) {
         divisor = size_of(import, name, json_array_get(divisors, i), "");
         product = divisor != NULL ? hn_times(&import->unit, product, divisor) : product;
     }
-    if (json_array_size(divisors) > 0)
-        return product;
-    return hn_draft_find_parameter(&import->draft, block_names[axis]) != NULL ? block_names[axis]
-                                                                              : block;
+    bool own = hn_draft_find_parameter(&import->draft, block_names[axis]) != NULL;
+    return json_array_size(divisors) > 0 ? product : own ? block_names[axis] : block;
 }
 
 /* Blocks along an axis: ProblemSize over GridDiv where the file has them, else GlobalSize, which
  * may count threads, as OpenCL does. */
 static const char *grid_of(struct import *import, int axis, const char *block)
 {
-    const json_t *sizes = json_object_get(import->kernel, "ProblemSize");
+    const json_t *kernel = import->kernel, *sizes = json_object_get(kernel, "ProblemSize");
     const char *extent, *divisor = "1";
     if (json_array_size(sizes) > 0) {
-        extent =
-            hn_draft_find_size(&import->draft, problem_names[axis]) != NULL
-                ? problem_names[axis]
-                : size_of(import, "ProblemSize", json_array_get(sizes, (size_t)axis), axes[axis]);
+        const json_t *size = json_array_get(sizes, (size_t)axis);
+        bool named = hn_draft_find_size(&import->draft, problem_names[axis]) != NULL;
+        extent = named ? problem_names[axis] : size_of(import, "ProblemSize", size, axes[axis]);
         divisor = extent != NULL ? divisor_of(import, axis, block) : "1";
     } else {
-        const json_t *global = json_object_get(import->kernel, "GlobalSize");
-        const char *kind = json_object_get(import->kernel, "GlobalSizeType") != NULL
-                               ? "GlobalSizeType"
-                               : "Language";
-        extent = size_of(import, "GlobalSize", json_object_get(global, axes[axis]), axes[axis]);
-        divisor = has(import->kernel, kind, "OpenCL") ? block : "1";
+        const json_t *size = json_object_get(json_object_get(kernel, "GlobalSize"), axes[axis]);
+        const char *type = text_of(kernel, "GlobalSizeType");
+        extent = size_of(import, "GlobalSize", size, axes[axis]);
+        divisor = has(kernel, type != NULL ? "GlobalSizeType" : "Language", "OpenCL") ? block : "1";
     }
     if (extent == NULL || strcmp(extent, "1") == 0)
         return "1";
-    return strcmp(divisor, "1") == 0
-               ? extent
-               : hn_need_format(&import->unit.memory, "ceil_div(%s, %s)", extent, divisor);
+    return strcmp(divisor, "1") == 0 ? extent : FORMAT(import, "ceil_div(%s, %s)", extent, divisor);
 }
 
 static void set_launch(struct import *import)
@@ -836,8 +770,8 @@ static void set_launch(struct import *import)
     const json_t *shared = json_object_get(import->kernel, "SharedMemory");
     draft->dimensions = 1;
     for (int axis = 0; axis < 3; axis++) {
-        const char *block =
-            size_of(import, "LocalSize", json_object_get(local, axes[axis]), axes[axis]);
+        const json_t *size = json_object_get(local, axes[axis]);
+        const char *block = size_of(import, "LocalSize", size, axes[axis]);
         draft->block[axis] = block != NULL ? block : "1";
         draft->grid[axis] = grid_of(import, axis, draft->block[axis]);
         if (strcmp(draft->block[axis], "1") != 0 || strcmp(draft->grid[axis], "1") != 0)
@@ -858,16 +792,14 @@ static void add_option(struct import *import, const char *option)
     if (option == NULL || hn_option_check(option, NULL) != HN_OK ||
         hn_option_value(option, "gpu-architecture") != NULL || strpbrk(option, "{}") != NULL) {
         hn_draft_note(draft, HN_NOTE_OPTIONS,
-                      "# TODO: the file's compiler option %s (docs/config.md, "
-                      "compile)",
+                      "# TODO: the file's compiler option %s (docs/config.md, compile)",
                       option != NULL ? option : "that is no text");
         return;
     }
-    bool beside = folder != NULL && folder[0] != '/';
-    *HN_GROW(draft->options) =
-        beside ? hn_need_format(&import->unit.memory, "%.*s%s%s", (int)(folder - option), option,
-                                import->place->prefix, folder)
-               : option;
+    if (folder != NULL && folder[0] != '/')
+        option = FORMAT(import, "%.*s%s%s", (int)(folder - option), option, import->place->prefix,
+                        folder);
+    *HN_GROW(draft->options) = option;
 }
 
 /* Those of the file, and macros that Kernel Tuner defines in every source. */
@@ -881,11 +813,11 @@ static void add_options(struct import *import)
     if (hn_unit_has(&import->unit, "kernel_tuner"))
         *HN_GROW(draft->options) = "-Dkernel_tuner=1";
     for (int axis = 0; axis < 3; axis++) {
-        const struct hn_meaning *own = hn_unit_meaning(&import->unit, block_names[axis], 0);
-        if (hn_draft_find_parameter(&import->draft, block_names[axis]) == NULL &&
-            hn_unit_has(&import->unit, block_names[axis]) && (own == NULL || !own->macro))
-            *HN_GROW(draft->options) = hn_need_format(&import->unit.memory, "-D%s={%s}",
-                                                      block_names[axis], draft->block[axis]);
+        const char *name = block_names[axis];
+        const struct hn_meaning *own = hn_unit_meaning(&import->unit, name, 0);
+        if (hn_draft_find_parameter(draft, name) == NULL && hn_unit_has(&import->unit, name) &&
+            (own == NULL || !own->macro))
+            *HN_GROW(draft->options) = FORMAT(import, "-D%s={%s}", name, draft->block[axis]);
     }
 }
 
