@@ -88,7 +88,7 @@ static void bind(struct reader *reader, struct hn_expression *expression, const 
         hn_expression_bind(expression, &scope, reader->err);
 }
 
-static void add_value(struct hn_draft_parameter *list, struct hn_value value, struct hn_error *err)
+static void add_value(struct hn_draft_name *list, struct hn_value value, struct hn_error *err)
 {
     if (!hn_failed(err) && list->values.count == MOST_VALUES)
         hn_fail(err, HN_ECONFIG, "found more than %d values", MOST_VALUES);
@@ -97,7 +97,7 @@ static void add_value(struct hn_draft_parameter *list, struct hn_value value, st
 }
 
 /* range(end), range(begin, end), range(begin, end, step) from the first number on. */
-static void read_range(struct reader *reader, struct hn_draft_parameter *list)
+static void read_range(struct reader *reader, struct hn_draft_name *list)
 {
     int64_t numbers[3] = {0, 0, 1}, i;
     size_t count = 0;
@@ -119,12 +119,12 @@ static void read_range(struct reader *reader, struct hn_draft_parameter *list)
     }
 }
 
-static void read_sum(struct reader *reader, struct hn_draft_parameter *list);
+static void read_sum(struct reader *reader, struct hn_draft_name *list);
 
 /* "ELEMENT", or one for each of a list: "ELEMENT for NAME in LIST if CONDITION". */
-static void read_element(struct reader *reader, struct hn_draft_parameter *list)
+static void read_element(struct reader *reader, struct hn_draft_name *list)
 {
-    struct hn_draft_parameter over = {.name = NULL};
+    struct hn_draft_name over = {.name = NULL};
     struct hn_expression *element = take_expression(reader), *condition = NULL;
     struct hn_value value;
     char *counter = NULL;
@@ -158,7 +158,7 @@ static void read_element(struct reader *reader, struct hn_draft_parameter *list)
 }
 
 /* What stands in brackets, behind the one that opens. */
-static void read_elements(struct reader *reader, const char *close, struct hn_draft_parameter *list)
+static void read_elements(struct reader *reader, const char *close, struct hn_draft_name *list)
 {
     while (!take(reader, close) && !hn_failed(reader->err)) {
         read_element(reader, list);
@@ -169,7 +169,7 @@ static void read_elements(struct reader *reader, const char *close, struct hn_dr
     }
 }
 
-static void read_list(struct reader *reader, struct hn_draft_parameter *list)
+static void read_list(struct reader *reader, struct hn_draft_name *list)
 {
     if (reader->lists++ == MOST_LISTS)
         fail(reader);
@@ -186,7 +186,7 @@ static void read_list(struct reader *reader, struct hn_draft_parameter *list)
     }
 }
 
-static void read_sum(struct reader *reader, struct hn_draft_parameter *list)
+static void read_sum(struct reader *reader, struct hn_draft_name *list)
 {
     do {
         read_list(reader, list);
@@ -197,7 +197,7 @@ static void read_sum(struct reader *reader, struct hn_draft_parameter *list)
  * comprehensions over one of them with an optional condition, and sums of these; elements are
  * expressions as configs have them. Words live as long as the memory. HN_ECONFIG: something else,
  * or too much. */
-static void read_text(const char *text, struct hn_draft_parameter *list, struct hn_blocks *memory,
+static void read_text(const char *text, struct hn_draft_name *list, struct hn_blocks *memory,
                       struct hn_error *err)
 {
     struct reader reader = {.at = text, .memory = memory, .err = err};
@@ -299,7 +299,7 @@ static void read_source(struct import *import)
         at = found ? places[i] : "";
         if (found && hn_unit_read(path.data, &import->unit, &why) != HN_OK) {
             hn_unit_finish(&import->unit);
-            hn_draft_note(draft, HN_NOTE_HEAD, "# TODO: the source was not read: %s", why.message);
+            HN_DRAFT_NOTE(draft, HN_NOTE_HEAD, "# TODO: the source was not read: %s", why.message);
         }
         hn_text_finish(&path);
     }
@@ -313,7 +313,7 @@ static void read_source(struct import *import)
     if (import->unit.path != NULL)
         draft->nvcc = hn_draft_why_nvcc(draft);
     if (import->unit.path != NULL && draft->kernel == NULL)
-        hn_draft_note(draft, HN_NOTE_HEAD, "# TODO: the source has no kernel of this name");
+        HN_DRAFT_NOTE(draft, HN_NOTE_HEAD, "# TODO: the source has no kernel of this name");
 }
 
 static void set_head(struct import *import)
@@ -323,10 +323,10 @@ static void set_head(struct import *import)
     struct hn_draft *draft = &import->draft;
     const char *own = draft->kernel != NULL ? hn_draft_entry(draft) : draft->name;
     bool instance = name != NULL && strchr(name, '<') != NULL;
-    hn_draft_note(draft, HN_NOTE_HEAD,
+    HN_DRAFT_NOTE(draft, HN_NOTE_HEAD,
                   "# Terms of other tuners are described in docs/from-kernel-tuner.md.");
     if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
-        hn_draft_note(draft, HN_NOTE_HEAD, "# TODO: the kernel has to be CUDA. The file says: %s",
+        HN_DRAFT_NOTE(draft, HN_NOTE_HEAD, "# TODO: the kernel has to be CUDA. The file says: %s",
                       language);
     draft->entry = instance ? name : own != NULL ? own : draft->name;
     if (!instance && own == NULL)
@@ -346,7 +346,7 @@ static bool read_value(const json_t *json, struct hn_value *value)
 
 /* All numbers, all booleans or all words, each of them once. */
 static void read_values(struct import *import, const json_t *values,
-                        struct hn_draft_parameter *parameter, struct hn_error *err)
+                        struct hn_draft_name *parameter, struct hn_error *err)
 {
     struct hn_value value, *all;
     size_t count = 0, i;
@@ -382,17 +382,17 @@ static void read_values(struct import *import, const json_t *values,
 static void add_parameter(struct import *import, const json_t *json)
 {
     const char *name = text_of(json, "Name"), *values = text_of(json, "Values");
-    struct hn_draft_parameter parameter = {.name = name};
+    struct hn_draft_name parameter = {.name = name};
     struct hn_draft *draft = &import->draft;
     struct hn_error err = {.status = HN_OK};
     struct hn_value preset;
     if (name == NULL || !hn_text_is_word(name))
         hn_fail(&err, HN_ECONFIG, "found a name that is no word");
-    else if (hn_draft_find_parameter(draft, name) != NULL)
+    else if (hn_draft_find(draft, name) != NULL)
         hn_fail(&err, HN_ECONFIG, "found the name twice");
     read_values(import, json_object_get(json, "Values"), &parameter, &err);
     if (hn_failed(&err)) {
-        hn_draft_note(draft, HN_NOTE_PARAMETERS, "# TODO: %.60s: %s%s%s",
+        HN_DRAFT_NOTE(draft, HN_NOTE_PARAMETERS, "# TODO: %.60s: %s%s%s",
                       name != NULL ? name : "a parameter without a name", err.message,
                       values != NULL ? "; its values: " : "", values != NULL ? values : "");
         free(parameter.values.items);
@@ -408,14 +408,14 @@ static void add_parameter(struct import *import, const json_t *json)
         }
     if (parameter.preset.type == HN_WORD)
         parameter.comment = "TODO: the source gets a number for a word (docs/config.md, template)";
-    *HN_GROW(draft->parameters) = parameter;
+    *HN_GROW(draft->names) = parameter;
 }
 
 /* What the file's defaults lack or break is written instead of them. */
 static void note_flaw(struct hn_draft *draft, const char *flaw)
 {
     if (!draft->defaults_fail)
-        hn_draft_note(draft, HN_NOTE_DEFAULTS,
+        HN_DRAFT_NOTE(draft, HN_NOTE_DEFAULTS,
                       "# TODO: which point to begin with? The file's defaults lack or break %s",
                       flaw);
     draft->defaults_fail = true;
@@ -428,16 +428,16 @@ static void add_conditions(struct import *import)
     struct hn_value holds;
     struct hn_error why;
     size_t i;
-    for (i = 0; i < draft->parameters.count; i++)
-        if (!draft->parameters.items[i].has_preset)
-            note_flaw(draft, draft->parameters.items[i].name);
+    for (i = 0; i < draft->names.count; i++)
+        if (!draft->names.items[i].has_preset)
+            note_flaw(draft, draft->names.items[i].name);
     json_array_foreach(json_object_get(import->space, "Conditions"), i, json)
     {
         const char *condition = text_of(json, "Expression");
         if (condition == NULL) {
-            hn_draft_note(draft, HN_NOTE_CONSTRAINTS, "# TODO: a condition without an expression");
+            HN_DRAFT_NOTE(draft, HN_NOTE_CONSTRAINTS, "# TODO: a condition without an expression");
         } else if (!hn_draft_holds(draft, condition, HN_OF_ALL, NULL, &why)) {
-            hn_draft_note(draft, HN_NOTE_CONSTRAINTS, "# TODO: %.160s  (%s)", condition,
+            HN_DRAFT_NOTE(draft, HN_NOTE_CONSTRAINTS, "# TODO: %.160s  (%s)", condition,
                           why.message);
         } else {
             *HN_GROW(draft->constraints) = condition;
@@ -453,8 +453,8 @@ static void add_conditions(struct import *import)
 static void add_size(struct hn_draft *draft, const char *name, const json_t *number)
 {
     if (json_is_integer(number) && name != NULL && hn_text_is_word(name) &&
-        !hn_draft_is_reserved(name) && !hn_draft_is_taken(draft, name))
-        hn_draft_add_size(draft, name, name, json_integer_value(number));
+        !hn_draft_is_reserved(name) && hn_draft_find(draft, name) == NULL)
+        hn_draft_add(draft, name, name, true)->preset = hn_integer(json_integer_value(number));
 }
 
 static void add_sizes(struct import *import)
@@ -469,7 +469,7 @@ static void add_sizes(struct import *import)
             add_size(&import->draft, text_of(argument, "Name"),
                      json_object_get(argument, "FillValue"));
     }
-    hn_draft_note(&import->draft, HN_NOTE_SIZES,
+    HN_DRAFT_NOTE(&import->draft, HN_NOTE_SIZES,
                   "# TODO: what of the numbers below are these sizes? Written so, other sizes can "
                   "be tuned; a list tunes each of its values.");
 }
@@ -510,7 +510,7 @@ static size_t append_named(const struct import *import, const char *at, struct h
     char name[HN_WORD_MOST + 1] = "";
     int axis = strncmp(at, "ProblemSize[", 12) == 0 ? at[12] - '0' : -1;
     if (axis >= 0 && axis < 3 && at[13] == ']' &&
-        hn_draft_find_size(&import->draft, problem_names[axis]) != NULL) {
+        hn_draft_find(&import->draft, problem_names[axis]) != NULL) {
         hn_text_append(text, problem_names[axis]);
         return 14;
     }
@@ -518,7 +518,7 @@ static size_t append_named(const struct import *import, const char *at, struct h
     if (!largest && strncmp(at, "min(", 4) != 0)
         return 0;
     snprintf(name, sizeof name, "%.*s", (int)hn_word_length(at + 4), at + 4);
-    const struct hn_draft_parameter *parameter = hn_draft_find_parameter(&import->draft, name);
+    const struct hn_draft_name *parameter = hn_draft_find(&import->draft, name);
     if (parameter == NULL || at[4 + strlen(name)] != ')')
         return 0;
     struct hn_value end = hn_draft_end(parameter, largest);
@@ -545,7 +545,7 @@ static const char *count_of(struct import *import, const json_t *argument)
 /* "2 * i + 1" of KTT's generators is iota(1, 2); NULL: it is something else. */
 static const char *iota_of(struct import *import, const char *generator)
 {
-    struct hn_draft_parameter list = {.name = NULL};
+    struct hn_draft_name list = {.name = NULL};
     struct hn_error err = {.status = HN_OK};
     struct hn_text text = {0};
     hn_text_printf(&text, "[%s for i in range(5)]", generator);
@@ -632,9 +632,9 @@ static void add_argument(struct import *import, const json_t *json)
     if (scalar) {
         said = number_of(import, json_object_get(json, "FillValue"));
         valued = said != NULL && hn_draft_holds(draft, said, HN_OF_ALL, NULL, NULL);
-        argument.value = name != NULL && hn_draft_find_size(draft, name) != NULL ? name
-                         : valued                                                ? said
-                                                                                 : "1";
+        argument.value = name != NULL && hn_draft_find(draft, name) != NULL ? name
+                         : valued                                           ? said
+                                                                            : "1";
     } else {
         role = symbol || set_role(json, declared, &argument);
         filled = argument.role == HN_DRAFT_OUTPUT || set_fill(import, json, &argument);
@@ -677,14 +677,14 @@ static void add_arguments(struct import *import)
     size_t i;
     json_array_foreach(json_object_get(import->kernel, "Arguments"), i, json)
         add_argument(import, json);
-    hn_draft_note(draft, HN_NOTE_ARGUMENTS, "# In the order of the signature.");
+    HN_DRAFT_NOTE(draft, HN_NOTE_ARGUMENTS, "# In the order of the signature.");
     for (i = 0; i < draft->arguments.count; i++)
         written = written || draft->arguments.items[i].role != HN_DRAFT_INPUT;
     if (!written)
-        hn_draft_note(draft, HN_NOTE_ARGUMENTS,
+        HN_DRAFT_NOTE(draft, HN_NOTE_ARGUMENTS,
                       "# TODO: which argument has the result? Give it `role: output`.");
     if (draft->kernel != NULL && draft->kernel->argument_count != draft->arguments.count)
-        hn_draft_note(draft, HN_NOTE_ARGUMENTS,
+        HN_DRAFT_NOTE(draft, HN_NOTE_ARGUMENTS,
                       "# TODO: the file has %zu arguments, the kernel %zu", draft->arguments.count,
                       draft->kernel->argument_count);
 }
@@ -698,15 +698,15 @@ static void add_reference(struct import *import, const json_t *json)
     const char *threshold = number_of(import, json_object_get(json, "ValidationThreshold"));
     bool relative = method != NULL && hn_find_letters(method, "Relative") != NULL;
     struct hn_draft *draft = &import->draft;
-    hn_draft_note(draft, HN_NOTE_REFERENCE,
+    HN_DRAFT_NOTE(draft, HN_NOTE_REFERENCE,
                   "# TODO: what %s should be (`reference`, docs/config.md). The file "
                   "says: %s",
                   target != NULL ? target : "an argument", source != NULL ? source : "nothing");
     if (target != NULL && source != NULL && has(json, "FillType", "BinaryRaw"))
-        hn_draft_note(draft, HN_NOTE_REFERENCE, "# reference: {files: {%s: %s%s}}", target,
+        HN_DRAFT_NOTE(draft, HN_NOTE_REFERENCE, "# reference: {files: {%s: %s%s}}", target,
                       import->place->prefix, source);
     if (threshold != NULL)
-        hn_draft_note(draft, HN_NOTE_REFERENCE, "# compare: {%s: %s}",
+        HN_DRAFT_NOTE(draft, HN_NOTE_REFERENCE, "# compare: {%s: %s}",
                       relative ? "relative" : "absolute", threshold);
 }
 
@@ -722,7 +722,7 @@ static const char *size_of(struct import *import, const char *key, const json_t 
     if (text != NULL && hn_draft_holds(draft, text, HN_OF_ALL, NULL, &why))
         return text;
     if (size != NULL)
-        hn_draft_note(draft, HN_NOTE_LAUNCH, "# TODO: %s.%s: %s; the file says: %s", key, axis,
+        HN_DRAFT_NOTE(draft, HN_NOTE_LAUNCH, "# TODO: %s.%s: %s; the file says: %s", key, axis,
                       why.message, text != NULL ? text : "something else");
     return NULL;
 }
@@ -737,7 +737,7 @@ static const char *divisor_of(struct import *import, int axis, const char *block
         divisor = size_of(import, name, json_array_get(divisors, i), "");
         product = divisor != NULL ? hn_times(&import->unit, product, divisor) : product;
     }
-    bool own = hn_draft_find_parameter(&import->draft, block_names[axis]) != NULL;
+    bool own = hn_draft_find(&import->draft, block_names[axis]) != NULL;
     return json_array_size(divisors) > 0 ? product : own ? block_names[axis] : block;
 }
 
@@ -749,7 +749,7 @@ static const char *grid_of(struct import *import, int axis, const char *block)
     const char *extent, *divisor = "1";
     if (json_array_size(sizes) > 0) {
         const json_t *size = json_array_get(sizes, (size_t)axis);
-        bool named = hn_draft_find_size(&import->draft, problem_names[axis]) != NULL;
+        bool named = hn_draft_find(&import->draft, problem_names[axis]) != NULL;
         extent = named ? problem_names[axis] : size_of(import, "ProblemSize", size, axes[axis]);
         divisor = extent != NULL ? divisor_of(import, axis, block) : "1";
     } else {
@@ -791,7 +791,7 @@ static void add_option(struct import *import, const char *option)
     const char *folder = option != NULL ? hn_option_value(option, "include-path") : NULL;
     if (option == NULL || hn_option_check(option, NULL) != HN_OK ||
         hn_option_value(option, "gpu-architecture") != NULL || strpbrk(option, "{}") != NULL) {
-        hn_draft_note(draft, HN_NOTE_OPTIONS,
+        HN_DRAFT_NOTE(draft, HN_NOTE_OPTIONS,
                       "# TODO: the file's compiler option %s (docs/config.md, compile)",
                       option != NULL ? option : "that is no text");
         return;
@@ -815,7 +815,7 @@ static void add_options(struct import *import)
     for (int axis = 0; axis < 3; axis++) {
         const char *name = block_names[axis];
         const struct hn_meaning *own = hn_unit_meaning(&import->unit, name, 0);
-        if (hn_draft_find_parameter(draft, name) == NULL && hn_unit_has(&import->unit, name) &&
+        if (hn_draft_find(draft, name) == NULL && hn_unit_has(&import->unit, name) &&
             (own == NULL || !own->macro))
             *HN_GROW(draft->options) = FORMAT(import, "-D%s={%s}", name, draft->block[axis]);
     }

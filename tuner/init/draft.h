@@ -9,21 +9,19 @@
 /* A first config: what is known, what is guessed and what is left to do, from a source (hn_draft_make) or from what
  * another tuner was told (tuner/import). Strings live as long as the unit. */
 
-struct hn_draft_parameter {
+/* What the config has a name for: a parameter, or a size of the problem. */
+struct hn_draft_name {
     const char *name, *own; /* own: in the source; NULL: nowhere */
-    HN_GROWING(struct hn_value) values;
-    struct hn_value preset; /* the default, if has_preset */
+    struct hn_value preset; /* the default, if has_preset; the size, 0 while the draft is made: a usual one */
     bool has_preset;
+
+    HN_GROWING(struct hn_value) values;
     const char *override; /* "define", "constexpr": how the source declares it itself; NULL: it does not */
     const char *comment;  /* behind it; NULL: none */
-};
 
-struct hn_draft_size {
-    const char *name, *declared; /* declared: in the source; NULL: nowhere */
-    const char *passed;          /* "4096 * 4096", which a launch passes; NULL: nothing that it stands for elsewhere */
-    int64_t value;               /* 0, while the draft is made: a usual one */
-    bool frozen;                 /* a macro of the source */
-    bool is_extent;              /* how much work there is; else some other number */
+    bool is_size, is_extent; /* is_extent: how much work there is; else some other number */
+    bool frozen;             /* a size that is a macro of the source */
+    const char *passed;      /* "4096 * 4096", which a launch passes; NULL: nothing that it stands for elsewhere */
 };
 
 enum hn_draft_role { HN_DRAFT_INPUT, HN_DRAFT_OUTPUT, HN_DRAFT_INOUT };
@@ -48,8 +46,7 @@ struct hn_draft {
     const struct hn_kernel *kernel; /* NULL: it is not known */
     const char *origin, *name, *template, *entry;
     const char *template_todo, *entry_todo, *nvcc; /* nvcc: why NVRTC does not do */
-    HN_GROWING(struct hn_draft_parameter) parameters;
-    HN_GROWING(struct hn_draft_size) sizes;
+    HN_GROWING(struct hn_draft_name) names;
     HN_GROWING(const char *) constraints;
     HN_GROWING(struct hn_draft_argument) arguments, symbols;
     HN_GROWING(const char *) options;
@@ -67,7 +64,6 @@ struct hn_draft {
     const char **given;                  /* for each argument, what is passed or allocated; NULL: nothing is known */
     const char **instances;              /* for each parameter of its template; NULL: nothing is known */
     bool instances_are_known, block_is_known, grid_is_known; /* from the source */
-    const char *extent[3];                    /* the name of a size */
     const char *bounds;                       /* the first of __launch_bounds__, or NULL */
     const char *elements;                     /* of a buffer of which nothing else is known */
 };
@@ -79,27 +75,33 @@ void hn_draft_finish(struct hn_draft *draft);
 /* The config's text; free it. */
 char *hn_draft_write(const struct hn_draft *draft);
 
+/* A text that lives as long as the draft. */
+#define HN_DRAFT_TEXT(draft, ...) hn_need_format(&(draft)->unit->memory, __VA_ARGS__)
 /* One line, which nothing in it ends: bytes that are no ASCII or control something are blanks, and a long one is cut. */
 const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends such a line to the comments before a section. */
-void hn_draft_note(struct hn_draft *draft, enum hn_draft_note section, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define HN_DRAFT_NOTE(draft, section, ...) \
+    hn_text_printf(&(draft)->notes[section], "%s\n", hn_draft_line(draft, __VA_ARGS__))
 
 /* Whether configs mean something else by the name. */
 bool hn_draft_is_reserved(const char *name);
+/* Whether a name is one of "a b *c", or has one with a star in it, whatever the case. */
+bool hn_draft_is_like(const char *name, const char *list);
+bool hn_draft_is_block(const char *name);
 /* "name" or "&scope::name", also of one of several; NULL: it is a template. */
 const char *hn_draft_entry(const struct hn_draft *draft);
-/* By their names in the config or in the source; NULL: there is none. */
-struct hn_draft_parameter *hn_draft_find_parameter(const struct hn_draft *draft, const char *name);
-struct hn_draft_size *hn_draft_find_size(const struct hn_draft *draft, const char *name);
-/* Whether there is one of the two. */
-bool hn_draft_is_taken(const struct hn_draft *draft, const char *name);
+/* By its name in the config or in the source; NULL: there is none. */
+struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *name);
+/* With 0 as its preset. */
+struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, const char *own, bool is_size);
 /* Whether an expression has the name of a size in it. */
 bool hn_draft_has_size(const struct hn_draft *draft, const char *text);
 /* Why NVRTC cannot compile the source; NULL: it can. */
 const char *hn_draft_why_nvcc(const struct hn_draft *draft);
 /* The least or largest value of a parameter. */
-struct hn_value hn_draft_end(const struct hn_draft_parameter *parameter, bool largest);
+struct hn_value hn_draft_end(const struct hn_draft_name *parameter, bool largest);
+/* As far as the kernel's body tells. */
+enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared);
 
 /* Whether configs understand an expression of these names, and, where result is not NULL, its value at the default
  * point, or where each parameter is at its largest; of the parameters alone, a constant has none. */
@@ -109,20 +111,13 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *expression, enum h
 /* Appends that a block has no more threads than it may have, where that does not hold by itself and nothing says it. */
 void hn_draft_bound_threads(struct hn_draft *draft);
 
-/* Of the parts to each other. draft_launch.c: block, grid, and the constraints that follow. */
-void hn_draft_read_launch(struct hn_draft *draft);
-/* As far as the kernel's body tells. */
-enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared);
-/* The first launch in the host's code. */
+/* Of the parts to each other. draft_launch.c: the first launch in the host's code; block, grid, and the constraints that
+ * follow. */
 void hn_draft_find_launch(struct hn_draft *draft);
-/* Whether a name is one of "a b c", or has one of them in it, whatever the case. */
-bool hn_draft_is_one_of(const char *name, const char *list);
-bool hn_draft_has_part(const char *name, const char *list);
-bool hn_draft_is_block(const char *name);
+void hn_draft_read_launch(struct hn_draft *draft);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
 /* A parameter of the launch alone; guessed: its preset is its only value. Returns its name. */
 const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_t preset, bool guessed);
-struct hn_draft_size *hn_draft_add_size(struct hn_draft *draft, const char *name, const char *declared, int64_t value);
 
 #endif

@@ -99,7 +99,7 @@ static const char *host_name(const struct hn_draft *draft, const char *name)
             kernel->parameters[i].kind <= HN_PARAMETER_BOOLEAN)
             return draft->instances[i];
     for (size_t i = 0; i < kernel->argument_count; i++) {
-        const struct hn_draft_size *size = hn_draft_find_size(draft, kernel->arguments[i].name);
+        const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments[i].name);
         if (size != NULL && strcmp(single(draft, passed_at(draft, i)), name) == 0)
             return size->name;
     }
@@ -141,40 +141,35 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
     return draft->kernel->body.begin <= token && token < draft->kernel->body.end;
 }
 
-/* Whether its values are numbers: no words, no true and false. */
-static bool is_numeric(const struct hn_draft_parameter *parameter)
+/* A parameter whose values are numbers: no words, no true and false. */
+static bool is_numeric(const struct hn_draft_name *name)
 {
-    return parameter->values.items[0].type == HN_INTEGER;
+    return name != NULL && !name->is_size && name->values.items[0].type == HN_INTEGER;
 }
 
 /* What names of the source are in the config. */
 
 static const char *parameter_named(const struct hn_draft *draft, const char *own)
 {
-    const struct hn_draft_parameter *parameter = hn_draft_find_parameter(draft, own);
-    return parameter != NULL && is_numeric(parameter) ? parameter->name : NULL;
+    const struct hn_draft_name *parameter = hn_draft_find(draft, own);
+    return is_numeric(parameter) ? parameter->name : NULL;
 }
 
 static const char *known_name(void *data, const char *name, size_t token)
 {
     const struct hn_draft *draft = data;
-    const struct hn_draft_size *size = hn_draft_find_size(draft, name);
     const struct hn_tokens block = draft->launch.block;
-    const char *dot = strchr(name, '.'), *host = hn_text_at(draft->unit, block.begin),
-               *found = NULL;
+    const char *dot = strchr(name, '.'), *host = single(draft, block), *found = NULL;
     if (dot != NULL) {
         bool own = strncmp(name, "blockDim.", 9) == 0 ||
-                   (block.end == block.begin + 1 && strlen(host) == (size_t)(dot - name) &&
-                    strncmp(name, host, strlen(host)) == 0);
+                   (strlen(host) == (size_t)(dot - name) && strncmp(name, host, strlen(host)) == 0);
         return own && dot[1] >= 'x' && dot[1] <= 'z' ? draft->block[dot[1] - 'x'] : NULL;
     }
     if (!in_kernel(draft, token))
         found = host_name(draft, name);
-    if (found == NULL)
-        found = parameter_named(draft, name);
-    if (found == NULL && size != NULL && (size->frozen || in_kernel(draft, token)))
-        found = size->name;
-    return found;
+    const struct hn_draft_name *own = found == NULL ? hn_draft_find(draft, name) : NULL;
+    bool size = own != NULL && own->is_size && (own->frozen || in_kernel(draft, token));
+    return size || is_numeric(own) ? own->name : found;
 }
 
 /* As configs have it; NULL: they have not. Numbers may be those of the block along an axis; -1: of
@@ -187,13 +182,13 @@ static const char *translate_along(struct hn_draft *draft, struct hn_tokens toke
         translation.literal_value = draft->literal[axis];
     }
     const char *text = hn_translate(&translation, tokens);
-    for (size_t i = 0; i < draft->sizes.count && text != NULL; i++) {
-        const struct hn_draft_size *size = &draft->sizes.items[i];
-        const char *found = size->passed != NULL ? strstr(text, size->passed) : NULL;
+    HN_EACH(size, draft->names) {
+        const char *found =
+            text != NULL && size->passed != NULL ? strstr(text, size->passed) : NULL;
         if (found != NULL && (found == text || !hn_is_word_char(found[-1])) &&
             !hn_is_word_char(found[strlen(size->passed)]))
-            text = hn_need_format(&draft->unit->memory, "%.*s%s%s", (int)(found - text), text,
-                                  size->name, found + strlen(size->passed));
+            text = HN_DRAFT_TEXT(draft, "%.*s%s%s", (int)(found - text), text, size->name,
+                                 found + strlen(size->passed));
     }
     return text;
 }
@@ -205,12 +200,12 @@ static const char *translate(struct hn_draft *draft, struct hn_tokens tokens)
 
 /* The block. */
 
-static const char *own_name(const struct hn_draft_parameter *parameter)
+static const char *own_name(const struct hn_draft_name *parameter)
 {
     return parameter->own != NULL ? parameter->own : parameter->name;
 }
 
-static bool ends_with(const struct hn_draft_parameter *parameter, const char *end)
+static bool ends_with(const struct hn_draft_name *parameter, const char *end)
 {
     size_t length = strlen(own_name(parameter)), tail = strlen(end);
     return length > tail && hn_same_letters(own_name(parameter) + length - tail, end, SIZE_MAX);
@@ -218,18 +213,18 @@ static bool ends_with(const struct hn_draft_parameter *parameter, const char *en
 
 /* The parameter that is the block along an axis by its name, or, with -1, the tile or block that
  * stands for all. */
-static const struct hn_draft_parameter *find_axis(const struct hn_draft *draft, int axis)
+static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int axis)
 {
-    const struct hn_draft_parameter *tile = NULL;
-    for (size_t i = 0; i < draft->parameters.count; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        bool block = is_numeric(parameter) && hn_draft_is_block(own_name(parameter)),
-             rows = ends_with(parameter, "ROWS");
-        if (block && (axis < 0 ? !rows : ends_with(parameter, axes[axis]) || (axis == 1 && rows)))
-            return parameter;
-        if (axis < 0 && tile == NULL && is_numeric(parameter) &&
-            hn_draft_has_part(own_name(parameter), "tile"))
-            tile = parameter;
+    const struct hn_draft_name *tile = NULL;
+    HN_EACH(each, draft->names) {
+        bool rows = ends_with(each, "ROWS");
+        if (!is_numeric(each))
+            continue;
+        if (hn_draft_is_block(own_name(each)) &&
+            (axis < 0 ? !rows : ends_with(each, axes[axis]) || (axis == 1 && rows)))
+            return each;
+        if (axis < 0 && tile == NULL && hn_draft_is_like(own_name(each), "*tile"))
+            tile = each;
     }
     return tile;
 }
@@ -245,12 +240,10 @@ static bool asks_for_block(const struct hn_draft *draft)
 static const char *add_block(struct hn_draft *draft, const char *wish, int64_t preset)
 {
     bool asks = asks_for_block(draft);
-    for (size_t i = 0; i < draft->parameters.count && !asks; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        if (is_numeric(parameter) && parameter->preset.integer == preset &&
-            parameter->own != NULL && hn_draft_is_block(parameter->own))
-            return parameter->name;
-    }
+    HN_EACH(each, draft->names)
+        if (!asks && is_numeric(each) && each->preset.integer == preset && each->own != NULL &&
+            hn_draft_is_block(each->own))
+            return each->name;
     return hn_draft_add_launch(draft, wish, preset, !asks);
 }
 
@@ -295,7 +288,10 @@ static void take_block(struct hn_draft *draft)
         draft->block[axis] = add_block(draft, flat ? "BLOCK" : wishes[axis], number);
     }
     /* There has to be something to tune. */
-    if (draft->parameters.count == 0) {
+    bool any = false;
+    HN_EACH(each, draft->names)
+        any |= !each->is_size;
+    if (!any) {
         draft->block_is_known = false;
         memset(draft->block, 0, sizeof draft->block);
     }
@@ -356,7 +352,7 @@ static const char *count_elements(struct hn_draft *draft, struct hn_tokens passe
 
 static void read_scalar(struct hn_draft *draft, size_t index, struct hn_tokens passed)
 {
-    struct hn_draft_size *size = hn_draft_find_size(draft, draft->kernel->arguments[index].name);
+    struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments[index].name);
     struct hn_value value;
     /* What the host calls n is n here, and has the value that it has there. */
     const struct hn_meaning *own =
@@ -367,7 +363,7 @@ static void read_scalar(struct hn_draft *draft, size_t index, struct hn_tokens p
     if (size == NULL)
         draft->given[index] = text;
     else if (value.type == HN_INTEGER && value.integer > 0)
-        size->value = value.integer;
+        size->preset = value;
     if (size != NULL && own == NULL && strstr(text, " * ") != NULL &&
         strpbrk(text, "+-/%<>") == NULL)
         size->passed = text;
@@ -394,34 +390,33 @@ static void read_passed(struct hn_draft *draft)
  * threadIdx. */
 static void guess_block(struct hn_draft *draft)
 {
+    static const struct {
+        const char *name;
+        int64_t threads;
+    } usual[] = {{"BLOCK", 256}, {"BLOCK_X", 32}, {"BLOCK_Y", 8}};
     struct hn_unit *unit = draft->unit;
-    const struct hn_draft_parameter *square = find_axis(draft, -1);
+    const struct hn_draft_name *square = find_axis(draft, -1);
     bool along = square != NULL && ends_with(square, axes[0]), flat = true;
     for (size_t i = 0; i < unit->tokens.count; i++)
         flat = flat &&
                !(hn_at(unit, i, "threadIdx") && strchr("yz", hn_text_at(unit, i + 2)[0]) != NULL);
     draft->block_is_known = true;
-    if (flat)
-        draft->block[0] = draft->bounds;
     for (int axis = 0; axis < draft->dimensions; axis++) {
-        const struct hn_draft_parameter *found = flat ? NULL : find_axis(draft, axis);
-        if (found == NULL && axis < (flat ? 1 : 2) && (flat || !along))
-            found = square;
         /* One that is named for x alone leaves one thread in y. */
-        bool one = axis == 2 || (axis > 0 && (along || flat));
-        if (draft->block[axis] == NULL)
-            draft->block[axis] = found != NULL ? found->name : one ? "1" : NULL;
+        bool one = axis > (flat || along ? 0 : 1);
+        const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
+        if (found == NULL && !one && (flat || !along))
+            found = square;
+        draft->block[axis] = axis == 0 && flat && draft->bounds != NULL ? draft->bounds
+                             : found != NULL                            ? found->name
+                             : one                                      ? "1"
+                                                                        : NULL;
         if (draft->block[axis] != NULL)
             continue;
         draft->block_is_known = false;
-        draft->block[axis] = hn_draft_add_launch(draft,
-                                                 flat        ? "BLOCK"
-                                                 : axis == 0 ? "BLOCK_X"
-                                                             : "BLOCK_Y",
-                                                 flat        ? 256
-                                                 : axis == 0 ? 32
-                                                             : 8,
-                                                 !asks_for_block(draft));
+        draft->block[axis] =
+            hn_draft_add_launch(draft, usual[flat ? 0 : axis + 1].name,
+                                usual[flat ? 0 : axis + 1].threads, !asks_for_block(draft));
     }
 }
 
@@ -447,29 +442,21 @@ static void read_bounds(struct hn_draft *draft)
 static const char *find_extent(const struct hn_draft *draft, const char *names, int n)
 {
     const char *name = NULL;
-    for (size_t i = 0; i < draft->sizes.count && n >= 0; i++) {
-        const struct hn_draft_size *size = &draft->sizes.items[i];
-        if (!size->is_extent || (names != NULL && !hn_draft_is_one_of(size->name, names)))
-            continue;
-        name = size->name;
-        n--;
-    }
+    HN_EACH(each, draft->names)
+        if (each->is_extent && n >= 0 && (names == NULL || hn_draft_is_like(each->name, names))) {
+            name = each->name;
+            n--;
+        }
     return name;
 }
 
-static void choose_extents(struct hn_draft *draft)
+static const char *extent_of(const struct hn_draft *draft, int axis)
 {
     static const char *const names[] = {"width cols columns nx w N", "height rows ny h M",
                                         "depth nz d"};
-    for (int axis = 0; axis < draft->dimensions; axis++) {
-        const char *name = draft->dimensions > 1 ? find_extent(draft, names[axis], 0) : NULL;
-        name = name != NULL ? name : find_extent(draft, NULL, axis);
-        draft->extent[axis] = name != NULL ? name : "1";
-    }
-    draft->elements = "1";
-    for (size_t i = 0; i < draft->sizes.count; i++)
-        if (draft->sizes.items[i].is_extent)
-            draft->elements = hn_times(draft->unit, draft->elements, draft->sizes.items[i].name);
+    const char *name = draft->dimensions > 1 ? find_extent(draft, names[axis], 0) : NULL;
+    name = name != NULL ? name : find_extent(draft, NULL, axis);
+    return name != NULL ? name : "1";
 }
 
 /* What blockIdx is multiplied by in the kernel: the elements of a block; NULL: nothing, or what is
@@ -510,16 +497,15 @@ static const char *find_tile(struct hn_draft *draft, int axis)
  * fewer threads work on a square tile. */
 static const char *guess_tile(const struct hn_draft *draft, int axis)
 {
-    const struct hn_draft_parameter *rows = find_axis(draft, 1);
+    const struct hn_draft_name *rows = find_axis(draft, 1);
     const char *tile =
         draft->block[axis == 1 && rows != NULL && ends_with(rows, "ROWS") ? 0 : axis];
-    for (size_t i = 0; i < draft->parameters.count; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
+    HN_EACH(parameter, draft->names) {
         bool mine = (draft->dimensions == 1 && !ends_with(parameter, axes[1])) ||
                     ends_with(parameter, axes[axis]);
         /* A tile that is not the block itself is what each thread does. */
         bool factor =
-            hn_draft_has_part(own_name(parameter), "item per_thread coarsen vec tile_size") &&
+            hn_draft_is_like(own_name(parameter), "*item *per_thread *coarsen *vec *tile_size") &&
             strcmp(parameter->name, draft->block[axis]) != 0;
         if (is_numeric(parameter) && mine && factor)
             tile = hn_times(draft->unit, tile, parameter->name);
@@ -541,25 +527,25 @@ static bool is_rowwise(const struct hn_draft *draft, const char *tile)
 
 static void guess_grid(struct hn_draft *draft)
 {
+    bool alone = draft->dimensions == 1;
     for (int axis = 0; axis < draft->dimensions; axis++) {
-        const char *tile = find_tile(draft, axis), *rows = NULL;
-        bool rowwise = is_rowwise(draft, tile), alone = draft->dimensions == 1;
+        const char *tile = find_tile(draft, axis), *extent = extent_of(draft, axis), *rows = NULL;
+        bool rowwise = is_rowwise(draft, tile);
         if (rowwise && alone)
             rows =
                 find_extent(draft, "rows num_rows n_rows nrows height m batch batch_size outer", 0);
         /* Rows that no argument counts. */
         if (rowwise && rows == NULL &&
-            (alone || (axis > 0 && strcmp(draft->extent[axis], draft->extent[axis - 1]) == 0)))
-            rows = hn_draft_add_size(draft, hn_draft_free_name(draft, axis < 2 ? "ROWS" : "PLANES"),
-                                     NULL, 0)
-                       ->name;
+            (alone || (axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0))) {
+            rows = hn_draft_free_name(draft, axis < 2 ? "ROWS" : "PLANES");
+            hn_draft_add(draft, rows, NULL, true);
+        }
         if (tile == NULL || rowwise)
             tile = guess_tile(draft, axis);
-        if (strcmp(tile, "1") == 0)
-            rows = rows != NULL ? rows : draft->extent[axis];
-        draft->grid[axis] = rows != NULL ? rows
-                                         : hn_need_format(&draft->unit->memory, "ceil_div(%s, %s)",
-                                                          draft->extent[axis], tile);
+        if (rows == NULL && strcmp(tile, "1") == 0)
+            rows = extent;
+        draft->grid[axis] =
+            rows != NULL ? rows : HN_DRAFT_TEXT(draft, "ceil_div(%s, %s)", extent, tile);
     }
 }
 
@@ -569,24 +555,11 @@ static void guess_grid(struct hn_draft *draft)
 static void add_constraint(struct hn_draft *draft, const char *constraint)
 {
     struct hn_value holds;
-    for (size_t i = 0; i < draft->constraints.count; i++)
-        if (strcmp(draft->constraints.items[i], constraint) == 0)
+    HN_EACH(each, draft->constraints)
+        if (strcmp(*each, constraint) == 0)
             return;
     if (hn_draft_holds(draft, constraint, HN_OF_PARAMETERS, &holds, NULL) && hn_value_truth(&holds))
         *HN_GROW(draft->constraints) = constraint;
-}
-
-/* "(BX*BY)<=1024" without blanks and brackets, up to the comparison. */
-static bool bounds(const char *constraint, const char *product)
-{
-    for (; *constraint != '\0' && *product != '\0'; constraint++) {
-        if (strchr(" ()", *constraint) != NULL)
-            continue;
-        product += strspn(product, " ()");
-        if (*constraint != *product++)
-            return false;
-    }
-    return *product == '\0' && constraint[strspn(constraint, " )")] == '<';
 }
 
 void hn_draft_bound_threads(struct hn_draft *draft)
@@ -598,10 +571,7 @@ void hn_draft_bound_threads(struct hn_draft *draft)
     if (!hn_draft_holds(draft, threads, HN_OF_LARGEST, &largest, NULL) ||
         (hn_value_number(&largest) <= hn_c_strtod(most, NULL) && strchr(threads, '*') == NULL))
         return;
-    for (size_t i = 0; i < draft->constraints.count; i++)
-        if (bounds(draft->constraints.items[i], threads))
-            return;
-    add_constraint(draft, hn_need_format(&draft->unit->memory, "%s <= %s", threads, most));
+    add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= %s", threads, most));
 }
 
 /* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over; so does
@@ -618,7 +588,7 @@ static void read_divisions(struct hn_draft *draft)
                    *part = parameter_named(draft, hn_text_at(unit, second));
         if (in_kernel(draft, i) && (loop || divides) && whole != NULL && part != NULL &&
             whole != part)
-            add_constraint(draft, hn_need_format(&unit->memory, "%s %% %s == 0", whole, part));
+            add_constraint(draft, HN_DRAFT_TEXT(draft, "%s %% %s == 0", whole, part));
         if (!hn_at(unit, i, "static_assert"))
             continue;
         struct hn_tokens list = hn_inside(unit, i + 1), condition;
@@ -651,21 +621,20 @@ static void read_shared(struct hn_draft *draft)
             if (strcmp(draft->kernel->parameters[k].name, spelled) == 0 &&
                 draft->instances[k] != NULL)
                 spelled = draft->instances[k];
-        const char *bytes =
-            hn_type_of_c(spelled, type)
-                ? hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type))
-                : NULL;
+        const char *bytes = hn_type_of_c(spelled, type)
+                                ? HN_DRAFT_TEXT(draft, "%lld", (long long)hn_type_bytes(type))
+                                : NULL;
         for (size_t open = i + 3; bytes != NULL && hn_at(unit, open, "[");
              open = hn_behind(unit, open, SIZE_MAX)) {
             const char *side = translate(draft, hn_inside(unit, open));
             bytes = side != NULL ? hn_times(unit, bytes, side) : NULL;
         }
         if (bytes != NULL && hn_at(unit, i + 3, "["))
-            sum = sum != NULL ? hn_need_format(&unit->memory, "%s + %s", sum, bytes) : bytes;
+            sum = sum != NULL ? HN_DRAFT_TEXT(draft, "%s + %s", sum, bytes) : bytes;
     }
     if (sum != NULL && hn_draft_holds(draft, sum, HN_OF_LARGEST, &most, NULL) &&
         hn_value_number(&most) > 49152)
-        add_constraint(draft, hn_need_format(&unit->memory, "%s <= 49152", sum));
+        add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= 49152", sum));
 }
 
 void hn_draft_read_launch(struct hn_draft *draft)
@@ -677,10 +646,11 @@ void hn_draft_read_launch(struct hn_draft *draft)
         take_grid(draft);
     else
         guess_block(draft);
-    choose_extents(draft);
     if (!draft->grid_is_known)
         guess_grid(draft);
-    choose_extents(draft);
+    HN_EACH(each, draft->names)
+        if (each->is_extent)
+            draft->elements = hn_times(draft->unit, draft->elements, each->name);
     read_shared(draft);
     hn_draft_bound_threads(draft);
     read_divisions(draft);

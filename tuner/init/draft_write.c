@@ -4,33 +4,19 @@
 #include "base/text.h"
 #include "tuner/init/draft.h"
 
-static const char *make_line(const struct hn_draft *draft, const char *format, va_list arguments)
+const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...)
 {
     struct hn_text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
     hn_text_vprintf(&text, format, arguments);
+    va_end(arguments);
     char *line = hn_need_kept(&draft->unit->memory, hn_text_take(&text));
     for (char *c = line; *c != '\0'; c++)
         *c = *c >= ' ' && *c <= '~' ? *c : ' ';
     if (strlen(line) > 400)
         memcpy(line + 400, "...", 4);
     return line;
-}
-
-const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const char *line = make_line(draft, format, arguments);
-    va_end(arguments);
-    return line;
-}
-
-void hn_draft_note(struct hn_draft *draft, enum hn_draft_note section, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    hn_text_printf(&draft->notes[section], "%s\n", make_line(draft, format, arguments));
-    va_end(arguments);
 }
 
 /* YAML takes it for a text as it stands, within brackets too; what looks like a key, a comment or a
@@ -81,33 +67,55 @@ static void append_comment(struct hn_text *text, const char *before, const char 
 static void append_notes(const struct hn_draft *draft, enum hn_draft_note section,
                          struct hn_text *text)
 {
-    if (draft->notes[section].data != NULL)
-        hn_text_append(text, draft->notes[section].data);
+    hn_text_append(text, draft->notes[section].data != NULL ? draft->notes[section].data : "");
+}
+
+/* A list that is written on its own, and is not there where it has no items. */
+struct list {
+    const char *open, *apart, *close;
+    struct hn_text text;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct list *list, const char *format, ...)
+{
+    va_list arguments;
+    hn_text_append(&list->text, list->text.length > 0 ? list->apart : list->open);
+    va_start(arguments, format);
+    hn_text_vprintf(&list->text, format, arguments);
+    va_end(arguments);
+}
+
+static void append_list(struct hn_text *text, struct list *list)
+{
+    if (list->text.length > 0)
+        hn_text_printf(text, "%s%s", list->text.data, list->close);
+    hn_text_finish(&list->text);
 }
 
 static void write_compiler(const struct hn_draft *draft, struct hn_text *text)
 {
+    struct list options = {"  options:\n    - ", "\n    - ", "\n", {0}};
+    bool alone = draft->options.count == 0;
     append_notes(draft, HN_NOTE_OPTIONS, text);
-    if (draft->options.count == 0 && draft->nvcc != NULL)
-        hn_text_printf(text, "compile: {compiler: nvcc}  # %s\n", draft->nvcc);
-    hn_text_append(text, draft->options.count > 0 ? "compile:\n" : "");
-    if (draft->options.count > 0 && draft->nvcc != NULL)
-        hn_text_printf(text, "  compiler: nvcc  # %s\n", draft->nvcc);
-    for (size_t i = 0; i < draft->options.count; i++) {
-        hn_text_append(text, i == 0 ? "  options:\n    - " : "    - ");
-        append_quoted(text, draft->options.items[i]);
-        hn_text_append(text, "\n");
+    hn_text_append(text, alone ? "" : "compile:\n");
+    if (draft->nvcc != NULL)
+        hn_text_printf(text,
+                       alone ? "compile: {compiler: nvcc}  # %s\n" : "  compiler: nvcc  # %s\n",
+                       draft->nvcc);
+    HN_EACH(option, draft->options) {
+        put(&options, "%s", "");
+        append_quoted(&options.text, *option);
     }
+    append_list(text, &options);
 }
 
 static void write_head(const struct hn_draft *draft, struct hn_text *text)
 {
-    hn_text_printf(text, "%s\n",
-                   hn_draft_line(draft,
-                                 "# Written by `hone init %s`. Lines marked TODO are guesses: look "
-                                 "at each, then",
-                                 draft->origin));
-    hn_text_append(text, "#   hone space FILE     is the space what it should be?\n"
+    hn_text_append(text, hn_draft_line(draft,
+                                       "# Written by `hone init %s`. Lines marked TODO are "
+                                       "guesses: look at each, then",
+                                       draft->origin));
+    hn_text_append(text, "\n#   hone space FILE     is the space what it should be?\n"
                          "#   hone compile FILE --arch sm_90     does the kernel compile?\n"
                          "#   hone tune FILE\n"
                          "# Every key is described in docs/config.md.\n");
@@ -124,30 +132,8 @@ static void write_head(const struct hn_draft *draft, struct hn_text *text)
     append_comment(text, "TODO: ", draft->entry_todo);
 }
 
-static void write_sizes(const struct hn_draft *draft, struct hn_text *text)
-{
-    const char *separator = "problem: {";
-    if (draft->sizes.count == 0)
-        return;
-    hn_text_append(text, "\n");
-    append_notes(draft, HN_NOTE_SIZES, text);
-    for (size_t i = 0; i < draft->sizes.count; i++, separator = ", ")
-        hn_text_printf(text, "%s%s: %lld", separator, draft->sizes.items[i].name,
-                       (long long)draft->sizes.items[i].value);
-    hn_text_append(text, "}\n");
-    separator = "freeze: [";
-    for (size_t i = 0; i < draft->sizes.count; i++) {
-        if (!draft->sizes.items[i].frozen)
-            continue;
-        hn_text_printf(text, "%s%s", separator, draft->sizes.items[i].name);
-        separator = ", ";
-    }
-    if (separator[0] == ',')
-        hn_text_append(text, "]  # the template sees them as macros\n");
-}
-
 /* The step between integers that rise evenly, 0 where they do not. */
-static int64_t even_step(const struct hn_draft_parameter *parameter)
+static int64_t even_step(const struct hn_draft_name *parameter)
 {
     const struct hn_value *values = parameter->values.items;
     int64_t step = 0, gap;
@@ -162,14 +148,14 @@ static int64_t even_step(const struct hn_draft_parameter *parameter)
 }
 
 /* Five and more that rise evenly are a range. */
-static void append_values(const struct hn_draft_parameter *parameter, struct hn_text *text)
+static void append_values(const struct hn_draft_name *parameter, struct hn_text *text)
 {
-    const struct hn_value *values = parameter->values.items;
     size_t count = parameter->values.count;
     int64_t step = count > 4 ? even_step(parameter) : 0;
+    hn_text_append(text, step != 0 ? "{range: [" : "[");
     for (size_t i = 0; i < count; i += step != 0 ? count - 1 : 1) {
-        hn_text_append(text, i > 0 ? ", " : step != 0 ? "{range: [" : "[");
-        hn_value_append(text, &values[i]);
+        hn_text_append(text, i > 0 ? ", " : "");
+        hn_value_append(text, &parameter->values.items[i]);
     }
     hn_text_append(text, "]");
     if (step > 1)
@@ -177,47 +163,51 @@ static void append_values(const struct hn_draft_parameter *parameter, struct hn_
     hn_text_append(text, step != 0 ? "}" : "");
 }
 
-static void write_defaults(const struct hn_draft *draft, struct hn_text *text)
+static void write_names(const struct hn_draft *draft, struct hn_text *text)
 {
-    const char *separator = draft->defaults_fail ? "# defaults: {" : "defaults: {";
-    append_notes(draft, HN_NOTE_DEFAULTS, text);
-    for (size_t i = 0; i < draft->parameters.count; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        if (!parameter->has_preset)
+    struct list sizes = {"problem: {", ", ", "}\n", {0}};
+    struct list frozen = {"freeze: [", ", ", "]  # the template sees them as macros\n", {0}};
+    struct list parameters = {"parameters:\n", "", "", {0}};
+    struct list presets = {
+        draft->defaults_fail ? "# defaults: {" : "defaults: {", ", ", "}\n", {0}};
+    struct list overrides = {"override: {", ", ", "}  # the source declares them itself\n", {0}};
+    HN_EACH(each, draft->names) {
+        if (each->is_size)
+            put(&sizes, "%s: %lld", each->name, (long long)each->preset.integer);
+        if (each->frozen)
+            put(&frozen, "%s", each->name);
+        if (each->override != NULL)
+            put(&overrides, "%s: %s", each->name, each->override);
+        if (each->is_size)
             continue;
-        hn_text_printf(text, "%s%s: ", separator, parameter->name);
-        hn_value_append(text, &parameter->preset);
-        separator = ", ";
+        put(&parameters, "  %s: ", each->name);
+        append_values(each, &parameters.text);
+        append_comment(&parameters.text, "", each->comment);
+        if (!each->has_preset)
+            continue;
+        put(&presets, "%s: ", each->name);
+        hn_value_append(&presets.text, &each->preset);
     }
-    hn_text_append(text, separator[0] == ',' ? "}\n" : "");
-}
-
-static void write_parameters(const struct hn_draft *draft, struct hn_text *text)
-{
-    const char *separator = "override: {";
+    append_notes(draft, HN_NOTE_SIZES, text);
+    append_list(text, &sizes);
+    append_list(text, &frozen);
     hn_text_append(text, "\n");
     append_notes(draft, HN_NOTE_PARAMETERS, text);
-    hn_text_append(text, "parameters:\n");
-    for (size_t i = 0; i < draft->parameters.count; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        hn_text_printf(text, "  %s: ", parameter->name);
-        append_values(parameter, text);
-        append_comment(text, "", parameter->comment);
-    }
-    write_defaults(draft, text);
-    for (size_t i = 0; i < draft->parameters.count; i++) {
-        const struct hn_draft_parameter *parameter = &draft->parameters.items[i];
-        if (parameter->override == NULL)
-            continue;
-        hn_text_printf(text, "%s%s: %s", separator, parameter->name, parameter->override);
-        separator = ", ";
-    }
-    hn_text_append(text, separator[0] == ',' ? "}  # the source declares them itself\n\n" : "\n");
+    append_list(text, &parameters);
+    append_notes(draft, HN_NOTE_DEFAULTS, text);
+    append_list(text, &presets);
+    append_list(text, &overrides);
+}
+
+static void write_constraints(const struct hn_draft *draft, struct hn_text *text)
+{
+    struct list lines = {"constraints:\n  - ", "\n  - ", "\n", {0}};
     append_notes(draft, HN_NOTE_CONSTRAINTS, text);
-    for (size_t i = 0; i < draft->constraints.count; i++) {
-        append_scalar(text, i == 0 ? "constraints:\n  - " : "  - ", draft->constraints.items[i]);
-        hn_text_append(text, "\n");
+    HN_EACH(constraint, draft->constraints) {
+        put(&lines, "%s", "");
+        append_scalar(&lines.text, "", *constraint);
     }
+    append_list(text, &lines);
 }
 
 static void write_argument(const struct hn_draft_argument *argument, struct hn_text *text)
@@ -239,41 +229,30 @@ static void write_argument(const struct hn_draft_argument *argument, struct hn_t
 
 static void write_arguments(const struct hn_draft *draft, struct hn_text *text)
 {
-    hn_text_append(text, "\n");
     append_notes(draft, HN_NOTE_ARGUMENTS, text);
     hn_text_append(text, "arguments:\n");
-    for (size_t i = 0; i < draft->arguments.count; i++)
-        write_argument(&draft->arguments.items[i], text);
-    for (size_t i = 0; i < draft->symbols.count; i++) {
-        hn_text_append(text, i == 0 ? "symbols:\n" : "");
-        write_argument(&draft->symbols.items[i], text);
-    }
+    HN_EACH(argument, draft->arguments)
+        write_argument(argument, text);
+    hn_text_append(text, draft->symbols.count > 0 ? "symbols:\n" : "");
+    HN_EACH(symbol, draft->symbols)
+        write_argument(symbol, text);
     if (draft->symbols.count == 0 && hn_unit_has(draft->unit, "__constant__"))
         hn_text_append(text, "# TODO: `symbols` fills __constant__ variables (docs/config.md).\n");
 }
 
-/* A step has to list its arguments where not all of the plan are the kernel's. */
-static void write_passed(const struct hn_draft *draft, struct hn_text *text)
-{
-    const char *separator = "  arguments: [";
-    bool all = true;
-    for (size_t i = 0; i < draft->arguments.count; i++)
-        all = all && !draft->arguments.items[i].hidden;
-    for (size_t i = 0; !all && i < draft->arguments.count; i++) {
-        if (draft->arguments.items[i].hidden)
-            continue;
-        hn_text_printf(text, "%s%s", separator, draft->arguments.items[i].name);
-        separator = ", ";
-    }
-    hn_text_append(text, all ? "" : "]\n");
-}
-
 static void write_launch(const struct hn_draft *draft, struct hn_text *text)
 {
-    hn_text_append(text, "\n");
+    struct list passed = {"  arguments: [", ", ", "]\n", {0}};
+    bool all = true;
     append_notes(draft, HN_NOTE_LAUNCH, text);
     hn_text_append(text, "launch:\n");
-    write_passed(draft, text);
+    /* A step has to list its arguments where not all of the plan are the kernel's. */
+    HN_EACH(argument, draft->arguments)
+        all &= !argument->hidden;
+    HN_EACH(argument, draft->arguments)
+        if (!all && !argument->hidden)
+            put(&passed, "%s", argument->name);
+    append_list(text, &passed);
     for (int axis = 0; axis < draft->dimensions; axis++)
         append_scalar(text, axis == 0 ? "  block: [" : ", ", draft->block[axis]);
     for (int axis = 0; axis < draft->dimensions; axis++)
@@ -282,16 +261,18 @@ static void write_launch(const struct hn_draft *draft, struct hn_text *text)
     append_scalar(text, "  shared_bytes: ", draft->shared_bytes);
     if (draft->shared_bytes != NULL)
         append_comment(text, "TODO: ", draft->shared_todo);
-    if (draft->cooperative)
-        hn_text_append(text, "  cooperative: true\n");
+    hn_text_append(text, draft->cooperative ? "  cooperative: true\n" : "");
 }
 
 /* Every buffer once, what is read and written twice. */
 static void write_metrics(const struct hn_draft *draft, struct hn_text *text)
 {
-    const char *separator = "# TODO: what a launch moves at least, and `flops` if it computes "
-                            "much: they place times under the roofs.\nmetrics:\n  bytes: ";
-    hn_text_append(text, "\n");
+    struct list bytes = {
+        "# TODO: what a launch moves at least, and `flops` if it computes much: they place times "
+        "under the roofs.\nmetrics:\n  bytes: ",
+        " + ",
+        "\n  gb_per_s: bytes / time_us / 1000\n",
+        {0}};
     append_notes(draft, HN_NOTE_REFERENCE, text);
     if (draft->notes[HN_NOTE_REFERENCE].data == NULL)
         hn_text_append(
@@ -299,28 +280,24 @@ static void write_metrics(const struct hn_draft *draft, struct hn_text *text)
                   "they are compared\n# with the kernel's own at the default point.\n"
                   "# reference: {template: reference.cu, entry: reference, block: 256, grid: ...}\n"
                   "# compare: {relative: 1.0e-5}\n");
-    for (size_t i = 0; i < draft->arguments.count; i++) {
-        const struct hn_draft_argument *argument = &draft->arguments.items[i];
+    HN_EACH(argument, draft->arguments) {
         bool passed_by_value = argument->hidden && argument->role == HN_DRAFT_INPUT;
         if (argument->count == NULL || passed_by_value)
             continue;
-        hn_text_printf(text, "%s%ssizeof(%s) * (%s)", separator,
-                       argument->role == HN_DRAFT_INOUT ? "2 * " : "", argument->type,
-                       argument->count);
-        separator = " + ";
+        put(&bytes, "%ssizeof(%s) * (%s)", argument->role == HN_DRAFT_INOUT ? "2 * " : "",
+            argument->type, argument->count);
     }
-    if (separator[0] == ' ')
-        hn_text_append(text, "\n  gb_per_s: bytes / time_us / 1000\n");
+    append_list(text, &bytes);
 }
 
 char *hn_draft_write(const struct hn_draft *draft)
 {
+    static void (*const sections[])(const struct hn_draft *draft, struct hn_text *text) = {
+        write_head, write_names, write_constraints, write_arguments, write_launch, write_metrics};
     struct hn_text text = {0};
-    write_head(draft, &text);
-    write_sizes(draft, &text);
-    write_parameters(draft, &text);
-    write_arguments(draft, &text);
-    write_launch(draft, &text);
-    write_metrics(draft, &text);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        hn_text_append(&text, i > 0 ? "\n" : "");
+        sections[i](draft, &text);
+    }
     return hn_needed(hn_text_take(&text));
 }

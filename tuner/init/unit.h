@@ -79,6 +79,8 @@ struct hn_function {
 #define HN_GROW(list)                                                                                                  \
     ((list).items = hn_need_room((list).items, &(list).capacity, (list).count, sizeof *(list).items),                  \
      memset(&(list).items[(list).count], 0, sizeof *(list).items), &(list).items[(list).count++])
+#define HN_EACH(item, list)                                                                                            \
+    for (__typeof__(&*(list).items) item = (list).items; item != NULL && item < (list).items + (list).count; item++)
 
 struct hn_unit {
     char *path, *text;
