@@ -375,6 +375,7 @@ struct line {
     const char *name;
     size_t name_length;
     bool read;
+    bool asked; /* whether it is defined, and no more */
 };
 
 struct prelude {
@@ -382,6 +383,7 @@ struct prelude {
     size_t count;
     const char *body; /* behind it */
     bool uncertain;   /* the program may read more than its words */
+    bool undefines;   /* and what a line defines may not last */
 };
 
 static const char define[] = "#define ";
@@ -404,7 +406,7 @@ static bool read_prelude(const char *text, struct prelude *prelude)
         const char *name = text + sizeof define - 1;
         size_t length = strcspn(text, "\n");
         prelude->lines[prelude->count] =
-            (struct line){text, length, name, hn_word_length(name), *name == '_'};
+            (struct line){text, length, name, hn_word_length(name), *name == '_', false};
         text += length + (text[length] == '\n');
     }
     prelude->body = text;
@@ -439,6 +441,40 @@ static bool may_make_words(const char *text, const char *at)
     return *file != '"' && *file != '<';
 }
 
+static bool begins_line(const char *text, const char *at)
+{
+    while (at > text && (at[-1] == ' ' || at[-1] == '\t'))
+        at--;
+    return at == text || at[-1] == '\n';
+}
+
+/* Behind what `#ifndef NAME` leaves out, since the prelude defines it, whatever its value; `at`
+ * where no such group begins. */
+static const char *pass_defaults(struct prelude *prelude, const char *text, const char *at)
+{
+    enum hn_code kind;
+    size_t depth = 1, i = 0;
+    const char *name = hn_code_directive(at, at + strlen(at), "ifndef");
+    while (name != NULL && i < prelude->count &&
+           (prelude->lines[i].name_length != hn_word_length(name) ||
+            memcmp(prelude->lines[i].name, name, hn_word_length(name)) != 0))
+        i++;
+    if (name == NULL || i == prelude->count || prelude->undefines || !begins_line(text, at))
+        return at;
+    prelude->lines[i].asked = true;
+    for (at = name; *at != '\0' && depth > 0; at = hn_code_behind(at, &kind)) {
+        const char *end = at + strlen(at);
+        if (*at != '#')
+            continue;
+        if (!begins_line(text, at) || (depth == 1 && hn_code_directive(at, end, "el") != NULL))
+            break;
+        depth += hn_code_directive(at, end, "if") != NULL;
+        depth -= hn_code_directive(at, end, "endif") != NULL;
+    }
+    prelude->uncertain = prelude->uncertain || depth > 0;
+    return at;
+}
+
 static void mark_code(struct prelude *prelude, const char *text)
 {
     /* signs that stand for others, strings in which a comment's mark is none, and backslashes with
@@ -449,6 +485,9 @@ static void mark_code(struct prelude *prelude, const char *text)
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         prelude->uncertain = prelude->uncertain || strstr(text, signs[i]) != NULL;
     for (const char *at = text; *at != '\0' && !prelude->uncertain; at = behind) {
+        at = *at == '#' ? pass_defaults(prelude, text, at) : at;
+        if (prelude->uncertain)
+            break;
         behind = hn_code_behind(at, &kind);
         if (kind == HN_CODE_OTHER)
             prelude->uncertain = may_make_words(text, at);
@@ -510,6 +549,9 @@ static void mark_program(struct prelude *prelude, const struct hn_source *source
         const char *value = line->name + line->name_length;
         mark_words(prelude, value, (size_t)(line->text + line->length - value));
     }
+    prelude->undefines = strstr(prelude->body, "undef") != NULL;
+    for (size_t i = 1; i < source->template->file_count; i++)
+        prelude->undefines |= strstr(source->template->files[i].text, "undef") != NULL;
     mark_text(prelude, source, prelude->body);
     for (size_t i = 1; i < source->template->file_count; i++)
         mark_text(prelude, source, source->template->files[i].text);
@@ -547,6 +589,8 @@ static void append_program(const struct prelude *prelude, const struct hn_source
     for (size_t i = 0; i < prelude->count; i++)
         if (prelude->lines[i].read)
             hn_text_append_bytes(text, prelude->lines[i].text, prelude->lines[i].length + 1);
+        else if (prelude->lines[i].asked)
+            hn_text_append_bytes(text, prelude->lines[i].name, prelude->lines[i].name_length + 1);
     append_part(text, prelude->body);
     for (size_t i = 1; i < template->file_count; i++) {
         append_part(text, template->files[i].name);

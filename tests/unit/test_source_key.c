@@ -54,6 +54,9 @@ TEST(what_nothing_reads_does_not_count)
         {.name = "TILE", .body = "int x = 1'000; char y = '\"';\n// TILE\nint OTHER;"},
         {.name = "TILE", .body = "// TILE \\\n TILE /* \nint OTHER; // \\\r\n TILE"},
         {.name = "TILE", .body = "#define SUM(a) \\\n (a + \\\n  1)\nint OTHER; // TILE"},
+        {.name = "TILE", .body = "#ifndef TILE // wide\n#define TILE 8\n#endif\nint OTHER;"},
+        {.name = "TILE",
+         .body = "int OTHER;\n # ifndef TILE\n#if TILE > 2\n#else\n#endif\n# endif"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         assert_false(counts(&pairs[i]));
@@ -88,6 +91,12 @@ TEST(what_may_be_read_counts)
         {.name = "TILE", .body = "#if TILE > 1\nint OTHER;\n#endif"},
         {.name = "TILE", .body = "#define SUM(a, n) a + SUM_##n\nint OTHER;"},
         {.name = "TILE", .body = "# error don't\nint OTHER;"},
+        {.name = "TILE", .body = "#ifndef TILE\n#define TILE 8\n#endif\nint OTHER[TILE];"},
+        {.name = "TILE", .body = "#ifndef TILE\n#else\nint x[TILE];\n#endif\nint OTHER;"},
+        {.name = "TILE", .body = "#ifndef TILE\n/**/ #endif\nint x[TILE];\n#ifdef A\n#endif"},
+        {.name = "TILE", .body = "#undef OTHER\n#ifndef OTHER\nint x[TILE];\n#endif"},
+        {.name = "TILE", .body = "#ifndef OTHERS\nint x[TILE];\n#endif\nint OTHER;"},
+        {.name = "TILE", .body = "#ifndef OTHER\nint x;\n"},
         {.name = "TILE", .body = "/\\\n/ it's /*\nint x = TILE; // */"},
         {.name = "TILE", .body = "auto x = \"a \\\n /* \"; int y = TILE; /* */"},
         {.name = "TILE", .body = "char x = '\\''; int y = 1'0/* ' */; int z = TILE; // '"},
