@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import pathlib
 import shutil
 import subprocess
@@ -78,6 +79,20 @@ class Examples(hone.Case):
         self.assertIn("compiling 1 of 2 images\n", result.stderr)
         result = self.hone(*arguments, "--arch", "sm_80,sm_91", expect=2)
         self.assertIn("unknown architecture 'sm_91'; known are sm_75", result.stderr)
+
+    def test_configurations_of_one_program(self):
+        """Machine code is embedded once where no more than the launch differs."""
+        for name in ("scale.yaml", "scale.cu", "scale_reference.cu"):
+            shutil.copy(double.DATA / name, self.folder)
+        self.spoil(self.folder / "scale.yaml", "  FAULT: [0]\n", "  FAULT: [0]\n  SPARE: [0, 1]\n")
+        self.spoil(self.folder / "scale.yaml", "FAULT: 0}", "FAULT: 0, SPARE: 0}")
+        driver = {"LD_LIBRARY_PATH": double.DOUBLE, "HONE_LOCKS": str(self.folder)}
+        for n, restriction in ((4096, "ITEMS=4,SPARE=0"), (8192, "ITEMS=4,SPARE=1"), (16384, "ITEMS=1,SPARE=1")):
+            self.hone("tune", "scale.yaml", "-p", f"n={n}", "-s", f"BLOCK=256,{restriction}", "--quiet", **driver)
+        self.hone("export", "scale", "--format", "cubin-header", "-o", "scale.h", HONE_NVRTC="/nowhere")
+        header = (self.folder / "scale.h").read_text()
+        self.assertEqual(len(re.findall(r"static const uint64_t \w+_image_\d", header)), 2)
+        self.assertEqual(len(re.findall(r"^    \{\d, \d+, \d, \w+_image_\d, ", header, re.MULTILINE)), 3)
 
     def launch(self, kernel, restriction, problem, arguments, check, before="", after=""):
         """Tunes a config of the double at one point, and launches the exported machine code over x[i] = i, n = 4096."""

@@ -312,42 +312,6 @@ TEST_WITH(a_predicted_loss_is_that_of_any_size, set_up, tear_down)
     assert_true(fabs(learnt->rule.predicted.mean - mean) < 0.03);
 }
 
-/* The place of the fastest point at a size but for one (SIZE_MAX: of all). */
-static size_t fastest(const struct hn_matrix *matrix, size_t size, size_t without)
-{
-    size_t best = SIZE_MAX;
-    for (size_t p = 0; p < matrix->point_count; p++)
-        if (p != without && matrix->times[p][size] > 0 &&
-            (best == SIZE_MAX || matrix->times[p][size] < matrix->times[best][size]))
-            best = p;
-    return best;
-}
-
-/* Without the search that found the best point at a size, another that is about as good is chosen
- * there: no more is lost. */
-TEST_WITH(what_one_search_found_is_left_out_with_it, set_up, tear_down)
-{
-    skip_with_sanitizers();
-    enum { SIZES = 40 };
-    struct fixture *fixture = *state;
-    struct hn_matrix *matrix = fixture->matrix;
-    add_points(fixture);
-    measure(fixture, SIZES);
-    const struct hn_learnt *learnt = learn(fixture, 300);
-    for (size_t s = 0; s < SIZES; s++) {
-        size_t best = fastest(matrix, s, SIZE_MAX), next = fastest(matrix, s, best);
-        if (best > 0 && matrix->points[best].only_size < 0 &&
-            matrix->times[next][s] < 1.03 * matrix->times[best][s])
-            matrix->points[best].only_size = (int64_t)s;
-    }
-    const struct hn_learnt *without = learn(fixture, 300);
-    print_message(
-        "predicted %.2f%%, %.0f%% at worst; without what one search found %.2f%%, %.0f%%\n",
-        100 * learnt->rule.predicted.mean, 100 * learnt->rule.predicted.worst,
-        100 * without->rule.predicted.mean, 100 * without->rule.predicted.worst);
-    assert_true(without->rule.predicted.mean < learnt->rule.predicted.mean + 0.03);
-}
-
 /* A third of the points was never measured: the model knows what is good all the same. */
 TEST_WITH(a_model_knows_points_that_nobody_measured, set_up, tear_down)
 {
@@ -449,8 +413,13 @@ TEST(what_is_picked_serves_together)
     const double weights[] = {1, 1, 1, 1};
     const struct hn_choice_tree_data data = {
         .samples = 4, .choices = 4, .costs = costs, .weights = weights};
-    size_t picked[3];
-    assert_int_equal(hn_pick(&data, 3, 1e-6, picked), 3);
+    size_t picked[8];
+    assert_int_equal(hn_pick(&data, NULL, 3, 1e-6, picked), 3);
     assert_int_equal(picked[0], 0);
     assert_int_equal(picked[1] + picked[2], 5);
+    /* The third has the program of the first, the fourth that of the second. */
+    const size_t programs[] = {0, 1, 0, 1};
+    assert_int_equal(hn_pick(&data, programs, 1, 1e-6, picked), 2);
+    assert_int_equal(picked[1], 2);
+    assert_int_equal(hn_pick(&data, programs, 2, 1e-6, picked), 4);
 }

@@ -426,9 +426,10 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
 static const struct hn_view family_views[] = {
     {.at = "family",
      .line =
-         "{rule.configurations+0:.0f} configuration{rule.configurations:s} for any size[, "
-         "{rule.bytes:bytes} of machine code], chosen by a tree of {nodes} node{nodes:s}\n"
-         "{loss}\n[{untuned}]\n"
+         "{rule.configurations+0:.0f} configuration{rule.configurations:s} of {programs} "
+         "program{programs:s} for any size[, {rule.bytes:bytes} of machine code], chosen by a tree "
+         "of "
+         "{nodes} node{nodes:s}\n{loss}\n[{untuned}]\n"
          "learnt in {elapsed_s:.0f} s from {sizes} size{sizes:s}, {tuned} of them tuned on their "
          "own, and {cells} time{cells:s} of a configuration at a size"},
     {NULL},
@@ -439,13 +440,14 @@ static json_t *family_to_json(const struct hn_family_outcome *outcome, const cha
     struct hn_text loss = {0}, untuned = {0};
     hn_rule_append_loss(&loss, &outcome->rule);
     hn_family_append_default(&untuned, &outcome->untuned);
-    json_t *json = json_pack(
-        "{ss s{so sI sI sI sf sb so sI ss* ss*}}", "kernel", kernel, "family", "rule",
-        hn_fields_to_json(&hn_rule_structure, &outcome->rule), "sizes", (json_int_t)outcome->sizes,
-        "tuned", (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
-        outcome->elapsed_s, "reached", (int)outcome->reached, "default",
-        hn_fields_to_json(&hn_rule_loss_structure, &outcome->untuned), "nodes",
-        (json_int_t)outcome->rule.node_count, "loss", loss.data, "untuned", untuned.data);
+    json_t *json =
+        json_pack("{ss s{so sI sI sI sI sf sb so sI ss* ss*}}", "kernel", kernel, "family", "rule",
+                  hn_fields_to_json(&hn_rule_structure, &outcome->rule), "programs",
+                  (json_int_t)outcome->programs, "sizes", (json_int_t)outcome->sizes, "tuned",
+                  (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
+                  outcome->elapsed_s, "reached", (int)outcome->reached, "default",
+                  hn_fields_to_json(&hn_rule_loss_structure, &outcome->untuned), "nodes",
+                  (json_int_t)outcome->rule.node_count, "loss", loss.data, "untuned", untuned.data);
     hn_text_finish(&loss);
     hn_text_finish(&untuned);
     return hn_needed(json);

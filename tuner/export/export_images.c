@@ -271,10 +271,26 @@ static void append_words(const struct hn_image *image, struct hn_text *text)
     }
 }
 
+/* The first image with the same machine code: configurations may differ in how they are launched.
+ */
+static size_t first_of(const struct hn_export_images *images, size_t number)
+{
+    const struct hn_image *own = &images->items[number].image;
+    size_t first = 0;
+    for (; first < number; first++) {
+        const struct hn_image *other = &images->items[first].image;
+        if (other->size == own->size && memcmp(other->cubin, own->cubin, own->size) == 0)
+            break;
+    }
+    return first;
+}
+
 static void write_images(struct hn_export_writer *writer)
 {
     const struct hn_export_images *images = writer->export->images;
     for (size_t i = 0; i < images->count; i++) {
+        if (first_of(images, i) < i)
+            continue;
         hn_text_printf(
             writer->text, "static const uint64_t %s_image_%zu[] = { /* configuration %zu, %s */",
             writer->export->lower, i, images->items[i].config, images->items[i].architecture);
@@ -312,7 +328,7 @@ static void write_rows(struct hn_export_writer *writer)
         const struct hn_export_image *item = &images->items[i];
         bool exact = strpbrk(item->architecture + 3, "af") != NULL;
         hn_text_printf(writer->text, "    {%zu, %d, %d, %s_image_%zu, {", item->config,
-                       item->capability, exact, writer->export->lower, i);
+                       item->capability, exact, writer->export->lower, first_of(images, i));
         append_entries(writer, item);
         hn_text_append(writer->text, "}},\n");
     }

@@ -353,6 +353,33 @@ size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_cho
 }
 
 enum { EXCHANGES = 4 };
+/* Of the gain of a choice with another program. */
+static const double launch_gain = 0.2;
+
+struct picking {
+    const struct hn_choice_tree_data *data;
+    const size_t *programs; /* of choices; NULL: each its own */
+    size_t most;            /* programs */
+    size_t *picked, count;
+    unsigned *uses; /* of programs, by the picked */
+    size_t used;    /* programs */
+    double *least;  /* [sample] the cost of the picked */
+};
+
+static void count_use(struct picking *picking, size_t choice, int by)
+{
+    unsigned *uses = &picking->uses[picking->programs != NULL ? picking->programs[choice] : choice];
+    picking->used += by > 0 && *uses == 0;
+    *uses += (unsigned)by;
+    picking->used -= by < 0 && *uses == 0;
+}
+
+static void put(struct picking *picking, size_t place, size_t choice)
+{
+    picking->picked[place] = choice;
+    picking->count += place == picking->count;
+    count_use(picking, choice, 1);
+}
 
 /* The cost of all samples, each of which costs `least` or what one more choice takes. */
 static double with(const struct hn_choice_tree_data *data, const double *least, size_t choice)
@@ -364,23 +391,27 @@ static double with(const struct hn_choice_tree_data *data, const double *least, 
 }
 
 /* The costs of samples with the picked ones but for one (SIZE_MAX: with all). */
-static void find_least(const struct hn_choice_tree_data *data, const size_t *picked, size_t count,
-                       size_t without, double *least)
+static void find_least(const struct picking *picking, size_t without)
 {
+    const struct hn_choice_tree_data *data = picking->data;
     for (size_t s = 0; s < data->samples; s++)
-        least[s] = INFINITY;
-    for (size_t i = 0; i < count; i++)
+        picking->least[s] = INFINITY;
+    for (size_t i = 0; i < picking->count; i++)
         for (size_t s = 0; i != without && s < data->samples; s++)
-            least[s] = fmin(least[s], data->costs[picked[i] * data->samples + s]);
+            picking->least[s] =
+                fmin(picking->least[s], data->costs[picking->picked[i] * data->samples + s]);
 }
 
-static size_t best_addition(const struct hn_choice_tree_data *data, const double *least,
-                            double *cost)
+/* Of those whose program is used, or may be as one of `most`. */
+static size_t best_addition(const struct picking *picking, size_t most, double *cost)
 {
     size_t best = 0;
     *cost = INFINITY;
-    for (size_t c = 0; c < data->choices; c++) {
-        double own = with(data, least, c);
+    for (size_t c = 0; c < picking->data->choices; c++) {
+        size_t program = picking->programs != NULL ? picking->programs[c] : c;
+        if (picking->uses[program] == 0 && picking->used >= most)
+            continue;
+        double own = with(picking->data, picking->least, c);
         if (own < *cost) {
             *cost = own;
             best = c;
@@ -389,52 +420,59 @@ static size_t best_addition(const struct hn_choice_tree_data *data, const double
     return best;
 }
 
-/* Adds one by one. */
-static double add_choices(const struct hn_choice_tree_data *data, size_t most, double gain,
-                          size_t *picked, size_t *count, double *least)
+/* Adds one by one, of `most` programs in all. */
+static void add_choices(struct picking *picking, size_t most, double gain)
 {
-    find_least(data, picked, *count, SIZE_MAX, least);
-    double cost = with(data, least, picked[0]);
-    while (*count < most) {
-        double own;
-        size_t added = best_addition(data, least, &own);
+    find_least(picking, SIZE_MAX);
+    double own, cost = with(picking->data, picking->least, picking->picked[0]);
+    while (picking->count < HN_PICKED_A_PROGRAM * picking->most &&
+           picking->count < HN_RULE_CONFIGURATIONS_MOST) {
+        size_t added = best_addition(picking, most, &own);
         if (!(cost - own > gain))
             break;
         cost = own;
-        picked[(*count)++] = added;
-        find_least(data, picked, *count, SIZE_MAX, least);
+        put(picking, picking->count, added);
+        find_least(picking, SIZE_MAX);
     }
-    return cost;
 }
 
-static void exchange_choices(const struct hn_choice_tree_data *data, double gain, double cost,
-                             size_t *picked, size_t count, double *least)
+static void exchange_choices(struct picking *picking, double gain)
 {
     bool changed = true;
+    find_least(picking, SIZE_MAX);
+    double own, cost = with(picking->data, picking->least, picking->picked[0]);
     for (int round = 0; round < EXCHANGES && changed; round++) {
         changed = false;
-        for (size_t i = 1; i < count; i++) {
-            double own;
-            find_least(data, picked, count, i, least);
-            size_t other = best_addition(data, least, &own);
-            if (other == picked[i] || !(cost - own > gain))
-                continue;
-            picked[i] = other;
-            cost = own;
-            changed = true;
+        for (size_t i = 1; i < picking->count; i++) {
+            find_least(picking, i);
+            count_use(picking, picking->picked[i], -1);
+            size_t other = best_addition(picking, picking->most, &own);
+            bool better = other != picking->picked[i] && cost - own > gain;
+            put(picking, i, better ? other : picking->picked[i]);
+            cost = better ? own : cost;
+            changed = changed || better;
         }
     }
 }
 
-size_t hn_pick(const struct hn_choice_tree_data *data, size_t most, double gain, size_t *picked)
+size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, size_t most,
+               double gain, size_t *picked)
 {
-    double weight = 0, *least = hn_need(data->samples, sizeof *least);
-    size_t count = 1;
+    double weight = 0;
+    struct picking picking = {.data = data,
+                              .programs = programs,
+                              .most = most,
+                              .picked = picked,
+                              .uses = hn_need(data->choices, sizeof *picking.uses),
+                              .least = hn_need(data->samples, sizeof *picking.least)};
     for (size_t s = 0; s < data->samples; s++)
         weight += data->weights[s];
-    picked[0] = 0;
-    double cost = add_choices(data, most, gain * weight, picked, &count, least);
-    exchange_choices(data, 1e-9 * weight, cost, picked, count, least);
-    free(least);
-    return count;
+    put(&picking, 0, 0);
+    add_choices(&picking, most, gain * weight);
+    exchange_choices(&picking, 1e-9 * weight);
+    /* A further launch of a program costs next to nothing. */
+    add_choices(&picking, 0, launch_gain * gain * weight);
+    free(picking.uses);
+    free(picking.least);
+    return picking.count;
 }

@@ -30,6 +30,7 @@ struct hn_family_options {
 struct hn_family_outcome {
     struct hn_rule rule; /* the caller's */
     struct hn_rule_loss untuned; /* what the default point loses at the sizes that were not used */
+    size_t programs; /* of its configurations */
     size_t sizes, tuned, cells; /* looked at; of them searched; times of a configuration at a size */
     double elapsed_s;
     bool reached; /* the predicted loss is what was asked for */

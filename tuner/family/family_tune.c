@@ -31,9 +31,7 @@ enum {
     SAMPLES_COST = 3,
     SMALL_SPACE = HN_MATRIX_POINTS * 3 / 4, /* all of its points are looked at */
     ORIGINS = 6,
-    MUTATED = 6,
-    MUTANTS_MOST = 3000,
-    MUTANTS_JOIN = 10,                  /* in a large space */
+    NEIGHBOURS = 2,                     /* of each, that nobody has measured */
     ANY = 3,                            /* points at each size that nobody believes in */
     LADDER_MOST = HN_MATRIX_POINTS / 8, /* points before entries of the ladder are left out */
     FEWEST_TUNED = 6
@@ -41,8 +39,6 @@ enum {
 /* How much of the time what is known may be measured at one size: a large one can take as long as a
  * hundred others. */
 static const double size_share = 0.03, size_least_s = 1;
-/* And what was found late, at sizes that were measured before. */
-static const double late_share = 0.05;
 static const uint64_t held_out_salt = 0x9e3779b97f4a7c15;
 
 struct tuning {
@@ -183,19 +179,6 @@ static void read_cells(struct hn_measuring *measuring, size_t size,
     }
 }
 
-/* A point that was found at a size joins the others. False: there is no room. */
-static bool join(struct hn_matrix *matrix, size_t size, const struct hn_bindings *point)
-{
-    size_t known = matrix->point_count, place = hn_matrix_add_point(matrix, point);
-    if (place == SIZE_MAX)
-        return false;
-    if (place == known)
-        matrix->points[place].only_size = (int64_t)size;
-    else if (matrix->points[place].only_size != (int64_t)size)
-        matrix->points[place].only_size = -1;
-    return true;
-}
-
 /* The best join the points, and others from the first to the last. */
 static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_session *session,
                         struct hn_error *err)
@@ -214,9 +197,9 @@ static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_s
         best_us = isnan(best_us) ? time_us : best_us;
         bool good = time_us <= best_us * (1 + joining_loss) && joined < JOINING_MOST;
         if (good)
-            joined += join(matrix, size, &record.point);
+            joined += hn_matrix_add_point(matrix, &record.point) != SIZE_MAX;
         else if (!isnan(time_us) && i * JOINING_OTHERS >= others * ranking.count)
-            others += join(matrix, size, &record.point);
+            others += hn_matrix_add_point(matrix, &record.point) != SIZE_MAX;
         hn_record_finish(&record);
     }
     hn_ranking_finish(&ranking);
@@ -354,52 +337,42 @@ static void recall(struct tuning *tuning, struct hn_error *err)
                          hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
 }
 
-/* Neighbours of points that may be the best at a size, and neighbours of some of these: each with
- * the occupancy of where it comes from. */
-struct mutants {
-    struct hn_matrix_point *items;
-    const struct hn_matrix_point **asked;
-    size_t count;
-};
-
-static void add_mutants(struct tuning *tuning, const struct hn_space *space, const uint16_t *choice,
-                        double occupancy, int depth, struct mutants *mutants)
-{
-    size_t width = hn_space_parameter_count(space);
-    uint16_t *near = hn_need(hn_space_neighbour_limit(space, HN_HAMMING) * width, sizeof *near);
-    size_t count = hn_space_neighbours(space, choice, HN_HAMMING, near);
-    for (size_t i = 0; i < count && mutants->count < MUTANTS_MOST; i++) {
-        struct hn_matrix_point *mutant = &mutants->items[mutants->count];
-        hn_space_bindings(space, near + i * width, &mutant->values);
-        mutant->occupancy = occupancy;
-        mutants->asked[mutants->count++] = mutant;
-    }
-    for (int i = 0; i < MUTATED && depth > 0 && count > 0; i++) {
-        size_t other = (size_t)hn_random_below(&tuning->random, count);
-        add_mutants(tuning, space, near + other * width, occupancy, depth - 1, mutants);
-    }
-    free(near);
-}
-
-/* The mutants that the model believes in most join the points. */
-static void join_mutants(struct hn_measuring *measuring, size_t size, const struct mutants *mutants)
+/* Of the neighbours of a point those join that the model believes in most at a size; so far nobody
+ * knows more of their occupancy than of the point's. */
+static void join_neighbours(struct hn_measuring *measuring, size_t size,
+                            const struct hn_space *space, const uint16_t *choice, double occupancy)
 {
     struct hn_matrix *matrix = measuring->matrix;
-    double *losses = hn_need(2 * mutants->count, sizeof *losses);
-    double *deviations = losses + mutants->count;
-    hn_model_ask(measuring->model, mutants->asked, mutants->count, &matrix->sizes[size].problem, 1,
-                 false, losses, deviations);
-    for (int joined = 0; joined < MUTANTS_JOIN; joined++) {
+    size_t width = hn_space_parameter_count(space);
+    size_t most = hn_space_neighbour_limit(space, HN_HAMMING);
+    uint16_t *near = hn_need(most * width, sizeof *near);
+    struct hn_matrix_point *points = hn_need(most, sizeof *points);
+    const struct hn_matrix_point **asked = hn_need(most, sizeof *asked);
+    double *losses = hn_need(2 * most, sizeof *losses), *deviations = losses + most;
+    size_t count = hn_space_neighbours(space, choice, HN_HAMMING, near);
+    for (size_t i = 0; i < count; i++) {
+        hn_space_bindings(space, near + i * width, &points[i].values);
+        points[i].occupancy = occupancy;
+        asked[i] = &points[i];
+    }
+    hn_model_ask(measuring->model, asked, count, &matrix->sizes[size].problem, 1, false, losses,
+                 deviations);
+    for (int joined = 0; joined < NEIGHBOURS && count > 0; joined++) {
         size_t best = 0, known = matrix->point_count;
-        for (size_t i = 1; i < mutants->count; i++)
+        for (size_t i = 1; i < count; i++)
             if (losses[i] - deviations[i] < losses[best] - deviations[best])
                 best = i;
-        if (isinf(losses[best]) || !join(matrix, size, &mutants->items[best].values))
+        if (isinf(losses[best]) || hn_matrix_add_point(matrix, &points[best].values) == SIZE_MAX)
             break;
         if (matrix->point_count > known)
-            matrix->points[known].occupancy = mutants->items[best].occupancy;
+            matrix->points[known].occupancy = occupancy;
         losses[best] = INFINITY;
     }
+    for (size_t i = 0; i < count; i++)
+        hn_bindings_finish(&points[i].values);
+    free(near);
+    free(points);
+    free(asked);
     free(losses);
 }
 
@@ -407,32 +380,22 @@ static void join_mutants(struct hn_measuring *measuring, size_t size, const stru
 static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     struct hn_measuring *measuring = &tuning->measuring;
-    struct hn_matrix *matrix = measuring->matrix;
-    const struct hn_bindings *problem = &matrix->sizes[size].problem;
+    const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
     struct hn_space *space = NULL;
     struct hn_error reason;
-    size_t origins[ORIGINS], count;
+    size_t origins[ORIGINS], count = 0;
     if (hn_failed(err) || tuning->is_small || measuring->model == NULL ||
         hn_config_take_problem(measuring->config, problem, err) != HN_OK ||
         hn_config_space(measuring->config, 0, true, &space, &reason) != HN_OK)
         return;
-    struct mutants mutants = {.items = hn_need(MUTANTS_MOST, sizeof *mutants.items),
-                              .asked = hn_need(MUTANTS_MOST, sizeof(void *))};
     uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
-    count = hn_space_wait(space, &reason) == HN_OK
-                ? hn_measuring_promising(measuring, problem, ORIGINS, origins)
-                : 0;
+    if (hn_space_wait(space, &reason) == HN_OK)
+        count = hn_measuring_promising(measuring, problem, ORIGINS, origins);
     for (size_t i = 0; i < count; i++) {
-        const struct hn_matrix_point *origin = &matrix->points[origins[i]];
+        const struct hn_matrix_point *origin = &measuring->matrix->points[origins[i]];
         if (hn_space_choice(space, &origin->values, choice, &reason) == HN_OK)
-            add_mutants(tuning, space, choice, origin->occupancy, 1, &mutants);
+            join_neighbours(measuring, size, space, choice, origin->occupancy);
     }
-    if (mutants.count > 0)
-        join_mutants(measuring, size, &mutants);
-    for (size_t i = 0; i < mutants.count; i++)
-        hn_bindings_finish(&mutants.items[i].values);
-    free(mutants.items);
-    free(mutants.asked);
     free(choice);
     hn_space_destroy(space);
 }
@@ -464,6 +427,27 @@ static void draw_cells(struct tuning *tuning, size_t count, struct hn_error *err
     }
 }
 
+/* Tells of points that are new whose program they have: as those have that differ in the launch
+ * alone. */
+static void know_programs(struct hn_measuring *measuring, struct hn_error *err)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    struct hn_task task;
+    if (hn_failed(err) ||
+        hn_measuring_task(measuring, &matrix->sizes[0].problem, &task, err) != HN_OK)
+        return;
+    for (size_t p = matrix->point_count; p-- > 0 && *matrix->points[p].program.hex == '\0';) {
+        struct hn_source source;
+        struct hn_source_key key;
+        if (hn_task_source(&task, &matrix->points[p].values, &source, NULL) != HN_OK)
+            continue;
+        if (hn_source_key(&source, "", &key, err) == HN_OK)
+            matrix->points[p].program = key.hash;
+        hn_source_finish(&source);
+    }
+    hn_task_finish(&task);
+}
+
 static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
 {
     const struct hn_family_kernel kernel = hn_measuring_kernel(&tuning->measuring);
@@ -472,6 +456,7 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
                                              .trees =
                                                  samples < SAMPLES ? QUICK_TREES : HN_LEARN_TREES,
                                              .wanted = WANTED};
+    know_programs(&tuning->measuring, err);
     if (hn_failed(err))
         return;
     tuning->measuring.model = NULL;
@@ -490,20 +475,6 @@ static void tune_wanted(struct tuning *tuning, struct hn_error *err)
         tune_size(tuning, size, err);
 }
 
-/* Measures what the rule has at sizes that were measured before it was found, those that were
- * searched first: as long as there is time. */
-static void fill_late(struct tuning *tuning, struct hn_error *err)
-{
-    struct hn_measuring *measuring = &tuning->measuring;
-    const struct hn_matrix *matrix = measuring->matrix;
-    double end_s = hn_measuring_spent_s(measuring) + late_share * tuning->budget_s;
-    for (int searched = 1; searched >= 0; searched--)
-        for (size_t s = 0; s < matrix->size_count && hn_measuring_spent_s(measuring) < end_s; s++)
-            if (matrix->sizes[s].searched == (searched > 0))
-                fill(measuring, s, tuning->learnt.picked, tuning->learnt.rule.configuration_count,
-                     0, err);
-}
-
 static bool is_good(const struct tuning *tuning)
 {
     const struct hn_rule_loss *predicted = &tuning->learnt.rule.predicted;
@@ -512,11 +483,10 @@ static bool is_good(const struct tuning *tuning)
            predicted->sizes > 0 && loss <= tuning->loss;
 }
 
-/* Whether half of a round like the last one, what comes late and the rule itself would take longer
- * than there is. */
+/* Whether half of a round like the last one and the rule itself would take longer than there is. */
 static bool is_late(const struct tuning *tuning, double round_s)
 {
-    double left_s = (HN_TUNED_SHARE + HN_CELLS_SHARE - late_share) * tuning->budget_s -
+    double left_s = (HN_TUNED_SHARE + HN_CELLS_SHARE) * tuning->budget_s -
                     hn_measuring_spent_s(&tuning->measuring);
     return left_s < round_s / 2 + tuning->learn_s * SAMPLES_COST;
 }
@@ -595,12 +565,12 @@ static void fit_bytes(struct tuning *tuning, struct hn_error *err)
     struct hn_family *family = tuning->measuring.config->family;
     struct hn_rule *rule = &tuning->learnt.rule;
     while (!hn_failed(err) && family->bytes > 0 && rule->bytes > (size_t)family->bytes &&
-           rule->configuration_count > 1) {
-        double count = (double)rule->configuration_count;
+           tuning->learnt.programs > 1) {
+        double count = (double)tuning->learnt.programs;
         double fitting = floor(count * (double)family->bytes / (double)rule->bytes);
         family->configurations = (int64_t)fmax(1, fmin(fitting, count - 1));
         hn_measuring_say(&tuning->measuring,
-                         "%.0f configurations have %zu bytes of machine code: %lld at most", count,
+                         "%.0f programs have %zu bytes of machine code: %lld at most", count,
                          rule->bytes, (long long)family->configurations);
         learn(tuning, SAMPLES, err);
         keep(&tuning->measuring, rule, &tuning->kept, err);
@@ -636,7 +606,6 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     tune_sizes(tuning, err);
     recall(tuning, err);
     refine(tuning, err);
-    fill_late(tuning, err);
     if (hn_failed(err))
         return;
     tuning->outcome->reached = is_good(tuning);
@@ -663,6 +632,7 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
     if (!hn_failed(err)) {
         outcome->rule = tuning.learnt.rule;
         tuning.learnt.rule = (struct hn_rule){0};
+        outcome->programs = tuning.learnt.programs;
         outcome->sizes = matrix->size_count;
         for (size_t s = 0; s < matrix->size_count; s++)
             outcome->tuned += isnan(matrix->sizes[s].tuned_us) ? 0 : 1;

@@ -153,7 +153,6 @@ struct judged {
     double coverage; /* and that one to the best that is known */
 };
 
-/* A configuration that only a search of this size has found would be missing without the size. */
 static struct judged judge_size(const struct learning *learning, const double *losses,
                                 const double *deviations, size_t s)
 {
@@ -162,7 +161,7 @@ static struct judged judge_size(const struct learning *learning, const double *l
     struct judged judged = {INFINITY, NAN, NAN};
     for (size_t c = 0; c < learning->count; c++) {
         size_t at = c * matrix->size_count + s, point = learning->learnt->picked[c];
-        if (isinf(losses[at]) || (c > 0 && matrix->points[point].only_size == (int64_t)s))
+        if (isinf(losses[at]))
             continue;
         double time = matrix->times[point][s];
         double loss = isnan(time) ? losses[at] : log(time / hn_matrix_best(matrix, s));
@@ -305,49 +304,29 @@ static void mark_sure(struct learning *learning, double sure_risk)
     free(squares);
 }
 
-/* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven
- * times the other. */
-static double likeness_of(const struct hn_family *family, const struct hn_bindings *a,
-                          const struct hn_bindings *b)
-{
-    double squares = 0;
-    for (size_t i = 0; i < family->value_count; i++) {
-        const struct hn_value *x = hn_bindings_get(a, family->values[i].name);
-        const struct hn_value *y = hn_bindings_get(b, family->values[i].name);
-        double apart = family->values[i].kind == HN_FAMILY_RANGE
-                           ? log(fmax(1, hn_value_number(x)) / fmax(1, hn_value_number(y)))
-                           : !hn_value_equal(x, y);
-        squares += apart * apart;
-    }
-    return exp(-squares / 4);
-}
-
-/* Samples where the choice is least sure, away from each other. */
+/* Samples where the choice is least sure: the first of some, of as many others, and so on. */
 static void find_wanted(struct learning *learning)
 {
     struct hn_learnt *learnt = learning->learnt;
     const struct hn_choice_tree_data data = samples_of(learning);
-    double *scores = hn_need(data.samples, sizeof *scores);
+    size_t each = data.samples / learning->options->wanted;
     learnt->wanted = hn_need(learning->options->wanted, sizeof *learnt->wanted);
-    for (size_t s = 0; s < data.samples; s++) {
-        size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
-        scores[s] = risk_at(learning, (size_t)learnt->rule.nodes[leaf].configuration, s);
-    }
-    while (learnt->wanted_count < learning->options->wanted) {
-        size_t best = 0;
-        for (size_t s = 1; s < data.samples; s++)
-            if (scores[s] > scores[best])
+    for (size_t first = 0; each > 0 && first + each <= data.samples; first += each) {
+        size_t best = first;
+        double most = 0;
+        for (size_t s = first; s < first + each; s++) {
+            size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
+            double risk = risk_at(learning, (size_t)learnt->rule.nodes[leaf].configuration, s);
+            if (risk > most &&
+                hn_matrix_find_size(learning->matrix, &learning->samples[s]) == SIZE_MAX) {
                 best = s;
-        const struct hn_bindings *chosen = &learning->samples[best];
-        if (!(scores[best] > 0))
-            break;
-        if (hn_matrix_find_size(learning->matrix, chosen) == SIZE_MAX)
-            learnt->wanted[learnt->wanted_count++] = hn_need_bindings(chosen, NULL);
-        for (size_t s = 0; s < data.samples; s++)
-            scores[s] *= 1 - likeness_of(learning->kernel->family, chosen, &learning->samples[s]);
-        scores[best] = 0;
+                most = risk;
+            }
+        }
+        if (most > 0 && learnt->wanted_count < learning->options->wanted)
+            learnt->wanted[learnt->wanted_count++] =
+                hn_need_bindings(&learning->samples[best], NULL);
     }
-    free(scores);
 }
 
 /* The share of the mean time that one more configuration has to save. */
@@ -374,9 +353,21 @@ static size_t find_candidates(const struct hn_matrix *matrix, size_t *candidates
     return count;
 }
 
+/* Numbers points by their programs: each has that of the first one with the same. */
+static void number_programs(const struct hn_matrix *matrix, const size_t *points, size_t count,
+                            size_t *programs)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *own = matrix->points[points[i]].program.hex;
+        for (programs[i] = 0; programs[i] < i; programs[i]++)
+            if (*own != '\0' && strcmp(matrix->points[points[programs[i]]].program.hex, own) == 0)
+                break;
+    }
+}
+
 static void pick(struct learning *learning)
 {
-    size_t candidates[HN_MATRIX_POINTS], picked[HN_MATRIX_POINTS];
+    size_t candidates[HN_MATRIX_POINTS], picked[HN_MATRIX_POINTS], programs[HN_MATRIX_POINTS];
     size_t count = find_candidates(learning->matrix, candidates);
     size_t samples =
         learning->sample_count < SAMPLES_OF_ALL ? learning->sample_count : SAMPLES_OF_ALL;
@@ -387,9 +378,13 @@ static void pick(struct learning *learning)
     find_costs(learning, &forecast, count, costs);
     const struct hn_choice_tree_data data = {
         .samples = samples, .choices = count, .costs = costs, .weights = learning->weights};
-    learning->count = hn_pick(&data, most < count ? most : count, least_gain, picked);
+    number_programs(learning->matrix, candidates, count, programs);
+    learning->count = hn_pick(&data, programs, most, least_gain, picked);
     for (size_t c = 0; c < learning->count; c++)
         learning->learnt->picked[c] = candidates[picked[c]];
+    number_programs(learning->matrix, learning->learnt->picked, learning->count, programs);
+    for (size_t c = 0; c < learning->count; c++)
+        learning->learnt->programs += programs[c] == c;
     free(costs);
     finish_forecast(&forecast);
 }

@@ -3,6 +3,7 @@
 #define HONE_TUNER_FAMILY_LEARN_H
 
 #include "base/bindings.h"
+#include "base/hash.h"
 #include "cache/family/rule.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
@@ -27,7 +28,7 @@ struct hn_matrix {
         struct hn_bindings values;
         double occupancy;   /* 0 to 1, the most of its records, or before there is one a guess; 0: not known */
         bool loaded;        /* there is a record */
-        int64_t only_size;  /* the one search that found it, and no other found better; below 0: none, or several */
+        struct hn_hash program; /* the same where no more than the launch differs; empty: not known */
     } points[HN_MATRIX_POINTS]; /* the first is the default point */
     size_t point_count;
     double times[HN_MATRIX_POINTS][HN_MATRIX_SIZES]; /* microseconds; NAN: not measured; INFINITY: it failed there */
@@ -64,40 +65,28 @@ struct hn_family_kernel {
 
 /* Sizes that loops within a block cut into parts, of which the last is mostly not full: COLS by THREADS * VEC. */
 
-enum { HN_EDGES_MOST = 24 };
+enum { HN_EDGES_MOST = 24, HN_EDGE_PARAMETERS = 3 };
 
-/* The part is so many times one, a side of the block, or all threads of it. */
-enum hn_edge_of { HN_EDGE_OF_ONE, HN_EDGE_OF_FIRST, HN_EDGE_OF_SECOND, HN_EDGE_OF_ALL, HN_EDGE_KINDS };
-
-struct hn_family_edge {
-    const char *size;           /* the family's */
-    struct hn_expression *part; /* owned, of parameters */
-    enum hn_edge_of of;
-};
+/* The part is a product of parameters, or so many times that as a block has along a side, or in all. */
+enum { HN_EDGE_OF_ONE, HN_EDGE_OF_FIRST, HN_EDGE_OF_SECOND, HN_EDGE_OF_ALL, HN_EDGE_KINDS };
 
 /* What a model sees of a point at a problem: sizes and the powers of two in them, other values, parameters, blocks
  * and waves of the launch, and at last, of each edge, the passes, how full the last one is, and the passes of all
  * waves. */
 struct hn_sight {
     const struct hn_family_kernel *kernel;
-    struct hn_family_edge edges[HN_EDGES_MOST];
+    struct hn_family_edge {
+        const char *size, *parameters[HN_EDGE_PARAMETERS]; /* names of the plan; NULL: no more */
+        size_t of;
+    } edges[HN_EDGES_MOST];
     size_t edge_count;
     size_t features;
 };
 
-/* What is the same of a point at all problems. */
-struct hn_sight_point {
-    double occupancy; /* 0: not known */
-    int64_t parts[HN_EDGES_MOST]; /* of each edge; 0: it has none */
-};
-
-/* The edges are those that the plan's expressions name, and those of the block, then guesses with it. Finish it. */
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel);
-void hn_sight_know(const struct hn_sight *sight, const struct hn_bindings *problem, const struct hn_matrix_point *point,
-                   struct hn_sight_point *known);
 /* False: it cannot be launched. `seen` has room for the features. */
-bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem, const struct hn_bindings *point,
-                  const struct hn_sight_point *known, float *seen);
+bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem,
+                  const struct hn_matrix_point *point, float *seen);
 
 /* How much longer than the best of its size a point takes, in logarithms, by a model of all that was measured: also of
  * points and at sizes that were not. */
@@ -131,10 +120,13 @@ struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data,
 /* The leaf of a sample. */
 size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_choice_tree_data *data, size_t sample);
 
-/* The choices that together lose least, whatever the features: choice 0 and up to `most` - 1 others, added one by one
- * while each saves `gain` of a sample of mean weight, then exchanged while that saves something. `picked` has room for
- * `most`. How many. */
-size_t hn_pick(const struct hn_choice_tree_data *data, size_t most, double gain, size_t *picked);
+enum { HN_PICKED_A_PROGRAM = 4 };
+
+/* The choices that together lose least, whatever the features: choice 0 and others, added one by one while each saves
+ * `gain` of a sample of mean weight, then exchanged while that saves something. They have up to `most` programs
+ * (`programs`, below the number of choices, by choice; NULL: each its own), and are so many times that at most.
+ * `picked` has room for these. How many. */
+size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, size_t most, double gain, size_t *picked);
 
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 
@@ -150,6 +142,7 @@ struct hn_learn_options {
 struct hn_learnt {
     struct hn_rule rule;               /* complete, with its predicted loss */
     size_t picked[HN_RULE_CONFIGURATIONS_MOST]; /* points of the matrix, by configuration of the rule */
+    size_t programs; /* of them */
     struct hn_bindings *wanted;        /* where choices are least sure */
     size_t wanted_count;
     double sure; /* the share of sizes for which its choice is sure */

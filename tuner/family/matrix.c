@@ -57,7 +57,6 @@ size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *v
     struct hn_matrix_point *point = &matrix->points[matrix->point_count];
     point->occupancy = 0;
     point->loaded = false;
-    point->only_size = -1;
     point->values = hn_need_bindings(values, NULL);
     return matrix->point_count++;
 }

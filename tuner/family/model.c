@@ -63,7 +63,6 @@ struct gathering {
     struct hn_model *model;
     const struct hn_matrix *matrix;
     uint64_t seed;
-    struct hn_sight_point *points;
     size_t *first; /* [size]: its first row */
     size_t rows;
     double *targets; /* [row] */
@@ -291,8 +290,7 @@ static void gather_size(void *context, size_t size)
         if (!is_timed(matrix, p, size))
             continue;
         memset(seen, 0, sight->features * sizeof *seen);
-        (void)hn_sight_see(sight, &matrix->sizes[size].problem, &matrix->points[p].values,
-                           &data->points[p], seen);
+        (void)hn_sight_see(sight, &matrix->sizes[size].problem, &matrix->points[p], seen);
         for (size_t f = 0; f < sight->features; f++)
             data->values[f * data->rows + row] = seen[f];
         data->targets[row++] = fmin(most_loss, log(matrix->times[p][size]) - best);
@@ -308,11 +306,7 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     struct gathering data = {.model = model, .matrix = matrix, .seed = seed};
     model->trees = trees;
     hn_sight_init(&model->sight, kernel);
-    data.points = hn_need(matrix->point_count, sizeof *data.points);
     data.first = hn_need(sizes + 1, sizeof *data.first);
-    for (size_t p = 0; p < matrix->point_count; p++)
-        hn_sight_know(&model->sight, &matrix->sizes[0].problem, &matrix->points[p],
-                      &data.points[p]);
     for (size_t s = 0; s < sizes; s++) {
         data.first[s] = data.rows;
         for (size_t p = 0; p < matrix->point_count; p++)
@@ -328,7 +322,6 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
         hn_parallel_do(model->sight.features, 0, find_bins, &data);
         hn_parallel_do(BAGS, 0, grow_bag, &data);
     }
-    free(data.points);
     free(data.first);
     free(data.targets);
     free(data.values);
@@ -337,26 +330,18 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     return model;
 }
 
-static void finish_sight(struct hn_sight *sight)
-{
-    for (size_t i = 0; i < sight->edge_count; i++)
-        hn_expression_destroy(sight->edges[i].part);
-}
-
 void hn_model_destroy(struct hn_model *model)
 {
     if (model == NULL)
         return;
     for (size_t bag = 0; bag < BAGS; bag++)
         free(model->bags[bag].trees);
-    finish_sight(&model->sight);
     free(model);
 }
 
 struct asking {
     const struct hn_model *model;
     const struct hn_matrix_point *const *points;
-    const struct hn_sight_point *known;
     size_t point_count, count;
     const struct hn_bindings *problems;
     bool unseen; /* only of the bags that have not seen the problem, a size of that place */
@@ -373,8 +358,7 @@ static void ask_some(const struct asking *asking, size_t problem, size_t first, 
     double answers[AT_ONCE], sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = 0;
     bool can[AT_ONCE];
     for (size_t i = 0; i < count; i++)
-        can[i] = hn_sight_see(&model->sight, &asking->problems[problem],
-                              &asking->points[first + i]->values, &asking->known[first + i],
+        can[i] = hn_sight_see(&model->sight, &asking->problems[problem], asking->points[first + i],
                               seen + i * model->sight.features);
     for (size_t bag = 0; bag < BAGS; bag++) {
         if (model->bags[bag].trees == NULL || (asking->unseen && has_seen(bag, problem)))
@@ -410,18 +394,13 @@ void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *co
                   size_t point_count, const struct hn_bindings *problems, size_t count, bool unseen,
                   double *losses, double *deviations)
 {
-    struct hn_sight_point *known = hn_need(point_count, sizeof *known);
     struct asking asking = {.model = model,
                             .points = points,
-                            .known = known,
                             .point_count = point_count,
                             .count = count,
                             .problems = problems,
                             .unseen = unseen,
                             .losses = losses,
                             .deviations = deviations};
-    for (size_t p = 0; p < point_count && count > 0; p++)
-        hn_sight_know(&model->sight, &problems[0], points[p], &known[p]);
     hn_parallel_do(count, 0, ask_at, &asking);
-    free(known);
 }
