@@ -11,27 +11,41 @@
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 
-static void fail_default(struct hn_reader *reader, size_t problem,
-                         const struct hn_config_constraint *broken)
+/* What its defaults leave open is as at the valid point near them. */
+static void fail_default(struct hn_reader *reader, size_t problem, const struct hn_bindings *point)
 {
-    struct hn_text text = {0};
-    hn_bindings_append(&text, &reader->config->problems[problem]);
-    hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
-                   "the default point is not valid%s%s: constraint '%s' (%s) does not hold",
-                   text.length == 0 ? "" : " for problem ", text.length == 0 ? "" : text.data,
-                   broken->text, broken->where);
-    hn_text_finish(&text);
+    const struct hn_config *config = reader->config;
+    const struct hn_bindings *of = &config->problems[problem];
+    struct hn_bindings near = {0};
+    struct hn_space *space = NULL;
+    if (hn_config_space(config, problem, false, &space, NULL) == HN_OK)
+        hn_config_default_point(config, space, &near);
+    struct hn_bindings whole = hn_need_bindings(&near, point);
+    const struct hn_config_constraint *broken =
+        hn_config_find_broken(config, problem, &whole, reader->err);
+    char *texts[] = {hn_needed(hn_bindings_text(&whole)), hn_needed(hn_bindings_text(of)),
+                     hn_needed(hn_bindings_text(&near))};
+    if (broken != NULL)
+        hn_config_fail(
+            reader, hn_yaml_get(reader->root, "defaults"),
+            "the default point %s is not valid%s%s: constraint '%s' (%s) does not hold; a "
+            "valid point near it: %s",
+            texts[0], of->count > 0 ? " for problem " : "", texts[1], broken->text, broken->where,
+            near.count > 0 ? texts[2] : "none");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]);
+    hn_bindings_finish(&near);
+    hn_bindings_finish(&whole);
+    hn_space_destroy(space);
 }
 
 /* Complete defaults are tested against the constraints, for which no space has to be built. */
 static void take_defaults(struct hn_reader *reader)
 {
-    for (size_t i = 0; i < reader->config->problem_count; i++) {
-        const struct hn_config_constraint *broken =
-            hn_config_find_broken(reader->config, i, &reader->config->defaults, reader->err);
-        if (broken != NULL)
-            fail_default(reader, i, broken);
-    }
+    const struct hn_config *config = reader->config;
+    for (size_t i = 0; i < config->problem_count && !hn_failed(reader->err); i++)
+        if (hn_config_find_broken(config, i, &config->defaults, reader->err) != NULL)
+            fail_default(reader, i, &config->defaults);
     if (!hn_failed(reader->err))
         hn_bindings_copy(&reader->plan->defaults, &reader->config->defaults, reader->err);
 }
@@ -47,8 +61,7 @@ static void complete_defaults(struct hn_reader *reader)
         if (hn_config_space(config, i, false, &space, reader->err) != HN_OK)
             return;
         if (!hn_config_default_point(config, space, &point))
-            hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
-                           "no valid point has these defaults");
+            fail_default(reader, i, &config->defaults);
         hn_space_destroy(space);
         if (i == 0)
             reader->plan->defaults = point;
@@ -82,7 +95,7 @@ static void check_other_default(struct hn_reader *reader, struct hn_default *oth
             hn_expression_truth(other->condition, values) == HN_TRUE)
             broken = hn_config_find_broken(config, i, &other->point, reader->err);
         if (broken != NULL && !broken->promising)
-            fail_default(reader, i, broken);
+            fail_default(reader, i, &other->point);
         free(values);
     }
 }

@@ -37,31 +37,36 @@ const struct hn_config_constraint *hn_config_find_broken(const struct hn_config 
     return broken;
 }
 
-/* The first point with those of the `defaults` that the space has. */
-static bool find_default(const struct hn_config *config, const struct hn_space *space,
-                         uint16_t *choice)
+/* The index of those of the `defaults` that the space has; -1: another parameter. */
+static void find_defaults(const struct hn_config *config, const struct hn_space *space, int *wanted)
 {
-    size_t count = hn_space_parameter_count(space);
-    int wanted[count + 1];
-    for (size_t i = 0; i < count; i++) {
-        const struct hn_value *value =
-            hn_bindings_get(&config->defaults, hn_space_parameter(space, i)->name);
-        size_t left = value == NULL ? 0 : hn_space_parameter(space, i)->count;
+    for (size_t i = 0; i < hn_space_parameter_count(space); i++) {
+        const struct hn_space_parameter *parameter = hn_space_parameter(space, i);
+        const struct hn_value *value = hn_bindings_get(&config->defaults, parameter->name);
+        size_t left = value == NULL ? 0 : parameter->count;
         wanted[i] = -1;
         while (left-- > 0)
-            if (hn_value_equal(&hn_space_parameter(space, i)->values[left], value))
+            if (hn_value_equal(&parameter->values[left], value))
                 wanted[i] = (int)left;
     }
-    return hn_space_first(space, wanted, choice);
 }
 
 bool hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
                              struct hn_bindings *point)
 {
-    uint16_t choice[hn_space_parameter_count(space) + 1];
-    bool found = find_default(config, space, choice);
+    size_t count = hn_space_parameter_count(space);
+    uint16_t choice[count + 1];
+    int wanted[count + 1], kept[count + 1];
+    find_defaults(config, space, wanted);
+    bool found = hn_space_first(space, wanted, choice);
+    for (size_t i = 0; i < count; i++)
+        kept[i] = -1;
+    for (size_t i = 0; i < count && !found; i++) {
+        kept[i] = wanted[i];
+        kept[i] = hn_space_first(space, kept, choice) ? kept[i] : -1;
+    }
     if (!found)
-        hn_space_first(space, NULL, choice);
+        hn_space_first(space, kept, choice);
     hn_space_bindings(space, choice, point);
     return found;
 }
@@ -264,6 +269,7 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem, b
     struct hn_error own;
     struct hn_space *made = hn_space_create();
     uint16_t choice[config->parameter_count + 1];
+    int wanted[config->parameter_count + 1];
     err = hn_error_begin(err, &own);
     fill_space(config, problem, made, err);
     if (in_haste)
@@ -272,9 +278,11 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem, b
         build_only(config, problem, made, err);
     else if (!hn_failed(err) && !in_haste)
         hn_space_build(made, err);
-    else if (!hn_failed(err) && hn_space_begin(made, err) == HN_OK &&
-             (hn_space_is_built(made) || !find_default(config, made, choice)))
-        hn_space_wait(made, err); /* tells at once that it is empty, or where that is unknown */
+    else if (!hn_failed(err) && hn_space_begin(made, err) == HN_OK) {
+        find_defaults(config, made, wanted);
+        if (hn_space_is_built(made) || !hn_space_first(made, wanted, choice))
+            hn_space_wait(made, err); /* tells at once that it is empty, or where that is unknown */
+    }
     if (!hn_failed(err))
         *space = made;
     else
