@@ -180,10 +180,15 @@ static char *replace_value(const struct hn_plan *plan, const struct hn_override 
         body = end;
     }
     hn_text_append(&text, body);
+    at = body;
+    bool other = count == 0 && hn_code_next_value(&at, override->name, !is_macro, &value);
     if (!hn_failed(err) && (count == 0 || (count > 1 && !is_macro)))
-        hn_fail(err, HN_ECONFIG, "override: %s gives '%s' a value %zu times by %s, expected once",
+        hn_fail(err, HN_ECONFIG, "override: %s gives '%s' a value %zu times by %s, expected once%s",
                 plan->template_path, override->name, count,
-                is_macro ? "#define" : "constexpr or const");
+                is_macro ? "#define" : "constexpr or const",
+                !other     ? ""
+                : is_macro ? "; it is a constexpr or const there: write `constexpr`"
+                           : "; it is a #define there: write `define`");
     return hn_made(hn_text_take(&text), err);
 }
 

@@ -69,6 +69,13 @@ class Override(double.Case):
         self.assertIn("\nconstexpr int BLOCK = 256\n", source)
         self.assertNotIn("#define BLOCK", source)
 
+    def test_nothing_to_change(self):
+        for old, new in (("64 *\n                      8", "128"), ("ITEMS{8}", "ITEMS{1}"), ("REPEATS 3", "REPEATS 2"), ("REPEATS \\\n    2", "REPEATS 2")):
+            self.spoil(self.template, old, new)
+        made = self.hone("export", "scale", "--format", "patch", "--defaults", "--config", self.config)
+        self.assertTrue(made.stderr.endswith("hone: the patch is empty: scale.cu has these values already\n"), made.stderr)
+        self.assertNotIn("@@", made.stdout)
+
     def test_a_value_is_part_of_the_program(self):
         """Sources of other values are other programs; other declarations are another version."""
         self.assertIn("\n  4 points: 4 ok\n", self.hone("compile", "--all", "--arch", "sm_90", self.config, "-s", "BLOCK=64,128", "-s",
@@ -84,9 +91,11 @@ class Override(double.Case):
                 ("REPEATS: define", "REPEATS: macro", f"{self.config}:13:75: found 'macro', expected one of constexpr, define"),
                 ("REPEATS: define", "REPEAT: define", f"{self.config}:13:66: unknown parameter 'REPEAT'; nearest is 'REPEATS'"),
                 ("BLOCK: constexpr", "BLOCK: define",
-                 f"override: {self.template} gives 'BLOCK' a value 0 times by #define, expected once"),
+                 f"override: {self.template} gives 'BLOCK' a value 0 times by #define, expected once; it is a constexpr or const there: write "
+                 "`constexpr`"),
                 ("REPEATS: define", "REPEATS: constexpr",
-                 f"override: {self.template} gives 'REPEATS' a value 0 times by constexpr or const, expected once")):
+                 f"override: {self.template} gives 'REPEATS' a value 0 times by constexpr or const, expected once; it is a #define "
+                 "there: write `define`")):
             text = self.config.read_text()
             self.spoil(self.config, old, new)
             self.fails(2, "hone: " + message, "compile", "--arch", "sm_90", self.config)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,7 +141,10 @@ static enum hn_status write_patch(const struct hn_export *export, struct hn_text
     if (!hn_failed(err)) {
         append_head(export, text, err);
         path = slash == NULL ? path : slash + 1;
-        hn_text_printf(text, "--- a/%s\n+++ b/%s\n", path, path);
+        if (strcmp(template, body) == 0)
+            fprintf(stderr, "hone: the patch is empty: %s has these values already\n", path);
+        else
+            hn_text_printf(text, "--- a/%s\n+++ b/%s\n", path, path);
         append_diff(text, template, body);
     }
     free(body);
