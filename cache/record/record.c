@@ -157,7 +157,14 @@ bool hn_record_beats(const struct hn_record *a, const struct hn_record *b)
         return can_be_best(a);
     if (a->final != b->final)
         return a->final;
-    return a->objective < b->objective;
+    if (a->objective < b->objective || a->objective > b->objective)
+        return a->objective < b->objective;
+    char *x = hn_bindings_text(&a->point), *y = hn_bindings_text(&b->point);
+    int longer = x == NULL || y == NULL ? 0 : (int)strlen(x) - (int)strlen(y);
+    bool first = longer < 0 || (longer == 0 && x != NULL && y != NULL && strcmp(x, y) < 0);
+    free(x);
+    free(y);
+    return first;
 }
 
 double hn_observed(const struct hn_bindings *observed, const char *name)

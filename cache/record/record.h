@@ -286,7 +286,8 @@ void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *pro
 void hn_record_finish(struct hn_record *record);
 enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from, struct hn_error *err);
 /* Whether `a` rather than `b` (NULL: none yet) is the best of a tuning: it is ok and has an objective, and the times of a
- * final race count before others, then the lower objective. */
+ * final race count before others, then the lower objective, then the shorter text of a point, then the first by strcmp:
+ * wherever exact ties are told or taken, they are in this order. */
 bool hn_record_beats(const struct hn_record *a, const struct hn_record *b);
 /* Sets outcome and message (printf). An allocation failure leaves message NULL. */
 void hn_record_fail(struct hn_record *record, enum hn_outcome outcome, const char *format, ...)

@@ -57,12 +57,13 @@ static const char sessions_of[] = "SELECT id, source <> '' FROM session WHERE " 
 static const char best_of[] =
     "WITH newest AS MATERIALIZED (SELECT id, source, started FROM session WHERE " SAME ORDER ")"
     " SELECT c.id, c.final, c.objective, c.point FROM session s JOIN record c ON c.session_id = s.id"
-    " WHERE s.id = ?6 AND (c.final OR c.objective <= ?7) AND c.outcome = 'ok' AND c.objective IS NOT NULL"
+    " WHERE s.id = ?6 AND (c.final OR c.objective < ?7"
+    " OR c.objective = ?7 AND (length(c.point), c.point) < (length(?8), ?8)) AND c.outcome = 'ok' AND c.objective IS NOT NULL"
     " AND NOT EXISTS(SELECT 1 FROM newest n CROSS JOIN record o"
     " ON o.session_id = n.id AND o.point = c.point"
     " WHERE (c.verification = 0 OR " BEFORE("n") " <= " BEFORE("s") ")"
     " AND (" HN_PLACE("o", "n") ") < (" HN_PLACE("c", "s") "))"
-    " ORDER BY c.final DESC, c.objective, c.point LIMIT 1";
+    " ORDER BY c.final DESC, c.objective, length(c.point), c.point LIMIT 1";
 
 /* A record by its id with the origin of its session; ?2: with how many points were measured of the
  * task and version. */
@@ -125,28 +126,19 @@ struct listing {
     } task;
 };
 
-static bool is_better(struct hn_statement *row, const struct found *found)
-{
-    double objective = hn_column_real(row, 2);
-    return found->id == 0 || hn_column_integer(row, 1) != 0 || objective < found->objective ||
-           (objective == found->objective && strcmp(hn_column_text(row, 3), found->point) < 0);
-}
-
 static void look(struct hn_statement *statement, const struct hn_store_head *head,
                  int64_t session_id, struct found *found, struct hn_error *err)
 {
-    hn_statement_bind(statement, "ttttiir", HN_SUBJECT_VALUES(&head->subject),
+    hn_statement_bind(statement, "ttttiirt", HN_SUBJECT_VALUES(&head->subject),
                       (int64_t)head->simulated, session_id,
-                      found->id == 0 ? INFINITY : found->objective);
+                      found->id == 0 ? INFINITY : found->objective, found->point);
     if (!hn_statement_step(statement, err))
         return;
-    if (is_better(statement, found)) {
-        free(found->point);
-        found->id = hn_column_integer(statement, 0);
-        found->final = hn_column_integer(statement, 1) != 0;
-        found->objective = hn_column_real(statement, 2);
-        found->point = hn_copy_string(hn_column_text(statement, 3), err);
-    }
+    free(found->point);
+    found->id = hn_column_integer(statement, 0);
+    found->final = hn_column_integer(statement, 1) != 0;
+    found->objective = hn_column_real(statement, 2);
+    found->point = hn_copy_string(hn_column_text(statement, 3), err);
     hn_statement_run(statement, err); /* for the next session */
 }
 

@@ -2,20 +2,6 @@
 #include "tests/unit/unit.h"
 #include "tuner/session/results.c"
 
-TEST(points_compare_as_declared)
-{
-    static const uint16_t ascending[][4] = {{0, 0, 0, 0},   {0, 0, 0, 199}, {0, 1, 0, 0},
-                                            {0, 255, 0, 7}, {0, 256, 0, 3}, {1, 0, 0, 0}};
-    enum { COUNT = sizeof ascending / sizeof *ascending };
-    struct hn_keys points ENDED_BY(hn_keys_finish);
-    hn_keys_init(&points, sizeof ascending[0]);
-    for (size_t i = COUNT; i-- > 0;)
-        hn_keys_add(&points, ascending[i]);
-    for (uint32_t i = 0; i < COUNT; i++)
-        for (uint32_t j = 0; j < COUNT; j++)
-            assert_int_equal(points_compare(&points, i, j) < 0, i > j);
-}
-
 TEST(the_first_ticket_of_a_code_is_found_again)
 {
     struct hn_tickets tickets ENDED_BY(hn_tickets_finish);

@@ -226,3 +226,17 @@ TEST(the_best_is_ok_and_of_the_final_race)
     assert_true(hn_record_beats(&fast, &none));
     assert_true(hn_record_beats(&slow, &bound));
 }
+
+TEST(exact_ties_are_in_the_order_of_their_points)
+{
+    static const char *const ascending[] = {"BLOCK=64,LOAD=ldg", "BLOCK=128,LOAD=ldg", "BLOCK=256,LOAD=ldg", "BLOCK=64,LOAD=plain"};
+    enum { COUNT = sizeof ascending / sizeof *ascending };
+    struct hn_record records[COUNT] = {{.outcome = HN_OUTCOME_OK}};
+    for (size_t i = 0; i < COUNT; i++)
+        assert_ok(hn_bindings_parse(ascending[i], &records[i].point, &said));
+    for (size_t i = 0; i < COUNT; i++)
+        for (size_t j = 0; j < COUNT; j++)
+            assert_int_equal(hn_record_beats(&records[i], &records[j]), i < j);
+    for (size_t i = 0; i < COUNT; i++)
+        hn_record_finish(&records[i]);
+}

@@ -242,9 +242,7 @@ static int compare_records(const void *a, const void *b)
     bool x_ok = x->outcome == HN_OUTCOME_OK;
     if (x_ok != (y->outcome == HN_OUTCOME_OK))
         return x_ok ? -1 : 1;
-    if (x->final != y->final)
-        return x->final ? -1 : 1;
-    return (x->objective > y->objective) - (x->objective < y->objective);
+    return hn_record_beats(a, b) ? -1 : hn_record_beats(b, a);
 }
 
 static void make_view(const struct hn_given *given, const struct hn_tuned *tuned, struct view *view,

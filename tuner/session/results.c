@@ -17,16 +17,7 @@ enum { CODE_BYTES = 32 };
 
 /* The points that somebody has looked at are keys, the index of each value, numbered in the order
  * seen: what is known of them goes into arrays by this number, so that memory goes with what was
- * tried and not with the size of the space, which need not be enumerated. Below 0 when point a
- * comes before b in the declared order. */
-static int points_compare(const struct hn_keys *points, uint32_t a, uint32_t b)
-{
-    const uint16_t *x = hn_keys_at(points, a), *y = hn_keys_at(points, b);
-    size_t count = points->stride / sizeof *x, i = 0;
-    while (i < count && x[i] == y[i])
-        i++;
-    return i < count ? x[i] - y[i] : 0;
-}
+ * tried and not with the size of the space, which need not be enumerated. */
 
 void hn_tickets_init(struct hn_tickets *tickets)
 {
@@ -158,7 +149,13 @@ int hn_session_compare(const void *a, const void *b, void *pointer)
     const struct hn_ticket *y = &session->tickets.items[*(const size_t *)b];
     if (x->result.objective != y->result.objective)
         return x->result.objective < y->result.objective ? -1 : 1;
-    return points_compare(&session->points, x->point, y->point);
+    struct hn_record first = {.outcome = HN_OUTCOME_OK}, second = {.outcome = HN_OUTCOME_OK};
+    hn_session_point(session, x->point, &first.point);
+    hn_session_point(session, y->point, &second.point);
+    int order = hn_record_beats(&first, &second) ? -1 : hn_record_beats(&second, &first);
+    hn_bindings_finish(&first.point);
+    hn_bindings_finish(&second.point);
+    return order;
 }
 
 static bool is_better(const struct hn_session *session, size_t a, size_t b)

@@ -192,7 +192,7 @@ void hn_session_point(const struct hn_session *session, uint32_t point, struct h
 bool hn_session_choose(struct hn_session *session, const struct hn_bindings *point);
 /* Looks for the best among all: raced ones before others. */
 void hn_session_find_best(struct hn_session *session, struct hn_error *err);
-/* qsort_r's order of two tickets: by objective, then in the declared order of the points. */
+/* qsort_r's order of two tickets: by objective, then as records that tie (hn_record_beats). */
 int hn_session_compare(const void *a, const void *b, void *session);
 /* Finished with a time of its own: what can be the best. */
 bool hn_ticket_is_ok(const struct hn_ticket *ticket);
