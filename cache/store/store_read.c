@@ -369,11 +369,11 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
         HN_SELECT_RECORDS
         " WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER (PARTITION BY r.point"
         " ORDER BY " HN_PLACE(
-            "r", "s") ") AS place FROM session s JOIN record r"
-                      " ON r.session_id = s.id WHERE " HN_SUBJECT
-                      " AND s.simulated = ?5 AND CASE ?6"
-                      " WHEN 1 THEN s.source = '' AND (r.outcome = 'ok' OR s.machine = ?7)"
-                      " WHEN 2 THEN s.source <> '' ELSE 1 END) WHERE place = 1) ORDER BY id",
+            "r",
+            "s") ") AS place FROM session s JOIN record r"
+                 " ON r.session_id = s.id WHERE " HN_SUBJECT " AND s.simulated = ?5 AND CASE ?6"
+                 " WHEN 1 THEN ?5 OR s.source = '' AND (r.outcome = 'ok' OR s.machine = ?7)"
+                 " WHEN 2 THEN NOT ?5 AND s.source <> '' ELSE 1 END) WHERE place = 1) ORDER BY id",
         "ttttii", HN_SUBJECT_VALUES(subject), (int64_t)simulated, (int64_t)whose);
     /* Else it is NULL, which nothing is equal to. */
     char *real = realpath(store->path, NULL);

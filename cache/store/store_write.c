@@ -117,7 +117,8 @@ static int64_t add_head(struct hn_store *store, const struct hn_store_head *head
                          HN_SUBJECT_VALUES(&head->subject), head->plan == NULL ? NULL : plan.hex,
                          head->rule, head->started, head->command, (int64_t)head->simulated,
                          head->from.machine, head->from.source,
-                         hn_origin_is_foreign(&head->from) ? hn_epoch_s() : 0, &id);
+                         !head->simulated && hn_origin_is_foreign(&head->from) ? hn_epoch_s() : 0,
+                         &id);
     return id;
 }
 

@@ -170,6 +170,6 @@ class Case(unittest.TestCase):
                             tune_params={name: [value] for name, value in point.items()})
             self.write(f"{folder}/{i}.json", json.dumps(document))
 
-    def tune_simulated(self, **recording):
+    def tune_simulated(self, *options, **recording):
         """Fills the cache from a recording."""
-        return self.hone("tune", DATA / "saxpy.yaml", "--simulate", self.record(**recording), "--quiet")
+        return self.hone("tune", DATA / "saxpy.yaml", "--simulate", self.record(**recording), "--quiet", *options)

@@ -90,11 +90,52 @@ class CacheCommand(hone.Case):
         self.assertIn("hone cache export: --format: found 'yaml', expected recording or t4\n", result.stderr)
 
     def test_simulated_says_so(self):
-        self.tune_simulated()
-        self.assertIn("simulated", self.hone("cache", "list", COLUMNS="").stdout)
-        self.assertIn("SIMULATED from a recording", self.hone("cache", "show", "saxpy").stdout)
+        said = self.tune_simulated().stdout
+        self.assertIn(" on NVIDIA H200, cold L2, simulated from a recording\n  read from recording.json\n", said)
+        self.assertIn("  simulated\n", self.hone("cache", "list", COLUMNS="").stdout)
+        shown = self.hone("cache", "show", "saxpy").stdout
+        self.assertIn("SIMULATED from a recording\n  origin     read from recording.json\n", shown)
+        self.assertIn(" *   origin     read from recording.json\n *   SIMULATED: ", self.hone("export", "saxpy").stdout)
+        found, = json.loads(self.hone("export", "saxpy", "--json").stdout)["configurations"]
+        self.assertEqual((found["machine"], found["source"], found["simulated"]), ("", "recording.json", True))
+        found, = json.loads(self.tune_simulated("--json").stdout)
+        self.assertEqual((found["origin"]["source"], found["reused"]), ("recording.json", 16))
         self.fails(3, "hone: the tunings that fit are simulated: only measured ones are exported",
                    "cache", "export", "saxpy", self.folder / "r.json")
+
+    def test_simulated_of_a_file_of_another(self):
+        """A file of Kernel Tuner names no problem and no template: what it does say is compared with the config."""
+        known = json.loads(self.record().read_text())
+        del known["hone"]
+        known["problem_size"] = [1048576, 1]
+        for row in known["cache"].values():
+            del row["hone"]
+        def simulate(expect=0, **changes):
+            self.write("kt.json", json.dumps(known | changes))
+            return self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", "kt.json", "--quiet", expect=expect)
+        self.assertIn(" simulated from a recording\n  read from kt.json\n\n", simulate().stdout)
+        self.assertIn("  read from kt.json\n  measured at problem_size_x=4096, which is no value of this problem: the times are that one's\n",
+                      simulate(problem_size=4096).stdout)
+        self.assertEqual("hone: kt.json records axpy (problem_size_x=1048576,problem_size_y=1, unknown); asked for is saxpy "
+                         "(SIZE=1048576, cold)\n", simulate(2, kernel_name="axpy").stderr)
+        for keys, rows, reason in ((["BLOCK", "ITEMS"], {}, "parameter 'LOAD' is missing"),
+                                   (["BLOCK", "ITEMS", "LOAD", "PAD"], {"PAD": 0}, "unknown parameter 'PAD'"),
+                                   (["BLOCK", "ITEMS", "LOAD"], {"LOAD": "l2"}, "'LOAD' has no value l2; it has plain, ldg")):
+            cache = {str(row["BLOCK"]) + str(row["ITEMS"]): row | rows for row in known["cache"].values()}
+            cache = {key: {name: value for name, value in row.items() if name in keys or name not in ("BLOCK", "ITEMS", "LOAD")}
+                     for key, row in cache.items()}
+            self.assertIn(f"hone: kt.json records 0 of the 16 valid points, and others ({reason}); at least 95% are needed",
+                          simulate(2, tune_params_keys=keys, cache=cache).stderr)
+
+    def test_exact_ties_have_one_order(self):
+        """Whoever names a best point of several names the same, whatever the search began with."""
+        recording = self.record(time_us=lambda **point: 10)
+        for seed in (1, 2, 3):
+            self.cache.unlink(missing_ok=True)
+            tuned = self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", recording, "--quiet", "--seed", seed).stdout
+            self.assertRegex(tuned, r"in all rows: LOAD=ldg\n.*\n  1= .* 64 +1\n  2= .* 64 +2\n")
+            self.assertRegex(self.hone("cache", "show", "saxpy").stdout, r"  in all rows: LOAD=ldg\n.*\n  1 .* 64 +1\n  2 .* 64 +2\n")
+            self.assertIn("point      BLOCK=64,ITEMS=1,LOAD=ldg\n", self.hone("export", "saxpy").stdout)
 
     def test_other_protocol_is_stale(self):
         self.load()

@@ -54,7 +54,7 @@ class CacheTools(hone.Case):
         self.assertIn("1 earlier tuning of it leads the search", told)
         listed = json.loads(self.hone("cache", "list", "--base", base, "--json").stdout)
         self.assertEqual([(tuning["problem"]["SIZE"], tuning["origin"]["source"]) for tuning in listed["tunings"]],
-                         [(4096, ""), (1048576, "base.db")])
+                         [(4096, "other.json"), (1048576, "base.db")])
         header = self.hone("export", "saxpy", "--base", base, "-o", "-").stdout
         self.assertIn("1048576", header)
         self.assertIn("4096", header)

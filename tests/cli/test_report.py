@@ -33,7 +33,7 @@ class Report(hone.Case):
         tuning = self.tuning("saxpy")
         self.assertEqual((tuning["kernel"], tuning["problem"], tuning["regime"]), ("saxpy", {"SIZE": "1048576"}, "cold"))
         self.assertEqual((tuning["simulated"], tuning["stale"], tuning["merit"]), (True, False, "gb_per_s"))
-        self.assertEqual(tuning["source"], str(self.cache))
+        self.assertEqual(tuning["source"], f"{self.cache}, read from recording.json")
         self.assertIn("--simulate", tuning["command_line"])
         self.assertEqual(tuning["config"], str(hone.DATA / "saxpy.yaml"))
         self.assertEqual(tuning["parameters"], ["BLOCK", "ITEMS", "LOAD"])

@@ -130,7 +130,8 @@ json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
     set(json, "origin", hn_origin_to_json(&tuned->origin));
     set(json, "remarks",
         remarks_to_json(tuned, &tuned->best,
-                        hn_origin_is_foreign(&tuned->origin) ? "imported" : NULL));
+                        hn_origin_is_foreign(&tuned->origin) && !tuned->simulated ? "imported"
+                                                                                  : NULL));
     return json;
 }
 

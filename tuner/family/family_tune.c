@@ -542,7 +542,7 @@ static void keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *
     /* A task of the family itself, whose identity has no problem. */
     hn_bindings_finish(&task.identity.problem);
     if (*session == 0)
-        hn_task_begin(&task, options->store, options->search.command, false, session, err);
+        hn_task_begin(&task, options->store, options->search.command, NULL, session, err);
     const struct hn_rule_code code = {.store = options->store,
                                       .pool = options->workers->pool,
                                       .plan = task.plan,

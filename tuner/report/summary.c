@@ -31,6 +31,7 @@ static const struct hn_column ladder_columns[] = {ROWS(">ladder", "{#}")};
 const struct hn_view hn_summary_views[] = {
     {.line = "{kernel}[ {problem}] on {device}, {regime:regime}[{?simulated}, simulated from a "
              "recording]"},
+    {.line = "  {origin:origin}"},
     {.line = "  {note}"},
     {.line = "{?best}"},
     {.at = "records", .columns = best_columns, .most = BEST_SHOWN, .indent = 2, .tied = "tied"},
@@ -533,8 +534,8 @@ static json_t *state_to_json(const struct summary *summary, size_t tied)
     const struct hn_identity *identity = &backend->task->identity;
     const unsigned *trials = state->usage.trials;
     return json_pack(
-        "{ss so ss ss so si sb sb so sI ss sI sI so so sb sb sb si sf so so so so so}", "kernel",
-        identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
+        "{ss so ss ss so si sb sb so sI ss sI sI so so sb sb sb si sf so so so so so so*}",
+        "kernel", identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
         identity->regime, "objective", identity->objective, "device",
         hn_string_to_json(identity->device.name), "compute_capability", identity->device.capability,
         "simulated", backend->simulated, "stale", backend->task->stale, "points",
@@ -550,7 +551,8 @@ static json_t *state_to_json(const struct summary *summary, size_t tied)
         cards_to_json(&state->usage), "trials",
         trials == NULL ? json_null()
                        : json_pack("{si si}", "acquitted", (int)trials[HN_SUSPICION_ACQUITTED],
-                                   "check_failed", (int)trials[HN_SUSPICION_CHECK_FAILED]));
+                                   "check_failed", (int)trials[HN_SUSPICION_CHECK_FAILED]),
+        "origin", backend->simulated ? hn_origin_to_json(&backend->origin) : NULL);
 }
 
 static void set_text(json_t *json, const char *name, const char *text)

@@ -134,7 +134,8 @@ struct hn_backend {
     struct hn_task *task; /* borrowed; its identity and version are complete once the backend is made */
     struct hn_device device;
     bool simulated; /* a recording says all there is: there is nothing to race */
-    char note[128]; /* what people should know of its measurements; "" for nothing */
+    struct hn_origin origin; /* of what is simulated */
+    char note[160]; /* what people should know of its measurements; "" for nothing */
     double spread;  /* relative: what times of several cards, brought to one, differ by; 0: there is one */
     /* The owner's to set: */
     double end_ms;  /* nothing is waited for beyond it, as hn_now_ms; 0: no limit */

@@ -355,7 +355,8 @@ void hn_session_keep(struct hn_session *session, size_t number, struct hn_error 
         return;
     if (session->store != NULL && session->session_id == 0)
         err->status = hn_task_begin(session->task, session->store, session->options.command,
-                                    session->backend->simulated, &session->session_id, err);
+                                    session->backend->simulated ? &session->backend->origin : NULL,
+                                    &session->session_id, err);
     if (session->store != NULL && !hn_failed(err))
         err->status = hn_store_put(session->store, session->session_id, record, err);
     ticket->kept = session->store != NULL && !hn_failed(err);

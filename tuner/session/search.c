@@ -282,7 +282,7 @@ static double distance(const struct hn_task *task, const struct hn_tuned *tuned)
         return never;
     if (hn_identity_equal(own, other))
         return hn_version_equal(&task->version, &tuned->version) &&
-                       !hn_origin_is_foreign(&tuned->origin)
+                       (tuned->simulated || !hn_origin_is_foreign(&tuned->origin))
                    ? never
                    : other_version;
     double problem = problem_distance(&own->problem, &other->problem);

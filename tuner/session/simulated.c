@@ -55,42 +55,33 @@ static void try_recording(const char *path, void *context, struct hn_error *err)
         hn_recording_finish(search->recording);
 }
 
-static enum hn_status search_folder(const struct hn_task *task, const char *path,
-                                    struct hn_recording *recording, struct hn_error *err)
-{
-    struct search search = {task, recording, false};
-    hn_error_init(err);
-    hn_files_visit(path, hn_recording_ends, try_recording, &search, err);
-    if (!hn_failed(err) && !search.found) {
-        struct hn_text text = {0};
-        hn_bindings_append(&text, task->problem);
-        hn_fail(err, HN_ERUN, "%s holds no recording of %s for %s (%s)", path,
-                task->identity.kernel, text.data != NULL ? text.data : "this problem",
-                task->identity.regime);
-        hn_text_finish(&text);
-    }
-    return err->status;
-}
-
 enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
                                  struct hn_recording *recording, struct hn_error *err)
 {
+    struct search search = {task, recording, false};
+    *recording = (struct hn_recording){.from_hone = false};
+    hn_error_init(err);
     if (hn_is_folder(path))
-        return search_folder(task, path, recording, err);
-    enum hn_status status = hn_recording_load(path, recording, err);
-    if (status != HN_OK || fits(task, recording))
-        return status;
-    struct hn_text was = {0}, is = {0};
-    hn_bindings_append(&was, &recording->identity.problem);
-    hn_bindings_append(&is, task->problem);
-    status = hn_fail(err, HN_ECONFIG, "%s records %s (%s, %s); asked for is %s (%s, %s)", path,
-                     recording->identity.kernel, was.data != NULL ? was.data : "no problem",
-                     recording->identity.regime, task->identity.kernel,
-                     is.data != NULL ? is.data : "no problem", task->identity.regime);
-    hn_text_finish(&was);
-    hn_text_finish(&is);
+        hn_files_visit(path, hn_recording_ends, try_recording, &search, err);
+    else if (hn_recording_load(path, recording, err) == HN_OK)
+        search.found = fits(task, recording);
+    if (hn_failed(err) || search.found)
+        return err->status;
+    const char *kernel = task->identity.kernel, *regime = task->identity.regime;
+    const struct hn_identity *found = &recording->identity;
+    char *is = hn_needed(hn_bindings_text(task->problem));
+    char *was = hn_needed(hn_bindings_text(&found->problem));
+    if (hn_is_folder(path))
+        hn_fail(err, HN_ERUN, "%s holds no recording of %s for %s (%s)", path, kernel,
+                *is != '\0' ? is : "this problem", regime);
+    else
+        hn_fail(err, HN_ECONFIG, "%s records %s (%s, %s); asked for is %s (%s, %s)", path,
+                found->kernel, *was != '\0' ? was : "no problem", found->regime, kernel,
+                *is != '\0' ? is : "no problem", regime);
+    free(is);
+    free(was);
     hn_recording_finish(recording);
-    return status;
+    return err->status;
 }
 
 struct job {
@@ -224,30 +215,54 @@ static void index_points(struct simulated *simulated, const char *path, struct h
     const struct hn_space *space = simulated->base.task->space;
     const struct hn_records *records = &simulated->recording.records;
     uint64_t size = hn_space_size(space);
+    struct hn_error unfit = {.status = HN_OK};
     hn_keys_init(&simulated->points, hn_space_parameter_count(space) * sizeof(uint16_t));
     simulated->record_of_point = hn_need(records->count, sizeof *simulated->record_of_point);
     simulated->choice = hn_need(hn_space_parameter_count(space), sizeof *simulated->choice);
     for (size_t i = 0; i < records->count; i++)
-        if (hn_space_choice(space, &records->items[i].point, simulated->choice, NULL) == HN_OK &&
+        if (hn_space_choice(space, &records->items[i].point, simulated->choice,
+                            hn_failed(&unfit) ? NULL : &unfit) == HN_OK &&
             hn_space_contains(space, simulated->choice))
             simulated->record_of_point[hn_keys_add(&simulated->points, simulated->choice)] =
                 (uint32_t)i;
     uint64_t covered = simulated->points.count;
     if ((double)covered < coverage_limit * (double)size)
         hn_fail(err, HN_ECONFIG,
-                "%s records %llu of the %llu valid points; at least %g%% are needed for a "
+                "%s records %llu of the %llu valid points%s%s%s; at least %g%% are needed for a "
                 "simulation (restrict the space with -s; `hone explain --simulate` and "
                 "`hone report` show a part of one)",
-                path, (unsigned long long)covered, (unsigned long long)size, coverage_limit * 100);
+                path, (unsigned long long)covered, (unsigned long long)size,
+                hn_failed(&unfit) ? ", and others (" : "", unfit.message,
+                hn_failed(&unfit) ? ")" : "", coverage_limit * 100);
+}
+
+/* Kernel Tuner's sizes have no names: where no value of the problem is as large, the file is of
+ * another problem. */
+static void compare_sizes(struct simulated *simulated)
+{
+    const struct hn_bindings *was = &simulated->recording.identity.problem;
+    const struct hn_bindings *is = simulated->base.task->problem;
+    for (size_t i = 0; i < was->count && !simulated->recording.from_hone; i++) {
+        size_t k = 0;
+        while (k < is->count && !hn_value_equal(&was->values[i], &is->values[k]))
+            k++;
+        if (k == is->count && was->values[i].integer > 1)
+            snprintf(simulated->base.note, sizeof simulated->base.note,
+                     "measured at %s=%lld, which is no value of this problem: the times are that "
+                     "one's",
+                     was->names[i], (long long)was->values[i].integer);
+    }
 }
 
 /* The times are those of the kernel as it was recorded, which may no longer be the kernel of the
  * config. A recording that does not say which template it is of is taken for the config's. */
-static void set_version(struct simulated *simulated)
+static void set_version(struct simulated *simulated, const char *path)
 {
     struct hn_task *task = simulated->base.task;
     const struct hn_version *recorded = &simulated->recording.version;
     const struct hn_version own = task->version;
+    hn_origin_of_file(path, &simulated->base.origin);
+    compare_sizes(simulated);
     /* Not said of files of Kernel Tuner. */
     task->stale = hn_version_knows_template(recorded) && !hn_version_same_source(recorded, &own);
     task->version = *recorded;
@@ -285,7 +300,7 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
         return err->status;
     }
     hn_task_set_measured(task, &simulated->recording.identity);
-    set_version(simulated);
+    set_version(simulated, path);
     *backend = &simulated->base;
     return HN_OK;
 }

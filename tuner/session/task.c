@@ -101,8 +101,8 @@ void hn_task_set_measured(struct hn_task *task, const struct hn_identity *measur
 }
 
 enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
-                             const char *command, bool simulated, int64_t *session,
-                             struct hn_error *err)
+                             const char *command, const struct hn_origin *recorded,
+                             int64_t *session, struct hn_error *err)
 {
     const struct hn_template *template = &task->template;
     struct hn_stored_plan plan = {hn_needed(hn_plan_to_json(task->plan)), template->files,
@@ -111,7 +111,8 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
                                      .version = &task->version,
                                      .plan = task->stale ? NULL : &plan,
                                      .command = command,
-                                     .simulated = simulated};
+                                     .simulated = recorded != NULL,
+                                     .from = recorded};
     enum hn_status status = hn_store_begin(store, &begun, NULL, session, err);
     json_decref(plan.json);
     return status;

@@ -43,7 +43,7 @@ void hn_task_set_measured(struct hn_task *task, const struct hn_identity *measur
 
 /* Opens a session in the store, with the plan and the template's files beside the version where it is theirs. */
 enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store, const char *command,
-                             bool simulated, int64_t *session, struct hn_error *err);
+                             const struct hn_origin *recorded, int64_t *session, struct hn_error *err);
 
 /* Instantiates the template for a point, or the reference for what it depends on. */
 enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindings *point,
