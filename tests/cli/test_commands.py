@@ -23,6 +23,7 @@ ELSEWHERE = {
     ("README.md", "Your own kernel"): "cli/test_readme.py Readme.test_commands_and_header",
     ("docs/tutorial.md", None): "cli/test_tutorial.py Tutorial.test_a_reader_gets_there",
     ("docs/own-kernel.md", None): "cli/test_tutorial.py Tutorial.test_a_reader_with_an_own_kernel_gets_there",
+    ("docs/how-to.md", "A source that declares its values"): "cli/test_override.py Override.test_the_page",
     ("docs/how-to.md", "CI without a GPU"): "cli/test_how_to.py HowTo.test_ci_without_a_gpu",
     ("docs/how-to.md", "Share a cache"): "cli/test_how_to.py HowTo.test_share_a_cache",
     ("docs/how-to.md", "A cache for a site"): "cli/test_server.py One.test_the_page_of_sites",

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import double
+import pages
 
 GUARDED = "#ifndef BLOCK\n#define BLOCK 256\n#define ITEMS 4\n#define FAULT 0\n#endif\n"
 DECLARED = """\
@@ -68,6 +69,13 @@ class Override(double.Case):
         source = self.hone("export", "scale", "--format", "source").stdout
         self.assertIn("\nconstexpr int BLOCK = 256\n", source)
         self.assertNotIn("#define BLOCK", source)
+
+    def test_the_page(self):
+        tune, export, patch = pages.lines("docs/how-to.md", "A source that declares its values")
+        self.hone(*tune.split()[1:], "-s", "REPEATS=2", "--quiet")
+        self.hone(*export.split()[1:])
+        subprocess.run(["bash", "-c", patch], cwd=self.folder, check=True, capture_output=True)
+        self.assertIn("\nconstexpr int BLOCK = 256\n; // threads\n", self.template.read_text())
 
     def test_nothing_to_change(self):
         for old, new in (("64 *\n                      8", "128"), ("ITEMS{8}", "ITEMS{1}"), ("REPEATS 3", "REPEATS 2"), ("REPEATS \\\n    2", "REPEATS 2")):
