@@ -68,6 +68,16 @@ class Nvcc(double.Case):
         found, = self.tune(*self.space, "--workers", self.folder / "workers.yaml")
         self.assertLessEqual({record["outcome"] for record in found["records"]}, {"ok", "slower"})
 
+    def test_a_log_shows_that_compile_lives(self):
+        """A line every five seconds, and none of a compilation that is over before."""
+        self.by_nvcc()
+        points = ("--all", "--jobs", "1", "-s", "BLOCK=64,128,256", "-s", "ITEMS=2,4")
+        made = {seconds: self.hone("compile", "--arch", "sm_90", self.config, *points, expect=3, NVCC=str(self.program(
+                    f'case "$*" in *--version*) exec nvcc --version;; esac\nsleep {seconds}\nexit 1\n'))).stderr.splitlines()
+                for seconds in (0, 1)}
+        self.assertRegex(made[1][0], r"^[56]/6 compiled, [01]\.\d/s$")
+        self.assertEqual(made[0], made[1][1:])
+
     def test_a_compiler_that_hangs_costs_the_point(self):
         self.by_nvcc()
         marker = self.folder / "hung"

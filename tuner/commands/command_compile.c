@@ -94,11 +94,14 @@ static void submit_some(struct compile *compile, struct hn_error *err)
     }
 }
 
+/* Off a terminal a line so often, as of a tune. */
+enum { LOG_MS = 5000 };
+
 static void compile_points(struct compile *compile, struct hn_error *err)
 {
     struct hn_compile_pool *pool = compile->pool;
-    bool shows = !compile->given->options->quiet && isatty(STDERR_FILENO);
-    double started_ms = hn_now_ms();
+    const bool in_place = isatty(STDERR_FILENO), shows = !compile->given->options->quiet;
+    double started_ms = hn_now_ms(), shown_ms = started_ms;
     while (!hn_failed(err) && compile->finished < compile->count) {
         uint64_t i;
         struct hn_image image;
@@ -116,12 +119,15 @@ static void compile_points(struct compile *compile, struct hn_error *err)
         free(image.cubin);
         image.cubin = NULL;
         compile->variants[i].image = image;
-        if (shows)
-            dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s",
-                    (unsigned long long)compile->finished, (unsigned long long)compile->count,
-                    (double)compile->finished * 1e3 / (hn_now_ms() - started_ms + 1));
+        if (!shows || (!in_place && hn_now_ms() < shown_ms + LOG_MS))
+            continue;
+        shown_ms = hn_now_ms();
+        dprintf(STDERR_FILENO, "%s%llu/%llu compiled, %.1f/s%s", in_place ? "\r\033[K" : "",
+                (unsigned long long)compile->finished, (unsigned long long)compile->count,
+                (double)compile->finished * 1e3 / (shown_ms - started_ms + 1),
+                in_place ? "" : "\n");
     }
-    if (shows)
+    if (shows && in_place)
         dprintf(STDERR_FILENO, "\r\033[K");
 }
 
