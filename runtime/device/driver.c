@@ -42,7 +42,8 @@ enum hn_status hn_driver_load(struct hn_driver *driver, struct hn_error *err)
     if (hn_library_open(names, 1, symbols, count, &driver->library, &reason) != HN_OK)
         return hn_fail(err, HN_ERUN,
                        "no CUDA driver: %.3000s; install NVIDIA's driver, or run this on a machine "
-                       "with a GPU",
+                       "with a GPU (`hone tune --simulate FILE`, `hone compile --all` and "
+                       "`hone export --defaults` need none)",
                        reason.message);
     if (driver->p_cuEventElapsedTime == NULL)
         driver->p_cuEventElapsedTime = plain;

@@ -10,7 +10,8 @@ import unittest
 import hone
 
 NO_DRIVER = ("hone: no CUDA driver: no library could be loaded: libcuda.so.1: cannot open shared object file: No such file "
-             "or directory; install NVIDIA's driver, or run this on a machine with a GPU")
+             "or directory; install NVIDIA's driver, or run this on a machine with a GPU (`hone tune --simulate FILE`, `hone compile --all` "
+             "and `hone export --defaults` need none)")
 BAD_CONFIGS = hone.SOURCE / "tests" / "data" / "config" / "bad"
 
 

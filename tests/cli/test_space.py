@@ -47,6 +47,7 @@ class Space(hone.Case):
                          ["PAD=0,TILE=8,UNROLL=1", "PAD=0,TILE=8,UNROLL=2",
                           "PAD=0,TILE=16,UNROLL=1", "PAD=0,TILE=16,UNROLL=2"])
         self.assertEqual(len(self.lines(SPACES / "space.yaml", "--list", "all")), 8)
+        self.misused("--list: found 'space.yaml', expected a whole number from 0 or all", "space", "--list", "space.yaml")
 
     def test_sample(self):
         points = self.lines(SPACES / "space.yaml", "--list", "all")

@@ -46,7 +46,7 @@ static const struct kind texts = {.form = TEXTS};
 static const struct kind bindings = {.form = BINDINGS};
 static const struct kind word = {.form = WORD, .expected = "a C identifier"};
 static const struct kind whole = {WHOLE, 0, 0x1p64, "a whole number from 0", NULL, 0};
-static const struct kind points = {POINTS, 0, 0x1p64, "a whole number from 0", NULL, 0};
+static const struct kind points = {POINTS, 0, 0x1p64, "a whole number from 0 or all", NULL, 0};
 static const struct kind workers = {WHOLE, 1, 4096, "a number from 1 to 4096", NULL, 0};
 static const struct kind from_one = {WHOLE, 1, 0x1p40, "a whole number from 1", NULL, 0};
 static const struct kind sizes = {WHOLE, 1, 1000, "a number from 1 to 1000", NULL, 0};
