@@ -371,12 +371,6 @@ static bool is_version(const json_t *json, const struct hn_version *version)
     return !hn_failed(&unread) && hn_version_equal(&own, version);
 }
 
-static bool is_of_kernel(const json_t *source, const char *kernel)
-{
-    const char *own = json_string_value(json_object_get(json_object_get(source, "plan"), "kernel"));
-    return own != NULL && strcmp(own, kernel) == 0;
-}
-
 struct wanted_plan {
     const char *kernel;
     const struct hn_version *version;
@@ -389,9 +383,10 @@ static void find_in_file(const char *path, void *data, struct hn_error *err)
     if (wanted->stored->json != NULL || is_of_another(path, wanted->kernel))
         return;
     json_t *head = read_head(path, err);
-    const json_t *source = json_object_get(head, "source");
+    const json_t *source = json_object_get(head, "source"), *plan = json_object_get(source, "plan");
+    const char *kernel = json_string_value(json_object_get(plan, "kernel"));
     if (source != NULL && is_version(json_object_get(head, "version"), wanted->version) &&
-        is_of_kernel(source, wanted->kernel))
+        kernel != NULL && strcmp(kernel, wanted->kernel) == 0)
         hn_fields_read("source", &hn_stored_plan_structure, source, wanted->stored, err);
     if (hn_failed(err))
         hn_stored_plan_free(wanted->stored);

@@ -197,8 +197,7 @@ static void look_at_processes(struct hn_health_watch *watch, struct hn_health *h
     if (!TELLS(&watch->nvml, name, (other, path, sizeof path)))
         path[0] = '\0';
     path[sizeof path - 1] = '\0';
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = basename(path);
     bool named = name[0] != '\0';
     snprintf(health->process, sizeof health->process, "%.80s%spid %u%s", name, named ? " (" : "",
              other, named ? ")" : "");

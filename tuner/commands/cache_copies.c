@@ -331,14 +331,9 @@ static void set_parameters(const struct hn_bindings *point, struct hn_recording 
     bool is_kernel_tuners = recording->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
     char *names = is_kernel_tuners && colon != NULL ? hn_need_copy(colon + 1) : NULL;
     char *rest = names;
-    json_t *plan = is_kernel_tuners || recording->plan.json == NULL
-                       ? json_object()
-                       : json_incref(recording->plan.json);
-    json_t *declared = json_object_get(plan, "parameters");
-    if (is_kernel_tuners) {
-        declared = json_array();
-        json_object_set_new(plan, "parameters", declared);
-    }
+    json_t *declared = is_kernel_tuners
+                           ? json_array()
+                           : json_incref(json_object_get(recording->plan.json, "parameters"));
     for (char *name = strsep(&rest, " ,"); name != NULL; name = strsep(&rest, " ,"))
         if (name[0] != '\0')
             (void)json_array_append_new(declared, json_string(name));
@@ -351,7 +346,7 @@ static void set_parameters(const struct hn_bindings *point, struct hn_recording 
     for (size_t i = 0; i < point->count; i++)
         recording->parameters[recording->parameter_count++] =
             hn_need_copy(usable ? json_string_value(json_array_get(declared, i)) : point->names[i]);
-    json_decref(plan);
+    json_decref(declared);
     free(names);
 }
 

@@ -173,17 +173,10 @@ static void show_recording(struct explain *explain, struct hn_task *task, struct
     hn_recording_finish(&recording);
 }
 
-static bool fits(const struct explain *explain, const struct hn_task *task,
-                 const struct hn_tuned *tuned)
-{
-    const char *device = explain->given->options->device_name;
-    return is_of_task(tuned, task) &&
-           (device == NULL || strstr(tuned->identity.device.name, device) != NULL);
-}
-
 /* Those of every device; what was simulated only where it was not measured too. */
 static void show_cached(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
+    const char *device = explain->given->options->device_name;
     struct hn_tuned_list list;
     if (hn_store_list(explain->given->store, HN_STORE_RESULTS, task->identity.kernel, NULL, &list,
                       err) != HN_OK)
@@ -191,7 +184,8 @@ static void show_cached(struct explain *explain, struct hn_task *task, struct hn
     for (size_t i = 0; !hn_failed(err) && i < list.count; i++) {
         const struct hn_tuned *tuned = &list.items[i];
         struct hn_records records;
-        if (!fits(explain, task, tuned) ||
+        if (!is_of_task(tuned, task) ||
+            (device != NULL && strstr(tuned->identity.device.name, device) == NULL) ||
             (tuned->simulated && hn_cache_find(&list, &tuned->identity, false) != NULL) ||
             hn_store_load(explain->given->store, &tuned->identity, &tuned->version,
                           tuned->simulated, &records, err) != HN_OK)
@@ -203,22 +197,16 @@ static void show_cached(struct explain *explain, struct hn_task *task, struct hn
     hn_tuned_list_free(&list);
 }
 
-/* A recording can be explained without a cache; its roofs are in one, if anywhere. */
-static void open_cache(struct hn_given *given, struct hn_error *err)
-{
-    const struct hn_options *options = given->options;
-    struct hn_error ignored = {.status = HN_OK};
-    hn_open_cache(given, options->search.counters ? HN_STORE_WRITE : HN_STORE_READ, NULL,
-                  options->simulate != NULL ? &ignored : err);
-}
-
 static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     const struct hn_config *config = given->config;
     struct explain explain = {.given = given};
+    struct hn_error ignored = {.status = HN_OK};
     char lines[2][HN_FOLLOW_UP_SIZE];
-    open_cache(given, err);
+    /* A recording can be explained without a cache; its roofs are in one, if anywhere. */
+    hn_open_cache(given, options->search.counters ? HN_STORE_WRITE : HN_STORE_READ, NULL,
+                  options->simulate != NULL ? &ignored : err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++) {
         struct hn_task task;
         if (hn_task_make(config, i, (enum hn_regime)options->regime, HN_TASK_MEASURES, &task,

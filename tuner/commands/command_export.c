@@ -56,13 +56,11 @@ static const struct hn_view written_views[] = {
 
 static json_t *written_to_json(const struct hn_options *options, const struct hn_export *export)
 {
-    const char *slash = strrchr(options->output, '/');
-    json_t *json =
-        hn_needed(json_pack("{so so ss ss sb sb}", "output", hn_string_to_json(options->output),
-                            "file", hn_string_to_json(slash == NULL ? options->output : slash + 1),
-                            "upper", export->upper, "lower", export->lower, "json",
-                            kind_of(options) == HN_EXPORT_JSON || options->template != NULL,
-                            "header", kind_of(options) == HN_EXPORT_HEADER));
+    json_t *json = hn_needed(json_pack(
+        "{so so ss ss sb sb}", "output", hn_string_to_json(options->output), "file",
+        hn_string_to_json(basename(options->output)), "upper", export->upper, "lower",
+        export->lower, "json", kind_of(options) == HN_EXPORT_JSON || options->template != NULL,
+        "header", kind_of(options) == HN_EXPORT_HEADER));
     if (export->untuned)
         return json;
     const struct hn_tuned *tuned = export->configs[0];

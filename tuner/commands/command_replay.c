@@ -20,14 +20,6 @@ struct replay {
     bool failed;
 };
 
-/* Equal but for the device. */
-static bool same_work(const struct hn_identity *a, const struct hn_identity *b)
-{
-    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->signature, b->signature) == 0 &&
-           hn_bindings_equal(&a->problem, &b->problem) && strcmp(a->regime, b->regime) == 0 &&
-           strcmp(a->objective, b->objective) == 0;
-}
-
 /* The record of this very device, else one of another: measured before simulated. */
 static const struct hn_tuned *find_tuned(const struct replay *replay, const struct hn_task *task)
 {
@@ -37,7 +29,9 @@ static const struct hn_tuned *find_tuned(const struct replay *replay, const stru
         const struct hn_tuned *tuned = &replay->tuned.items[i];
         bool same = hn_identity_equal(&tuned->identity, &task->identity);
         int grade = (same ? 2 : 0) + (tuned->simulated ? 0 : 1);
-        if (grade <= best || !same_work(&tuned->identity, &task->identity))
+        struct hn_identity here = tuned->identity;
+        here.device = task->identity.device;
+        if (grade <= best || !hn_identity_equal(&here, &task->identity))
             continue;
         found = tuned;
         best = grade;

@@ -49,14 +49,6 @@ static void compile_needed(const struct once *once, const struct hn_source *sour
         hn_fail(err, HN_ERUN, "the %s not compile: %s", name, image->message);
 }
 
-static void compile_support(const struct once *once, const struct hn_plan *plan,
-                            struct hn_image *image, struct hn_error *err)
-{
-    struct hn_support_options options;
-    const struct hn_source source = hn_support_program(plan, &options);
-    compile_needed(once, &source, "support kernels do", image, err);
-}
-
 static void set_reference(struct result *result, struct hn_error *err)
 {
     const struct hn_task *task = &result->task;
@@ -380,6 +372,7 @@ static json_t *make_document(const struct once *once)
 static void run_problem(struct once *once, size_t problem, struct hn_error *err)
 {
     struct hn_image support;
+    struct hn_support_options asked;
     struct result result = {.once = once};
     struct hn_bench_options options = {.regime = (enum hn_regime)once->options->regime,
                                        .seed = once->options->search.seed,
@@ -392,7 +385,8 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
     hn_image_init(&support);
     hn_image_init(&result.image);
     options.watch = hn_health_watch_create(once->device.uuid);
-    compile_support(once, task->plan, &support, err);
+    const struct hn_source program = hn_support_program(task->plan, &asked);
+    compile_needed(once, &program, "support kernels do", &support, err);
     if (!hn_failed(err)) {
         hn_turn_await(once->lock);
         hn_bench_create(&once->driver, &once->device, &support, task->plan, task->problem, &options,

@@ -477,12 +477,6 @@ json_t *hn_export_text_json(struct hn_text *text)
     return json;
 }
 
-static const char *base_name(const struct hn_export *export)
-{
-    const char *slash = strrchr(export->plan->template_path, '/');
-    return slash == NULL ? export->plan->template_path : slash + 1;
-}
-
 static void append_comment(struct hn_text *text, const char *start, const char *string)
 {
     for (const char *c = string; *c != '\0'; c++) {
@@ -685,7 +679,7 @@ static json_t *describe(struct hn_export_writer *writer)
         "sI sI so so so so so so so so so}",
         "kernel", hn_export_text_json(&kernel), "tensor_names", tensor_names, "symbols",
         (json_int_t)symbols, "problem", (json_int_t)plan->problem_count, "template",
-        base_name(export), "hone", HONE_VERSION, "template_hash",
+        basename(export->plan->template_path), "hone", HONE_VERSION, "template_hash",
         export->results[0]->version.template_hash, 12, "problem_names",
         json_object_get(of_plan, "problem"), "untuned", export->untuned, "embedded",
         export->images != NULL, "tuned", hn_export_tuned_to_json(export, writer->err), "arguments",

@@ -22,8 +22,7 @@ static const char *find_file(const struct hn_stored_plan *stored, const char *na
 const char *hn_export_template(const struct hn_export *export, struct hn_error *err)
 {
     const char *path = export->plan->template_path;
-    const char *slash = strrchr(path, '/');
-    const char *base = slash == NULL ? path : slash + 1;
+    const char *base = basename(path);
     const char *text = find_file(&export->stored, path, strlen(path));
     if (text == NULL)
         text = find_file(&export->stored, base, strlen(base));
@@ -137,10 +136,9 @@ static enum hn_status write_patch(const struct hn_export *export, struct hn_text
             export->kernel);
     const char *template = hn_export_template(export, err);
     char *body = hn_source_body(export->plan, template, &export->configs[0]->best.point, err);
-    const char *path = export->plan->template_path, *slash = strrchr(path, '/');
+    const char *path = basename(export->plan->template_path);
     if (!hn_failed(err)) {
         append_head(export, text, err);
-        path = slash == NULL ? path : slash + 1;
         if (strcmp(template, body) == 0)
             fprintf(stderr, "hone: the patch is empty: %s has these values already\n", path);
         else

@@ -110,13 +110,6 @@ static void take_needed(struct hn_live *live, enum own_job job, const char *what
         hn_fail(err, HN_ERUN, "%s: %s", what, image->message);
 }
 
-static void start_support(struct hn_live *live, struct hn_error *err)
-{
-    struct hn_support_options options;
-    const struct hn_source source = hn_support_program(live->base.task->plan, &options);
-    want_own(live, OWN_SUPPORT, &source, err);
-}
-
 static void start_reference(struct hn_live *live, const struct hn_bindings *depends,
                             struct hn_error *err)
 {
@@ -133,13 +126,14 @@ static void start_own(struct hn_live *live, struct hn_error *err)
 {
     struct hn_task *task = live->base.task;
     struct hn_bindings point, depends;
-    struct hn_source source;
+    struct hn_support_options options;
+    struct hn_source source = hn_support_program(task->plan, &options);
     if (hn_failed(err) || live->own_started)
         return;
     live->own_started = true;
     hn_config_default_point(task->config, task->space, &point);
     hn_task_depends(task, &point, &depends, err);
-    start_support(live, err);
+    want_own(live, OWN_SUPPORT, &source, err);
     start_reference(live, &depends, err);
     if (!hn_failed(err) && hn_task_source(task, &point, &source, err) == HN_OK) {
         want_own(live, OWN_DEFAULT, &source, err);

@@ -179,27 +179,20 @@ static void refuse(struct hn_image *image, enum hn_outcome outcome, const char *
     image->message = hn_need_copy(why);
 }
 
-/* "serialised, injected"; nothing of none. */
-static void append_warnings(struct hn_text *text, unsigned warnings)
-{
-    const char *separator = "";
-    for (int i = 0; i < HN_WARNING_COUNT; i++) {
-        if ((warnings >> i & 1) == 0)
-            continue;
-        hn_text_printf(text, "%s%s", separator, hn_warning_names[i]);
-        separator = ", ";
-    }
-}
-
 /* The config may refuse warnings of the compiler. */
 static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
 {
     unsigned refused = plan->refused & image->resources.warnings;
+    const char *separator = "the compiler warns of what the config's 'refuse' lists: ";
     struct hn_text why = {0};
     if (refused == 0 || image->outcome != HN_OUTCOME_OK)
         return;
-    hn_text_append(&why, "the compiler warns of what the config's 'refuse' lists: ");
-    append_warnings(&why, refused);
+    for (int i = 0; i < HN_WARNING_COUNT; i++) {
+        if ((refused >> i & 1) == 0)
+            continue;
+        hn_text_printf(&why, "%s%s", separator, hn_warning_names[i]);
+        separator = ", ";
+    }
     refuse(image, HN_OUTCOME_SKIPPED, why.data == NULL ? "" : why.data);
     hn_text_finish(&why);
 }
