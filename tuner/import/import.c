@@ -96,30 +96,7 @@ static void add_value(struct hn_draft_name *list, struct hn_value value, struct 
         *HN_GROW(list->values) = value;
 }
 
-/* range(end), range(begin, end), range(begin, end, step) from the first number on. */
-static void read_range(struct reader *reader, struct hn_draft_name *list)
-{
-    int64_t numbers[3] = {0, 0, 1}, i;
-    size_t count = 0;
-    do {
-        struct hn_expression *expression = take_expression(reader);
-        bind(reader, expression, NULL);
-        hn_expression_integer(expression, NULL, &numbers[count++], reader->err);
-        hn_expression_destroy(expression);
-    } while (count < 3 && take(reader, ","));
-    expect(reader, ")");
-    int64_t end = count > 1 ? numbers[1] : numbers[0], step = numbers[2];
-    if (step == 0)
-        fail(reader);
-    i = count > 1 ? numbers[0] : 0;
-    while (!hn_failed(reader->err) && (step > 0 ? i < end : i > end)) {
-        add_value(list, hn_integer(i), reader->err);
-        if (__builtin_add_overflow(i, step, &i))
-            break;
-    }
-}
-
-static void read_sum(struct reader *reader, struct hn_draft_name *list);
+static void read_list(struct reader *reader, struct hn_draft_name *list);
 
 /* "ELEMENT", or one for each of a list: "ELEMENT for NAME in LIST if CONDITION". */
 static void read_element(struct reader *reader, struct hn_draft_name *list)
@@ -135,15 +112,14 @@ static void read_element(struct reader *reader, struct hn_draft_name *list)
             fail(reader);
         reader->at += strlen(counter);
         expect(reader, "in");
-        read_sum(reader, &over);
+        read_list(reader, &over);
         condition = take(reader, "if") ? take_expression(reader) : NULL;
     } else {
         add_value(&over, hn_integer(0), reader->err);
     }
     bind(reader, condition, counter);
     bind(reader, element, counter);
-    for (const struct hn_value *i = over.values.items; i < over.values.items + over.values.count;
-         i++) {
+    HN_EACH(i, over.values) {
         if (!hn_expression_holds(condition, i, reader->err) ||
             hn_expression_evaluate(element, i, &value, reader->err) != HN_OK)
             continue;
@@ -157,39 +133,53 @@ static void read_element(struct reader *reader, struct hn_draft_name *list)
     free(counter);
 }
 
-/* What stands in brackets, behind the one that opens. */
-static void read_elements(struct reader *reader, const char *close, struct hn_draft_name *list)
+/* range(end), range(begin, end), range(begin, end, step). */
+static void add_range(struct reader *reader, const struct hn_draft_name *given,
+                      struct hn_draft_name *list)
 {
-    while (!take(reader, close) && !hn_failed(reader->err)) {
-        read_element(reader, list);
-        if (!take(reader, ",")) {
-            expect(reader, close);
-            return;
-        }
+    int64_t numbers[3] = {0, 0, 1};
+    size_t count = given->values.count, first = count == 1;
+    for (size_t i = 0; i < count && i + first < 3; i++)
+        numbers[i + first] = given->values.items[i].integer;
+    HN_EACH(each, given->values)
+        if (each->type != HN_INTEGER)
+            fail(reader);
+    if (count < 1 || count > 3 || numbers[2] == 0)
+        fail(reader);
+    for (int64_t i = numbers[0];
+         !hn_failed(reader->err) && (numbers[2] > 0 ? i < numbers[1] : i > numbers[1]);) {
+        add_value(list, hn_integer(i), reader->err);
+        if (__builtin_add_overflow(i, numbers[2], &i))
+            break;
     }
 }
 
+/* Lists, or the sum of some. */
 static void read_list(struct reader *reader, struct hn_draft_name *list)
 {
-    if (reader->lists++ == MOST_LISTS)
-        fail(reader);
-    if (take(reader, "range(")) {
-        read_range(reader, list);
-    } else if (take(reader, "list(")) {
-        read_sum(reader, list);
-        expect(reader, ")");
-    } else if (take(reader, "[")) {
-        read_elements(reader, "]", list);
-    } else {
-        expect(reader, "(");
-        read_elements(reader, ")", list);
-    }
-}
-
-static void read_sum(struct reader *reader, struct hn_draft_name *list)
-{
     do {
-        read_list(reader, list);
+        struct hn_draft_name ends = {.name = NULL};
+        bool range = take(reader, "range("), copy = !range && take(reader, "list(");
+        bool square = !range && !copy && take(reader, "[");
+        const char *close = square ? "]" : ")";
+        if (reader->lists++ == MOST_LISTS)
+            fail(reader);
+        if (!range && !copy && !square)
+            expect(reader, "(");
+        bool closed = !copy && take(reader, close);
+        while (!closed && !hn_failed(reader->err)) {
+            if (copy)
+                read_list(reader, list);
+            else
+                read_element(reader, range ? &ends : list);
+            bool more = !copy && take(reader, ",");
+            closed = take(reader, close);
+            if (!more && !closed)
+                fail(reader);
+        }
+        if (range)
+            add_range(reader, &ends, list);
+        free(ends.values.items);
     } while (take(reader, "+"));
 }
 
@@ -203,7 +193,7 @@ static void read_text(const char *text, struct hn_draft_name *list, struct hn_bl
     struct reader reader = {.at = text, .memory = memory, .err = err};
     if (!hn_failed(err) && strlen(text) > MOST_BYTES)
         hn_fail(err, HN_ECONFIG, "found a text of more than %d bytes", MOST_BYTES);
-    read_sum(&reader, list);
+    read_list(&reader, list);
     skip_blanks(&reader);
     if (*reader.at != '\0')
         fail(&reader);
@@ -335,44 +325,38 @@ static void set_head(struct import *import)
 
 /* Parameters, conditions and the default point. */
 
-static bool read_value(const json_t *json, struct hn_value *value)
+/* An empty word is none of them. */
+static struct hn_value value_of(const json_t *json)
 {
-    *value = json_is_integer(json)   ? hn_integer(json_integer_value(json))
-             : json_is_real(json)    ? hn_real(json_real_value(json))
-             : json_is_boolean(json) ? hn_boolean(json_is_true(json))
-                                     : hn_word(json_string_value(json));
-    return json_is_number(json) || json_is_boolean(json) || json_is_string(json);
+    return json_is_integer(json)   ? hn_integer(json_integer_value(json))
+           : json_is_real(json)    ? hn_real(json_real_value(json))
+           : json_is_boolean(json) ? hn_boolean(json_is_true(json))
+                                   : hn_word(json_is_string(json) ? json_string_value(json) : "");
 }
 
 /* All numbers, all booleans or all words, each of them once. */
 static void read_values(struct import *import, const json_t *values,
                         struct hn_draft_name *parameter, struct hn_error *err)
 {
-    struct hn_value value, *all;
     size_t count = 0, i;
     const json_t *item;
-    json_array_foreach(values, i, item)
-    {
-        if (!read_value(item, &value) && !hn_failed(err))
-            hn_fail(err, HN_ECONFIG, "found a value that is no number, boolean or text");
-        add_value(parameter, value, err);
-    }
+    json_array_foreach(values, i, item) add_value(parameter, value_of(item), err);
     if (json_is_string(values))
         read_text(json_string_value(values), parameter, &import->unit.memory, err);
     if (!hn_failed(err) && parameter->values.count == 0)
         hn_fail(err, HN_ECONFIG, "found no value, expected a list of values");
-    all = parameter->values.items;
-    for (i = 0; !hn_failed(err) && i < parameter->values.count; i++) {
+    struct hn_value *all = parameter->values.items;
+    HN_EACH(each, parameter->values) {
         size_t same = 0;
-        while (same < count && !hn_value_equal(&all[same], &all[i]))
+        while (same < count && !hn_value_equal(&all[same], each))
             same++;
         if (same == count)
-            all[count++] = all[i];
-        if (all[i].type == HN_WORD && !hn_text_is_word(all[i].word))
+            all[count++] = *each;
+        if (!hn_failed(err) && each->type == HN_WORD && !hn_text_is_word(each->word))
             hn_fail(err, HN_ECONFIG, "found '%.40s', expected a word of letters and digits",
-                    all[i].word);
-        else if ((all[i].type == HN_WORD) != (all[0].type == HN_WORD) ||
-                 (all[i].type == HN_BOOLEAN) != (all[0].type == HN_BOOLEAN))
+                    each->word);
+        if (!hn_failed(err) && ((each->type == HN_WORD) != (all->type == HN_WORD) ||
+                                (each->type == HN_BOOLEAN) != (all->type == HN_BOOLEAN)))
             hn_fail(err, HN_ECONFIG, "found values of several kinds");
     }
     parameter->values.count = count;
@@ -385,11 +369,9 @@ static void add_parameter(struct import *import, const json_t *json)
     struct hn_draft_name parameter = {.name = name};
     struct hn_draft *draft = &import->draft;
     struct hn_error err = {.status = HN_OK};
-    struct hn_value preset;
-    if (name == NULL || !hn_text_is_word(name))
-        hn_fail(&err, HN_ECONFIG, "found a name that is no word");
-    else if (hn_draft_find(draft, name) != NULL)
-        hn_fail(&err, HN_ECONFIG, "found the name twice");
+    struct hn_value preset = value_of(json_object_get(json, "Default"));
+    if (name == NULL || !hn_text_is_word(name) || hn_draft_find(draft, name) != NULL)
+        hn_fail(&err, HN_ECONFIG, "found a name that is no word, or is there already");
     read_values(import, json_object_get(json, "Values"), &parameter, &err);
     if (hn_failed(&err)) {
         HN_DRAFT_NOTE(draft, HN_NOTE_PARAMETERS, "# TODO: %.60s: %s%s%s",
@@ -398,12 +380,11 @@ static void add_parameter(struct import *import, const json_t *json)
         free(parameter.values.items);
         return;
     }
-    bool given = read_value(json_object_get(json, "Default"), &preset);
     parameter.has_preset = parameter.values.count == 1;
     parameter.preset = parameter.values.items[0];
-    for (size_t i = 0; given && i < parameter.values.count; i++)
-        if (hn_value_equal(&parameter.values.items[i], &preset)) {
-            parameter.preset = parameter.values.items[i];
+    HN_EACH(each, parameter.values)
+        if (hn_value_equal(each, &preset)) {
+            parameter.preset = *each;
             parameter.has_preset = true;
         }
     if (parameter.preset.type == HN_WORD)
@@ -426,25 +407,22 @@ static void add_conditions(struct import *import)
     const json_t *json;
     struct hn_draft *draft = &import->draft;
     struct hn_value holds;
-    struct hn_error why;
+    struct hn_error why = {"found no text", HN_OK};
     size_t i;
-    for (i = 0; i < draft->names.count; i++)
-        if (!draft->names.items[i].has_preset)
-            note_flaw(draft, draft->names.items[i].name);
+    HN_EACH(each, draft->names)
+        if (!each->has_preset)
+            note_flaw(draft, each->name);
     json_array_foreach(json_object_get(import->space, "Conditions"), i, json)
     {
         const char *condition = text_of(json, "Expression");
-        if (condition == NULL) {
-            HN_DRAFT_NOTE(draft, HN_NOTE_CONSTRAINTS, "# TODO: a condition without an expression");
-        } else if (!hn_draft_holds(draft, condition, HN_OF_ALL, NULL, &why)) {
-            HN_DRAFT_NOTE(draft, HN_NOTE_CONSTRAINTS, "# TODO: %.160s  (%s)", condition,
-                          why.message);
-        } else {
-            *HN_GROW(draft->constraints) = condition;
-            if (!hn_draft_holds(draft, condition, HN_OF_ALL, &holds, NULL) ||
-                !hn_value_truth(&holds))
-                note_flaw(draft, condition);
+        if (condition == NULL || !hn_draft_holds(draft, condition, HN_OF_ALL, NULL, &why)) {
+            HN_DRAFT_NOTE(draft, HN_NOTE_CONSTRAINTS, "# TODO: %.160s  (%s)",
+                          condition != NULL ? condition : "a condition", why.message);
+            continue;
         }
+        *HN_GROW(draft->constraints) = condition;
+        if (!hn_draft_holds(draft, condition, HN_OF_ALL, &holds, NULL) || !hn_value_truth(&holds))
+            note_flaw(draft, condition);
     }
 }
 
@@ -480,10 +458,9 @@ static void add_sizes(struct import *import)
 static const char *number_of(struct import *import, const json_t *json)
 {
     struct hn_text text = {0};
-    struct hn_value value;
+    struct hn_value value = value_of(json);
     if (!json_is_number(json))
         return json_string_value(json);
-    read_value(json, &value);
     hn_value_append(&text, &value);
     return hn_need_kept(&import->unit.memory, hn_text_take(&text));
 }
@@ -545,21 +522,20 @@ static const char *count_of(struct import *import, const json_t *argument)
 /* "2 * i + 1" of KTT's generators is iota(1, 2); NULL: it is something else. */
 static const char *iota_of(struct import *import, const char *generator)
 {
-    struct hn_draft_name list = {.name = NULL};
-    struct hn_error err = {.status = HN_OK};
-    struct hn_text text = {0};
-    hn_text_printf(&text, "[%s for i in range(5)]", generator);
-    read_text(text.data, &list, &import->unit.memory, &err);
-    hn_text_finish(&text);
-    const struct hn_value *values = list.values.items;
-    bool even = !hn_failed(&err) && strpbrk(generator, "[](){},'\"") == NULL &&
-                values[0].type == HN_INTEGER && values[1].type == HN_INTEGER;
-    double first = even ? hn_value_number(&values[0]) : 0;
-    double gap = even ? hn_value_number(&values[1]) - first : 0;
-    for (size_t i = 2; i < 5 && even; i++)
-        even = hn_value_number(&values[i]) == first + gap * (double)i;
-    free(list.values.items);
-    return even ? FORMAT(import, "iota(%.0f, %.0f)", first, gap) : NULL;
+    static const char *const counter = "i";
+    struct hn_scope scope = {.names = &counter, .name_count = 1};
+    struct hn_expression *expression = NULL;
+    int64_t values[5] = {0}, gap = 0;
+    bool even = hn_expression_parse(generator, &expression, NULL) == HN_OK &&
+                hn_expression_bind(expression, &scope, NULL) == HN_OK;
+    for (int64_t i = 0; i < 5 && even; i++) {
+        struct hn_value value = hn_integer(i);
+        even = hn_expression_integer(expression, &value, &values[i], NULL) &&
+               (i == 0 || !__builtin_sub_overflow(values[i], values[i - 1], &gap)) &&
+               (i < 2 || gap == values[1] - values[0]);
+    }
+    hn_expression_destroy(expression);
+    return even ? FORMAT(import, "iota(%lld, %lld)", (long long)values[0], (long long)gap) : NULL;
 }
 
 /* Sets it; returns whether the file says it. */

@@ -76,16 +76,13 @@ struct hn_tokens hn_inside(const struct hn_unit *unit, size_t open)
 
 bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_tokens *item)
 {
-    size_t at = list->begin;
+    size_t at = list->begin, end = list->end < unit->tokens.count ? list->end : unit->tokens.count;
     *item = (struct hn_tokens){at, at};
-    list->end = list->end < unit->tokens.count ? list->end : unit->tokens.count;
-    if (at >= list->end)
-        return false;
-    while (at < list->end && !hn_at(unit, at, ","))
-        at = is_one_of(hn_text_at(unit, at), "([{") ? hn_behind(unit, at, list->end) : at + 1;
-    item->end = at;
-    list->begin = at + 1;
-    return true;
+    while (item->end < end && !hn_at(unit, item->end, ","))
+        item->end = is_one_of(hn_text_at(unit, item->end), "([{") ? hn_behind(unit, item->end, end)
+                                                                  : item->end + 1;
+    list->begin = item->end + 1;
+    return at < end;
 }
 
 const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens)
@@ -103,6 +100,7 @@ static bool read_number(const char *text, int64_t *number)
 {
     char *end;
     errno = 0;
+    text = strcmp(text, "true") == 0 ? "1" : strcmp(text, "false") == 0 ? "0" : text;
     *number = strtoll(text, &end, 0);
     return end != text && errno == 0 && end[strspn(end, "uUlL")] == '\0';
 }
@@ -110,19 +108,16 @@ static bool read_number(const char *text, int64_t *number)
 bool hn_unit_number(const struct hn_unit *unit, struct hn_tokens tokens, int64_t *number)
 {
     int64_t found, shift = 0;
-    size_t at = tokens.begin;
-    while (hn_at(unit, at, "(") && hn_behind(unit, at, tokens.end) == tokens.end) {
-        at++;
-        tokens.end--;
-    }
-    const char *text = hn_text_at(unit, at);
-    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
-        text = text[0] == 't' ? "1" : "0";
-    bool shifted = tokens.end == at + 3 && hn_at(unit, at + 1, "<<") &&
-                   read_number(hn_text_at(unit, at + 2), &shift) && shift >= 0 && shift < 40;
-    if ((tokens.end != at + 1 && !shifted) || !read_number(text, &found))
+    while (hn_at(unit, tokens.begin, "(") &&
+           hn_behind(unit, tokens.begin, tokens.end) == tokens.end)
+        tokens = hn_inside(unit, tokens.begin);
+    bool shifted = tokens.end == tokens.begin + 3 && hn_at(unit, tokens.begin + 1, "<<") &&
+                   read_number(hn_text_at(unit, tokens.end - 1), &shift) && shift >= 0 &&
+                   shift < 40;
+    if ((tokens.end != tokens.begin + 1 && !shifted) ||
+        !read_number(hn_text_at(unit, tokens.begin), &found))
         return false;
-    *number = found * ((int64_t)1 << (shifted ? shift : 0));
+    *number = found * ((int64_t)1 << shift);
     return true;
 }
 
@@ -229,14 +224,11 @@ static struct hn_meaning *add_meaning(struct reading *reading, const char *name,
 const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at)
 {
     const struct hn_meaning *found = NULL;
-    for (size_t i = 0; i < unit->meanings.count; i++) {
-        const struct hn_meaning *meaning = &unit->meanings.items[i];
-        bool global = meaning->scope.begin == 0;
-        if ((global || meaning->body.begin <= at) && meaning->scope.begin <= at &&
-            at < meaning->scope.end && strcmp(meaning->name, name) == 0 &&
-            (found == NULL || meaning->scope.begin >= found->scope.begin))
-            found = meaning;
-    }
+    HN_EACH(each, unit->meanings)
+        if ((each->scope.begin == 0 || each->body.begin <= at) && each->scope.begin <= at &&
+            at < each->scope.end && strcmp(each->name, name) == 0 &&
+            (found == NULL || each->scope.begin >= found->scope.begin))
+            found = each;
     return found;
 }
 
@@ -563,12 +555,10 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
 
 static bool is_of_host(const struct hn_unit *unit, size_t token)
 {
-    for (size_t i = 0; i < unit->functions.count; i++) {
-        const struct hn_function *function = &unit->functions.items[i];
-        if (!function->device && function->body.begin < token && token < function->body.end)
-            return true;
-    }
-    return false;
+    bool host = false;
+    HN_EACH(function, unit->functions)
+        host |= !function->device && function->body.begin < token && token < function->body.end;
+    return host;
 }
 
 /* A call, a scope, a structure and what headers of C and CUDA have is no number. */
@@ -606,16 +596,14 @@ static void find_compared(const struct hn_unit *unit, struct hn_missing *missing
                      (equality ? !hn_unit_number(unit, (struct hn_tokens){i + 2, i + 3}, &number)
                                : !last && strpbrk(hn_text_at(unit, i + 1), ")&|?") == NULL);
         for (size_t k = 0; k < missing->compared_count; k++)
-            known = known || missing->compared[k] == number;
+            known |= missing->compared[k] == number;
         if (!known)
             missing->compared[missing->compared_count++] = number;
     }
-    for (size_t i = 0; i < unit->meanings.count; i++) {
-        const struct hn_meaning *macro = &unit->meanings.items[i];
+    HN_EACH(macro, unit->meanings)
         if (macro->macro && macro->body.end == macro->body.begin + 1 &&
             hn_at(unit, macro->body.begin, name) && strcmp(macro->name, name) != 0)
             find_compared(unit, missing, macro->name);
-    }
 }
 
 /* "use of undeclared identifier 'X'", "'X' is not defined, evaluates to 0", "'x.h' file not found".
@@ -642,8 +630,8 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
          strstr(message, "is not defined, evaluates to 0") == NULL) ||
         is_of_host(unit, used) || unit->missing.count == MOST_MISSING)
         return;
-    for (size_t i = 0; i < unit->missing.count; i++)
-        if (strcmp(unit->missing.items[i].name, kept) == 0)
+    HN_EACH(each, unit->missing)
+        if (strcmp(each->name, kept) == 0)
             return;
     if (!hn_at(unit, token, kept))
         token = hn_find(unit, (struct hn_tokens){0, SIZE_MAX}, kept);
@@ -657,36 +645,27 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
 /* Reads it as it would be with the names that are missing so far; tells whether there are more. */
 static bool parse(struct reading *reading)
 {
-    static const char prelude[] = "/hone/prelude.cuh";
     struct hn_unit *unit = reading->unit;
     const struct hn_clang *clang = &reading->clang;
-    const char *arguments[15 + MOST_MISSING] = {"-x",
-                                                "cuda",
-                                                "--cuda-device-only",
-                                                "-nocudainc",
-                                                "-nocudalib",
-                                                "-nostdinc",
-                                                "-nostdinc++",
-                                                "--cuda-gpu-arch=sm_80",
-                                                "-std=c++17",
-                                                "-Wno-everything",
-                                                "-Wundef",
-                                                "-ferror-limit=0",
-                                                "-fno-spell-checking",
-                                                "-include",
-                                                prelude};
+    const char *arguments[32 + MOST_MISSING];
+    int count = 0;
+    char *options = hn_need_kept(
+        &unit->memory, hn_need_copy("-x cuda --cuda-device-only -nocudainc -nocudalib -nostdinc "
+                                    "-nostdinc++ --cuda-gpu-arch=sm_80 -std=c++17 "
+                                    "-Wno-everything -Wundef -ferror-limit=0 -fno-spell-checking "
+                                    "-include /hone/prelude.cuh"));
+    for (char *rest = options, *option; (option = strsep(&rest, " ")) != NULL;)
+        arguments[count++] = option;
     size_t before = unit->missing.count;
-    struct CXUnsavedFile files[] = {{prelude, hn_init_prelude, strlen(hn_init_prelude)},
+    struct CXUnsavedFile files[] = {{"/hone/prelude.cuh", hn_init_prelude, strlen(hn_init_prelude)},
                                     {unit->path, unit->text, strlen(unit->text)}};
-    for (size_t i = 0; i < before; i++) {
-        const struct hn_missing *missing = &unit->missing.items[i];
-        arguments[15 + i] =
+    HN_EACH(missing, unit->missing)
+        arguments[count++] =
             hn_need_format(&unit->memory, "-D%s=%lld", missing->name,
                            missing->compared_count > 0 ? (long long)missing->compared[0] : 8);
-    }
     unit->tokens.count = unit->kernels.count = unit->meanings.count = unit->functions.count = 0;
     void *index = clang->createIndex(0, 0);
-    if (clang->parseTranslationUnit2(index, unit->path, arguments, 15 + (int)before, files, 2,
+    if (clang->parseTranslationUnit2(index, unit->path, arguments, count, files, 2,
                                      CXTranslationUnit_KeepGoing, &reading->tree) == 0) {
         read_tokens(reading);
         read_macros(reading);
