@@ -35,6 +35,9 @@ struct hn_draft_argument {
     bool hidden; /* the kernel is not passed it */
 };
 
+/* Of a launch in the source. */
+enum hn_draft_launch { HN_LAUNCH_GRID, HN_LAUNCH_BLOCK, HN_LAUNCH_SHARED };
+
 /* Comments before a section. */
 enum hn_draft_note {
     HN_NOTE_HEAD, HN_NOTE_SIZES, HN_NOTE_PARAMETERS, HN_NOTE_DEFAULTS, HN_NOTE_CONSTRAINTS, HN_NOTE_ARGUMENTS,
@@ -57,9 +60,8 @@ struct hn_draft {
 
     /* While it is made of a source. */
     struct hn_tokens template_arguments; /* of an instantiation or a launch; empty: there is none */
-    struct {                             /* the first launch; empty: that is not told */
-        struct hn_tokens grid, block, shared, arguments;
-    } launch;
+    struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
+    struct hn_tokens *passed;            /* by it, for each argument */
     int64_t literal[3];                  /* the numbers with which it tells a block that is a parameter; else 0 */
     const char **given;                  /* for each argument, what is passed or allocated; NULL: nothing is known */
     const char **instances;              /* for each parameter of its template; NULL: nothing is known */
@@ -77,7 +79,7 @@ char *hn_draft_write(const struct hn_draft *draft);
 
 /* A text that lives as long as the draft. */
 #define HN_DRAFT_TEXT(draft, ...) hn_need_format(&(draft)->unit->memory, __VA_ARGS__)
-/* One line, which nothing in it ends: bytes that are no ASCII or control something are blanks, and a long one is cut. */
+/* One line, which nothing in it ends: bytes that are no ASCII or control something are blanks; a long one is cut. */
 const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends such a line to the comments before a section. */
 #define HN_DRAFT_NOTE(draft, section, ...) \
@@ -108,11 +110,11 @@ enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared);
 enum hn_draft_names { HN_OF_SIZES, HN_OF_ALL, HN_OF_PARAMETERS, HN_OF_LARGEST };
 bool hn_draft_holds(const struct hn_draft *draft, const char *expression, enum hn_draft_names names,
                     struct hn_value *result, struct hn_error *err);
-/* Appends that a block has no more threads than it may have, where that does not hold by itself and nothing says it. */
+/* Appends that a block has no more threads than it may have, where that does not hold by itself. */
 void hn_draft_bound_threads(struct hn_draft *draft);
 
-/* Of the parts to each other. draft_launch.c: the first launch in the host's code; block, grid, and the constraints that
- * follow. */
+/* Of the parts to each other. draft_launch.c: the first launch in the host's code; block, grid, and the constraints
+ * that follow. */
 void hn_draft_find_launch(struct hn_draft *draft);
 void hn_draft_read_launch(struct hn_draft *draft);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */

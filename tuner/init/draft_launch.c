@@ -16,19 +16,21 @@ static const char *single(const struct hn_draft *draft, struct hn_tokens tokens)
     return tokens.end == tokens.begin + 1 ? hn_text_at(draft->unit, tokens.begin) : "";
 }
 
+static bool in_kernel(const struct hn_draft *draft, size_t token)
+{
+    return draft->kernel->body.begin <= token && token < draft->kernel->body.end;
+}
+
 /* "<<<grid, block, shared, stream>>>(arguments)" at a token. */
 static void read_chevrons(struct hn_draft *draft, size_t open)
 {
     struct hn_unit *unit = draft->unit;
     size_t close = hn_find(unit, (struct hn_tokens){open, SIZE_MAX}, ">>>");
-    struct hn_tokens list = {open + 1, close};
     if (!hn_at(unit, open, "<<<") || close == SIZE_MAX)
         return;
-    hn_next(unit, &list, &draft->launch.grid);
-    hn_next(unit, &list, &draft->launch.block);
-    hn_next(unit, &list, &draft->launch.shared);
+    hn_split(unit, (struct hn_tokens){open + 1, close}, draft->launch, 3);
     if (hn_at(unit, close + 1, "("))
-        draft->launch.arguments = hn_inside(unit, close + 1);
+        hn_split(unit, hn_inside(unit, close + 1), draft->passed, draft->kernel->argument_count);
 }
 
 /* "cudaLaunchKernel((void *)kernel, grid, block, arguments, shared, stream)" with the kernel at a
@@ -37,32 +39,32 @@ static void read_call(struct hn_draft *draft, size_t kernel)
 {
     struct hn_unit *unit = draft->unit;
     size_t name = kernel > 8 ? kernel - 8 : 0;
-    struct hn_tokens list, values;
+    struct hn_tokens parts[5] = {{0}};
     while (name < kernel && strncmp(hn_text_at(unit, name), "cudaLaunch", 10) != 0)
         name++;
     if (name == kernel || !hn_at(unit, name + 1, "("))
         return;
-    list = hn_inside(unit, name + 1);
-    if (!hn_next(unit, &list, &values) || kernel < values.begin || kernel >= values.end)
+    hn_split(unit, hn_inside(unit, name + 1), parts, 5);
+    if (kernel < parts[0].begin || kernel >= parts[0].end)
         return;
     draft->cooperative = strstr(hn_text_at(unit, name), "Cooperative") != NULL;
-    hn_next(unit, &list, &draft->launch.grid);
-    hn_next(unit, &list, &draft->launch.block);
-    hn_next(unit, &list, &values);
-    hn_next(unit, &list, &draft->launch.shared);
-    const struct hn_meaning *array = hn_unit_meaning(unit, single(draft, values), name);
+    draft->launch[HN_LAUNCH_GRID] = parts[1];
+    draft->launch[HN_LAUNCH_BLOCK] = parts[2];
+    draft->launch[HN_LAUNCH_SHARED] = parts[4];
+    const struct hn_meaning *array = hn_unit_meaning(unit, single(draft, parts[3]), name);
     if (array != NULL && hn_at(unit, array->body.begin, "{"))
-        draft->launch.arguments = hn_inside(unit, array->body.begin);
+        hn_split(unit, hn_inside(unit, array->body.begin), draft->passed,
+                 draft->kernel->argument_count);
 }
 
 void hn_draft_find_launch(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
-    const struct hn_tokens body = draft->kernel->body;
+    const struct hn_kernel *kernel = draft->kernel;
+    draft->passed = hn_need_block(&unit->memory, kernel->argument_count, sizeof *draft->passed);
     for (size_t i = 0; i < unit->tokens.count; i++) {
         size_t next = i + 1;
-        if (i == draft->kernel->head.end || (i >= body.begin && i < body.end) ||
-            !hn_at(unit, i, draft->kernel->name))
+        if (i == kernel->head.end || in_kernel(draft, i) || !hn_at(unit, i, kernel->name))
             continue;
         if (hn_at(unit, next, "<")) {
             struct hn_tokens given = hn_inside(unit, next);
@@ -70,23 +72,14 @@ void hn_draft_find_launch(struct hn_draft *draft)
             if (draft->template_arguments.end == 0)
                 draft->template_arguments = given;
         }
-        if (draft->launch.block.end == 0)
+        if (draft->launch[HN_LAUNCH_BLOCK].end == 0)
             read_chevrons(draft, next);
-        if (draft->launch.block.end == 0)
+        if (draft->launch[HN_LAUNCH_BLOCK].end == 0)
             read_call(draft, i);
     }
-    draft->cooperative |= hn_find(unit, body, "this_grid") != SIZE_MAX;
-}
-
-/* What the launch passes as an argument. */
-static struct hn_tokens passed_at(const struct hn_draft *draft, size_t index)
-{
-    struct hn_tokens list = draft->launch.arguments, item = {0, 0};
-    for (size_t i = 0; i <= index; i++)
-        if (!hn_next(draft->unit, &list, &item))
-            return (struct hn_tokens){0, 0};
-    item.begin += hn_at(draft->unit, item.begin, "&");
-    return item;
+    for (size_t i = 0; i < kernel->argument_count; i++)
+        draft->passed[i].begin += hn_at(unit, draft->passed[i].begin, "&");
+    draft->cooperative |= hn_find(unit, kernel->body, "this_grid") != SIZE_MAX;
 }
 
 /* What the config calls a name of the host, which passes it to the kernel or its template. */
@@ -100,7 +93,7 @@ static const char *host_name(const struct hn_draft *draft, const char *name)
             return draft->instances[i];
     for (size_t i = 0; i < kernel->argument_count; i++) {
         const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments[i].name);
-        if (size != NULL && strcmp(single(draft, passed_at(draft, i)), name) == 0)
+        if (size != NULL && strcmp(single(draft, draft->passed[i]), name) == 0)
             return size->name;
     }
     return NULL;
@@ -115,10 +108,9 @@ static struct hn_tokens initial_value(const struct hn_draft *draft, struct hn_to
 }
 
 /* The components of "dim3(a, b)", of a variable "dim3 block(a, b)" or "= {a, b}", or one number. */
-static int read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
-                     struct hn_tokens parts[3])
+static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
+                        struct hn_tokens parts[3])
 {
-    int count = 0;
     for (int depth = 0; depth < 4; depth++) {
         size_t open = tokens.begin + hn_at(draft->unit, tokens.begin, "dim3");
         if (hn_at(draft->unit, open, "{") || (open > tokens.begin && hn_at(draft->unit, open, "(")))
@@ -126,19 +118,12 @@ static int read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
         else
             tokens = initial_value(draft, tokens);
     }
-    while (count < 3 && hn_next(draft->unit, &tokens, &parts[count]))
-        count++;
-    return count;
+    return hn_split(draft->unit, tokens, parts, 3);
 }
 
 static bool is_number(const char *text)
 {
     return text != NULL && text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
-}
-
-static bool in_kernel(const struct hn_draft *draft, size_t token)
-{
-    return draft->kernel->body.begin <= token && token < draft->kernel->body.end;
 }
 
 /* A parameter whose values are numbers: no words, no true and false. */
@@ -158,8 +143,8 @@ static const char *parameter_named(const struct hn_draft *draft, const char *own
 static const char *known_name(void *data, const char *name, size_t token)
 {
     const struct hn_draft *draft = data;
-    const struct hn_tokens block = draft->launch.block;
-    const char *dot = strchr(name, '.'), *host = single(draft, block), *found = NULL;
+    const char *dot = strchr(name, '.'), *host = single(draft, draft->launch[HN_LAUNCH_BLOCK]),
+               *found = NULL;
     if (dot != NULL) {
         bool own = strncmp(name, "blockDim.", 9) == 0 ||
                    (strlen(host) == (size_t)(dot - name) && strncmp(name, host, strlen(host)) == 0);
@@ -229,17 +214,11 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
     return tile;
 }
 
-/* Whether the device's code asks how large a block is; else it has a size of its own. */
-static bool asks_for_block(const struct hn_draft *draft)
-{
-    return hn_unit_has(draft->unit, "blockDim") || hn_unit_has(draft->unit, "thread_rank");
-}
-
 /* Where the kernel does not ask how large it is, a parameter that is the block by its name; else
  * one of the launch. */
 static const char *add_block(struct hn_draft *draft, const char *wish, int64_t preset)
 {
-    bool asks = asks_for_block(draft);
+    bool asks = hn_unit_has(draft->unit, "blockDim") || hn_unit_has(draft->unit, "thread_rank");
     HN_EACH(each, draft->names)
         if (!asks && is_numeric(each) && each->preset.integer == preset && each->own != NULL &&
             hn_draft_is_block(each->own))
@@ -247,21 +226,28 @@ static const char *add_block(struct hn_draft *draft, const char *wish, int64_t p
     return hn_draft_add_launch(draft, wish, preset, !asks);
 }
 
-/* Puts what is known of each axis into sizes, where all are numbers that a block or a grid may
- * have; a grid's may depend on sizes that are chosen later. */
-static bool take(struct hn_draft *draft, const char *texts[3], int count, bool grid,
-                 const char *sizes[3])
+/* Takes what the launch says of each axis, where all are numbers that a block or a grid may have; a
+ * grid's may depend on sizes that are chosen later. */
+static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
 {
+    struct hn_tokens parts[3];
+    const char *texts[3] = {"1", "1", "1"};
     struct hn_value value;
-    for (int axis = 0; axis < count; axis++) {
-        if (texts[axis] == NULL || !hn_draft_holds(draft, texts[axis], HN_OF_ALL, &value, NULL) ||
+    size_t count = read_dim3(draft, draft->launch[grid ? HN_LAUNCH_GRID : HN_LAUNCH_BLOCK], parts);
+    for (size_t axis = 0; axis < count; axis++) {
+        /* What is divided by the block's number is divided by the block. */
+        const char *text = translate_along(draft, parts[axis], (int)axis);
+        if (text != NULL && strstr(text, "//") == NULL && strstr(text, "ceil_div") == NULL)
+            text = translate(draft, parts[axis]);
+        if (text == NULL || !hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL) ||
             value.type != HN_INTEGER || value.integer > (grid ? INT32_MAX : 1024))
             return false;
-        if (value.integer < 1 && !(grid && hn_draft_has_size(draft, texts[axis])))
+        if (value.integer < 1 && !(grid && hn_draft_has_size(draft, text)))
             return false;
+        texts[axis] = text;
     }
     for (int axis = 0; count > 0 && axis < 3; axis++) {
-        sizes[axis] = axis < count ? texts[axis] : "1";
+        sizes[axis] = texts[axis];
         if (axis >= draft->dimensions && strcmp(sizes[axis], "1") != 0)
             draft->dimensions = axis + 1;
     }
@@ -271,24 +257,16 @@ static bool take(struct hn_draft *draft, const char *texts[3], int count, bool g
 static void take_block(struct hn_draft *draft)
 {
     static const char *const wishes[] = {"BLOCK_X", "BLOCK_Y", "BLOCK_Z"};
-    struct hn_tokens parts[3];
-    const char *texts[3] = {NULL};
-    char *end;
-    int count = read_dim3(draft, draft->launch.block, parts);
-    for (int axis = 0; axis < count; axis++)
-        texts[axis] = translate(draft, parts[axis]);
-    draft->block_is_known = take(draft, texts, count, false, draft->block);
-    bool flat = draft->block_is_known && strcmp(draft->block[1], "1") == 0 &&
-                strcmp(draft->block[2], "1") == 0;
-    for (int axis = 0; draft->block_is_known && axis < count; axis++) {
-        int64_t number = strtoll(texts[axis], &end, 10);
-        if (*end != '\0' || number < 2)
-            continue;
-        draft->literal[axis] = number;
-        draft->block[axis] = add_block(draft, flat ? "BLOCK" : wishes[axis], number);
-    }
-    /* There has to be something to tune. */
+    const char **block = draft->block;
     bool any = false;
+    draft->block_is_known = take(draft, false, block);
+    bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
+    for (int axis = 0; draft->block_is_known && axis < 3; axis++)
+        if (is_number(block[axis]) && strcmp(block[axis], "1") != 0) {
+            draft->literal[axis] = strtoll(block[axis], NULL, 10);
+            block[axis] = add_block(draft, flat ? "BLOCK" : wishes[axis], draft->literal[axis]);
+        }
+    /* There has to be something to tune. */
     HN_EACH(each, draft->names)
         any |= !each->is_size;
     if (!any) {
@@ -299,45 +277,25 @@ static void take_block(struct hn_draft *draft)
 
 static void take_grid(struct hn_draft *draft)
 {
-    struct hn_tokens parts[3];
-    const char *texts[3] = {NULL};
-    char *end;
-    int count = read_dim3(draft, draft->launch.grid, parts);
     bool loops = hn_find(draft->unit, draft->kernel->body, "gridDim") != SIZE_MAX;
-    for (int axis = 0; axis < count; axis++) {
-        /* What is divided by the block's number is divided by the block. */
-        texts[axis] = translate_along(draft, parts[axis], axis);
-        if (texts[axis] != NULL && strstr(texts[axis], "//") == NULL &&
-            strstr(texts[axis], "ceil_div") == NULL)
-            texts[axis] = translate(draft, parts[axis]);
-    }
-    draft->grid_is_known = take(draft, texts, count, true, draft->grid);
-    int64_t number = draft->grid_is_known ? strtoll(texts[0], &end, 10) : 0;
-    if (number > 1 && *end == '\0' && loops && count == 1)
-        draft->grid[0] = hn_draft_add_launch(draft, "BLOCKS", number, false);
+    draft->grid_is_known = take(draft, true, draft->grid);
+    if (draft->grid_is_known && loops && draft->dimensions == 1 && is_number(draft->grid[0]) &&
+        strcmp(draft->grid[0], "1") != 0)
+        draft->grid[0] =
+            hn_draft_add_launch(draft, "BLOCKS", strtoll(draft->grid[0], NULL, 10), false);
 }
 
-/* What the source allocates for a pointer of the host: bytes. */
-static struct hn_tokens find_allocation(const struct hn_draft *draft, const char *name)
-{
-    struct hn_unit *unit = draft->unit;
-    struct hn_tokens list, first, second;
-    for (size_t i = 0; i < unit->tokens.count; i++) {
-        if (strncmp(hn_text_at(unit, i), "cudaMalloc", 10) != 0 || !hn_at(unit, i + 1, "("))
-            continue;
-        list = hn_inside(unit, i + 1);
-        if (hn_next(unit, &list, &first) && hn_next(unit, &list, &second) &&
-            hn_find(unit, first, name) != SIZE_MAX)
-            return second;
-    }
-    return (struct hn_tokens){0, 0};
-}
-
-/* "n" of "n * sizeof(float)" and of "sizeof(float) * n"; NULL: bytes are told otherwise. */
+/* "n" of what the source allocates for a pointer of the host, "n * sizeof(float)" or "sizeof(float)
+ * * n"; NULL: bytes are told otherwise. */
 static const char *count_elements(struct hn_draft *draft, struct hn_tokens passed)
 {
     struct hn_unit *unit = draft->unit;
-    struct hn_tokens bytes = find_allocation(draft, hn_text_at(unit, passed.begin));
+    struct hn_tokens parts[2], bytes = {0, 0};
+    for (size_t i = 0; i < unit->tokens.count && bytes.end == 0; i++)
+        if (strncmp(hn_text_at(unit, i), "cudaMalloc", 10) == 0 && hn_at(unit, i + 1, "(") &&
+            hn_split(unit, hn_inside(unit, i + 1), parts, 2) == 2 &&
+            hn_find(unit, parts[0], hn_text_at(unit, passed.begin)) != SIZE_MAX)
+            bytes = parts[1];
     bytes = initial_value(draft, initial_value(draft, bytes));
     size_t at = hn_find(unit, bytes, "sizeof");
     size_t behind = at != SIZE_MAX ? hn_behind(unit, at + 1, bytes.end) : 0;
@@ -369,6 +327,7 @@ static void read_scalar(struct hn_draft *draft, size_t index, struct hn_tokens p
         size->passed = text;
 }
 
+/* Scalars first, since buffers have as many elements as these say. */
 static void read_passed(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
@@ -376,7 +335,7 @@ static void read_passed(struct hn_draft *draft)
         hn_need_block(&draft->unit->memory, kernel->argument_count, sizeof *draft->given);
     for (int pointers = 0; pointers < 2; pointers++)
         for (size_t i = 0; i < kernel->argument_count; i++) {
-            struct hn_tokens passed = passed_at(draft, i);
+            struct hn_tokens passed = draft->passed[i];
             if (passed.end == passed.begin || kernel->arguments[i].pointer != (pointers == 1))
                 continue;
             if (pointers == 0)
@@ -398,8 +357,7 @@ static void guess_block(struct hn_draft *draft)
     const struct hn_draft_name *square = find_axis(draft, -1);
     bool along = square != NULL && ends_with(square, axes[0]), flat = true;
     for (size_t i = 0; i < unit->tokens.count; i++)
-        flat = flat &&
-               !(hn_at(unit, i, "threadIdx") && strchr("yz", hn_text_at(unit, i + 2)[0]) != NULL);
+        flat &= !hn_at(unit, i, "threadIdx") || strchr("yz", hn_text_at(unit, i + 2)[0]) == NULL;
     draft->block_is_known = true;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         /* One that is named for x alone leaves one thread in y. */
@@ -414,9 +372,8 @@ static void guess_block(struct hn_draft *draft)
         if (draft->block[axis] != NULL)
             continue;
         draft->block_is_known = false;
-        draft->block[axis] =
-            hn_draft_add_launch(draft, usual[flat ? 0 : axis + 1].name,
-                                usual[flat ? 0 : axis + 1].threads, !asks_for_block(draft));
+        int which = flat ? 0 : axis + 1;
+        draft->block[axis] = add_block(draft, usual[which].name, usual[which].threads);
     }
 }
 
@@ -424,15 +381,13 @@ static void read_bounds(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     size_t name = hn_find(unit, draft->kernel->head, "__launch_bounds__");
-    struct hn_tokens list, item;
-    if (name == SIZE_MAX)
+    struct hn_tokens item;
+    if (name == SIZE_MAX || hn_split(unit, hn_inside(unit, name + 1), &item, 1) == 0)
         return;
-    list = hn_inside(unit, name + 1);
-    if (hn_next(unit, &list, &item))
-        draft->bounds = translate(draft, item);
+    draft->bounds = translate(draft, item);
     /* A constant is the only block that there can be. */
     if (is_number(draft->bounds) && hn_text_is_word(hn_text_at(unit, item.begin)) &&
-        draft->dimensions == 1 && draft->launch.block.end == 0)
+        draft->dimensions == 1 && draft->launch[HN_LAUNCH_BLOCK].end == 0)
         draft->bounds = hn_draft_add_launch(draft, "BLOCK", strtoll(draft->bounds, NULL, 10), true);
 }
 
@@ -591,8 +546,9 @@ static void read_divisions(struct hn_draft *draft)
             add_constraint(draft, HN_DRAFT_TEXT(draft, "%s %% %s == 0", whole, part));
         if (!hn_at(unit, i, "static_assert"))
             continue;
-        struct hn_tokens list = hn_inside(unit, i + 1), condition;
-        const char *text = hn_next(unit, &list, &condition) ? translate(draft, condition) : NULL;
+        struct hn_tokens condition = {0, 0};
+        hn_split(unit, hn_inside(unit, i + 1), &condition, 1);
+        const char *text = translate(draft, condition);
         if (text != NULL && strstr(text, " > 0") == NULL)
             add_constraint(draft, text);
     }
@@ -611,8 +567,8 @@ static void read_shared(struct hn_draft *draft)
         if (!hn_at(unit, i, "__shared__"))
             continue;
         if (hn_at(unit, i - 1, "extern")) {
-            draft->shared_bytes =
-                translate_along(draft, draft->launch.shared, draft->dimensions == 1 ? 0 : -1);
+            draft->shared_bytes = translate_along(draft, draft->launch[HN_LAUNCH_SHARED],
+                                                  draft->dimensions == 1 ? 0 : -1);
             draft->shared_todo =
                 draft->shared_bytes != NULL ? NULL : "the bytes of the extern __shared__ array";
             draft->shared_bytes = draft->shared_bytes != NULL ? draft->shared_bytes : "0";
