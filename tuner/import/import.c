@@ -480,42 +480,33 @@ static const char *type_of(struct import *import, const json_t *argument,
     return declared != NULL && declared->type[0] != '\0' ? declared->type : NULL;
 }
 
-/* "ProblemSize[1]", "max(tile)" and "min(tile)" of a parameter's values; returns how much of the
- * text it is, 0 where it is none. */
-static size_t append_named(const struct import *import, const char *at, struct hn_text *text)
+static const char *replace(struct import *import, const char *text, const char *what,
+                           const char *by)
 {
-    char name[HN_WORD_MOST + 1] = "";
-    int axis = strncmp(at, "ProblemSize[", 12) == 0 ? at[12] - '0' : -1;
-    if (axis >= 0 && axis < 3 && at[13] == ']' &&
-        hn_draft_find(&import->draft, problem_names[axis]) != NULL) {
-        hn_text_append(text, problem_names[axis]);
-        return 14;
-    }
-    bool largest = strncmp(at, "max(", 4) == 0;
-    if (!largest && strncmp(at, "min(", 4) != 0)
-        return 0;
-    snprintf(name, sizeof name, "%.*s", (int)hn_word_length(at + 4), at + 4);
-    const struct hn_draft_name *parameter = hn_draft_find(&import->draft, name);
-    if (parameter == NULL || at[4 + strlen(name)] != ')')
-        return 0;
-    struct hn_value end = hn_draft_end(parameter, largest);
-    hn_value_append(text, &end);
-    return strlen(name) + 5;
+    const char *found;
+    while ((found = strstr(text, what)) != NULL)
+        text = FORMAT(import, "%.*s%s%s", (int)(found - text), text, by, found + strlen(what));
+    return text;
 }
 
-/* A number of elements, an expression of the problem; NULL where the file has none. */
+/* A number of elements, an expression of the problem, in which "ProblemSize[1]" and "max(tile)",
+ * the largest value of a parameter, may stand; NULL where the file has none. */
 static const char *count_of(struct import *import, const json_t *argument)
 {
-    const char *given = number_of(import, json_object_get(argument, "Size"));
-    struct hn_text text = {0};
-    for (const char *at = given; at != NULL && *at != '\0';) {
-        bool begins = at == given || !hn_is_word_char(at[-1]);
-        size_t length = begins ? append_named(import, at, &text) : 0;
-        if (length == 0)
-            hn_text_append_bytes(&text, at, 1);
-        at += length > 0 ? length : 1;
+    const char *count = number_of(import, json_object_get(argument, "Size"));
+    if (count == NULL || strlen(count) > 400)
+        return NULL;
+    for (int axis = 0; axis < 3; axis++)
+        if (hn_draft_find(&import->draft, problem_names[axis]) != NULL)
+            count = replace(import, count, FORMAT(import, "ProblemSize[%d]", axis),
+                            problem_names[axis]);
+    HN_EACH(each, import->draft.names) {
+        struct hn_text largest = {0};
+        struct hn_value value = each->is_size ? each->preset : hn_draft_largest(each);
+        hn_value_append(&largest, &value);
+        count = replace(import, count, FORMAT(import, "max(%s)", each->name), largest.data);
+        hn_text_finish(&largest);
     }
-    const char *count = hn_need_kept(&import->unit.memory, hn_text_take(&text));
     return hn_draft_holds(&import->draft, count, HN_OF_SIZES, NULL, NULL) ? count : NULL;
 }
 
@@ -568,9 +559,10 @@ static bool set_role(const json_t *json, const struct hn_kernel_argument *declar
             argument->role = (enum hn_draft_role)role;
             return true;
         }
+    bool known = false;
     if (declared != NULL)
-        argument->role = hn_draft_role_of(declared);
-    return declared != NULL && !declared->passed;
+        argument->role = hn_draft_role_of(declared, &known);
+    return known;
 }
 
 /* The file's name, or the source's, or none that means anything: also where a variable of the
@@ -703,39 +695,34 @@ static const char *size_of(struct import *import, const char *key, const json_t 
     return NULL;
 }
 
-/* By what the problem is divided: GridDivX, or where there is none the block's size, as Kernel
- * Tuner does. */
-static const char *divisor_of(struct import *import, int axis, const char *block)
-{
-    const char *name = FORMAT(import, "GridDiv%s", axes[axis]), *product = "1", *divisor;
-    const json_t *divisors = json_object_get(import->kernel, name);
-    for (size_t i = 0; i < json_array_size(divisors); i++) {
-        divisor = size_of(import, name, json_array_get(divisors, i), "");
-        product = divisor != NULL ? hn_times(&import->unit, product, divisor) : product;
-    }
-    bool own = hn_draft_find(&import->draft, block_names[axis]) != NULL;
-    return json_array_size(divisors) > 0 ? product : own ? block_names[axis] : block;
-}
-
-/* Blocks along an axis: ProblemSize over GridDiv where the file has them, else GlobalSize, which
- * may count threads, as OpenCL does. */
+/* Blocks along an axis: ProblemSize over GridDivX, or where that is missing over the block's size,
+ * as Kernel Tuner has it; without a ProblemSize it is GlobalSize, which may count threads, as
+ * OpenCL does. */
 static const char *grid_of(struct import *import, int axis, const char *block)
 {
     const json_t *kernel = import->kernel, *sizes = json_object_get(kernel, "ProblemSize");
-    const char *extent, *divisor = "1";
-    if (json_array_size(sizes) > 0) {
-        const json_t *size = json_array_get(sizes, (size_t)axis);
-        bool named = hn_draft_find(&import->draft, problem_names[axis]) != NULL;
-        extent = named ? problem_names[axis] : size_of(import, "ProblemSize", size, axes[axis]);
-        divisor = extent != NULL ? divisor_of(import, axis, block) : "1";
-    } else {
-        const json_t *size = json_object_get(json_object_get(kernel, "GlobalSize"), axes[axis]);
-        const char *type = text_of(kernel, "GlobalSizeType");
-        extent = size_of(import, "GlobalSize", size, axes[axis]);
-        divisor = has(kernel, type != NULL ? "GlobalSizeType" : "Language", "OpenCL") ? block : "1";
-    }
+    const char *divided_by = FORMAT(import, "GridDiv%s", axes[axis]), *divisor = "1", *part;
+    const json_t *divisors = json_object_get(kernel, divided_by);
+    bool problem = json_array_size(sizes) > 0;
+    const json_t *size = problem
+                             ? json_array_get(sizes, (size_t)axis)
+                             : json_object_get(json_object_get(kernel, "GlobalSize"), axes[axis]);
+    const char *extent =
+        problem && hn_draft_find(&import->draft, problem_names[axis]) != NULL
+            ? problem_names[axis]
+            : size_of(import, problem ? "ProblemSize" : "GlobalSize", size, axes[axis]);
     if (extent == NULL || strcmp(extent, "1") == 0)
         return "1";
+    if (problem && json_array_size(divisors) == 0)
+        divisor =
+            hn_draft_find(&import->draft, block_names[axis]) != NULL ? block_names[axis] : block;
+    for (size_t i = 0; problem && i < json_array_size(divisors); i++) {
+        part = size_of(import, divided_by, json_array_get(divisors, i), "");
+        divisor = part != NULL ? hn_times(&import->unit, divisor, part) : divisor;
+    }
+    bool typed = text_of(kernel, "GlobalSizeType") != NULL;
+    if (!problem && has(kernel, typed ? "GlobalSizeType" : "Language", "OpenCL"))
+        divisor = block;
     return strcmp(divisor, "1") == 0 ? extent : FORMAT(import, "ceil_div(%s, %s)", extent, divisor);
 }
 

@@ -144,8 +144,9 @@ const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_
     parameter->comment = guessed ? "TODO: which block? The kernel does not ask how large it is"
                                  : "of the launch alone";
     parameter->preset = hn_integer(preset);
-    add_value(parameter, parameter->preset);
-    if (!guessed)
+    if (guessed)
+        add_value(parameter, parameter->preset);
+    else
         choose_values(parameter, preset, false);
     return parameter->name;
 }
@@ -348,39 +349,25 @@ const char *hn_draft_entry(const struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
     struct hn_text text = {0};
-    if (kernel->parameter_count > 0)
+    if (kernel->parameter_count > 0 && draft->instances == NULL)
         return NULL;
-    if (kernel->extern_c && !kernel->overloaded)
+    if (kernel->parameter_count == 0 && kernel->extern_c && !kernel->overloaded)
         return kernel->name;
-    /* One of several of its name is told by its type. */
+    /* One of several of its name is told by its type, a template by its arguments. */
     hn_text_append(&text, kernel->overloaded ? "(void (*)(" : "");
     for (size_t i = 0; kernel->overloaded && i < kernel->argument_count; i++)
         hn_text_printf(&text, "%s%s", i > 0 ? ", " : "", kernel->arguments[i].spelled);
-    hn_text_printf(&text, "%s&%s%s", kernel->overloaded ? "))" : "", kernel->scope, kernel->name);
-    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
-}
-
-/* "k<float, BM>" with what the template's parameters are called in the config. */
-static void write_entry(struct hn_draft *draft)
-{
-    const struct hn_kernel *kernel = draft->kernel;
-    struct hn_text text = {0};
-    draft->entry = hn_draft_entry(draft);
-    if (draft->entry != NULL)
-        return;
-    hn_text_printf(&text, "%s%s<", kernel->scope, kernel->name);
+    hn_text_append(&text, kernel->overloaded ? "))" : "");
+    hn_text_printf(&text, "%s%s%s", kernel->parameter_count == 0 ? "&" : "", kernel->scope,
+                   kernel->name);
     for (size_t i = 0; i < kernel->parameter_count; i++) {
-        const char *type = kernel->parameters[i].type;
-        hn_text_append(&text, i > 0 ? ", " : "");
-        if (draft->instances[i] == NULL)
+        const char *type = kernel->parameters[i].type, *instance = draft->instances[i];
+        hn_text_printf(&text, "%s%s", i > 0 ? ", " : "<", instance != NULL ? instance : "");
+        if (instance == NULL)
             hn_text_printf(&text, "(%s%s)0", strchr(type, ':') == NULL ? kernel->scope : "", type);
-        else
-            hn_text_append(&text, draft->instances[i]);
     }
-    hn_text_append(&text, ">");
-    draft->entry = hn_need_kept(&draft->unit->memory, hn_text_take(&text));
-    if (!draft->instances_are_known)
-        draft->entry_todo = "are these the types and values to instantiate it with?";
+    hn_text_append(&text, kernel->parameter_count > 0 ? ">" : "");
+    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
 
 /* As configs have it. */
@@ -430,21 +417,14 @@ static struct passed passed_as(const struct hn_draft *draft,
     return passed;
 }
 
-static bool may_write(const struct hn_kernel_argument *declared)
+enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared, bool *known)
 {
-    return declared->pointer && !declared->constant;
-}
-
-static bool role_is_known(const struct hn_kernel_argument *declared)
-{
-    return !may_write(declared) || (!declared->passed && (declared->reads || declared->writes));
-}
-
-enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared)
-{
-    return !may_write(declared) || (role_is_known(declared) && !declared->writes) ? HN_DRAFT_INPUT
-           : declared->reads                                                      ? HN_DRAFT_INOUT
-                                                                                  : HN_DRAFT_OUTPUT;
+    bool may_write = declared->pointer && !declared->constant;
+    bool shown = !declared->passed && (declared->reads || declared->writes);
+    *known = !may_write || shown;
+    return !may_write || (shown && !declared->writes) ? HN_DRAFT_INPUT
+           : declared->reads                          ? HN_DRAFT_INOUT
+                                                      : HN_DRAFT_OUTPUT;
 }
 
 /* Elements of a buffer: those of the whole problem; of matrices A, B and C their own. */
@@ -460,39 +440,6 @@ static const char *elements_of(const struct hn_draft *draft, const char *name)
         return draft->elements;
     return hn_times(draft->unit, hn_lower(name[0]) == 'b' ? k : m,
                     hn_lower(name[0]) == 'a' ? k : n);
-}
-
-static void add_buffer(struct hn_draft *draft, const struct hn_kernel_argument *declared,
-                       struct passed passed, const char *given, bool doubtful)
-{
-    bool asked = doubtful || !role_is_known(declared);
-    struct hn_draft_argument argument = {
-        .name = declared->name,
-        .type = passed.type,
-        .count = given != NULL ? given : elements_of(draft, declared->name),
-        .role = doubtful ? HN_DRAFT_INOUT : hn_draft_role_of(declared),
-        .todo = asked ? "output, inout, scratch or counter?" : NULL};
-    if (passed.multiple > 1)
-        argument.count =
-            HN_DRAFT_TEXT(draft, "%lld * %s", (long long)passed.multiple, argument.count);
-    if (!passed.type_is_known)
-        argument.todo = hn_draft_line(draft, "%s: which type?%s%s", declared->type_name,
-                                      asked ? "  # TODO: " : "", asked ? argument.todo : "");
-    *HN_GROW(draft->arguments) = argument;
-}
-
-static void add_scalar(struct hn_draft *draft, const struct hn_kernel_argument *declared,
-                       struct passed passed, const char *given)
-{
-    const struct hn_draft_name *size = hn_draft_find(draft, declared->name);
-    const char *value = size != NULL ? size->name : given != NULL ? given : "1", *todo = NULL;
-    if (!passed.type_is_known && size == NULL)
-        todo = hn_draft_line(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
-                             declared->type_name);
-    else if (value != NULL && size == NULL && given == NULL)
-        todo = "which value?";
-    *HN_GROW(draft->arguments) = (struct hn_draft_argument){
-        .name = declared->name, .type = passed.type, .value = value, .todo = todo};
 }
 
 /* A buffer, and what the kernel is passed in its place. */
@@ -520,42 +467,63 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
     *HN_GROW(draft->arguments) = passed;
 }
 
+/* doubtful: the kernel does not show what it writes to. */
+static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument *declared,
+                         const char *given, bool doubtful)
+{
+    struct passed passed = passed_as(draft, declared);
+    struct hn_draft_argument argument = {.name = declared->name, .type = passed.type};
+    const struct hn_draft_name *size = hn_draft_find(draft, declared->name);
+    bool known;
+    if (passed.as == MAP || passed.as == STRUCTURE) {
+        add_pair(draft, declared, passed.as == MAP);
+        return;
+    }
+    if (passed.as == BUFFER) {
+        argument.role = hn_draft_role_of(declared, &known);
+        argument.role = doubtful ? HN_DRAFT_INOUT : argument.role;
+        argument.count = given != NULL ? given : elements_of(draft, declared->name);
+        if (passed.multiple > 1)
+            argument.count =
+                HN_DRAFT_TEXT(draft, "%lld * %s", (long long)passed.multiple, argument.count);
+        argument.todo = doubtful || !known ? "output, inout, scratch or counter?" : NULL;
+        if (!passed.type_is_known)
+            argument.todo = hn_draft_line(draft, "%s: which type?%s%s", declared->type_name,
+                                          argument.todo != NULL ? "  # TODO: " : "",
+                                          argument.todo != NULL ? argument.todo : "");
+    } else {
+        argument.value = size != NULL ? size->name : given != NULL ? given : "1";
+        if (size == NULL && !passed.type_is_known)
+            argument.todo =
+                hn_draft_line(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
+                              declared->type_name);
+        else if (size == NULL && given == NULL)
+            argument.todo = "which value?";
+    }
+    *HN_GROW(draft->arguments) = argument;
+}
+
 /* The last pointer that is not const, but only read by name, may be written where that does not
- * show of any. A texture is over the first buffer of floats that is read. */
+ * show of any. */
 static void add_arguments(struct hn_draft *draft, struct hn_error *err)
 {
     const struct hn_kernel *kernel = draft->kernel;
-    const struct hn_kernel_argument *end = kernel->arguments + kernel->argument_count, *last = NULL;
-    const char *input = NULL;
-    bool written = false;
-    for (const struct hn_kernel_argument *each = kernel->arguments; each < end; each++) {
-        struct passed passed = passed_as(draft, each);
-        bool read = passed.as != MAP && hn_draft_role_of(each) == HN_DRAFT_INPUT;
-        written |= !read;
-        last = may_write(each) ? each : last;
-        if (input == NULL && read && passed.as == BUFFER && strcmp(passed.type, "float32") == 0)
-            input = each->name;
+    const struct hn_kernel_argument *last = NULL;
+    bool written = false, known;
+    for (size_t i = 0; i < kernel->argument_count; i++) {
+        const struct hn_kernel_argument *each = &kernel->arguments[i];
+        written |=
+            passed_as(draft, each).as == MAP || hn_draft_role_of(each, &known) != HN_DRAFT_INPUT;
+        last = each->pointer && !each->constant ? each : last;
     }
     if (!written && last == NULL)
         hn_fail(err, HN_ECONFIG,
                 "%s: kernel '%s' has no argument that it could write to; its results have to be "
                 "there to be compared",
                 draft->unit->path, kernel->name);
-    for (size_t i = 0; !hn_failed(err) && i < kernel->argument_count; i++) {
-        const struct hn_kernel_argument *declared = &kernel->arguments[i];
-        struct passed passed = passed_as(draft, declared);
-        if (passed.as == BUFFER)
-            add_buffer(draft, declared, passed, draft->given[i], declared == last && !written);
-        else if (passed.as == MAP || passed.as == STRUCTURE)
-            add_pair(draft, declared, passed.as == MAP);
-        else if (passed.as == TEXTURE && input != NULL)
-            *HN_GROW(draft->arguments) =
-                (struct hn_draft_argument){.name = declared->name,
-                                           .other = HN_DRAFT_TEXT(draft, "texture: %s", input),
-                                           .todo = "over which buffer?"};
-        else
-            add_scalar(draft, declared, passed, draft->given[i]);
-    }
+    for (size_t i = 0; !hn_failed(err) && i < kernel->argument_count; i++)
+        add_argument(draft, &kernel->arguments[i], draft->given[i],
+                     !written && &kernel->arguments[i] == last);
 }
 
 /* Sizes: macros, whole numbers that are passed by value, and one for each axis that none of these
@@ -625,7 +593,7 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
     HN_EACH(each, draft->names) {
         if (of != HN_OF_ALL && each->is_size != (of == HN_OF_SIZES))
             continue;
-        values[scope.name_count] = of == HN_OF_LARGEST ? hn_draft_end(each, true) : each->preset;
+        values[scope.name_count] = of == HN_OF_LARGEST ? hn_draft_largest(each) : each->preset;
         names[scope.name_count++] = each->name;
     }
     bool holds = hn_expression_parse(text, &expression, err) == HN_OK &&
@@ -639,39 +607,41 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
     return holds;
 }
 
-struct hn_value hn_draft_end(const struct hn_draft_name *parameter, bool largest)
+struct hn_value hn_draft_largest(const struct hn_draft_name *parameter)
 {
-    struct hn_value end = parameter->values.items[0];
+    struct hn_value largest = parameter->values.items[0];
     HN_EACH(value, parameter->values)
-        if (largest ? hn_value_compare(value, &end) > 0 : hn_value_compare(value, &end) < 0)
-            end = *value;
-    return end;
+        if (hn_value_compare(value, &largest) > 0)
+            largest = *value;
+    return largest;
 }
 
 /* Comments of a draft in which all is guessed. */
 static void write_notes(struct hn_draft *draft)
 {
+    static const char *const notes[HN_NOTE_COUNT] = {
+        [HN_NOTE_SIZES] =
+            "# TODO: the sizes that matter to you; a list tunes each of its values.\n",
+        [HN_NOTE_PARAMETERS] = "# TODO: which values are worth a try?\n",
+        [HN_NOTE_CONSTRAINTS] =
+            "# TODO: which combinations are valid? What fails to compile or run "
+            "is found out too, but costs time.\n",
+        [HN_NOTE_ARGUMENTS] =
+            "# In the order of the signature. TODO: how many elements has each buffer?\n"};
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++)
         fixed = fixed && !hn_draft_has_size(draft, draft->grid[axis]);
-    HN_DRAFT_NOTE(draft, HN_NOTE_SIZES,
-                  "# TODO: the sizes that matter to you; a list tunes each of its values.");
-    HN_DRAFT_NOTE(draft, HN_NOTE_PARAMETERS, "# TODO: which values are worth a try?");
-    HN_DRAFT_NOTE(draft, HN_NOTE_CONSTRAINTS,
-                  "# TODO: which combinations are valid? What fails to compile or run is found out "
-                  "too, but costs time.");
+    for (int i = 0; i < HN_NOTE_COUNT; i++)
+        if (notes[i] != NULL)
+            hn_text_append(&draft->notes[i], notes[i]);
     if (draft->constraints.count == 0)
-        hn_text_append(&draft->notes[HN_NOTE_CONSTRAINTS],
-                       "# constraints:\n#   - BLOCK * ITEMS <= 4096\n");
-    HN_DRAFT_NOTE(draft, HN_NOTE_ARGUMENTS,
-                  "# In the order of the signature. TODO: how many elements has each buffer?");
+        HN_DRAFT_NOTE(draft, HN_NOTE_CONSTRAINTS, "# constraints: [BLOCK * ITEMS <= 4096]");
     HN_DRAFT_NOTE(draft, HN_NOTE_LAUNCH, "%s",
-                  fixed                  ? "# TODO: as the source launches it, whatever the sizes?"
-                  : draft->grid_is_known ? "# As the source launches it."
-                  : draft->block_is_known
-                      ? "# TODO: does the kernel want this many blocks?"
-                      : "# TODO: is the block's size free, and does the kernel want this many "
-                        "blocks?");
+                  fixed                   ? "# TODO: as the source launches it, whatever the sizes?"
+                  : draft->grid_is_known  ? "# As the source launches it."
+                  : draft->block_is_known ? "# TODO: does the kernel want this many blocks?"
+                                          : "# TODO: is the block's size free, and does the kernel "
+                                            "want this many blocks?");
     if (!draft->block_is_known && draft->bounds != NULL)
         HN_DRAFT_NOTE(draft, HN_NOTE_LAUNCH, "# The source has __launch_bounds__(%s).",
                       draft->bounds);
@@ -702,7 +672,9 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     hn_draft_read_launch(draft);
     choose_usual_sizes(draft);
     add_arguments(draft, err);
-    write_entry(draft);
+    draft->entry = hn_draft_entry(draft);
+    if (kernel->parameter_count > 0 && !draft->instances_are_known)
+        draft->entry_todo = "are these the types and values to instantiate it with?";
     write_notes(draft);
     return err->status;
 }

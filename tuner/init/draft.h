@@ -90,7 +90,8 @@ bool hn_draft_is_reserved(const char *name);
 /* Whether a name is one of "a b *c", or has one with a star in it, whatever the case. */
 bool hn_draft_is_like(const char *name, const char *list);
 bool hn_draft_is_block(const char *name);
-/* "name" or "&scope::name", also of one of several; NULL: it is a template. */
+/* "name" or "&scope::name", also of one of several, "scope::name<float, BM>" with what the template's parameters are called
+ * in the config; NULL: it is not known with what. */
 const char *hn_draft_entry(const struct hn_draft *draft);
 /* By its name in the config or in the source; NULL: there is none. */
 struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *name);
@@ -100,10 +101,9 @@ struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, con
 bool hn_draft_has_size(const struct hn_draft *draft, const char *text);
 /* Why NVRTC cannot compile the source; NULL: it can. */
 const char *hn_draft_why_nvcc(const struct hn_draft *draft);
-/* The least or largest value of a parameter. */
-struct hn_value hn_draft_end(const struct hn_draft_name *parameter, bool largest);
-/* As far as the kernel's body tells. */
-enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared);
+struct hn_value hn_draft_largest(const struct hn_draft_name *parameter);
+/* known: whether the kernel's body tells it. */
+enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared, bool *known);
 
 /* Whether configs understand an expression of these names, and, where result is not NULL, its value at the default
  * point, or where each parameter is at its largest; of the parameters alone, a constant has none. */

@@ -317,17 +317,14 @@ static void read_variable(struct reading *reading, CXCursor cursor)
 /* What follows an element: "= x" writes, "+= x" and "++" do both, all else reads. */
 static void note_access(const struct hn_unit *unit, size_t at, struct hn_kernel_argument *argument)
 {
+    static const char *const both[] = {
+        "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
     while (is_one_of(hn_text_at(unit, at), "[.)") || hn_at(unit, at, "->"))
         at = hn_at(unit, at, "[") ? hn_behind(unit, at, SIZE_MAX)
                                   : at + (hn_at(unit, at, ")") ? 1 : 2);
-    const char *sign = hn_text_at(unit, at);
-    size_t length = strlen(sign);
-    bool assigned = strcmp(sign, "=") == 0;
-    bool both =
-        strcmp(sign, "++") == 0 || strcmp(sign, "--") == 0 ||
-        (length > 1 && sign[length - 1] == '=' && strchr("=!<>", sign[length - 2]) == NULL) ||
-        strcmp(sign, "<<=") == 0 || strcmp(sign, ">>=") == 0;
-    argument->writes |= assigned || both;
+    bool assigned = hn_at(unit, at, "=");
+    argument->writes |=
+        assigned || hn_text_is_among(hn_text_at(unit, at), both, sizeof both / sizeof *both);
     argument->reads |= !assigned;
 }
 
