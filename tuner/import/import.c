@@ -289,7 +289,7 @@ static void read_source(struct import *import)
         at = found ? places[i] : "";
         if (found && hn_unit_read(path.data, &import->unit, &why) != HN_OK) {
             hn_unit_finish(&import->unit);
-            HN_DRAFT_NOTE(draft, HN_NOTE_HEAD, "# TODO: the source was not read: %s", why.message);
+            HN_DRAFT_NOTE(draft, "head", "# TODO: the source was not read: %s", why.message);
         }
         hn_text_finish(&path);
     }
@@ -303,7 +303,7 @@ static void read_source(struct import *import)
     if (import->unit.path != NULL)
         draft->nvcc = hn_draft_why_nvcc(draft);
     if (import->unit.path != NULL && draft->kernel == NULL)
-        HN_DRAFT_NOTE(draft, HN_NOTE_HEAD, "# TODO: the source has no kernel of this name");
+        HN_DRAFT_NOTE(draft, "head", "# TODO: the source has no kernel of this name");
 }
 
 static void set_head(struct import *import)
@@ -313,10 +313,8 @@ static void set_head(struct import *import)
     struct hn_draft *draft = &import->draft;
     const char *own = draft->kernel != NULL ? hn_draft_entry(draft) : draft->name;
     bool instance = name != NULL && strchr(name, '<') != NULL;
-    HN_DRAFT_NOTE(draft, HN_NOTE_HEAD,
-                  "# Terms of other tuners are described in docs/from-kernel-tuner.md.");
     if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
-        HN_DRAFT_NOTE(draft, HN_NOTE_HEAD, "# TODO: the kernel has to be CUDA. The file says: %s",
+        HN_DRAFT_NOTE(draft, "head", "# TODO: the kernel has to be CUDA. The file says: %s",
                       language);
     draft->entry = instance ? name : own != NULL ? own : draft->name;
     if (!instance && own == NULL)
@@ -374,7 +372,7 @@ static void add_parameter(struct import *import, const json_t *json)
         hn_fail(&err, HN_ECONFIG, "found a name that is no word, or is there already");
     read_values(import, json_object_get(json, "Values"), &parameter, &err);
     if (hn_failed(&err)) {
-        HN_DRAFT_NOTE(draft, HN_NOTE_PARAMETERS, "# TODO: %.60s: %s%s%s",
+        HN_DRAFT_NOTE(draft, "odd_parameters", "# TODO: %.60s: %s%s%s",
                       name != NULL ? name : "a parameter without a name", err.message,
                       values != NULL ? "; its values: " : "", values != NULL ? values : "");
         free(parameter.values.items);
@@ -392,14 +390,13 @@ static void add_parameter(struct import *import, const json_t *json)
     *HN_GROW(draft->names) = parameter;
 }
 
-/* What the file's defaults lack or break is written instead of them. */
+/* What the file's defaults lack or break is written before them. */
 static void note_flaw(struct hn_draft *draft, const char *flaw)
 {
-    if (!draft->defaults_fail)
-        HN_DRAFT_NOTE(draft, HN_NOTE_DEFAULTS,
+    if (hn_draft_part(draft, "odd_defaults", "")->length == 0)
+        HN_DRAFT_NOTE(draft, "odd_defaults",
                       "# TODO: which point to begin with? The file's defaults lack or break %s",
                       flaw);
-    draft->defaults_fail = true;
 }
 
 static void add_conditions(struct import *import)
@@ -416,7 +413,7 @@ static void add_conditions(struct import *import)
     {
         const char *condition = text_of(json, "Expression");
         if (condition == NULL || !hn_draft_holds(draft, condition, HN_OF_ALL, NULL, &why)) {
-            HN_DRAFT_NOTE(draft, HN_NOTE_CONSTRAINTS, "# TODO: %.160s  (%s)",
+            HN_DRAFT_NOTE(draft, "odd_constraints", "# TODO: %.160s  (%s)",
                           condition != NULL ? condition : "a condition", why.message);
             continue;
         }
@@ -447,9 +444,6 @@ static void add_sizes(struct import *import)
             add_size(&import->draft, text_of(argument, "Name"),
                      json_object_get(argument, "FillValue"));
     }
-    HN_DRAFT_NOTE(&import->draft, HN_NOTE_SIZES,
-                  "# TODO: what of the numbers below are these sizes? Written so, other sizes can "
-                  "be tuned; a list tunes each of its values.");
 }
 
 /* Arguments. */
@@ -645,16 +639,14 @@ static void add_arguments(struct import *import)
     size_t i;
     json_array_foreach(json_object_get(import->kernel, "Arguments"), i, json)
         add_argument(import, json);
-    HN_DRAFT_NOTE(draft, HN_NOTE_ARGUMENTS, "# In the order of the signature.");
     for (i = 0; i < draft->arguments.count; i++)
         written = written || draft->arguments.items[i].role != HN_DRAFT_INPUT;
     if (!written)
-        HN_DRAFT_NOTE(draft, HN_NOTE_ARGUMENTS,
+        HN_DRAFT_NOTE(draft, "odd_arguments",
                       "# TODO: which argument has the result? Give it `role: output`.");
     if (draft->kernel != NULL && draft->kernel->argument_count != draft->arguments.count)
-        HN_DRAFT_NOTE(draft, HN_NOTE_ARGUMENTS,
-                      "# TODO: the file has %zu arguments, the kernel %zu", draft->arguments.count,
-                      draft->kernel->argument_count);
+        HN_DRAFT_NOTE(draft, "odd_arguments", "# TODO: the file has %zu arguments, the kernel %zu",
+                      draft->arguments.count, draft->kernel->argument_count);
 }
 
 /* Results that the file has are not read: what is right is a kernel's to say, or a file's, where
@@ -666,16 +658,16 @@ static void add_reference(struct import *import, const json_t *json)
     const char *threshold = number_of(import, json_object_get(json, "ValidationThreshold"));
     bool relative = method != NULL && hn_find_letters(method, "Relative") != NULL;
     struct hn_draft *draft = &import->draft;
-    HN_DRAFT_NOTE(draft, HN_NOTE_REFERENCE,
+    HN_DRAFT_NOTE(draft, "reference",
                   "# TODO: what %s should be (`reference`, docs/config.md). The file "
                   "says: %s",
                   target != NULL ? target : "an argument", source != NULL ? source : "nothing");
     if (target != NULL && source != NULL && has(json, "FillType", "BinaryRaw"))
-        HN_DRAFT_NOTE(draft, HN_NOTE_REFERENCE, "# reference: {files: {%s: %s%s}}", target,
+        HN_DRAFT_NOTE(draft, "reference", "# reference: {files: {%s: %s%s}}", target,
                       import->place->prefix, source);
     if (threshold != NULL)
-        HN_DRAFT_NOTE(draft, HN_NOTE_REFERENCE, "# compare: {%s: %s}",
-                      relative ? "relative" : "absolute", threshold);
+        HN_DRAFT_NOTE(draft, "reference", "# compare: {%s: %s}", relative ? "relative" : "absolute",
+                      threshold);
 }
 
 /* The launch. */
@@ -690,7 +682,7 @@ static const char *size_of(struct import *import, const char *key, const json_t 
     if (text != NULL && hn_draft_holds(draft, text, HN_OF_ALL, NULL, &why))
         return text;
     if (size != NULL)
-        HN_DRAFT_NOTE(draft, HN_NOTE_LAUNCH, "# TODO: %s.%s: %s; the file says: %s", key, axis,
+        HN_DRAFT_NOTE(draft, "how_launched", "# TODO: %s.%s: %s; the file says: %s", key, axis,
                       why.message, text != NULL ? text : "something else");
     return NULL;
 }
@@ -754,7 +746,7 @@ static void add_option(struct import *import, const char *option)
     const char *folder = option != NULL ? hn_option_value(option, "include-path") : NULL;
     if (option == NULL || hn_option_check(option, NULL) != HN_OK ||
         hn_option_value(option, "gpu-architecture") != NULL || strpbrk(option, "{}") != NULL) {
-        HN_DRAFT_NOTE(draft, HN_NOTE_OPTIONS,
+        HN_DRAFT_NOTE(draft, "odd_options",
                       "# TODO: the file's compiler option %s (docs/config.md, compile)",
                       option != NULL ? option : "that is no text");
         return;
@@ -793,6 +785,7 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
     size_t i;
     import.draft =
         (struct hn_draft){.unit = &import.unit, .origin = place->path, .name = place->kernel};
+    hn_text_append(hn_draft_part(&import.draft, "tuner", ""), "T1");
     read_source(&import);
     set_head(&import);
     json_array_foreach(json_object_get(import.space, "TuningParameters"), i, json)

@@ -616,34 +616,19 @@ struct hn_value hn_draft_largest(const struct hn_draft_name *parameter)
     return largest;
 }
 
-/* Comments of a draft in which all is guessed. */
-static void write_notes(struct hn_draft *draft)
+static void note_launch(struct hn_draft *draft)
 {
-    static const char *const notes[HN_NOTE_COUNT] = {
-        [HN_NOTE_SIZES] =
-            "# TODO: the sizes that matter to you; a list tunes each of its values.\n",
-        [HN_NOTE_PARAMETERS] = "# TODO: which values are worth a try?\n",
-        [HN_NOTE_CONSTRAINTS] =
-            "# TODO: which combinations are valid? What fails to compile or run "
-            "is found out too, but costs time.\n",
-        [HN_NOTE_ARGUMENTS] =
-            "# In the order of the signature. TODO: how many elements has each buffer?\n"};
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++)
         fixed = fixed && !hn_draft_has_size(draft, draft->grid[axis]);
-    for (int i = 0; i < HN_NOTE_COUNT; i++)
-        if (notes[i] != NULL)
-            hn_text_append(&draft->notes[i], notes[i]);
-    if (draft->constraints.count == 0)
-        HN_DRAFT_NOTE(draft, HN_NOTE_CONSTRAINTS, "# constraints: [BLOCK * ITEMS <= 4096]");
-    HN_DRAFT_NOTE(draft, HN_NOTE_LAUNCH, "%s",
+    HN_DRAFT_NOTE(draft, "how_launched", "%s",
                   fixed                   ? "# TODO: as the source launches it, whatever the sizes?"
                   : draft->grid_is_known  ? "# As the source launches it."
                   : draft->block_is_known ? "# TODO: does the kernel want this many blocks?"
                                           : "# TODO: is the block's size free, and does the kernel "
                                             "want this many blocks?");
     if (!draft->block_is_known && draft->bounds != NULL)
-        HN_DRAFT_NOTE(draft, HN_NOTE_LAUNCH, "# The source has __launch_bounds__(%s).",
+        HN_DRAFT_NOTE(draft, "how_launched", "# The source has __launch_bounds__(%s).",
                       draft->bounds);
 }
 
@@ -675,7 +660,7 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     draft->entry = hn_draft_entry(draft);
     if (kernel->parameter_count > 0 && !draft->instances_are_known)
         draft->entry_todo = "are these the types and values to instantiate it with?";
-    write_notes(draft);
+    note_launch(draft);
     return err->status;
 }
 
@@ -688,7 +673,8 @@ void hn_draft_finish(struct hn_draft *draft)
     free(draft->arguments.items);
     free(draft->symbols.items);
     free(draft->options.items);
-    for (size_t i = 0; i < HN_NOTE_COUNT; i++)
-        hn_text_finish(&draft->notes[i]);
+    HN_EACH(part, draft->parts)
+        hn_text_finish(&part->text);
+    free(draft->parts.items);
     *draft = (struct hn_draft){.unit = NULL};
 }

@@ -38,10 +38,10 @@ struct hn_draft_argument {
 /* Of a launch in the source. */
 enum hn_draft_launch { HN_LAUNCH_GRID, HN_LAUNCH_BLOCK, HN_LAUNCH_SHARED };
 
-/* Comments before a section. */
-enum hn_draft_note {
-    HN_NOTE_HEAD, HN_NOTE_SIZES, HN_NOTE_PARAMETERS, HN_NOTE_DEFAULTS, HN_NOTE_CONSTRAINTS, HN_NOTE_ARGUMENTS,
-    HN_NOTE_LAUNCH, HN_NOTE_OPTIONS, HN_NOTE_REFERENCE, HN_NOTE_COUNT
+/* Of draft.yaml.in. */
+struct hn_draft_part {
+    const char *name;
+    struct hn_text text;
 };
 
 struct hn_draft {
@@ -55,8 +55,8 @@ struct hn_draft {
     HN_GROWING(const char *) options;
     int dimensions; /* of the launch: 1 to 3 */
     const char *block[3], *grid[3], *shared_bytes, *shared_todo;
-    bool cooperative, defaults_fail;
-    struct hn_text notes[HN_NOTE_COUNT];
+    bool cooperative;
+    HN_GROWING(struct hn_draft_part) parts;
 
     /* While it is made of a source. */
     struct hn_tokens template_arguments; /* of an instantiation or a launch; empty: there is none */
@@ -74,24 +74,28 @@ struct hn_draft {
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel, struct hn_draft *draft,
                              struct hn_error *err);
 void hn_draft_finish(struct hn_draft *draft);
-/* The config's text; free it. */
-char *hn_draft_write(const struct hn_draft *draft);
+/* The config's text, once; free it. */
+char *hn_draft_write(struct hn_draft *draft);
+/* draft.yaml.in. */
+extern const char hn_init_draft[];
 
 /* A text that lives as long as the draft. */
 #define HN_DRAFT_TEXT(draft, ...) hn_need_format(&(draft)->unit->memory, __VA_ARGS__)
 /* One line, which nothing in it ends: bytes that are no ASCII or control something are blanks; a long one is cut. */
 const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Appends such a line to the comments before a section. */
-#define HN_DRAFT_NOTE(draft, section, ...) \
-    hn_text_printf(&(draft)->notes[section], "%s\n", hn_draft_line(draft, __VA_ARGS__))
+/* Where the next item of a part goes, apart from the one before. */
+struct hn_text *hn_draft_part(struct hn_draft *draft, const char *part, const char *apart);
+/* Appends such a line to a part. */
+#define HN_DRAFT_NOTE(draft, part, ...) \
+    hn_text_append(hn_draft_part(draft, part, "\n"), hn_draft_line(draft, __VA_ARGS__))
 
 /* Whether configs mean something else by the name. */
 bool hn_draft_is_reserved(const char *name);
 /* Whether a name is one of "a b *c", or has one with a star in it, whatever the case. */
 bool hn_draft_is_like(const char *name, const char *list);
 bool hn_draft_is_block(const char *name);
-/* "name" or "&scope::name", also of one of several, "scope::name<float, BM>" with what the template's parameters are called
- * in the config; NULL: it is not known with what. */
+/* "name" or "&scope::name", also of one of several, "scope::name<float, BM>" with what the template's parameters are
+ * called in the config; NULL: it is not known with what. */
 const char *hn_draft_entry(const struct hn_draft *draft);
 /* By its name in the config or in the source; NULL: there is none. */
 struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *name);

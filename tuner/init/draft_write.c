@@ -61,75 +61,37 @@ static void append_comment(struct hn_text *text, const char *before, const char 
 {
     if (comment != NULL)
         hn_text_printf(text, "  # %s%s", before, comment);
-    hn_text_append(text, "\n");
 }
 
-static void append_notes(const struct hn_draft *draft, enum hn_draft_note section,
-                         struct hn_text *text)
+struct hn_text *hn_draft_part(struct hn_draft *draft, const char *name, const char *apart)
 {
-    hn_text_append(text, draft->notes[section].data != NULL ? draft->notes[section].data : "");
+    struct hn_draft_part *part = NULL;
+    HN_EACH(each, draft->parts)
+        part = strcmp(each->name, name) == 0 ? each : part;
+    if (part == NULL)
+        part = HN_GROW(draft->parts);
+    part->name = name;
+    hn_text_append(&part->text, part->text.length > 0 ? apart : "");
+    return &part->text;
 }
 
-/* A list that is written on its own, and is not there where it has no items. */
-struct list {
-    const char *open, *apart, *close;
-    struct hn_text text;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct list *list, const char *format, ...)
+static void fill_head(struct hn_draft *draft)
 {
-    va_list arguments;
-    hn_text_append(&list->text, list->text.length > 0 ? list->apart : list->open);
-    va_start(arguments, format);
-    hn_text_vprintf(&list->text, format, arguments);
-    va_end(arguments);
-}
-
-static void append_list(struct hn_text *text, struct list *list)
-{
-    if (list->text.length > 0)
-        hn_text_printf(text, "%s%s", list->text.data, list->close);
-    hn_text_finish(&list->text);
-}
-
-static void write_compiler(const struct hn_draft *draft, struct hn_text *text)
-{
-    struct list options = {"  options:\n    - ", "\n    - ", "\n", {0}};
-    bool alone = draft->options.count == 0;
-    append_notes(draft, HN_NOTE_OPTIONS, text);
-    hn_text_append(text, alone ? "" : "compile:\n");
-    if (draft->nvcc != NULL)
-        hn_text_printf(text,
-                       alone ? "compile: {compiler: nvcc}  # %s\n" : "  compiler: nvcc  # %s\n",
-                       draft->nvcc);
-    HN_EACH(option, draft->options) {
-        put(&options, "%s", "");
-        append_quoted(&options.text, *option);
-    }
-    append_list(text, &options);
-}
-
-static void write_head(const struct hn_draft *draft, struct hn_text *text)
-{
-    hn_text_append(text, hn_draft_line(draft,
-                                       "# Written by `hone init %s`. Lines marked TODO are "
-                                       "guesses: look at each, then",
-                                       draft->origin));
-    hn_text_append(text, "\n#   hone space FILE     is the space what it should be?\n"
-                         "#   hone compile FILE --arch sm_90     does the kernel compile?\n"
-                         "#   hone tune FILE\n"
-                         "# Every key is described in docs/config.md.\n");
-    append_notes(draft, HN_NOTE_HEAD, text);
-    hn_text_printf(text, "hone: 1\nkernel: %s\n", draft->name);
-    append_scalar(text, "template: ", draft->template);
-    append_comment(text, "TODO: ", draft->template_todo);
-    write_compiler(draft, text);
-    hn_text_append(text, "entry: ");
+    struct hn_text *entry = hn_draft_part(draft, "entry", "");
     if (hn_text_is_word(draft->entry))
-        hn_text_append(text, draft->entry);
+        hn_text_append(entry, draft->entry);
     else
-        append_quoted(text, draft->entry);
-    append_comment(text, "TODO: ", draft->entry_todo);
+        append_quoted(entry, draft->entry);
+    append_comment(entry, "TODO: ", draft->entry_todo);
+    hn_text_append(hn_draft_part(draft, "origin", ""), hn_draft_line(draft, "%s", draft->origin));
+    hn_text_append(hn_draft_part(draft, "name", ""), draft->name);
+    append_scalar(hn_draft_part(draft, "template", ""), "", draft->template);
+    append_comment(hn_draft_part(draft, "template", ""), "TODO: ", draft->template_todo);
+    hn_text_append(hn_draft_part(draft, "nvcc", ""), draft->nvcc != NULL ? draft->nvcc : "");
+    HN_EACH(option, draft->options) {
+        hn_text_append(hn_draft_part(draft, "options", "\n"), "    - ");
+        append_quoted(hn_draft_part(draft, "options", ""), *option);
+    }
 }
 
 /* The step between integers that rise evenly, 0 where they do not. */
@@ -163,54 +125,33 @@ static void append_values(const struct hn_draft_name *parameter, struct hn_text 
     hn_text_append(text, step != 0 ? "}" : "");
 }
 
-static void write_names(const struct hn_draft *draft, struct hn_text *text)
+static void fill_names(struct hn_draft *draft)
 {
-    struct list sizes = {"problem: {", ", ", "}\n", {0}};
-    struct list frozen = {"freeze: [", ", ", "]  # the template sees them as macros\n", {0}};
-    struct list parameters = {"parameters:\n", "", "", {0}};
-    struct list presets = {
-        draft->defaults_fail ? "# defaults: {" : "defaults: {", ", ", "}\n", {0}};
-    struct list overrides = {"override: {", ", ", "}  # the source declares them itself\n", {0}};
     HN_EACH(each, draft->names) {
         if (each->is_size)
-            put(&sizes, "%s: %lld", each->name, (long long)each->preset.integer);
+            hn_text_printf(hn_draft_part(draft, "sizes", ", "), "%s: %lld", each->name,
+                           (long long)each->preset.integer);
         if (each->frozen)
-            put(&frozen, "%s", each->name);
+            hn_text_append(hn_draft_part(draft, "frozen", ", "), each->name);
         if (each->override != NULL)
-            put(&overrides, "%s: %s", each->name, each->override);
+            hn_text_printf(hn_draft_part(draft, "overrides", ", "), "%s: %s", each->name,
+                           each->override);
         if (each->is_size)
             continue;
-        put(&parameters, "  %s: ", each->name);
-        append_values(each, &parameters.text);
-        append_comment(&parameters.text, "", each->comment);
+        struct hn_text *text = hn_draft_part(draft, "parameters", "\n");
+        hn_text_printf(text, "  %s: ", each->name);
+        append_values(each, text);
+        append_comment(text, "", each->comment);
         if (!each->has_preset)
             continue;
-        put(&presets, "%s: ", each->name);
-        hn_value_append(&presets.text, &each->preset);
+        hn_text_printf(hn_draft_part(draft, "defaults", ", "), "%s: ", each->name);
+        hn_value_append(hn_draft_part(draft, "defaults", ""), &each->preset);
     }
-    append_notes(draft, HN_NOTE_SIZES, text);
-    append_list(text, &sizes);
-    append_list(text, &frozen);
-    hn_text_append(text, "\n");
-    append_notes(draft, HN_NOTE_PARAMETERS, text);
-    append_list(text, &parameters);
-    append_notes(draft, HN_NOTE_DEFAULTS, text);
-    append_list(text, &presets);
-    append_list(text, &overrides);
+    HN_EACH(constraint, draft->constraints)
+        append_scalar(hn_draft_part(draft, "constraints", "\n"), "  - ", *constraint);
 }
 
-static void write_constraints(const struct hn_draft *draft, struct hn_text *text)
-{
-    struct list lines = {"constraints:\n  - ", "\n  - ", "\n", {0}};
-    append_notes(draft, HN_NOTE_CONSTRAINTS, text);
-    HN_EACH(constraint, draft->constraints) {
-        put(&lines, "%s", "");
-        append_scalar(&lines.text, "", *constraint);
-    }
-    append_list(text, &lines);
-}
-
-static void write_argument(const struct hn_draft_argument *argument, struct hn_text *text)
+static void append_argument(const struct hn_draft_argument *argument, struct hn_text *text)
 {
     static const char *const roles[] = {NULL, "output", "inout"};
     hn_text_printf(text, "  - {name: %s", argument->name);
@@ -227,77 +168,82 @@ static void write_argument(const struct hn_draft_argument *argument, struct hn_t
     append_comment(text, "TODO: ", argument->todo);
 }
 
-static void write_arguments(const struct hn_draft *draft, struct hn_text *text)
+static void fill_arguments(struct hn_draft *draft)
 {
-    append_notes(draft, HN_NOTE_ARGUMENTS, text);
-    hn_text_append(text, "arguments:\n");
-    HN_EACH(argument, draft->arguments)
-        write_argument(argument, text);
-    hn_text_append(text, draft->symbols.count > 0 ? "symbols:\n" : "");
-    HN_EACH(symbol, draft->symbols)
-        write_argument(symbol, text);
-    if (draft->symbols.count == 0 && hn_unit_has(draft->unit, "__constant__"))
-        hn_text_append(text, "# TODO: `symbols` fills __constant__ variables (docs/config.md).\n");
-}
-
-static void write_launch(const struct hn_draft *draft, struct hn_text *text)
-{
-    struct list passed = {"  arguments: [", ", ", "]\n", {0}};
     bool all = true;
-    append_notes(draft, HN_NOTE_LAUNCH, text);
-    hn_text_append(text, "launch:\n");
+    HN_EACH(argument, draft->arguments) {
+        append_argument(argument, hn_draft_part(draft, "arguments", "\n"));
+        all &= !argument->hidden;
+        /* Every buffer once, what is read and written twice. */
+        bool written = argument->role == HN_DRAFT_INOUT;
+        if (argument->count != NULL && (!argument->hidden || written))
+            hn_text_printf(hn_draft_part(draft, "bytes", " + "), "%ssizeof(%s) * (%s)",
+                           written ? "2 * " : "", argument->type, argument->count);
+    }
     /* A step has to list its arguments where not all of the plan are the kernel's. */
     HN_EACH(argument, draft->arguments)
-        all &= !argument->hidden;
-    HN_EACH(argument, draft->arguments)
         if (!all && !argument->hidden)
-            put(&passed, "%s", argument->name);
-    append_list(text, &passed);
-    for (int axis = 0; axis < draft->dimensions; axis++)
-        append_scalar(text, axis == 0 ? "  block: [" : ", ", draft->block[axis]);
-    for (int axis = 0; axis < draft->dimensions; axis++)
-        append_scalar(text, axis == 0 ? "]\n  grid: [" : ", ", draft->grid[axis]);
-    hn_text_append(text, "]\n");
-    append_scalar(text, "  shared_bytes: ", draft->shared_bytes);
-    if (draft->shared_bytes != NULL)
-        append_comment(text, "TODO: ", draft->shared_todo);
-    hn_text_append(text, draft->cooperative ? "  cooperative: true\n" : "");
+            hn_text_append(hn_draft_part(draft, "passed", ", "), argument->name);
+    HN_EACH(symbol, draft->symbols)
+        append_argument(symbol, hn_draft_part(draft, "symbols", "\n"));
+    if (draft->symbols.count == 0 && hn_unit_has(draft->unit, "__constant__"))
+        hn_text_append(hn_draft_part(draft, "constants", ""), "there are");
 }
 
-/* Every buffer once, what is read and written twice. */
-static void write_metrics(const struct hn_draft *draft, struct hn_text *text)
+static void fill_launch(struct hn_draft *draft)
 {
-    struct list bytes = {
-        "# TODO: what a launch moves at least, and `flops` if it computes much: they place times "
-        "under the roofs.\nmetrics:\n  bytes: ",
-        " + ",
-        "\n  gb_per_s: bytes / time_us / 1000\n",
-        {0}};
-    append_notes(draft, HN_NOTE_REFERENCE, text);
-    if (draft->notes[HN_NOTE_REFERENCE].data == NULL)
-        hn_text_append(
-            text, "# TODO: a reference kernel checks results against what is right; without one "
-                  "they are compared\n# with the kernel's own at the default point.\n"
-                  "# reference: {template: reference.cu, entry: reference, block: 256, grid: ...}\n"
-                  "# compare: {relative: 1.0e-5}\n");
-    HN_EACH(argument, draft->arguments) {
-        bool passed_by_value = argument->hidden && argument->role == HN_DRAFT_INPUT;
-        if (argument->count == NULL || passed_by_value)
-            continue;
-        put(&bytes, "%ssizeof(%s) * (%s)", argument->role == HN_DRAFT_INOUT ? "2 * " : "",
-            argument->type, argument->count);
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        append_scalar(hn_draft_part(draft, "block", ", "), "", draft->block[axis]);
+        append_scalar(hn_draft_part(draft, "grid", ", "), "", draft->grid[axis]);
     }
-    append_list(text, &bytes);
+    append_scalar(hn_draft_part(draft, "shared", ""), "", draft->shared_bytes);
+    append_comment(hn_draft_part(draft, "shared", ""), "TODO: ", draft->shared_todo);
+    hn_text_append(hn_draft_part(draft, "cooperative", ""), draft->cooperative ? "true" : "");
 }
 
-char *hn_draft_write(const struct hn_draft *draft)
+/* A part that a line of draft.yaml has behind a sign; moves the line behind it. "": it is empty. */
+static const char *part_at(const struct hn_draft *draft, const char **line)
 {
-    static void (*const sections[])(const struct hn_draft *draft, struct hn_text *text) = {
-        write_head, write_names, write_constraints, write_arguments, write_launch, write_metrics};
+    size_t length = hn_word_length(*line + 1);
+    const char *name = *line + 1;
+    *line = name + length;
+    HN_EACH(each, draft->parts)
+        if (strlen(each->name) == length && strncmp(each->name, name, length) == 0 &&
+            each->text.length > 0)
+            return each->text.data;
+    return "";
+}
+
+/* In draft.yaml a line "?PART TEXT" is there where the part is, "!PART TEXT" where it is not, and
+ * one that has "@PART" in it where that is not empty. */
+char *hn_draft_write(struct hn_draft *draft)
+{
+    const char *rest = hn_init_draft, *line;
     struct hn_text text = {0};
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        hn_text_append(&text, i > 0 ? "\n" : "");
-        sections[i](draft, &text);
+    size_t length;
+    fill_head(draft);
+    fill_names(draft);
+    fill_arguments(draft);
+    fill_launch(draft);
+    while (hn_text_line(&rest, &line, &length)) {
+        const char *end = line + length, *part = NULL;
+        char sign = *line;
+        if (sign == '?' || sign == '!') {
+            if ((*part_at(draft, &line) != '\0') != (sign == '?'))
+                continue;
+            line++;
+        }
+        const char *at = memchr(line, '@', (size_t)(end - line)), *begin = line;
+        if (at != NULL) {
+            line = at;
+            part = part_at(draft, &line);
+            if (*part == '\0')
+                continue;
+            hn_text_append_bytes(&text, begin, (size_t)(at - begin));
+            hn_text_append(&text, part);
+        }
+        hn_text_append_bytes(&text, line, (size_t)(end - line));
+        hn_text_append(&text, "\n");
     }
     return hn_needed(hn_text_take(&text));
 }
