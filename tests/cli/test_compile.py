@@ -26,6 +26,11 @@ class Compile(hone.Case):
         self.assertEqual((point["architecture"], point["outcome"]), ("sm_90a", "ok"))
         self.assertIn(" sm_90a", self.compile().stdout.splitlines()[0])
 
+    def test_one_point_has_one_value_of_each(self):
+        self.copy_config()
+        for values, reason in (("BLOCK=64,128", "found '128', expected NAME=VALUE"), ("BLOCK", "found 'BLOCK', expected NAME=VALUE")):
+            self.assertEqual(self.compile("-s", values, expect=2).stderr, f"hone: -s {values}: {reason}, as one point is taken\n")
+
     def test_logs_are_of_points(self):
         self.copy_config()
         text = self.compile("--all", "--log", "-s", "BLOCK=64", "-s", "ITEMS=1,2").stdout

@@ -199,6 +199,8 @@ int main(void)
         self.fails(3, "hone: nothing tuned is cached for 'daxpy'; the cache holds saxpy", "export", "daxpy")
         self.fails(3, "hone: 'saxpy' was not tuned for that problem; cached are: SIZE=1048576 (cold)", "export", "saxpy",
                    "-p", "SIZE=5")
+        self.fails(3, "hone: 'saxpy' was not tuned for that problem in that regime; cached are: SIZE=1048576 (cold)", "export", "saxpy",
+                   "--regime", "warm")
         self.fails(3, "hone: 'saxpy' was not tuned on 'V100', or that names several; cached are: NVIDIA H200", "export",
                    "saxpy", "--device-name", "V100")
 

@@ -192,7 +192,8 @@ class Tune(hone.Case):
         self.record(name="recorded/c.txt")
         self.fails(1, message, *words)
         (folder / "d.json.gz").write_bytes(gzip.compress(self.record().read_bytes()))
-        self.assertIn("10.00 us", self.hone(*words).stdout)
+        for told in (self.hone(*words).stdout, self.hone("explain", hone.DATA / "saxpy.yaml", "--simulate", folder).stdout):
+            self.assertIn("\n  read from d.json.gz\n", told)
 
     def test_recording_of_too_few_points(self):
         words = self.part_of(3)

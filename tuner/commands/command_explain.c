@@ -164,10 +164,11 @@ static void show(struct explain *explain, const struct hn_task *task,
 static void show_recording(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
     struct hn_recording recording;
-    if (hn_find_recording(task, explain->given->options->simulate, &recording, err) != HN_OK)
+    struct hn_tuned tuned = {.simulated = true};
+    if (hn_find_recording(task, explain->given->options->simulate, &recording, &tuned.origin,
+                          err) != HN_OK)
         return;
-    struct hn_tuned tuned = {.simulated = true, .version = recording.version};
-    hn_origin_of_file(explain->given->options->simulate, &tuned.origin);
+    tuned.version = recording.version;
     hn_task_set_measured(task, &recording.identity);
     show(explain, task, &recording.records, &tuned);
     hn_recording_finish(&recording);

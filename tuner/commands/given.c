@@ -105,9 +105,13 @@ void hn_single_point(const struct hn_options *options, const struct hn_task *tas
         return;
     }
     for (size_t i = 0; !hn_failed(err) && i < options->restrictions.count; i++) {
-        struct hn_bindings given = {0};
-        if (hn_bindings_parse(options->restrictions.items[i], &given, err) == HN_OK)
+        struct hn_bindings given;
+        struct hn_error reason;
+        if (hn_bindings_parse(options->restrictions.items[i], &given, &reason) == HN_OK)
             hn_bindings_merge(&partial, &given, err);
+        else
+            hn_fail(err, reason.status, "-s %s: %s, as one point is taken",
+                    options->restrictions.items[i], reason.message);
         hn_bindings_finish(&given);
     }
     if (!hn_failed(err))

@@ -540,8 +540,8 @@ static void collect(struct hn_export *export, const struct hn_export_request *re
         hn_text_printf(&problems, " (%s)", tuned->identity.regime);
     }
     if (export->result_count == 0)
-        hn_fail(err, HN_ENOTFOUND, "'%s' was not tuned for that problem; cached are: %s",
-                request->kernel, problems.data);
+        hn_fail(err, HN_ENOTFOUND, "'%s' was not tuned for that problem%s; cached are: %s",
+                request->kernel, request->regime != NULL ? " in that regime" : "", problems.data);
     hn_text_finish(&problems);
 }
 

@@ -174,10 +174,10 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
 enum hn_status hn_backend_simulated(struct hn_task *task, const char *path, struct hn_backend **backend,
                                     struct hn_error *err);
 
-/* path: a recording, or a folder of them, of which the one of this kernel, problem and regime is taken. HN_ERUN when
- * there is none, HN_ECONFIG when the file is of another. */
+/* path: a recording, or a folder of them, of which the one of this kernel, problem and regime is taken; origin: its file. HN_ERUN
+ * when there is none, HN_ECONFIG when the file is of another. */
 enum hn_status hn_find_recording(const struct hn_task *task, const char *path, struct hn_recording *recording,
-                                 struct hn_error *err);
+                                 struct hn_origin *origin, struct hn_error *err);
 
 /* Runs it to its end, for who has no session; what was to be waited for ends this by a signal alone. */
 enum hn_status hn_backend_run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err);

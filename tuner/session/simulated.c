@@ -41,30 +41,30 @@ static bool fits(const struct hn_task *task, const struct hn_recording *recordin
 
 struct search {
     const struct hn_task *task;
-    struct hn_recording *recording;
+    struct hn_recording *recording; /* that, or the last of the others */
+    struct hn_origin *origin;
     bool found;
 };
 
 static void try_recording(const char *path, void *context, struct hn_error *err)
 {
     struct search *search = context;
-    if (search->found || hn_recording_load(path, search->recording, err) != HN_OK)
+    if (search->found)
         return;
-    search->found = fits(search->task, search->recording);
-    if (!search->found)
-        hn_recording_finish(search->recording);
+    hn_recording_finish(search->recording);
+    hn_origin_of_file(path, search->origin);
+    search->found = hn_recording_load(path, search->recording, err) == HN_OK &&
+                    fits(search->task, search->recording);
 }
 
 enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
-                                 struct hn_recording *recording, struct hn_error *err)
+                                 struct hn_recording *recording, struct hn_origin *origin,
+                                 struct hn_error *err)
 {
-    struct search search = {task, recording, false};
+    struct search search = {task, recording, origin, false};
     *recording = (struct hn_recording){.from_hone = false};
     hn_error_init(err);
-    if (hn_is_folder(path))
-        hn_files_visit(path, hn_recording_ends, try_recording, &search, err);
-    else if (hn_recording_load(path, recording, err) == HN_OK)
-        search.found = fits(task, recording);
+    hn_files_visit(path, hn_recording_ends, try_recording, &search, err);
     if (hn_failed(err) || search.found)
         return err->status;
     const char *kernel = task->identity.kernel, *regime = task->identity.regime;
@@ -256,12 +256,11 @@ static void compare_sizes(struct simulated *simulated)
 
 /* The times are those of the kernel as it was recorded, which may no longer be the kernel of the
  * config. A recording that does not say which template it is of is taken for the config's. */
-static void set_version(struct simulated *simulated, const char *path)
+static void set_version(struct simulated *simulated)
 {
     struct hn_task *task = simulated->base.task;
     const struct hn_version *recorded = &simulated->recording.version;
     const struct hn_version own = task->version;
-    hn_origin_of_file(path, &simulated->base.origin);
     compare_sizes(simulated);
     /* Not said of files of Kernel Tuner. */
     task->stale = hn_version_knows_template(recorded) && !hn_version_same_source(recorded, &own);
@@ -283,7 +282,8 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
     char architecture[16];
     hn_error_init(err);
     simulated->base = (struct hn_backend){.kind = &simulated_kind, .task = task, .simulated = true};
-    if (hn_find_recording(task, path, &simulated->recording, err) != HN_OK) {
+    if (hn_find_recording(task, path, &simulated->recording, &simulated->base.origin, err) !=
+        HN_OK) {
         free(simulated);
         return err->status;
     }
@@ -300,7 +300,7 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
         return err->status;
     }
     hn_task_set_measured(task, &simulated->recording.identity);
-    set_version(simulated, path);
+    set_version(simulated);
     *backend = &simulated->base;
     return HN_OK;
 }
