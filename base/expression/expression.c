@@ -358,8 +358,10 @@ bool hn_expression_integer(const struct hn_expression *expression, const struct 
         *result = value.type == HN_INTEGER ? value.integer : value.boolean;
         return true;
     }
-    if (value.type == HN_WORD || value.real != floor(value.real) || !(fabs(value.real) < 0x1p63))
-        return fail_result(expression, &value, "an integer", err);
+    const bool is_part = value.type == HN_REAL && value.real != floor(value.real);
+    if (value.type == HN_WORD || is_part || !(fabs(value.real) < 0x1p63))
+        return fail_result(expression, &value,
+                           is_part ? "an integer: // rounds down, ceil_div up" : "an integer", err);
     *result = (int64_t)value.real;
     return true;
 }

@@ -192,7 +192,7 @@ class NoLaunch(double.Case):
 
     def test_of_a_grid(self):
         self.check("ceil_div(n, BLOCK * ITEMS)", "n / (BLOCK * ITEMS)", 9,
-                   r"'n / \(BLOCK \* ITEMS\)' gives [0-9.]+, expected an integer", *BY_THREE)
+                   r"'n / \(BLOCK \* ITEMS\)' gives [0-9.]+, expected an integer: // rounds down, ceil_div up", *BY_THREE)
 
     def test_of_shared_memory(self):
         self.check("  block: BLOCK", "  shared_bytes: 64 // (3 - ITEMS)\n  block: BLOCK", 17,

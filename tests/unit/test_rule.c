@@ -166,7 +166,7 @@ static const struct broken broken[] = {
     {"'M * N'", "'M *'",
      "rule: feature 'M *': column 4: found the end of the expression, expected a value"},
     {"'M * N'", "'M / 3'",
-     "rule: feature 'M / 3' has no value: 'M / 3' gives 0.3333333333333333, expected an integer"},
+     "rule: feature 'M / 3' has no value: 'M / 3' gives 0.3333333333333333, expected an integer: // rounds down, ceil_div up"},
     {"'M * N'", "'M // (N - 16)'",
      "rule: feature 'M // (N - 16)' has no value: 'M // (N - 16)', column 3: 1 // 0: division by "
      "zero"},
