@@ -133,6 +133,7 @@ class CacheCommand(hone.Case):
         for seed in (1, 2, 3):
             self.cache.unlink(missing_ok=True)
             tuned = self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", recording, "--quiet", "--seed", seed).stdout
+            self.assertIn("\n  = tied: the best 16 cannot be told apart; the first of them is taken\n", tuned)
             self.assertRegex(tuned, r"in all rows: LOAD=ldg\n.*\n  1= .* 64 +1\n  2= .* 64 +2\n")
             self.assertRegex(self.hone("cache", "show", "saxpy").stdout, r"  in all rows: LOAD=ldg\n.*\n  1 .* 64 +1\n  2 .* 64 +2\n")
             self.assertIn("point      BLOCK=64,ITEMS=1,LOAD=ldg\n", self.hone("export", "saxpy").stdout)

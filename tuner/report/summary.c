@@ -35,8 +35,8 @@ const struct hn_view hn_summary_views[] = {
     {.line = "  {note}"},
     {.line = "{?best}"},
     {.at = "records", .columns = best_columns, .most = BEST_SHOWN, .indent = 2, .tied = "tied"},
-    {.line = "  = tied: the best {tied} cannot be told apart; the first in the race is "
-             "taken{?best}{?tied>1}"},
+    {.line = "  = tied: the best {tied} cannot be told apart; the first [of them"
+             "{?simulated}|in the race] is taken{?best}{?tied>1}"},
     {.line =
          "  front of time and energy: {front:places}; each in {weighed.windows:.0f} windows of "
          "{weighed.seconds/weighed.windows:.1f} s that differ by ±{weighed.spread:.2%} at most, "
