@@ -405,13 +405,6 @@ static const struct hn_export_part head_parts[] = {
 
 /* A configuration in C. */
 
-static void finish_code(struct hn_export_code *code)
-{
-    free(code->values);
-    for (int of = 0; of < HN_EXPORT_MACROS; of++)
-        json_decref(code->macros[of]);
-}
-
 static void fill_slots(struct hn_export_code *code)
 {
     const struct hn_export *export = code->writer->export;
@@ -867,8 +860,11 @@ void hn_export_write(const struct hn_export *export, const char *skeleton, struc
         fill(&writer, writer.document, skeleton, true);
         json_decref(writer.document);
     }
-    for (size_t i = 0; i < export->body_count; i++)
-        finish_code(&writer.codes[i]);
+    for (size_t i = 0; i < export->body_count; i++) {
+        free(writer.codes[i].values);
+        for (int of = 0; of < HN_EXPORT_MACROS; of++)
+            json_decref(writer.codes[i].macros[of]);
+    }
     hn_blocks_finish(&writer.memory);
 }
 
