@@ -44,6 +44,10 @@ class Ci(hone.Case):
         self.assertEqual(matrix["compiler"], ["gcc", "clang"])
         self.assertEqual({(row["machine"], row["compiler"]) for row in matrix["include"]}, {("aarch64", "gcc"), ("aarch64", "clang")})
 
+    def test_credentials_are_not_kept(self):
+        checkouts = [step for job in self.jobs.values() for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+        self.assertEqual([step["with"]["persist-credentials"] for step in checkouts], [False, False])
+
     def test_steps_are_commands(self):
         presets = {preset["name"] for preset in json.loads((hone.SOURCE / "CMakePresets.json").read_text())["configurePresets"]}
         for line in self.steps("test") + self.steps("wheels"):

@@ -8,7 +8,8 @@ from spack.package import *
 
 
 class Hone(CMakePackage):
-    """Autotuner of CUDA kernels: finds the fastest variant, checks that it is right, and writes a C header to build with."""
+    """Autotuner of CUDA kernels: finds the fastest variant, checks that it is right, and writes a
+    C header to build with."""
 
     # The clone that this file is in.
     git = str(pathlib.Path(__file__).resolve().parents[5])
@@ -41,4 +42,6 @@ class Hone(CMakePackage):
     def test_space(self):
         """the command reads an installed config"""
         hone = which(self.prefix.bin.hone)
-        assert "valid points" in hone("space", self.prefix.share.hone.configs.join("reduce.yaml"), output=str)
+        assert "valid points" in hone(
+            "space", self.prefix.share.hone.configs.join("reduce.yaml"), output=str
+        )
