@@ -3,10 +3,10 @@
 """Kernel Tuner's turn: tunes the kernel of a config of Hone, with its NVCUDA backend (NVRTC, as Hone), its default of 7 iterations,
 for so many seconds.
 
-    kernel_tuner_side.py CONFIG FOLDER OUT.json [--seconds S] [--seed N] [--strategy NAME] [--dry]
+    kernel_tuner_side.py CONFIG FOLDER OUT.json [--seconds S] [--seed N] [--seeds COUNT] [--strategy NAME] [--dry]
 
-FOLDER has space.json (`hone space --json`) and inputs/ (`hone inputs`). The time begins with the call of `tune_kernel`: imports and reading the inputs are not counted. --dry only
-builds the space and compares its size with Hone's (no GPU)."""
+FOLDER has space.json (`hone space --json`) and inputs/ (`hone inputs`); OUT.json gets a line for each seed. The time begins with the call of `tune_kernel`: imports and reading the inputs
+are not counted. --dry only builds the space and compares its size with Hone's (no GPU)."""
 
 import argparse
 import datetime
@@ -47,7 +47,7 @@ class Task:
     def __init__(self, config, folder):
         plan = yaml.safe_load(config.read_text())
         space = json.loads((folder / "space.json").read_text())
-        if "steps" in plan or "pipeline" in plan:
+        if "steps" in plan or "pipeline" in plan or isinstance(plan["launch"], list):
             sys.exit(f"{config}: a kernel of a single launch is expected")
         self.problem = space["problems"][0]["problem"]
         self.points = space["problems"][0]["valid"]
@@ -56,6 +56,7 @@ class Task:
         self.entry = plan["entry"].lstrip("&")
         self.source = (config.parent / plan["template"]).read_text()
         self.block, self.sizes = as_list(plan["launch"]["block"]), as_list(plan["launch"]["grid"])
+        self.shared_bytes = plan["launch"].get("shared_bytes")
         self.options = plan.get("compile", {}).get("options", [])
         self.constraints = [self.with_problem(text) for text in plan.get("constraints", [])]
         arguments = {given["name"]: self.argument(folder, given) for given in plan["arguments"]}
@@ -77,17 +78,23 @@ class Task:
     def grid(self, parameters):
         return tuple(int(evaluate(size, {**self.problem, **parameters})) for size in self.sizes)
 
+    def shared(self):
+        """How Kernel Tuner is told of dynamic shared memory."""
+        return {"size": lambda parameters: int(evaluate(self.shared_bytes, {**self.problem, **parameters}))} if self.shared_bytes else None
 
-def tune(task, arguments):
+
+def tune(task, arguments, seed):
     import kernel_tuner
 
+    random.seed(seed)
+    np.random.seed(seed)
     names = list(task.parameters)
     before = time.time()
     results, env = kernel_tuner.tune_kernel(
         task.entry, task.source, task.grid, task.arguments, task.parameters, grid_div_x=[], grid_div_y=[], grid_div_z=[],
         block_size_names=task.block, restrictions=task.constraints, lang="NVCUDA", cmem_args=task.constants or None,
-        compiler_options=compiler_options(task), quiet=True, strategy=arguments.strategy,
-        strategy_options={"time_limit": arguments.seconds}, seed=arguments.seed)
+        smem_args=task.shared(), compiler_options=compiler_options(task), quiet=True, strategy=arguments.strategy,
+        strategy_options={"time_limit": arguments.seconds}, seed=seed)
     took = time.time() - before
     rows = []
     for result in results:
@@ -113,11 +120,10 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1, metavar="COUNT")
     parser.add_argument("--strategy", default="hybrid_vndx")
     parser.add_argument("--dry", action="store_true")
     arguments = parser.parse_args()
-    random.seed(arguments.seed)
-    np.random.seed(arguments.seed)
     task = Task(arguments.config, arguments.folder)
     import importlib.metadata
 
@@ -126,9 +132,10 @@ def main():
     if arguments.dry:
         found = Searchspace(task.parameters, task.constraints, 1024, block_size_names=task.block).size
         sys.exit(0 if found == task.points else f"Kernel Tuner has {found} points and Hone {task.points}")
-    result = tune(task, arguments)
-    result |= {"points": task.points, "version": importlib.metadata.version("kernel_tuner")}
-    arguments.out.write_text(json.dumps(result) + "\n")
+    told = {"points": task.points, "version": importlib.metadata.version("kernel_tuner")}
+    with arguments.out.open("w") as out:
+        for seed in range(arguments.seed, arguments.seed + arguments.seeds):
+            print(json.dumps({**tune(task, arguments, seed), **told, "seed": seed}), file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """scripts/false-alarms: points that are right pass, those that are not are named, and nothing passes unseen. And what is slow
-behind poison, whatever it does, is suspected and not accused."""
+behind poison, whatever it does, is suspected and not accused. And how good winners are, by bench/winners.py."""
 
+import importlib.util
 import json
 import subprocess
 import sys
+import unittest
 
 import double
 import hone
@@ -91,3 +93,38 @@ class TrustInReplays(Case):
         self.assertRegex(self.trust(expect=0), r"2 replays: 0 SLOWER or WRONG, 0 of a slower machine; of 1 kernels made 8% slower 1 found; 0 left out or failed")
         self.assertEqual(self.figure("replays")["rows"], [["Hone Double", "2", "0", "1 of 1"]])
         self.assertIn("made 3% slower 0 found", self.trust("--slower", "3", expect=1))
+
+
+@unittest.skipUnless(importlib.util.find_spec("yaml"), "there is no PyYAML")
+class Winners(Case):
+    """bench/winners.py: several tunes of a kernel, and what became of their winners."""
+
+    def winners(self, *arguments):
+        command = [sys.executable, "-B", hone.SOURCE / "bench" / "winners.py", "--peer-seeds", "0", "--out", self.folder / "out", *map(str, arguments)]
+        result = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_FIGURES=str(self.folder)), text=True, capture_output=True, timeout=300)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return result.stdout
+
+    def test_on_the_double(self):
+        """Every tune comes to the end of the space, whose best point is the same at both sizes."""
+        arguments = "--seconds", 30, "--seeds", 2, "--replays", 1, "--jobs", 2, f"{self.config}:n=65536:n=81920"
+        self.assertRegex(self.winners(*arguments), r"^scale, 24 \| 0\.0%, 0\.0% \| 0, 0 of 2 \|  \|  \| 0\.0%, 0\.0% \| (\d\.\d\d) to \1 \| 0\.0%, 0\.0% \| \d+ s\n")
+        row, = self.figure("winners")["rows"]
+        self.assertEqual(row[:3], ["30 s, 2 at a time", "0.0%, 0.0%", "0, 0 of 2"])
+        # What is known of a kernel is not measured again; and this is how it is counted.
+        file = self.folder / "out" / "scale.json"
+        found = json.loads(file.read_text())
+        best, other, worst = ({"BLOCK": block, "FAULT": 0, "ITEMS": 4} for block in (256, 128, 32))
+        names = [json.dumps(point, sort_keys=True) for point in (best, other, worst)]
+        found |= {"tunes": [{"point": point} for point in (best, best, other, worst, None)], "times": dict(zip(names, (10, 10.1, 15))), "tied": names[:2],
+                  "peer": [{"point": worst}], "elsewhere": [{"times": {names[0]: 11, names[1]: 10}}], "replays": [{"now_us": 9, "recorded_us": 10}], "usual": names[0]}
+        file.write_text(json.dumps(found))
+        self.assertIn("\nall | inf%, inf% | 3, 2 of 5 | 50.0%, 50.0% | 0, 1 of 1 | 0.0%, 0.0% | 0.90 to 0.90 | 10.0%, 10.0%\n", self.winners(*arguments))
+
+    def test_on_a_recording(self):
+        self.winners("--recorded", "--seeds", 3, "configs/spheres.yaml:spheres-access-divergent-*")
+        rows = self.figure("winners-recorded")["rows"]
+        self.assertEqual([row[:2] for row in rows], [["`spheres`, 208", "0.0%, 0.0%"], ["all 1", "0.0%, 0.0%"]])
+        self.assertRegex(rows[1][2], r"^\d, 0 of 3$")
+        found = json.loads((self.folder / "out" / "spheres-recorded.json").read_text())
+        self.assertEqual({tune["us"] for tune in found["tunes"]}, {min(found["times"].values())})
