@@ -116,6 +116,14 @@ class CacheCommand(hone.Case):
         self.assertIn(" simulated from a recording\n  read from kt.json\n\n", simulate().stdout)
         self.assertIn("  read from kt.json\n  measured at problem_size_x=4096, which is no value of this problem: the times are that one's\n",
                       simulate(problem_size=4096).stdout)
+        (self.folder / "sizes").mkdir()
+        for size, time in ((4096, 0.001), (1048576, 0.002)):
+            rows = {key: row | {"time": time} for key, row in known["cache"].items()}
+            self.write(f"sizes/{size}.json", json.dumps(known | {"problem_size": size, "cache": rows}))
+        told = self.hone("tune", hone.DATA / "saxpy.yaml", "-p", "SIZE=4096", "--simulate", "sizes", "--quiet").stdout
+        self.assertIn("\n  read from 4096.json\n\n", told, "a folder has the file of each size")
+        self.assertIn("hone: sizes holds no recording of saxpy for SIZE=5 (cold)\n",
+                      self.hone("tune", hone.DATA / "saxpy.yaml", "-p", "SIZE=5", "--simulate", "sizes", expect=1).stderr)
         self.assertEqual("hone: kt.json records axpy (problem_size_x=1048576,problem_size_y=1, unknown); asked for is saxpy "
                          "(SIZE=1048576, cold)\n", simulate(2, kernel_name="axpy").stderr)
         for keys, rows, reason in ((["BLOCK", "ITEMS"], {}, "parameter 'LOAD' is missing"),

@@ -8,13 +8,6 @@
 #include "base/memory.h"
 #include "cache/record/record.h"
 
-static bool is_timed(const struct hn_record *record)
-{
-    return (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER ||
-            record->outcome == HN_OUTCOME_DUPLICATE) &&
-           isfinite(record->objective);
-}
-
 /* Where the values of the next point go. */
 static uint16_t *next_choice(struct hn_evidence *evidence)
 {
@@ -99,8 +92,11 @@ void hn_evidence_make(const struct hn_space *space, const struct hn_records *rec
     for (size_t i = 0; i < (compiling ? 1 : 2) * records->count; i++) {
         size_t number = i % records->count;
         const struct hn_record *record = &records->items[number];
-        bool timed = compiling ? record->costs.compile_ms > 0 : is_timed(record);
         bool bounded = !compiling && record->outcome == HN_OUTCOME_SLOWER;
+        bool ended =
+            bounded || record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
+        bool timed =
+            compiling ? record->costs.compile_ms > 0 : ended && isfinite(record->objective);
         /* What a session was not asked for says nothing of a point. */
         if (timed != (i < records->count) || (!timed && hn_outcome_is_open(record->outcome)))
             continue;

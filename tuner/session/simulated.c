@@ -28,6 +28,21 @@ enum hn_status hn_backend_run(struct hn_backend *backend, struct hn_run *run, st
     return err->status;
 }
 
+/* Kernel Tuner's sizes have no names: one that no value of the problem is tells that the file is of
+ * another problem. Its number; SIZE_MAX: there is none. */
+static size_t find_other_size(const struct hn_task *task, const struct hn_recording *recording)
+{
+    const struct hn_bindings *was = &recording->identity.problem, *is = task->problem;
+    for (size_t i = 0; i < was->count && !recording->from_hone; i++) {
+        size_t k = 0;
+        while (k < is->count && !hn_value_equal(&was->values[i], &is->values[k]))
+            k++;
+        if (k == is->count && was->values[i].integer > 1)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
 static bool fits(const struct hn_task *task, const struct hn_recording *recording)
 {
     const struct hn_identity *identity = &recording->identity;
@@ -43,6 +58,7 @@ struct search {
     const struct hn_task *task;
     struct hn_recording *recording; /* that, or the last of the others */
     struct hn_origin *origin;
+    bool folder; /* where a file of the problem may be beside */
     bool found;
 };
 
@@ -53,15 +69,17 @@ static void try_recording(const char *path, void *context, struct hn_error *err)
         return;
     hn_recording_finish(search->recording);
     hn_origin_of_file(path, search->origin);
-    search->found = hn_recording_load(path, search->recording, err) == HN_OK &&
-                    fits(search->task, search->recording);
+    search->found =
+        hn_recording_load(path, search->recording, err) == HN_OK &&
+        fits(search->task, search->recording) &&
+        (!search->folder || find_other_size(search->task, search->recording) == SIZE_MAX);
 }
 
 enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
                                  struct hn_recording *recording, struct hn_origin *origin,
                                  struct hn_error *err)
 {
-    struct search search = {task, recording, origin, false};
+    struct search search = {task, recording, origin, hn_is_folder(path), false};
     *recording = (struct hn_recording){.from_hone = false};
     hn_error_init(err);
     hn_files_visit(path, hn_recording_ends, try_recording, &search, err);
@@ -71,7 +89,7 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
     const struct hn_identity *found = &recording->identity;
     char *is = hn_needed(hn_bindings_text(task->problem));
     char *was = hn_needed(hn_bindings_text(&found->problem));
-    if (hn_is_folder(path))
+    if (search.folder)
         hn_fail(err, HN_ERUN, "%s holds no recording of %s for %s (%s)", path, kernel,
                 *is != '\0' ? is : "this problem", regime);
     else
@@ -236,24 +254,6 @@ static void index_points(struct simulated *simulated, const char *path, struct h
                 hn_failed(&unfit) ? ")" : "", coverage_limit * 100);
 }
 
-/* Kernel Tuner's sizes have no names: where no value of the problem is as large, the file is of
- * another problem. */
-static void compare_sizes(struct simulated *simulated)
-{
-    const struct hn_bindings *was = &simulated->recording.identity.problem;
-    const struct hn_bindings *is = simulated->base.task->problem;
-    for (size_t i = 0; i < was->count && !simulated->recording.from_hone; i++) {
-        size_t k = 0;
-        while (k < is->count && !hn_value_equal(&was->values[i], &is->values[k]))
-            k++;
-        if (k == is->count && was->values[i].integer > 1)
-            snprintf(simulated->base.note, sizeof simulated->base.note,
-                     "measured at %s=%lld, which is no value of this problem: the times are that "
-                     "one's",
-                     was->names[i], (long long)was->values[i].integer);
-    }
-}
-
 /* The times are those of the kernel as it was recorded, which may no longer be the kernel of the
  * config. A recording that does not say which template it is of is taken for the config's. */
 static void set_version(struct simulated *simulated)
@@ -261,7 +261,12 @@ static void set_version(struct simulated *simulated)
     struct hn_task *task = simulated->base.task;
     const struct hn_version *recorded = &simulated->recording.version;
     const struct hn_version own = task->version;
-    compare_sizes(simulated);
+    const struct hn_bindings *was = &simulated->recording.identity.problem;
+    size_t other = find_other_size(task, &simulated->recording);
+    if (other != SIZE_MAX)
+        snprintf(simulated->base.note, sizeof simulated->base.note,
+                 "measured at %s=%lld, which is no value of this problem: the times are that one's",
+                 was->names[other], (long long)was->values[other].integer);
     /* Not said of files of Kernel Tuner. */
     task->stale = hn_version_knows_template(recorded) && !hn_version_same_source(recorded, &own);
     task->version = *recorded;
