@@ -78,7 +78,10 @@ static enum hn_status check_place(const char *path, bool empty_passes, struct hn
     char start[16] = "";
     struct stat info;
     if (stat(path, &info) != 0 && errno == ENOENT)
-        return hn_fail(err, HN_ENOTFOUND, "there is no cache at '%s': nothing was tuned yet", path);
+        return hn_fail(err, HN_ENOTFOUND,
+                       "there is no cache at '%s': nothing was tuned yet; `hone tune CONFIG` makes "
+                       "one",
+                       path);
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
         return hn_fail(err, HN_ERUN, "cache '%s' is no regular file", path);
     FILE *file = fopen(path, "rb");

@@ -182,6 +182,8 @@ static enum hn_status refuse(const char *text, const char *part, const struct op
                                       "that is made (others write files or name some)"
                       : known->value == NONE ? "takes no value"
                                              : "needs a value in the same text, as -DN=1";
+    if (known == NULL && strncmp(part, "-O", 2) == 0)
+        why = "is for the host's code: device code is optimised unless --ptxas-options says less";
     if (known != NULL && known->value == WORD && *rest == '=')
         why = "needs a value of letters, digits and _+-.,: alone";
     if (known != NULL && known->value == THREADS)

@@ -100,6 +100,8 @@ TEST(says_what_was_found_and_what_is_allowed)
                     "needs a value of letters, digits and _+-.,: alone");
     assert_mentions(hn_option_check("--minimal=1", &said), HN_ECONFIG,
                     "'--minimal=1' takes no value");
+    assert_mentions(hn_option_check("-O3", &said), HN_ECONFIG,
+                    "'-O3' is for the host's code: device code is optimised unless");
 }
 
 TEST(tells_targets_and_folders)

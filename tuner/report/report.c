@@ -107,15 +107,6 @@ static void order_records(struct hn_report_tuning *tuning)
     qsort_r(tuning->order, count, sizeof *tuning->order, compare_made, tuning->records.items);
 }
 
-static size_t find_best(const struct hn_records *records)
-{
-    const struct hn_record *best = NULL;
-    for (size_t i = 0; i < records->count; i++)
-        if (hn_record_beats(&records->items[i], best))
-            best = &records->items[i];
-    return best == NULL ? SIZE_MAX : (size_t)(best - records->items);
-}
-
 /* SIZE_MAX: there is none. */
 static size_t find_record(const struct hn_records *records, const struct hn_bindings *point)
 {
@@ -276,7 +267,10 @@ void hn_report_add_recording(struct hn_report *report, const char *path,
     hn_stored_plan_free(&recording->plan);
     free(recording->date);
     free(recording->command);
-    tuning->best = find_best(&tuning->records);
+    const struct hn_record *items = tuning->records.items;
+    for (size_t i = 0; i < tuning->records.count; i++)
+        if (hn_record_beats(&items[i], tuning->best == SIZE_MAX ? NULL : &items[tuning->best]))
+            tuning->best = i;
     tuning->source = hn_need_copy(path);
     order_records(tuning);
 }
