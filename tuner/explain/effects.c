@@ -56,20 +56,14 @@ struct growth {
     struct hn_blocks memory;
 };
 
-static size_t most_values(const struct hn_space *space)
-{
-    size_t most = 0;
-    for (size_t p = 0; p < hn_space_parameter_count(space); p++)
-        if (hn_space_parameter(space, p)->count > most)
-            most = hn_space_parameter(space, p)->count;
-    return most;
-}
-
 static void begin_growth(const struct hn_evidence *evidence, const double *values, uint64_t seed,
                          struct growth *growth)
 {
-    size_t most = most_values(evidence->space) + 1;
+    size_t most = 1;
     struct hn_blocks memory = {0};
+    for (size_t p = 0; p < evidence->parameters; p++)
+        if (hn_space_parameter(evidence->space, p)->count >= most)
+            most = hn_space_parameter(evidence->space, p)->count + 1;
     *growth = (struct growth){
         .evidence = evidence,
         .values = values,
@@ -385,31 +379,6 @@ static struct forest *forest_grow(const struct hn_evidence *evidence, uint64_t s
     return forest;
 }
 
-static void forest_destroy(struct forest *forest)
-{
-    if (forest == NULL)
-        return;
-    for (size_t t = 0; t < TREES; t++)
-        finish_tree(&forest->trees[t]);
-    hn_blocks_finish(&forest->memory);
-    free(forest);
-}
-
-static double predict_all(const struct forest *forest, const uint16_t *choice)
-{
-    double sum = 0;
-    for (size_t t = 0; t < TREES; t++)
-        sum += predict(&forest->trees[t], choice);
-    return sum / TREES;
-}
-
-/* What stands for the value of a timed point: itself, or for a lower bound what was put in its
- * place. */
-static double forest_value(const struct forest *forest, size_t point)
-{
-    return forest->values[point];
-}
-
 /* Points with their values, all of which count as much, and the shares of their variance. */
 struct sample {
     const struct hn_space *space;
@@ -562,17 +531,6 @@ static bool is_complete(const struct hn_evidence *evidence, uint16_t *choice)
     return true;
 }
 
-static void remember_promising(struct hn_effects *effects, const struct hn_evidence *evidence,
-                               const uint16_t *choice, double value)
-{
-    double ratio = hn_evidence_ratio(evidence, value, evidence->values[evidence->best]);
-    effects->unmeasured++;
-    if (effects->unmeasured > 1 && ratio >= effects->promise)
-        return;
-    effects->promise = ratio;
-    memcpy(effects->promising, choice, evidence->parameters * sizeof *choice);
-}
-
 /* Adds the point at the sample's end with its value, or the forest's; not one that failed. */
 static void add_point(struct hn_effects *effects, struct sample *sample,
                       const struct hn_evidence *evidence, const struct forest *forest)
@@ -583,20 +541,20 @@ static void add_point(struct hn_effects *effects, struct sample *sample,
     if (known != SIZE_MAX && known >= evidence->count)
         return;
     if (known == SIZE_MAX) {
-        *value = predict_all(forest, choice);
-        remember_promising(effects, evidence, choice, *value);
+        double sum = 0;
+        for (size_t t = 0; t < TREES; t++)
+            sum += predict(&forest->trees[t], choice);
+        *value = sum / TREES;
+        double ratio = hn_evidence_ratio(evidence, *value, evidence->values[evidence->best]);
+        if (effects->unmeasured++ == 0 || ratio < effects->promise) {
+            effects->promise = ratio;
+            memcpy(effects->promising, choice, evidence->parameters * sizeof *choice);
+        }
     } else {
-        *value = forest != NULL ? forest_value(forest, known) : evidence->values[known];
+        /* For a lower bound what was put in its place. */
+        *value = forest != NULL ? forest->values[known] : evidence->values[known];
     }
     sample->count++;
-}
-
-static void sum_up(struct sample *sample)
-{
-    for (size_t i = 0; i < sample->count; i++)
-        sample->mean += sample->values[i] / (double)sample->count;
-    for (size_t i = 0; i < sample->count; i++)
-        sample->squares += (sample->values[i] - sample->mean) * (sample->values[i] - sample->mean);
 }
 
 static void fill_sample(struct hn_effects *effects, const struct hn_evidence *evidence,
@@ -621,7 +579,10 @@ static void fill_sample(struct hn_effects *effects, const struct hn_evidence *ev
             hn_space_sample(space, &random, choice);
         add_point(effects, sample, evidence, forest);
     }
-    sum_up(sample);
+    for (size_t i = 0; i < sample->count; i++)
+        sample->mean += sample->values[i] / (double)sample->count;
+    for (size_t i = 0; i < sample->count; i++)
+        sample->squares += (sample->values[i] - sample->mean) * (sample->values[i] - sample->mean);
     effects->points = sample->count;
     effects->sampled = sample->drawn;
 }
@@ -709,5 +670,9 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
         find_shares(effects, evidence, &sample);
     free(sample.choices);
     free(sample.values);
-    forest_destroy(forest);
+    for (size_t t = 0; forest != NULL && t < TREES; t++)
+        finish_tree(&forest->trees[t]);
+    if (forest != NULL)
+        hn_blocks_finish(&forest->memory);
+    free(forest);
 }

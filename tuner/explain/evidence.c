@@ -184,18 +184,6 @@ static int compare_values(const void *a, const void *b, void *context)
     return (i > j) - (i < j);
 }
 
-/* The points measured in full, best first: what was stopped early is not among the best. */
-static size_t *rank(const struct hn_evidence *evidence, size_t *count)
-{
-    size_t *ranked = hn_need(evidence->count, sizeof *ranked);
-    *count = 0;
-    for (size_t i = 0; i < evidence->count; i++)
-        if (!evidence->lower_bounds[i])
-            ranked[(*count)++] = i;
-    qsort_r(ranked, *count, sizeof *ranked, compare_values, (void *)evidence);
-    return ranked;
-}
-
 /* More than half of the points can share one value of a parameter at most. */
 static void find_value(const struct hn_evidence *evidence, const size_t *ranked, size_t best,
                        size_t parameter, json_t *found)
@@ -231,11 +219,16 @@ static void find_value(const struct hn_evidence *evidence, const size_t *ranked,
 
 json_t *hn_common_find(const struct hn_evidence *evidence)
 {
-    size_t count;
-    size_t *ranked = rank(evidence, &count);
+    size_t count = 0;
+    size_t *ranked = hn_need(evidence->count, sizeof *ranked);
     size_t best = (size_t)ceil((double)evidence->count * best_part);
     double ratio = NAN;
     json_t *values = json_array();
+    /* The points measured in full, best first: what was stopped early is not among the best. */
+    for (size_t i = 0; i < evidence->count; i++)
+        if (!evidence->lower_bounds[i])
+            ranked[count++] = i;
+    qsort_r(ranked, count, sizeof *ranked, compare_values, (void *)evidence);
     best = best < least_best ? least_best : best;
     best = best > count ? count : best;
     if (evidence->count < least_points || best < least_best)

@@ -169,17 +169,6 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_ed
     return true;
 }
 
-static void find_edges(struct explanation *explanation, bool device_known)
-{
-    const struct hn_evidence *evidence = &explanation->evidence;
-    struct lookup lookup = {evidence, hn_need(evidence->parameters, sizeof *lookup.choice)};
-    explanation->edges =
-        hn_edges_find(explanation->input->task, device_known ? &explanation->device : NULL,
-                      hn_evidence_record(evidence, evidence->best), look_up, &lookup,
-                      explanation->input->compiler);
-    free(lookup.choice);
-}
-
 static json_t *value_of(const struct hn_evidence *evidence, size_t parameter, size_t value)
 {
     return hn_value_to_json(&hn_space_parameter(evidence->space, parameter)->values[value]);
@@ -348,75 +337,45 @@ static const char *find_limiter(const struct residency *residency,
                                                       : "block size";
 }
 
-static const struct hn_launch_step *largest_step(const struct hn_launch *launch)
-{
-    const struct hn_launch_step *largest = &launch->steps[0];
-    for (size_t i = 1; i < launch->step_count; i++) {
-        const struct hn_launch_step *step = &launch->steps[i];
-        if (product(step->grid) * product(step->block) >
-            product(largest->grid) * product(largest->block))
-            largest = step;
-    }
-    return largest;
-}
-
-static int64_t carveout_of(const struct hn_launch *launch)
-{
-    int64_t carveout = HN_NO_CARVEOUT;
-    for (size_t i = 0; i < launch->step_count; i++)
-        if (launch->steps[i].carveout != HN_NO_CARVEOUT)
-            carveout = launch->steps[i].carveout;
-    return carveout;
-}
-
-static json_t *residency_to_json(const struct residency *residency,
-                                 const struct hn_resources *resources)
-{
-    const struct hn_device *device = residency->device;
-    const struct hn_launch_step *step = residency->step;
-    double occupancy = occupancy_with(residency, resources, step->shared_bytes);
-    int64_t warps = (residency->threads + device->warp_size - 1) / device->warp_size;
-    int64_t room = device->max_threads_per_sm / device->warp_size;
-    int64_t resident =
-        llround(occupancy * (double)room / (double)warps) * device->identity.sm_count;
-    return json_pack("{sI sI sI sf ss sI}", "blocks", (json_int_t)product(step->grid), "threads",
-                     (json_int_t)residency->threads, "shared_bytes",
-                     (json_int_t)(resources->shared_bytes + step->shared_bytes), "occupancy",
-                     occupancy, "limiter", find_limiter(residency, resources, occupancy),
-                     "resident_blocks", (json_int_t)resident);
-}
-
 /* Of the step with most threads. A pipeline's chunks launch less than its steps say. */
 static json_t *launch_to_json(const struct hn_task *task, const struct hn_device *device,
                               const struct hn_record *record)
 {
     struct hn_launch launch;
+    struct residency residency = {.device = device, .carveout = HN_NO_CARVEOUT};
+    const struct hn_resources *resources = &record->resources;
     json_t *json = json_null();
-    if (!record->resources.known || device->warp_size == 0 || task->plan->pipeline != NULL ||
+    int64_t most = 0;
+    if (!resources->known || device->warp_size == 0 || task->plan->pipeline != NULL ||
         hn_launch_make_as(task->plan, task->problem, &record->point, record->active_clusters, false,
                           &launch, NULL) != HN_OK)
         return json;
-    if (launch.step_count > 0) {
-        const struct hn_launch_step *step = largest_step(&launch);
-        struct residency residency = {device, step, product(step->block), carveout_of(&launch)};
-        if (residency.threads > 0)
-            json = residency_to_json(&residency, &record->resources);
+    for (size_t i = 0; i < launch.step_count; i++) {
+        const struct hn_launch_step *step = &launch.steps[i];
+        int64_t threads = product(step->grid) * product(step->block);
+        if (step->carveout != HN_NO_CARVEOUT)
+            residency.carveout = step->carveout;
+        if (residency.step == NULL || threads > most) {
+            most = threads;
+            residency.step = step;
+            residency.threads = product(step->block);
+        }
+    }
+    if (residency.threads > 0) {
+        double occupancy = occupancy_with(&residency, resources, residency.step->shared_bytes);
+        int64_t warps = (residency.threads + device->warp_size - 1) / device->warp_size;
+        int64_t room = device->max_threads_per_sm / device->warp_size;
+        int64_t resident =
+            llround(occupancy * (double)room / (double)warps) * device->identity.sm_count;
+        json = json_pack("{sI sI sI sf ss sI}", "blocks", (json_int_t)product(residency.step->grid),
+                         "threads", (json_int_t)residency.threads, "shared_bytes",
+                         (json_int_t)(resources->shared_bytes + residency.step->shared_bytes),
+                         "occupancy", occupancy, "limiter",
+                         find_limiter(&residency, resources, occupancy), "resident_blocks",
+                         (json_int_t)resident);
     }
     hn_launch_finish(&launch);
     return json;
-}
-
-/* A pipeline's parts tell more than its metrics, where there are any. */
-static void add_staging(const struct hn_record *best, json_t *bounds)
-{
-    json_t *json = hn_needed(hn_record_to_json(best));
-    hn_staging_add_json(json);
-    json_t *staging = json_object_get(json, "staging");
-    json_object_set_new(bounds, "staging", staging != NULL ? json_incref(staging) : json_true());
-    json_object_set_new(
-        bounds, "timing",
-        json_pack("{sf sf}", "median_us", best->timing.median_us, "host_us", best->timing.host_us));
-    json_decref(json);
 }
 
 static json_t *known(bool is_known, int value)
@@ -450,8 +409,17 @@ static json_t *bounds_to_json(const struct explanation *explanation)
         known(resources->known, resources->registers), "spill_store_bytes",
         known(resources->known, resources->spill_store_bytes), "spill_load_bytes",
         known(resources->known, resources->spill_load_bytes));
-    if (best != &none && pipeline && (roof.bytes != 0 || roof.flops != 0))
-        add_staging(best, json);
+    /* A pipeline's parts tell more than its metrics, where there are any. */
+    if (best != &none && pipeline && (roof.bytes != 0 || roof.flops != 0)) {
+        json_t *record = hn_needed(hn_record_to_json(best));
+        hn_staging_add_json(record);
+        json_t *staging = json_object_get(record, "staging");
+        json_object_set_new(json, "staging", staging != NULL ? json_incref(staging) : json_true());
+        json_object_set_new(json, "timing",
+                            json_pack("{sf sf}", "median_us", best->timing.median_us, "host_us",
+                                      best->timing.host_us));
+        json_decref(record);
+    }
     return hn_needed(json);
 }
 
@@ -760,8 +728,13 @@ json_t *hn_explain(const struct hn_explain_input *input)
     hn_effects_find(evidence, seed, &explanation.effects);
     hn_evidence_make(task->space, input->records, true, &explanation.compiling);
     hn_effects_find(&explanation.compiling, seed, &explanation.compile_effects);
-    if (evidence->best != SIZE_MAX)
-        find_edges(&explanation, known);
+    if (evidence->best != SIZE_MAX) {
+        struct lookup lookup = {evidence, hn_need(evidence->parameters, sizeof *lookup.choice)};
+        explanation.edges = hn_edges_find(task, known ? &explanation.device : NULL,
+                                          hn_evidence_record(evidence, evidence->best), look_up,
+                                          &lookup, input->compiler);
+        free(lookup.choice);
+    }
     json_t *document = to_json(&explanation);
     hn_blocks_finish(&evidence->memory);
     hn_blocks_finish(&explanation.effects.memory);
