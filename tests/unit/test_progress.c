@@ -81,8 +81,9 @@ TEST(test_note_keeps_improvements)
 
 static void assert_line(const struct hn_session_state *now, const char *expected)
 {
-    const struct hn_progress_view view = {.stop_chance = 0};
-    char *line FREED = progress_line(&view, now);
+    struct hn_progress_board board = {.most = 1};
+    const struct hn_progress progress = {.board = &board};
+    char *line FREED = progress_line(&progress, now);
     assert_non_null(line);
     assert_string_equal(line, expected);
 }

@@ -307,12 +307,14 @@ static size_t make_block(const struct hn_progress_view *view, const struct hn_se
     return count;
 }
 
-/* All in one line, the most important first; free it. */
-static char *progress_line(const struct hn_progress_view *view,
-                           const struct hn_session_state *state)
+/* All in one line, the most important first, behind its label where there are several: "m=512:
+ * 31/900 | best 12.1 us | …". Free it. */
+static char *progress_line(const struct hn_progress *progress, const struct hn_session_state *state)
 {
     struct hn_text text = {0};
-    json_t *json = describe(view, state, false);
+    json_t *json = describe(&progress->view, state, false);
+    if (progress->board->most >= 2)
+        hn_text_printf(&text, "%s: ", progress->label);
     hn_render_line(&text, json, whole_line);
     json_decref(json);
     return hn_needed(hn_text_take(&text));
@@ -368,18 +370,6 @@ static void take_back(struct hn_progress_board *board, size_t columns, struct hn
     board->drawn_count = 0;
 }
 
-/* "m=512: 31/900 | best 12.1 us | …" */
-static char *make_line(const struct hn_progress *progress, const struct hn_session_state *state)
-{
-    struct hn_text text = {0};
-    char *line = progress_line(&progress->view, state);
-    if (progress->board->most < 2)
-        return line;
-    hn_text_printf(&text, "%s: %s", progress->label, line);
-    free(line);
-    return hn_needed(hn_text_take(&text));
-}
-
 static void forget_lines(struct hn_progress *progress)
 {
     while (progress->line_count > 0)
@@ -397,7 +387,7 @@ static void make_lines(struct hn_progress *progress, const struct hn_session_sta
         progress->line_count = make_block(&progress->view, state, columns, progress->lines);
         return;
     }
-    char *line = make_line(progress, state);
+    char *line = progress_line(progress, state);
     progress->lines[progress->line_count++] = progress_clip(line, columns);
     free(line);
 }
@@ -444,7 +434,7 @@ static void log_line(struct hn_progress *progress, const struct hn_session_state
     progress->announced = progress->announced || announces;
     if (state->elapsed_s - progress->printed_s < log_interval_s && !announces)
         return;
-    char *line = make_line(progress, state);
+    char *line = progress_line(progress, state);
     fprintf(stderr, "%s\n", line);
     free(line);
     progress->printed_s = state->elapsed_s;

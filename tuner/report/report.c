@@ -44,22 +44,19 @@ static json_t *place_to_json(const struct hn_report_tuning *tuning, size_t recor
     return json_null();
 }
 
-static void finish_tuning(struct hn_report_tuning *tuning)
-{
-    hn_identity_finish(&tuning->identity);
-    hn_records_free(&tuning->records);
-    for (size_t i = 0; i < tuning->parameter_count; i++)
-        free(tuning->parameters[i]);
-    free(tuning->parameters);
-    free(tuning->order);
-    free(tuning->source);
-    json_decref(tuning->shown);
-}
-
 void hn_report_finish(struct hn_report *report)
 {
-    for (size_t i = 0; i < report->count; i++)
-        finish_tuning(&report->tunings[i]);
+    for (size_t i = 0; i < report->count; i++) {
+        struct hn_report_tuning *tuning = &report->tunings[i];
+        hn_identity_finish(&tuning->identity);
+        hn_records_free(&tuning->records);
+        while (tuning->parameter_count > 0)
+            free(tuning->parameters[--tuning->parameter_count]);
+        free(tuning->parameters);
+        free(tuning->order);
+        free(tuning->source);
+        json_decref(tuning->shown);
+    }
     free(report->tunings);
     *report = (struct hn_report){.count = 0};
 }
@@ -319,15 +316,6 @@ static json_t *message_to_json(const struct hn_record *record, json_t *told, siz
     return message;
 }
 
-static json_t *conditions_to_json(const struct hn_record *record)
-{
-    struct hn_text text = {0};
-    hn_conditions_append(&text, &record->observed);
-    json_t *json = text.length > 0 ? json_string(text.data) : json_null();
-    hn_text_finish(&text);
-    return json;
-}
-
 /* What the page shows of a record. Samples are left out but of the best; how many there were is
  * told. */
 static json_t *record_to_json(const struct hn_record *record, double started, bool sampled)
@@ -336,6 +324,7 @@ static json_t *record_to_json(const struct hn_record *record, double started, bo
                                         "final",   "resources", "timing",   "energy",
                                         "host",    "card",      "original", "ratio"};
     json_t *whole = hn_needed(hn_record_to_json(record)), *json = json_object();
+    struct hn_text conditions = {0};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (json_object_get(whole, shown[i]) != NULL)
             json_object_set(json, shown[i], json_object_get(whole, shown[i]));
@@ -351,7 +340,9 @@ static json_t *record_to_json(const struct hn_record *record, double started, bo
     /* Seconds since the first record was made. */
     json_object_set_new(json, "at",
                         record->time > 0 ? json_real(record->time - started) : json_null());
-    json_object_set_new(json, "conditions", conditions_to_json(record));
+    hn_conditions_append(&conditions, &record->observed);
+    json_object_set_new(json, "conditions", string_to_json(conditions.data));
+    hn_text_finish(&conditions);
     json_decref(whole);
     return json;
 }
@@ -401,16 +392,6 @@ static void add_records(const struct hn_report_tuning *tuning, json_t *json)
                         hn_render_names(tuning->parameters, tuning->parameter_count));
     json_decref(told);
     free(sampled);
-}
-
-/* By name what each outcome means. */
-static json_t *outcomes_to_json(void)
-{
-    json_t *meanings = json_object();
-    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
-        json_object_set_new(meanings, hn_outcome_names[(enum hn_outcome)i],
-                            json_string(hn_outcome_meanings[i]));
-    return meanings;
 }
 
 /* Of the best, how its pipeline is set against its parts, and what the GPU counted; and the roofs,
@@ -489,13 +470,16 @@ enum hn_status hn_report_page(const struct hn_report *report, struct hn_text *pa
                               struct hn_error *err)
 {
     const char *place = strstr(hn_report_template, mark);
-    json_t *tunings = json_array();
+    json_t *tunings = json_array(), *meanings = json_object();
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
+        json_object_set_new(meanings, hn_outcome_names[(enum hn_outcome)i],
+                            json_string(hn_outcome_meanings[i]));
     for (size_t i = 0; i < report->count; i++)
         json_array_append_new(tunings, tuning_to_json(&report->tunings[i]));
     json_t *document = hn_needed(json_pack(
         "{s:i, s:s, s:I, s:i, s:o, s:o, s:o}", "format", 2, "hone", HONE_VERSION, "generated",
-        (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL, "outcomes", outcomes_to_json(),
-        "tunings", tunings, "cache", string_to_json(report->cache)));
+        (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL, "outcomes", meanings, "tunings",
+        tunings, "cache", string_to_json(report->cache)));
     char *json = hn_needed(json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)));
     json_decref(document);
     unsigned char *packed = NULL;

@@ -146,64 +146,6 @@ void hn_edge_time_of(const struct hn_record *record, struct hn_edge_time *time)
     };
 }
 
-static struct hn_bindings change(const struct outlook *outlook, const char *name,
-                                 const struct hn_value *value)
-{
-    struct hn_bindings point = hn_need_bindings(&outlook->best->point, NULL);
-    (void)hn_bindings_set(&point, name, value, NULL);
-    return point;
-}
-
-static bool look_up_beside(const struct outlook *outlook, const char *name,
-                           const struct hn_value *value, struct hn_edge_time *time)
-{
-    struct hn_bindings point = change(outlook, name, value);
-    bool found = outlook->lookup(outlook->context, &point, time);
-    hn_bindings_finish(&point);
-    return found;
-}
-
-/* Constraints and the device's limits, as far as they are known before compiling. */
-static bool is_possible(const struct outlook *outlook, const char *name,
-                        const struct hn_value *value)
-{
-    struct hn_bindings point = change(outlook, name, value);
-    struct hn_launch launch;
-    bool possible = hn_launch_try(outlook->task->plan, outlook->device, outlook->task->problem,
-                                  &point, &launch, NULL);
-    if (possible)
-        hn_launch_finish(&launch);
-    hn_bindings_finish(&point);
-    return possible;
-}
-
-/* Whether the point with the value compiles. */
-static enum hn_compiles try_to_compile(const struct outlook *outlook, const char *name,
-                                       const struct hn_value *value)
-{
-    if (outlook->compiler == NULL)
-        return HN_COMPILES_UNKNOWN;
-    struct hn_bindings point = change(outlook, name, value);
-    enum hn_compiles compiles =
-        outlook->compiler->compile(outlook->compiler->context, outlook->task, &point);
-    hn_bindings_finish(&point);
-    return compiles;
-}
-
-/* From the edge inwards: the next is worse beyond doubt, and the one behind it no better than that.
- */
-static bool gets_worse(const struct outlook *outlook, const char *name,
-                       const struct hn_value *behind, const struct hn_value *third, double *ratio)
-{
-    struct hn_edge_time best, next, far;
-    hn_edge_time_of(outlook->best, &best);
-    if (!look_up_beside(outlook, name, behind, &next))
-        return false;
-    *ratio = next.median_us / best.median_us;
-    return next.low_us > best.high_us && *ratio > least_difference &&
-           (!look_up_beside(outlook, name, third, &far) || far.high_us >= next.low_us);
-}
-
 static json_t *edge_to_json(const char *name, bool highest, const struct hn_value *const values[2],
                             double ratio, const struct hn_value *next, bool compiles)
 {
@@ -225,28 +167,46 @@ static json_t *edge_to_json(const char *name, bool highest, const struct hn_valu
     return json;
 }
 
-/* NULL: the best is not at that end, or nothing speaks for going on. */
+/* NULL: the best is not at that end, or nothing speaks for going on. From the edge inwards the next
+ * is worse beyond doubt, and the one behind it no better than that; and constraints and the
+ * device's limits, as far as they are known before compiling, allow what follows. */
 static json_t *judge(const struct outlook *outlook, size_t parameter, const uint16_t *order,
                      bool highest)
 {
-    const struct hn_space *space = outlook->task->space;
-    const char *name = hn_space_parameter(space, parameter)->name;
-    size_t last = hn_space_parameter(space, parameter)->count - 1;
-    const struct hn_value *values[3];
+    const struct hn_task *task = outlook->task;
+    const struct hn_edge_compiler *compiler = outlook->compiler;
+    const struct hn_space_parameter *own = hn_space_parameter(task->space, parameter);
+    const struct hn_value *now = hn_bindings_get(&outlook->best->point, own->name), *values[3];
+    struct hn_edge_time best, times[3];
+    struct hn_launch launch;
     struct hn_value next;
-    double ratio;
+    bool known[3] = {false};
     for (size_t i = 0; i < 3; i++)
-        values[i] = &hn_space_parameter(space, parameter)->values[order[highest ? last - i : i]];
-    const struct hn_value *now = hn_bindings_get(&outlook->best->point, name);
+        values[i] = &own->values[order[highest ? own->count - 1 - i : i]];
     if (now == NULL || !hn_value_equal(now, values[0]) ||
-        !edge_continue(values[0], values[1], values[2], &next) ||
-        !gets_worse(outlook, name, values[1], values[2], &ratio) ||
-        !is_possible(outlook, name, &next))
+        !edge_continue(values[0], values[1], values[2], &next))
         return NULL;
-    enum hn_compiles compiles = try_to_compile(outlook, name, &next);
+    struct hn_bindings beside = hn_need_bindings(&outlook->best->point, NULL);
+    hn_edge_time_of(outlook->best, &best);
+    for (size_t i = 1; i < 3; i++) {
+        (void)hn_bindings_set(&beside, own->name, values[i], NULL);
+        known[i] = outlook->lookup(outlook->context, &beside, &times[i]);
+    }
+    double ratio = known[1] ? times[1].median_us / best.median_us : 0;
+    bool worse = known[1] && times[1].low_us > best.high_us && ratio > least_difference &&
+                 (!known[2] || times[2].high_us >= times[1].low_us);
+    enum hn_compiles compiles = HN_COMPILES_NOT;
+    (void)hn_bindings_set(&beside, own->name, &next, NULL);
+    if (worse &&
+        hn_launch_try(task->plan, outlook->device, task->problem, &beside, &launch, NULL)) {
+        hn_launch_finish(&launch);
+        compiles = compiler == NULL ? HN_COMPILES_UNKNOWN
+                                    : compiler->compile(compiler->context, task, &beside);
+    }
+    hn_bindings_finish(&beside);
     return compiles == HN_COMPILES_NOT
                ? NULL
-               : edge_to_json(name, highest, values, ratio, &next, compiles == HN_COMPILES);
+               : edge_to_json(own->name, highest, values, ratio, &next, compiles == HN_COMPILES);
 }
 
 /* order[k] becomes the index of the k-th smallest number. */
@@ -422,17 +382,6 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_ed
     return true;
 }
 
-/* Where the best lies on the edge of a parameter's range and the trend goes on: the space should be
- * widened. Reads no more than the records beside the best. */
-static json_t *edges_to_json(const struct summary *summary)
-{
-    return summary->state->best == NULL
-               ? json_array()
-               : hn_edges_find(summary->backend->task, &summary->backend->device,
-                               summary->state->best, look_up, (void *)(uintptr_t)summary->session,
-                               NULL);
-}
-
 /* How long the GPU waited for the compiler and what to change. A wait that is shorter than a
  * second, or a smaller part of the time, is not worth a line; of a smaller share of it nothing is
  * said. */
@@ -589,27 +538,21 @@ static void add_words(const struct summary *summary, json_t *json)
                  "`hone inputs` writes");
 }
 
-/* How many are shown: of those that have a time, the first few. */
-static size_t count_shown(const struct hn_session *session, const struct hn_ranking *ranking)
-{
-    size_t count = 0;
-    while (count < ranking->count && count < BEST_SHOWN &&
-           hn_session_outcome(session, ranking->tickets[count]) == HN_OUTCOME_OK)
-        count++;
-    return count;
-}
-
 json_t *hn_summary(const struct hn_session *session, const struct hn_backend *backend,
                    const struct hn_roofs *roofs, bool all, struct hn_error *err)
 {
     const struct summary summary = {session, hn_session_state(session), backend,
                                     backend->task->plan, roofs};
     struct hn_ranking ranking;
-    size_t ladder_count;
+    size_t ladder_count, count = 0;
     hn_error_init(err);
     if (hn_session_ranking(session, &ranking, err) != HN_OK)
         return NULL;
-    size_t count = all ? ranking.count : count_shown(session, &ranking);
+    /* Of those that have a time, the first few are shown. */
+    while (count < ranking.count &&
+           (all || (count < BEST_SHOWN &&
+                    hn_session_outcome(session, ranking.tickets[count]) == HN_OUTCOME_OK)))
+        count++;
     struct hn_record *kept = hn_need(count, sizeof *kept);
     json_t *json = hn_needed(state_to_json(&summary, ranking.tied));
     json_t *records = records_to_json(&summary, ranking.tickets, count, kept, err);
@@ -627,7 +570,11 @@ json_t *hn_summary(const struct hn_session *session, const struct hn_backend *ba
     if (!hn_failed(err))
         add_energy(json, kept, count);
     json_object_set_new(json, "failures", failures_to_json(&summary, &ranking, err));
-    json_object_set_new(json, "edges", edges_to_json(&summary));
+    json_object_set_new(json, "edges",
+                        summary.state->best == NULL
+                            ? json_array()
+                            : hn_edges_find(backend->task, &backend->device, summary.state->best,
+                                            look_up, (void *)(uintptr_t)session, NULL));
     add_words(&summary, json);
     for (size_t i = 0; i < count; i++)
         hn_record_finish(&kept[i]);

@@ -27,25 +27,18 @@ bool hn_terminal_is_capable(int file)
     return term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0 && isatty(file) != 0;
 }
 
-/* COLUMNS as a number that makes sense; 0: it says nothing. */
-static size_t columns_wanted(void)
-{
-    const char *columns = getenv("COLUMNS");
-    char *end;
-    if (columns == NULL || columns[0] < '0' || columns[0] > '9')
-        return 0;
-    unsigned long wanted = strtoul(columns, &end, 10);
-    return *end == '\0' && wanted >= LEAST_COLUMNS && wanted <= MOST_COLUMNS ? wanted : 0;
-}
-
 size_t hn_terminal_columns(FILE *file)
 {
     struct winsize size;
-    size_t wanted = columns_wanted();
+    const char *columns = getenv("COLUMNS");
+    char *end = NULL;
     if (file != stdout)
         return SIZE_MAX;
-    if (wanted > 0)
-        return wanted;
+    if (columns != NULL && hn_is_digit(columns[0])) {
+        unsigned long wanted = strtoul(columns, &end, 10);
+        if (*end == '\0' && wanted >= LEAST_COLUMNS && wanted <= MOST_COLUMNS)
+            return wanted;
+    }
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return SIZE_MAX;
     return size.ws_col < LEAST_COLUMNS ? LEAST_COLUMNS : size.ws_col;
@@ -389,29 +382,11 @@ static void choose_columns(struct layout *layout)
     }
 }
 
-static void print_layout(struct layout *layout, size_t *band, const char **rest)
-{
-    choose_columns(layout);
-    if (layout->rows == 1 && total_width(layout) > layout->columns) {
-        layout->lift_one = true;
-        choose_columns(layout);
-    }
-    shrink_columns(layout);
-    print_shared(layout);
-    if (layout->shown_count == 0)
-        return;
-    layout->numbered = needs_numbers(layout);
-    layout->widths[number_column(layout)] =
-        (size_t)snprintf(layout->number, sizeof layout->number, "%zu", layout->rows);
-    layout->right[number_column(layout)] = true;
-    print_bands(layout, band, rest);
-}
-
 /* columns: how many characters a line may have. */
 static void table_print_within(const struct hn_table *table, size_t tied, FILE *file, int indent,
                                size_t columns)
 {
-    size_t count = table->column_count + 1;
+    size_t count = table->column_count + 1, number = table->column_count;
     size_t *numbers = hn_need(count * 4, sizeof *numbers);
     const char **rest = hn_need(count, sizeof *rest);
     struct layout layout = {
@@ -427,7 +402,20 @@ static void table_print_within(const struct hn_table *table, size_t tied, FILE *
         .colour = tied > 0 && file == stdout && hn_terminal_allows_colour() &&
                   hn_terminal_is_capable(STDOUT_FILENO),
     };
-    print_layout(&layout, numbers + 2 * count, rest);
+    choose_columns(&layout);
+    if (layout.rows == 1 && total_width(&layout) > columns) {
+        layout.lift_one = true;
+        choose_columns(&layout);
+    }
+    shrink_columns(&layout);
+    print_shared(&layout);
+    if (layout.shown_count > 0) {
+        layout.numbered = needs_numbers(&layout);
+        layout.widths[number] =
+            (size_t)snprintf(layout.number, sizeof layout.number, "%zu", layout.rows);
+        layout.right[number] = true;
+        print_bands(&layout, numbers + 2 * count, rest);
+    }
     free(numbers);
     free(rest);
 }
