@@ -236,8 +236,17 @@ static void remove_files(int folder)
     DIR *files = own >= 0 ? fdopendir(own) : NULL;
     if (files == NULL && own >= 0)
         close(own);
-    for (struct dirent *file; files != NULL && (file = readdir(files)) != NULL;)
-        unlinkat(folder, file->d_name, 0);
+    for (struct dirent *file; files != NULL && (file = readdir(files)) != NULL;) {
+        static const char *const own_names[] = {".", ".."};
+        if (hn_text_is_among(file->d_name, own_names, 2) || unlinkat(folder, file->d_name, 0) == 0)
+            continue;
+        int inner = openat(folder, file->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (inner >= 0) {
+            remove_files(inner);
+            close(inner);
+        }
+        unlinkat(folder, file->d_name, AT_REMOVEDIR);
+    }
     if (files != NULL)
         closedir(files);
 }

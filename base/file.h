@@ -50,7 +50,7 @@ struct hn_scratch {
 
 /* Also removes folders of processes that were killed. HN_ERUN. */
 enum hn_status hn_scratch_make(struct hn_scratch *scratch, struct hn_error *err);
-/* With all files in it; there are no folders in it. */
+/* With all that is in it. */
 void hn_scratch_remove(struct hn_scratch *scratch);
 
 #endif

@@ -23,6 +23,8 @@ static void read_plan(struct hn_lib_plan *plan, struct hn_error *err)
         hn_fail(err, HN_ENOTFOUND, "the cache keeps no template of this version");
     if (hn_failed(err) || hn_plan_from_json(plan->json, &plan->plan, err) != HN_OK)
         return;
+    if (plan->plan->program != NULL)
+        hn_fail(err, HN_ENOTFOUND, "it is a program that was tuned, which has no kernel to launch");
     plan->types = hn_allocate(plan->plan->argument_count, HN_TYPE_SIZE, err);
     for (size_t i = 0; plan->types != NULL && i < plan->plan->argument_count; i++)
         hn_argument_format_type(&plan->plan->arguments[i], plan->types + i * HN_TYPE_SIZE);

@@ -445,7 +445,7 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
         hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
     else if (hn_failed(&reason))
         return hn_fail(err, reason.status, "%s", reason.message);
-    else
+    else if (plan->program == NULL)
         hn_launch_check(launch, device, record);
     return HN_OK;
 }
@@ -627,8 +627,8 @@ bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,
     bool can = hn_plan_allows_values(plan, own);
     if (can)
         make_from(plan, own, false, launch, &reason);
-    can =
-        can && !hn_failed(&reason) && (device == NULL || hn_launch_check(launch, device, &record));
+    can = can && !hn_failed(&reason) &&
+          (device == NULL || plan->program != NULL || hn_launch_check(launch, device, &record));
     hn_record_finish(&record);
     if (!can)
         hn_launch_finish(launch);

@@ -255,6 +255,7 @@ struct hn_plan {
     size_t other_default_count;
     struct hn_expression **constraints; /* that points have to satisfy; none in plans that were kept before they were */
     size_t constraint_count;
+    char *program; /* of a program that is measured (the config's `run`, which no plan brings along): its hash; NULL: kernels are */
     char *config; /* absolute path of the config that it was read from; NULL: not known */
 };
 

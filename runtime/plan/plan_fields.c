@@ -508,6 +508,7 @@ static const struct hn_field plan_fields[] = {
     {.key = "other_defaults",
      HN_LIST(hn_plan, other_defaults, other_default_count, default_structure)},
     {.key = "constraints", HN_LIST(hn_plan, constraints, constraint_count, hn_expression_list)},
+    {.key = "program", .kind = HN_FIELD_TEXT, HN_AT(hn_plan, program)},
     {.key = "config", .kind = HN_FIELD_TEXT, HN_AT(hn_plan, config)},
     {HN_LIST(hn_plan, names, name_count, word_list)},
     {HN_LIST(hn_plan, pitches, pitch_count, word_list)},
@@ -670,8 +671,8 @@ static void drop_folder(json_t *object, const char *key)
 
 struct hn_hash hn_plan_hash(const struct hn_plan *plan)
 {
-    static const char *const parts[] = {"arguments", "steps",   "pipeline", "freeze",
-                                        "freeze_if", "compare", "reference"};
+    static const char *const parts[] = {"arguments", "steps",   "pipeline",  "freeze",
+                                        "freeze_if", "compare", "reference", "program"};
     json_t *all = hn_plan_to_json(plan), *json = json_object();
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (json_object_get(all, parts[i]) != NULL)

@@ -3,8 +3,13 @@
 
 import json
 import os
+import shutil
+import subprocess
+import unittest
 
 import hone
+
+NVCC = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
 
 MOST = int(os.environ.get("HONE_POINTS", 100))
 # Their products are wgmma; unit/templates looks at what they say.
@@ -14,6 +19,12 @@ LARGE = {"sgemm", "sgemm_blas"}
 
 
 class Architectures(hone.Case):
+    @unittest.skipUnless(NVCC, "there is no nvcc")
+    def test_a_tuning_of_cub_compiles(self):
+        source = hone.SOURCE / "examples" / "cub_reduce" / "reduce.cu"
+        subprocess.run([NVCC, "-arch=sm_90", "-std=c++17", "-DTHREADS=192", "-DITEMS=7", "-DVECTOR=1", "-o", self.folder / "reduce", source],
+                       check=True)
+
     def test_spaces_compile(self):
         for config in sorted((hone.SOURCE / "configs").glob("*.yaml")):
             if config.stem in FOR_HOPPER:

@@ -87,7 +87,8 @@ struct hn_options {
     uint64_t held_out; /* 0: as many as suit the family */
     bool all;
 
-    const char *capture; /* tune */
+    bool allow_run; /* tune */
+    const char *capture;
     struct hn_texts expected; /* --reference */
     double loss; /* relative; 0: the config's */
     bool verify_only; /* run */

@@ -108,6 +108,13 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
         hn_backend_simulated(task, search->tune->options->simulate, &backend, err);
         return backend;
     }
+    if (task->config->run != NULL) {
+        const struct hn_workers_options workers = hn_workers_of(search->tune->options, 0);
+        struct hn_device device;
+        if (hn_find_gpu(workers.device, &device, err) == HN_OK)
+            hn_backend_programs(task, &device, &workers, &backend, err);
+        return backend;
+    }
     if (hn_points_ahead_make(&ahead, task, search->store, session,
                              4 * (size_t)hn_workers_of(search->tune->options, 0).jobs,
                              err) != HN_OK)
@@ -370,7 +377,7 @@ static void start_workers(struct hn_tune *tune, struct hn_error *err)
     const struct hn_options *options = tune->options;
     const struct hn_config *config = tune->given->config;
     double points = 1;
-    if (hn_failed(err) || options->simulate != NULL)
+    if (hn_failed(err) || options->simulate != NULL || config->run != NULL)
         return;
     for (size_t i = 0; i < config->parameter_count; i++)
         points *= (double)config->parameters[i].count;
@@ -515,9 +522,12 @@ static void print_next(const struct hn_given *given)
 {
     const char *kernel = given->config->plan->kernel;
     char lines[2][HN_FOLLOW_UP_SIZE];
+    bool is_program = given->config->run != NULL;
     if (!given->options->quiet)
-        fprintf(stderr, "\nnext: %s -o %s_tuned.h\n      %s\n",
-                hn_follow_up(given->options, "export", kernel, lines[0]), kernel,
+        fprintf(stderr, "\nnext: %s %s%s%s\n      %s\n",
+                hn_follow_up(given->options, "export", kernel, lines[0]),
+                is_program ? "--json" : "-o ", is_program ? "" : kernel,
+                is_program ? "" : "_tuned.h",
                 hn_follow_up(given->options, "explain", given->path, lines[1]));
 }
 

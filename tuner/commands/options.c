@@ -209,6 +209,8 @@ static const struct row {
     {"device-name", 0, "NAME", &text, AT(device_name), OWN, HN_CACHE_IMPORT,
      "The device of a cache file of Kernel Tuner, where it says none or another"},
 
+    {"allow-run", 0, NULL, &flag, AT(allow_run), OWN, HN_TUNE,
+     "Run the commands of a config that measures a program (`run`)"},
     {"capture", 0, "FILE", &text, AT(capture), OWN, HN_TUNE,
      "Tune on the data of a captured launch, and verify against its output"},
     {"reference", 0, "NAME=FILE", &texts, AT(expected), OWN, HN_TUNE,
@@ -357,6 +359,8 @@ static const struct clash {
     {HN_TUNE, "family", "full", false, false, OF_FAMILY "--full"},
     {HN_TUNE, "family", "stop-chance", false, false, OF_FAMILY "--stop-chance"},
     {HN_TUNE, "family", "retry-failed", false, false, OF_FAMILY "--retry-failed"},
+    {HN_TUNE, "allow-run", "workers", false, false,
+     "--allow-run runs programs on this machine alone: leave --workers out"},
     {HN_TUNE, "workers", "device", false, false, "--device" OF_HERE},
     {HN_TUNE, "workers", "jobs", false, false, "--jobs" OF_HERE},
     {HN_TUNE, "install", "workers", true, false, "--install is an option of --workers"},

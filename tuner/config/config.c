@@ -411,10 +411,10 @@ static void check_energy(struct hn_reader *reader)
     enum hn_front_by by;
     if (hn_failed(reader->err) || !hn_plan_weighs(plan, &by))
         return;
-    if (plan->pipeline != NULL)
+    if (plan->pipeline != NULL || plan->program != NULL)
         hn_config_fail(reader, place,
-                       "objective '%s' is not measured of pipelines: expected time, or a metric",
-                       plan->objective);
+                       "objective '%s' is not measured of %ss: expected time, or a metric",
+                       plan->objective, plan->program != NULL ? "program" : "pipeline");
     for (size_t i = 0; i < plan->argument_count; i++)
         if (!hn_argument_is_repeatable(&plan->arguments[i]))
             hn_config_fail(reader, place,
@@ -587,8 +587,8 @@ static char *folder_of(const char *path)
 static void check_without_template(struct hn_reader *reader)
 {
     static const char *const needing[] = {
-        "entry",   "arguments", "symbols",   "launch",    "compile",  "reference", "compare",
-        "metrics", "freeze",    "objective", "direction", "pipeline", "override"};
+        "run",     "entry",   "arguments", "symbols",   "launch",    "compile",  "reference",
+        "compare", "metrics", "freeze",    "objective", "direction", "pipeline", "override"};
     for (size_t i = 0; i < sizeof needing / sizeof needing[0]; i++) {
         const struct hn_yaml *node = hn_yaml_get(reader->root, needing[i]);
         if (node != NULL)
@@ -604,7 +604,7 @@ static void read_root(struct hn_reader *reader)
     static const char keys[] =
         "hone kernel template entry problem family freeze parameters defaults let constraints "
         "promising arguments symbols launch pipeline compile override reference compare ladder "
-        "metrics objective direction look_ahead prior";
+        "metrics objective direction look_ahead prior run";
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");

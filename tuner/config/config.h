@@ -101,6 +101,9 @@ struct hn_config {
                                   of its family, or without that an empty one */
     size_t problem_count;
     struct hn_family *family; /* NULL: none */
+    const struct hn_yaml *run; /* a program as what is measured: as written, and no part of the plan, so that no cache, recording or
+                                * message brings one along; NULL: kernels are measured */
+    const char *folder;        /* of the file, with `run` */
     struct hn_bindings *ladder; /* as written: completed by hn_config_complete */
     size_t ladder_count;
     struct hn_bindings defaults; /* as written, maybe empty */

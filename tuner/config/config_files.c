@@ -189,7 +189,7 @@ char *hn_config_find_unused(const struct hn_config *config)
 {
     struct hn_template template;
     struct hn_text names = {0};
-    if (config->plan->template_path == NULL ||
+    if (config->plan->template_path == NULL || config->run != NULL ||
         hn_template_load(config->plan->template_path, &template, NULL) != HN_OK)
         return NULL;
     hn_text_append(&names, "");

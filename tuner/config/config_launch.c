@@ -512,10 +512,71 @@ static void read_types(struct hn_reader *reader)
     hn_template_finish(&template);
 }
 
+static void check_command(struct hn_reader *reader, const struct hn_yaml *node)
+{
+    static const char expected[] = "a list of a program and its arguments";
+    const struct hn_yaml *word = hn_config_list(reader, node, expected);
+    hn_config_expect(reader, node == NULL || word != NULL, node, expected);
+    for (; word != NULL; word = word->next)
+        hn_config_expect_kind(reader, word, HN_YAML_SCALAR, "an argument");
+}
+
+static void check_time(struct hn_reader *reader, const struct hn_yaml *node)
+{
+    static const char *const units[] = {"us", "ns", "ms", "s"};
+    const struct hn_yaml *json = hn_yaml_get(node, "json"), *regex = hn_yaml_get(node, "regex");
+    hn_config_check_keys(reader, node, "json regex unit");
+    hn_config_read_choice(reader, hn_yaml_get(node, "unit"), units, 4);
+    hn_config_expect(reader, (json == NULL) != (regex == NULL), node,
+                     "either 'json' or 'regex', which finds the time in what is printed");
+    hn_config_expect_kind(reader, json, HN_YAML_SCALAR, "a place, as results.0.time");
+    hn_config_expect_kind(reader, regex, HN_YAML_SCALAR, "a regular expression");
+}
+
+/* Results that were measured in another way are stale. */
+static void append_node(struct hn_text *text, const struct hn_yaml *node)
+{
+    for (; node != NULL; node = node->next) {
+        hn_text_printf(text, "%s: %s\n", node->key != NULL ? node->key->text : "",
+                       node->text != NULL ? node->text : "");
+        append_node(text, node->child);
+        hn_text_append(text, "\t");
+    }
+}
+
+static void read_program(struct hn_reader *reader, const struct hn_yaml *node)
+{
+    struct hn_plan *plan = reader->plan;
+    struct hn_text text = {0};
+    hn_config_check_keys(reader, reader->root,
+                         "hone kernel template run problem parameters defaults let constraints "
+                         "promising ladder metrics objective direction look_ahead prior");
+    hn_config_check_keys(reader, node, "build command time check");
+    check_command(reader, hn_yaml_get(node, "build"));
+    check_command(reader, hn_config_need(reader, node, "command"));
+    check_command(reader, hn_yaml_get(node, "check"));
+    if (hn_config_need(reader, node, "time") != NULL)
+        check_time(reader, hn_yaml_get(node, "time"));
+    reader->config->run = node;
+    reader->config->folder = hn_need_kept(&reader->config->blocks, hn_need_copy(reader->folder));
+    plan->reference.kind = HN_REFERENCE_NONE;
+    append_node(&text, node->child);
+    char *whole = hn_needed(hn_text_take(&text));
+    plan->program = hn_need_copy(hn_hash_string(whole).hex);
+    free(whole);
+}
+
 void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *template)
 {
     struct hn_plan *plan = reader->plan;
-    hn_config_read_path(reader, template, "the path of a .cu file", &plan->template_path);
+    const struct hn_yaml *run = hn_yaml_get(reader->root, "run");
+    hn_config_read_path(reader, template, "the path of a source", &plan->template_path);
+    if (run != NULL) {
+        read_program(reader, run);
+        hn_config_read_compare(reader);
+        read_metrics(reader);
+        return;
+    }
     /* [M, N], or {values: [M, N], if: FROZEN}. */
     const struct hn_yaml *node = hn_yaml_get(reader->root, "freeze"), *values = node;
     if (node != NULL && node->kind == HN_YAML_MAPPING) {

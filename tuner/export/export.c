@@ -90,6 +90,11 @@ static void take_plan(struct hn_export *export, struct hn_store *store,
 
 enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err)
 {
+    if (export->plan != NULL && export->plan->program != NULL)
+        return hn_fail(err, HN_EUSAGE,
+                       "'%s' is a program, which has no kernel to export: expected --format json, "
+                       "or --template",
+                       export->kernel);
     if (export->plan != NULL)
         return HN_OK;
     return hn_fail(err, HN_ENOTFOUND,

@@ -267,6 +267,8 @@ static const char *reservation_of(const struct hn_plan *plan, const struct hn_re
 {
     switch (best != NULL ? best->verdict.kind : HN_VERIFIED) {
     case HN_UNVERIFIED:
+        if (plan->program != NULL)
+            return "UNVERIFIED: `run` has no `check`, so nobody looked at what was computed";
         return "UNVERIFIED: the config says `reference: none`, so nothing was compared";
     case HN_SELF_VERIFIED:
         return "self-verified: compared with the template at its defaults, not with a reference";

@@ -9,7 +9,7 @@
 #include "tuner/session/task.h"
 #include "tuner/workers/usage.h"
 
-/* Where compiled images and measurements come from: worker processes (live.c) or a recording (simulated.c).
+/* Where compiled images and measurements come from: worker processes (live.c), programs (programs.c) or a recording (simulated.c).
  * Compilations and evaluations are started, and next brings what ended; what the finals do is run to its end. */
 struct hn_backend;
 
@@ -169,6 +169,12 @@ struct hn_workers;
 /* Borrows the workers, for one backend at a time. */
 enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers, const struct hn_live_options *options,
                                struct hn_backend **backend, struct hn_error *err);
+
+struct hn_workers_options;
+/* Of a config that measures a program, which is built and run here, with that GPU; jobs and limits are as those of workers. */
+enum hn_status hn_backend_programs(struct hn_task *task, const struct hn_device *device,
+                                   const struct hn_workers_options *options, struct hn_backend **backend,
+                                   struct hn_error *err);
 
 /* path: as of hn_find_recording. HN_ECONFIG when it covers less than 95% of the space. */
 enum hn_status hn_backend_simulated(struct hn_task *task, const char *path, struct hn_backend **backend,

@@ -682,7 +682,7 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
     double medians_us[PROCESSES_MOST];
     struct hn_error reason;
     hn_error_init(&reason);
-    if (hn_failed(err) || session->options.brief)
+    if (hn_failed(err) || session->options.brief || session->task->plan->program != NULL)
         return;
     hn_session_show(session, "measuring the best in other processes");
     while (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK &&
@@ -748,7 +748,7 @@ static void keep_images(struct finals *finals, struct hn_error *err)
     const struct hn_session *session = finals->session;
     for (size_t i = 0; !hn_failed(err) && i < finals->count && i < kept_images; i++) {
         const struct hn_image *image = &flight_of(finals, i)->image;
-        if (session->store == NULL || image->cubin == NULL)
+        if (session->store == NULL || image->cubin == NULL || session->task->plan->program != NULL)
             continue;
         char *entries = hn_needed(hn_image_entry_lines(image));
         err->status =
@@ -762,8 +762,9 @@ static void hold(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     hn_session_forget_races(session);
-    /* Files say what is right for one seed only. */
-    bool one_seed = session->task->plan->reference.kind == HN_REFERENCE_FILES;
+    const struct hn_plan *plan = session->task->plan;
+    /* Files say what is right for one seed only, and a program is told none. */
+    bool one_seed = plan->reference.kind == HN_REFERENCE_FILES || plan->program != NULL;
     if (!one_seed)
         hn_session_show(session, "verifying the finalists on a second seed");
     hn_session_prepare(session, err);

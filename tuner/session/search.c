@@ -401,7 +401,7 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
     /* By parameter: no program reads it, as far as the default point and some values tell. */
     bool unread[hn_space_parameter_count(task->space) + 1];
     bool shares = false; /* a point beside the default point has its program */
-    bool reads = session->backend->simulated;
+    bool reads = session->backend->simulated || task->plan->program != NULL;
     struct hn_bindings point;
     hn_config_default_point(task->config, task->space, &point);
     for (size_t i = 0; !reads && i < hn_space_parameter_count(task->space); i++) {

@@ -205,7 +205,9 @@ static double finals_ms(const struct hn_session *session)
     const struct hn_session_state *state = &session->state;
     double whole_ms = session->options.budget_s * 1e3;
     uint64_t measured = state->finished - state->reused;
-    double verify_ms = measured > 0 ? state->verify_s * 1e3 / (double)measured : 0;
+    /* Of programs, a run is what takes time. */
+    double spent_s = session->task->plan->program != NULL ? state->measure_s : state->verify_s;
+    double verify_ms = measured > 0 ? spent_s * 1e3 / (double)measured : 0;
     double race_ms = fmax(fmin(race_part * whole_ms, HN_RACE_MOST_MS), HN_RACE_LEAST_MS);
     double wanted_ms = race_ms + (expected_finalists + audit_launches) * verify_ms + rest_ms;
     wanted_ms += session->options.brief ? 0 : fmin(whole_ms / 20, most_processes_ms);

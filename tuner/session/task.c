@@ -39,7 +39,9 @@ static void identify(struct hn_task *task, bool measures, struct hn_error *err)
         return;
     identity->kernel = hn_need_copy(plan->kernel);
     identity->signature = hn_needed(hn_plan_signature(plan));
-    identity->regime = hn_need_copy(hn_regime_names[task->regime]);
+    /* What the L2 cache holds is a program's own affair. */
+    identity->regime =
+        hn_need_copy(plan->program != NULL ? HN_REGIME_UNKNOWN : hn_regime_names[task->regime]);
     hn_text_append(&objective, plan->objective);
     if (strcmp(plan->objective, "time") != 0)
         hn_text_append(&objective, plan->maximize ? " maximize" : " minimize");

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""`run` of a config: what is measured is a program, which is built and run as the config says. No kernel is launched."""
+
+import json
+import os
+import re
+import shutil
+import signal
+
+import double
+import hone
+import pages
+
+BENCH = """\
+echo "$HONE_ITEMS items in $1"
+case $HONE_FAULT in
+  crash) echo "all is lost" >&2; kill -SEGV $$;;
+  exit) echo "line 7: error: no such thing"; echo summary; exit 3;;
+  hang) sleep 60 & wait;;
+  silent) exit;;
+  flood) head -c 17000000 /dev/zero;;
+esac
+echo result >output
+echo "noise {"
+echo '{"runs": [{"name": "first"}, {"time": "'$((100 + $1 * 10 + (HONE_ITEMS - 2) * (HONE_ITEMS - 2) * 100))'"}]}'
+"""
+CONFIG = """\
+kernel: bench
+template: bench.sh
+problem: {SIZE: 3}
+parameters:
+  BLOCK: [1, 2, 4]
+  ITEMS: [1, 2, 3]
+  FAULT: [none, crash, exit, hang, silent, flood, wrong, broken]
+defaults: {BLOCK: 4, ITEMS: 1, FAULT: none}
+run:
+  build: [sh, -c, 'fault=$HONE_FAULT; test "${fault}" != broken && cp "$0" bench && mkdir -p inner && touch inner/file', "${SOURCE}"]
+  command: [sh, bench, "${BLOCK}"]
+  time: {json: runs.1.time, unit: ns}
+  check: [sh, -c, 'test "$0 $HONE_SIZE" != "wrong 3" && grep -q result output', "${FAULT}"]
+metrics: {per_item: time_us / ITEMS}
+"""
+NVCC = """\
+#!/bin/sh
+for option; do case $option in -D*) eval "${option#-D}";; esac; done
+test "$7 $8" = "-o reduce" && cat >reduce <<END
+#!/bin/sh
+test "\\$1" = check || echo '{"median_ms": 0.$((1000 + 384 - THREADS + ITEMS - VECTOR))}'
+END
+chmod +x reduce
+"""
+
+
+class Programs(double.Case):
+    def setUp(self):
+        super().setUp()
+        self.write("bench.sh", BENCH)
+        self.config = self.write("bench.yaml", CONFIG)
+        self.fine = ("-s", "FAULT=none", "--allow-run")
+
+    def tuned(self, *arguments, **settings):
+        return self.tune("--allow-run", *arguments, **settings)[0]
+
+    def test_the_fastest_is_found_and_kept(self):
+        tuning = self.tuned("-s", "FAULT=none")
+        best = tuning["best"]
+        self.assertEqual(best["point"], {"BLOCK": 1, "FAULT": "none", "ITEMS": 2})
+        self.assertEqual((best["timing"]["median_us"], best["verdict"]["kind"], best["metrics"]), (0.11, "verified", {"per_item": 0.055}))
+        self.assertTrue(best["final"])
+        self.assertGreaterEqual(len(best["timing"]["samples_us"]), 5)
+        self.assertEqual(sum(tuning["outcomes"].values()), 9)
+        # Nothing is left of the folders, nor run again.
+        self.assertEqual(list(self.folder.glob("hone-scratch-*")), [])
+        self.spoil(self.config, "parameters:", "constraints: [ITEMS > 0]\nparameters:")
+        self.assertIn("9 of them from the cache", self.hone("tune", self.config, *self.fine).stdout)
+        self.assertIn("L2=unknown, remarks=verified", self.hone("cache", "list").stdout)
+        # Another source or another way to run it is another program.
+        self.spoil(self.config, "runs.1.time", "runs.01.time")
+        self.assertEqual(self.tuned("-s", "FAULT=none")["reused"], 0)
+        self.spoil(self.folder / "bench.sh", "100 +", "90 +")
+        self.assertEqual(self.tuned("-s", "FAULT=none")["best"]["timing"]["median_us"], 0.1)
+
+    def test_a_failure_is_an_outcome(self):
+        self.tuned("-s", "BLOCK=1,ITEMS=2", "--run-timeout", "1", "--events", self.events)
+        found = {record["point"]["FAULT"]: (record["outcome"], re.sub("'/.*/hone.log'", "LOG", record.get("message") or "")) for record in self.read_events()}
+        self.assertEqual(found, {
+            "none": ("ok", ""),
+            "crash": ("worker_crash", "killed by signal 11 (Segmentation fault); it last printed: all is lost"),
+            "exit": ("worker_crash", "ended with exit status 3; it last printed: line 7: error: no such thing"),
+            "hang": ("run_timeout", "did not end within 1 s"),
+            "silent": ("worker_crash", "it says no time; it last printed: 2 items in 1"),
+            "flood": ("worker_crash", "it says no time; it last printed: LOG is larger than 16777216 bytes, the most that is read"),
+            "wrong": ("wrong_result", "ended with exit status 1"),
+            "broken": ("compile_error", "ended with exit status 1")})
+
+    def test_what_is_not_checked_is_said_to_be(self):
+        self.spoil(self.config, "  check:", "#")
+        self.spoil(self.config, "time: {json: runs.1.time, unit: ns}", "time: {regex: 'time[^0-9]*([0-9]+)', unit: ms}")
+        text = self.hone("tune", self.config, *self.fine).stdout
+        self.assertIn("110.0 ms", text)
+        self.assertIn("UNVERIFIED: `run` has no `check`", text)
+
+    def test_builds_go_on_side_by_side_and_commands_do_not(self):
+        """Each build waits for another one to be under way; a command that finds another fails."""
+        self.spoil(self.config, "  build: [sh, -c, '", "  build: [sh, -c, 'touch ${CONFIG_DIR}/lane.$$; n=0; "
+                   "while [ $(ls ${CONFIG_DIR}/lane.* | wc -l) -lt 2 ]; do sleep 0.01; n=$((n + 1)); test $n -lt 3000 || exit 1; done; ")
+        self.spoil(self.folder / "bench.sh", "echo result", f"mkdir {self.folder}/busy || exit 1\nsleep 0.01\nrmdir {self.folder}/busy\necho result")
+        self.assertEqual(set(self.tuned("-s", "FAULT=none", "--jobs", "2")["outcomes"]) - {"slower"}, {"ok"})
+
+    def test_interrupted_it_goes_on_and_nothing_is_left_running(self):
+        self.spoil(self.folder / "bench.sh", "echo result", "sleep 0.31; echo result")
+        for number in (signal.SIGINT, signal.SIGKILL):
+            process = self.start("tune", self.config, *self.fine, "--events", self.events)
+            self.wait_for_events(3, process)
+            process.send_signal(number)
+            process.wait()
+            self.wait_for(lambda: not self.running(), "what it ran is gone")
+        self.spoil(self.folder / "bench.sh", "sleep 0.31; ", "")
+        self.assertEqual(self.tuned("-s", "FAULT=none")["finished"], 9)
+
+    def running(self):
+        found = []
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{entry}/environ") as file:
+                    found += [entry] if f"HONE_CONFIG_DIR={self.folder}" in file.read() else []
+            except OSError:
+                continue
+        return found
+
+    def test_it_runs_only_where_the_command_line_says_so(self):
+        self.fails(2, f"hone: {self.config} runs commands (`run`): if you trust it, add --allow-run", "tune", self.config)
+        self.fails(2, "hone: --allow-run runs programs on this machine alone: leave --workers out", "tune", self.config, *self.fine,
+                   "--workers", "local")
+        self.hone("tune", self.config, *self.fine, "--quiet")
+        for command in ("run", "compile", "inputs", "replay"):
+            options = ("-o", "x") if command == "inputs" else ()
+            result = self.hone(command, self.config, *options, expect=2)
+            self.assertEqual(result.stderr, f"hone: {self.config} measures a program, and `hone {command}` is of kernels\n")
+        # Nothing that is kept says what was run.
+        self.assertNotIn(b"HONE_SIZE", self.cache.read_bytes())
+        for form in ("header", "source", "patch", "cubin-header"):
+            self.fails(2, "hone: 'bench' is a program, which has no kernel to export: expected --format json, or --template",
+                       "export", "bench", "--format", form)
+        best, = json.loads(self.hone("export", "bench", "--json").stdout)["configurations"]
+        self.assertEqual(best["parameters"]["ITEMS"], 2)
+        self.hone("explain", self.config)
+        self.hone("report", "-o", "report.html")
+
+    def test_the_page(self):
+        """The example of CUB, with a compiler that makes a program whose time is the distance from a point."""
+        for path in (hone.SOURCE / "examples" / "cub_reduce").iterdir():
+            shutil.copy(path, self.folder)
+        nvcc = self.write("nvcc", NVCC)
+        nvcc.chmod(0o755)
+        self.write("table.in", "{@{THREADS}, @{ITEMS}, @{VECTOR}}@{,}\n")
+        for line in pages.lines("docs/how-to.md", "A program in place of a kernel"):
+            less = ("-s", "THREADS=256,384", "-s", "ITEMS=15,16", "-s", "VECTOR=2,4") if " tune " in line else ()
+            self.hone(*line.split()[1:], *less, PATH=f"{self.folder}:{os.environ['PATH']}")
+        self.assertEqual((self.folder / "table.h").read_text(), "{384, 15, 4}\n")
+
+    def test_mistakes(self):
+        for old, new, message in (
+                ("json: runs.1.time, ", "", "12:9: found a mapping, expected either 'json' or 'regex'"),
+                ("  command:", "  commands:", "11:3: unknown key 'commands'; nearest is 'command'"),
+                ("sh, bench, \"${BLOCK}\"", "", "11:12: found a list, expected a list of a program and its arguments"),
+                ("metrics:", "launch: {grid: 1, block: 1}\nmetrics:", "14:1: unknown key 'launch'"),
+                ("template: bench.sh", "", "1:1: key 'template' is missing: 'run' on line 9 needs it")):
+            with self.subTest(new=new):
+                self.write("wrong.yaml", CONFIG.replace(old, new, 1))
+                self.assertIn(f"wrong.yaml:{message}", self.hone("space", "wrong.yaml", expect=2).stderr)
+        self.write("wrong.yaml", CONFIG.replace("json: runs.1.time", "regex: '('", 1))
+        self.assertIn("run: regex '(': Unmatched (", self.hone("tune", "wrong.yaml", "--allow-run", expect=2).stderr)
+
+
+if __name__ == "__main__":
+    double.unittest.main()

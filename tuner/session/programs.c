@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <math.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/run.h"
+#include "runtime/bench/measure.h"
+#include "runtime/process/process.h"
+#include "tuner/config/yaml.h"
+#include "tuner/session/session_internal.h"
+#include "tuner/workers/turn.h"
+#include "tuner/workers/workers.h"
+
+/* Programs as what is measured. Points are built side by side, each in an empty folder of its own;
+ * commands run one after another, under the GPU's lock, while builds go on. */
+
+/* A race, or the measuring of one point, ends when it is decided or has used up its time, within
+ * these limits. */
+enum { RUNS_LEAST = 3, RUNS_MOST = 11, ROUNDS_LEAST = 5, ROUNDS_MOST = 25 };
+static const double measure_ms = 10e3;
+static const double race_share = 0.1; /* of the time until then */
+/* Who takes so much longer than the best in each of two runs is slower. */
+static const double slower_by = 1.1;
+
+enum { PRINTED_MOST = 16 << 20, STEP_MS = 5 };
+
+/* A command under way in a folder, and what came of it: why it failed, "" where it did not. */
+struct command {
+    struct hn_process process;
+    double since_ms, ended_ms, limit_s;
+    char log[600];
+    char *printed;
+    bool late;
+    char why[600];
+};
+
+/* A point that is built, and its folder until it is measured. */
+struct build {
+    struct build *next;
+    uint64_t ticket;
+    struct hn_bindings point;
+    struct hn_bindings told; /* the names that commands know, with their values */
+    struct hn_scratch folder;
+    struct command command;
+    enum { WAITING, UNDER_WAY, DONE, TAKEN } state;
+};
+
+struct programs {
+    struct hn_backend base;
+    const struct hn_yaml *run; /* of the config */
+    struct hn_workers_options options;
+    regex_t regex;
+    int lock; /* of the GPU */
+    double started_ms;
+    struct build *builds;   /* in the order asked for */
+    struct build *measured; /* what is to be measured next; NULL: nothing is */
+    struct hn_bench_request request;
+    struct hn_meter building, measuring, working;
+};
+
+/* A word with values in the place of each ${NAME} that is told. */
+static char *expand(const char *word, const struct hn_bindings *told)
+{
+    struct hn_text text = {0};
+    for (const char *hole; (hole = strstr(word, "${")) != NULL;) {
+        char *name = hn_needed(strndup(hole + 2, hn_word_length(hole + 2)));
+        const char *behind = hole + 2 + strlen(name);
+        const struct hn_value *value = *behind == '}' ? hn_bindings_get(told, name) : NULL;
+        hn_text_append_bytes(&text, word, (size_t)((value != NULL ? hole : behind) - word));
+        if (value != NULL)
+            hn_value_append(&text, value);
+        word = behind + (value != NULL);
+        free(name);
+    }
+    hn_text_append(&text, word);
+    return hn_needed(hn_text_take(&text));
+}
+
+/* `timeout` ends the whole group of the command, at the limit and when this process is gone. */
+static void start_command(const struct programs *programs, const struct build *build,
+                          const char *which, double limit_s, struct command *command)
+{
+    struct hn_blocks memory = {0};
+    const struct hn_yaml *line = hn_yaml_get(programs->run, which);
+    const struct hn_bindings *told = &build->told;
+    /* In files, what it prints among them, a program writes 1 GiB at most. */
+    static const char *const guards[] = {
+        "setpriv", "--pdeathsig=TERM", "prlimit", "--fsize=1073741824", "timeout", "-k1"};
+    const char **words =
+        hn_need_block(&memory, told->count + (line != NULL ? line->count : 0) + 12, sizeof *words);
+    size_t count = 0;
+    words[count++] = "env";
+    words[count++] = hn_need_format(&memory, "-C%s", build->folder.path);
+    words[count++] = hn_need_format(&memory, "CUDA_VISIBLE_DEVICES=%s", programs->base.device.uuid);
+    for (size_t i = 0; i < told->count; i++) {
+        const char *name = told->names[i];
+        const char *setting = hn_need_format(&memory, "HONE_%s=${%s}", name, name);
+        words[count++] = hn_need_kept(&memory, expand(setting, told));
+    }
+    memcpy(words + count, guards, sizeof guards);
+    count += sizeof guards / sizeof *guards;
+    words[count++] = hn_need_format(&memory, "%g", limit_s);
+    words[count] = "true";
+    for (const struct hn_yaml *word = line != NULL ? line->child : NULL; word != NULL;
+         word = word->next)
+        words[count++] = hn_need_kept(&memory, expand(word->text, told));
+
+    *command = (struct command){.since_ms = hn_now_ms(), .limit_s = limit_s};
+    hn_process_init(&command->process);
+    snprintf(command->log, sizeof command->log, "%s/hone.log", build->folder.path);
+    int log = open(command->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    hn_process_spawn(&command->process.pid, "env", (char *const *)words, (int[]){-1, log, log}, 3,
+                     true);
+    if (log >= 0)
+        close(log);
+    hn_blocks_finish(&memory);
+}
+
+/* Whether it has ended, by itself or at once: nothing of its group is left then. Of what it printed
+ * the first line with an error says most, else the last. */
+static bool end_command(struct command *command, bool at_once)
+{
+    struct hn_error ignored;
+    siginfo_t info = {.si_pid = 0};
+    pid_t pid = command->process.pid;
+    if (pid > 0 && !at_once && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == 0)
+        return false;
+    int status = hn_process_kill(&command->process);
+    command->ended_ms = hn_now_ms();
+    command->late = command->ended_ms - command->since_ms >= 1e3 * command->limit_s;
+    if (hn_file_read(command->log, PRINTED_MOST, &command->printed, NULL, &ignored) != HN_OK)
+        command->printed = hn_need_copy(ignored.message);
+    const char *shown = command->printed, *error = hn_find_letters(shown, "error");
+    while (error != NULL && error > shown && error[-1] != '\n')
+        error--;
+    size_t length = error != NULL ? strcspn(error, "\n") : strlen(shown);
+    hn_process_note_output(&command->process, error != NULL ? error : shown, length);
+    if (pid <= 0)
+        snprintf(command->why, sizeof command->why, "it cannot be started");
+    else if (status != 0 && command->late)
+        snprintf(command->why, sizeof command->why, "did not end within %g s", command->limit_s);
+    else if (status != 0)
+        hn_process_describe_end(&command->process, status, command->why, sizeof command->why);
+    return true;
+}
+
+static size_t count_builds(const struct programs *programs, int from, int to)
+{
+    size_t count = 0;
+    for (const struct build *build = programs->builds; build != NULL; build = build->next)
+        count += (int)build->state >= from && (int)build->state <= to;
+    return count;
+}
+
+/* One pass over all builds, without waiting. */
+static void move_builds(struct programs *programs)
+{
+    for (struct build *build = programs->builds; build != NULL; build = build->next) {
+        if (build->state == UNDER_WAY && end_command(&build->command, false)) {
+            hn_meter_end(&programs->building, hn_now_ms());
+            build->state = DONE;
+        }
+        if (build->state != WAITING ||
+            count_builds(programs, UNDER_WAY, UNDER_WAY) >= (size_t)programs->options.jobs)
+            continue;
+        hn_meter_begin(&programs->building, hn_now_ms());
+        start_command(programs, build, "build", programs->options.compile_timeout_s,
+                      &build->command);
+        build->state = UNDER_WAY;
+    }
+}
+
+static void drop_build(struct programs *programs, struct build *build)
+{
+    struct build **at = &programs->builds;
+    while (*at != build)
+        at = &(*at)->next;
+    *at = build->next;
+    if (build->state == UNDER_WAY) {
+        end_command(&build->command, true);
+        hn_meter_end(&programs->building, hn_now_ms());
+    }
+    free(build->command.printed);
+    hn_scratch_remove(&build->folder);
+    hn_bindings_finish(&build->point);
+    hn_bindings_finish(&build->told);
+    free(build);
+}
+
+/* A signal came, or the time is up. */
+static bool is_over(const struct programs *programs)
+{
+    return hn_interrupted() != 0 ||
+           (programs->base.end_ms > 0 && hn_now_ms() >= programs->base.end_ms);
+}
+
+static void wait_a_moment(struct programs *programs)
+{
+    nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
+    move_builds(programs);
+}
+
+/* Runs it to its end, while builds go on. False: the record has failed, or it is over. */
+static bool run_command(struct programs *programs, const struct build *build, const char *which,
+                        enum hn_outcome failure, struct command *command, struct hn_record *record)
+{
+    while (!hn_turn_take(programs->lock, false) && !is_over(programs))
+        wait_a_moment(programs);
+    hn_meter_begin(&programs->measuring, hn_now_ms());
+    start_command(programs, build, which, programs->options.run_timeout_s, command);
+    while (!end_command(command, is_over(programs)))
+        wait_a_moment(programs);
+    hn_meter_end(&programs->measuring, hn_now_ms());
+    hn_turn_end(programs->lock);
+    if (command->why[0] != '\0' && !is_over(programs))
+        hn_record_fail(record, command->late ? HN_OUTCOME_RUN_TIMEOUT : failure, "%s",
+                       command->why);
+    return command->why[0] == '\0';
+}
+
+static double number_of(const char *text)
+{
+    char *end;
+    double number = hn_c_strtod(text, &end);
+    return end != text ? number : NAN;
+}
+
+/* In the first JSON object that begins a line; a number, also one in quotes. */
+static double find_in_json(const char *place, const char *printed)
+{
+    json_t *whole = NULL;
+    const char *line;
+    size_t length;
+    while (whole == NULL && hn_text_line(&printed, &line, &length))
+        whole = *line == '{' ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    const json_t *at = whole;
+    char *rest = NULL, *keys = hn_need_copy(place);
+    for (char *key = strtok_r(keys, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest))
+        at = json_is_array(at) ? json_array_get(at, strtoul(key, NULL, 10))
+                               : json_object_get(at, key);
+    double number = json_is_string(at)   ? number_of(json_string_value(at))
+                    : json_is_number(at) ? json_number_value(at)
+                                         : (double)NAN;
+    free(keys);
+    json_decref(whole);
+    return number;
+}
+
+static double find_time(const struct programs *programs, const char *printed)
+{
+    static const char *const units[] = {"us", "ns", "ms", "s"};
+    static const double units_us[] = {1, 1e-3, 1e3, 1e6};
+    const struct hn_yaml *time = hn_yaml_get(programs->run, "time");
+    const struct hn_yaml *json = hn_yaml_get(time, "json"), *unit = hn_yaml_get(time, "unit");
+    regmatch_t matches[2];
+    double found = NAN;
+    if (json != NULL)
+        found = find_in_json(json->text, printed);
+    else if (regexec(&programs->regex, printed, 2, matches, 0) == 0)
+        found = number_of(printed + matches[programs->regex.re_nsub > 0].rm_so);
+    return found * units_us[unit != NULL ? hn_text_place(unit->text, units, 4) : 0];
+}
+
+/* The time that a run says, in microseconds; 0: the record has failed, or it is over. */
+static double run_once(struct programs *programs, const struct build *build,
+                       struct hn_record *record)
+{
+    struct command command;
+    char last[400];
+    double time_us = 0;
+    if (run_command(programs, build, "command", HN_OUTCOME_WORKER_CRASH, &command, record)) {
+        time_us = find_time(programs, command.printed);
+        hn_process_describe_output(&command.process, last, sizeof last);
+        if (!(time_us >= 1e-3 && time_us <= 1e13))
+            hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "it says no time%s", last);
+    }
+    free(command.printed);
+    return record->outcome == HN_OUTCOME_OK ? time_us : 0;
+}
+
+static void check(struct programs *programs, const struct build *build, struct hn_record *record)
+{
+    struct command command;
+    if (record->outcome != HN_OUTCOME_OK || hn_yaml_get(programs->run, "check") == NULL)
+        return;
+    run_command(programs, build, "check", HN_OUTCOME_WRONG_RESULT, &command, record);
+    free(command.printed);
+    record->verdict = (struct hn_verdict){.kind = HN_VERIFIED, .seeds = 1, .launches = 1};
+}
+
+/* The first in that state, of a point (NULL: of any); NULL: there is none. */
+static struct build *find_build(const struct programs *programs, int state,
+                                const struct hn_bindings *point)
+{
+    struct build *build = programs->builds;
+    while (build != NULL && ((int)build->state != state ||
+                             (point != NULL && !hn_bindings_equal(&build->point, point))))
+        build = build->next;
+    return build;
+}
+
+/* How long candidates are run in turn. */
+struct rules {
+    size_t least, most; /* rounds */
+    double end_ms;
+    double best_us; /* who is slower than that is stopped early; 0: nobody is */
+};
+
+static bool is_decided(const struct hn_run *run, const struct rules *rules, size_t rounds)
+{
+    const double *times[HN_FINALIST_LIMIT];
+    size_t running = 0;
+    for (size_t i = 0; i < run->racer_count; i++)
+        if (run->racers[i].record.outcome == HN_OUTCOME_OK)
+            times[running++] = run->racers[i].record.timing.samples_us;
+    return running == 0 || rounds == rules->most ||
+           (rounds >= rules->least &&
+            (hn_now_ms() > rules->end_ms || hn_race_is_decided(times, running, rounds, 0)));
+}
+
+/* Round by round, each begun by another; whoever came to the end is checked. */
+static void race(struct programs *programs, struct hn_run *run, const struct rules *rules)
+{
+    const struct build *builds[HN_FINALIST_LIMIT];
+    size_t done = 0;
+    for (size_t i = 0; i < run->racer_count; i++) {
+        builds[i] = find_build(programs, TAKEN, run->racers[i].point);
+        run->racers[i].record.timing.samples_us = hn_need(rules->most, sizeof(double));
+        /* The time ended before it was built again. */
+        if (builds[i] == NULL)
+            return;
+    }
+    while (!is_over(programs) && !is_decided(run, rules, done)) {
+        for (size_t n = 0; n < run->racer_count && !is_over(programs); n++) {
+            size_t i = (n + done) % run->racer_count;
+            struct hn_record *record = &run->racers[i].record;
+            double *samples_us = record->timing.samples_us;
+            if (record->outcome == HN_OUTCOME_OK)
+                samples_us[done] = run_once(programs, builds[i], record);
+            if (record->outcome == HN_OUTCOME_OK && rules->best_us > 0 && done == 1 &&
+                fmin(samples_us[0], samples_us[1]) > slower_by * rules->best_us)
+                hn_record_fail(record, HN_OUTCOME_SLOWER, "stopped early: it cannot win");
+        }
+        done += !is_over(programs);
+    }
+    for (size_t i = 0; i < run->racer_count; i++) {
+        struct hn_record *record = &run->racers[i].record;
+        if (!is_over(programs))
+            check(programs, builds[i], record);
+        if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
+            record->timing.sample_count = done;
+    }
+}
+
+/* What is cut short is no result. */
+static void measure(struct programs *programs, struct hn_backend_event *event)
+{
+    struct build *build = programs->measured;
+    const struct hn_bench_request *request = &programs->request;
+    double sorted[RUNS_MOST], start_ms = hn_now_ms();
+    const struct rules rules = {RUNS_LEAST, RUNS_MOST, start_ms + measure_ms,
+                                request->full ? 0 : request->censor_us};
+    struct hn_racer racer = {.point = &build->point,
+                             .record = {.point = hn_need_bindings(&build->point, NULL)}};
+    struct hn_run run = {.racers = &racer, .racer_count = 1};
+    struct hn_timing *timing = &racer.record.timing;
+    race(programs, &run, &rules);
+    racer.record.costs.measure_ms = hn_now_ms() - start_ms;
+    if (timing->sample_count > 0) {
+        memcpy(sorted, timing->samples_us, timing->sample_count * sizeof *sorted);
+        struct hn_interval interval =
+            hn_interval_of(sorted, timing->sample_count, HN_OUTSIDE_USUAL);
+        bool slower = racer.record.outcome == HN_OUTCOME_SLOWER;
+        timing->batch = 1;
+        timing->median_us = slower ? interval.low : interval.median;
+        timing->low_us = interval.low;
+        timing->high_us = interval.high;
+    }
+    *event = (struct hn_backend_event){HN_EVENT_EVALUATED, build->ticket, .record = racer.record};
+    if (is_over(programs))
+        hn_backend_event_finish(event);
+    programs->measured = NULL;
+    drop_build(programs, build);
+}
+
+/* A build, with what its commands are told; or what is measured when next asks. */
+static void start(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err)
+{
+    struct programs *programs = (struct programs *)backend;
+    const struct hn_task *task = backend->task;
+    struct build **last = &programs->builds;
+    struct hn_scratch folder;
+    if (!hn_failed(err) && start->request != NULL) {
+        programs->measured = find_build(programs, TAKEN, start->point);
+        programs->request = *start->request;
+    }
+    if (hn_failed(err) || start->request != NULL || hn_scratch_make(&folder, err) != HN_OK)
+        return;
+    while (*last != NULL)
+        last = &(*last)->next;
+    struct build *build = *last = hn_need(1, sizeof *build);
+    *build = (struct build){.ticket = start->ticket,
+                            .point = hn_need_bindings(start->point, NULL),
+                            .told = hn_need_bindings(task->problem, start->point),
+                            .folder = folder};
+    const char *const names[] = {"BUILD_DIR", "CONFIG_DIR", "SOURCE"};
+    const char *const paths[] = {folder.path, task->config->folder, task->plan->template_path};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct hn_value path = hn_word(paths[i]);
+        hn_bindings_set(&build->told, names[i], &path, NULL);
+    }
+}
+
+static void take_built(struct programs *programs, struct build *build,
+                       struct hn_backend_event *event)
+{
+    const struct command *command = &build->command;
+    *event = (struct hn_backend_event){HN_EVENT_COMPILED, build->ticket, .image = {0}};
+    hn_image_init(&event->image);
+    event->image.compile_ms = command->ended_ms - command->since_ms;
+    event->image.message = hn_need_copy(command->why[0] == '\0' ? "it is a program" : command->why);
+    event->image.outcome = command->why[0] == '\0' ? HN_OUTCOME_OK
+                           : command->late         ? HN_OUTCOME_COMPILE_TIMEOUT
+                                                   : HN_OUTCOME_COMPILE_ERROR;
+    build->state = TAKEN;
+    if (event->image.outcome != HN_OUTCOME_OK)
+        drop_build(programs, build);
+}
+
+static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,
+                 struct hn_error *err)
+{
+    struct programs *programs = (struct programs *)backend;
+    struct build *built = find_build(programs, DONE, NULL);
+    double end_ms = hn_now_ms() + timeout_ms;
+    *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
+    for (; !hn_failed(err) && built == NULL && programs->measured == NULL && hn_now_ms() < end_ms &&
+           hn_interrupted() == 0;
+         built = find_build(programs, DONE, NULL))
+        wait_a_moment(programs);
+    if (!hn_failed(err) && built != NULL)
+        take_built(programs, built, event);
+    else if (!hn_failed(err) && programs->measured != NULL)
+        measure(programs, event);
+}
+
+/* There is nothing to be prepared, and each run is a process of its own. */
+static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err)
+{
+    struct programs *programs = (struct programs *)backend;
+    double now = hn_now_ms();
+    const struct rules rules = {ROUNDS_LEAST, ROUNDS_MOST,
+                                now + race_share * (now - programs->started_ms), 0};
+    if (!hn_failed(err) && run->kind == HN_RUN_RACE)
+        race(programs, run, &rules);
+}
+
+static void drop_builds(struct programs *programs, int last)
+{
+    for (struct build *build = programs->builds, *after; build != NULL; build = after) {
+        after = build->next;
+        if ((int)build->state <= last)
+            drop_build(programs, build);
+    }
+}
+
+static void stop(struct hn_backend *backend)
+{
+    drop_builds((struct programs *)backend, DONE);
+}
+
+static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state)
+{
+    const struct programs *programs = (const struct programs *)backend;
+    size_t wanted = 2 * (size_t)programs->options.jobs;
+    size_t builds = count_builds(programs, WAITING, UNDER_WAY);
+    bool idle = programs->measured == NULL;
+    (void)ticket;
+    *state = (struct hn_backend_state){
+        .room = builds < wanted ? wanted - builds : 0, .idle = idle, .quiet = idle};
+}
+
+static void usage(const struct hn_backend *backend, struct hn_usage *usage)
+{
+    const struct programs *programs = (const struct programs *)backend;
+    double now = hn_now_ms();
+    size_t under_way = count_builds(programs, UNDER_WAY, UNDER_WAY);
+    *usage = (struct hn_usage){
+        .compile_wall_s = hn_meter_total_ms(&programs->building, now) / 1e3,
+        .gpu_busy_s = hn_meter_total_ms(&programs->measuring, now) / 1e3,
+        .working_s = hn_meter_total_ms(&programs->working, now) / 1e3,
+        .under_way = (int)under_way,
+        .cores_busy = under_way >= (size_t)programs->options.jobs,
+    };
+}
+
+static void close_programs(struct hn_backend *backend)
+{
+    struct programs *programs = (struct programs *)backend;
+    drop_builds(programs, TAKEN);
+    regfree(&programs->regex);
+    if (programs->lock >= 0)
+        close(programs->lock);
+    free(programs);
+}
+
+static const struct hn_backend_kind programs_kind = {
+    .close = close_programs,
+    .start = start,
+    .next = next,
+    .run = run,
+    .stop = stop,
+    .look = look,
+    .usage = usage,
+};
+
+enum hn_status hn_backend_programs(struct hn_task *task, const struct hn_device *device,
+                                   const struct hn_workers_options *options,
+                                   struct hn_backend **backend, struct hn_error *err)
+{
+    const struct hn_yaml *run = task->config->run;
+    const struct hn_yaml *regex = hn_yaml_get(hn_yaml_get(run, "time"), "regex");
+    struct programs *programs = hn_need(1, sizeof *programs);
+    char reason[200];
+    *programs = (struct programs){
+        .base = {.kind = &programs_kind, .task = task, .device = *device, .unshared = true},
+        .run = run,
+        .options = *options,
+        .lock = hn_turn_open(device->uuid, NULL),
+        .started_ms = hn_now_ms(),
+        .building = {.whole = &programs->working},
+        .measuring = {.whole = &programs->working}};
+    int wrong =
+        regcomp(&programs->regex, regex != NULL ? regex->text : "", REG_EXTENDED | REG_NEWLINE);
+    hn_task_set_device(task, &device->identity, device->driver, "");
+    if (wrong != 0) {
+        regerror(wrong, &programs->regex, reason, sizeof reason);
+        close_programs(&programs->base);
+        return hn_fail(err, HN_ECONFIG, "%s: run: regex '%s': %s", task->config->path, regex->text,
+                       reason);
+    }
+    *backend = &programs->base;
+    return HN_OK;
+}
