@@ -144,7 +144,7 @@ class Quoted(hone.Case):
 
 class OnTheDouble(double.Case):
     def test_a_bench_gets_onto_the_page(self):
-        """One that measures a row, and one that has no GPU; taken over in a copy of the manual."""
+        """One that measures a row, and two that have no GPU; taken over in a copy of the manual."""
         for name in ("docs/figures.json", "docs/figures.md", "README.md", "scripts/figures", "bench/evidence.py"):
             (self.folder / "hone" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(hone.SOURCE / name, self.folder / "hone" / name)
@@ -152,6 +152,7 @@ class OnTheDouble(double.Case):
         kept.mkdir()
         settings = self.environment(HONE=hone.HONE, HONE_DOUBLE=double.DOUBLE, HONE_FIGURES=str(kept), PYTHONDONTWRITEBYTECODE="1")
         for bench, *arguments in (["early_stop.py", self.config, "-p", "n=4096", "--seeds", "1"],
+                                  ["family/choosing.py", "sgemm", "--sizes", "2000"],
                                   ["workers/scale.py", "1", "--latency-ms", "0", "--points-a-gpu", "1", "--wait-us", "0"]):
             done = subprocess.run([sys.executable, BENCH / bench, *arguments], cwd=self.folder, env=settings, capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -159,10 +160,12 @@ class OnTheDouble(double.Case):
         said = subprocess.run([*figures, "--take", kept], capture_output=True, text=True, check=True).stdout
         self.assertIn("early-stops: 1 rows\n", said)
         self.assertIn("coordinator: 1 rows; look at its behind\n", said)
+        self.assertIn("choosing: 1 rows; look at its behind\n", said)
         page = (self.folder / "hone" / "docs" / "figures.md").read_text()
         self.assertRegex(page, r"\*\*GPU time with early stops.* \*NVIDIA H200 and Hone Double, driver 580.159.04 and driver .*, 2026-11-21 to "
                          r"\d{4}-\d\d-\d\d, 9034198b and \w+\*")
         self.assertRegex(page, r"\| matmul K=4096, 475 points \|.*\n\| scale n=4096, 24 points \| [\d.]+ \| 1 of 1 seeds \|")
+        self.assertRegex(page, r"\| `sgemm`, \d+ configurations \| \d+ ns \| \d+ ns \|\n\| `bgemm`, \d+ configurations \| \d+")
         self.assertRegex(page, r"\*\d+ cores, no GPU, .*\n\n(.*\n)?.*idle \|\n.*\n\| 1 \| 0 ms \| [\d.e+]+ \| 0% \|\n\n")
         subprocess.run([*figures, "--check"], check=True)
         (kept / "other.json").write_text('{"stop": {"rows": [["one"]]}}')
