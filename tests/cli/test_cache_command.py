@@ -7,7 +7,6 @@ import datetime
 import gzip
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -245,21 +244,13 @@ class CacheCommand(hone.Case):
             self.assertIn(part, self.hone("cache", "import", self.write("r.json", text), expect=1).stderr)
         self.fails(1, "hone: '/nowhere/r.json' cannot be read: No such file or directory", "cache", "import", "/nowhere/r.json")
 
-    def test_damage_is_refused_or_read(self):
+    def test_a_part_of_a_file_is_refused(self):
         whole = EXAMPLE.read_text()
         for end in range(len(whole) - 3, 700, -211):
             self.assertIn("it is truncated: ", self.hone("cache", "import", self.write("cut.json", whole[:end]), expect=1).stderr)
         packed = self.folder / "cut.json.gz"
         packed.write_bytes(gzip.compress(whole.encode())[:-20])
         self.assertIn("is truncated", self.hone("cache", "import", packed, expect=1).stderr)
-        drawn = random.Random(1)
-        for _ in range(500):
-            damaged = list(whole)
-            for _ in range(3):
-                damaged[drawn.randrange(len(whole))] = drawn.choice("{}[]\",:0-9eE.tfn\\ ")
-            result = subprocess.run([hone.HONE, "cache", "import", self.write("damaged.json", "".join(damaged)), "--cache", "d.db"],
-                                    cwd=self.folder, capture_output=True)
-            self.assertIn(result.returncode, (0, 1), result.stderr)
 
     def test_import_twice_adds_once(self):
         self.load()

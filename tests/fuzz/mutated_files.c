@@ -20,8 +20,8 @@
  * code of the manual, shows nothing that a terminal obeys, and leaves a cache that is whole and in
  * which what was measured here comes first.
  *
- * HONE_SEED (1) says which mutations are made, HONE_MUTATIONS (40) how many of each recording, and
- * of a cache twice as many. */
+ * HONE_SEED (1) says which mutations are made, HONE_MUTATIONS (40) how many of each recording, of
+ * the text of a small one thirteen times as many, and of a cache twice as many. */
 
 enum { ROWS = 6, FILE_BYTES = 64 << 20, SCRIPT_BYTES = 16 << 10 };
 
@@ -272,6 +272,27 @@ static void try_recording(const char *path, size_t count, struct fuzz_random *ra
     free(subject.cache);
 }
 
+/* A file of which three characters are others: it is refused, or read as it stands. */
+static void try_damaged(const char *path, size_t count, struct fuzz_random *random)
+{
+    static const char others[] = "{}[]\",:0-9eE.tfn\\ ";
+    char *text = NULL;
+    size_t size = 0, taken = 0;
+    struct hn_error err = {0};
+    fuzz_require(hn_file_read(path, FILE_BYTES, &text, &size, &err) == HN_OK, err.message);
+    for (size_t i = 0; i < count; i++) {
+        char *damaged FREED = strdup(text);
+        for (int at = 0; at < 3; at++)
+            damaged[fuzz_below(random, size)] = others[fuzz_below(random, sizeof others - 1)];
+        fuzz_require(hn_file_write(path_of_stranger, damaged, size, &err) == HN_OK, err.message);
+        int code = RUN("cache", "import", path_of_stranger, "--cache", path_of_own);
+        fuzz_require(code <= 1, "a damaged file is refused or read");
+        taken += code == 0;
+    }
+    printf("%s: %zu times damaged, %zu imported\n", strrchr(path, '/') + 1, count, taken);
+    free(text);
+}
+
 static bool try_cache(const uint8_t *script, size_t size)
 {
     const char *hostile = fuzz_hostile_cache(script, size), *own = path_of_own;
@@ -344,6 +365,7 @@ int main(int argc, char **argv)
     printf("HONE_SEED=%zu\n", seed);
     for (int i = 1; i < argc; i++)
         try_recording(argv[i], count, &random);
+    try_damaged(HONE_SOURCE_DIR "/tests/data/recording/example.json", 13 * count, &random);
     try_caches(2 * count, &random);
     return 0;
 }
