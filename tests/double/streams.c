@@ -91,11 +91,13 @@ static CUresult give(struct CUstream_st *stream, struct task task)
             move(&task);
         return CUDA_SUCCESS;
     }
-    struct task *grown = realloc(stream->tasks, (stream->given + 1) * sizeof *grown);
-    if (grown == NULL)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    stream->tasks = grown;
-    grown[stream->given++] = task;
+    if ((stream->given & (stream->given - 1)) == 0) { /* full: room for twice as many */
+        struct task *grown = realloc(stream->tasks, (2 * stream->given + 1) * sizeof *grown);
+        if (grown == NULL)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        stream->tasks = grown;
+    }
+    stream->tasks[stream->given++] = task;
     return CUDA_SUCCESS;
 }
 
