@@ -68,7 +68,7 @@ static void measure(struct hn_backend *backend, const struct hn_tuned *tuned,
     if (hn_failed(err))
         return;
     if (image->outcome == HN_OUTCOME_OK) {
-        hn_backend_run(backend, &run, err);
+        backend->kind->run(backend, &run, err);
         *record = variant.record;
         return;
     }
@@ -223,8 +223,7 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
         hn_image_init(&image);
         compile(backend, &tuned->best.point, &image, err);
     }
-    if (!hn_failed(err))
-        hn_backend_run(backend, &(struct hn_run){.kind = HN_RUN_PREPARE}, err);
+    backend->kind->run(backend, &(struct hn_run){.kind = HN_RUN_PREPARE}, err);
     measure(backend, tuned, &image, false, &record, err);
     enum hn_replay_verdict verdict = judge(replay, tuned, same_device, &record);
     confirm(replay, backend, tuned, &image, &record, &verdict, err);

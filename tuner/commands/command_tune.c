@@ -153,8 +153,11 @@ static bool find_roofs(struct hn_tune_search *search, const struct hn_session *s
     bool known = hn_store_get_roofs(search->store, device, driver, roofs, &ignored) == HN_OK;
     if (known && (search->workers == NULL || !lacks_pipe(backend, roofs)))
         return true;
-    if (search->workers == NULL || state->finished == state->reused || hn_interrupted() != 0 ||
-        hn_backend_run(backend, &run, &ignored) != HN_OK)
+    if (search->workers == NULL || state->finished == state->reused || hn_interrupted() != 0)
+        return known;
+    hn_error_init(&ignored);
+    backend->kind->run(backend, &run, &ignored);
+    if (hn_failed(&ignored))
         return known;
     hn_store_put_roofs(search->store, device, roofs, &ignored);
     return true;

@@ -185,9 +185,6 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path, stru
 enum hn_status hn_find_recording(const struct hn_task *task, const char *path, struct hn_recording *recording,
                                  struct hn_origin *origin, struct hn_error *err);
 
-/* Runs it to its end, for who has no session; what was to be waited for ends this by a signal alone. */
-enum hn_status hn_backend_run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err);
-
 void hn_backend_destroy(struct hn_backend *backend);
 
 #endif

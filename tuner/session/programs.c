@@ -24,11 +24,11 @@
 
 /* A race, or the measuring of one point, ends when it is decided or has used up its time, within
  * these limits. */
-enum { RUNS_LEAST = 3, RUNS_MOST = 11, ROUNDS_LEAST = 5, ROUNDS_MOST = 25 };
+enum { RUNS_LEAST = 2, RUNS_MOST = 11, ROUNDS_LEAST = 5, ROUNDS_MOST = 25 };
 static const double measure_ms = 10e3;
 static const double race_share = 0.1; /* of the time until then */
-/* Who takes so much longer than the best in each of two runs is slower. */
-static const double slower_by = 1.1;
+/* Who takes so much longer than the best, in the first run or in each of two, is slower. */
+static const double slower_by[] = {1.5, 1.1};
 
 enum { PRINTED_MOST = 16 << 20, STEP_MS = 5 };
 
@@ -346,8 +346,8 @@ static void race(struct programs *programs, struct hn_run *run, const struct rul
             double *samples_us = record->timing.samples_us;
             if (record->outcome == HN_OUTCOME_OK)
                 samples_us[done] = run_once(programs, builds[i], record);
-            if (record->outcome == HN_OUTCOME_OK && rules->best_us > 0 && done == 1 &&
-                fmin(samples_us[0], samples_us[1]) > slower_by * rules->best_us)
+            if (record->outcome == HN_OUTCOME_OK && rules->best_us > 0 && done < 2 &&
+                fmin(samples_us[0], samples_us[done]) > slower_by[done] * rules->best_us)
                 hn_record_fail(record, HN_OUTCOME_SLOWER, "stopped early: it cannot win");
         }
         done += !is_over(programs);

@@ -21,13 +21,6 @@ void hn_backend_event_finish(struct hn_backend_event *event)
     event->kind = HN_EVENT_NONE;
 }
 
-enum hn_status hn_backend_run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err)
-{
-    hn_error_init(err);
-    backend->kind->run(backend, run, err);
-    return err->status;
-}
-
 /* Kernel Tuner's sizes have no names: one that no value of the problem is tells that the file is of
  * another problem. Its number; SIZE_MAX: there is none. */
 static size_t find_other_size(const struct hn_task *task, const struct hn_recording *recording)
