@@ -26,6 +26,7 @@ static struct hn_unit *read_unit(const char *text)
     char path[4096];
     snprintf(path, sizeof path, "%s/k.cu", own_folder());
     assert_ok(hn_file_write(path, text, strlen(text), NULL));
+    unit = (struct hn_unit){.path = NULL};
     assert_ok(hn_unit_read(path, &unit, &said));
     return keep(&unit, hn_unit_finish);
 }

@@ -14,12 +14,6 @@ struct init {
     const struct hn_options *options;
 };
 
-static bool is_problem(const char *path)
-{
-    size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ".json") == 0;
-}
-
 static bool is_named(const struct hn_kernel *kernel, const char *name)
 {
     size_t scope = strlen(kernel->scope);
@@ -160,7 +154,7 @@ static void import_problem(struct init *init, struct hn_error *err)
 
 static void draft_source(struct init *init, struct hn_error *err)
 {
-    struct hn_unit unit;
+    struct hn_unit unit = {.path = NULL};
     struct hn_draft draft = {.unit = NULL};
     const struct hn_kernel *kernel = NULL;
     if (hn_unit_read(init->path, &unit, err) == HN_OK)
@@ -183,7 +177,7 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     struct init init = {given->path, hn_need_copy(options->output), options};
-    if (!is_problem(given->path))
+    if (!hn_ends_in(given->path, (const char *const[]){".json", NULL}))
         draft_source(&init, err);
     else if (options->entry == NULL)
         import_problem(&init, err);

@@ -208,7 +208,7 @@ static const char *const block_names[] = {"block_size_x", "block_size_y", "block
 struct import {
     const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
     const struct hn_import_place *place;
-    struct hn_unit unit; /* path NULL: there is no source, or none that could be read */
+    struct hn_unit unit; /* empty: there is no source, or none that could be read */
     struct hn_draft draft;
 };
 
@@ -281,28 +281,25 @@ static void read_source(struct import *import)
     const char *file = text_of(import->kernel, "KernelFile"), *at = "";
     bool relative = file != NULL && file[0] != '\0' && file[0] != '/', found = false;
     struct hn_draft *draft = &import->draft;
-    struct hn_error why;
+    struct hn_error why = {.status = HN_OK};
     for (size_t i = 0; i < 2 && relative && !found; i++) {
-        struct hn_text path = {0};
-        hn_text_printf(&path, "%s/%s%s", import->place->folder, places[i], file);
-        found = access(path.data, R_OK) == 0;
+        const char *path = FORMAT(import, "%s/%s%s", import->place->folder, places[i], file);
+        found = access(path, R_OK) == 0;
         at = found ? places[i] : "";
-        if (found && hn_unit_read(path.data, &import->unit, &why) != HN_OK) {
-            hn_unit_finish(&import->unit);
+        if (found && hn_unit_read(path, &import->unit, &why) != HN_OK)
             HN_DRAFT_NOTE(draft, "head", "# TODO: the source was not read: %s", why.message);
-        }
-        hn_text_finish(&path);
     }
     draft->template = "TODO.cu";
     if (file != NULL && file[0] != '\0')
         draft->template = FORMAT(import, "%s%s%s", relative ? import->place->prefix : "", at, file);
     draft->template_todo = found ? NULL : "it is not there";
-    for (size_t i = 0; i < import->unit.kernels.count && draft->kernel == NULL; i++)
-        if (strcmp(import->unit.kernels.items[i].name, draft->name) == 0)
-            draft->kernel = &import->unit.kernels.items[i];
-    if (import->unit.path != NULL)
-        draft->nvcc = hn_draft_why_nvcc(draft);
-    if (import->unit.path != NULL && draft->kernel == NULL)
+    HN_EACH(kernel, import->unit.kernels)
+        if (draft->kernel == NULL && strcmp(kernel->name, draft->name) == 0)
+            draft->kernel = kernel;
+    if (!found || hn_failed(&why))
+        return;
+    draft->nvcc = hn_draft_why_nvcc(draft);
+    if (draft->kernel == NULL)
         HN_DRAFT_NOTE(draft, "head", "# TODO: the source has no kernel of this name");
 }
 

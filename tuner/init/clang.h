@@ -40,7 +40,7 @@ struct CXUnsavedFile {
 };
 typedef int CXCursorVisitor(CXCursor cursor, CXCursor parent, void *data);
 
-enum { CXChildVisit_Continue = 1, CXChildVisit_Recurse };
+enum { CXChildVisit_Break, CXChildVisit_Continue, CXChildVisit_Recurse };
 enum { CXToken_Comment = 4, CXTranslationUnit_KeepGoing = 0x200 };
 enum {
     CXType_Bool = 3, CXType_Int128 = 20, CXType_Pointer = 101, CXType_Record = 105, CXType_ConstantArray = 112,

@@ -627,9 +627,6 @@ static void note_launch(struct hn_draft *draft)
                   : draft->block_is_known ? "# TODO: does the kernel want this many blocks?"
                                           : "# TODO: is the block's size free, and does the kernel "
                                             "want this many blocks?");
-    if (!draft->block_is_known && draft->bounds != NULL)
-        HN_DRAFT_NOTE(draft, "how_launched", "# The source has __launch_bounds__(%s).",
-                      draft->bounds);
 }
 
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel,

@@ -385,10 +385,6 @@ static void read_bounds(struct hn_draft *draft)
     if (name == SIZE_MAX || hn_split(unit, hn_inside(unit, name + 1), &item, 1) == 0)
         return;
     draft->bounds = translate(draft, item);
-    /* A constant is the only block that there can be. */
-    if (is_number(draft->bounds) && hn_text_is_word(hn_text_at(unit, item.begin)) &&
-        draft->dimensions == 1 && draft->launch[HN_LAUNCH_BLOCK].end == 0)
-        draft->bounds = hn_draft_add_launch(draft, "BLOCK", strtoll(draft->bounds, NULL, 10), true);
 }
 
 /* The grid. */
@@ -563,21 +559,15 @@ static void read_shared(struct hn_draft *draft)
     struct hn_value most;
     for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
         char type[HN_TYPE_SIZE];
-        const char *spelled = hn_text_at(unit, i + 1);
         if (!hn_at(unit, i, "__shared__"))
             continue;
         if (hn_at(unit, i - 1, "extern")) {
-            draft->shared_bytes = translate_along(draft, draft->launch[HN_LAUNCH_SHARED],
-                                                  draft->dimensions == 1 ? 0 : -1);
-            draft->shared_todo =
-                draft->shared_bytes != NULL ? NULL : "the bytes of the extern __shared__ array";
-            draft->shared_bytes = draft->shared_bytes != NULL ? draft->shared_bytes : "0";
+            const char *told = translate_along(draft, draft->launch[HN_LAUNCH_SHARED],
+                                               draft->dimensions == 1 ? 0 : -1);
+            draft->shared_bytes = told != NULL ? told : "0";
+            draft->shared_todo = told != NULL ? NULL : "the bytes of the extern __shared__ array";
         }
-        for (size_t k = 0; k < draft->kernel->parameter_count; k++)
-            if (strcmp(draft->kernel->parameters[k].name, spelled) == 0 &&
-                draft->instances[k] != NULL)
-                spelled = draft->instances[k];
-        const char *bytes = hn_type_of_c(spelled, type)
+        const char *bytes = hn_type_of_c(hn_text_at(unit, i + 1), type)
                                 ? HN_DRAFT_TEXT(draft, "%lld", (long long)hn_type_bytes(type))
                                 : NULL;
         for (size_t open = i + 3; bytes != NULL && hn_at(unit, open, "[");

@@ -53,21 +53,18 @@ static const char *sign_of(const char *text)
     return NULL;
 }
 
-static bool is_type(struct hn_unit *unit, struct hn_tokens tokens)
-{
-    char type[HN_TYPE_SIZE];
-    tokens.begin += hn_at(unit, tokens.begin, "const");
-    tokens.begin += hn_at(unit, tokens.begin, "std") ? 2 : 0;
-    return tokens.begin < tokens.end && hn_type_of_c(hn_unit_text(unit, tokens), type);
-}
-
-/* "(int)" and "static_cast<int>" say nothing; returns behind it. */
+/* "(int)" and "static_cast<const std::size_t>" say nothing; returns behind it. */
 static size_t skip_cast(struct hn_unit *unit, size_t at)
 {
     size_t open = at + hn_at(unit, at, "static_cast");
     struct hn_tokens type = hn_inside(unit, open);
-    bool cast = (open > at || hn_at(unit, at, "(")) && is_type(unit, type);
-    return cast ? type.end + 1 : at;
+    char known[HN_TYPE_SIZE];
+    size_t behind = type.end + 1;
+    type.begin += hn_at(unit, type.begin, "const");
+    type.begin += hn_at(unit, type.begin, "std") ? 2 : 0;
+    bool cast = (open > at || hn_at(unit, at, "(")) && type.begin < type.end &&
+                hn_type_of_c(hn_unit_text(unit, type), known);
+    return cast ? behind : at;
 }
 
 /* How much of "N + B - 1", "N + (B - 1)" and, for a number, "N + 255" is N; 0: it is something
@@ -99,8 +96,7 @@ static const char *simplify(struct hn_unit *unit, const char *text)
     const char *by = simplify(unit, slash + 5);
     length = (size_t)(slash - text - 1);
     size = rounded(text + 1, length, by);
-    if (size == 0)
-        size = rounded(text + 1, length, slash + 5);
+    size = size > 0 ? size : rounded(text + 1, length, slash + 5);
     if (size == 0)
         return text;
     const char *sum = hn_need_format(&unit->memory, "%.*s", (int)size, text + 1);

@@ -20,7 +20,9 @@ struct reading {
     CXTranslationUnit tree;
     const char *scope; /* of namespaces */
     struct hn_tokens function;
-    bool foreign; /* a file of the source's own is missing, which may define anything */
+    struct hn_kernel *kernel; /* which that function is; NULL: none */
+    char *field;              /* the type of the fields so far */
+    bool foreign;             /* a file of the source's own is missing, which may define anything */
 };
 
 /* Tokens. */
@@ -178,20 +180,6 @@ static struct hn_tokens extent_of(const struct reading *reading, CXCursor cursor
 static size_t place_of(const struct reading *reading, CXCursor cursor)
 {
     return token_at(reading->unit, offset_of(reading, reading->clang.getCursorLocation(cursor)));
-}
-
-struct children {
-    CXCursor items[64];
-    size_t count;
-};
-
-static int take_child(CXCursor cursor, CXCursor parent, void *data)
-{
-    struct children *children = data;
-    (void)parent;
-    if (children->count < sizeof children->items / sizeof *children->items)
-        children->items[children->count++] = cursor;
-    return CXChildVisit_Continue;
 }
 
 static void read_tokens(struct reading *reading)
@@ -394,24 +382,21 @@ static const char *without_words(const char *spelled)
 }
 
 /* The type that all fields of a structure have. */
-static void read_fields(struct reading *reading, CXType structure, char field[HN_TYPE_SIZE])
+static int read_field(CXCursor cursor, CXCursor parent, void *data)
 {
+    struct reading *reading = data;
     const struct hn_clang *clang = &reading->clang;
-    struct children fields = {.count = 0};
-    clang->visitChildren(clang->getTypeDeclaration(structure), take_child, &fields);
-    for (size_t i = 0; i < fields.count; i++) {
-        char type[HN_TYPE_SIZE] = "";
-        CXType own = clang->getCanonicalType(clang->getCursorType(fields.items[i]));
-        if (fields.items[i].kind != CXCursor_FieldDecl)
-            continue;
-        while (own.kind == CXType_ConstantArray)
-            own = clang->getCanonicalType(clang->getArrayElementType(own));
-        hn_type_of_c(keep(reading, clang->getTypeSpelling(own)), type);
-        bool same = field[0] == '\0' || strcmp(field, type) == 0;
-        memcpy(field, same ? type : "", same ? sizeof type : 1);
-        if (field[0] == '\0')
-            return;
-    }
+    char type[HN_TYPE_SIZE] = "", *field = reading->field;
+    CXType own = clang->getCanonicalType(clang->getCursorType(cursor));
+    (void)parent;
+    if (cursor.kind != CXCursor_FieldDecl)
+        return CXChildVisit_Continue;
+    while (own.kind == CXType_ConstantArray)
+        own = clang->getCanonicalType(clang->getArrayElementType(own));
+    hn_type_of_c(keep(reading, clang->getTypeSpelling(own)), type);
+    bool same = field[0] == '\0' || strcmp(field, type) == 0;
+    memcpy(field, same ? type : "", same ? sizeof type : 1);
+    return field[0] == '\0' ? CXChildVisit_Break : CXChildVisit_Continue;
 }
 
 static void read_argument(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
@@ -439,8 +424,9 @@ static void read_argument(struct reading *reading, CXCursor cursor, struct hn_ke
     if (!hn_type_of_c(argument->type_name, argument->type))
         hn_type_of_c(without_words(keep(reading, clang->getTypeSpelling(canonical))),
                      argument->type);
+    reading->field = argument->field;
     if (canonical.kind == CXType_Record)
-        read_fields(reading, canonical, argument->field);
+        clang->visitChildren(clang->getTypeDeclaration(canonical), read_field, reading);
     if (argument->pointer)
         note_uses(reading->unit, kernel, argument->name, argument, 0);
 }
@@ -465,80 +451,70 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
         parameter->preset = (struct hn_tokens){name + 2, whole.end};
 }
 
-static void read_kernel(struct reading *reading, CXCursor cursor, const struct children *children,
-                        struct hn_tokens body)
-{
-    struct hn_unit *unit = reading->unit;
-    struct hn_kernel *kernel = HN_GROW(unit->kernels);
-    *kernel =
-        (struct hn_kernel){.name = name_of(reading, cursor), .scope = reading->scope, .body = body};
-    const char *mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
-    kernel->head = (struct hn_tokens){extent_of(reading, cursor).begin, place_of(reading, cursor)};
-    kernel->extern_c = cursor.kind == CXCursor_FunctionDecl && strncmp(mangled, "_Z", 2) != 0;
-    kernel->parameters = hn_need_block(&unit->memory, children->count, sizeof *kernel->parameters);
-    kernel->arguments = hn_need_block(&unit->memory, children->count, sizeof *kernel->arguments);
-    for (size_t i = 0; i < children->count; i++) {
-        int kind = children->items[i].kind;
-        if (kind >= CXCursor_TemplateTypeParameter && kind <= CXCursor_TemplateTemplateParameter)
-            read_parameter(reading, children->items[i], kernel);
-        else if (kind == CXCursor_ParmDecl)
-            read_argument(reading, children->items[i], kernel);
-    }
-    for (struct hn_kernel *other = unit->kernels.items; other < kernel; other++)
-        if (strcmp(other->name, kernel->name) == 0 && strcmp(other->scope, kernel->scope) == 0)
-            kernel->overloaded = other->overloaded = true;
-}
-
 /* Declarations. */
 
-static int read_local(CXCursor cursor, CXCursor parent, void *data)
+static int read_declaration(CXCursor cursor, CXCursor parent, void *data);
+
+static struct hn_kernel *add_kernel(struct reading *reading, CXCursor cursor, struct hn_tokens head,
+                                    struct hn_tokens body)
 {
-    (void)parent;
-    if (cursor.kind == CXCursor_VarDecl)
-        read_variable(data, cursor);
-    return CXChildVisit_Recurse;
+    struct hn_unit *unit = reading->unit;
+    const char *mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
+    struct hn_kernel *kernel = HN_GROW(unit->kernels);
+    *kernel = (struct hn_kernel){
+        .name = name_of(reading, cursor), .scope = reading->scope, .head = head, .body = body};
+    kernel->extern_c = cursor.kind == CXCursor_FunctionDecl && strncmp(mangled, "_Z", 2) != 0;
+    /* No more than there are tokens. */
+    size_t most = body.begin - head.begin;
+    kernel->parameters = hn_need_block(&unit->memory, most, sizeof *kernel->parameters);
+    kernel->arguments = hn_need_block(&unit->memory, most, sizeof *kernel->arguments);
+    HN_EACH(other, unit->kernels)
+        if (other != kernel && strcmp(other->name, kernel->name) == 0 &&
+            strcmp(other->scope, kernel->scope) == 0)
+            kernel->overloaded = other->overloaded = true;
+    return kernel;
 }
 
 static void read_function(struct reading *reading, CXCursor cursor)
 {
     struct hn_unit *unit = reading->unit;
-    struct children children = {.count = 0};
     struct hn_tokens whole = extent_of(reading, cursor), outer = reading->function;
-    struct hn_tokens head = {whole.begin, place_of(reading, cursor)};
-    reading->clang.visitChildren(cursor, take_child, &children);
-    CXCursor last = children.count > 0 ? children.items[children.count - 1] : cursor;
-    if (last.kind != CXCursor_CompoundStmt)
+    struct hn_tokens head = {whole.begin, place_of(reading, cursor)}, body = whole;
+    body.begin = hn_find(unit, (struct hn_tokens){head.end, whole.end}, "{");
+    if (body.begin == SIZE_MAX || !reading->clang.isCursorDefinition(cursor))
         return;
     while (head.begin > 0 && strchr(";{}", hn_text_at(unit, head.begin - 1)[0]) == NULL &&
            !unit->tokens.items[head.begin - 1].directive)
         head.begin--;
     bool kernel = hn_find(unit, head, "__global__") != SIZE_MAX;
-    *HN_GROW(unit->functions) = (struct hn_function){
-        extent_of(reading, last), kernel || hn_find(unit, head, "__device__") != SIZE_MAX ||
-                                      hn_find(unit, head, "constexpr") != SIZE_MAX};
+    *HN_GROW(unit->functions) =
+        (struct hn_function){body, kernel || hn_find(unit, head, "__device__") != SIZE_MAX ||
+                                       hn_find(unit, head, "constexpr") != SIZE_MAX};
     reading->function = (struct hn_tokens){head.end, whole.end};
-    reading->clang.visitChildren(cursor, read_local, reading);
+    reading->kernel = kernel ? add_kernel(reading, cursor, head, body) : NULL;
+    reading->clang.visitChildren(cursor, read_declaration, reading);
     reading->function = outer;
-    if (kernel)
-        read_kernel(reading, cursor, &children, extent_of(reading, last));
+    reading->kernel = NULL;
 }
 
 static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
 {
     struct reading *reading = data;
     const struct hn_clang *clang = &reading->clang;
-    (void)parent;
-    if (!clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
+    const char *outer = reading->scope, *name;
+    bool local = reading->function.begin > 0;
+    bool own = reading->kernel != NULL &&
+               (parent.kind == CXCursor_FunctionDecl || parent.kind == CXCursor_FunctionTemplate);
+    if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
     switch (cursor.kind) {
-    case CXCursor_Namespace: {
-        const char *outer = reading->scope, *name = name_of(reading, cursor);
+    case CXCursor_Namespace:
+        name = name_of(reading, cursor);
         if (hn_text_is_word(name))
             reading->scope = hn_need_format(&reading->unit->memory, "%s%s::", outer, name);
         clang->visitChildren(cursor, read_declaration, reading);
         reading->scope = outer;
         return CXChildVisit_Continue;
-    }
     case CXCursor_UnexposedDecl:
     case CXCursor_LinkageSpec:
     case CXCursor_StructDecl:
@@ -551,11 +527,21 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     case CXCursor_FunctionTemplate:
     case CXCursor_CXXMethod:
         read_function(reading, cursor);
+        return CXChildVisit_Continue;
+    case CXCursor_TemplateTypeParameter:
+    case CXCursor_NonTypeTemplateParameter:
+    case CXCursor_TemplateTemplateParameter:
+        if (own)
+            read_parameter(reading, cursor, reading->kernel);
+        break;
+    case CXCursor_ParmDecl:
+        if (own)
+            read_argument(reading, cursor, reading->kernel);
         break;
     default:
         break;
     }
-    return CXChildVisit_Continue;
+    return local ? CXChildVisit_Recurse : CXChildVisit_Continue;
 }
 
 /* Names that nothing declares. */
@@ -568,18 +554,14 @@ static bool is_of_host(const struct hn_unit *unit, size_t token)
     return host;
 }
 
-/* A call, a scope, a structure and what headers of C and CUDA have is no number. */
+/* A call, a scope, a structure and what headers of CUDA have is no number. */
 static bool may_be_number(const struct hn_unit *unit, size_t token, const char *name)
 {
-    static const char *const begins[] = {
-        "__",   "CUDA",  "CU_", "cuda",  "M_",    "INT",    "UINT",     "FLT_",  "DBL_",
-        "LONG", "ULONG", "PRI", "CHAR_", "SHRT_", "SCHAR_", "SIZE_MAX", "EXIT_", "RAND_MAX"};
     static const char *const behind[] = {"(", "::", ".", "->", "[", "{", "="};
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
-            return false;
     size_t next = token + 1;
-    if (hn_at(unit, next, "<") && hn_at(unit, hn_behind(unit, next, SIZE_MAX), "("))
+    if (strncmp(name, "__", 2) == 0 || hn_same_letters(name, "cuda", 4) ||
+        strncmp(name, "CU_", 3) == 0 || strncmp(name, "PRI", 3) == 0 ||
+        (hn_at(unit, next, "<") && hn_at(unit, hn_behind(unit, next, SIZE_MAX), "(")))
         return false;
     return next >= unit->tokens.count || unit->tokens.items[next].starts ||
            (!hn_text_is_among(hn_text_at(unit, next), behind, sizeof behind / sizeof *behind) &&
@@ -693,7 +675,7 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
 {
     struct reading reading = {.unit = unit, .scope = "", .function = {0, SIZE_MAX}};
     size_t size;
-    *unit = (struct hn_unit){.path = hn_need_copy(path)};
+    unit->path = hn_need_copy(path);
     if (hn_file_read(path, size_limit, &unit->text, &size, err) != HN_OK)
         return err->status;
     if (strlen(unit->text) != size)

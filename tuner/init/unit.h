@@ -92,7 +92,7 @@ struct hn_unit {
     struct hn_blocks memory;
 };
 
-/* HN_ERUN: no file, no libclang; HN_EFORMAT: no text. To be finished all the same. */
+/* Into a zeroed unit. HN_ERUN: no file, no libclang; HN_EFORMAT: no text. To be finished all the same. */
 enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err);
 void hn_unit_finish(struct hn_unit *unit);
 
