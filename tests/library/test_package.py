@@ -103,6 +103,13 @@ int main() { return 0; }
             for ways in (["-std=c++17"], ["-std=c++17", "-DHONE_NO_EXCEPTIONS"], ["-std=c++20", "-fno-exceptions"]):
                 self.call(compiler, *ways, *flags, source)
 
+    def test_the_header_of_cpp_includes_what_it_names(self):
+        """Headers of libstdc++ bring others along, from version to version fewer."""
+        text = (self.prefix / "include" / "hone.hpp").read_text()
+        for header, names in {"cstdint": r"u?int\d+_t", "cstddef": "size_t", "cstring": r"str\w*n?cmp|memcpy", "cstdio": "vsnprintf", "cstdarg": "va_list"}.items():
+            self.assertRegex(text, rf"std::(?:{names})\b", header)
+            self.assertIn(f"#include <{header}>\n", text)
+
     def test_the_header_of_cpp_says_that_it_needs_cpp17(self):
         source = self.write("old.cpp", "#include <hone.hpp>\nint main() { return 0; }\n")
         for compiler in filter(shutil.which, ("g++", "clang++")):
