@@ -35,20 +35,6 @@ static void find_plan(struct hn_store *store, const struct hn_export_request *re
         hn_plan_from_json(stored->json, &export->plan, err);
 }
 
-/* A result that was measured with another state of template, options or plan is said to be stale.
- */
-static void mark_stale(struct hn_export *export, const struct hn_config *config,
-                       const struct hn_version *version)
-{
-    for (size_t i = 0; export->untuned && i < export->all.count; i++)
-        export->all.items[i].version = *version;
-    memcpy(export->template_hash, version->template_hash, sizeof export->template_hash);
-    for (size_t i = 0; i < export->all.count; i++) {
-        struct hn_tuned *tuned = &export->all.items[i];
-        tuned->stale |= hn_config_has_changed(config, &tuned->identity, &tuned->version);
-    }
-}
-
 static void check_config(const struct hn_config *config, const char *kernel, struct hn_error *err)
 {
     if (!hn_failed(err) && strcmp(config->plan->kernel, kernel) != 0)
@@ -67,7 +53,14 @@ static void take_config(struct hn_export *export, const char *path, struct hn_er
     if (hn_failed(err) ||
         hn_config_keep(export->config, &export->results[0]->identity.problem, &kept, err) != HN_OK)
         return;
-    mark_stale(export, export->config, &kept.version);
+    memcpy(export->template_hash, kept.version.template_hash, sizeof export->template_hash);
+    /* What was measured with another state of template, options or plan is said to be stale. */
+    for (size_t i = 0; i < export->all.count; i++) {
+        struct hn_tuned *tuned = &export->all.items[i];
+        if (export->untuned)
+            tuned->version = kept.version;
+        tuned->stale |= hn_config_has_changed(export->config, &tuned->identity, &tuned->version);
+    }
     export->stored = kept.plan;
     kept.plan = (struct hn_stored_plan){.json = NULL};
     hn_config_kept_finish(&kept);

@@ -20,27 +20,22 @@ void hn_export_family_finish(struct hn_export_family *family)
         hn_tuned_list_free(&family->rules);
 }
 
-/* How well a rule of the same kernel fits, at the same regime and objective: 2 on that device, 1 on
- * one of its compute capability, 0: none of this. */
-static int rank_rule(const struct hn_tuned *stored, const struct hn_identity *chosen)
-{
-    const struct hn_identity *own = &stored->identity;
-    if (strcmp(own->signature, chosen->signature) != 0 ||
-        strcmp(own->regime, chosen->regime) != 0 || strcmp(own->objective, chosen->objective) != 0)
-        return 0;
-    return hn_device_identity_equal(&own->device, &chosen->device)
-               ? 2
-               : own->device.capability == chosen->device.capability;
-}
-
+/* The rule of the same kernel that fits best, at the same regime and objective: one of that device,
+ * else of one of its compute capability. */
 static void find_rule(struct hn_export_family *family, const struct hn_identity *chosen)
 {
     int best = 0;
     for (size_t i = 0; i < family->rules.count; i++) {
-        int rank = rank_rule(&family->rules.items[i], chosen);
-        if (rank > best)
-            family->stored = &family->rules.items[i];
-        best = rank > best ? rank : best;
+        const struct hn_identity *own = &family->rules.items[i].identity;
+        int rank = hn_device_identity_equal(&own->device, &chosen->device)
+                       ? 2
+                       : own->device.capability == chosen->device.capability;
+        if (rank <= best || strcmp(own->signature, chosen->signature) != 0 ||
+            strcmp(own->regime, chosen->regime) != 0 ||
+            strcmp(own->objective, chosen->objective) != 0)
+            continue;
+        family->stored = &family->rules.items[i];
+        best = rank;
     }
 }
 
@@ -72,17 +67,6 @@ static const struct hn_tuned *find_first(const struct hn_export *export, const s
             is_configuration(rule, &export->results[i]->best.point))
             return export->results[i];
     return chosen;
-}
-
-static void leave_others_out(struct hn_export *export, const struct hn_rule *rule,
-                             const struct hn_tuned *first)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < export->result_count; i++)
-        if (export->results[i] == first || is_configuration(rule, &export->results[i]->best.point))
-            export->results[kept++] = export->results[i];
-    export->outside_family = export->result_count - kept;
-    export->result_count = kept;
 }
 
 /* The variant itself, or where the configuration cannot serve it, one that it can: its row stands
@@ -126,7 +110,8 @@ static void make_rows(struct hn_export *export, const struct hn_tuned *first,
     }
 }
 
-/* Whether the rule goes with the plan. */
+/* Whether the rule goes with the plan; then results that are none of its configurations are left
+ * out. */
 static bool take(struct hn_export *export, struct hn_export_family *family, struct hn_error *err)
 {
     const struct hn_rule *rule = family->stored->rule;
@@ -134,15 +119,19 @@ static bool take(struct hn_export *export, struct hn_export_family *family, stru
     if (!has_values(rule, &first->identity.problem))
         return false;
     family->variants = hn_rule_variants(export->plan, rule);
-    bool fits = family->variants * rule->configuration_count <= ROWS_MOST;
-    if (!fits)
+    if (family->variants * rule->configuration_count > ROWS_MOST)
         return false;
     make_rows(export, first, family, err);
-    for (size_t i = 0; fits && i < family->row_count; i++)
-        fits = hn_export_is_compatible(export, &family->rows[i], err);
-    if (fits && !hn_failed(err))
-        leave_others_out(export, rule, first);
-    return fits && !hn_failed(err);
+    for (size_t i = 0; i < family->row_count; i++)
+        if (!hn_export_is_compatible(export, &family->rows[i], err) || hn_failed(err))
+            return false;
+    size_t all = export->result_count;
+    export->result_count = 0;
+    for (size_t i = 0; i < all; i++)
+        if (export->results[i] == first || is_configuration(rule, &export->results[i]->best.point))
+            export->results[export->result_count++] = export->results[i];
+    export->outside_family = all - export->result_count;
+    return !hn_failed(err);
 }
 
 void hn_export_take_family(struct hn_export *export, struct hn_store *store,

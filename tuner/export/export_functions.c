@@ -557,11 +557,9 @@ static void set_list(const struct hn_export_code *code, const char *member,
                      struct hn_expression *const *list, size_t count, struct hn_text *lines)
 {
     for (size_t i = 0; i < HN_TENSOR_RANK; i++) {
-        if (i < count) {
-            hn_text_printf(lines, "s.%s[%zu] = ", member, i);
-            append_number(code, list[i], "", lines);
-        }
-        hn_text_append(lines, i < count ? ";\n" : "\n");
+        char start[64];
+        snprintf(start, sizeof start, "s.%s[%zu] = ", member, i);
+        set_number(code, start, i < count ? list[i] : NULL, lines);
     }
 }
 

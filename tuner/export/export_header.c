@@ -339,10 +339,8 @@ static bool has_macro(const struct hn_export *export, const char *name)
 {
     const struct hn_plan *plan = export->plan;
     const struct hn_value *value = hn_bindings_get(&export->configs[0]->identity.problem, name);
-    for (size_t i = 0; i < plan->parameter_count; i++)
-        if (strcmp(plan->parameters[i], name) == 0)
-            return true;
-    return value != NULL && hn_plan_is_frozen(plan, &export->configs[0]->best.point, name, value);
+    return hn_text_is_among(name, (const char *const *)plan->parameters, plan->parameter_count) ||
+           (value != NULL && hn_plan_is_frozen(plan, &export->configs[0]->best.point, name, value));
 }
 
 /* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which holds after the next tuning too.
@@ -429,18 +427,6 @@ static void fill_slots(struct hn_export_code *code)
     slot->constant = &code->clusters;
 }
 
-/* A grid that asks for the clusters that run at once has what was found where it was tuned. */
-static void check_clusters(const struct hn_export_code *code, struct hn_error *err)
-{
-    const struct hn_plan *plan = code->plan;
-    for (size_t i = 0; i < plan->step_count && code->clusters.integer <= 0; i++)
-        if (!hn_failed(err) && hn_plan_asks_clusters(plan, &plan->steps[i]))
-            hn_fail(err, HN_ECONFIG,
-                    "a 'grid' of %s asks for '%s', and the cache does not say how many there are "
-                    "at this point; measure it with `hone tune` and export again",
-                    plan->kernel, hn_clusters_name);
-}
-
 /* The code is zeroed before. It is to be finished in any case. */
 static void make_code(struct hn_export_writer *writer, size_t config, struct hn_export_code *code)
 {
@@ -454,7 +440,13 @@ static void make_code(struct hn_export_writer *writer, size_t config, struct hn_
     if (hn_failed(writer->err) || code->plan->pipeline != NULL)
         return;
     fill_slots(code);
-    check_clusters(code, writer->err);
+    /* A grid that asks for the clusters that run at once has what was found where it was tuned. */
+    for (size_t i = 0; i < code->plan->step_count && code->clusters.integer <= 0; i++)
+        if (!hn_failed(writer->err) && hn_plan_asks_clusters(code->plan, &code->plan->steps[i]))
+            hn_fail(writer->err, HN_ECONFIG,
+                    "a 'grid' of %s asks for '%s', and the cache does not say how many there are "
+                    "at this point; measure it with `hone tune` and export again",
+                    code->plan->kernel, hn_clusters_name);
     if (!hn_failed(writer->err))
         hn_plan_values(code->plan, &tuned->identity.problem, &tuned->best.point, &code->values,
                        writer->err);
@@ -487,35 +479,28 @@ static void append_comment(struct hn_text *text, const char *start, const char *
 json_t *hn_export_tuned_to_json(const struct hn_export *export, struct hn_error *err)
 {
     const struct hn_tuned *tuned = export->configs[0];
-    const struct hn_timing *timing = &tuned->best.timing;
     const struct hn_bindings *metrics = &tuned->best.metrics;
     int capability = tuned->identity.device.capability;
     struct hn_source source;
     json_t *json = hn_needed(hn_fields_to_json(&hn_identity_structure, &tuned->identity));
-    json_t *best = hn_needed(hn_record_to_json(&tuned->best));
-    json_t *options = json_array(), *entries = json_array(), *figures = json_array();
+    json_t *best = hn_needed(hn_record_to_json(&tuned->best)), *figures = json_array();
     for (size_t i = 0; i < metrics->count; i++)
         json_array_append_new(figures, json_sprintf("%s %.6g", metrics->names[i],
                                                     hn_value_number(&metrics->values[i])));
     if (hn_export_make_source(export, tuned, &source, err) == HN_OK) {
-        for (size_t i = 0; i < source.option_count; i++)
-            json_array_append_new(options, hn_string_to_json(source.options[i]));
-        for (size_t i = 0; i < source.entry_count; i++)
-            json_array_append_new(entries, hn_string_to_json(source.entries[i]));
+        json_object_set_new(json, "options", hn_render_names(source.options, source.option_count));
+        json_object_set_new(json, "entries", hn_render_names(source.entries, source.entry_count));
         hn_source_finish(&source);
     }
+    json_object_update_missing(json, best);
     json_object_update_new(
         json,
-        hn_needed(json_pack(
-            "{sO sO* sO* so so so s{sf sf sf sb} sf so so so sb sb}", "point",
-            json_object_get(best, "point"), "verdict", json_object_get(best, "verdict"), "energy",
-            json_object_get(best, "energy"), "metrics", figures, "options", options, "entries",
-            entries, "timing", "median_us", timing->median_us, "low_us", timing->low_us, "high_us",
-            timing->high_us, "unstable", timing->unstable, "time", tuned->best.time, "version",
-            hn_fields_to_json(&hn_version_structure, &tuned->version), "origin",
-            hn_origin_to_json(&tuned->origin), "compute",
-            capability > 0 ? json_sprintf("%d.%d", capability / 10, capability % 10) : json_null(),
-            "stale", tuned->stale, "simulated", tuned->simulated)));
+        hn_needed(json_pack("{so so so so sb sb}", "metrics", figures, "version",
+                            hn_fields_to_json(&hn_version_structure, &tuned->version), "origin",
+                            hn_origin_to_json(&tuned->origin), "compute",
+                            capability > 0 ? json_sprintf("%d.%d", capability / 10, capability % 10)
+                                           : json_null(),
+                            "stale", tuned->stale, "simulated", tuned->simulated)));
     json_decref(best);
     return json;
 }
@@ -667,20 +652,17 @@ static json_t *describe(struct hn_export_writer *writer)
         json_array_append_new(architectures, json_string(images->items[i].architecture));
     append_comment(&kernel, "", export->kernel);
     json_t *json = hn_needed(json_pack(
-        "{so so sI sI ss ss ss# sO sb sb so so so so so sI sI sI sb sI sI sI sI sb sI sI sI sI sI "
-        "sI "
-        "sI sI so so so so so so so so so}",
+        "{so so sI ss ss ss# sO sb sb so so so so so sb sI sI sI sb sI sI sI sI sI sI sI sI so so "
+        "so "
+        "so so so so so so}",
         "kernel", hn_export_text_json(&kernel), "tensor_names", tensor_names, "symbols",
-        (json_int_t)symbols, "problem", (json_int_t)plan->problem_count, "template",
-        basename(export->plan->template_path), "hone", HONE_VERSION, "template_hash",
-        export->results[0]->version.template_hash, 12, "problem_names",
-        json_object_get(of_plan, "problem"), "untuned", export->untuned, "embedded",
-        export->images != NULL, "tuned", hn_export_tuned_to_json(export, writer->err), "arguments",
-        arguments_to_json(export, json_object_get(of_plan, "arguments")), "family",
+        (json_int_t)symbols, "template", basename(export->plan->template_path), "hone",
+        HONE_VERSION, "template_hash", export->results[0]->version.template_hash, 12,
+        "problem_names", json_object_get(of_plan, "problem"), "untuned", export->untuned,
+        "embedded", export->images != NULL, "tuned", hn_export_tuned_to_json(export, writer->err),
+        "arguments", arguments_to_json(export, json_object_get(of_plan, "arguments")), "family",
         hn_export_family_to_json(writer), "pipeline", pipeline_to_json(writer, of_plan), "applied",
-        applied_to_json(writer), "config_count", (json_int_t) export->count, "last_config",
-        (json_int_t) export->count - 1, "body_count", (json_int_t) export->body_count, "fallback",
-        export->fallback != NULL, "result_count", (json_int_t) export->result_count, "step_count",
+        applied_to_json(writer), "fallback", export->fallback != NULL, "step_count",
         (json_int_t)plan->step_count, "sizes", (json_int_t)hn_export_count_sizes(plan),
         "tensor_maps", (json_int_t)hn_export_map_number(plan, plan->argument_count), "launches",
         plan->pipeline == NULL, "dynamic", (json_int_t)dynamic, "clusters", (json_int_t)clusters,

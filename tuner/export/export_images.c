@@ -259,18 +259,6 @@ static void write_addresses(struct hn_export_writer *writer)
     }
 }
 
-/* Words of 8 bytes: shorter than bytes, and quicker to compile. */
-static void append_words(const struct hn_image *image, struct hn_text *text)
-{
-    const unsigned char *bytes = image->cubin;
-    for (size_t at = 0; at < image->size; at += 8) {
-        uint64_t word = 0;
-        for (size_t i = 0; i < 8 && at + i < image->size; i++)
-            word |= (uint64_t)bytes[at + i] << (8 * i);
-        hn_text_printf(text, "%s0x%llxu,", at % 48 == 0 ? "\n    " : " ", (unsigned long long)word);
-    }
-}
-
 /* The first image with the same machine code: configurations may differ in how they are launched.
  */
 static size_t first_of(const struct hn_export_images *images, size_t number)
@@ -285,16 +273,25 @@ static size_t first_of(const struct hn_export_images *images, size_t number)
     return first;
 }
 
+/* Words of 8 bytes: shorter than bytes, and quicker to compile. */
 static void write_images(struct hn_export_writer *writer)
 {
     const struct hn_export_images *images = writer->export->images;
     for (size_t i = 0; i < images->count; i++) {
+        const struct hn_image *image = &images->items[i].image;
+        const unsigned char *bytes = image->cubin;
         if (first_of(images, i) < i)
             continue;
         hn_text_printf(
             writer->text, "static const uint64_t %s_image_%zu[] = { /* configuration %zu, %s */",
             writer->export->lower, i, images->items[i].config, images->items[i].architecture);
-        append_words(&images->items[i].image, writer->text);
+        for (size_t at = 0; at < image->size; at += 8) {
+            uint64_t word = 0;
+            for (size_t k = 0; k < 8 && at + k < image->size; k++)
+                word |= (uint64_t)bytes[at + k] << (8 * k);
+            hn_text_printf(writer->text, "%s0x%llxu,", at % 48 == 0 ? "\n    " : " ",
+                           (unsigned long long)word);
+        }
         hn_text_append(writer->text, "\n};\n");
     }
 }

@@ -105,12 +105,6 @@ struct filling {
     struct hn_error *err;
 };
 
-/* The field whose "@{" comes first within the line; NULL: there is none. */
-static const char *next_field(const char *line, size_t length)
-{
-    return memmem(line, length, "@{", 2);
-}
-
 /* A parameter or problem value by its name, anything else by its place: "device.name". */
 static const json_t *find_value(const json_t *result, char *name)
 {
@@ -147,7 +141,7 @@ static void append_value(struct filling *filling, const char *name, size_t lengt
 static void fill_line(struct filling *filling, const char *line, size_t length)
 {
     const char *field;
-    while (!hn_failed(filling->err) && (field = next_field(line, length)) != NULL) {
+    while (!hn_failed(filling->err) && (field = memmem(line, length, "@{", 2)) != NULL) {
         const char *name = field + 2, *end = memchr(name, '}', length - (size_t)(name - line));
         hn_text_append_bytes(filling->text, line, (size_t)(field - line));
         if (end == NULL) {
@@ -172,7 +166,7 @@ static void fill(struct filling *filling, const char *at, const json_t *results)
     const char *line;
     size_t length, rows = 0;
     for (filling->line = 1; hn_text_line(&at, &line, &length); filling->line++) {
-        bool is_row = next_field(line, length) != NULL;
+        bool is_row = memmem(line, length, "@{", 2) != NULL;
         rows += is_row;
         for (size_t i = 0; i < (is_row ? count : 1) && !hn_failed(filling->err); i++) {
             filling->result = json_array_get(results, i);

@@ -84,7 +84,7 @@ json_t *hn_render_names(char *const *names, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, json_string(names[i]));
+        json_array_append_new(array, hn_string_to_json(names[i]));
     return array;
 }
 
