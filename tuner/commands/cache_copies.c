@@ -683,14 +683,12 @@ static json_t *pairs_to_json(const struct pairs *pairs, unsigned changes)
             append_differences(&differences, pair);
         append_origins(&origins, pair);
         (void)json_array_append_new(
-            array,
-            hn_needed(json_pack(
-                "{ss so* so* ss* ss* ss*}", "change", change_names[pair->change], "was",
-                pair->ours == NULL ? NULL : hn_cache_tuned_to_json(pair->ours), "is",
-                pair->theirs == NULL ? NULL : hn_cache_tuned_to_json(pair->theirs), "differences",
-                differences.data, "origins", origins.data, "remark", pair->remark)));
-        hn_text_finish(&differences);
-        hn_text_finish(&origins);
+            array, hn_needed(json_pack(
+                       "{ss so* so* so* so* ss*}", "change", change_names[pair->change], "was",
+                       pair->ours == NULL ? NULL : hn_cache_tuned_to_json(pair->ours), "is",
+                       pair->theirs == NULL ? NULL : hn_cache_tuned_to_json(pair->theirs),
+                       "differences", hn_render_text(&differences), "origins",
+                       hn_render_text(&origins), "remark", pair->remark)));
     }
     return array;
 }

@@ -141,17 +141,15 @@ static json_t *stored_to_json(const struct hn_tuned *stored)
     struct hn_text problems = {0}, promise = {0};
     hn_rule_append_values(&problems, stored->rule);
     hn_rule_append_loss(&promise, stored->rule);
-    json_t *json = json_pack("{ss ss ss so so sf sb sb so so ss* ss*}", "kernel", identity->kernel,
-                             "regime", identity->regime, "objective", identity->objective, "device",
-                             hn_fields_to_json(&hn_device_identity_structure, &identity->device),
-                             "version", hn_fields_to_json(&hn_version_structure, &stored->version),
-                             "learnt", stored->learnt, "simulated", stored->simulated, "stale",
-                             stored->stale, "origin", hn_origin_to_json(&stored->origin), "rule",
-                             hn_fields_to_json(&hn_rule_structure, stored->rule), "problems",
-                             problems.data, "promise", promise.data);
-    hn_text_finish(&problems);
-    hn_text_finish(&promise);
-    return hn_needed(json);
+    return hn_needed(
+        json_pack("{ss ss ss so so sf sb sb so so so* so*}", "kernel", identity->kernel, "regime",
+                  identity->regime, "objective", identity->objective, "device",
+                  hn_fields_to_json(&hn_device_identity_structure, &identity->device), "version",
+                  hn_fields_to_json(&hn_version_structure, &stored->version), "learnt",
+                  stored->learnt, "simulated", stored->simulated, "stale", stored->stale, "origin",
+                  hn_origin_to_json(&stored->origin), "rule",
+                  hn_fields_to_json(&hn_rule_structure, stored->rule), "problems",
+                  hn_render_text(&problems), "promise", hn_render_text(&promise)));
 }
 
 /* The rules of families (kernel NULL: of all) that fit. A rule is for many problems, so that -p

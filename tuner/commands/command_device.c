@@ -117,9 +117,7 @@ static json_t *device_to_json(const struct hn_device *device, const struct hn_ro
         json, "roofs", roofs != NULL ? hn_fields_to_json(&hn_roofs_structure, roofs) : json_null());
     if (roofs != NULL)
         hn_tensor_roofs_append(&tensor, &roofs->tensor);
-    if (tensor.length > 0)
-        json_object_set_new(json, "tensor_cores", json_string(tensor.data));
-    hn_text_finish(&tensor);
+    json_object_set_new(json, "tensor_cores", hn_render_text(&tensor));
     return json;
 }
 

@@ -70,14 +70,13 @@ static json_t *written_to_json(const struct hn_options *options, const struct hn
     json_object_update_new(
         json,
         hn_needed(json_pack(
-            "{so so sf sb sb sI sI sI sb sb ss*}", "device",
+            "{so so sf sb sb sI sI sI sb sb so*}", "device",
             hn_string_to_json(tuned->identity.device.name), "problem",
             hn_bindings_to_json(&tuned->identity.problem), "time_us", tuned->best.timing.median_us,
             "simulated", tuned->simulated, "foreign", hn_origin_is_foreign(&tuned->origin), "more",
             (json_int_t) export->result_count - 1, "count", (json_int_t) export->count, "outside",
             (json_int_t) export->outside_family, "has_all", format_of(options)->has_all, "each",
-            export->count == export->result_count, "loss", loss.data)));
-    hn_text_finish(&loss);
+            export->count == export->result_count, "loss", hn_render_text(&loss))));
     return json;
 }
 

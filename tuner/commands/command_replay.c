@@ -172,9 +172,8 @@ static json_t *difference_to_json(const struct hn_version *was, const struct hn_
     struct hn_text text = {0};
     if (!hn_version_equal(was, is))
         hn_version_append_difference(&text, was, is);
-    json_t *json = text.length > 0 ? hn_string_to_json(text.data) : json_null();
-    hn_text_finish(&text);
-    return json;
+    json_t *json = hn_render_text(&text);
+    return json != NULL ? json : json_null();
 }
 
 static json_t *comparison_to_json(const struct hn_task *task, const struct hn_tuned *tuned,
@@ -507,7 +506,7 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
     hn_rule_append_parts(&parts, &found->parts);
     hn_family_append_default(&untuned, &found->untuned);
     hn_show(given,
-            json_pack("{ss so ss so so sf so so so so ss* ss* ss*}", "kernel",
+            json_pack("{ss so ss so so sf so so so so so* so* so*}", "kernel",
                       stored->identity.kernel, "device", hn_string_to_json(replay->device.name),
                       "verdict", holds ? "holds" : "WORSE", "promised",
                       hn_fields_to_json(&hn_rule_loss_structure, promised), "now",
@@ -517,11 +516,9 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
                       hn_fields_to_json(&hn_rule_loss_structure, &found->untuned), "origin",
                       hn_origin_to_json(&stored->origin), "changed",
                       difference_to_json(&stored->version, &replay->version), "promise",
-                      promise.data, "told_apart", parts.data, "untuned", untuned.data),
+                      hn_render_text(&promise), "told_apart", hn_render_text(&parts), "untuned",
+                      hn_render_text(&untuned)),
             family_views);
-    hn_text_finish(&promise);
-    hn_text_finish(&parts);
-    hn_text_finish(&untuned);
     hn_show_results(given, err);
     if (!hn_failed(err) && !holds)
         hn_fail(err, HN_EREPLAY,

@@ -309,10 +309,9 @@ static void add_words(const struct result *result, json_t *json)
         if (hn_bench_asked(observe, name) > 0)
             json_object_set_new(seen, observed->names[i], hn_value_to_json(&observed->values[i]));
     }
-    json_object_update_new(json,
-                           json_pack("{ss ss ss* so}", "kernel", result->task.plan->kernel, "merit",
-                                     merit, "conditions", conditions.data, "observed", seen));
-    hn_text_finish(&conditions);
+    json_object_update_new(json, json_pack("{ss ss so* so}", "kernel", result->task.plan->kernel,
+                                           "merit", merit, "conditions",
+                                           hn_render_text(&conditions), "observed", seen));
 }
 
 static json_t *result_to_json(const struct result *result)

@@ -450,17 +450,15 @@ static json_t *family_to_json(const struct hn_family_outcome *outcome, const cha
     struct hn_text loss = {0}, untuned = {0};
     hn_rule_append_loss(&loss, &outcome->rule);
     hn_family_append_default(&untuned, &outcome->untuned);
-    json_t *json =
-        json_pack("{ss s{so sI sI sI sI sf sb so sI ss* ss*}}", "kernel", kernel, "family", "rule",
+    return hn_needed(
+        json_pack("{ss s{so sI sI sI sI sf sb so sI so* so*}}", "kernel", kernel, "family", "rule",
                   hn_fields_to_json(&hn_rule_structure, &outcome->rule), "programs",
                   (json_int_t)outcome->programs, "sizes", (json_int_t)outcome->sizes, "tuned",
                   (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
                   outcome->elapsed_s, "reached", (int)outcome->reached, "default",
                   hn_fields_to_json(&hn_rule_loss_structure, &outcome->untuned), "nodes",
-                  (json_int_t)outcome->rule.node_count, "loss", loss.data, "untuned", untuned.data);
-    hn_text_finish(&loss);
-    hn_text_finish(&untuned);
-    return hn_needed(json);
+                  (json_int_t)outcome->rule.node_count, "loss", hn_render_text(&loss), "untuned",
+                  hn_render_text(&untuned)));
 }
 
 static void tune_family(struct hn_tune *tune, struct hn_error *err)

@@ -229,14 +229,12 @@ static json_t *effects_to_json(const struct hn_evidence *evidence, const struct 
             hn_text_printf(&together, "%s%s with %s %.1f%%", i > 0 ? ", " : "", one, other,
                            pair->share * 100);
     }
-    json_t *json = json_pack(
-        "{ss sI sb sf so so ss* sI so}", "basis", effects->exact ? "exact" : "forest", "points",
-        (json_int_t)effects->points, "sampled", effects->sampled, "explained", effects->explained,
-        "parameters", parameters, "interactions", interactions, "together", together.data,
-        "unmeasured", (json_int_t)effects->unmeasured, "expected_ratio",
-        effects->unmeasured > 0 ? hn_render_number(effects->promise) : json_null());
-    hn_text_finish(&together);
-    return json;
+    return json_pack("{ss sI sb sf so so so* sI so}", "basis", effects->exact ? "exact" : "forest",
+                     "points", (json_int_t)effects->points, "sampled", effects->sampled,
+                     "explained", effects->explained, "parameters", parameters, "interactions",
+                     interactions, "together", hn_render_text(&together), "unmeasured",
+                     (json_int_t)effects->unmeasured, "expected_ratio",
+                     effects->unmeasured > 0 ? hn_render_number(effects->promise) : json_null());
 }
 
 /* With what is told of it, where that is worth a word. */
@@ -664,9 +662,8 @@ static json_t *advise(const struct explanation *explanation, const json_t *docum
                 .document = facts, .item = row->each == NULL ? facts : json_array_get(items, k)};
             struct hn_text text = {0};
             if (hn_render_at(&text, &place, row->line))
-                json_array_append_new(advice, json_pack("{ss so}", "kind", row->kind, "text",
-                                                        hn_string_to_json(text.data)));
-            hn_text_finish(&text);
+                json_array_append_new(
+                    advice, json_pack("{ss so}", "kind", row->kind, "text", hn_render_text(&text)));
         }
     }
     json_decref(facts);

@@ -429,7 +429,7 @@ static json_t *end_to_json(double end, bool real)
         hn_value_append(&text, &value);
     else
         append_integer(&text, (int64_t)end);
-    return hn_export_text_json(&text);
+    return hn_render_text(&text);
 }
 
 /* How the rule takes the values of a problem: numbers are brought inside of what it was learnt for.
@@ -467,9 +467,9 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
     hn_rule_append_loss(&loss, stored->rule);
     hn_export_append_literal(&literal, loss.length > 0 ? loss.data : "not known");
     return hn_needed(json_pack(
-        "{sI so so so so sf so so so sb sb sI sI si so so so}", "configurations",
-        (json_int_t)stored->rule->configuration_count, "values", hn_export_text_json(&values),
-        "loss", hn_export_text_json(&loss), "literal", hn_export_text_json(&literal), "device",
+        "{sI so* so* so so sf so so so sb sb sI sI si so so so}", "configurations",
+        (json_int_t)stored->rule->configuration_count, "values", hn_render_text(&values), "loss",
+        hn_render_text(&loss), "literal", hn_render_text(&literal), "device",
         hn_string_to_json(stored->identity.device.name), "learnt", stored->learnt, "predicted",
         hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->predicted), "measured",
         hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->measured), "parts",

@@ -9,7 +9,6 @@
 #include "runtime/compile/source.h"
 #include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/report/render.h"
 
 /* The header's macros are the prelude that the template was tuned with, line by line, each name
  * prefixed: so both cannot differ. */
@@ -210,7 +209,7 @@ static void add_value(const struct hn_export *export, const char *name,
 {
     struct hn_text text = {0};
     hn_export_append_value(export, name, hn_bindings_get(bindings, name), &text);
-    json_array_append_new(values, hn_export_text_json(&text));
+    json_array_append_new(values, hn_render_text(&text));
 }
 
 json_t *hn_export_row_to_json(const struct hn_export *export, const struct hn_tuned *tuned,
@@ -228,8 +227,8 @@ json_t *hn_export_row_to_json(const struct hn_export *export, const struct hn_tu
     append_time(&time, tuned->best.timing.median_us);
     return json_pack("{sI sb so so so si si so}", "config", (json_int_t)config, "more",
                      config + 1 < export->count, "values", values, "problem", problem, "device",
-                     hn_export_text_json(&name), "capability", device->capability, "sm_count",
-                     device->sm_count, "time", hn_export_text_json(&time));
+                     hn_render_text(&name), "capability", device->capability, "sm_count",
+                     device->sm_count, "time", hn_render_text(&time));
 }
 
 static void write_columns(struct hn_export_writer *writer)
@@ -387,7 +386,7 @@ static json_t *calls_to_json(const struct hn_export_writer *writer)
         json_array_append_new(
             calls, json_pack("{sI ss sb so sb so}", "number", (json_int_t)i, "declared",
                              json_array_size(calls) == 0 ? "struct hone_step " : "", "may_run",
-                             strcmp(condition, "1") != 0, "kernel", hn_export_text_json(&kernel),
+                             strcmp(condition, "1") != 0, "kernel", hn_render_text(&kernel),
                              "plain", plain, "arguments",
                              names_to_json(plan, step->arguments, step->argument_count)));
     }
@@ -454,14 +453,6 @@ static void make_code(struct hn_export_writer *writer, size_t config, struct hn_
 
 /* Exported C is a skeleton whose holes a document fills, and parts where C has to be written. */
 
-json_t *hn_export_text_json(struct hn_text *text)
-{
-    char *taken = hn_needed(hn_text_take(text));
-    json_t *json = hn_string_to_json(taken);
-    free(taken);
-    return json;
-}
-
 static void append_comment(struct hn_text *text, const char *start, const char *string)
 {
     for (const char *c = string; *c != '\0'; c++) {
@@ -522,7 +513,7 @@ static json_t *arguments_to_json(const struct hn_export *export, json_t *argumen
                       hn_export_is_taken(export->plan, i);
         json_object_update_new(json_array_get(arguments, i),
                                json_pack("{ss so sb sb sI}", "passed", passed, "types",
-                                         hn_export_text_json(&types), "zeroed", zeroed, "map",
+                                         hn_render_text(&types), "zeroed", zeroed, "map",
                                          argument->role == HN_ROLE_TENSOR_MAP, "number",
                                          (json_int_t)hn_export_map_number(export->plan, i)));
     }
@@ -652,10 +643,9 @@ static json_t *describe(struct hn_export_writer *writer)
         json_array_append_new(architectures, json_string(images->items[i].architecture));
     append_comment(&kernel, "", export->kernel);
     json_t *json = hn_needed(json_pack(
-        "{so so sI ss ss ss# sO sb sb so so so so so sb sI sI sI sb sI sI sI sI sI sI sI sI so so "
-        "so "
-        "so so so so so so}",
-        "kernel", hn_export_text_json(&kernel), "tensor_names", tensor_names, "symbols",
+        "{so so sI ss ss ss# sO sb sb so so so so so sb sI sI sI sb sI sI sI sI sI sI sI sI so so* "
+        "so so so so so so so}",
+        "kernel", hn_render_text(&kernel), "tensor_names", tensor_names, "symbols",
         (json_int_t)symbols, "template", basename(export->plan->template_path), "hone",
         HONE_VERSION, "template_hash", export->results[0]->version.template_hash, 12,
         "problem_names", json_object_get(of_plan, "problem"), "untuned", export->untuned,
@@ -670,7 +660,7 @@ static json_t *describe(struct hn_export_writer *writer)
         (json_int_t)programmatic, "windows", (json_int_t)windows, "attributes",
         (json_int_t)(clusters + cooperative + programmatic + windows), "most_arguments",
         (json_int_t)most_arguments, "dynamic_steps", dynamic_steps, "window",
-        hn_export_text_json(&window), "window_buffers", window_buffers, "distances", distances,
+        hn_render_text(&window), "window_buffers", window_buffers, "distances", distances,
         "architectures", architectures, "calls", calls_to_json(writer), "configs", configs,
         "results", results_to_json(export), "parameters",
         images != NULL ? hn_export_parameters_to_json(writer) : json_array()));

@@ -8,6 +8,7 @@
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
 #include "tuner/export/export.h"
+#include "tuner/report/render.h"
 
 /* The files of the room share this. Whatever takes an err, or a writer that has one, does nothing once it has
  * failed. */
@@ -130,8 +131,6 @@ json_t *hn_export_tuned_to_json(const struct hn_export *export, struct hn_error 
 json_t *hn_export_family_to_json(const struct hn_export_writer *writer);
 /* And of the arguments that the caller gives to the launch of the driver. */
 json_t *hn_export_parameters_to_json(const struct hn_export_writer *writer);
-/* Takes the text over. */
-json_t *hn_export_text_json(struct hn_text *text);
 /* The rule of the family as C, which lives as long as the writer; NULL: there is none. */
 struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer);
 

@@ -6,7 +6,6 @@
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/source.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/report/render.h"
 
 enum { INCLUDE_DEPTH = 32 };
 

@@ -177,14 +177,6 @@ static const char *const block_lines[HN_PROGRESS_LINES] = {
 };
 static const char whole_line[] = COUNT "[{sep}" BEST "]" REST "[{sep}{outcomes}][{sep}{cards}]";
 
-/* Takes over the text. */
-static void set_text(json_t *json, const char *name, struct hn_text *text)
-{
-    if (text->length > 0)
-        json_object_set_new(json, name, hn_string_to_json(text->data));
-    hn_text_finish(text);
-}
-
 static json_t *best_to_json(const struct hn_progress_view *view, const struct hn_record *best)
 {
     char merit[HN_FORMAT_SIZE];
@@ -235,17 +227,17 @@ static json_t *describe(const struct hn_progress_view *view, const struct hn_ses
     if (usage->holder != NULL)
         json_object_set_new(json, "holder", hn_string_to_json(usage->holder));
     append_outcomes(view, state, block, &outcomes);
-    set_text(json, "outcomes", &outcomes);
+    json_object_set_new(json, "outcomes", hn_render_text(&outcomes));
     append_cards(state, &cards);
-    set_text(json, "cards", &cards);
+    json_object_set_new(json, "cards", hn_render_text(&cards));
     if (state->best != NULL)
         json_object_set_new(json, "best", best_to_json(view, state->best));
     if (block && part >= 0)
         append_bar(view, &bar, part);
-    set_text(json, "bar", &bar);
+    json_object_set_new(json, "bar", hn_render_text(&bar));
     if (block && state->best != NULL)
         progress_sparkline(view, state->finished, SPARK, &spark);
-    set_text(json, "spark", &spark);
+    json_object_set_new(json, "spark", hn_render_text(&spark));
     if (view->trail_count > 1 && block) {
         json_object_set_new(json, "better", json_integer((json_int_t)view->trail_count - 1));
         if (strcmp(view->backend->task->plan->objective, "time") == 0)

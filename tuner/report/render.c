@@ -80,6 +80,14 @@ void hn_render_insert(json_t *list, const char *key, json_t *item)
     json_array_insert_new(list, place, item);
 }
 
+json_t *hn_render_text(struct hn_text *text)
+{
+    char *taken = hn_needed(hn_text_take(text));
+    json_t *json = taken[0] != '\0' ? hn_string_to_json(taken) : NULL;
+    free(taken);
+    return json;
+}
+
 json_t *hn_render_names(char *const *names, size_t count)
 {
     json_t *array = json_array();

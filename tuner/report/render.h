@@ -73,6 +73,8 @@ bool hn_render_at(struct hn_text *text, const struct hn_render_place *place, con
 json_t *hn_render_number(double value);
 /* Inserts an item into a list by a number of it, the largest first; one that is equal goes behind. Takes it over. */
 void hn_render_insert(json_t *list, const char *key, json_t *item);
+/* A text for a document, which is taken over; NULL where it is empty. */
+json_t *hn_render_text(struct hn_text *text);
 /* Names of parameters, and the like. */
 json_t *hn_render_names(char *const *names, size_t count);
 

@@ -206,8 +206,7 @@ static void describe_family(struct hn_report_tuning *tuning, struct hn_store *st
         hn_rule_append_values(&text, stored->rule);
         hn_text_append(&text, "; ");
         hn_rule_append_loss(&text, stored->rule);
-        json_object_set_new(tuning->shown, "family", string_to_json(text.data));
-        hn_text_finish(&text);
+        json_object_set_new(tuning->shown, "family", hn_render_text(&text));
         break;
     }
     hn_tuned_list_free(&rules);
@@ -292,9 +291,7 @@ static json_t *cut_message(const char *message)
         length--;
     struct hn_text cut = {0};
     hn_text_printf(&cut, "%.*s …", (int)length, message);
-    json_t *json = string_to_json(cut.data);
-    hn_text_finish(&cut);
-    return json;
+    return hn_render_text(&cut);
 }
 
 /* told: the messages so far, of which one that many records have counts once. */

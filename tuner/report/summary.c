@@ -159,12 +159,9 @@ static json_t *edge_to_json(const char *name, bool highest, const struct hn_valu
         hn_value_append(&text, next);
     else
         hn_text_append(&text, "what lies beyond, if the kernel takes more");
-    json_t *json =
-        json_pack("{ss so so sf so sb ss*}", "name", name, "value", hn_value_to_json(values[0]),
-                  "behind", hn_value_to_json(values[1]), "ratio", ratio, "next",
-                  hn_value_to_json(next), "compiles", compiles, "text", text.data);
-    hn_text_finish(&text);
-    return json;
+    return json_pack("{ss so so sf so sb so*}", "name", name, "value", hn_value_to_json(values[0]),
+                     "behind", hn_value_to_json(values[1]), "ratio", ratio, "next",
+                     hn_value_to_json(next), "compiles", compiles, "text", hn_render_text(&text));
 }
 
 /* NULL: the best is not at that end, or nothing speaks for going on. From the edge inwards the next
@@ -415,10 +412,9 @@ static json_t *waits_to_json(const struct summary *summary)
                                             "more", (json_int_t)2 * state->look_ahead, "elapsed_s",
                                             state->elapsed_s));
     if (hn_render_line(&text, facts, waits_line))
-        json_object_set_new(json, "text", hn_string_to_json(text.data));
+        json_object_set_new(json, "text", hn_render_text(&text));
     json_decref(facts);
     hn_record_finish(&record);
-    hn_text_finish(&text);
     return json;
 }
 
@@ -529,10 +525,9 @@ static void add_words(const struct summary *summary, json_t *json)
         json_boolean(best != NULL && hn_conditions_held_down(&best->observed) != 0));
     if (summary->roofs != NULL && hn_roof_pipe(plan) < HN_PIPE_COUNT) {
         hn_tensor_roofs_append(&tensor, &summary->roofs->tensor);
-        set_text(json, "tensor_cores",
-                 tensor.length > 0 ? tensor.data : "not known on this device");
+        hn_text_append(&tensor, tensor.length > 0 ? "" : "not known on this device");
+        json_object_set_new(json, "tensor_cores", hn_render_text(&tensor));
     }
-    hn_text_finish(&tensor);
     /* Files that were computed from other inputs fail everything. */
     if (plan->reference.kind == HN_REFERENCE_FILES && best == NULL)
         set_text(json, "hint",
