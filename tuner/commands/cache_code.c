@@ -39,17 +39,6 @@ static void compile_rule(const struct hn_given *given, const struct hn_tuned *ru
     hn_stored_plan_free(&stored);
 }
 
-static json_t *programs_to_json(const struct hn_identity *identity,
-                                const struct hn_rule_programs *programs)
-{
-    return hn_needed(json_pack("{ss so ss si sI sI sI sI}", "kernel", identity->kernel, "device",
-                               hn_fields_to_json(&hn_device_identity_structure, &identity->device),
-                               "regime", identity->regime, "capability",
-                               identity->device.capability, "programs", (json_int_t)programs->count,
-                               "compiled", (json_int_t)programs->compiled, "failed",
-                               (json_int_t)programs->failed, "bytes", (json_int_t)programs->bytes));
-}
-
 static void compile_rules(const struct hn_given *given, const struct hn_tuned_list *rules,
                           const struct hn_device *device, struct hn_error *err)
 {
@@ -68,7 +57,14 @@ static void compile_rules(const struct hn_given *given, const struct hn_tuned_li
         if (device != NULL)
             identity.device.capability = device->identity.capability;
         compile_rule(given, &rules->items[i], &identity, pool, &programs, err);
-        (void)json_array_append_new(families, programs_to_json(&identity, &programs));
+        (void)json_array_append_new(
+            families,
+            hn_needed(json_pack("{ss so ss si sI sI sI sI}", "kernel", identity.kernel, "device",
+                                hn_fields_to_json(&hn_device_identity_structure, &identity.device),
+                                "regime", identity.regime, "capability", identity.device.capability,
+                                "programs", (json_int_t)programs.count, "compiled",
+                                (json_int_t)programs.compiled, "failed",
+                                (json_int_t)programs.failed, "bytes", (json_int_t)programs.bytes)));
         first = failed == 0 ? programs : first;
         failed += programs.failed;
     }

@@ -255,35 +255,29 @@ static void import_recording(const struct hn_given *given, const char *path,
     hn_recording_finish(&recording);
 }
 
-static void import_cache(const struct hn_given *given, const char *path, struct imported *imported,
-                         struct hn_error *err)
-{
-    const struct hn_options *options = given->options;
-    const struct hn_cache_place place = {
-        .path = path, .images = options->images, .quiet = options->quiet};
-    struct hn_store *from = hn_cache_open_place(&place, HN_STORE_READ, NULL, err);
-    if (from == NULL)
-        return;
-    (void)hn_store_merge(given->store, from, options->images, &imported->merged, err);
-    imported->known = imported->merged.sessions == 0 && imported->merged.images == 0;
-    hn_store_close(from);
-}
-
 /* A recording, a cache file of Kernel Tuner or a cache, as a whole or not at all. */
 static void import_file(const struct hn_given *given, const char *path, struct imported *imported,
                         struct hn_error *err)
 {
+    const bool images = given->options->images;
+    const struct hn_cache_place place = {
+        .path = path, .images = images, .quiet = given->options->quiet};
     *imported = (struct imported){.shown = hn_cache_shown(path)};
     if (hn_failed(err))
         return;
-    if (!is_database(path))
+    if (!is_database(path)) {
         import_recording(given, path, imported, err);
-    else if (given->config != NULL)
+        return;
+    }
+    if (given->config != NULL)
         hn_fail(err, HN_EUSAGE,
                 "--config: '%s' is a cache, which brings its plans along; expected recordings",
                 imported->shown);
-    else
-        import_cache(given, path, imported, err);
+    struct hn_store *from = hn_cache_open_place(&place, HN_STORE_READ, NULL, err);
+    if (from != NULL)
+        (void)hn_store_merge(given->store, from, images, &imported->merged, err);
+    imported->known = imported->merged.sessions == 0 && imported->merged.images == 0;
+    hn_store_close(from);
 }
 
 /* Letters and digits in small, everything else as one '-': "nvidia-h200". */
@@ -420,9 +414,9 @@ static void fail_several(const struct hn_tuned_list *list, const char *file, str
 {
     struct hn_text text = {0};
     for (size_t i = 0; i < list->count && i < 20; i++) {
-        char *problem = hn_cache_problem_text(&list->items[i].identity.problem);
-        hn_text_printf(&text, "\n  %s  %s  %s", problem, list->items[i].identity.device.name,
-                       list->items[i].identity.regime);
+        char *problem = hn_needed(hn_bindings_text(&list->items[i].identity.problem));
+        hn_text_printf(&text, "\n  %s  %s  %s", problem[0] != '\0' ? problem : "-",
+                       list->items[i].identity.device.name, list->items[i].identity.regime);
         free(problem);
     }
     hn_fail(err, HN_EUSAGE,
@@ -829,29 +823,19 @@ static void take_file(const struct hn_given *given, const char *path, bool merge
     hn_tuned_list_free(&after);
 }
 
-/* Takes over all files, which --json has in a list. merges: where they have other results than the
- * cache is told, too. */
-static void take_files(const struct hn_given *given, bool merges, struct hn_error *err)
-{
-    const struct hn_texts *paths = &given->options->arguments;
-    json_t *files = json_array();
-    for (size_t i = 0; i < paths->count && !hn_failed(err); i++)
-        take_file(given, paths->items[i], merges, files, err);
-    hn_show_alone(given, json_pack("{ss so}", "cache", given->cache, "files", files), NULL, err);
-}
-
+/* Takes over all files, which --json has in a list. A merge tells, too, where they have other
+ * results than the cache. */
 static void run_import(struct hn_given *given, struct hn_error *err)
 {
-    const struct hn_texts *configs = &given->options->configs;
+    const bool merges = given->options->of == &hn_command_cache_merge;
+    const struct hn_texts *paths = &given->options->arguments, *configs = &given->options->configs;
+    json_t *files = json_array();
     if (configs->count > 0 &&
         hn_config_load(configs->items[configs->count - 1], NULL, &given->config, err) == HN_OK)
         (void)hn_config_check_files(given->config, err);
-    take_files(given, false, err);
-}
-
-static void run_merge(struct hn_given *given, struct hn_error *err)
-{
-    take_files(given, true, err);
+    for (size_t i = 0; i < paths->count && !hn_failed(err); i++)
+        take_file(given, paths->items[i], merges, files, err);
+    hn_show_alone(given, json_pack("{ss so}", "cache", given->cache, "files", files), NULL, err);
 }
 
 HN_CACHE_PART(
@@ -868,7 +852,7 @@ HN_CACHE_PART(
     .summary = "Takes over recordings of Hone, cache files of Kernel Tuner and other caches.",
     .details = "Each file is taken over as a whole or not at all, and once only.",
     .examples = "hone cache import recorded/scale.json");
-HN_CACHE_PART(merge, HN_CACHE_MERGE, .run = run_merge, .cache = HN_CACHE_WRITE,
+HN_CACHE_PART(merge, HN_CACHE_MERGE, .run = run_import, .cache = HN_CACHE_WRITE,
               .arguments = "FILE...", .least = 1, .most = SIZE_MAX, .missing = HN_TOO_FEW "FILE...",
               .summary = "Brings the caches of several machines together.",
               .details =

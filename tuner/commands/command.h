@@ -241,8 +241,6 @@ void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn
 /* The tuning of that identity, measured or simulated; NULL: there is none. */
 const struct hn_tuned *hn_cache_find(const struct hn_tuned_list *list, const struct hn_identity *identity,
                                      bool simulated);
-/* "M=4096,N=4096", "-" when there is none; free it. */
-char *hn_cache_problem_text(const struct hn_bindings *problem);
 /* Below a table of tunings with a column of regimes. */
 #define HN_CACHE_REGIMES_LINE "L2: what that cache holds when a launch begins; see docs/outcomes.md{?tunings}"
 /* Identity, version and best of a tuning, and the remarks on it. */

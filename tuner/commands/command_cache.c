@@ -16,15 +16,6 @@
 /* The contents of a cache, as tables and as documents: all tunings, or those of a kernel with their
  * records. */
 
-char *hn_cache_problem_text(const struct hn_bindings *problem)
-{
-    struct hn_text text = {0};
-    hn_bindings_append(&text, problem);
-    if (problem->count == 0)
-        hn_text_append(&text, "-");
-    return hn_needed(hn_text_take(&text));
-}
-
 /* "simulated", "stale": what a reader has to know of a record before trusting its time; nothing
  * when it is measured and verified. first: one more, in front; NULL: none. */
 static json_t *remarks_to_json(const struct hn_tuned *tuned, const struct hn_record *record,

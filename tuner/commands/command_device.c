@@ -174,7 +174,6 @@ static void add_devices(struct hn_given *given, json_t *devices, struct hn_error
 
 static const int sleep_limit_ms = 100;
 
-/* Opens a card as far as that goes without blocking. True: it is open, or never will be. */
 static json_t *card_to_json(const struct hn_card *card, struct hn_store *store)
 {
     struct hn_roofs roofs;

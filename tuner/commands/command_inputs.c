@@ -118,14 +118,6 @@ static FILE *create_array(const char *path, enum hn_element element, const uint6
     return file;
 }
 
-static void close_array(const char *path, FILE *file, struct hn_error *err)
-{
-    bool failed = ferror(file) != 0;
-    failed = fclose(file) != 0 || failed;
-    if (failed && !hn_failed(err))
-        hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno));
-}
-
 static void write_input(const struct inputs *inputs, size_t argument, const char *folder,
                         const struct hn_value *values, json_t *files, struct hn_error *err)
 {
@@ -143,7 +135,10 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
     FILE *to = create_array(path, input->element, shape, dimensions, err);
     if (to != NULL) {
         write_elements(inputs, &recipe, values, to, err);
-        close_array(path, to, err);
+        bool failed = ferror(to) != 0;
+        failed = fclose(to) != 0 || failed;
+        if (failed && !hn_failed(err))
+            hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno));
     }
     bool told = !hn_failed(err) && !inputs->given->options->json && !inputs->given->options->quiet;
     if (!hn_failed(err))

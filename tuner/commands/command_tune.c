@@ -60,10 +60,10 @@ static enum turn claim_problem(struct hn_tune_search *search, const struct hn_ta
             state = hn_server_claim(search->tune->server, &wish, &search->claim, &search->holder);
         if (hn_failed(err) || state != HN_CLAIM_TAKEN || asked || search->tune->options->quiet)
             continue;
-        char *problem = hn_cache_problem_text(&identity->problem);
+        char *problem = hn_needed(hn_bindings_text(&identity->problem));
         hn_progress_board_hold(&search->tune->board);
         fprintf(stderr, "%s (%s) is being tuned on %s, for %.0f s so far: %s\n", identity->kernel,
-                problem, search->holder.machine, search->holder.for_s,
+                problem[0] != '\0' ? problem : "-", search->holder.machine, search->holder.for_s,
                 search->waits ? "waiting" : "the next problem first");
         hn_progress_board_release(&search->tune->board);
         free(problem);
@@ -79,13 +79,13 @@ static void release_problem(const struct hn_tune_search *search, const struct hn
 {
     if (search->claim == NULL || hn_server_release(search->tune->server, search->claim, finished))
         return;
-    char *problem = hn_cache_problem_text(&task->identity.problem);
+    char *problem = hn_needed(hn_bindings_text(&task->identity.problem));
     hn_progress_board_hold(&search->tune->board);
     fprintf(stderr,
             "hone: warning: the claim to tune %s (%s) was lost, with the connection to the cache's "
             "server or because this tuner stood still: another has begun it, too; what both found "
             "counts\n",
-            task->identity.kernel, problem);
+            task->identity.kernel, problem[0] != '\0' ? problem : "-");
     hn_progress_board_release(&search->tune->board);
     free(problem);
 }
@@ -390,16 +390,6 @@ static void start_workers(struct hn_tune *tune, struct hn_error *err)
     hn_start_workers(tune->given, &workers, err);
 }
 
-static void open_events(struct hn_tune *tune, struct hn_error *err)
-{
-    const char *path = tune->options->events;
-    if (hn_failed(err) || path == NULL)
-        return;
-    tune->search.events = fopen(path, "we");
-    if (tune->search.events == NULL)
-        hn_fail(err, HN_ERUN, "%s cannot be written: %s", path, strerror(errno));
-}
-
 /* First those that nobody else is at, then the others. */
 static void tune_all(struct hn_tune *tune, struct hn_error *err)
 {
@@ -490,19 +480,11 @@ static void read_config(struct hn_given *given, struct hn_error *err)
                 given->path, given->config->plan->objective);
 }
 
-/* Without waiting for that: they are of no more use. */
+/* Whatever became of the tune: tells what was given and not used, and ends all without waiting for
+ * that. */
 static void end_workers(struct hn_workers *workers)
 {
-    for (size_t i = 0; workers != NULL && i < workers->card_count; i++)
-        hn_process_end(&workers->cards[i]->process);
-    if (workers != NULL)
-        hn_compile_pool_end(workers->pool);
-}
-
-/* Whatever became of the tune: what was given and not used. */
-static void report_hosts(const struct hn_workers *workers)
-{
-    struct hn_hosts *hosts = workers != NULL ? workers->hosts : NULL;
+    struct hn_hosts *hosts = workers->hosts;
     for (size_t i = 0; i < hn_hosts_count(hosts); i++) {
         struct hn_host_view view;
         hn_host_look(hn_hosts_at(hosts, i), &view);
@@ -511,12 +493,14 @@ static void report_hosts(const struct hn_workers *workers)
                     view.state == HN_HOST_OUT ? "was left out" : "was lost, and is not back",
                     view.reason);
     }
-    for (size_t i = 0; hosts != NULL && i < workers->card_count; i++) {
-        const struct hn_card *card = workers->cards[i];
-        if (card->refusal[0] != '\0')
+    for (size_t i = 0; i < workers->card_count; i++) {
+        struct hn_card *card = workers->cards[i];
+        if (hosts != NULL && card->refusal[0] != '\0')
             fprintf(stderr, "hone: warning: GPU %s of host %s was not used: %s\n", card->selector,
                     card->host_name, card->refusal);
+        hn_process_end(&card->process);
     }
+    hn_compile_pool_end(workers->pool);
 }
 
 static void print_next(const struct hn_given *given)
@@ -547,8 +531,8 @@ static void tune_opened(struct hn_tune *tune, struct hn_error *err)
     else
         tune_all(tune, err);
     hn_tune_report_loss(tune, given->store, err);
-    report_hosts(given->workers);
-    end_workers(given->workers);
+    if (given->workers != NULL)
+        end_workers(given->workers);
     if (!hn_failed(err) || err->status == HN_EINTERRUPTED)
         hn_show_results(given, hn_failed(err) ? &ignored : err);
     if (!hn_failed(err) && tune->cut)
@@ -568,6 +552,7 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     struct hn_tune tune = {
         .given = given, .options = given->options, .search = given->options->search, .found = true};
+    const char *events = given->options->events;
     tune.search.started_ms = hn_now_ms();
     tune.search.race_within = tune.search.energy_s > 0 ? HN_WEIGHED_WITHIN : 0;
     read_config(given, err);
@@ -576,7 +561,8 @@ static void run(struct hn_given *given, struct hn_error *err)
     if (!hn_failed(err))
         hn_open_cache(given, HN_STORE_WRITE, given->config->plan->kernel, err);
     tune.server = given->options->simulate == NULL ? given->server : NULL;
-    open_events(&tune, err);
+    if (!hn_failed(err) && events != NULL && (tune.search.events = fopen(events, "we")) == NULL)
+        hn_fail(err, HN_ERUN, "%s cannot be written: %s", events, strerror(errno));
     if (!hn_failed(err))
         tune_opened(&tune, err);
     if (tune.search.events != NULL)

@@ -59,17 +59,6 @@ static const struct hn_command *find(const struct hn_command *const *commands, c
     return NULL;
 }
 
-static void finish_options(struct hn_options *options)
-{
-    hn_bindings_finish(&options->problem);
-    free((char *)options->search.command);
-    free(options->arguments.items);
-    free(options->restrictions.items);
-    free(options->expected.items);
-    free(options->recorded.items);
-    free(options->configs.items);
-}
-
 /* Opens what the command wants to be there, and closes all that it has opened. */
 static void read_and_run(const struct hn_command *command, int argc, char **argv,
                          struct hn_error *err)
@@ -95,7 +84,13 @@ static void read_and_run(const struct hn_command *command, int argc, char **argv
     hn_config_destroy(given.config);
     hn_capture_close(given.capture);
     free(given.cache);
-    finish_options(&options);
+    hn_bindings_finish(&options.problem);
+    free((char *)options.search.command);
+    free(options.arguments.items);
+    free(options.restrictions.items);
+    free(options.expected.items);
+    free(options.recorded.items);
+    free(options.configs.items);
 }
 
 static void run_part(int argc, char **argv, struct hn_error *err)

@@ -601,17 +601,6 @@ static void list_options(const struct hn_command *command, struct argp_option li
     *list = (struct argp_option){0};
 }
 
-static char *help_text(const struct hn_command *command)
-{
-    struct hn_text help = {0};
-    hn_text_printf(&help, "%s\v%s", command->help != NULL ? command->help : command->summary,
-                   command->details == NULL ? "" : command->details);
-    if (command->examples != NULL)
-        hn_text_printf(&help, "%sExample:\n  %s\n", command->details == NULL ? "" : "\n\n",
-                       command->examples);
-    return hn_needed(hn_text_take(&help));
-}
-
 /* Without a password: it is kept and shown. */
 static char *join(int argc, char **argv)
 {
@@ -645,18 +634,25 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
                             .limit = 1024};
     char program[64];
     struct argp_option list[ROWS + GROUPS];
-    char *help = help_text(command);
+    struct hn_text help = {0};
     /* argp shows argv[0] as the program. */
     char **arguments = hn_need((size_t)argc + 1, sizeof *arguments);
     memcpy(arguments, argv, (size_t)argc * sizeof *arguments);
     snprintf(program, sizeof program, "hone %s", command->name);
     arguments[0] = program;
     list_options(command, list);
-    const struct argp argp = {
-        .options = list, .parser = parse, .args_doc = command->arguments, .doc = help};
+    hn_text_printf(&help, "%s\v%s", command->help != NULL ? command->help : command->summary,
+                   command->details == NULL ? "" : command->details);
+    if (command->examples != NULL)
+        hn_text_printf(&help, "%sExample:\n  %s\n", command->details == NULL ? "" : "\n\n",
+                       command->examples);
+    const struct argp argp = {.options = list,
+                              .parser = parse,
+                              .args_doc = command->arguments,
+                              .doc = hn_needed(help.data)};
     if (argp_parse(&argp, argc, arguments, 0, NULL, options) != 0)
         hn_fail(err, HN_EUSAGE, "%s", "");
     free(arguments);
-    free(help);
+    hn_text_finish(&help);
     find_clash(options, err);
 }
