@@ -45,6 +45,11 @@
 #define SCHEDULE_pingpong 2
 #define SCHEDULE SCHEDULE_cooperative
 #endif
+#ifndef PARTS // of a tile that consumers multiply together: above each other or, as instructions see them, side by side
+#define PARTS_above 1
+#define PARTS_beside 2
+#define PARTS PARTS_above
+#endif
 #ifndef EXCHANGE // 1: C^T = B^T A^T is computed
 #define EXCHANGE 0
 #endif
@@ -89,6 +94,7 @@
 #define WGMMA_TYPE "bf16"
 #endif
 #include "wgmma.cuh"
+#include "wgmma_eights.cuh"
 #include "bgemm_tile.cuh"
 #include "bgemm_load.cuh"
 #include "bgemm_finish.cuh"
@@ -201,14 +207,16 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
 #if PRODUCER_REGISTERS > 0
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(consumer_registers));
 #endif
-        const int part = consumer % sharing, row = part * 64 * tall_blocks;
+        const int part = consumer % sharing, row = part / parts_beside * 64 * tall_blocks;
+        const int column = part % parts_beside * part_columns;
         const unsigned a = shared_address(shared), b = a + operand_a::bytes;
         const unsigned long long tall_matrix =
             wgmma_matrix((EXCHANGE ? b : a) + tall::offset(row, 0), tall::panel_bytes);
-        const unsigned long long wide_matrix = wgmma_matrix(EXCHANGE ? a : b, wide::panel_bytes);
+        const unsigned long long wide_matrix =
+            wgmma_matrix((EXCHANGE ? a : b) + wide::offset(column, 0), wide::panel_bytes);
         int next = 0, turn = 0;
         for (int work = first; work < works(all); work += clusters) {
-            const place tile = place_of(all, work, rank);
+            const place tile = moved(place_of(all, work, rank), row, column);
             if (SCHEDULE == SCHEDULE_pingpong) {
                 const bool own = turn % CONSUMERS == consumer;
                 if (!own) {
@@ -224,16 +232,16 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
             multiply(found, tall_matrix, wide_matrix, at, tile.steps, full, empty, rank, consumer,
                      work + clusters < works(all));
 #if FINISH == FINISH_cluster
-            add_up_cluster(found, shared, C, added, all, tile, row, part);
+            add_up_cluster(found, shared, C, added, all, tile, part);
 #else
             if (FINISH == FINISH_last_block &&
                 !add_up_splits(found, partial, done, (int *)(shared + flags_at) + consumer, tile, part, consumer))
                 continue;
 #if STORE == STORE_tma
             store_by_boxes(found, shared + chunks_at + consumer * (C_BUFFERS * chunk_bytes), next, &C_map, added, all,
-                           tile, row, consumer);
+                           tile, consumer);
 #else
-            store_directly(found, C, added, all, tile, row);
+            store_directly(found, C, added, all, tile);
 #endif
 #endif
         }

@@ -79,13 +79,15 @@ __device__ __forceinline__ void finish_four(float *sum, const addends &added, co
     }
 }
 
-// Of 64 x chunk sums a thread's part, so that what is added is there for all of them at once, and takes few registers.
+// Of 64 x chunk sums, as far as there are so many columns left, a thread's part, so that what is added is there for all of
+// them at once, and takes few registers.
 __device__ __forceinline__ void finish_chunk(float *sum, const addends &added, const sizes &size, const place &tile, int row,
-                                             int column)
+                                             int column, int left)
 {
 #pragma unroll
     for (int j = 0; j < chunk / 2; j += 4)
-        finish_four(sum + j, added, size, tile, row, column + 2 * j);
+        if (2 * j < left)
+            finish_four(sum + j, added, size, tile, row, column + 2 * j);
 }
 
 // Two sums: neighbours, or `apart` elements; where lines have an odd length, no two lie in one word.
@@ -113,62 +115,94 @@ __device__ __forceinline__ void meet(int consumer)
     asm volatile("bar.sync %0, 128;" ::"r"(consumer + 1) : "memory");
 }
 
-// Lines of a chunk in shared memory, and where a word of 16 bytes is found in it: swizzled, so that eight lines' words lie
-// in different banks.
-constexpr int chunk_line_bytes = (EXCHANGE ? 64 : chunk) * element_bytes;
+// Lines of a chunk in shared memory, box behind box, and where a word of 16 bytes is found in it: swizzled, so that eight
+// lines' words lie in different banks.
+constexpr int box_line_bytes = (EXCHANGE ? 64 : box) * element_bytes, box_bytes = 64 * box * element_bytes;
 __device__ __forceinline__ int in_chunk(int line, int x)
 {
-    const int offset = line * chunk_line_bytes + x * element_bytes;
-    return chunk_line_bytes > 128 ? offset : offset ^ ((offset >> 3) & (chunk_line_bytes - 16));
+    const int offset = EXCHANGE ? line * box_line_bytes + x * element_bytes
+                                : x / box * box_bytes + line * box_line_bytes + x % box * element_bytes;
+    return box_line_bytes > 128 ? offset : offset ^ ((offset >> 3) & (box_line_bytes - 16));
 }
 
-// A thread's part of 64 x chunk sums, to shared memory.
-__device__ __forceinline__ void write_chunk(unsigned char *buffer, const float *sum)
+// Two matrices, as store_matrices stores four.
+template <bool exchanged> __device__ __forceinline__ void store_two_matrices(void *line, unsigned a, unsigned b)
+{
+    if (exchanged)
+        asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(shared_address(line)), "r"(a), "r"(b)
+                     : "memory");
+    else
+        asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(shared_address(line)), "r"(a), "r"(b)
+                     : "memory");
+}
+
+// A thread's part of a chunk, to shared memory.
+__device__ __forceinline__ void write_chunk(unsigned char *buffer, const float *sum, int left)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
 #if OUT != OUT_float
     const int down = warp * 16 + lane / 8 % 2 * 8, right = lane / 16 * 8; // of this lane's matrix
 #pragma unroll
     for (int column = 0; column < chunk; column += 16, sum += 8) {
-        const int at = EXCHANGE ? in_chunk(column + right + lane % 8, down) : in_chunk(down + lane % 8, column + right);
-        store_matrices<EXCHANGE>(buffer + at, packed(sum[0], sum[1]), packed(sum[2], sum[3]), packed(sum[4], sum[5]),
-                       packed(sum[6], sum[7]));
+        if (column + 8 < left) {
+            const int at = EXCHANGE ? in_chunk(column + right + lane % 8, down) : in_chunk(down + lane % 8, column + right);
+            store_matrices<EXCHANGE>(buffer + at, packed(sum[0], sum[1]), packed(sum[2], sum[3]), packed(sum[4], sum[5]),
+                                     packed(sum[6], sum[7]));
+        } else if (column < left) {
+            const int at = EXCHANGE ? in_chunk(column + lane % 8, down) : in_chunk(down + lane % 8, column);
+            store_two_matrices<EXCHANGE>(buffer + at, packed(sum[0], sum[1]), packed(sum[2], sum[3]));
+        }
     }
 #else
 #pragma unroll
     for (int i = 0; i < chunk / 2; i += 2) {
+        const int down = sum_row(i), right = sum_column(i);
+        if (2 * i >= left)
+            continue;
 #if EXCHANGE
-        *(float *)(buffer + in_chunk(sum_column(i), sum_row(i))) = sum[i];
-        *(float *)(buffer + in_chunk(sum_column(i) + 1, sum_row(i))) = sum[i + 1];
+        *(float *)(buffer + in_chunk(right, down)) = sum[i];
+        *(float *)(buffer + in_chunk(right + 1, down)) = sum[i + 1];
 #else
-        *(float2 *)(buffer + in_chunk(sum_row(i), sum_column(i))) = make_float2(sum[i], sum[i + 1]);
+        *(float2 *)(buffer + in_chunk(down, right)) = make_float2(sum[i], sum[i + 1]);
 #endif
     }
 #endif
+}
+
+// The boxes of a chunk, which are read as one group.
+__device__ __forceinline__ void store_chunk_by_boxes(const unsigned char *buffer, const tensor_map *C_map, int m, int n, int left)
+{
+#pragma unroll
+    for (int column = 0; column < chunk && column < left; column += box)
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(C_map),
+                     "r"(n + (EXCHANGE ? 0 : column)), "r"(m + (EXCHANGE ? column : 0)),
+                     "r"(shared_address(buffer + column / box * box_bytes))
+                     : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 // Chunk by chunk through shared memory; the copy engine leaves out what is beyond the edges. `next` is the buffer whose turn
 // it is.
 __device__ __forceinline__ void store_by_boxes(float (&all)[tall_blocks][sums], unsigned char *buffers, int &next,
                                                const tensor_map *C_map, const addends &added, const sizes &size,
-                                               const place &tile, int row, int consumer)
+                                               const place &tile, int consumer)
 {
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
-        for (int column = 0; column < wide_columns; column += chunk) {
+        for (int column = 0; column < part_columns; column += chunk) {
+            const int left = part_columns - column;
+            const place at = moved(tile, i * 64, column);
             unsigned char *const buffer = buffers + next * chunk_bytes;
-            finish_chunk(&all[i][column / 2], added, size, tile, row + i * 64, column);
+            finish_chunk(&all[i][column / 2], added, size, tile, i * 64, column, left);
             if (threadIdx.x % 128 == 0)
                 wait_for_reads_of_stores<C_BUFFERS - 1>();
             meet(consumer);
-            write_chunk(buffer, &all[i][column / 2]);
+            write_chunk(buffer, &all[i][column / 2], left);
             make_visible_to_copies();
             meet(consumer);
-            if (threadIdx.x % 128 == 0) {
-                const int down = row + i * 64;
-                store_box(buffer, C_map, tile.n + (EXCHANGE ? down : column), tile.m + (EXCHANGE ? column : down));
-            }
+            if (threadIdx.x % 128 == 0)
+                store_chunk_by_boxes(buffer, C_map, at.m, at.n, left);
             next = (next + 1) % C_BUFFERS;
         }
 }
@@ -190,26 +224,28 @@ __device__ __forceinline__ void store_four(c_type *C, const sizes &size, const p
 
 template <bool even>
 __device__ __forceinline__ void store_chunk(const float *sum, c_type *C, const sizes &size, const place &tile, int row,
-                                            int column)
+                                            int column, int left)
 {
 #pragma unroll
     for (int j = 0; j < chunk / 2; j += 4)
-        store_four<even>(C, size, tile, row, column + 2 * j, sum + j);
+        if (2 * j < left)
+            store_four<even>(C, size, tile, row, column + 2 * j, sum + j);
 }
 
 __device__ __forceinline__ void store_directly(float (&all)[tall_blocks][sums], c_type *C, const addends &added,
-                                               const sizes &size, const place &tile, int row)
+                                               const sizes &size, const place &tile)
 {
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
-        for (int column = 0; column < wide_columns; column += chunk) {
+        for (int column = 0; column < part_columns; column += chunk) {
+            const int left = part_columns - column;
             float *const sum = &all[i][column / 2];
-            finish_chunk(sum, added, size, tile, row + i * 64, column);
+            finish_chunk(sum, added, size, tile, i * 64, column, left);
             if (size.n % 2 == 0)
-                store_chunk<true>(sum, C, size, tile, row + i * 64, column);
+                store_chunk<true>(sum, C, size, tile, i * 64, column, left);
             else
-                store_chunk<false>(sum, C, size, tile, row + i * 64, column);
+                store_chunk<false>(sum, C, size, tile, i * 64, column, left);
         }
 }
 
@@ -245,15 +281,17 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
-        for (int j = 0; j < sums; j += 4) {
-            float4 total = make_float4(0, 0, 0, 0);
-#pragma unroll 4
-            for (int split = 0; split < SPLIT_K; ++split) {
+        for (int j = 0; j < sums; ++j)
+            all[i][j] = 0;
+#pragma unroll 1
+    for (int split = 0; split < SPLIT_K; ++split)
+#pragma unroll
+        for (int i = 0; i < tall_blocks; ++i)
+#pragma unroll
+            for (int j = 0; j < sums; j += 4) {
                 const float4 one = __ldcg(of_split(split) + (i * sums + j) / 4 * 128);
-                total = total + one;
+                all[i][j] += one.x, all[i][j + 1] += one.y, all[i][j + 2] += one.z, all[i][j + 3] += one.w;
             }
-            all[i][j] = total.x, all[i][j + 1] = total.y, all[i][j + 2] = total.z, all[i][j + 3] = total.w;
-        }
     return true;
 }
 
@@ -261,8 +299,7 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
 // before; and store what they found.
 #if FINISH == FINISH_cluster
 __device__ __forceinline__ void add_up_cluster(const float (&all)[tall_blocks][sums], unsigned char *shared, c_type *C,
-                                               const addends &added, const sizes &size, const place &tile, int row,
-                                               int part)
+                                               const addends &added, const sizes &size, const place &tile, int part)
 {
     constexpr int words = tall_blocks * sums / 4, share = ceil_div(words, SPLIT_K);
     static_assert(words * 128 * sharing * 16 <= STAGES * stage_bytes, "sums fit where stages were");
@@ -283,7 +320,7 @@ __device__ __forceinline__ void add_up_cluster(const float (&all)[tall_blocks][s
 #pragma unroll
         for (int rank = 0; rank < SPLIT_K; ++rank)
             total = total + read_of_rank((const float *)(kept + word * 128), rank);
-        const int down = row + word / (sums / 4) * 64, right = word % (sums / 4) * 8;
+        const int down = word / (sums / 4) * 64, right = word % (sums / 4) * 8;
         float sum[4] = {total.x, total.y, total.z, total.w};
         finish_four(sum, added, size, tile, down, right);
         if (size.n % 2 == 0)

@@ -9,16 +9,18 @@
 // What the kernel before this one in the stream wrote is there, where this one may have begun before the other's end.
 __device__ __forceinline__ void wait_for_step_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// One of `blocks` that need the same tile fetches a share of each panel's lines for all of them.
+// One of `blocks` that need the same tile fetches a share of each panel's lines for all of them, 256 in a box at most.
 template <typename operand, int blocks>
 __device__ __forceinline__ void load_operand(unsigned char *stage, const tensor_map *map, int row, int k, int share,
                                              unsigned receivers, mbarrier *full)
 {
-    constexpr int lines = operand::lines / blocks;
+    constexpr int boxes = ceil_div(operand::lines, 256 * blocks), lines = operand::lines / (blocks * boxes);
+    static_assert(lines * boxes * blocks == operand::lines && lines % 8 == 0, "boxes fill the panel");
 #pragma unroll
-    for (int panel = 0; panel < operand::panels; ++panel) {
-        unsigned char *const to = stage + panel * operand::panel_bytes + share * lines * 128;
-        const int x = (operand::across ? row : k) + panel * line, y = (operand::across ? k : row) + share * lines;
+    for (int i = 0; i < operand::panels * boxes; ++i) {
+        const int panel = i / boxes, from = (share * boxes + i % boxes) * lines;
+        unsigned char *const to = stage + panel * operand::panel_bytes + from * 128;
+        const int x = (operand::across ? row : k) + panel * line, y = (operand::across ? k : row) + from;
         if (blocks > 1)
             load_box_for(receivers, to, map, x, y, full);
         else

@@ -49,8 +49,10 @@ constexpr int tall_rows = EXCHANGE ? BN : BM, wide_columns = EXCHANGE ? BM : BN;
 
 // Consumers work on a tile together, or in turn on one each.
 constexpr int sharing = SCHEDULE == SCHEDULE_pingpong ? 1 : CONSUMERS; // consumers of a tile
-constexpr int tall_blocks = tall_rows / (64 * sharing);                // instructions that a consumer's part is high
-constexpr int sums = wide_columns / 2;                                 // of a thread and such a block
+constexpr int parts_beside = PARTS == PARTS_beside ? sharing : 1;      // whose parts of it lie side by side
+constexpr int tall_blocks = tall_rows * parts_beside / (64 * sharing); // instructions that a consumer's part is high
+constexpr int part_columns = wide_columns / parts_beside;              // and how wide they are
+constexpr int sums = part_columns / 2;                                 // of a thread and such a block
 
 constexpr int producer_threads = PRODUCER_REGISTERS > 0 ? 128 : 32;
 constexpr int threads = CONSUMERS * 128 + producer_threads;
@@ -65,15 +67,20 @@ using c_type = float;
 using c_type = unsigned short; // the bits
 #endif
 constexpr int element_bytes = sizeof(c_type);
-// Chunks of 64 x `chunk` elements go from registers through shared memory to C.
-constexpr int chunk = wide_columns % 64 == 0 && element_bytes == 2 ? 64 : wide_columns % 32 == 0 ? 32 : 16;
+// Chunks of 64 x `chunk` elements, the last of a part perhaps less, go from registers through shared memory to C, in boxes.
+constexpr int box = part_columns % 64 == 0 && element_bytes == 2 ? 64
+                    : part_columns % 32 == 0                     ? 32
+                    : part_columns % 16 == 0                     ? 16
+                                                                 : 8;
+constexpr int chunk = box >= 32 ? box : part_columns < 32 ? part_columns : 32;
 constexpr int chunk_bytes = 64 * chunk * element_bytes;
 constexpr int chunks = STORE == STORE_tma ? CONSUMERS * C_BUFFERS : 0;
 
-static_assert(tall_blocks * 64 * sharing == tall_rows, "a consumer's part is a multiple of 64 high");
+static_assert(tall_blocks * 64 * sharing == tall_rows * parts_beside, "a consumer's part is a multiple of 64 high");
+static_assert(part_columns * parts_beside == wide_columns, "parts fill the tile");
 static_assert(WGMMA_BYTES == 2 || (!tall::across && !wide::across), "lines of numbers of 8 bits go along k");
 static_assert(!tall::across || tall_rows % 64 == 0, "panels fill the tile");
-static_assert(!wide::across || wide_columns % 64 == 0, "panels fill the tile");
+static_assert(!wide::across || part_columns % 64 == 0, "panels fill the tile");
 
 // Shared memory, in this order.
 constexpr int chunks_at = STAGES * stage_bytes, barriers_at = chunks_at + chunks * chunk_bytes;
@@ -84,6 +91,14 @@ struct place {
     int first, steps; // its first step of k, and how many stages of them
     int tile, split;  // numbers
 };
+
+// Of a tile a consumer's part, which begins so many rows and columns of its instructions further.
+__device__ __forceinline__ place moved(place tile, int row, int column)
+{
+    tile.m += EXCHANGE ? column : row;
+    tile.n += EXCHANGE ? row : column;
+    return tile;
+}
 
 __device__ __forceinline__ int clusters_m(const sizes &all) { return ceil_div(all.m, BM * CLUSTER_M); }
 __device__ __forceinline__ int clusters_n(const sizes &all) { return ceil_div(all.n, BN * CLUSTER_N); }

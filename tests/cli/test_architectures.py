@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The shipped configs for Blackwell: whole spaces of at most HONE_POINTS points (100), of larger ones the default point."""
+"""The shipped configs for Blackwell: whole spaces of at most HONE_POINTS points (100), of larger ones the default point; and tiles
+of what is for Hopper."""
 
 import json
 import os
@@ -42,3 +43,22 @@ class Architectures(hone.Case):
                     self.assertEqual(len(points), valid if whole else 1)
                     # What a block of this architecture cannot have is no matter of the compiler.
                     self.assertEqual({point["outcome"] for point in points} - {"invalid_launch"}, {"ok"})
+
+    def outcomes(self, problem, *restrictions):
+        """Of bgemm's points, by width and height."""
+        given = f"K=4096,TRANS_B=t,TYPE=__nv_bfloat16,OUT=__nv_bfloat16,ALPHA=1.0,BETA=0.0,BIAS=none,SM_COUNT=132,{problem}"
+        alike = "BK=64,STAGES=4,CLUSTER_M=1,CLUSTER_N=1,PROMOTION=128,RASTER=1,PERSISTENT=0,SPARED=0,SPLIT_K=1,C_BUFFERS=1,MIN_BLOCKS=1"
+        chosen = [word for restriction in (alike, *restrictions) for word in ("-s", restriction)]
+        points = json.loads(self.hone("compile", hone.SOURCE / "configs/bgemm.yaml", "-p", given, *chosen, "--all", "--arch", "sm_90a", "--json").stdout)
+        return {(point["point"]["BM"], point["point"]["BN"]): point["outcome"] for point in points}
+
+    def test_tiles_have_all_widths_of_products(self):
+        widths = range(24, 256, 16)
+        found = self.outcomes("M=64,N=16384", "CONSUMERS=1,BM=64,EXCHANGE=0,STORE=tma", "BN=" + ",".join(map(str, widths)))
+        self.assertEqual(found, {(64, width): "ok" for width in widths})
+
+    def test_consumers_share_a_tile_by_columns(self):
+        found = self.outcomes("M=832,N=6144", "CONSUMERS=2,PRODUCER_REGISTERS=40,PARTS=beside,EXCHANGE=1,STORE=tma", "BM=208,BN=192")
+        self.assertEqual(found, {(208, 192): "ok"})
+        found = self.outcomes("M=12768,N=384", "CONSUMERS=2,PRODUCER_REGISTERS=40,PARTS=beside,EXCHANGE=1,STORE=direct", "BM=304,BN=128")
+        self.assertEqual(found, {(304, 128): "ok"})
