@@ -31,7 +31,9 @@ enum {
     SAMPLES_COST = 3,
     SMALL_SPACE = HN_MATRIX_POINTS * 3 / 4, /* all of its points are looked at */
     ORIGINS = 6,
-    NEIGHBOURS = 2,                     /* of each, that nobody has measured */
+    MUTATED = 6,
+    MUTANTS_MOST = 3000,
+    MUTANTS_JOIN = 10,                  /* in a large space */
     ANY = 3,                            /* points at each size that nobody believes in */
     LADDER_MOST = HN_MATRIX_POINTS / 8, /* points before entries of the ladder are left out */
     FEWEST_TUNED = 6
@@ -337,42 +339,53 @@ static void recall(struct tuning *tuning, struct hn_error *err)
                          hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
 }
 
-/* Of the neighbours of a point those join that the model believes in most at a size; so far nobody
- * knows more of their occupancy than of the point's. */
-static void join_neighbours(struct hn_measuring *measuring, size_t size,
-                            const struct hn_space *space, const uint16_t *choice, double occupancy)
+/* Neighbours of points that may be the best at a size, and neighbours of some of these: each with
+ * the occupancy of where it comes from. */
+struct mutants {
+    struct hn_matrix_point *items;
+    const struct hn_matrix_point **asked;
+    size_t count;
+};
+
+static void add_mutants(struct tuning *tuning, const struct hn_space *space, const uint16_t *choice,
+                        double occupancy, int depth, struct mutants *mutants)
+{
+    size_t width = hn_space_parameter_count(space);
+    uint16_t *near = hn_need(hn_space_neighbour_limit(space, HN_HAMMING) * width, sizeof *near);
+    size_t count = hn_space_neighbours(space, choice, HN_HAMMING, near);
+    for (size_t i = 0; i < count && mutants->count < MUTANTS_MOST; i++) {
+        struct hn_matrix_point *mutant = &mutants->items[mutants->count];
+        hn_space_bindings(space, near + i * width, &mutant->values);
+        mutant->occupancy = occupancy;
+        mutants->asked[mutants->count++] = mutant;
+    }
+    for (int i = 0; i < MUTATED && depth > 0 && count > 0; i++) {
+        size_t other = (size_t)hn_random_below(&tuning->random, count);
+        add_mutants(tuning, space, near + other * width, occupancy, depth - 1, mutants);
+    }
+    free(near);
+}
+
+/* The mutants that the model believes in most join the points. */
+static void join_mutants(struct hn_measuring *measuring, size_t size, const struct mutants *mutants)
 {
     struct hn_matrix *matrix = measuring->matrix;
-    size_t width = hn_space_parameter_count(space);
-    size_t most = hn_space_neighbour_limit(space, HN_HAMMING);
-    uint16_t *near = hn_need(most * width, sizeof *near);
-    struct hn_matrix_point *points = hn_need(most, sizeof *points);
-    const struct hn_matrix_point **asked = hn_need(most, sizeof *asked);
-    double *losses = hn_need(2 * most, sizeof *losses), *deviations = losses + most;
-    size_t count = hn_space_neighbours(space, choice, HN_HAMMING, near);
-    for (size_t i = 0; i < count; i++) {
-        hn_space_bindings(space, near + i * width, &points[i].values);
-        points[i].occupancy = occupancy;
-        asked[i] = &points[i];
-    }
-    hn_model_ask(measuring->model, asked, count, &matrix->sizes[size].problem, 1, false, losses,
-                 deviations);
-    for (int joined = 0; joined < NEIGHBOURS && count > 0; joined++) {
+    double *losses = hn_need(2 * mutants->count, sizeof *losses);
+    double *deviations = losses + mutants->count;
+    hn_model_ask(measuring->model, mutants->asked, mutants->count, &matrix->sizes[size].problem, 1,
+                 false, losses, deviations);
+    for (int joined = 0; joined < MUTANTS_JOIN; joined++) {
         size_t best = 0, known = matrix->point_count;
-        for (size_t i = 1; i < count; i++)
+        for (size_t i = 1; i < mutants->count; i++)
             if (losses[i] - deviations[i] < losses[best] - deviations[best])
                 best = i;
-        if (isinf(losses[best]) || hn_matrix_add_point(matrix, &points[best].values) == SIZE_MAX)
+        if (isinf(losses[best]) ||
+            hn_matrix_add_point(matrix, &mutants->items[best].values) == SIZE_MAX)
             break;
         if (matrix->point_count > known)
-            matrix->points[known].occupancy = occupancy;
+            matrix->points[known].occupancy = mutants->items[best].occupancy;
         losses[best] = INFINITY;
     }
-    for (size_t i = 0; i < count; i++)
-        hn_bindings_finish(&points[i].values);
-    free(near);
-    free(points);
-    free(asked);
     free(losses);
 }
 
@@ -380,22 +393,32 @@ static void join_neighbours(struct hn_measuring *measuring, size_t size,
 static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     struct hn_measuring *measuring = &tuning->measuring;
-    const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
+    struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_bindings *problem = &matrix->sizes[size].problem;
     struct hn_space *space = NULL;
     struct hn_error reason;
-    size_t origins[ORIGINS], count = 0;
+    size_t origins[ORIGINS], count;
     if (hn_failed(err) || tuning->is_small || measuring->model == NULL ||
         hn_config_take_problem(measuring->config, problem, err) != HN_OK ||
         hn_config_space(measuring->config, 0, true, &space, &reason) != HN_OK)
         return;
+    struct mutants mutants = {.items = hn_need(MUTANTS_MOST, sizeof *mutants.items),
+                              .asked = hn_need(MUTANTS_MOST, sizeof(void *))};
     uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
-    if (hn_space_wait(space, &reason) == HN_OK)
-        count = hn_measuring_promising(measuring, problem, ORIGINS, origins);
+    count = hn_space_wait(space, &reason) == HN_OK
+                ? hn_measuring_promising(measuring, problem, ORIGINS, origins)
+                : 0;
     for (size_t i = 0; i < count; i++) {
-        const struct hn_matrix_point *origin = &measuring->matrix->points[origins[i]];
+        const struct hn_matrix_point *origin = &matrix->points[origins[i]];
         if (hn_space_choice(space, &origin->values, choice, &reason) == HN_OK)
-            join_neighbours(measuring, size, space, choice, origin->occupancy);
+            add_mutants(tuning, space, choice, origin->occupancy, 1, &mutants);
     }
+    if (mutants.count > 0)
+        join_mutants(measuring, size, &mutants);
+    for (size_t i = 0; i < mutants.count; i++)
+        hn_bindings_finish(&mutants.items[i].values);
+    free(mutants.items);
+    free(mutants.asked);
     free(choice);
     hn_space_destroy(space);
 }

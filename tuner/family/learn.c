@@ -330,11 +330,11 @@ static void find_wanted(struct learning *learning)
 }
 
 /* The share of the mean time that one more configuration has to save. */
-static const double least_gain = 0.0005;
+static const double least_gain = 0.0002;
 /* A point that is further from the best at each size where it was measured is no configuration. */
 static const double most_candidate_loss = 0.15;
-/* Enough to tell which points go together well. */
-enum { SAMPLES_OF_ALL = 500 };
+/* Enough to tell which points go together well: so many, or a share of all. */
+enum { SAMPLES_OF_ALL = 500, OF_ALL = 8 };
 
 /* The default point, and the points that are near to the best somewhere. */
 static size_t find_candidates(const struct hn_matrix *matrix, size_t *candidates)
@@ -369,8 +369,8 @@ static void pick(struct learning *learning)
 {
     size_t candidates[HN_MATRIX_POINTS], picked[HN_MATRIX_POINTS], programs[HN_MATRIX_POINTS];
     size_t count = find_candidates(learning->matrix, candidates);
-    size_t samples =
-        learning->sample_count < SAMPLES_OF_ALL ? learning->sample_count : SAMPLES_OF_ALL;
+    size_t all = learning->sample_count, samples = all / OF_ALL;
+    samples = samples > SAMPLES_OF_ALL ? samples : all < SAMPLES_OF_ALL ? all : SAMPLES_OF_ALL;
     size_t most = (size_t)learning->kernel->family->configurations;
     struct forecast forecast;
     make_forecast(learning, candidates, count, samples, &forecast);
