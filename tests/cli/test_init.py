@@ -294,6 +294,36 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                      "block: [TILE * STEP]", 'grid: ["ceil_div(n, TILE * STEP)"]', "  cooperative: true\n"):
             self.assertIn(part, draft)
 
+    def test_what_names_stand_for(self):
+        """Constants by other names, sizes that the source fixes, what is for an axis that is not there."""
+        for source, parts, absent in (
+                ("#define WARP 32\nconstexpr int kThreads = WARP * 8;\n__global__ void k(float *x, int n) {"
+                 " x[blockIdx.x * kThreads + threadIdx.x] = n; }",
+                 ("  kThreads: [128, 256, 512]\n", "override: {kThreads: constexpr}", "block: [kThreads]\n", '"ceil_div(n, kThreads)"'), ("WARP",)),
+                ("#define WARPS 4\nconstexpr int kThreads = 32 * WARPS;\n__global__ void __launch_bounds__(kThreads) k(float *x) {"
+                 " x[threadIdx.x] = 1; }", ("  WARPS: [2, 4, 8]\n", "block: [32 * WARPS]\n"), ("kThreads: ",)),
+                ("#define ITEMS 4\nconstexpr int kItems = ITEMS;\ntemplate <int I = kItems, int W = 32 / 2> __global__ void k(float *x) { x[I] = W; }",
+                 ("  TUNE_I: [1, 2, 4, 8, 16]  # the template's I\n", "  TUNE_W: [4, 8, 16, 32, 64]  # the template's W\n"), ()),
+                ("#define image_width 4096\n#define image_height 2048\n#define other_height 4096\n#ifndef block_size_x\n#define block_size_x 32\n#endif\n"
+                 "#ifndef block_size_z\n#define block_size_z 1\n#endif\n__constant__ float d_filter[5 * 5]; __constant__ T odd;\n"
+                 "__global__ void k(float *out) { int x = blockIdx.x * block_size_x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;"
+                 " if (y < image_height) out[y * image_width + x] = d_filter[0]; }",
+                 ("problem: {image_width: 4096, image_height: 2048}\n\n", "  - {name: d_filter, type: float32, count: 5 * 5}  # TODO: ",
+                  'grid: ["ceil_div(image_width, block_size_x)", image_height]'), ("block_size_z", "freeze", "other_height", "odd")),
+                ("__global__ void k(float *x, int size) { int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;"
+                 " int k = blockIdx.z * blockDim.z + threadIdx.z; x[(k * size + j) * size + i] = 1; }",
+                 ("problem: {size: 128}\n", "count: size * size * size, role: output}"), ()),
+                ("__global__ void k(float *x, int n) { for (int i = blockIdx.x * block_size_x + threadIdx.x; i < n; i += num_blocks * block_size_x) x[i] = 1; }",
+                 ("  num_blocks: [64, 128, 256, 512, 1024]", "  grid: [num_blocks]\n"), ()),
+                ("__device__ float *at(float *x, int i, int m) { return x + threadIdx.x + i * MDIMC + (threadIdx.y + NDIMC * threadIdx.z) * m + blockIdx.x * MWG; }\n"
+                 "__global__ void k(float *x, int m, int n) { *at(x, n, m) = threadIdx.y; }",
+                 ("  block: [MDIMC, NDIMC]\n", '  grid: ["ceil_div(n, MWG)", '), ("BLOCK_X",))):
+            draft = self.draft(source).partition("\nkernel: ")[2]
+            for part in parts:
+                self.assertIn(part, draft, source)
+            for part in absent:
+                self.assertNotIn(part, draft, source)
+
     def test_which_sources_need_nvcc(self):
         for before, nvcc in (("#include <stdint.h>\n#include <cmath>\n#include <cuda_fp16.h>\n#include <cub/block/block_scan.cuh>\n", False),
                              ("#include <vector>\n", True), ("#include <cub/cub.cuh>\n", False),

@@ -38,7 +38,7 @@ static void check_config(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hn_import_place place = {NULL, "problem.json", ".", "../problems/"};
+    struct hn_import_place place = {NULL, "problem.json", "../problems/"};
     char *kernel;
     struct hn_error err = {0};
     json_t *root;

@@ -3,7 +3,6 @@
 #include "runtime/device/library.h"
 #include "tests/unit/unit.h"
 #include "tuner/init/clang.h"
-#include "tuner/init/translate.h"
 #include "tuner/init/unit.h"
 
 /* Without libclang the tests are skipped, and say so. */

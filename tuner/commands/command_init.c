@@ -138,14 +138,11 @@ static void import_problem(struct init *init, struct hn_error *err)
     name_output(init, kernel);
     char *prefix = template_path(init, err);
     if (prefix != NULL) {
-        char *folder = hn_needed(folder_of(init->path));
         char *slash = strrchr(prefix, '/');
         *(slash != NULL ? slash + 1 : prefix) = '\0';
-        char *config =
-            hn_import_write(root, &(struct hn_import_place){kernel, init->path, folder, prefix});
+        char *config = hn_import_write(root, &(struct hn_import_place){kernel, init->path, prefix});
         write_config(init, config, err);
         free(config);
-        free(folder);
     }
     free(prefix);
     free(kernel);

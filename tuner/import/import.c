@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "runtime/plan/option_list.h"
 #include "tuner/init/draft.h"
-#include "tuner/init/translate.h"
 
 /* Values as other tuners list them. These are sticky (base/error.h). */
 
@@ -283,7 +282,9 @@ static void read_source(struct import *import)
     struct hn_draft *draft = &import->draft;
     struct hn_error why = {.status = HN_OK};
     for (size_t i = 0; i < 2 && relative && !found; i++) {
-        const char *path = FORMAT(import, "%s/%s%s", import->place->folder, places[i], file);
+        const char *slash = strrchr(import->place->path, '/');
+        int folder = slash != NULL ? (int)(slash + 1 - import->place->path) : 0;
+        const char *path = FORMAT(import, "%.*s%s%s", folder, import->place->path, places[i], file);
         found = access(path, R_OK) == 0;
         at = found ? places[i] : "";
         if (found && hn_unit_read(path, &import->unit, &why) != HN_OK)
@@ -525,19 +526,17 @@ static bool set_fill(struct import *import, const json_t *json, struct hn_draft_
 {
     const char *source = text_of(json, "DataSource");
     const char *value = number_of(import, json_object_get(json, "FillValue"));
-    bool number = value != NULL && hn_draft_holds(&import->draft, value, HN_OF_SIZES, NULL, NULL);
-    if (has(json, "FillType", "Random") && !number)
-        return true;
-    if (has(json, "FillType", "Random"))
-        argument->fill = FORMAT(import, "uniform(0, %s)", value);
-    else if (has(json, "FillType", "Constant") && number)
-        argument->fill = FORMAT(import, "constant(%s)", value);
-    else if (has(json, "FillType", "Generator") && source != NULL)
+    bool random = has(json, "FillType", "Random"), constant = has(json, "FillType", "Constant");
+    if (value != NULL && hn_draft_holds(&import->draft, value, HN_OF_SIZES, NULL, NULL))
+        argument->fill = random     ? FORMAT(import, "uniform(0, %s)", value)
+                         : constant ? FORMAT(import, "constant(%s)", value)
+                                    : NULL;
+    if (source != NULL && has(json, "FillType", "Generator"))
         argument->fill = iota_of(import, source);
-    else if (has(json, "FillType", "BinaryRaw") && source != NULL)
+    if (source != NULL && has(json, "FillType", "BinaryRaw"))
         argument->file =
             FORMAT(import, "%s%s", source[0] == '/' ? "" : import->place->prefix, source);
-    return argument->fill != NULL || argument->file != NULL;
+    return random || argument->fill != NULL || argument->file != NULL;
 }
 
 /* As the file says it, else as the source has it. */
@@ -632,15 +631,9 @@ static void add_arguments(struct import *import)
 {
     struct hn_draft *draft = &import->draft;
     const json_t *json;
-    bool written = false;
     size_t i;
     json_array_foreach(json_object_get(import->kernel, "Arguments"), i, json)
         add_argument(import, json);
-    for (i = 0; i < draft->arguments.count; i++)
-        written = written || draft->arguments.items[i].role != HN_DRAFT_INPUT;
-    if (!written)
-        HN_DRAFT_NOTE(draft, "odd_arguments",
-                      "# TODO: which argument has the result? Give it `role: output`.");
     if (draft->kernel != NULL && draft->kernel->argument_count != draft->arguments.count)
         HN_DRAFT_NOTE(draft, "odd_arguments", "# TODO: the file has %zu arguments, the kernel %zu",
                       draft->arguments.count, draft->kernel->argument_count);

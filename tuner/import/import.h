@@ -15,8 +15,7 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
 
 struct hn_import_place {
     const char *kernel; /* as hn_import_load has it */
-    const char *path;   /* of the file, for messages */
-    const char *folder; /* the file's */
+    const char *path;   /* of the file */
     const char *prefix; /* how to get there from the config's: "" or "../problems/" */
 };
 

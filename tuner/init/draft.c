@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/template.h"
-#include "tuner/init/translate.h"
 
 /* Names. */
 
@@ -125,7 +124,7 @@ static void choose_values(struct hn_draft_name *parameter, int64_t preset, bool 
 static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *parameter)
 {
     const char *name = parameter->name;
-    bool wide = hn_draft_is_block(name);
+    bool wide = hn_draft_is_block(name) || hn_draft_is_like(name, HN_DRAFT_BLOCKS);
     int64_t preset = is_flag(name)                             ? 0
                      : wide && draft->dimensions == 1          ? 256
                      : wide || hn_draft_is_like(name, "*tile") ? 16
@@ -231,6 +230,35 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
                                    "*channel *seed *max_ *min_ *iter *steps *halo *border");
 }
 
+static const char *named(void *data, const char *name, size_t at)
+{
+    const struct hn_draft_name *found = hn_draft_find(data, name);
+    (void)at;
+    return found != NULL ? found->name : NULL;
+}
+
+/* A number, also by the names of others that are none of the config's. */
+static bool constant_of(struct hn_draft *draft, struct hn_tokens tokens, int64_t *number)
+{
+    struct hn_translation translation = {.unit = draft->unit, .known = named, .data = draft};
+    const char *text = hn_translate(&translation, tokens);
+    struct hn_value value;
+    if (text == NULL || !hn_draft_holds(draft, text, HN_OF_NOTHING, &value, NULL) ||
+        value.type != HN_INTEGER)
+        return hn_unit_number(draft->unit, tokens, number);
+    *number = value.integer;
+    return true;
+}
+
+/* Whether a macro is of a third axis that the source has no use for. */
+static bool is_idle(const struct hn_draft *draft, const char *name)
+{
+    size_t count = 0;
+    HN_EACH(token, draft->unit->tokens)
+        count += strcmp(token->text, name) == 0;
+    return count == 2 && draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z';
+}
+
 /* What the source leaves to whoever compiles, then what it declares itself. */
 static void choose_declared(struct hn_draft *draft, bool guarded)
 {
@@ -241,10 +269,11 @@ static void choose_declared(struct hn_draft *draft, bool guarded)
         if (meaning->guarded != guarded || meaning->parameters.end > meaning->parameters.begin ||
             hn_draft_find(draft, name) != NULL || is_word(unit, name))
             continue;
-        bool is_number = hn_unit_number(unit, meaning->body, &number);
+        bool is_number = meaning->constant ? constant_of(draft, meaning->body, &number)
+                                           : hn_unit_number(unit, meaning->body, &number);
         if (guarded && !is_number)
             add_words(draft, meaning);
-        if (!is_number || (!guarded && !may_override(draft, meaning, number)))
+        if (!is_number || !(guarded ? !is_idle(draft, name) : may_override(draft, meaning, number)))
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
@@ -277,16 +306,12 @@ static const char *add_template_value(struct hn_draft *draft,
                                       const struct hn_kernel_parameter *declared,
                                       struct hn_tokens given)
 {
-    struct hn_unit *unit = draft->unit;
     struct hn_draft_name *parameter =
         hn_draft_add(draft, hn_draft_free_name(draft, declared->name), declared->name, false);
-    const struct hn_meaning *own =
-        hn_unit_meaning(unit, hn_text_at(unit, given.begin), given.begin);
     bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
     int64_t preset = 0;
-    bool known = hn_unit_number(unit, given, &preset) ||
-                 (own != NULL && hn_unit_number(unit, own->body, &preset)) ||
-                 hn_unit_number(unit, declared->preset, &preset) || boolean;
+    bool known = constant_of(draft, given, &preset) ||
+                 constant_of(draft, declared->preset, &preset) || boolean;
     if (known)
         choose_values(parameter, preset, boolean);
     else
@@ -522,26 +547,40 @@ static void add_arguments(struct hn_draft *draft, struct hn_error *err)
                 "there to be compared",
                 draft->unit->path, kernel->name);
     for (size_t i = 0; !hn_failed(err) && i < kernel->argument_count; i++)
-        add_argument(draft, &kernel->arguments[i], draft->given[i],
+        add_argument(draft, &kernel->arguments[i], hn_draft_given(draft, i),
                      !written && &kernel->arguments[i] == last);
 }
 
 /* Sizes: macros, whole numbers that are passed by value, and one for each axis that none of these
  * tells. */
+
+static void add_macro_sizes(struct hn_draft *draft, bool guarded)
+{
+    struct hn_draft_name *size;
+    int64_t number;
+    HN_EACH(macro, draft->unit->meanings)
+        if (macro->macro && macro->guarded == guarded && is_extent(macro->name) &&
+            hn_unit_number(draft->unit, macro->body, &number) && number >= least_size &&
+            (guarded || is_used(draft, macro->name))) {
+            size = hn_draft_add(draft, macro->name, macro->name, true);
+            size->preset = hn_integer(number);
+            size->frozen = guarded;
+        }
+}
+
+static bool has_extent(const struct hn_draft *draft)
+{
+    bool any = false;
+    HN_EACH(each, draft->names)
+        any |= each->is_extent;
+    return any;
+}
+
 static void choose_sizes(struct hn_draft *draft)
 {
     static const char *const names[] = {"WIDTH", "HEIGHT", "DEPTH"};
-    struct hn_unit *unit = draft->unit;
-    bool any = false;
-    int64_t number;
-    HN_EACH(macro, unit->meanings)
-        if (macro->guarded && is_extent(macro->name) &&
-            hn_unit_number(unit, macro->body, &number) && number >= least_size) {
-            struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
-            size->preset = hn_integer(number);
-            size->frozen = true;
-        }
-    HN_EACH(missing, unit->missing)
+    add_macro_sizes(draft, true);
+    HN_EACH(missing, draft->unit->missing)
         if (missing->compared_count == 0 && is_extent(missing->name))
             hn_draft_add(draft, missing->name, missing->name, true)->frozen = true;
     for (size_t i = 0; i < draft->kernel->argument_count; i++) {
@@ -557,16 +596,15 @@ static void choose_sizes(struct hn_draft *draft)
         size->is_extent = is_extent(name);
         size->preset = hn_integer(size->is_extent ? 0 : 1);
     }
-    struct hn_draft_name *first = NULL;
-    HN_EACH(size, draft->names) {
-        first = first == NULL && size->is_size ? size : first;
-        any |= size->is_extent;
-    }
-    if (!any && first != NULL) {
-        first->is_extent = true;
-        first->preset = hn_integer(0);
-    }
-    for (int axis = 0; first == NULL && axis < draft->dimensions; axis++) {
+    /* What the source fixes stands for no more than itself. */
+    if (!has_extent(draft))
+        add_macro_sizes(draft, false);
+    HN_EACH(each, draft->names)
+        if (each->is_size && !has_extent(draft)) {
+            each->is_extent = true;
+            each->preset = hn_integer(0);
+        }
+    for (int axis = 0, any = has_extent(draft); !any && axis < draft->dimensions; axis++) {
         const char *wish = draft->dimensions == 1 ? "SIZE" : names[axis];
         hn_draft_add(draft, hn_draft_free_name(draft, wish), NULL, true);
     }
@@ -575,9 +613,10 @@ static void choose_sizes(struct hn_draft *draft)
 /* A few million elements in all. */
 static void choose_usual_sizes(struct hn_draft *draft)
 {
-    size_t count = 0;
+    int count = 0;
     HN_EACH(size, draft->names)
         count += size->is_extent;
+    count = count == 1 ? draft->dimensions : count;
     HN_EACH(size, draft->names)
         if (size->is_size && size->preset.integer == 0)
             size->preset = hn_integer(count == 1 ? 1 << 22 : count == 2 ? 2048 : 128);
@@ -591,7 +630,7 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
     struct hn_value *values = hn_need(draft->names.count, sizeof *values);
     struct hn_scope scope = {.names = names};
     HN_EACH(each, draft->names) {
-        if (of != HN_OF_ALL && each->is_size != (of == HN_OF_SIZES))
+        if (of == HN_OF_NOTHING || (of != HN_OF_ALL && each->is_size != (of == HN_OF_SIZES)))
             continue;
         values[scope.name_count] = of == HN_OF_LARGEST ? hn_draft_largest(each) : each->preset;
         names[scope.name_count++] = each->name;
@@ -599,7 +638,7 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
     bool holds = hn_expression_parse(text, &expression, err) == HN_OK &&
                  hn_expression_bind(expression, &scope, err) == HN_OK;
     if (result != NULL)
-        holds = holds && (of == HN_OF_ALL || hn_expression_slots(expression) > 0) &&
+        holds = holds && (of <= HN_OF_ALL || hn_expression_slots(expression) > 0) &&
                 hn_expression_evaluate(expression, values, result, err) == HN_OK;
     hn_expression_destroy(expression);
     free(names);
@@ -621,12 +660,11 @@ static void note_launch(struct hn_draft *draft)
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++)
         fixed = fixed && !hn_draft_has_size(draft, draft->grid[axis]);
-    HN_DRAFT_NOTE(draft, "how_launched", "%s",
-                  fixed                   ? "# TODO: as the source launches it, whatever the sizes?"
-                  : draft->grid_is_known  ? "# As the source launches it."
-                  : draft->block_is_known ? "# TODO: does the kernel want this many blocks?"
-                                          : "# TODO: is the block's size free, and does the kernel "
-                                            "want this many blocks?");
+    const char *part = fixed                   ? "fixed"
+                       : draft->grid_is_known  ? "known"
+                       : draft->block_is_known ? "block_known"
+                                               : "guessed";
+    HN_DRAFT_NOTE(draft, part, "it is");
 }
 
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel,

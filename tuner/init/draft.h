@@ -63,7 +63,6 @@ struct hn_draft {
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
     struct hn_tokens *passed;            /* by it, for each argument */
     int64_t literal[3];                  /* the numbers with which it tells a block that is a parameter; else 0 */
-    const char **given;                  /* for each argument, what is passed or allocated; NULL: nothing is known */
     const char **instances;              /* for each parameter of its template; NULL: nothing is known */
     bool instances_are_known, block_is_known, grid_is_known; /* from the source */
     const char *bounds;                       /* the first of __launch_bounds__, or NULL */
@@ -94,6 +93,8 @@ bool hn_draft_is_reserved(const char *name);
 /* Whether a name is one of "a b *c", or has one with a star in it, whatever the case. */
 bool hn_draft_is_like(const char *name, const char *list);
 bool hn_draft_is_block(const char *name);
+/* Names like the number of blocks. */
+#define HN_DRAFT_BLOCKS "*num_blocks *n_blocks *nblocks *numblocks *grid_size"
 /* "name" or "&scope::name", also of one of several, "scope::name<float, BM>" with what the template's parameters are
  * called in the config; NULL: it is not known with what. */
 const char *hn_draft_entry(const struct hn_draft *draft);
@@ -111,7 +112,7 @@ enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared, b
 
 /* Whether configs understand an expression of these names, and, where result is not NULL, its value at the default
  * point, or where each parameter is at its largest; of the parameters alone, a constant has none. */
-enum hn_draft_names { HN_OF_SIZES, HN_OF_ALL, HN_OF_PARAMETERS, HN_OF_LARGEST };
+enum hn_draft_names { HN_OF_NOTHING, HN_OF_SIZES, HN_OF_ALL, HN_OF_PARAMETERS, HN_OF_LARGEST };
 bool hn_draft_holds(const struct hn_draft *draft, const char *expression, enum hn_draft_names names,
                     struct hn_value *result, struct hn_error *err);
 /* Appends that a block has no more threads than it may have, where that does not hold by itself. */
@@ -121,6 +122,8 @@ void hn_draft_bound_threads(struct hn_draft *draft);
  * that follow. */
 void hn_draft_find_launch(struct hn_draft *draft);
 void hn_draft_read_launch(struct hn_draft *draft);
+/* What is passed or allocated for an argument; NULL: nothing is known. */
+const char *hn_draft_given(struct hn_draft *draft, size_t argument);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
 /* A parameter of the launch alone; guessed: its preset is its only value. Returns its name. */

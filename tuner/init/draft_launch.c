@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 #include "tuner/init/draft.h"
-#include "tuner/init/translate.h"
 
 static const char *const axes[] = {"X", "Y", "Z"};
 
@@ -192,8 +191,26 @@ static const char *own_name(const struct hn_draft_name *parameter)
 
 static bool ends_with(const struct hn_draft_name *parameter, const char *end)
 {
-    size_t length = strlen(own_name(parameter)), tail = strlen(end);
-    return length > tail && hn_same_letters(own_name(parameter) + length - tail, end, SIZE_MAX);
+    const char *name = own_name(parameter);
+    size_t length = strlen(name), tail = strlen(end);
+    return length > tail && hn_same_letters(name + length - tail, end, SIZE_MAX);
+}
+
+/* "threadIdx.x + i * MDIMC", "threadIdx.x + MDIMC * threadIdx.y": the parameter in whose steps
+ * threads go on. */
+static const struct hn_draft_name *find_step(const struct hn_draft *draft, int axis)
+{
+    const struct hn_unit *unit = draft->unit;
+    for (size_t i = 0; i + 6 < unit->tokens.count; i++) {
+        if (!hn_at(unit, i, "threadIdx") || hn_text_at(unit, i + 2)[0] != 'x' + axis ||
+            !hn_at(unit, i + 3, "+") || !hn_at(unit, i + 5, "*"))
+            continue;
+        size_t step = hn_at(unit, i + 6, "threadIdx") ? i + 4 : i + 6;
+        const struct hn_draft_name *found = hn_draft_find(draft, hn_text_at(unit, step));
+        if (is_numeric(found))
+            return found;
+    }
+    return NULL;
 }
 
 /* The parameter that is the block along an axis by its name, or, with -1, the tile or block that
@@ -308,41 +325,37 @@ static const char *count_elements(struct hn_draft *draft, struct hn_tokens passe
     return translate(draft, bytes);
 }
 
-static void read_scalar(struct hn_draft *draft, size_t index, struct hn_tokens passed)
+/* What the host calls n is n in the kernel, and has the value that it has there. */
+static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_value *value)
 {
-    struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments[index].name);
-    struct hn_value value;
-    /* What the host calls n is n here, and has the value that it has there. */
+    const struct hn_tokens passed = draft->passed[index];
     const struct hn_meaning *own =
         hn_unit_meaning(draft->unit, single(draft, passed), passed.begin);
     const char *text = translate(draft, own != NULL ? own->body : passed);
-    if (text == NULL || !hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL))
-        return;
-    if (size == NULL)
-        draft->given[index] = text;
-    else if (value.type == HN_INTEGER && value.integer > 0)
-        size->preset = value;
-    if (size != NULL && own == NULL && strstr(text, " * ") != NULL &&
-        strpbrk(text, "+-/%<>") == NULL)
-        size->passed = text;
+    return text != NULL && hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
 }
 
-/* Scalars first, since buffers have as many elements as these say. */
+const char *hn_draft_given(struct hn_draft *draft, size_t index)
+{
+    struct hn_value value;
+    return draft->kernel->arguments[index].pointer ? count_elements(draft, draft->passed[index])
+                                                   : scalar_at(draft, index, &value);
+}
+
 static void read_passed(struct hn_draft *draft)
 {
-    const struct hn_kernel *kernel = draft->kernel;
-    draft->given =
-        hn_need_block(&draft->unit->memory, kernel->argument_count, sizeof *draft->given);
-    for (int pointers = 0; pointers < 2; pointers++)
-        for (size_t i = 0; i < kernel->argument_count; i++) {
-            struct hn_tokens passed = draft->passed[i];
-            if (passed.end == passed.begin || kernel->arguments[i].pointer != (pointers == 1))
-                continue;
-            if (pointers == 0)
-                read_scalar(draft, i, passed);
-            else
-                draft->given[i] = count_elements(draft, passed);
-        }
+    struct hn_value value;
+    for (size_t i = 0; i < draft->kernel->argument_count; i++) {
+        struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments[i].name);
+        const char *text = size != NULL ? scalar_at(draft, i, &value) : NULL;
+        if (text == NULL)
+            continue;
+        if (value.type == HN_INTEGER && value.integer > 0)
+            size->preset = value;
+        if (draft->passed[i].end > draft->passed[i].begin + 1 && strstr(text, " * ") != NULL &&
+            strpbrk(text, "+-/%<>") == NULL)
+            size->passed = text;
+    }
 }
 
 /* By the names of the parameters and __launch_bounds__; along x alone where nobody asks for another
@@ -365,6 +378,8 @@ static void guess_block(struct hn_draft *draft)
         const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
         if (found == NULL && !one && (flat || !along))
             found = square;
+        if (found == NULL && !flat)
+            found = find_step(draft, axis);
         draft->block[axis] = axis == 0 && flat && draft->bounds != NULL ? draft->bounds
                              : found != NULL                            ? found->name
                              : one                                      ? "1"
@@ -403,20 +418,20 @@ static const char *find_extent(const struct hn_draft *draft, const char *names, 
 
 static const char *extent_of(const struct hn_draft *draft, int axis)
 {
-    static const char *const names[] = {"width cols columns nx w N", "height rows ny h M",
-                                        "depth nz d"};
+    static const char *const names[] = {"*width *cols *columns nx w N", "*height *rows ny h M",
+                                        "*depth nz d"};
     const char *name = draft->dimensions > 1 ? find_extent(draft, names[axis], 0) : NULL;
     name = name != NULL ? name : find_extent(draft, NULL, axis);
     return name != NULL ? name : "1";
 }
 
-/* What blockIdx is multiplied by in the kernel: the elements of a block; NULL: nothing, or what is
+/* What blockIdx is multiplied by in a function: the elements of a block; NULL: nothing, or what is
  * not known. */
-static const char *find_tile(struct hn_draft *draft, int axis)
+static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens body)
 {
     struct hn_unit *unit = draft->unit;
-    size_t end = draft->kernel->body.end;
-    for (size_t i = draft->kernel->body.begin; i + 4 < end; i++) {
+    size_t end = body.end;
+    for (size_t i = body.begin; i + 4 < end; i++) {
         struct hn_tokens operand = {i + 4, i + 4};
         if (!hn_at(unit, i, "blockIdx") || hn_text_at(unit, i + 2)[0] != 'x' + axis)
             continue;
@@ -480,9 +495,16 @@ static void guess_grid(struct hn_draft *draft)
 {
     bool alone = draft->dimensions == 1;
     for (int axis = 0; axis < draft->dimensions; axis++) {
-        const char *tile = find_tile(draft, axis), *extent = extent_of(draft, axis), *rows = NULL;
+        const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
+        const char *extent = extent_of(draft, axis);
         bool rowwise = is_rowwise(draft, tile);
-        if (rowwise && alone)
+        HN_EACH(function, draft->unit->functions)
+            if (tile == NULL && !rowwise && function->device)
+                tile = find_tile(draft, axis, function->body);
+        HN_EACH(each, draft->names)
+            if (alone && is_numeric(each) && hn_draft_is_like(own_name(each), HN_DRAFT_BLOCKS))
+                rows = each->name;
+        if (rows == NULL && rowwise && alone)
             rows =
                 find_extent(draft, "rows num_rows n_rows nrows height m batch batch_size outer", 0);
         /* Rows that no argument counts. */
@@ -550,6 +572,35 @@ static void read_divisions(struct hn_draft *draft)
     }
 }
 
+/* A product times the sides of an array behind its name; NULL: one is not known. */
+static const char *times_sides(struct hn_draft *draft, const char *product, size_t open)
+{
+    for (; product != NULL && hn_at(draft->unit, open, "[");
+         open = hn_behind(draft->unit, open, SIZE_MAX)) {
+        const char *side = translate(draft, hn_inside(draft->unit, open));
+        product = side != NULL ? hn_times(draft->unit, product, side) : NULL;
+    }
+    return product;
+}
+
+/* Variables of the device that the host fills. */
+static void read_symbols(struct hn_draft *draft)
+{
+    char type[HN_TYPE_SIZE];
+    for (size_t i = 0; i < draft->unit->tokens.count; i++) {
+        const char *name = hn_text_at(draft->unit, i + 2), *count = NULL;
+        if (hn_at(draft->unit, i, "__constant__") && hn_text_is_word(name) &&
+            hn_type_of_c(hn_text_at(draft->unit, i + 1), type))
+            count = times_sides(draft, "1", i + 3);
+        if (count != NULL && hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL))
+            *HN_GROW(draft->symbols) =
+                (struct hn_draft_argument){.name = name,
+                                           .type = HN_DRAFT_TEXT(draft, "%s", type),
+                                           .count = count,
+                                           .todo = "which contents, `from` which argument?"};
+    }
+}
+
 /* What the kernel's shared arrays need is at most 48 KiB; the bytes of an extern one are the
  * launch's. */
 static void read_shared(struct hn_draft *draft)
@@ -570,11 +621,7 @@ static void read_shared(struct hn_draft *draft)
         const char *bytes = hn_type_of_c(hn_text_at(unit, i + 1), type)
                                 ? HN_DRAFT_TEXT(draft, "%lld", (long long)hn_type_bytes(type))
                                 : NULL;
-        for (size_t open = i + 3; bytes != NULL && hn_at(unit, open, "[");
-             open = hn_behind(unit, open, SIZE_MAX)) {
-            const char *side = translate(draft, hn_inside(unit, open));
-            bytes = side != NULL ? hn_times(unit, bytes, side) : NULL;
-        }
+        bytes = times_sides(draft, bytes, i + 3);
         if (bytes != NULL && hn_at(unit, i + 3, "["))
             sum = sum != NULL ? HN_DRAFT_TEXT(draft, "%s + %s", sum, bytes) : bytes;
     }
@@ -594,9 +641,16 @@ void hn_draft_read_launch(struct hn_draft *draft)
         guess_block(draft);
     if (!draft->grid_is_known)
         guess_grid(draft);
+    int count = 0;
     HN_EACH(each, draft->names)
-        if (each->is_extent)
+        if (each->is_extent) {
             draft->elements = hn_times(draft->unit, draft->elements, each->name);
+            count++;
+        }
+    /* A square or a cube has one extent. */
+    for (int axis = 1; count == 1 && axis < draft->dimensions; axis++)
+        draft->elements = hn_times(draft->unit, draft->elements, extent_of(draft, axis));
+    read_symbols(draft);
     read_shared(draft);
     hn_draft_bound_threads(draft);
     read_divisions(draft);

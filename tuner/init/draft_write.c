@@ -83,11 +83,12 @@ static void fill_head(struct hn_draft *draft)
     else
         append_quoted(entry, draft->entry);
     append_comment(entry, "TODO: ", draft->entry_todo);
-    hn_text_append(hn_draft_part(draft, "origin", ""), hn_draft_line(draft, "%s", draft->origin));
-    hn_text_append(hn_draft_part(draft, "name", ""), draft->name);
-    append_scalar(hn_draft_part(draft, "template", ""), "", draft->template);
-    append_comment(hn_draft_part(draft, "template", ""), "TODO: ", draft->template_todo);
-    hn_text_append(hn_draft_part(draft, "nvcc", ""), draft->nvcc != NULL ? draft->nvcc : "");
+    HN_DRAFT_NOTE(draft, "origin", "%s", draft->origin);
+    HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
+    HN_DRAFT_NOTE(draft, "nvcc", "%s", draft->nvcc != NULL ? draft->nvcc : "");
+    struct hn_text *template = hn_draft_part(draft, "template", "");
+    append_scalar(template, "", draft->template);
+    append_comment(template, "TODO: ", draft->template_todo);
     HN_EACH(option, draft->options) {
         hn_text_append(hn_draft_part(draft, "options", "\n"), "    - ");
         append_quoted(hn_draft_part(draft, "options", ""), *option);
@@ -187,7 +188,7 @@ static void fill_arguments(struct hn_draft *draft)
     HN_EACH(symbol, draft->symbols)
         append_argument(symbol, hn_draft_part(draft, "symbols", "\n"));
     if (draft->symbols.count == 0 && hn_unit_has(draft->unit, "__constant__"))
-        hn_text_append(hn_draft_part(draft, "constants", ""), "there are");
+        HN_DRAFT_NOTE(draft, "constants", "there are");
 }
 
 static void fill_launch(struct hn_draft *draft)

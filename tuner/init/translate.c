@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/init/translate.h"
+#include "tuner/init/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
