@@ -614,7 +614,7 @@ static void add_argument(struct import *import, const json_t *json)
         said = number_of(import, json_object_get(json, questions[i].key));
         if (!questions[i].known)
             argument.todo =
-                hn_draft_line(draft, "%s%s%s", questions[i].question,
+                HN_DRAFT_LINE(draft, "%s%s%s", questions[i].question,
                               said != NULL ? " The file says: " : "", said != NULL ? said : "");
     }
     if (!symbol)

@@ -102,21 +102,21 @@ static void add_value(struct hn_draft_name *parameter, struct hn_value value)
     qsort(parameter->values.items, parameter->values.count, sizeof value, hn_value_compare);
 }
 
-/* Powers of two around what the source has, off and on of a flag. */
-static void choose_values(struct hn_draft_name *parameter, int64_t preset, bool boolean)
+/* The preset, and unless it is alone powers of two around it, off and on of a flag. */
+static void choose_values(struct hn_draft_name *parameter, struct hn_value preset, bool alone)
 {
-    bool flag = preset == 0 || (preset == 1 && is_flag(parameter->name));
-    bool near = parameter->override != NULL || (preset & (preset - 1)) != 0;
+    bool boolean = preset.type == HN_BOOLEAN;
+    int64_t number = boolean ? preset.boolean : preset.integer;
+    bool flag = !boolean && (number == 0 || (number == 1 && is_flag(parameter->name)));
+    bool near = parameter->override != NULL || (number & (number - 1)) != 0;
     int64_t factor = near ? 2 : 4;
-    parameter->preset = boolean ? hn_boolean(preset != 0) : hn_integer(preset);
-    add_value(parameter, parameter->preset);
-    if (boolean)
-        add_value(parameter, hn_boolean(preset == 0));
-    else if (flag)
-        add_value(parameter, hn_integer(1 - preset));
-    for (int64_t value = 1; !boolean && !flag && value <= factor * preset && value <= 1024;
-         value *= 2)
-        if (factor * value >= preset)
+    parameter->preset = preset;
+    add_value(parameter, preset);
+    if (!alone && (boolean || flag))
+        add_value(parameter, boolean ? hn_boolean(number == 0) : hn_integer(1 - number));
+    alone |= boolean || flag;
+    for (int64_t value = 1; !alone && value <= factor * number && value <= 1024; value *= 2)
+        if (factor * value >= number)
             add_value(parameter, hn_integer(value));
 }
 
@@ -125,14 +125,12 @@ static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *p
 {
     const char *name = parameter->name;
     bool wide = hn_draft_is_block(name) || hn_draft_is_like(name, HN_DRAFT_BLOCKS);
+    bool each = hn_draft_is_like(name, "*item *per_thread *vec *coarsen *unroll *words");
     int64_t preset = is_flag(name)                             ? 0
                      : wide && draft->dimensions == 1          ? 256
                      : wide || hn_draft_is_like(name, "*tile") ? 16
                                                                : 1;
-    parameter->preset = hn_integer(preset);
-    add_value(parameter, parameter->preset);
-    if (preset != 1 || hn_draft_is_like(name, "*item *per_thread *vec *coarsen *unroll *words"))
-        choose_values(parameter, preset, false);
+    choose_values(parameter, hn_integer(preset), preset == 1 && !each);
 }
 
 const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_t preset,
@@ -142,11 +140,7 @@ const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_
         hn_draft_add(draft, hn_draft_free_name(draft, wish), NULL, false);
     parameter->comment = guessed ? "TODO: which block? The kernel does not ask how large it is"
                                  : "of the launch alone";
-    parameter->preset = hn_integer(preset);
-    if (guessed)
-        add_value(parameter, parameter->preset);
-    else
-        choose_values(parameter, preset, false);
+    choose_values(parameter, hn_integer(preset), guessed);
     return parameter->name;
 }
 
@@ -277,7 +271,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded)
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
-        choose_values(parameter, number, false);
+        choose_values(parameter, hn_integer(number), false);
     }
 }
 
@@ -313,10 +307,10 @@ static const char *add_template_value(struct hn_draft *draft,
     bool known = constant_of(draft, given, &preset) ||
                  constant_of(draft, declared->preset, &preset) || boolean;
     if (known)
-        choose_values(parameter, preset, boolean);
+        choose_values(parameter, boolean ? hn_boolean(preset != 0) : hn_integer(preset), false);
     else
         choose_unknown(draft, parameter);
-    parameter->comment = hn_draft_line(draft, "the template's %s%s", declared->name,
+    parameter->comment = HN_DRAFT_LINE(draft, "the template's %s%s", declared->name,
                                        known ? "" : "; TODO: which values?");
     return parameter->name;
 }
@@ -362,7 +356,7 @@ const char *hn_draft_why_nvcc(const struct hn_draft *draft)
         bool suits = include.quoted || hn_host_header_find(include.name, include.length) != NULL ||
                      !hn_is_header_of_host(include.name, include.length);
         if (!suits || strncmp(include.name, "thrust/", 7) == 0)
-            return hn_draft_line(draft, "NVRTC has no <%.*s>", (int)include.length, include.name);
+            return HN_DRAFT_LINE(draft, "NVRTC has no <%.*s>", (int)include.length, include.name);
     }
     HN_EACH(function, draft->unit->functions)
         if (!function->device)
@@ -477,13 +471,13 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
         data.type = "float32";
         data.count = "65536"; /* until somebody says how many there are */
         data.role = HN_DRAFT_INOUT;
-        data.todo = hn_draft_line(draft, "what is the buffer under %s?", own);
+        data.todo = HN_DRAFT_LINE(draft, "what is the buffer under %s?", own);
         passed.other = HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: %s, box: 32", name, data.count);
         passed.todo = "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)";
     } else {
         data.type = "uint8";
         data.count = HN_DRAFT_TEXT(draft, "%lld", (long long)declared->bytes);
-        data.todo = hn_draft_line(
+        data.todo = HN_DRAFT_LINE(
             draft, "which contents has %s? `file` or `fill`; a pointer in it cannot be described",
             type);
         passed.from = name;
@@ -513,14 +507,14 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
                 HN_DRAFT_TEXT(draft, "%lld * %s", (long long)passed.multiple, argument.count);
         argument.todo = doubtful || !known ? "output, inout, scratch or counter?" : NULL;
         if (!passed.type_is_known)
-            argument.todo = hn_draft_line(draft, "%s: which type?%s%s", declared->type_name,
+            argument.todo = HN_DRAFT_LINE(draft, "%s: which type?%s%s", declared->type_name,
                                           argument.todo != NULL ? "  # TODO: " : "",
                                           argument.todo != NULL ? argument.todo : "");
     } else {
         argument.value = size != NULL ? size->name : given != NULL ? given : "1";
         if (size == NULL && !passed.type_is_known)
             argument.todo =
-                hn_draft_line(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
+                HN_DRAFT_LINE(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
                               declared->type_name);
         else if (size == NULL && given == NULL)
             argument.todo = "which value?";

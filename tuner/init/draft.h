@@ -81,12 +81,13 @@ extern const char hn_init_draft[];
 /* A text that lives as long as the draft. */
 #define HN_DRAFT_TEXT(draft, ...) hn_need_format(&(draft)->unit->memory, __VA_ARGS__)
 /* One line, which nothing in it ends: bytes that are no ASCII or control something are blanks; a long one is cut. */
-const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *hn_draft_line(const struct hn_draft *draft, const char *text);
+#define HN_DRAFT_LINE(draft, ...) hn_draft_line(draft, HN_DRAFT_TEXT(draft, __VA_ARGS__))
 /* Where the next item of a part goes, apart from the one before. */
 struct hn_text *hn_draft_part(struct hn_draft *draft, const char *part, const char *apart);
 /* Appends such a line to a part. */
 #define HN_DRAFT_NOTE(draft, part, ...) \
-    hn_text_append(hn_draft_part(draft, part, "\n"), hn_draft_line(draft, __VA_ARGS__))
+    hn_text_append(hn_draft_part(draft, part, "\n"), HN_DRAFT_LINE(draft, __VA_ARGS__))
 
 /* Whether configs mean something else by the name. */
 bool hn_draft_is_reserved(const char *name);

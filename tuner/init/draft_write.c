@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdarg.h>
-
 #include "base/text.h"
 #include "tuner/init/draft.h"
 
-const char *hn_draft_line(const struct hn_draft *draft, const char *format, ...)
+const char *hn_draft_line(const struct hn_draft *draft, const char *text)
 {
-    struct hn_text text = {0};
-    va_list arguments;
-    va_start(arguments, format);
-    hn_text_vprintf(&text, format, arguments);
-    va_end(arguments);
-    char *line = hn_need_kept(&draft->unit->memory, hn_text_take(&text));
+    char *line = hn_need_kept(&draft->unit->memory, hn_need_copy(text));
     for (char *c = line; *c != '\0'; c++)
         *c = *c >= ' ' && *c <= '~' ? *c : ' ';
     if (strlen(line) > 400)
