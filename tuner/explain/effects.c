@@ -90,28 +90,28 @@ static double mean_of(const struct growth *growth, size_t begin, size_t end)
     return sum / (double)(end - begin);
 }
 
-/* The values that occur here: numbers in their order, others by their mean, which makes the best
- * of all divisions in two one of the cuts (Breiman et al., 1984). */
-static size_t order_values(struct growth *growth, size_t parameter)
+/* By what values are put in order: numbers by themselves, others by their mean, which makes the
+ * best of all divisions in two one of the cuts (Breiman et al., 1984). */
+static double key_of(const struct growth *growth, size_t parameter, size_t value)
 {
     const struct hn_space *space = growth->evidence->space;
-    bool numeric = hn_space_is_numeric(space, parameter);
+    return hn_space_is_numeric(space, parameter)
+               ? hn_value_number(&hn_space_parameter(space, parameter)->values[value])
+               : growth->sums[value] / growth->hits[value];
+}
+
+/* The values that occur here. */
+static size_t order_values(struct growth *growth, size_t parameter)
+{
     size_t count = 0;
-    for (size_t v = 0; v < hn_space_parameter(space, parameter)->count; v++) {
+    for (size_t v = 0; v < hn_space_parameter(growth->evidence->space, parameter)->count; v++) {
         if (growth->hits[v] == 0)
             continue;
-        double key = numeric ? hn_value_number(&hn_space_parameter(space, parameter)->values[v])
-                             : growth->sums[v] / growth->hits[v];
         size_t k = count++;
-        for (; k > 0; k--) {
-            uint16_t before = growth->order[k - 1];
-            double other =
-                numeric ? hn_value_number(&hn_space_parameter(space, parameter)->values[before])
-                        : growth->sums[before] / growth->hits[before];
-            if (other <= key)
-                break;
-            growth->order[k] = before;
-        }
+        for (; k > 0 &&
+               key_of(growth, parameter, growth->order[k - 1]) > key_of(growth, parameter, v);
+             k--)
+            growth->order[k] = growth->order[k - 1];
         growth->order[k] = (uint16_t)v;
     }
     return count;

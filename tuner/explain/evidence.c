@@ -8,16 +8,12 @@
 #include "base/memory.h"
 #include "cache/record/record.h"
 
-/* Where the values of the next point go. */
-static uint16_t *next_choice(struct hn_evidence *evidence)
-{
-    return evidence->choices + (evidence->count + evidence->failed) * evidence->parameters;
-}
-
-/* Whether the record is a point of the space; then its values are at next_choice. */
+/* Whether the record is a point of the space; then its values are where those of the next point go.
+ */
 static bool place(struct hn_evidence *evidence, const struct hn_record *record)
 {
-    uint16_t *choice = next_choice(evidence);
+    uint16_t *choice =
+        evidence->choices + (evidence->count + evidence->failed) * evidence->parameters;
     return record->point.count == evidence->parameters &&
            hn_space_choice(evidence->space, &record->point, choice, NULL) == HN_OK &&
            hn_space_contains(evidence->space, choice);

@@ -137,20 +137,6 @@ struct explanation {
     json_t *edges;                     /* of the best; NULL: there is none */
 };
 
-/* False where no limits are known of such a device; then it has none but its name. */
-static bool describe_device(const struct hn_task *task, struct hn_device *device)
-{
-    char architecture[16];
-    struct hn_error ignored;
-    const struct hn_device_identity *identity = &task->identity.device;
-    snprintf(architecture, sizeof architecture, "sm_%d", identity->capability);
-    bool known = hn_device_for_architecture(architecture, device, &ignored) == HN_OK;
-    if (!known)
-        *device = (struct hn_device){0};
-    device->identity = *identity;
-    return known;
-}
-
 struct lookup {
     const struct hn_evidence *evidence;
     uint16_t *choice;
@@ -169,19 +155,14 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_ed
     return true;
 }
 
-static json_t *value_of(const struct hn_evidence *evidence, size_t parameter, size_t value)
-{
-    return hn_value_to_json(&hn_space_parameter(evidence->space, parameter)->values[value]);
-}
-
 /* A parameter with the means of its values against the best one, and from which value they go to
  * which. */
 static json_t *effect_to_json(const struct hn_evidence *evidence, const struct hn_effect *effect)
 {
+    const struct hn_space_parameter *own = hn_space_parameter(evidence->space, effect->parameter);
     json_t *values = json_array();
-    size_t count = hn_space_parameter(evidence->space, effect->parameter)->count;
     size_t least = SIZE_MAX, most = SIZE_MAX;
-    for (size_t v = 0; v < count; v++) {
+    for (size_t v = 0; v < own->count; v++) {
         if (effect->counts[v] == 0)
             continue;
         if (least == SIZE_MAX || effect->means[v] < effect->means[least])
@@ -190,22 +171,21 @@ static json_t *effect_to_json(const struct hn_evidence *evidence, const struct h
             most = v;
     }
     double best = least != SIZE_MAX ? effect->means[least] : (double)INFINITY;
-    for (size_t v = 0; v < count; v++)
+    for (size_t v = 0; v < own->count; v++)
         json_array_append_new(
-            values,
-            json_pack("{so so sI}", "value", value_of(evidence, effect->parameter, v), "ratio",
-                      hn_render_number(hn_evidence_ratio(evidence, effect->means[v], best)),
-                      "points", (json_int_t)effect->counts[v]));
+            values, json_pack("{so so sI}", "value", hn_value_to_json(&own->values[v]), "ratio",
+                              hn_render_number(hn_evidence_ratio(evidence, effect->means[v], best)),
+                              "points", (json_int_t)effect->counts[v]));
     json_t *json = json_pack(
-        "{ss sf s{sI so} so}", "name", hn_space_parameter(evidence->space, effect->parameter)->name,
-        "share", effect->share, "alone", "points", (json_int_t)effect->alone, "worst_ratio",
+        "{ss sf s{sI so} so}", "name", own->name, "share", effect->share, "alone", "points",
+        (json_int_t)effect->alone, "worst_ratio",
         effect->alone > 0 ? hn_render_number(effect->worst_alone) : json_null(), "values", values);
     if (least != SIZE_MAX)
-        json_object_set_new(json, "from", value_of(evidence, effect->parameter, least));
+        json_object_set_new(json, "from", hn_value_to_json(&own->values[least]));
     if (most != least)
         json_object_update_new(
             json,
-            json_pack("{so so}", "to", value_of(evidence, effect->parameter, most), "by",
+            json_pack("{so so}", "to", hn_value_to_json(&own->values[most]), "by",
                       hn_render_number(hn_evidence_ratio(evidence, effect->means[most], best))));
     return json;
 }
@@ -578,16 +558,14 @@ static void add_idle(const struct explanation *of, json_t *facts)
     bool sure = effects->known && (effects->exact || effects->explained > 0.8);
     for (size_t i = 0; sure && i < effects->parameter_count; i++) {
         const struct hn_effect *effect = &effects->mains[i];
+        const struct hn_space_parameter *own = hn_space_parameter(space, effect->parameter);
         double most = most_decided(effects, effect->parameter);
-        size_t values = hn_space_parameter(space, effect->parameter)->count;
-        if (values >= 2 && most < idle_share && effect->alone > 0 &&
+        if (own->count >= 2 && most < idle_share && effect->alone > 0 &&
             effect->worst_alone < idle_ratio)
-            json_array_append_new(idle,
-                                  json_pack("{ss sI sf sI sf}", "name",
-                                            hn_space_parameter(space, effect->parameter)->name,
-                                            "values", (json_int_t)values, "most", most, "alone",
-                                            (json_int_t)effect->alone, "slower",
-                                            fmax(effect->worst_alone - 1, 0)));
+            json_array_append_new(idle, json_pack("{ss sI sf sI sf}", "name", own->name, "values",
+                                                  (json_int_t)own->count, "most", most, "alone",
+                                                  (json_int_t)effect->alone, "slower",
+                                                  fmax(effect->worst_alone - 1, 0)));
     }
     json_object_set_new(facts, "idle_parameters", idle);
 }
@@ -595,8 +573,8 @@ static void add_idle(const struct explanation *of, json_t *facts)
 /* Values of a parameter all of whose points failed. */
 static void find_failing(const struct hn_evidence *evidence, size_t parameter, json_t *failing)
 {
-    size_t values = hn_space_parameter(evidence->space, parameter)->count;
-    for (size_t v = 0; v < values; v++) {
+    const struct hn_space_parameter *own = hn_space_parameter(evidence->space, parameter);
+    for (size_t v = 0; v < own->count; v++) {
         const struct hn_record *first = NULL;
         size_t all = 0, failed = 0;
         for (size_t i = 0; i < evidence->count + evidence->failed; i++) {
@@ -608,13 +586,10 @@ static void find_failing(const struct hn_evidence *evidence, size_t parameter, j
                 first = hn_evidence_record(evidence, i);
         }
         if (failed >= least_failures && failed == all)
-            json_array_append_new(
-                failing,
-                json_pack(
-                    "{ss so sI ss}", "name", hn_space_parameter(evidence->space, parameter)->name,
-                    "value",
-                    hn_value_to_json(&hn_space_parameter(evidence->space, parameter)->values[v]),
-                    "failed", (json_int_t)failed, "outcome", hn_outcome_names[first->outcome]));
+            json_array_append_new(failing, json_pack("{ss so sI ss}", "name", own->name, "value",
+                                                     hn_value_to_json(&own->values[v]), "failed",
+                                                     (json_int_t)failed, "outcome",
+                                                     hn_outcome_names[first->outcome]));
     }
 }
 
@@ -720,16 +695,24 @@ json_t *hn_explain(const struct hn_explain_input *input)
     struct explanation explanation = {.input = input};
     struct hn_evidence *evidence = &explanation.evidence;
     const struct hn_task *task = input->task;
-    bool known = describe_device(task, &explanation.device);
+    char architecture[16];
+    struct hn_error ignored;
+    struct hn_device *device = &explanation.device;
+    snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
+    /* Where no limits are known of such a device it has none but its name. */
+    bool known = hn_device_for_architecture(architecture, device, &ignored) == HN_OK;
+    if (!known)
+        *device = (struct hn_device){0};
+    device->identity = task->identity.device;
     hn_evidence_make(task->space, input->records, false, evidence);
     hn_effects_find(evidence, seed, &explanation.effects);
     hn_evidence_make(task->space, input->records, true, &explanation.compiling);
     hn_effects_find(&explanation.compiling, seed, &explanation.compile_effects);
     if (evidence->best != SIZE_MAX) {
         struct lookup lookup = {evidence, hn_need(evidence->parameters, sizeof *lookup.choice)};
-        explanation.edges = hn_edges_find(task, known ? &explanation.device : NULL,
-                                          hn_evidence_record(evidence, evidence->best), look_up,
-                                          &lookup, input->compiler);
+        explanation.edges =
+            hn_edges_find(task, known ? device : NULL, hn_evidence_record(evidence, evidence->best),
+                          look_up, &lookup, input->compiler);
         free(lookup.choice);
     }
     json_t *document = to_json(&explanation);

@@ -482,17 +482,6 @@ static void find_units(struct view *view)
             view->busiest = (enum hn_unit)unit;
 }
 
-/* By the metric `bytes`, where memory did move them, and not a cache. */
-static double most_of(const struct view *view)
-{
-    const double moved = 0.9;
-    double needed = view->effective_gb_per_s;
-    double actual = view->dram_gb_per_s;
-    if (!(needed > 0) || actual < moved * needed)
-        return 1;
-    return fmax(0, 1 - view->dram_share * fmin(needed / actual, 1));
-}
-
 /* "DRAM, 98% of what a copy gives", or "latency, no unit is busier than 34% (L2)". */
 static json_t *describe_bound(const struct view *view)
 {
@@ -528,6 +517,7 @@ static json_t *to_json(const struct view *view)
 json_t *hn_findings(const struct hn_record *record, const struct hn_roofs *roofs, double clock_mhz)
 {
     struct view view = {.busiest = HN_UNIT_DRAM};
+    const double moved = 0.9;
     bool known = false;
     for (int i = 0; i < HN_COUNTER_COUNT; i++) {
         const struct hn_value *value = hn_bindings_get(&record->observed, hn_counter_names[i]);
@@ -541,7 +531,11 @@ json_t *hn_findings(const struct hn_record *record, const struct hn_roofs *roofs
     view.stretch = stretch_of(record, &view, clock_mhz);
     find_rates(record, roofs, &view);
     find_units(&view);
-    view.most = most_of(&view);
+    /* By the metric `bytes`, where memory did move them, and not a cache. */
+    double needed = view.effective_gb_per_s, actual = view.dram_gb_per_s;
+    view.most = !(needed > 0) || actual < moved * needed
+                    ? 1
+                    : fmax(0, 1 - view.dram_share * fmin(needed / actual, 1));
     if (atomic_requests(&view) > 0)
         view.atomics = fmin(count(&view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100 * view.stretch, 1);
     view.idle = fmax(0, active_of(&view) - fmax(view.busy[view.busiest], view.atomics));

@@ -166,12 +166,20 @@ static bool is_missing(const json_t *value)
 
 static void append_value(struct hn_text *text, const json_t *json);
 
-static void append_list(struct hn_text *text, const json_t *items, const char *separator)
+/* Of an array's items, so many, and how many more there are; or its places, counted from 1. */
+static void append_items(struct hn_text *text, const json_t *items, const char *separator,
+                         size_t most, bool places)
 {
-    for (size_t i = 0; i < json_array_size(items); i++) {
+    size_t count = json_array_size(items);
+    for (size_t i = 0; i < count && i < most; i++) {
         hn_text_append(text, i > 0 ? separator : "");
-        append_value(text, json_array_get(items, i));
+        if (places)
+            hn_text_printf(text, "%.0f", number_of(json_array_get(items, i)) + 1);
+        else
+            append_value(text, json_array_get(items, i));
     }
+    if (count > most)
+        hn_text_printf(text, ", ... (%zu more)", count - most);
 }
 
 static void append_value(struct hn_text *text, const json_t *json)
@@ -182,7 +190,7 @@ static void append_value(struct hn_text *text, const json_t *json)
     if (json_is_string(json)) {
         hn_text_append(text, json_string_value(json));
     } else if (json_is_array(json)) {
-        append_list(text, json, ", ");
+        append_items(text, json, ", ", SIZE_MAX, false);
     } else if (hn_value_from_json(json, &value, NULL) == HN_OK) {
         hn_value_append(text, &value);
     } else {
@@ -253,21 +261,6 @@ static void append_spread(struct hn_text *text, const json_t *json, bool with_ti
     hn_text_printf(text, "%s%s%s", with_time ? time : "", with_time ? " ±" : "", spread);
 }
 
-/* Of an array's items, so many, and how many more there are; or its places, counted from 1. */
-static void append_items(struct hn_text *text, const json_t *items, size_t most, bool places)
-{
-    size_t count = json_array_size(items);
-    for (size_t i = 0; i < count && i < most; i++) {
-        hn_text_append(text, i > 0 ? ", " : "");
-        if (places)
-            hn_text_printf(text, "%.0f", number_of(json_array_get(items, i)) + 1);
-        else
-            append_value(text, json_array_get(items, i));
-    }
-    if (count > most)
-        hn_text_printf(text, ", ... (%zu more)", count - most);
-}
-
 /* Formats of values that are no numbers. */
 static const char *const value_formats[] = {"regime", "origin", "timing", "spread", "few",
                                             "places", "words",  "busy",   "counts", "meanings"};
@@ -296,9 +289,9 @@ static void append_named(struct hn_text *text, const json_t *value, const char *
     } else if (strcmp(format, "timing") == 0 || strcmp(format, "spread") == 0) {
         append_spread(text, value, *format == 't');
     } else if (strcmp(format, "few") == 0 || strcmp(format, "places") == 0) {
-        append_items(text, value, *format == 'f' ? FEW : SIZE_MAX, *format == 'p');
+        append_items(text, value, ", ", *format == 'f' ? FEW : SIZE_MAX, *format == 'p');
     } else if (strcmp(format, "words") == 0) {
-        append_list(text, value, " ");
+        append_items(text, value, " ", SIZE_MAX, false);
     } else if (strcmp(format, "busy") == 0) {
         append_busy(text, value);
     } else {

@@ -113,18 +113,6 @@ static size_t find_record(const struct hn_records *records, const struct hn_bind
     return SIZE_MAX;
 }
 
-/* In the order of their names, until a plan or config says another. */
-static void name_parameters(struct hn_report_tuning *tuning)
-{
-    if (tuning->records.count == 0)
-        return;
-    const struct hn_bindings *point = &tuning->records.items[0].point;
-    tuning->parameters = hn_need(point->count, sizeof *tuning->parameters);
-    for (; tuning->parameter_count < point->count; tuning->parameter_count++)
-        tuning->parameters[tuning->parameter_count] =
-            hn_need_copy(point->names[tuning->parameter_count]);
-}
-
 /* Puts the parameters into the plan's order, where they are the same. */
 static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *plan, const char *path)
 {
@@ -240,7 +228,13 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
                                      tuned->stale, "command_line", string_to_json(head.command)));
     hn_store_head_finish(&head);
     describe_family(tuning, store, err);
-    name_parameters(tuning);
+    /* In the order of their names, until a plan or config says another. */
+    if (tuning->records.count > 0) {
+        const struct hn_bindings *point = &tuning->records.items[0].point;
+        tuning->parameters = hn_need(point->count, sizeof *tuning->parameters);
+        for (size_t i = 0; i < point->count; i++)
+            tuning->parameters[tuning->parameter_count++] = hn_need_copy(point->names[i]);
+    }
     order_records(tuning);
     tuning->best = find_record(&tuning->records, &tuned->best.point);
     apply_plan(tuning, store, err);
