@@ -67,20 +67,6 @@ static void take_config(struct hn_export *export, const char *path, struct hn_er
     hn_plan_from_json(export->stored.json, &export->plan, err);
 }
 
-static void take_plan(struct hn_export *export, struct hn_store *store,
-                      const struct hn_export_request *request, struct hn_error *err)
-{
-    if (hn_failed(err))
-        return;
-    if (request->config != NULL) {
-        take_config(export, request->config, err);
-        return;
-    }
-    find_plan(store, request, export, err);
-    if (store != NULL)
-        hn_config_mark_changed(store, &export->all);
-}
-
 enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err)
 {
     if (export->plan != NULL && export->plan->program != NULL)
@@ -199,27 +185,22 @@ static bool same_words(const struct hn_bindings *a, const struct hn_bindings *b)
     return same;
 }
 
-/* Whether some word of the problem could be the type of an argument. */
-static bool has_types(const struct hn_plan *plan)
-{
-    bool has = false;
-    for (size_t k = 0; k < plan->problem_count && !has; k++) {
-        const struct hn_word_list *list = hn_plan_find_words(plan, plan->problem[k]);
-        has = list != NULL && list->types;
-    }
-    return has;
-}
-
 /* Configurations of a family's rule are no results: another of the same words tells. */
 static const char *find_signature(const struct hn_export *export, const struct hn_tuned *tuned,
                                   struct hn_error *err)
 {
     const struct hn_bindings *problem = &tuned->identity.problem;
-    if (!has_types(export->plan))
-        return tuned->identity.signature;
+    bool own =
+        true; /* no word of the problem could be the type of an argument, or it is a result */
+    for (size_t k = 0; k < export->plan->problem_count; k++) {
+        const struct hn_word_list *list =
+            hn_plan_find_words(export->plan, export->plan->problem[k]);
+        own = own && (list == NULL || !list->types);
+    }
     for (size_t i = 0; i < export->result_count; i++)
-        if (export->results[i] == tuned)
-            return tuned->identity.signature;
+        own = own || export->results[i] == tuned;
+    if (own)
+        return tuned->identity.signature;
     for (size_t i = 0; i < export->result_count; i++)
         if (same_words(problem, &export->results[i]->identity.problem))
             return export->results[i]->identity.signature;
@@ -726,7 +707,12 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
     order(export, chosen);
     memcpy(export->template_hash, export->results[0]->version.template_hash,
            sizeof export->template_hash);
-    take_plan(export, store, request, err);
+    if (request->config != NULL)
+        take_config(export, request->config, err);
+    else
+        find_plan(store, request, export, err);
+    if (request->config == NULL && store != NULL)
+        hn_config_mark_changed(store, &export->all);
     drop_incompatible(export, err);
     if (!untuned && export->plan != NULL && export->plan->pipeline == NULL && !request->no_family &&
         request->problem->count == 0)

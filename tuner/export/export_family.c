@@ -39,15 +39,6 @@ static void find_rule(struct hn_export_family *family, const struct hn_identity 
     }
 }
 
-static bool has_values(const struct hn_rule *rule, const struct hn_bindings *problem)
-{
-    bool same = rule->value_count == problem->count;
-    for (size_t i = 0; same && i < problem->count; i++)
-        same = strcmp(rule->values[i].name, problem->names[i]) == 0 &&
-               (rule->values[i].word_count > 0) == (problem->values[i].type == HN_WORD);
-    return same;
-}
-
 static bool is_configuration(const struct hn_rule *rule, const struct hn_bindings *point)
 {
     for (size_t i = 0; i < rule->configuration_count; i++)
@@ -116,7 +107,12 @@ static bool take(struct hn_export *export, struct hn_export_family *family, stru
 {
     const struct hn_rule *rule = family->stored->rule;
     const struct hn_tuned *first = find_first(export, rule);
-    if (!has_values(rule, &first->identity.problem))
+    const struct hn_bindings *problem = &first->identity.problem;
+    bool same = rule->value_count == problem->count;
+    for (size_t i = 0; same && i < problem->count; i++)
+        same = strcmp(rule->values[i].name, problem->names[i]) == 0 &&
+               (rule->values[i].word_count > 0) == (problem->values[i].type == HN_WORD);
+    if (!same)
         return false;
     family->variants = hn_rule_variants(export->plan, rule);
     if (family->variants * rule->configuration_count > ROWS_MOST)
