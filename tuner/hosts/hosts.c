@@ -56,11 +56,9 @@ struct hn_host_worker {
 struct hn_host {
     struct hn_place place; /* first: a place is a host */
     struct hn_hosts *hosts;
-    char *run, *hone;
-    int gpus_wanted, compile_wanted;
-    bool installs;
-    bool sent;                  /* the program, this time */
-    struct hn_process launcher; /* its channel is not used */
+    struct hn_host_options options; /* owns its strings */
+    bool sent;                      /* the program, this time */
+    struct hn_process launcher;     /* its channel is not used */
     struct hn_link link;
     const struct pollfd *polled_in, *polled_output; /* as of a worker */
     struct hn_greeting greeting;
@@ -313,10 +311,12 @@ static char *make_command(const struct hn_host *host)
     struct hn_text text = {0};
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     own[length > 0 ? length : 0] = '\0';
-    hn_text_printf(&text, "exec %s ", host->run);
-    hn_text_append_word(&text, host->installs ? "sh" : host->hone != NULL ? host->hone : own);
-    if (!host->installs)
-        hn_text_printf(&text, " worker node%s", host->gpus_wanted < 0 ? " count" : "");
+    hn_text_printf(&text, "exec %s ", host->options.run);
+    hn_text_append_word(&text, host->options.install        ? "sh"
+                               : host->options.hone != NULL ? host->options.hone
+                                                            : own);
+    if (!host->options.install)
+        hn_text_printf(&text, " worker node%s", host->options.gpus < 0 ? " count" : "");
     return hn_needed(hn_text_take(&text));
 }
 
@@ -371,7 +371,7 @@ static void begin_install(struct hn_host *host, struct hn_error *err)
              "\"$d/hone\" && exec 3<\"$d/hone\" && rm -rf \"$d\" && exec /proc/self/fd/3 worker "
              "node %s; "
              "rm -rf \"$d\"; }; exit 1\n",
-             (size_t)program.st_size, host->gpus_wanted < 0 ? "count" : "");
+             (size_t)program.st_size, host->options.gpus < 0 ? "count" : "");
     hn_bytes_append(&host->link.output, line, strlen(line));
 }
 
@@ -383,7 +383,7 @@ static void send_program(struct hn_host *host)
     char *program;
     size_t size;
     const struct hn_bytes *input = &host->link.input;
-    if (!host->installs || host->sent || hn_bytes_size(input) == 0 ||
+    if (!host->options.install || host->sent || hn_bytes_size(input) == 0 ||
         memmem(input->data + input->start, hn_bytes_size(input), ready, sizeof ready - 1) == NULL)
         return;
     host->sent = true;
@@ -409,7 +409,7 @@ static void launch(struct hn_host *host, double now_ms)
     host->sent = false;
     host->polled_in = host->polled_output = NULL;
     hn_link_init(&host->link, from, to);
-    if (host->installs)
+    if (host->options.install)
         begin_install(host, &err);
     if (hn_failed(&err))
         lose(host, true, err.message);
@@ -611,15 +611,15 @@ void hn_host_look(struct hn_host *host, struct hn_host_view *view)
     const struct hn_greeting *greeting = &host->greeting;
     *view = (struct hn_host_view){
         .state = host->state,
-        .gpus = host->gpus_wanted >= 0 ? host->gpus_wanted : greeting->gpus,
-        .compile = host->compile_wanted >= 0 ? host->compile_wanted : greeting->compile,
+        .gpus = host->options.gpus >= 0 ? host->options.gpus : greeting->gpus,
+        .compile = host->options.compile >= 0 ? host->options.compile : greeting->compile,
         .failures = host->failures,
         .sends = find_next_file(host) != NULL || hn_bytes_size(&host->link.output) > 0,
     };
     snprintf(view->name, sizeof view->name, "%s",
-             greeting->host[0] != '\0' ? greeting->host
-             : host->run[0] != '\0'    ? host->run
-                                       : "local");
+             greeting->host[0] != '\0'      ? greeting->host
+             : host->options.run[0] != '\0' ? host->options.run
+                                            : "local");
     memcpy(view->reason, host->reason, sizeof view->reason);
     pthread_mutex_unlock(&host->hosts->lock);
 }
@@ -746,8 +746,8 @@ static void free_hosts(struct hn_hosts *hosts)
         }
         hn_link_finish(&host->link);
         hn_process_kill(&host->launcher);
-        free(host->run);
-        free(host->hone);
+        free((char *)host->options.run);
+        free((char *)host->options.hone);
     }
     if (hosts->wake >= 0)
         close(hosts->wake);
@@ -772,12 +772,10 @@ enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t coun
             .place = {is_ready, start_worker, end_worker},
             .hosts = hosts,
             .link = {.in = -1, .out = -1},
-            .run = hn_need_copy(options[i].run),
-            .hone = hn_need_copy(options[i].hone),
-            .gpus_wanted = options[i].gpus,
-            .compile_wanted = options[i].compile,
-            .installs = options[i].install,
+            .options = options[i],
         };
+        hosts->items[i].options.run = hn_need_copy(options[i].run);
+        hosts->items[i].options.hone = hn_need_copy(options[i].hone);
         hn_process_init(&hosts->items[i].launcher);
     }
     int failure = hn_failed(err) ? 0 : hn_thread_start(&hosts->thread, relay, hosts);

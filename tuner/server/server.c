@@ -71,18 +71,6 @@ struct hn_server {
     double renewed_ms;
 };
 
-/* In the user's folder, and of this host alone, since hosts may share that folder. */
-static char *copy_path(const char *id)
-{
-    char host[256] = "";
-    struct hn_text text = {0};
-    (void)gethostname(host, sizeof host - 1);
-    const struct hn_hash place = hn_hash_string(host);
-    hn_cache_folder_append(&text);
-    hn_text_printf(&text, "/postgresql-%.12s-%.8s.db", id, place.hex);
-    return hn_needed(hn_text_take(&text));
-}
-
 /* Draws a name for this tuner. */
 static void enter(struct hn_server *server, struct hn_error *err)
 {
@@ -99,7 +87,8 @@ static void enter(struct hn_server *server, struct hn_error *err)
 
 enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err)
 {
-    char id[33] = "";
+    char id[33] = "", host[256] = "";
+    struct hn_text copy = {0};
     struct hn_server *own = hn_need(1, sizeof *own);
     hn_error_init(err);
     pthread_mutex_init(&own->lock, NULL);
@@ -114,7 +103,12 @@ enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct
         hn_connection_set_patience(own->connection, patience_ms);
     hn_tables_open(own->connection, own->name, id, err);
     enter(own, err);
-    own->copy = copy_path(id);
+    /* In the user's folder, and of this host alone, since hosts may share that folder. */
+    (void)gethostname(host, sizeof host - 1);
+    const struct hn_hash place = hn_hash_string(host);
+    hn_cache_folder_append(&copy);
+    hn_text_printf(&copy, "/postgresql-%.12s-%.8s.db", id, place.hex);
+    own->copy = hn_needed(hn_text_take(&copy));
     *server = hn_failed(err) ? NULL : own;
     if (hn_failed(err))
         hn_server_close(own, &(struct hn_server_end){.losses = 0});
@@ -725,16 +719,6 @@ static bool renew(const struct hn_server *server, const struct hn_server_claim *
     return held;
 }
 
-static void renew_claims(struct hn_server *server, struct hn_error *err)
-{
-    for (struct hn_server_claim *claim = server->claims; claim != NULL && !hn_failed(err);
-         claim = claim->next) {
-        bool held = renew(server, claim, err);
-        claim->held = claim->held && (held || hn_failed(err));
-    }
-    server->renewed_ms = hn_now_ms();
-}
-
 /* Records of sessions that got one after the last that was looked at, or everything that the server
  * lacks. */
 static void send_news(struct hn_server *server, bool everything, struct hn_error *err)
@@ -774,8 +758,14 @@ static void take_turn(struct hn_server *server, bool last)
     }
     if (server->connection != NULL)
         send_news(server, back || last, &reason);
-    if (!hn_failed(&reason) && (back || hn_now_ms() - server->renewed_ms >= RENEW_MS))
-        renew_claims(server, &reason);
+    if (!hn_failed(&reason) && (back || hn_now_ms() - server->renewed_ms >= RENEW_MS)) {
+        for (struct hn_server_claim *at = server->claims; at != NULL && !hn_failed(&reason);
+             at = at->next) {
+            bool held = renew(server, at, &reason);
+            at->held = at->held && (held || hn_failed(&reason));
+        }
+        server->renewed_ms = hn_now_ms();
+    }
     if (hn_failed(&reason))
         drop(server, &reason);
 }
