@@ -30,14 +30,6 @@ enum turn {
 /* Between questions whether another is ready. */
 enum { ASK_MS = 500, STEP_MS = 50 };
 
-static void wait_a_while(struct hn_error *err)
-{
-    for (int ms = 0; !hn_failed(err) && ms < ASK_MS; ms += STEP_MS) {
-        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
-        hn_interrupt_check(err);
-    }
-}
-
 /* Claims the problem of a task whose device is known, and fetches what others found of the kernel.
  * Where there is a budget, what another finished meanwhile is taken as it is, not gone on with. */
 static enum turn claim_problem(struct hn_tune_search *search, const struct hn_task *task,
@@ -53,8 +45,10 @@ static enum turn claim_problem(struct hn_tune_search *search, const struct hn_ta
     for (bool asked = false; !hn_failed(err) && state == HN_CLAIM_TAKEN; asked = true) {
         if (asked && !search->waits)
             return TURN_LATER;
-        if (asked)
-            wait_a_while(err);
+        for (int ms = 0; asked && !hn_failed(err) && ms < ASK_MS; ms += STEP_MS) {
+            nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
+            hn_interrupt_check(err);
+        }
         waited = asked;
         if (!hn_failed(err))
             state = hn_server_claim(search->tune->server, &wish, &search->claim, &search->holder);

@@ -16,18 +16,6 @@
 
 /* Configs, devices, caches and workers, as the options name them. */
 
-static void warn_unused(const struct hn_config *config)
-{
-    char *names = hn_config_find_unused(config);
-    if (names != NULL && names[0] != '\0')
-        fprintf(
-            stderr,
-            "hone: warning: no value of %s changes anything: %s and its includes do not have the "
-            "name, nor do launch, arguments and options; use it or take it out\n",
-            names, config->plan->template_path);
-    free(names);
-}
-
 enum hn_status hn_find_gpu(const char *selector, struct hn_device *device, struct hn_error *err)
 {
     struct hn_driver driver;
@@ -102,8 +90,14 @@ struct hn_config *hn_options_config(const struct hn_options *options, const char
         hn_config_destroy(config);
         return NULL;
     }
-    if (!options->quiet)
-        warn_unused(config);
+    char *unused = options->quiet ? NULL : hn_config_find_unused(config);
+    if (unused != NULL && unused[0] != '\0')
+        fprintf(
+            stderr,
+            "hone: warning: no value of %s changes anything: %s and its includes do not have the "
+            "name, nor do launch, arguments and options; use it or take it out\n",
+            unused, config->plan->template_path);
+    free(unused);
     return config;
 }
 

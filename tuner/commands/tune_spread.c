@@ -323,21 +323,16 @@ static void use_cards(struct spread *spread, struct hn_error *err)
     }
 }
 
-static bool is_all_done(const struct spread *spread)
-{
-    for (size_t i = 0; i < spread->model_count; i++)
-        if (next_problem(spread, &spread->models[i]) < spread->problem_count)
-            return false;
-    return spread->model_count > 0;
-}
-
 /* Whether there is nothing to be waited for. */
 static bool is_over(struct spread *spread)
 {
     if (spread->running != NULL || hn_failed(spread->err))
         return spread->running == NULL;
     bool more = has_unknown(spread->workers, spread->workers->card_count);
-    if (is_all_done(spread))
+    bool done = spread->model_count > 0;
+    for (size_t i = 0; i < spread->model_count; i++)
+        done = done && next_problem(spread, &spread->models[i]) == spread->problem_count;
+    if (done)
         return !more || hn_now_ms() - spread->tune->search.started_ms > hosts_wait_ms;
     if (more || has_card(spread))
         return false;
