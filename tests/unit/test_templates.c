@@ -37,7 +37,8 @@ static void compile(const struct hn_source *source, const char *text, struct hn_
         fail_msg("%s: %s", source->template->files->name, image->message);
 }
 
-/* Those that are for one architecture say what the others have instead. */
+/* Those that are for one architecture say what the others have instead; cli/architectures compiles
+ * the rest. */
 static void check_blackwell(const struct hn_source *source)
 {
     static const char *const architectures[] = {"sm_100a", "sm_120a"};
@@ -47,8 +48,7 @@ static void check_blackwell(const struct hn_source *source)
         struct hn_image image ENDED_BY(hn_image_finish);
         ASSERT_OK(hn_compile(&nvrtc, source, architectures[i], &image, &err));
         const char *message = image.message != NULL ? image.message : "";
-        if (source->arch_specific ? strstr(message, advice) == NULL
-                                  : image.outcome != HN_OUTCOME_OK)
+        if (strstr(message, advice) == NULL)
             fail_msg("%s for %s: %s", source->template->files->name, architectures[i], message);
     }
 }
@@ -62,7 +62,8 @@ static void check_defaults(const struct hn_config *config, const struct hn_bindi
     ASSERT_OK(hn_source_make(config->plan, &template, &config->problems[0], point, &source, &err));
     compile(&source, source.text, &tuned);
     compile(&source, template.files->text, &alone);
-    check_blackwell(&source);
+    if (source.arch_specific)
+        check_blackwell(&source);
     assert_string_equal(tuned.code_hash, alone.code_hash);
     assert_int_equal(tuned.resources.spill_store_bytes, 0);
     hn_image_finish(&alone);
