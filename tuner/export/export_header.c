@@ -278,60 +278,6 @@ static json_t *results_to_json(const struct hn_export *export)
     return results;
 }
 
-/* Problem values that compiled code knows. */
-enum held { WORDS = 1, NUMBERS = 2 };
-
-/* " && row->problem.M == problem.M" of the values of these kinds. */
-static void append_agreement(const struct hn_export *export, unsigned kinds, const char *before,
-                             const char *line_break, struct hn_text *text)
-{
-    for (size_t i = 0; i < export->plan->problem_count; i++) {
-        const char *name = export->plan->problem[i];
-        const struct hn_value *value = hn_bindings_get(&export->results[0]->identity.problem, name);
-        unsigned held = value->type == HN_WORD                               ? WORDS
-                        : hn_plan_is_frozen(export->plan, NULL, name, value) ? NUMBERS
-                                                                             : 0;
-        if ((kinds & held) == 0)
-            continue;
-        hn_text_append(text, before);
-        hn_export_append_wrapped(text, line_break, "row->problem.%s == problem.%s", name, name);
-        before = " && ";
-    }
-}
-
-/* "(config == 1 || config == 3)": whether it is one at whose point they are not. */
-static void append_thawed(const struct hn_export *export, struct hn_text *text)
-{
-    const char *before = "(";
-    for (size_t i = 0; i < export->body_count; i++)
-        if (!freezes(export, i)) {
-            hn_text_append(text, before);
-            hn_export_append_wrapped(text, "\n            ", "config == %zu", i);
-            before = " || ";
-        }
-    hn_text_append(text, ")");
-}
-
-static void write_frozen(struct hn_export_writer *writer)
-{
-    static const char line_break[] = "\n           ";
-    const struct hn_export *export = writer->export;
-    struct hn_text numbers = {0};
-    if (find_freezing(export, false) < 0) {
-        append_agreement(export, WORDS | NUMBERS, " && ", line_break, writer->text);
-        return;
-    }
-    append_agreement(export, WORDS, " && ", line_break, writer->text);
-    append_agreement(export, NUMBERS, "", line_break, &numbers);
-    if (numbers.length > 0) {
-        hn_text_append(writer->text, " &&\n           (");
-        append_thawed(export, writer->text);
-        hn_text_printf(writer->text, " ||\n            (%s))", numbers.data);
-    }
-    writer->text->failed = writer->text->failed || numbers.failed;
-    hn_text_finish(&numbers);
-}
-
 /* Whether the header has a macro of that name: a parameter, or a problem value that the template
  * sees. */
 static bool has_macro(const struct hn_export *export, const char *name)
@@ -396,7 +342,6 @@ static json_t *calls_to_json(const struct hn_export_writer *writer)
 static const struct hn_export_part head_parts[] = {
     {"macros", write_macros},
     {"config_columns", write_columns},
-    {"and_frozen", write_frozen},
     {0},
 };
 
@@ -595,6 +540,30 @@ static json_t *pipeline_to_json(struct hn_export_writer *writer, const json_t *o
     return json;
 }
 
+/* What compiled code knows of a problem: words, and the numbers of `freeze`, which are none at the
+ * point of a configuration that thaws. */
+static json_t *held_to_json(const struct hn_export *export)
+{
+    const struct hn_bindings *problem = &export->results[0]->identity.problem;
+    json_t *held = json_array(), *words = json_array(), *numbers = json_array();
+    json_t *thawed = json_array();
+    for (size_t i = 0; i < export->plan->problem_count; i++) {
+        const char *name = export->plan->problem[i];
+        const struct hn_value *value = hn_bindings_get(problem, name);
+        bool is_word = value->type == HN_WORD;
+        if (!is_word && !hn_plan_is_frozen(export->plan, NULL, name, value))
+            continue;
+        json_array_append_new(held, json_string(name));
+        json_array_append_new(is_word ? words : numbers, json_string(name));
+    }
+    for (size_t i = 0; i < export->body_count; i++)
+        if (!freezes(export, i))
+            json_array_append_new(thawed, json_sprintf("%zu", i));
+    return json_pack("{sb so so so so}", "thaws",
+                     json_array_size(thawed) > 0 && json_array_size(numbers) > 0, "held", held,
+                     "words", words, "numbers", numbers, "thawed", thawed);
+}
+
 /* What holes of skeletons say; the parts of C stand in tables beside what writes them. */
 static json_t *describe(struct hn_export_writer *writer)
 {
@@ -664,6 +633,7 @@ static json_t *describe(struct hn_export_writer *writer)
         "architectures", architectures, "calls", calls_to_json(writer), "configs", configs,
         "results", results_to_json(export), "parameters",
         images != NULL ? hn_export_parameters_to_json(writer) : json_array()));
+    json_object_update_new(json, hn_needed(held_to_json(export)));
     json_decref(of_plan);
     return json;
 }
