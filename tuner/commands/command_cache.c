@@ -103,26 +103,19 @@ void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn
     hn_tuned_list_free(&all);
 }
 
-/* Takes the value. */
-static void set(json_t *object, const char *key, json_t *value)
-{
-    (void)json_object_set_new(object, key, hn_needed(value));
-}
-
 json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
 {
     json_t *json = hn_needed(hn_fields_to_json(&hn_identity_structure, &tuned->identity));
-    set(json, "version", hn_fields_to_json(&hn_version_structure, &tuned->version));
-    set(json, "best", hn_record_to_json(&tuned->best));
-    set(json, "points", json_integer(tuned->points));
-    set(json, "simulated", json_boolean(tuned->simulated));
-    set(json, "stale", json_boolean(tuned->stale));
-    set(json, "kernel_tuner", json_boolean(tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL));
-    set(json, "origin", hn_origin_to_json(&tuned->origin));
-    set(json, "remarks",
-        remarks_to_json(tuned, &tuned->best,
-                        hn_origin_is_foreign(&tuned->origin) && !tuned->simulated ? "imported"
-                                                                                  : NULL));
+    bool imported = hn_origin_is_foreign(&tuned->origin) && !tuned->simulated;
+    json_object_update_new(
+        json,
+        hn_needed(json_pack("{so so sI sb sb sb so so}", "version",
+                            hn_fields_to_json(&hn_version_structure, &tuned->version), "best",
+                            hn_record_to_json(&tuned->best), "points", (json_int_t)tuned->points,
+                            "simulated", tuned->simulated, "stale", tuned->stale, "kernel_tuner",
+                            tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL, "origin",
+                            hn_origin_to_json(&tuned->origin), "remarks",
+                            remarks_to_json(tuned, &tuned->best, imported ? "imported" : NULL))));
     return json;
 }
 
@@ -314,20 +307,21 @@ static void add_shown(json_t *json, const struct view *view)
         json_t *row = hn_needed(hn_record_to_json(record));
         bool is_one = i > 0 && is_tied(view, i);
         tied += tied == (json_int_t)i && (i == 0 || is_one);
-        set(row, "remarks", remarks_to_json(view->tuned, record, is_one ? "tied" : NULL));
+        json_object_set_new(row, "remarks",
+                            remarks_to_json(view->tuned, record, is_one ? "tied" : NULL));
         if (record->card[0] != '\0')
-            set(row, "gpu", json_sprintf("%s %.12s", record->host, record->card));
+            json_object_set_new(row, "gpu", json_sprintf("%s %.12s", record->host, record->card));
         (void)json_array_append_new(shown, row);
     }
-    set(json, "shown", shown);
-    set(json, "tied", json_integer(tied));
+    json_object_set_new(json, "shown", shown);
+    json_object_set_new(json, "tied", json_integer(tied));
     /* By their names where no other order is known. */
     if (view->parameters != NULL)
         json_object_set(json, "parameters", view->parameters);
     else if (view->ok_count > 0)
-        set(json, "parameters",
-            hn_render_names(view->records.items[0].point.names,
-                            view->records.items[0].point.count));
+        json_object_set_new(json, "parameters",
+                            hn_render_names(view->records.items[0].point.names,
+                                            view->records.items[0].point.count));
 }
 
 /* The extremes of all measurements; NULL: not known. */
@@ -371,10 +365,10 @@ static json_t *view_to_json(const struct view *view)
         counts[view->records.items[i].outcome]++;
         (void)json_array_append_new(records, hn_needed(hn_record_to_json(&view->records.items[i])));
     }
-    set(json, "outcomes", hn_counts_to_json(counts));
+    json_object_set_new(json, "outcomes", hn_counts_to_json(counts));
     if (conditions != NULL)
-        set(json, "conditions", conditions);
-    set(json, "records", records);
+        json_object_set_new(json, "conditions", conditions);
+    json_object_set_new(json, "records", records);
     return json;
 }
 

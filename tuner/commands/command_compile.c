@@ -243,19 +243,6 @@ static void compile_problem(struct compile *compile, size_t problem, struct hn_e
     hn_task_finish(&compile->task);
 }
 
-/* HN_ENOTFOUND: nothing was good; HN_ERUN: something was not, with --strict. */
-static void judge(const struct compile *compile, struct hn_error *err)
-{
-    unsigned long long good = compile->good, done = compile->done;
-    if (good == 0 && done == 1)
-        hn_fail(err, HN_ENOTFOUND, "the point cannot be compiled and launched");
-    else if (good == 0)
-        hn_fail(err, HN_ENOTFOUND, "none of the %llu points can be compiled and launched", done);
-    else if (compile->given->options->strict && good < done)
-        hn_fail(err, HN_ERUN, "%llu of %llu points cannot be compiled and launched", done - good,
-                done);
-}
-
 static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
@@ -270,8 +257,14 @@ static void run(struct hn_given *given, struct hn_error *err)
         compile_problem(&compile, i, err);
     if (options->sources == NULL)
         hn_show_results(given, err);
-    if (!hn_failed(err))
-        judge(&compile, err);
+    unsigned long long good = compile.good, done = compile.done;
+    if (!hn_failed(err) && good == 0 && done == 1)
+        hn_fail(err, HN_ENOTFOUND, "the point cannot be compiled and launched");
+    else if (!hn_failed(err) && good == 0)
+        hn_fail(err, HN_ENOTFOUND, "none of the %llu points can be compiled and launched", done);
+    else if (!hn_failed(err) && options->strict && good < done)
+        hn_fail(err, HN_ERUN, "%llu of %llu points cannot be compiled and launched", done - good,
+                done);
     hn_compile_pool_destroy(compile.pool);
 }
 

@@ -36,8 +36,7 @@ static enum turn claim_problem(struct hn_tune_search *search, const struct hn_ta
                                struct hn_error *err)
 {
     const struct hn_identity *identity = &task->identity;
-    const struct hn_server_wish wish = {identity, &task->version,
-                                        search->tune->options->search.budget_s <= 0};
+    const bool again = search->tune->options->search.budget_s <= 0;
     enum hn_claim_state state = HN_CLAIM_TAKEN;
     bool waited = false;
     if (hn_failed(err) || search->tune->server == NULL)
@@ -51,7 +50,8 @@ static enum turn claim_problem(struct hn_tune_search *search, const struct hn_ta
         }
         waited = asked;
         if (!hn_failed(err))
-            state = hn_server_claim(search->tune->server, &wish, &search->claim, &search->holder);
+            state = hn_server_claim(search->tune->server, identity, &task->version, again,
+                                    &search->claim, &search->holder);
         if (hn_failed(err) || state != HN_CLAIM_TAKEN || asked || search->tune->options->quiet)
             continue;
         char *problem = hn_needed(hn_bindings_text(&identity->problem));

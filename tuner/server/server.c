@@ -840,23 +840,24 @@ static enum hn_claim_state claim_now(const struct hn_server *server,
     return state == HN_CLAIM_OWN ? HN_CLAIM_TAKEN : state;
 }
 
-enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
+enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_identity *identity,
+                                    const struct hn_version *version, bool again,
                                     struct hn_server_claim **claim, struct hn_claim_holder *holder)
 {
     struct hn_error reason = {.status = HN_OK};
     struct hn_server_claim *made = hn_need(1, sizeof *made);
     enum hn_claim_state state = HN_CLAIM_OWN;
     made->held = true;
-    hn_subject_make(&made->subject, wish->identity, wish->version, &reason);
+    hn_subject_make(&made->subject, identity, version, &reason);
     (void)hn_needed(made->subject.task);
     made->hash = hash_subject(&made->subject);
-    snprintf(made->device, sizeof made->device, "%s", wish->identity->device.name);
+    snprintf(made->device, sizeof made->device, "%s", identity->device.name);
     pthread_mutex_lock(&server->lock);
     *claim = server->claims;
     while (*claim != NULL && strcmp((*claim)->hash.hex, made->hash.hex) != 0)
         *claim = (*claim)->next;
     if (*claim == NULL && server->connection != NULL)
-        state = claim_now(server, made, wish->again, holder, &reason);
+        state = claim_now(server, made, again, holder, &reason);
     if (hn_failed(&reason)) {
         drop(server, &reason);
         state = HN_CLAIM_OWN;

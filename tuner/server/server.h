@@ -38,11 +38,6 @@ void hn_server_tell(void *server);
 
 /* Claims a problem, or says who has it; a claim is renewed until it is released. Where the connection is lost it is the
  * caller's for want of an answer, and claimed once it is back. What this command claimed before it gets again. From any thread. */
-struct hn_server_wish {
-    const struct hn_identity *identity;
-    const struct hn_version *version;
-    bool again; /* also what another finished meanwhile */
-};
 enum hn_claim_state {
     HN_CLAIM_OWN,   /* it is the caller's now */
     HN_CLAIM_TAKEN, /* another is at it */
@@ -54,9 +49,10 @@ struct hn_claim_holder {
     double for_s; /* since when it tunes, or how long ago it finished */
 };
 struct hn_server_claim;
-/* *claim: NULL but for HN_CLAIM_OWN. */
-enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
-                                    struct hn_server_claim **claim, struct hn_claim_holder *holder);
+/* again: also what another finished meanwhile. *claim: NULL but for HN_CLAIM_OWN. */
+enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_identity *identity,
+                                    const struct hn_version *version, bool again, struct hn_server_claim **claim,
+                                    struct hn_claim_holder *holder);
 /* Sends what was recorded, then releases the claim. Returns whether the claim was held all the time: another may have begun
  * the same where it was not. */
 bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, bool finished);
