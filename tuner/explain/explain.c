@@ -137,21 +137,17 @@ struct explanation {
     json_t *edges;                     /* of the best; NULL: there is none */
 };
 
-struct lookup {
-    const struct hn_evidence *evidence;
-    uint16_t *choice;
-};
-
-static bool look_up(void *context, const struct hn_bindings *point, struct hn_edge_time *time)
+static bool look_up(void *context, const struct hn_bindings *point, struct hn_interval *time_us)
 {
-    const struct lookup *lookup = context;
-    const struct hn_evidence *evidence = lookup->evidence;
-    if (hn_space_choice(evidence->space, point, lookup->choice, NULL) != HN_OK)
+    const struct hn_evidence *evidence = context;
+    uint16_t *choice = hn_need(evidence->parameters, sizeof *choice);
+    size_t found = hn_space_choice(evidence->space, point, choice, NULL) == HN_OK
+                       ? hn_evidence_find(evidence, choice)
+                       : SIZE_MAX;
+    free(choice);
+    if (found >= evidence->count)
         return false;
-    size_t found = hn_evidence_find(evidence, lookup->choice);
-    if (found == SIZE_MAX || found >= evidence->count)
-        return false;
-    hn_edge_time_of(hn_evidence_record(evidence, found), time);
+    hn_edge_time_of(hn_evidence_record(evidence, found), time_us);
     return true;
 }
 
@@ -708,13 +704,10 @@ json_t *hn_explain(const struct hn_explain_input *input)
     hn_effects_find(evidence, seed, &explanation.effects);
     hn_evidence_make(task->space, input->records, true, &explanation.compiling);
     hn_effects_find(&explanation.compiling, seed, &explanation.compile_effects);
-    if (evidence->best != SIZE_MAX) {
-        struct lookup lookup = {evidence, hn_need(evidence->parameters, sizeof *lookup.choice)};
+    if (evidence->best != SIZE_MAX)
         explanation.edges =
             hn_edges_find(task, known ? device : NULL, hn_evidence_record(evidence, evidence->best),
-                          look_up, &lookup, input->compiler);
-        free(lookup.choice);
-    }
+                          look_up, evidence, input->compiler);
     json_t *document = to_json(&explanation);
     hn_blocks_finish(&evidence->memory);
     hn_blocks_finish(&explanation.effects.memory);

@@ -82,16 +82,6 @@ static uint64_t total_of(const struct hn_progress_view *view, const struct hn_se
                                                                         : state->points;
 }
 
-/* How far it is, of the points or of the time, whatever is nearer; below 0: not known. */
-static double part_done(const struct hn_progress_view *view, const struct hn_session_state *state)
-{
-    uint64_t total = total_of(view, state);
-    double part = total != UINT64_MAX && total > 0 ? (double)state->finished / (double)total : -1;
-    if (view->budget_s > 0)
-        part = fmax(part, state->elapsed_s / view->budget_s);
-    return fmin(part, 1);
-}
-
 static void append_bar(const struct hn_progress_view *view, struct hn_text *text, double part)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -211,7 +201,10 @@ static json_t *describe(const struct hn_progress_view *view, const struct hn_ses
     struct hn_text outcomes = {0}, cards = {0}, bar = {0}, spark = {0};
     const struct hn_usage *usage = &state->usage;
     uint64_t total = total_of(view, state), fresh = state->finished - state->reused;
-    double part = part_done(view, state);
+    /* Of the points or of the time, whatever is nearer; below 0: not known. */
+    double part = total != UINT64_MAX && total > 0 ? (double)state->finished / (double)total : -1;
+    if (view->budget_s > 0)
+        part = fmax(part, state->elapsed_s / view->budget_s);
     double rate = fresh > 0 && state->elapsed_s > 0 ? (double)fresh / state->elapsed_s : NAN;
     json_t *json = hn_needed(json_pack(
         "{ss ss ss ss sI so so so sf si so}", "sep", block ? "  " : " | ", "comma",
@@ -233,7 +226,7 @@ static json_t *describe(const struct hn_progress_view *view, const struct hn_ses
     if (state->best != NULL)
         json_object_set_new(json, "best", best_to_json(view, state->best));
     if (block && part >= 0)
-        append_bar(view, &bar, part);
+        append_bar(view, &bar, fmin(part, 1));
     json_object_set_new(json, "bar", hn_render_text(&bar));
     if (block && state->best != NULL)
         progress_sparkline(view, state->finished, SPARK, &spark);

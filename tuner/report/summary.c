@@ -135,14 +135,14 @@ static bool edge_continue(const struct hn_value *edge, const struct hn_value *be
     return true;
 }
 
-void hn_edge_time_of(const struct hn_record *record, struct hn_edge_time *time)
+void hn_edge_time_of(const struct hn_record *record, struct hn_interval *time_us)
 {
     const struct hn_timing *timing = &record->timing;
     bool bounded = record->outcome == HN_OUTCOME_SLOWER;
-    *time = (struct hn_edge_time){
-        .median_us = timing->median_us,
-        .low_us = bounded ? timing->median_us : timing->low_us,
-        .high_us = bounded ? (double)INFINITY : timing->high_us,
+    *time_us = (struct hn_interval){
+        .median = timing->median_us,
+        .low = bounded ? timing->median_us : timing->low_us,
+        .high = bounded ? (double)INFINITY : timing->high_us,
     };
 }
 
@@ -174,7 +174,7 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
     const struct hn_edge_compiler *compiler = outlook->compiler;
     const struct hn_space_parameter *own = hn_space_parameter(task->space, parameter);
     const struct hn_value *now = hn_bindings_get(&outlook->best->point, own->name), *values[3];
-    struct hn_edge_time best, times[3];
+    struct hn_interval best, times[3];
     struct hn_launch launch;
     struct hn_value next;
     bool known[3] = {false};
@@ -189,9 +189,9 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
         (void)hn_bindings_set(&beside, own->name, values[i], NULL);
         known[i] = outlook->lookup(outlook->context, &beside, &times[i]);
     }
-    double ratio = known[1] ? times[1].median_us / best.median_us : 0;
-    bool worse = known[1] && times[1].low_us > best.high_us && ratio > least_difference &&
-                 (!known[2] || times[2].high_us >= times[1].low_us);
+    double ratio = known[1] ? times[1].median / best.median : 0;
+    bool worse = known[1] && times[1].low > best.high && ratio > least_difference &&
+                 (!known[2] || times[2].high >= times[1].low);
     enum hn_compiles compiles = HN_COMPILES_NOT;
     (void)hn_bindings_set(&beside, own->name, &next, NULL);
     if (worse &&
@@ -262,19 +262,17 @@ struct summary {
 /* What has to be known before the best is trusted; NULL: nothing. */
 static const char *reservation_of(const struct hn_plan *plan, const struct hn_record *best)
 {
-    switch (best != NULL ? best->verdict.kind : HN_VERIFIED) {
-    case HN_UNVERIFIED:
-        if (plan->program != NULL)
-            return "UNVERIFIED: `run` has no `check`, so nobody looked at what was computed";
-        return "UNVERIFIED: the config says `reference: none`, so nothing was compared";
-    case HN_SELF_VERIFIED:
-        return "self-verified: compared with the template at its defaults, not with a reference";
-    case HN_NOT_RECORDED:
-        return "verification not recorded: the file does not say whether results were compared";
-    case HN_VERIFIED:
-        break;
-    }
-    return plan->reference.kind == HN_REFERENCE_FILES && best != NULL
+    static const char *const reservations[] = {
+        [HN_VERIFIED] = NULL,
+        [HN_UNVERIFIED] = "UNVERIFIED: the config says `reference: none`, so nothing was compared",
+        [HN_SELF_VERIFIED] =
+            "self-verified: compared with the template at its defaults, not with a reference",
+        [HN_NOT_RECORDED] =
+            "verification not recorded: the file does not say whether results were compared",
+    };
+    if (best == NULL || best->verdict.kind != HN_VERIFIED)
+        return best == NULL ? NULL : reservations[best->verdict.kind];
+    return plan->reference.kind == HN_REFERENCE_FILES
                ? "verified on one seed: what is right for other inputs is in no file"
                : NULL;
 }
@@ -364,7 +362,7 @@ static json_t *failures_to_json(const struct summary *summary, const struct hn_r
     return failures;
 }
 
-static bool look_up(void *context, const struct hn_bindings *point, struct hn_edge_time *time)
+static bool look_up(void *context, const struct hn_bindings *point, struct hn_interval *time_us)
 {
     const struct hn_session *session = context;
     struct hn_record record;
@@ -376,7 +374,7 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_ed
          outcome != HN_OUTCOME_DUPLICATE) ||
         hn_session_record(session, ticket, &record, NULL) != HN_OK)
         return false;
-    hn_edge_time_of(&record, time);
+    hn_edge_time_of(&record, time_us);
     hn_record_finish(&record);
     return true;
 }

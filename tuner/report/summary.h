@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_REPORT_SUMMARY_H
 #define HONE_TUNER_REPORT_SUMMARY_H
 
+#include "base/statistics.h"
 #include "tuner/report/bounds.h"
 #include "tuner/report/render.h"
 #include "tuner/session/session.h"
@@ -22,15 +23,8 @@ struct hn_edge_compiler {
     void *context;
 };
 
-/* What is known of one point, in microseconds; a lower bound has low_us alone. */
-struct hn_edge_time {
-    double low_us;
-    double high_us;
-    double median_us;
-};
-
-/* False where the point was not measured. */
-typedef bool hn_edge_lookup(void *context, const struct hn_bindings *point, struct hn_edge_time *time);
+/* The time of one point, in microseconds, of which a lower bound has no upper end; false where it was not measured. */
+typedef bool hn_edge_lookup(void *context, const struct hn_bindings *point, struct hn_interval *time_us);
 
 /* Where the best point has the least or the greatest value of a numeric parameter, and the values behind it get worse the
  * further they are from there: the space ends where it should go on. Only for parameters of three values and more, where
@@ -42,6 +36,6 @@ typedef bool hn_edge_lookup(void *context, const struct hn_bindings *point, stru
  * objective is not time. device and compiler may be NULL: limits are not known, nothing is compiled. */
 json_t *hn_edges_find(const struct hn_task *task, const struct hn_device *device, const struct hn_record *best,
                       hn_edge_lookup *lookup, void *context, const struct hn_edge_compiler *compiler);
-void hn_edge_time_of(const struct hn_record *record, struct hn_edge_time *time);
+void hn_edge_time_of(const struct hn_record *record, struct hn_interval *time_us);
 
 #endif
