@@ -315,6 +315,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("problem: {size: 128}\n", "count: size * size * size, role: output}"), ()),
                 ("__global__ void k(float *x, int n) { for (int i = blockIdx.x * block_size_x + threadIdx.x; i < n; i += num_blocks * block_size_x) x[i] = 1; }",
                  ("  num_blocks: [64, 128, 256, 512, 1024]", "  grid: [num_blocks]\n"), ()),
+                ("__global__ void k(float *x, const float *s, int rows, int cols) { int row = blockIdx.x;"
+                 " if (threadIdx.x < cols) x[row * cols + threadIdx.x] *= s[row]; }", ("{rows: 2048, cols: 256}", "  - BLOCK >= cols\n", "grid: [rows]"), ()),
                 ("__device__ float *at(float *x, int i, int m) { return x + threadIdx.x + i * MDIMC + (threadIdx.y + NDIMC * threadIdx.z) * m + blockIdx.x * MWG; }\n"
                  "__global__ void k(float *x, int m, int n) { *at(x, n, m) = threadIdx.y; }",
                  ("  block: [MDIMC, NDIMC]\n", '  grid: ["ceil_div(n, MWG)", '), ("BLOCK_X",))):

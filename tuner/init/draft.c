@@ -144,26 +144,20 @@ const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_
     return parameter->name;
 }
 
-/* LOAD_ldg of LOAD; NULL when it has another beginning. */
-static const char *word_of(const char *macro, const char *name)
+/* ldg of LOAD_ldg, where LOAD is a macro for whoever compiles; NULL: it is no word of that. Where
+ * LOAD is defined as one of them, all are: "#define LOAD_plain 1", "#define LOAD LOAD_plain". */
+static const char *word_of(const struct hn_meaning *macro, const char *name)
 {
-    size_t length = strlen(macro);
-    bool begins =
-        strncmp(name, macro, length) == 0 && name[length] == '_' && name[length + 1] != '\0';
-    return begins ? name + length + 1 : NULL;
-}
-
-/* The word that another macro begins with: "#define X_plain 1", "#define X_ldg 2", "#define X
- * X_plain"; NULL: it is a macro without words. */
-static const char *first_word(const struct hn_unit *unit, const struct hn_meaning *macro)
-{
-    return macro->guarded ? word_of(macro->name, hn_text_at(unit, macro->body.begin)) : NULL;
+    size_t length = strlen(macro->name);
+    bool begins = macro->guarded && strncmp(name, macro->name, length) == 0 && name[length] == '_';
+    return begins && name[length + 1] != '\0' ? name + length + 1 : NULL;
 }
 
 static bool is_word(const struct hn_unit *unit, const char *name)
 {
-    HN_EACH(other, unit->meanings)
-        if (word_of(other->name, name) != NULL && first_word(unit, other) != NULL)
+    HN_EACH(macro, unit->meanings)
+        if (word_of(macro, name) != NULL &&
+            word_of(macro, hn_text_at(unit, macro->body.begin)) != NULL)
             return true;
     return false;
 }
@@ -172,10 +166,10 @@ static bool is_word(const struct hn_unit *unit, const char *name)
 static void add_words(struct hn_draft *draft, const struct hn_meaning *macro)
 {
     const struct hn_unit *unit = draft->unit;
-    const char *chosen = first_word(unit, macro), *word;
+    const char *chosen = word_of(macro, hn_text_at(unit, macro->body.begin)), *word;
     struct hn_draft_name words = {.name = macro->name, .own = macro->name};
     HN_EACH(each, unit->meanings) {
-        word = word_of(macro->name, each->name);
+        word = word_of(macro, each->name);
         if (chosen == NULL || word == NULL || !each->macro)
             continue;
         if (hn_draft_find(draft, word) != NULL || hn_unit_meaning(unit, word, 0) != NULL ||

@@ -493,12 +493,13 @@ static bool is_rowwise(const struct hn_draft *draft, const char *tile)
 
 static void guess_grid(struct hn_draft *draft)
 {
+    const struct hn_unit *unit = draft->unit;
     bool alone = draft->dimensions == 1;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
         const char *extent = extent_of(draft, axis);
         bool rowwise = is_rowwise(draft, tile);
-        HN_EACH(function, draft->unit->functions)
+        HN_EACH(function, unit->functions)
             if (tile == NULL && !rowwise && function->device)
                 tile = find_tile(draft, axis, function->body);
         HN_EACH(each, draft->names)
@@ -515,6 +516,14 @@ static void guess_grid(struct hn_draft *draft)
         }
         if (tile == NULL || rowwise)
             tile = guess_tile(draft, axis);
+        /* Without a loop a block has to be as long as its row. */
+        HN_EACH(row, draft->names)
+            if (rowwise && alone && row->is_extent && row->preset.integer == 0 &&
+                strcmp(row->name, rows) != 0 &&
+                hn_find(unit, draft->kernel->body, "for") == SIZE_MAX &&
+                hn_find(unit, draft->kernel->body, "while") == SIZE_MAX &&
+                hn_draft_holds(draft, tile, HN_OF_ALL, &row->preset, NULL))
+                *HN_GROW(draft->constraints) = HN_DRAFT_TEXT(draft, "%s >= %s", tile, row->name);
         if (rows == NULL && strcmp(tile, "1") == 0)
             rows = extent;
         draft->grid[axis] =

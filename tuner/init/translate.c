@@ -110,13 +110,11 @@ static const char *call(const struct hn_translation *translation, size_t at, str
     struct hn_translation inner = *translation;
     const char *name = hn_text_at(unit, at), *slash;
     const struct hn_meaning *meaning = hn_unit_meaning(unit, name, at);
-    struct hn_tokens names = {0, 0}, item;
+    struct hn_tokens names = meaning != NULL ? meaning->parameters : (struct hn_tokens){0, 0}, item;
     char type[HN_TYPE_SIZE];
     size_t count = 0;
     if (strcmp(name, "sizeof") == 0 && hn_type_of_c(hn_unit_text(unit, given), type))
         return hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type));
-    if (meaning != NULL)
-        names = meaning->parameters;
     memset(inner.names, 0, sizeof inner.names);
     for (; count < HN_TRANSLATE_BOUND && hn_next(unit, &given, &item); count++) {
         inner.values[count] = hn_translate(translation, item);

@@ -601,7 +601,6 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
 {
     struct hn_unit *unit = reading->unit;
     const struct hn_clang *clang = &reading->clang;
-    unsigned offset = 0;
     CXSourceLocation location = clang->getDiagnosticLocation(diagnostic);
     const char *message = keep(reading, clang->getDiagnosticSpelling(diagnostic));
     const char *quote = strchr(message, '\'');
@@ -610,8 +609,6 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         return;
     char *name = hn_needed(strndup(quote + 1, strcspn(quote + 1, "'")));
     const char *kept = hn_need_kept(&unit->memory, name);
-    clang->getSpellingLocation(location, NULL, NULL, NULL, &offset);
-    size_t token = token_at(unit, offset);
     if (strstr(message, "file not found") != NULL)
         reading->foreign |= !clang->Location_isFromMainFile(location) ||
                             (hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0);
@@ -622,8 +619,9 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     HN_EACH(each, unit->missing)
         if (strcmp(each->name, kept) == 0)
             return;
-    if (!hn_at(unit, token, kept))
-        token = hn_find(unit, (struct hn_tokens){0, SIZE_MAX}, kept);
+    /* It may be a macro's. */
+    size_t token =
+        hn_at(unit, used, kept) ? used : hn_find(unit, (struct hn_tokens){0, SIZE_MAX}, kept);
     if (token == SIZE_MAX || !may_be_number(unit, token, kept) || !may_be_number(unit, used, kept))
         return;
     struct hn_missing *missing = HN_GROW(unit->missing);
