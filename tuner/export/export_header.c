@@ -231,17 +231,6 @@ json_t *hn_export_row_to_json(const struct hn_export *export, const struct hn_tu
                      device->sm_count, "time", hn_render_text(&time));
 }
 
-static void write_columns(struct hn_export_writer *writer)
-{
-    const struct hn_plan *plan = writer->plan;
-    hn_text_append(writer->text, "config, ");
-    for (size_t i = 0; i < plan->parameter_count; i++)
-        hn_export_append_wrapped(writer->text, "\n * ", "%s, ", plan->parameters[i]);
-    for (size_t i = 0; i < plan->problem_count; i++)
-        hn_export_append_wrapped(writer->text, "\n * ", "%s, ", plan->problem[i]);
-    hn_export_append_wrapped(writer->text, "\n * ", "device, compute capability, SMs, time in us");
-}
-
 static json_t *applied_to_json(const struct hn_export_writer *writer)
 {
     const json_t *thawed = find_prelude(writer, false);
@@ -341,7 +330,6 @@ static json_t *calls_to_json(const struct hn_export_writer *writer)
 
 static const struct hn_export_part head_parts[] = {
     {"macros", write_macros},
-    {"config_columns", write_columns},
     {0},
 };
 
@@ -574,6 +562,7 @@ static json_t *describe(struct hn_export_writer *writer)
     json_t *of_plan = hn_needed(hn_plan_to_json(plan)), *architectures = json_array();
     json_t *dynamic_steps = json_array(), *window_buffers = json_array(), *distances = json_array();
     json_t *tensor_names = json_array(), *configs = json_array();
+    json_t *columns = hn_render_names(plan->parameters, plan->parameter_count);
     struct hn_text window = {0}, kernel = {0};
     for (size_t i = 0; i < plan->step_count; i++) {
         const struct hn_geometry *geometry = &plan->steps[i].geometry;
@@ -611,6 +600,7 @@ static json_t *describe(struct hn_export_writer *writer)
     for (size_t i = 0; images != NULL && i < images->count && images->items[i].config == 0; i++)
         json_array_append_new(architectures, json_string(images->items[i].architecture));
     append_comment(&kernel, "", export->kernel);
+    json_array_extend(columns, json_object_get(of_plan, "problem"));
     json_t *json = hn_needed(json_pack(
         "{so so sI ss ss ss# sO sb sb so so so so so sb sI sI sI sb sI sI sI sI sI sI sI sI so so* "
         "so so so so so so so}",
@@ -633,6 +623,8 @@ static json_t *describe(struct hn_export_writer *writer)
         "architectures", architectures, "calls", calls_to_json(writer), "configs", configs,
         "results", results_to_json(export), "parameters",
         images != NULL ? hn_export_parameters_to_json(writer) : json_array()));
+    json_object_update_new(json, json_pack("{so s[s]}", "columns", columns, "last_columns",
+                                           "device, compute capability, SMs, time in us"));
     json_object_update_new(json, hn_needed(held_to_json(export)));
     json_decref(of_plan);
     return json;
@@ -651,8 +643,8 @@ static const struct hn_export_part *find_part(const char *name, size_t length)
 
 /* "{{array;separator;piece;blanks}}": the piece for each item of an array, in which @ is the item
  * and @name a member of it. Lines are broken behind separators, or before one that begins with ~,
- * and go on behind so many blanks; a \ before their number ends the line, and without a number
- * none is broken. False: there is no item. */
+ * and go on behind so many blanks; a \ before their number ends the line, a * in its place begins
+ * one of a comment, and without a number none is broken. False: there is no item. */
 static bool write_list(const struct hn_export_writer *writer, const char *hole, size_t length,
                        struct hn_text *text)
 {
@@ -667,8 +659,8 @@ static bool write_list(const struct hn_export_writer *writer, const char *hole, 
     items = json_object_get(writer->item, fields[ARRAY]);
     items = items != NULL ? items : json_object_get(writer->document, fields[ARRAY]);
     bool macro = *fields[BLANKS] == '\\', joins = *fields[SEPARATOR] == '~';
-    snprintf(line_break, sizeof line_break, "%s\n%*s", macro ? "\\" : "",
-             atoi(fields[BLANKS] + macro), "");
+    snprintf(line_break, sizeof line_break, "%s\n%*s%s", macro ? "\\" : "",
+             atoi(fields[BLANKS] + macro), "", *fields[BLANKS] == '*' ? " * " : "");
     json_array_foreach(items, i, item)
     {
         struct hn_text piece = {0};
