@@ -428,20 +428,10 @@ static void send_all(struct hn_server *server, struct hn_store *store, struct hn
 }
 
 /* A document that was fetched is bad. The rest goes on. */
-static void refuse(const struct pair *pair, const char *reason, struct hn_error *err)
+static void refuse(const char *reason, struct hn_error *err)
 {
     if (!hn_failed(err))
-        hn_fail(err, HN_EFORMAT, "session '%.64s': %.1000s", pair->origin, reason);
-}
-
-/* The store's own words of what is bad, with the session's name. */
-static void name_session(const struct pair *pair, struct hn_error *err)
-{
-    const struct hn_error reason = *err;
-    if (reason.status == HN_EFORMAT) {
-        hn_error_init(err);
-        refuse(pair, reason.message, err);
-    }
+        hn_fail(err, HN_EFORMAT, "%s", reason);
 }
 
 /* The text of the plan with that hash, NULL for none. */
@@ -454,7 +444,7 @@ static char *fetch_plan(const struct pair *pair, const char *hash, struct hn_err
         "SELECT json FROM hone.plan WHERE hash = $1 AND octet_length(json) <= " MOST, "t", hash);
     char *text = hn_need_copy(text_of(json_array_get(rows, 0), "json"));
     if (strcmp(hn_hash_string(text).hex, hash) != 0)
-        refuse(pair, "its plan is missing, too large or not what was written", err);
+        refuse("its plan is missing, too large or not what was written", err);
     json_decref(rows);
     return text;
 }
@@ -470,18 +460,17 @@ static void fetch_head(const struct pair *pair, struct hn_error *err)
     const json_t *row = json_array_get(rows, 0);
     const char *text = text_of(row, "json");
     if (row == NULL)
-        refuse(pair, "its row is missing or too large", err);
+        refuse("its row is missing or too large", err);
     else if (strcmp(checksum(pair->origin, HEAD, text).hex, text_of(row, "checksum")) != 0)
-        refuse(pair, "its row is not what was written", err);
-    else if (hn_store_head_from_json(text, &head, err) != HN_OK)
-        name_session(pair, err);
-    else if (strcmp(head.origin, pair->origin) != 0)
-        refuse(pair, "its row is of another session", err);
+        refuse("its row is not what was written", err);
+    else if (hn_store_head_from_json(text, &head, err) == HN_OK &&
+             strcmp(head.origin, pair->origin) != 0)
+        refuse("its row is of another session", err);
     char *plan = fetch_plan(pair, head.plan, err);
     free(head.plan);
     head.plan = plan;
-    if (!hn_failed(err) && hn_store_add(pair->store, &head, err) != HN_OK)
-        name_session(pair, err);
+    if (!hn_failed(err))
+        (void)hn_store_add(pair->store, &head, err);
     hn_store_head_finish(&head);
     json_decref(rows);
 }
@@ -503,19 +492,18 @@ static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
     const size_t count = json_array_size(rows);
     const char **lines = hn_need(count, sizeof *lines);
     if (count == 0)
-        refuse(pair, "a record is missing, or larger than " MOST " bytes", err);
+        refuse("a record is missing, or larger than " MOST " bytes", err);
     for (size_t i = 0; i < count; i++) {
         const json_t *row = json_array_get(rows, i);
         const int64_t position = first + (int64_t)i;
         lines[i] = text_of(row, "json");
         if (integer_of(row, "position") != position)
-            refuse(pair, "a record is missing", err);
+            refuse("a record is missing", err);
         if (strcmp(checksum(pair->origin, position, lines[i]).hex, text_of(row, "checksum")) != 0)
-            refuse(pair, "a record is not what was written", err);
+            refuse("a record is not what was written", err);
     }
-    if (!hn_failed(err) &&
-        hn_store_extend(pair->store, pair->origin, first, lines, count, err) != HN_OK)
-        name_session(pair, err);
+    if (!hn_failed(err))
+        (void)hn_store_extend(pair->store, pair->origin, first, lines, count, err);
     free(lines);
     json_decref(rows);
     return hn_failed(err) ? 0 : (int64_t)count;
@@ -545,6 +533,9 @@ static void fetch_session(struct pair *pair, struct hn_fetched *fetched, struct 
     if (!hn_failed(&reason) && pair->their_rule && !pair->our_rule)
         (void)fetch_lines(pair, RULE, 0, &reason);
     fetched->sessions += lacks;
+    const struct hn_error own = reason;
+    if (own.status == HN_EFORMAT)
+        hn_fail(&reason, HN_EFORMAT, "session '%.64s': %.1000s", pair->origin, own.message);
     count_refused(&reason, fetched, err);
 }
 
