@@ -699,7 +699,7 @@ static int compare(struct hn_terms *terms, enum hn_operator code, struct term_pa
     if (words ? code != HN_OP_EQUAL : a.type == TYPE_WORD || b.type == TYPE_WORD)
         return !words && code == HN_OP_EQUAL ? hn_terms_constant(terms, 0) : -1;
     if (a.type != TYPE_REAL && b.type != TYPE_REAL)
-        return pair(terms, code, a.value, b.value);
+        return pair(terms, (int)code, a.value, b.value);
     if (!is_exact_real(terms, a) || !is_exact_real(terms, b))
         return -1;
     return hn_terms_make(terms, HN_OF_REALS + (int)code, to_real(terms, a), to_real(terms, b), -1);

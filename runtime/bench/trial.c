@@ -63,7 +63,7 @@ typedef void trial_take(void *subject, int side, int leg, size_t round, double *
 static void take_round(struct hn_trial *trial, trial_take *take, void *subject,
                        struct hn_random *secret, struct hn_error *err)
 {
-    int order[HN_TRIAL_SIDES * HN_TRIAL_LEGS];
+    int order[HN_TRIAL_SIDES * HN_TRIAL_LEGS] = {0};
     int count = trial->sides * trial->legs;
     for (int i = 0; i < count; i++) {
         int other = (int)hn_random_below(secret, (uint64_t)i + 1);

@@ -257,7 +257,7 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
 {
     size_t most = hn_plan_slot_count(plan) + 1 + plan->argument_count + plan->metric_count;
     size_t most_words =
-        HN_ACCESS_COUNT + HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT + HN_TENSOR_FILL_COUNT;
+        (size_t)HN_ACCESS_COUNT + HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT + HN_TENSOR_FILL_COUNT;
     for (size_t i = 0; i < plan->word_list_count; i++)
         most_words += plan->word_lists[i].count;
     struct hn_error own;

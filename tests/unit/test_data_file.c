@@ -65,7 +65,7 @@ TEST(a_file_that_shrinks_is_an_error)
     struct hn_error err = {.message = ""};
     write_bytes("", 0);
     pid_t child = fork();
-    for (; child == 0;)
+    while (child == 0)
         if (truncate(path, BYTES) != 0 || truncate(path, 4096) != 0)
             _exit(1);
     snprintf(message, sizeof message, "data file %s: it became ", path);

@@ -160,8 +160,8 @@ static void append_outcomes(const struct hn_progress_view *view,
 static const char *const block_lines[HN_PROGRESS_LINES] = {
     "  [{bar}  ]" COUNT REST,
     "  " BEST "[  {best.point}]",
-    "  {spark}[  better {better} time{better:s}{?better}|  the first is the best so far]"
-    "[, from {from_us:time}]",
+    ("  {spark}[  better {better} time{better:s}{?better}|  the first is the best so far]"
+     "[, from {from_us:time}]"),
     "  {cards}",
     "[  {?finished}]{outcomes}",
 };

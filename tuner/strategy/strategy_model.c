@@ -346,7 +346,7 @@ static size_t guess(const struct hn_search *search, size_t limit, uint16_t *choi
         uint16_t *point = points + drawn * width;
         hn_space_sample(search->space, &random, point);
         guesses[drawn] = (struct guess){hn_space_estimate(search->space, point), drawn};
-        drawn += isfinite(guesses[drawn].estimate);
+        drawn += isfinite(guesses[drawn].estimate) ? 1 : 0;
     }
     qsort(guesses, drawn, sizeof *guesses, by_estimate);
     for (size_t i = 0; i < drawn && count < limit; i++) {

@@ -95,7 +95,7 @@ static void add_estimate(struct hn_encoding *encoding)
     for (int i = 0; i < SAMPLE; i++) {
         hn_space_sample(space, &random, drawn);
         estimates[count] = hn_space_estimate(space, drawn);
-        count += isfinite(estimates[count]);
+        count += isfinite(estimates[count]) ? 1 : 0;
     }
     if (count == 0)
         return;
