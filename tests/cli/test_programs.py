@@ -159,6 +159,13 @@ class Programs(double.Case):
             self.hone(*line.split()[1:], *less, PATH=f"{self.folder}:{os.environ['PATH']}")
         self.assertEqual((self.folder / "table.h").read_text(), "{384, 15, 4}\n")
 
+    def test_init_reads_the_ranges_of_a_benchmark_of_cub(self):
+        self.write("sum.cu", "// %RANGE% TUNE_ITEMS ipt 7:24:1\n// %RANGE% TUNE_THREADS tpb 128:1024:32\n//%RANGE% in other words\nint x;\n")
+        self.hone("init", "sum.cu")
+        self.assertIn('"-DTUNE_ITEMS=${TUNE_ITEMS}", "-DTUNE_THREADS=${TUNE_THREADS}", -o, bench, "${SOURCE}"]',
+                      (self.folder / "sum.yaml").read_text())
+        self.assertIn("522 valid points", self.hone("space", "sum.yaml").stdout)
+
     def test_mistakes(self):
         for old, new, message in (
                 ("json: runs.1.time, ", "", "12:9: found a mapping, expected either 'json' or 'regex'"),

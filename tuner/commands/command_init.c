@@ -4,9 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "tuner/commands/command.h"
 #include "tuner/import/import.h"
 #include "tuner/init/draft.h"
+
+enum { SOURCE_MOST = 16 << 20 };
+static const char range_mark[] = "%RANGE%";
 
 struct init {
     const char *path;
@@ -149,6 +154,44 @@ static void import_problem(struct init *init, struct hn_error *err)
     json_decref(root);
 }
 
+/* The lines `// %RANGE% NAME alias first:last:step` of a benchmark of CUB say what is tuned of the
+ * program that it is. */
+static void draft_program(struct init *init, const char *source, struct hn_error *err)
+{
+    struct hn_text parameters = {0}, macros = {0}, text = {0};
+    const char *slash = strrchr(init->path, '/'), *file = slash != NULL ? slash + 1 : init->path;
+    char *name = hn_needed(strndup(file, hn_word_length(file)));
+    name_output(init, name);
+    char *template = template_path(init, err);
+    for (const char *at = source; (at = strstr(at, range_mark)) != NULL; at++) {
+        char macro[HN_WORD_MOST + 1];
+        long long first, last, step;
+        if (sscanf(at + strlen(range_mark), " %255[A-Za-z0-9_] %*s %lld:%lld:%lld", macro, &first,
+                   &last, &step) != 4)
+            continue;
+        hn_text_printf(&parameters, "  %s: {range: [%lld, %lld], step: %lld}\n", macro, first, last,
+                       step);
+        hn_text_printf(&macros, ", \"-D%s=${%s}\"", macro, macro);
+    }
+    hn_text_printf(&text,
+                   "hone: 1\nkernel: %s\ntemplate: \"%s\"\n\nparameters:\n%s\nrun:\n"
+                   "  # TODO: where its headers and libraries are\n"
+                   "  build: [nvcc, -O3, -arch=native, -std=c++17%s, -o, bench, \"${SOURCE}\"]\n"
+                   "  command: [./bench]                  # TODO: its arguments\n"
+                   "  time: {regex: \"([0-9.]+) us\"}     # TODO: how it prints the time\n"
+                   "  # check: [./bench, --check]         # TODO: whether results are right\n",
+                   name, template != NULL ? template : "",
+                   parameters.data != NULL ? parameters.data : "",
+                   macros.data != NULL ? macros.data : "");
+    if (!hn_failed(err))
+        write_config(init, text.data, err);
+    hn_text_finish(&parameters);
+    hn_text_finish(&macros);
+    hn_text_finish(&text);
+    free(template);
+    free(name);
+}
+
 static void draft_source(struct init *init, struct hn_error *err)
 {
     struct hn_unit unit = {.path = NULL};
@@ -174,13 +217,20 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     struct init init = {given->path, hn_need_copy(options->output), options};
-    if (!hn_ends_in(given->path, (const char *const[]){".json", NULL}))
+    char *text = NULL;
+    struct hn_error ignored;
+    if (options->entry == NULL)
+        hn_file_read(given->path, SOURCE_MOST, &text, NULL, &ignored);
+    if (text != NULL && strstr(text, range_mark) != NULL)
+        draft_program(&init, text, err);
+    else if (!hn_ends_in(given->path, (const char *const[]){".json", NULL}))
         draft_source(&init, err);
     else if (options->entry == NULL)
         import_problem(&init, err);
     else
         hn_options_misused(options, err,
                            "--entry is for CUDA sources; a tuning problem names its kernel");
+    free(text);
     free(init.output);
 }
 
