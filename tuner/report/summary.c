@@ -270,6 +270,8 @@ static const char *reservation_of(const struct hn_plan *plan, const struct hn_re
         [HN_NOT_RECORDED] =
             "verification not recorded: the file does not say whether results were compared",
     };
+    if (plan->program != NULL && best != NULL && best->verdict.kind == HN_UNVERIFIED)
+        return "UNVERIFIED: `run` has no `check`, so nobody looked at what was computed";
     if (best == NULL || best->verdict.kind != HN_VERIFIED)
         return best == NULL ? NULL : reservations[best->verdict.kind];
     return plan->reference.kind == HN_REFERENCE_FILES
