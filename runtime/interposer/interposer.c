@@ -174,16 +174,12 @@ static CUresult capture(const CUlaunchConfig *config, CUfunction function, void 
     for (size_t i = 0; i < count; i++)
         hn_capture_add(&writer, writer.expected, buffers[i].name, &driver, buffers[i].address,
                        buffers[i].bytes, &err);
-    if (!hn_failed(&err))
-        hn_capture_commit(&writer,
-                          json_pack("{s:s, s:b, s:{}, s:[i, i, i], s:[i, i, i], s:i}", "kernel",
-                                    name, "positional", 1, "problem", "grid", (int)config->gridDimX,
-                                    (int)config->gridDimY, (int)config->gridDimZ, "block",
-                                    (int)config->blockDimX, (int)config->blockDimY,
-                                    (int)config->blockDimZ, "shared_bytes",
-                                    (int)config->sharedMemBytes),
-                          &err);
-    hn_capture_finish(&writer);
+    json_t *head =
+        json_pack("{s:s, s:b, s:{}, s:[i, i, i], s:[i, i, i], s:i}", "kernel", name, "positional",
+                  1, "problem", "grid", (int)config->gridDimX, (int)config->gridDimY,
+                  (int)config->gridDimZ, "block", (int)config->blockDimX, (int)config->blockDimY,
+                  (int)config->blockDimZ, "shared_bytes", (int)config->sharedMemBytes);
+    hn_capture_finish(&writer, head, &err);
     if (hn_failed(&err))
         fprintf(stderr, "hone: %s was launched, but not captured: %s\n", name, err.message);
     else

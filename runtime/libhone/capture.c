@@ -104,9 +104,9 @@ static void wait_for(const struct hone_kernel *kernel, CUstream stream, struct h
                         err);
 }
 
-/* What the launch wrote of all that is compared. */
-static void add_results(struct hn_capture_writer *writer, const struct hone_kernel *kernel,
-                        const uint64_t *values, struct hn_error *err)
+/* What the launch wrote of all that is compared. Returns the rest of what the capture says. */
+static json_t *add_results(struct hn_capture_writer *writer, const struct hone_kernel *kernel,
+                           const uint64_t *values, struct hn_error *err)
 {
     for (size_t i = 0; i < kernel->slot_count; i++) {
         const struct hn_argument *argument = &kernel->plan->plan->arguments[i];
@@ -115,14 +115,10 @@ static void add_results(struct hn_capture_writer *writer, const struct hone_kern
                 values[i], kernel->slots[i].bytes, err);
     }
     const char *config = kernel->plan->plan->config;
-    if (!hn_failed(err))
-        hn_capture_commit(writer,
-                          json_pack("{s:s, s:s, s:o, s:o, s:s}", "kernel", kernel->name, "config",
-                                    config == NULL ? "" : config, "plan",
-                                    json_deep_copy(kernel->plan->json), "problem",
-                                    hn_bindings_to_json(&kernel->problem), "point",
-                                    hone_kernel_info(kernel)->point),
-                          err);
+    return json_pack("{s:s, s:s, s:o, s:o, s:s}", "kernel", kernel->name, "config",
+                     config == NULL ? "" : config, "plan", json_deep_copy(kernel->plan->json),
+                     "problem", hn_bindings_to_json(&kernel->problem), "point",
+                     hone_kernel_info(kernel)->point);
 }
 
 void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
@@ -130,6 +126,7 @@ void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, uint64_t *value
 {
     struct hn_c_locale locale;
     struct hn_capture_writer writer = {.stream = NULL};
+    json_t *head = NULL;
     struct hn_error why;
     bool wanted = atomic_fetch_add(&kernel->captured, 1) < kernel->cache->capture_launches;
     hn_error_init(&why);
@@ -145,9 +142,9 @@ void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, uint64_t *value
     hn_lib_launch_steps(kernel, stream, values, err);
     if (wanted && !hn_failed(err)) {
         wait_for(kernel, stream, &why);
-        add_results(&writer, kernel, values, &why);
+        head = add_results(&writer, kernel, values, &why);
     }
-    hn_capture_finish(&writer);
+    hn_capture_finish(&writer, head, &why);
     hn_c_locale_leave(&locale);
     if (hn_failed(&why) && !hn_failed(err))
         hn_lib_fail(err, HONE_CAPTURE_FAILED, "%s was launched, but not captured: %.900s",

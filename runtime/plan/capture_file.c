@@ -96,16 +96,25 @@ static void check_head(struct hn_json_reader *reader, void *owner)
         "kernel", "a name");
     if (head->config != NULL)
         hn_gate_line("the path of its config", head->config, HN_NAME_MOST, reader->err);
+    hn_json_expect(reader, !head->positional || head->grid_count + head->block_count == 6, "block",
+                   "one of a launch");
     check_values(reader, &head->problem, false);
     check_values(reader, &head->scalars, true);
     check_repeats(reader, head->inputs, head->input_count);
     check_repeats(reader, head->expected, head->expected_count);
 }
 
+static const struct hn_field size_fields[] = {
+    {.key = "", .kind = HN_FIELD_COUNT, .needed = true, .least = 1}};
+static const struct hn_structure size_structure = {sizeof(int), size_fields, 1, NULL};
+
 static const struct hn_field head_fields[] = {
     {HN_NEEDED("kernel"), .kind = HN_FIELD_STRING, HN_AT(hn_capture_head, kernel)},
     {.key = "positional", .kind = HN_FIELD_FLAG, HN_AT(hn_capture_head, positional)},
     {.key = "config", .kind = HN_FIELD_STRING, HN_AT(hn_capture_head, config)},
+    {.key = "grid", .most = 3, HN_LIST(hn_capture_head, grid, grid_count, size_structure)},
+    {.key = "block", .most = 3, HN_LIST(hn_capture_head, block, block_count, size_structure)},
+    {.key = "shared_bytes", .kind = HN_FIELD_COUNT, HN_AT(hn_capture_head, shared_bytes)},
     {HN_NEEDED("problem"), HN_OWN(hn_capture_head, problem, hn_bindings_field)},
     {HN_NEEDED("scalars"), HN_OWN(hn_capture_head, scalars, hn_bindings_field)},
     {HN_NEEDED("inputs"), .most = PARTS_MOST,
@@ -261,7 +270,7 @@ void hn_capture_add(struct hn_capture_writer *writer, json_t *list, const char *
         hn_fail_memory(err);
 }
 
-void hn_capture_commit(struct hn_capture_writer *writer, json_t *head, struct hn_error *err)
+static void commit(struct hn_capture_writer *writer, json_t *head, struct hn_error *err)
 {
     json_t *all =
         json_pack("{s:i, s:O, s:O, s:O}", "format", HN_CAPTURE_FORMAT, "scalars", writer->scalars,
@@ -278,17 +287,19 @@ void hn_capture_commit(struct hn_capture_writer *writer, json_t *head, struct hn
         hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", writer->path, strerror(errno));
     free(text);
     json_decref(all);
-    json_decref(head);
 }
 
-void hn_capture_finish(struct hn_capture_writer *writer)
+void hn_capture_finish(struct hn_capture_writer *writer, json_t *head, struct hn_error *err)
 {
+    if (writer->stream != NULL && !hn_failed(err))
+        commit(writer, head, err);
     if (writer->stream != NULL)
         fclose(writer->stream);
     if (writer->temporary != NULL)
         unlink(writer->temporary);
     free(writer->temporary);
     free(writer->path);
+    json_decref(head);
     json_decref(writer->inputs);
     json_decref(writer->expected);
     json_decref(writer->scalars);

@@ -32,6 +32,8 @@ struct hn_capture_head {
     char *kernel; /* its name, which may be mangled */
     bool positional; /* "p3" is the fourth parameter of the kernel: who wrote it knew no names */
     char *config; /* its path; NULL: not known */
+    int *grid, *block, shared_bytes; /* of a positional one: three of each */
+    size_t grid_count, block_count;
     struct hn_bindings problem;
     struct hn_bindings scalars;
     struct hn_capture_part *inputs;
@@ -50,7 +52,7 @@ enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_ca
  * the namespaces are not looked at. */
 bool hn_capture_is_of(const char *kernel, const char *name);
 
-/* One that is being written, beside its path until it is whole. Begin with all zero; sticky, but for the end. */
+/* One that is being written, beside its path until it is whole. Begin with all zero; sticky. */
 struct hn_capture_writer {
     FILE *stream;
     char *path, *temporary;
@@ -63,9 +65,8 @@ void hn_capture_begin(struct hn_capture_writer *writer, char *path, struct hn_er
 /* Adds contents to `inputs` or `expected`: those of device memory or, without a driver, of the host's. */
 void hn_capture_add(struct hn_capture_writer *writer, json_t *list, const char *name, const struct hn_driver *driver,
                     uint64_t address, uint64_t bytes, struct hn_error *err);
-/* Writes the end, takes `head`, the rest of what the file says of itself, and gives the file its name. */
-void hn_capture_commit(struct hn_capture_writer *writer, json_t *head, struct hn_error *err);
-/* What was not committed is removed. */
-void hn_capture_finish(struct hn_capture_writer *writer);
+/* Takes `head`, the rest of what the file says of itself, writes it behind the contents, and gives the file its name; after a
+ * failure, or without a head, there is no file. */
+void hn_capture_finish(struct hn_capture_writer *writer, json_t *head, struct hn_error *err);
 
 #endif

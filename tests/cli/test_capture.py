@@ -8,6 +8,8 @@ import unittest
 import zlib
 
 import double
+import hone
+import pages
 
 LAUNCHER = os.environ.get("HONE_LAUNCHER", str(double.hone.SOURCE / "build" / "tests" / "launcher"))
 N = 5000
@@ -22,6 +24,110 @@ def read(path):
     parts = {(which, part["name"]): zlib.decompress(data[part["offset"]:part["offset"] + part["packed"]])
              for which in ("inputs", "expected") for part in head[which]}
     return head, {key: list(struct.unpack(f"{len(value) // 4}f", value)) for key, value in parts.items()}
+
+
+def forge(path, kernel, grid, block, parameters, shared_bytes=0):
+    """Writes a capture of parameters: numbers, bytes, or a buffer before and after the launch."""
+    head = {"format": 1, "kernel": kernel, "positional": True, "problem": {}, "grid": grid, "block": block,
+            "shared_bytes": shared_bytes, "scalars": {}, "inputs": [], "expected": []}
+    data = b"HONECAP1"
+    for place, parameter in enumerate(parameters):
+        if isinstance(parameter, int):
+            head["scalars"][f"p{place}"] = parameter
+            continue
+        for which, value in zip(("inputs", "expected"), (parameter,) if isinstance(parameter, bytes) else parameter):
+            packed = zlib.compress(value)
+            head[which].append({"name": f"p{place}", "bytes": len(value), "offset": len(data), "packed": len(packed)})
+            data += packed
+    text = json.dumps(head).encode()
+    path.write_bytes(data + text + len(text).to_bytes(8, "little") + b"HONECAP1")
+
+
+def floats(*numbers):
+    return struct.pack(f"{len(numbers)}f", *numbers)
+
+
+HEAT_CU = """\
+#define BLOCK_X 16
+#define BLOCK_Y 16
+__global__ void heat(const float *in, float *out, const float *mask, int width, int height, float alpha)
+{
+    int x = blockIdx.x * BLOCK_X + threadIdx.x;
+    int y = blockIdx.y * BLOCK_Y + threadIdx.y;
+    if (x < width && y < height && (mask == nullptr || mask[x] > 0))
+        out[y * width + x] = alpha * in[y * width + x];
+}
+"""
+RISE_CU = """\
+extern "C" __global__ void rise(float *values, float *totals, int n)
+{
+    extern __shared__ float part[];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        values[i] += 1;
+    totals[blockIdx.x] = 1;
+}
+"""
+
+
+@unittest.skipIf(hone.why_no_sources(), hone.why_no_sources())
+class Drafts(hone.Case):
+    """`hone init --capture`: what was captured stands in the config, and nothing is left to do."""
+
+    def draft(self, source, kernel, *launch, **settings):
+        self.write("source.cu", source)
+        forge(self.folder / "a.honecap", kernel, *launch, **settings)
+        told = self.hone("init", "--capture", "a.honecap", "source.cu", "-o", "drafted.yaml").stdout
+        self.assertEqual(told, "wrote drafted.yaml\nnext: `hone tune drafted.yaml`\n")
+        self.hone("space", "drafted.yaml")
+        return (self.folder / "drafted.yaml").read_text()
+
+    def test_numbers_and_buffers(self):
+        before, after = floats(*range(800)), floats(*range(1, 801))
+        text = self.draft(HEAT_CU, "_Z4heatPKfPfS0_iif", [2, 3, 1], [16, 16, 1], [before, (bytes(3200), after), 0, 20, 40, 0x3f000000])
+        self.assertNotIn("TODO", text)
+        for line in ("problem: {width: 20, height: 40}", "defaults: {BLOCK_X: 16, BLOCK_Y: 16}",
+                     "  - {name: in, type: float32, count: width * height, file: drafted-in.bin}",
+                     "  - {name: out, type: float32, count: width * height, role: output}",
+                     "  - {name: mask, type: uint64, value: 0}", "  - {name: alpha, type: float32, value: 0.5}",
+                     '  grid: ["ceil_div(width, BLOCK_X)", "ceil_div(height, BLOCK_Y)"]',
+                     "reference: {files: {out: drafted-out-expected.bin}}"):
+            self.assertIn(line + "\n", text)
+        self.assertEqual((self.folder / "drafted-in.bin").read_bytes(), before)
+        self.assertEqual((self.folder / "drafted-out-expected.bin").read_bytes(), after)
+        self.assertFalse((self.folder / "drafted-out.bin").exists())
+
+    def test_what_the_source_does_not_tell(self):
+        """Larger allocations, a block of the launch alone, more blocks than elements, dynamic shared memory."""
+        text = self.draft(RISE_CU, "rise", [9, 1, 1], [96, 1, 1], [(floats(*range(512)),) * 2, (bytes(400), floats(*[1] * 9, *[0] * 91)), 500],
+                          shared_bytes=384)
+        for line in ("  - {name: values, type: float32, count: 512, role: inout, file: drafted-values.bin}"
+                     "  # TODO: the launch changed nothing, so that nothing is checked: another one?",
+                     "  - {name: totals, type: float32, count: 100, role: output}", "  BLOCK: [64, 96, 128, 256, 512, 1024]  # of the launch alone",
+                     "defaults: {BLOCK: 96}",
+                     '  grid: ["ceil_div(9 * 96, BLOCK)"]', "  shared_bytes: 384"):
+            self.assertIn(line + "\n", text)
+
+    def test_a_part_that_is_left_as_it_was(self):
+        """What the kernel leaves alone has to be there, where it is not most of the buffer."""
+        text = self.draft(HEAT_CU, "heat", [2, 3, 1], [16, 16, 1], [bytes(3200), (bytes(3200), bytes(80) + floats(*[1] * 780)), 0, 20, 40, 0])
+        self.assertIn("count: width * height, role: inout, file: drafted-out.bin}\n", text)
+        self.assertIn("  bytes: sizeof(float32) * (width * height) + sizeof(float32) * (width * height)\n", text)
+
+    def test_what_is_refused(self):
+        self.draft(HEAT_CU, "heat", [2, 3, 1], [16, 16, 1], [bytes(3200), (bytes(3200),) * 2, 0, 20, 40, 0])
+        kept = (self.folder / "drafted-in.bin").read_bytes()
+        forge(self.folder / "b.honecap", "heat", [1, 1, 1], [16, 16, 1], [floats(1), (bytes(4),) * 2, 0, 1])
+        init = ("init", "--capture", "b.honecap", "source.cu", "-o")
+        self.assertIn("drafted.yaml is there already", self.hone(*init, "drafted.yaml", expect=2).stderr)
+        self.assertEqual((self.folder / "drafted-in.bin").read_bytes(), kept)
+        self.assertEqual(self.hone(*init, "b.yaml", expect=2).stderr, "hone: 'b.honecap' has no parameter p4, which is 'height' in the source\n")
+        self.assertFalse((self.folder / "b.yaml").exists())
+        forge(self.folder / "b.honecap", "_Z5otheri", [1, 1, 1], [1, 1, 1], [1])
+        self.assertIn("--capture: source.cu has no kernel '_Z5otheri'; there are: heat", self.hone(*init, "b.yaml", expect=2).stderr)
+        self.assertIn("expected the path", self.hone("init", "--capture", "b.honecap", expect=2).stderr)
+        self.assertIn("'c.honecap' cannot be read: No such", self.hone("init", "--capture", "c.honecap", "source.cu", expect=1).stderr)
+        self.misused("--capture is for CUDA sources; a tuning problem names its kernel", "init", "rows.json", "--capture", "b.honecap")
 
 
 class Captures(double.Case):
@@ -61,6 +167,25 @@ class Captures(double.Case):
         self.spoil(self.config, "FAULT: 0}", "FAULT: 4}")
         tuning, = json.loads(self.hone("tune", self.config, "--capture", self.file, "--json", "--quiet", expect=3).stdout)
         self.assertEqual(list(tuning["outcomes"]), ["wrong_result"])
+
+    @unittest.skipIf(hone.why_no_sources(), hone.why_no_sources())
+    def test_the_page(self):
+        """A program captured and its kernel replaced: from its launch to a header, and no line is written."""
+        capture, init, tune, export = [line.split()[1:] for line in pages.lines("docs/how-to.md", "A program captured, its kernel replaced")]
+        self.capture(*capture[1:])
+        self.hone(*init)
+        tuning, = json.loads(self.hone(*tune, "--json", "--quiet").stdout)
+        self.assertEqual(tuning["problem"], {"n": N})
+        self.assertEqual(tuning["best"]["verdict"]["kind"], "verified")
+        self.hone(*export)
+        header = (self.folder / "scale_tuned.h").read_text()
+        for word in ("HONE_SCALE_APPLY", "define BLOCK ", "define ITEMS ", "hone_scale_step"):
+            self.assertIn(word, header)
+        # A kernel that makes something else of what the program had is wrong.
+        expected = self.folder / "launch-y-expected.bin"
+        expected.write_bytes(floats(*NUMBERS))
+        tuning, = json.loads(self.hone("tune", "launch.yaml", "--json", "--quiet", expect=3).stdout)
+        self.assertEqual(set(tuning["outcomes"]), {"wrong_result", "invalid_launch"})
 
     def test_what_is_not_captured(self):
         for options, words in ((("--kernel", "other"), "made no launch 1 of other"), (("--launch", "4"), "made no launch 4 of a kernel")):

@@ -30,7 +30,7 @@ ELSEWHERE = {
     ("docs/how-to.md", "After a driver update"): "cli/test_how_to.py OnTheDouble.test_commands_run",
     ("docs/how-to.md", "Limit the time of a search"): "cli/test_how_to.py HowTo.test_limits",
     ("docs/how-to.md", "Judge kernels that a program writes"): "cli/test_run.py Loop.test_a_program_proposes_and_hone_judges",
-    ("docs/how-to.md", "Tune a launch of your program"): "cli/test_capture.py Captures.test_a_launch_is_tuned",
+    ("docs/how-to.md", "A program captured, its kernel replaced"): "cli/test_capture.py Captures.test_the_page",
     ("docs/how-to.md", "A program in place of a kernel"): "cli/test_programs.py Programs.test_the_page",
     ("docs/how-to.md", "A variant that is wrong"): "cli/test_how_to.py OnTheDouble.test_commands_run",
     ("docs/how-to.md", "Profile a variant"): "cli/test_how_to.py OnTheDouble.test_commands_run",

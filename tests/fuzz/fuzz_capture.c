@@ -75,11 +75,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = write_capture(data, size);
     if (access("/dev/shm", W_OK) == 0)
         (void)setenv("TMPDIR", "/dev/shm", 1);
-    if (!fuzz_fine(hn_capture_open(path, &capture, &err), &err))
+    if (!fuzz_fine(hn_capture_open(path, &capture, &err), &err)) {
+        hn_capture_close(capture);
         return 0;
-    const char *config_path = NULL;
+    }
     struct hn_config *config = load_config();
-    (void)hn_capture_config(capture, &config_path, &err);
     if (fuzz_fine(hn_capture_apply(capture, config, &err), &err))
         send_plan(config->plan);
     hn_config_destroy(config);

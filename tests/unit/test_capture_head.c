@@ -66,6 +66,13 @@ TEST(a_hostile_one_is_refused)
          "\"expected\": [{\"name\": \"y\", \"offset\": 8, \"packed\": 5, \"bytes\": 64}, ",
          "'y' is not once in its list"},
         {"\"expected\": [", "\"expected\": 1, \"rest\": [", "'expected' is not a list"},
+        {"\"format\": 1", "\"format\": 1, \"positional\": true", "'block' is not one of a launch"},
+        {"\"format\": 1",
+         "\"format\": 1, \"positional\": true, \"grid\": [1, 1], \"block\": [1, 1, 1]",
+         "'block' is not one of a launch"},
+        {"\"format\": 1", "\"format\": 1, \"grid\": [1, 0, 1]", "of 1 to"},
+        {"\"format\": 1", "\"format\": 1, \"block\": [1, 1, 1, 1]", "'block' is"},
+        {"\"format\": 1", "\"format\": 1, \"shared_bytes\": -1", "'shared_bytes' is"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_text text ENDED_BY(hn_text_finish) = {0};

@@ -3,10 +3,12 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "tuner/commands/command.h"
+#include "tuner/config/capture.h"
 #include "tuner/import/import.h"
 #include "tuner/init/draft.h"
 
@@ -17,12 +19,14 @@ struct init {
     const char *path;
     char *output; /* "-": standard output */
     const struct hn_options *options;
+    const struct hn_capture *capture; /* NULL: there is none */
 };
 
+/* In the source, or by the driver. */
 static bool is_named(const struct hn_kernel *kernel, const char *name)
 {
     size_t scope = strlen(kernel->scope);
-    return strcmp(kernel->name, name) == 0 ||
+    return hn_capture_is_of(name, kernel->name) ||
            (strncmp(kernel->scope, name, scope) == 0 && strcmp(kernel->name, name + scope) == 0);
 }
 
@@ -33,6 +37,8 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
     const char *entry = init->options->entry;
     struct hn_text names = {0};
     const struct hn_kernel *chosen = NULL;
+    if (entry == NULL && init->capture != NULL)
+        entry = init->capture->head.kernel;
     for (size_t i = 0; chosen == NULL && i < unit->kernels.count; i++) {
         if (entry != NULL ? is_named(&unit->kernels.items[i], entry) : unit->kernels.count == 1)
             chosen = &unit->kernels.items[i];
@@ -45,8 +51,8 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
                 "be read",
                 init->path);
     else if (chosen == NULL && entry != NULL)
-        hn_fail(err, HN_EUSAGE, "--entry: %s has no kernel '%s'; there are: %s", init->path, entry,
-                names.data);
+        hn_fail(err, HN_EUSAGE, "--%s: %s has no kernel '%s'; there are: %s",
+                entry == init->options->entry ? "entry" : "capture", init->path, entry, names.data);
     else if (chosen == NULL)
         hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
                 unit->kernels.count, names.data);
@@ -99,8 +105,10 @@ static void tell(const struct init *init)
     bool valid = hn_config_load(init->output, NULL, &config, &wrong) == HN_OK;
     hn_config_destroy(config);
     if (!init->options->quiet)
-        printf("wrote %s\nnext: look at its lines marked TODO, then `%s`\n", init->output,
-               hn_follow_up(init->options, "space", init->output, line));
+        printf("wrote %s\nnext: %s`%s`\n", init->output,
+               init->capture != NULL ? "" : "look at its lines marked TODO, then ",
+               hn_follow_up(init->options, init->capture != NULL ? "tune" : "space", init->output,
+                            line));
     if (!valid)
         fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
 }
@@ -203,7 +211,11 @@ static void draft_source(struct init *init, struct hn_error *err)
         name_output(init, kernel->name);
         char *path = template_path(init, err);
         draft.template = path;
-        char *text = path != NULL ? hn_draft_write(&draft) : NULL;
+        draft.output = init->output;
+        draft.capture = init->capture;
+        if (init->capture != NULL && path != NULL && access(init->output, F_OK) != 0)
+            hn_draft_take_capture(&draft, err);
+        char *text = hn_failed(err) ? NULL : hn_draft_write(&draft);
         if (text != NULL)
             write_config(init, text, err);
         free(path);
@@ -216,20 +228,22 @@ static void draft_source(struct init *init, struct hn_error *err)
 static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    struct init init = {given->path, hn_need_copy(options->output), options};
     char *text = NULL;
     struct hn_error ignored;
-    if (options->entry == NULL)
+    bool problem = hn_ends_in(given->path, (const char *const[]){".json", NULL});
+    if (problem && (options->entry != NULL || options->capture != NULL))
+        hn_options_misused(options, err,
+                           "%s is for CUDA sources; a tuning problem names its kernel",
+                           options->entry != NULL ? "--entry" : "--capture");
+    else if (options->capture != NULL)
+        hn_capture_open(options->capture, &given->capture, err);
+    else if (options->entry == NULL)
         hn_file_read(given->path, SOURCE_MOST, &text, NULL, &ignored);
+    struct init init = {given->path, hn_need_copy(options->output), options, given->capture};
     if (text != NULL && strstr(text, range_mark) != NULL)
         draft_program(&init, text, err);
-    else if (!hn_ends_in(given->path, (const char *const[]){".json", NULL}))
-        draft_source(&init, err);
-    else if (options->entry == NULL)
-        import_problem(&init, err);
-    else
-        hn_options_misused(options, err,
-                           "--entry is for CUDA sources; a tuning problem names its kernel");
+    else if (!hn_failed(err))
+        (problem ? import_problem : draft_source)(&init, err);
     free(text);
     free(init.output);
 }

@@ -461,8 +461,14 @@ static void read_config(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     if (options->capture != NULL &&
-        hn_capture_open(options->capture, &given->capture, err) == HN_OK && given->path == NULL)
-        hn_capture_config(given->capture, &given->path, err);
+        hn_capture_open(options->capture, &given->capture, err) == HN_OK && given->path == NULL) {
+        const char *config = given->path = given->capture->head.config;
+        if (config == NULL || access(config, R_OK) != 0)
+            hn_fail(err, HN_ECONFIG,
+                    "'%s' is of config '%s', which cannot be read; name the config: hone tune "
+                    "CONFIG --capture %s",
+                    options->capture, config == NULL ? "" : config, options->capture);
+    }
     given->config = hn_options_config(options, given->path, err);
     if (!hn_failed(err) && options->capture != NULL)
         hn_capture_apply(given->capture, given->config, err);

@@ -211,8 +211,8 @@ static const struct row {
 
     {"allow-run", 0, NULL, &flag, AT(allow_run), OWN, HN_TUNE,
      "Run the commands of a config that measures a program (`run`)"},
-    {"capture", 0, "FILE", &text, AT(capture), OWN, HN_TUNE,
-     "Tune on the data of a captured launch, and verify against its output"},
+    {"capture", 0, "FILE", &text, AT(capture), OWN, HN_INIT | HN_TUNE,
+     "Take the data of a captured launch, and its output as the reference"},
     {"reference", 0, "NAME=FILE", &texts, AT(expected), OWN, HN_TUNE,
      "The expected contents of a result, as a NumPy array, instead of the config's reference; may "
      "be repeated"},
@@ -557,7 +557,8 @@ static error_t parse(int key, char *value, struct argp_state *state)
     const struct hn_command *command = options->of;
     struct hn_texts *arguments = &options->arguments;
     bool takes_server = (command->of & WITH_FILE) != 0;
-    if (key == ARGP_KEY_END && arguments->count < command->least && options->capture == NULL)
+    if (key == ARGP_KEY_END && arguments->count < command->least &&
+        (options->capture == NULL || command->of != HN_TUNE))
         argp_error(state, "%s", command->missing);
     if (key == ARGP_KEY_ARG) {
         if (!takes_server)

@@ -8,20 +8,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "cache/record/record.h"
-#include "runtime/plan/capture_file.h"
-
-struct hn_capture {
-    char *path;
-    FILE *stream;
-    struct hn_capture_head head;
-    const struct hn_step
-        *step; /* whose parameters its names are places of; NULL: they are arguments' */
-    struct hn_scratch folder; /* of what is unpacked; without a path there is none */
-    size_t unpacked;
-};
 
 void hn_capture_close(struct hn_capture *capture)
 {
@@ -32,40 +20,21 @@ void hn_capture_close(struct hn_capture *capture)
     if (capture->stream != NULL)
         fclose(capture->stream);
     hn_fields_finish(&hn_capture_structure, &capture->head);
-    free(capture->path);
     free(capture);
 }
 
 enum hn_status hn_capture_open(const char *path, struct hn_capture **capture, struct hn_error *err)
 {
-    struct hn_capture *made = hn_need(1, sizeof *made);
+    struct hn_capture *made = *capture = hn_need(1, sizeof *made);
     const char *reason = NULL;
     hn_error_init(err);
-    made->path = hn_need_copy(path);
+    made->path = path;
     made->stream = hn_file_stream(path, &reason);
     if (made->stream == NULL)
         hn_fail(err, HN_ERUN, "'%s' cannot be read: %s", path, reason);
     else
         hn_capture_read_head(made->stream, path, &made->head, err);
-    if (hn_failed(err))
-        hn_capture_close(made);
-    else
-        *capture = made;
     return err->status;
-}
-
-enum hn_status hn_capture_config(const struct hn_capture *capture, const char **path,
-                                 struct hn_error *err)
-{
-    const char *config = capture->head.config;
-    if (config != NULL && access(config, R_OK) == 0) {
-        *path = config;
-        return HN_OK;
-    }
-    return hn_fail(err, HN_ECONFIG,
-                   "'%s' is of config '%s', which cannot be read; name the config: hone tune "
-                   "CONFIG --capture %s",
-                   capture->path, config == NULL ? "" : config, capture->path);
 }
 
 /* The argument that is a parameter of the kernel, "p3" the fourth; NULL: none is. */
@@ -141,85 +110,38 @@ static void set_scalars(const struct hn_capture *capture, struct hn_config *conf
     hn_bindings_finish(&problem);
 }
 
-/* Writes the first `wanted` of the bytes. */
-static enum hn_status inflate_all(FILE *in, z_stream *stream, uint64_t packed, uint64_t bytes,
-                                  uint64_t wanted, FILE *out, unsigned char *room)
+char *hn_capture_contents(const struct hn_capture *capture, const struct hn_capture_part *part,
+                          struct hn_error *err)
 {
-    int code = Z_OK;
-    uint64_t unpacked = 0;
-    while (code == Z_OK && unpacked <= bytes) {
-        if (stream->avail_in == 0) {
-            size_t size = packed < HN_CAPTURE_PIECE ? (size_t)packed : HN_CAPTURE_PIECE;
-            stream->next_in = room;
-            stream->avail_in = (uInt)fread(room, 1, size, in);
-            packed -= stream->avail_in;
-            if (stream->avail_in == 0)
-                return HN_EFORMAT;
-        }
-        stream->next_out = room + HN_CAPTURE_PIECE;
-        stream->avail_out = HN_CAPTURE_PIECE;
-        code = inflate(stream, Z_NO_FLUSH);
-        size_t made = HN_CAPTURE_PIECE - stream->avail_out;
-        uint64_t left = unpacked < wanted ? wanted - unpacked : 0;
-        size_t size = made < left ? made : (size_t)left;
-        unpacked += made;
-        if (fwrite(room + HN_CAPTURE_PIECE, 1, size, out) != size)
-            return HN_ERUN;
-    }
-    return code == Z_STREAM_END && unpacked == bytes ? HN_OK : HN_EFORMAT;
-}
-
-/* One stream of the capture, into a file. */
-static void unpack_part(const struct hn_capture *capture, const struct hn_capture_part *part,
-                        uint64_t wanted, const char *to, struct hn_error *err)
-{
-    z_stream inflating = {.next_in = NULL};
-    unsigned char *room = hn_need(2, HN_CAPTURE_PIECE);
-    FILE *out = fopen(to, "wbe");
-    enum hn_status status = HN_ERUN;
-    if (inflateInit(&inflating) != Z_OK)
-        hn_needed(NULL);
-    if (out != NULL && part->offset <= INT64_MAX &&
-        fseek(capture->stream, (long)part->offset, SEEK_SET) == 0)
-        status =
-            inflate_all(capture->stream, &inflating, part->packed, part->bytes, wanted, out, room);
-    inflateEnd(&inflating);
-    free(room);
-    if (out != NULL && fclose(out) != 0)
-        status = HN_ERUN;
-    if (status == HN_ERUN)
-        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", to, strerror(errno));
-    else if (status != HN_OK)
+    uLongf unpacked = part->bytes;
+    unsigned char *packed = hn_need(part->packed, 1), *contents = hn_need(part->bytes, 1);
+    if (fseek(capture->stream, (long)part->offset, SEEK_SET) != 0 ||
+        fread(packed, 1, part->packed, capture->stream) != part->packed ||
+        uncompress(contents, &unpacked, packed, part->packed) != Z_OK || unpacked != part->bytes)
         hn_fail(err, HN_EFORMAT, "'%s' is damaged", capture->path);
+    free(packed);
+    return (char *)contents;
 }
 
-/* How much of a part the argument takes: a pointer reaches to the end of its allocation. */
-static uint64_t wanted_bytes(const struct hn_capture *capture, const struct hn_config *config,
-                             const struct hn_capture_part *part, const struct hn_argument *argument,
-                             struct hn_error *err)
-{
-    const struct hn_plan *plan = config->plan;
-    struct hn_value *values = NULL;
-    uint64_t bytes = part->bytes;
-    if (capture->step == NULL ||
-        hn_plan_values(plan, &config->problems[0], &plan->defaults, &values, err) != HN_OK)
-        return bytes;
-    hn_argument_buffer_bytes(argument, values, &bytes, err);
-    free(values);
-    return bytes;
-}
-
-/* The path of the file, which the capture removes. The caller frees it. */
+/* The path of a file, which the capture removes, with what the argument takes of the part: a
+ * pointer reaches to the end of its allocation. The caller frees it. */
 static char *unpack(struct hn_capture *capture, const struct hn_config *config,
                     const struct hn_capture_part *part, const struct hn_argument *argument,
                     struct hn_error *err)
 {
-    char *file = NULL;
-    const uint64_t wanted = wanted_bytes(capture, config, part, argument, err);
-    if (asprintf(&file, "%s/%zu-%s", capture->folder.path, capture->unpacked++, part->name) < 0)
+    const struct hn_plan *plan = config->plan;
+    struct hn_value *values = NULL;
+    uint64_t wanted = part->bytes;
+    if (capture->step != NULL &&
+        hn_plan_values(plan, &config->problems[0], &plan->defaults, &values, err) == HN_OK)
+        hn_argument_buffer_bytes(argument, values, &wanted, err);
+    free(values);
+    char *file = NULL, *contents = hn_failed(err) ? NULL : hn_capture_contents(capture, part, err);
+    if (asprintf(&file, "%s/%zu", capture->folder.path, part->offset) < 0)
         hn_needed(NULL);
     if (!hn_failed(err))
-        unpack_part(capture, part, wanted, file, err);
+        hn_file_write(file, contents, wanted < part->bytes ? wanted : part->bytes, err);
+    free(contents);
     return file;
 }
 

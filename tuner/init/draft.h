@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "tuner/config/capture.h"
 #include "tuner/init/unit.h"
 
 /* A first config: what is known, what is guessed and what is left to do, from a source (hn_draft_make) or from what
@@ -28,11 +29,12 @@ enum hn_draft_role { HN_DRAFT_INPUT, HN_DRAFT_OUTPUT, HN_DRAFT_INOUT };
 
 /* Of the plan, or a symbol. NULL is left out. */
 struct hn_draft_argument {
-    const char *name, *type, *count, *value, *from, *fill, *file;
+    const char *name, *type, *count, *value, *from, *fill, *file, *expected; /* expected: a file, too */
     const char *other; /* further keys as they are written */
     const char *todo;  /* behind it, without "TODO: " */
     enum hn_draft_role role;
     bool hidden; /* the kernel is not passed it */
+    bool unread; /* the kernel only writes it */
 };
 
 /* Of a launch in the source. */
@@ -56,6 +58,8 @@ struct hn_draft {
     int dimensions; /* of the launch: 1 to 3 */
     const char *block[3], *grid[3], *shared_bytes, *shared_todo;
     bool cooperative;
+    const struct hn_capture *capture; /* NULL: there is none */
+    const char *output;               /* the config's path, where there is one */
     HN_GROWING(struct hn_draft_part) parts;
 
     /* While it is made of a source. */
@@ -72,6 +76,8 @@ struct hn_draft {
 /* HN_ECONFIG: a kernel that writes to no argument. To be finished all the same. */
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel, struct hn_draft *draft,
                              struct hn_error *err);
+/* Sets what its capture tells; the contents go to files beside the output. HN_ECONFIG: it has other parameters. */
+void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
 void hn_draft_finish(struct hn_draft *draft);
 /* The config's text, once; free it. */
 char *hn_draft_write(struct hn_draft *draft);

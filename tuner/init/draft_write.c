@@ -77,6 +77,7 @@ static void fill_head(struct hn_draft *draft)
         append_quoted(entry, draft->entry);
     append_comment(entry, "TODO: ", draft->entry_todo);
     HN_DRAFT_NOTE(draft, "origin", "%s", draft->origin);
+    HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture != NULL ? draft->capture->path : "");
     HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
     HN_DRAFT_NOTE(draft, "nvcc", "%s", draft->nvcc != NULL ? draft->nvcc : "");
     struct hn_text *template = hn_draft_part(draft, "template", "");
@@ -167,9 +168,12 @@ static void fill_arguments(struct hn_draft *draft)
     bool all = true;
     HN_EACH(argument, draft->arguments) {
         append_argument(argument, hn_draft_part(draft, "arguments", "\n"));
+        if (argument->expected != NULL)
+            append_scalar(hn_draft_part(draft, "expected", ", "),
+                          HN_DRAFT_TEXT(draft, "%s: ", argument->name), argument->expected);
         all &= !argument->hidden;
         /* Every buffer once, what is read and written twice. */
-        bool written = argument->role == HN_DRAFT_INOUT;
+        bool written = argument->role == HN_DRAFT_INOUT && !argument->unread;
         if (argument->count != NULL && (!argument->hidden || written))
             hn_text_printf(hn_draft_part(draft, "bytes", " + "), "%ssizeof(%s) * (%s)",
                            written ? "2 * " : "", argument->type, argument->count);
@@ -208,8 +212,8 @@ static const char *part_at(const struct hn_draft *draft, const char **line)
     return "";
 }
 
-/* In draft.yaml a line "?PART TEXT" is there where the part is, "!PART TEXT" where it is not, and
- * one that has "@PART" in it where that is not empty. */
+/* In draft.yaml a line "?PART TEXT" is there where the part is, "!PART TEXT" where it is not, both
+ * also one behind the other, and one that has "@PART" in it where that is not empty. */
 char *hn_draft_write(struct hn_draft *draft)
 {
     const char *rest = hn_init_draft, *line;
@@ -221,12 +225,11 @@ char *hn_draft_write(struct hn_draft *draft)
     fill_launch(draft);
     while (hn_text_line(&rest, &line, &length)) {
         const char *end = line + length, *part = NULL;
-        char sign = *line;
-        if (sign == '?' || sign == '!') {
-            if ((*part_at(draft, &line) != '\0') != (sign == '?'))
-                continue;
-            line++;
-        }
+        bool is_there = true;
+        for (char sign = *line; sign == '?' || sign == '!'; sign = *++line)
+            is_there &= (*part_at(draft, &line) != '\0') == (sign == '?');
+        if (!is_there)
+            continue;
         const char *at = memchr(line, '@', (size_t)(end - line)), *begin = line;
         if (at != NULL) {
             line = at;

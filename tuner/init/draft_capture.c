@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "runtime/plan/argument.h"
+#include "tuner/config/capture.h"
+#include "tuner/init/draft.h"
+
+/* A launch of the program in the place of what the source makes one guess: what was passed, block
+ * and grid, and the contents of buffers before and after it. */
+
+/* At the default point; -1: it cannot be told. */
+static int64_t number_of(const struct hn_draft *draft, const char *text)
+{
+    struct hn_value value;
+    bool known = text != NULL && hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL);
+    return known && value.type == HN_INTEGER ? value.integer : -1;
+}
+
+static void set_preset(struct hn_draft_name *name, int64_t number)
+{
+    bool listed = name->is_size;
+    name->preset = hn_integer(number);
+    HN_EACH(value, name->values)
+        listed |= hn_value_equal(value, &name->preset);
+    if (!listed)
+        *HN_GROW(name->values) = name->preset;
+    qsort(name->values.items, name->values.count, sizeof name->preset, hn_value_compare);
+    if (name->comment != NULL && strncmp(name->comment, "TODO", 4) == 0)
+        name->comment = NULL;
+}
+
+/* A size, or what the argument was. */
+static void take_scalar(struct hn_draft *draft, struct hn_draft_argument *argument, uint64_t bits)
+{
+    struct hn_draft_name *name = hn_draft_find(draft, argument->value);
+    enum hn_element element = HN_UINT64;
+    unsigned lanes;
+    char text[64];
+    hn_type_parse(argument->type, &element, &lanes);
+    if (name != NULL && !hn_element_is_real(element)) {
+        set_preset(name, hn_element_value(bits, element).integer);
+    } else {
+        hn_element_format(&bits, element, text, sizeof text);
+        argument->value = HN_DRAFT_TEXT(draft, "%s", text);
+    }
+    if (argument->todo != NULL && strcmp(argument->todo, "which value?") == 0)
+        argument->todo = NULL;
+}
+
+/* As many blocks as there were, and where blocks do more each, fewer. */
+static const char *fixed_grid(const struct hn_draft *draft, const char *grid, int blocks)
+{
+    const char *comma = grid != NULL ? strrchr(grid, ',') : NULL;
+    const char *work =
+        comma != NULL ? HN_DRAFT_TEXT(draft, "%.*s", (int)strlen(comma) - 3, comma + 2) : NULL;
+    int64_t elements = number_of(draft, work);
+    return elements < 1 || strncmp(grid, "ceil_div(", 9) != 0
+               ? HN_DRAFT_TEXT(draft, "%d", blocks)
+               : HN_DRAFT_TEXT(draft, "ceil_div(%d * %lld, %s)", blocks, (long long)elements, work);
+}
+
+static void take_launch(struct hn_draft *draft, const struct hn_capture_head *head)
+{
+    for (int axis = draft->dimensions; axis < 3; axis++)
+        if (head->block[axis] > 1 || head->grid[axis] > 1)
+            draft->dimensions = axis + 1;
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        const char **block = &draft->block[axis];
+        struct hn_draft_name *own = *block != NULL ? hn_draft_find(draft, *block) : NULL;
+        if (own != NULL)
+            set_preset(own, head->block[axis]);
+        else if (number_of(draft, *block) != head->block[axis])
+            *block = HN_DRAFT_TEXT(draft, "%d", head->block[axis]);
+    }
+    for (int axis = 0; axis < draft->dimensions; axis++)
+        if (number_of(draft, draft->grid[axis]) != head->grid[axis])
+            draft->grid[axis] = fixed_grid(draft, draft->grid[axis], head->grid[axis]);
+    if (number_of(draft, draft->shared_bytes != NULL ? draft->shared_bytes : "0") !=
+        head->shared_bytes)
+        draft->shared_bytes = HN_DRAFT_TEXT(draft, "%d", head->shared_bytes);
+    draft->shared_todo = NULL;
+}
+
+static const struct hn_capture_part *part_of(const struct hn_capture_part *parts, size_t count,
+                                             const char *name)
+{
+    while (count > 0 && strcmp(parts[count - 1].name, name) != 0)
+        count--;
+    return count > 0 ? &parts[count - 1] : NULL;
+}
+
+/* Beside the config; returns what that calls it. */
+static const char *write_file(const struct hn_draft *draft, const char *name, const char *end,
+                              const void *data, uint64_t bytes, struct hn_error *err)
+{
+    const char *output = draft->output, *slash = strrchr(output, '/');
+    const char *file = slash != NULL ? slash + 1 : output, *dot = strrchr(file, '.');
+    size_t stem = dot != NULL ? (size_t)(dot - output) : strlen(output);
+    const char *path = HN_DRAFT_TEXT(draft, "%.*s-%s%s.bin", (int)stem, output, name, end);
+    if (!hn_failed(err))
+        hn_file_write(path, data, bytes, err);
+    return path + (file - output);
+}
+
+/* Of the elements as many as the source tells, else all that there are. A kernel may leave some of
+ * an output as they were, which then have to be there; but were these most of them, what is missing
+ * would not show. */
+static void take_buffer(const struct hn_draft *draft, const struct hn_capture_part *before,
+                        const struct hn_capture_part *after, bool told,
+                        struct hn_draft_argument *argument, struct hn_error *err)
+{
+    const int64_t size = hn_type_bytes(argument->type), all = (int64_t)before->bytes / size;
+    int64_t count = number_of(draft, argument->count), changed = 0;
+    if (count > all || count < (told ? 1 : all)) {
+        count = all;
+        argument->count = HN_DRAFT_TEXT(draft, "%lld", (long long)all);
+    }
+    const uint64_t bytes = (uint64_t)(count * size);
+    bool is_output = argument->role == HN_DRAFT_OUTPUT && argument->todo == NULL;
+    char *was = hn_capture_contents(draft->capture, before, err), *is = NULL;
+    argument->todo = NULL;
+    if (argument->role != HN_DRAFT_INPUT && after != NULL && after->bytes == before->bytes) {
+        is = hn_capture_contents(draft->capture, after, err);
+        for (int64_t i = 0; !hn_failed(err) && i < count; i++)
+            changed += memcmp(was + i * size, is + i * size, (size_t)size) != 0;
+        is_output = is_output && (changed == count || changed < count / 2);
+        if (changed == 0 && !is_output)
+            argument->todo = "the launch changed nothing, so that nothing is checked: another one?";
+        argument->unread = argument->role == HN_DRAFT_OUTPUT;
+        argument->role = is_output ? HN_DRAFT_OUTPUT : HN_DRAFT_INOUT;
+        argument->expected = write_file(draft, argument->name, "-expected", is, bytes, err);
+    }
+    if (argument->role != HN_DRAFT_OUTPUT)
+        argument->file = write_file(draft, argument->name, "", was, bytes, err);
+    free(was);
+    free(is);
+}
+
+/* What the kernel has at a place. */
+static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft_argument *argument,
+                           struct hn_error *err)
+{
+    const struct hn_capture_head *head = &draft->capture->head;
+    const char *name = HN_DRAFT_TEXT(draft, "p%zu", place);
+    const struct hn_capture_part *before = part_of(head->inputs, head->input_count, name);
+    const struct hn_capture_part *after = part_of(head->expected, head->expected_count, name);
+    const struct hn_value *scalar = hn_bindings_get(&head->scalars, name);
+    if (before == NULL && scalar == NULL)
+        hn_fail(err, HN_ECONFIG, "'%s' has no parameter %s, which is '%s' in the source",
+                draft->capture->path, name, argument->name);
+    else if (argument->count != NULL && before != NULL)
+        take_buffer(draft, before, after, hn_draft_given(draft, place) != NULL, argument, err);
+    else if (argument->count != NULL)
+        *argument =
+            (struct hn_draft_argument){.name = argument->name, .type = "uint64", .value = "0"};
+    else if (argument->from != NULL && before != NULL)
+        take_buffer(draft, before, NULL, true, argument - 1, err);
+    else if (argument->value != NULL && scalar != NULL)
+        take_scalar(draft, argument, (uint64_t)scalar->integer);
+}
+
+void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err)
+{
+    /* What is passed by value says how many elements buffers have. */
+    for (int buffers = 0; buffers < 2 && !hn_failed(err); buffers++) {
+        size_t place = 0;
+        HN_EACH(argument, draft->arguments) {
+            if (!argument->hidden && (argument->count != NULL) == (buffers == 1) && !hn_failed(err))
+                take_parameter(draft, place, argument, err);
+            place += !argument->hidden;
+        }
+        if (buffers == 0 && !hn_failed(err))
+            take_launch(draft, &draft->capture->head);
+    }
+}
