@@ -278,19 +278,6 @@ struct forest {
     struct hn_blocks memory;
 };
 
-static void tally(struct forest *forest, const struct tree *tree, const bool *seen)
-{
-    for (size_t i = 0; i < forest->evidence->count; i++) {
-        double value;
-        if (seen[i])
-            continue;
-        value = predict(tree, hn_evidence_choice(forest->evidence, i));
-        forest->sums[i] += value;
-        forest->variances[i] += value * value;
-        forest->unseen[i]++;
-    }
-}
-
 static void grow_all(struct forest *forest, struct growth *growth)
 {
     size_t count = forest->evidence->count;
@@ -299,7 +286,14 @@ static void grow_all(struct forest *forest, struct growth *growth)
     memset(forest->unseen, 0, count * sizeof *forest->unseen);
     for (size_t t = 0; t < TREES; t++) {
         grow_tree(growth, &forest->trees[t]);
-        tally(forest, &forest->trees[t], growth->seen);
+        for (size_t i = 0; i < count; i++) {
+            if (growth->seen[i])
+                continue;
+            double value = predict(&forest->trees[t], hn_evidence_choice(forest->evidence, i));
+            forest->sums[i] += value;
+            forest->variances[i] += value * value;
+            forest->unseen[i]++;
+        }
     }
 }
 
@@ -638,6 +632,7 @@ static void find_shares(struct hn_effects *effects, const struct hn_evidence *ev
     for (size_t p = 0; p < count; p++) {
         effects->mains[p].parameter = p;
         find_main(sample, &effects->memory, &effects->mains[p]);
+        effects->mains[p].most = effects->mains[p].share;
     }
     look_around(evidence, effects->mains);
     for (size_t p = 0; p < count; p++) {
@@ -645,6 +640,8 @@ static void find_shares(struct hn_effects *effects, const struct hn_evidence *ev
             struct hn_interaction *pair = &effects->pairs[effects->pair_count++];
             *pair = (struct hn_interaction){.parameters = {p, q}};
             find_pair(sample, pair);
+            effects->mains[p].most = fmax(effects->mains[p].most, pair->share);
+            effects->mains[q].most = fmax(effects->mains[q].most, pair->share);
         }
     }
     qsort(effects->mains, count, sizeof *effects->mains, compare_mains);

@@ -532,20 +532,6 @@ static void add_promise(const struct explanation *of, json_t *facts)
     hn_bindings_finish(&point);
 }
 
-/* What a parameter decides at most, alone or with one other. */
-static double most_decided(const struct hn_effects *effects, size_t parameter)
-{
-    double most = 0;
-    for (size_t p = 0; p < effects->parameter_count; p++)
-        if (effects->mains[p].parameter == parameter)
-            most = fmax(most, effects->mains[p].share);
-    for (size_t i = 0; i < effects->pair_count; i++)
-        if (effects->pairs[i].parameters[0] == parameter ||
-            effects->pairs[i].parameters[1] == parameter)
-            most = fmax(most, effects->pairs[i].share);
-    return most;
-}
-
 static void add_idle(const struct explanation *of, json_t *facts)
 {
     const struct hn_effects *effects = &of->effects;
@@ -555,12 +541,11 @@ static void add_idle(const struct explanation *of, json_t *facts)
     for (size_t i = 0; sure && i < effects->parameter_count; i++) {
         const struct hn_effect *effect = &effects->mains[i];
         const struct hn_space_parameter *own = hn_space_parameter(space, effect->parameter);
-        double most = most_decided(effects, effect->parameter);
-        if (own->count >= 2 && most < idle_share && effect->alone > 0 &&
+        if (own->count >= 2 && effect->most < idle_share && effect->alone > 0 &&
             effect->worst_alone < idle_ratio)
             json_array_append_new(idle, json_pack("{ss sI sf sI sf}", "name", own->name, "values",
-                                                  (json_int_t)own->count, "most", most, "alone",
-                                                  (json_int_t)effect->alone, "slower",
+                                                  (json_int_t)own->count, "most", effect->most,
+                                                  "alone", (json_int_t)effect->alone, "slower",
                                                   fmax(effect->worst_alone - 1, 0)));
     }
     json_object_set_new(facts, "idle_parameters", idle);

@@ -57,6 +57,7 @@ json_t *hn_common_find(const struct hn_evidence *evidence);
 struct hn_effect {
     size_t parameter;
     double share;   /* of the variance: what the parameter alone decides, on average over the others */
+    double most;    /* what it decides at most, alone or with one other */
     double *means;  /* of the values by value index; NAN: no point has it */
     size_t *counts; /* points behind each */
     /* Measured points that differ from the best in this parameter alone: how many, and how many times worse the worst is. */
