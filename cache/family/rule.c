@@ -11,7 +11,7 @@
 
 bool hn_rule_value_is_whole(const struct hn_rule_value *value)
 {
-    return value->low == floor(value->low) && value->high == floor(value->high);
+    return !value->real && value->low == floor(value->low) && value->high == floor(value->high);
 }
 
 struct hn_value hn_rule_value_end(const struct hn_rule_value *value, bool high)
@@ -482,6 +482,11 @@ static bool is_number(const void *value)
     return ((const struct hn_rule_value *)value)->word_count == 0;
 }
 
+static bool is_real(const void *value)
+{
+    return ((const struct hn_rule_value *)value)->real;
+}
+
 static const struct hn_field value_fields[] = {
     {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_rule_value, name)},
     {.key = "words",
@@ -489,6 +494,7 @@ static const struct hn_field value_fields[] = {
      HN_LIST(hn_rule_value, words, word_count, word_list)},
     {HN_NEEDED("low"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, low)},
     {HN_NEEDED("high"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, high)},
+    {.key = "real", .told = is_real, .kind = HN_FIELD_FLAG, HN_AT(hn_rule_value, real)},
 };
 static const struct hn_structure value_structure =
     HN_STRUCTURE(hn_rule_value, value_fields, check_words);

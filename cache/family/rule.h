@@ -38,6 +38,7 @@ struct hn_rule_node {
 struct hn_rule_value {
     char *name;
     double low, high;
+    bool real; /* 1.0, which is no 1 where it is a constant of a program */
     struct hn_value *words;
     size_t word_count; /* 0: a number */
 };

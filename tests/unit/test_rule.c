@@ -115,6 +115,33 @@ TEST(a_range_that_is_not_whole_has_reals)
         expect_choice(&rule, &choices[i]);
 }
 
+/* A program with 0.0 as a constant is another one than with 0. */
+TEST(a_whole_number_may_be_real)
+{
+    static const struct choice choices[] = {{"BETA=0.0", 0, 0, true}, {"BETA=0", 0, 0, true}};
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
+    read_rule(
+        "{'goal': 'mean', 'values': [{'name': 'BETA', 'low': 0.0, 'high': 0.0, 'real': true}],"
+        " 'features': [], 'nodes': [{'configuration': 0, 'sure': true}],"
+        " 'configurations': [{}], 'fallback': [0],"
+        " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
+        " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}",
+        &rule);
+    struct hn_value end = hn_rule_value_end(&rule.values[0], true);
+    assert_int_equal(end.type, HN_REAL);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        expect_choice(&rule, &choices[i]);
+    struct hn_rule_program *program = hn_rule_program_make(&rule);
+    assert_non_null(program);
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish);
+    assert_ok(hn_bindings_parse("BETA=0.0", &problem, NULL));
+    assert_non_null(hn_rule_program_find(program, &problem));
+    hn_rule_program_destroy(program);
+    json_auto_t *json = hn_fields_to_json(&hn_rule_structure, &rule);
+    assert_true(
+        json_is_true(json_object_get(json_array_get(json_object_get(json, "values"), 0), "real")));
+}
+
 TEST(json_is_exact_both_ways)
 {
     struct hn_rule rule;
@@ -166,7 +193,8 @@ static const struct broken broken[] = {
     {"'M * N'", "'M *'",
      "rule: feature 'M *': column 4: found the end of the expression, expected a value"},
     {"'M * N'", "'M / 3'",
-     "rule: feature 'M / 3' has no value: 'M / 3' gives 0.3333333333333333, expected an integer: // rounds down, ceil_div up"},
+     "rule: feature 'M / 3' has no value: 'M / 3' gives 0.3333333333333333, expected an integer: "
+     "// rounds down, ceil_div up"},
     {"'M * N'", "'M // (N - 16)'",
      "rule: feature 'M // (N - 16)' has no value: 'M // (N - 16)', column 3: 1 // 0: division by "
      "zero"},

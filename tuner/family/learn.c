@@ -413,6 +413,7 @@ static void set_value(const struct hn_family *family, const char *name,
             value->words[value->word_count] =
                 hn_word(hn_need_copy(own->values[value->word_count].word));
     } else {
+        value->real = own->values[0].type == HN_REAL;
         value->low = value->high = hn_value_number(&own->values[0]);
         for (size_t i = 1; i < own->count; i++) {
             value->low = fmin(value->low, hn_value_number(&own->values[i]));
