@@ -46,16 +46,20 @@ static inline void draw_problem(struct hn_text *text)
     static const char *const ks[] = {"64", "64", "128", "130", "1024", "16"};
     static const char *const offsets[] = {"0", "-5", "5", "-2000", "0"};
     static const char *const skews[] = {"0.0", "0.5", "1.5", "-0.25"};
-    hn_text_printf(text, "K=%s,LAYOUT=%s,M=%lld,N=%lld,OFFSET=%s,SKEW=%s", ks[draw(6)],
-                   draw(3) == 0 ? "column" : "row", (long long)draw_size(), (long long)draw_size(),
-                   offsets[draw(5)], skews[draw(4)]);
+    /* Compilers evaluate arguments in orders of their own. */
+    const char *skew = skews[draw(4)], *offset = offsets[draw(5)];
+    long long n = draw_size(), m = draw_size();
+    const char *layout = draw(3) == 0 ? "column" : "row";
+    hn_text_printf(text, "K=%s,LAYOUT=%s,M=%lld,N=%lld,OFFSET=%s,SKEW=%s", ks[draw(6)], layout, m, n, offset, skew);
 }
 
 static inline void draw_point(struct hn_text *text)
 {
-    hn_text_printf(text, "CLUSTER=%zu,MODE=%s,SPLIT=%d,STAGES=%zu,TILE=%d", 1 + draw(2),
-                   draw(2) == 0 ? "plain" : "wide", (const int[]){1, 2, 8}[draw(3)], 1 + draw(4),
-                   8 << draw(4));
+    int tile = 8 << draw(4);
+    size_t stages = 1 + draw(4);
+    int split = (const int[]){1, 2, 8}[draw(3)];
+    const char *mode = draw(2) == 0 ? "plain" : "wide";
+    hn_text_printf(text, "CLUSTER=%zu,MODE=%s,SPLIT=%d,STAGES=%zu,TILE=%d", 1 + draw(2), mode, split, stages, tile);
 }
 
 /* Whether the plan and the architecture take the point: what a library asks. */
