@@ -197,7 +197,8 @@ TEST(demands_integers_and_numbers)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"N / 3", "'N / 3' gives 1365.3333333333333, expected an integer: // rounds down, ceil_div up"},
+        {"N / 3",
+         "'N / 3' gives 1365.3333333333333, expected an integer: // rounds down, ceil_div up"},
         {"LOAD", "'LOAD' gives 'ldg', expected an integer"},
         {"1e19", "'1e19' gives 1e+19, expected an integer"},
         {"A // B", "'A // B', column 3: 7 // 0: division by zero"},

@@ -229,7 +229,8 @@ TEST(the_best_is_ok_and_of_the_final_race)
 
 TEST(exact_ties_are_in_the_order_of_their_points)
 {
-    static const char *const ascending[] = {"BLOCK=64,LOAD=ldg", "BLOCK=128,LOAD=ldg", "BLOCK=256,LOAD=ldg", "BLOCK=64,LOAD=plain"};
+    static const char *const ascending[] = {"BLOCK=64,LOAD=ldg", "BLOCK=128,LOAD=ldg",
+                                            "BLOCK=256,LOAD=ldg", "BLOCK=64,LOAD=plain"};
     enum { COUNT = sizeof ascending / sizeof *ascending };
     struct hn_record records[COUNT] = {{.outcome = HN_OUTCOME_OK}};
     for (size_t i = 0; i < COUNT; i++)
