@@ -620,6 +620,7 @@ static json_t *advise(const struct explanation *explanation, const json_t *docum
             if (hn_render_at(&text, &place, row->line))
                 json_array_append_new(
                     advice, json_pack("{ss so}", "kind", row->kind, "text", hn_render_text(&text)));
+            hn_text_finish(&text);
         }
     }
     json_decref(facts);

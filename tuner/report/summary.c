@@ -413,6 +413,7 @@ static json_t *waits_to_json(const struct summary *summary)
                                             state->elapsed_s));
     if (hn_render_line(&text, facts, waits_line))
         json_object_set_new(json, "text", hn_render_text(&text));
+    hn_text_finish(&text);
     json_decref(facts);
     hn_record_finish(&record);
     return json;
