@@ -18,42 +18,21 @@ enum { MACHINE_CUDA = 190 };
 enum { MOST_SECTIONS = 8192, NAME_BYTES = 65536 };
 
 /* The sections and symbols of a cubin (a 64-bit little-endian ELF file), checked once so that
- * readers need not check again. Borrows the bytes; names and data point into them. */
-struct section {
-    const char *name;
-    uint32_t type;
-    uint64_t flags;
-    uint32_t info;
-    uint32_t link;
-    const unsigned char *data; /* NULL when the section holds nothing in the file (.nv.shared) */
-    size_t size;
-};
-
-struct symbol {
-    const char *name;
-    size_t section; /* index, or at least section_count when it is in none of this file */
-    uint64_t value;
-    uint64_t size;
-    unsigned char type;  /* STT_* */
-    unsigned char other; /* 0x10 is set for a kernel */
-};
-
+ * readers need not check again. Borrows the bytes; names and data lie in them. */
 struct cubin {
-    struct section *sections;
-    size_t section_count;
-    struct symbol *symbols;
-    size_t symbol_count;
-};
-
-struct file {
     const unsigned char *bytes;
     size_t size;
     Elf64_Ehdr header;
+    Elf64_Shdr *sections;
+    size_t section_count;
+    Elf64_Sym *symbols;
+    size_t symbol_count;
+    size_t symbol_names; /* the section that has them */
 };
 
-static bool holds(const struct file *file, uint64_t offset, uint64_t size)
+static bool holds(const struct cubin *cubin, uint64_t offset, uint64_t size)
 {
-    return offset <= file->size && size <= file->size - offset;
+    return offset <= cubin->size && size <= cubin->size - offset;
 }
 
 /* HN_EFORMAT where it does not hold, and nothing failed before. Returns whether all is well. */
@@ -64,90 +43,82 @@ static bool expect(bool it_holds, const char *what, struct hn_error *err)
     return !hn_failed(err);
 }
 
-/* The string at offset, or NULL where it does not end within the section or is too long for a name.
- */
-static const char *string_at(const struct section *table, uint64_t offset)
+/* Whether it holds nothing in the file (.nv.shared). */
+static bool is_empty(const Elf64_Shdr *section)
 {
-    if (table->data == NULL || offset >= table->size)
-        return NULL;
-    size_t left = table->size - offset;
-    if (memchr(table->data + offset, '\0', left < NAME_BYTES ? left : NAME_BYTES) == NULL)
-        return NULL;
-    return (const char *)table->data + offset;
+    return section->sh_type == SHT_NOBITS || section->sh_type == SHT_NULL;
 }
 
-static void read_header(struct file *file, struct hn_error *err)
+/* That the string at the offset ends within the section and is not too long for a name. */
+static void check_name(const struct cubin *cubin, size_t names, uint64_t offset, const char *what,
+                       struct hn_error *err)
 {
-    const Elf64_Ehdr *header = &file->header;
-    if (!expect(file->bytes != NULL && file->size >= sizeof *header, "too short", err))
+    const Elf64_Shdr *table = &cubin->sections[names];
+    uint64_t left = offset < table->sh_size ? table->sh_size - offset : 0;
+    expect(left > 0 && !is_empty(table) &&
+               memchr(cubin->bytes + table->sh_offset + offset, '\0',
+                      left < NAME_BYTES ? left : NAME_BYTES) != NULL,
+           what, err);
+}
+
+static const char *name_at(const struct cubin *cubin, size_t names, uint64_t offset)
+{
+    return (const char *)cubin->bytes + cubin->sections[names].sh_offset + offset;
+}
+
+static const char *name_of(const struct cubin *cubin, const Elf64_Shdr *section)
+{
+    return name_at(cubin, cubin->header.e_shstrndx, section->sh_name);
+}
+
+static void read_header(struct cubin *cubin, struct hn_error *err)
+{
+    const Elf64_Ehdr *header = &cubin->header;
+    if (!expect(cubin->bytes != NULL && cubin->size >= sizeof *header, "too short", err))
         return;
-    memcpy(&file->header, file->bytes, sizeof file->header);
+    memcpy(&cubin->header, cubin->bytes, sizeof cubin->header);
     expect(memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
                header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB,
            "no 64-bit ELF file", err);
     expect(header->e_machine == MACHINE_CUDA, "ELF, but not for a GPU", err);
     expect(header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0 &&
                header->e_shnum <= MOST_SECTIONS && header->e_shstrndx < header->e_shnum &&
-               holds(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)),
+               holds(cubin, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)),
            "its section table is damaged", err);
-    expect(holds(file, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize),
+    expect(holds(cubin, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize),
            "its program header is cut off", err);
 }
 
-static Elf64_Shdr section_header(const struct file *file, size_t index)
+static void read_sections(struct cubin *cubin, struct hn_error *err)
 {
-    Elf64_Shdr header;
-    memcpy(&header, file->bytes + file->header.e_shoff + index * sizeof header, sizeof header);
-    return header;
-}
-
-static void read_sections(const struct file *file, struct cubin *cubin, struct hn_error *err)
-{
-    cubin->sections = hn_allocate(file->header.e_shnum, sizeof *cubin->sections, err);
-    cubin->section_count = hn_failed(err) ? 0 : file->header.e_shnum;
-    for (size_t i = 0; i < cubin->section_count; i++) {
-        Elf64_Shdr header = section_header(file, i);
-        bool empty = header.sh_type == SHT_NOBITS || header.sh_type == SHT_NULL;
-        if (!expect(empty || holds(file, header.sh_offset, header.sh_size),
-                    "a section lies beyond its end", err))
-            return;
-        cubin->sections[i] = (struct section){
-            .type = header.sh_type,
-            .flags = header.sh_flags,
-            .info = header.sh_info,
-            .link = header.sh_link,
-            .data = empty ? NULL : file->bytes + header.sh_offset,
-            .size = (size_t)header.sh_size,
-        };
-    }
-    for (size_t i = 0; i < cubin->section_count; i++) {
-        const struct section *names = &cubin->sections[file->header.e_shstrndx];
-        cubin->sections[i].name = string_at(names, section_header(file, i).sh_name);
-        expect(cubin->sections[i].name != NULL, "a section has no name", err);
-    }
-}
-
-static void read_symbols(struct cubin *cubin, const struct section *table, struct hn_error *err)
-{
-    if (!expect(table->link < cubin->section_count && table->data != NULL,
-                "its symbols have no names", err))
+    size_t count = cubin->header.e_shnum;
+    cubin->sections = hn_allocate(count, sizeof *cubin->sections, err);
+    if (hn_failed(err))
         return;
-    size_t count = table->size / sizeof(Elf64_Sym);
-    cubin->symbols = hn_allocate(count, sizeof *cubin->symbols, err);
-    for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        Elf64_Sym symbol;
-        memcpy(&symbol, table->data + i * sizeof symbol, sizeof symbol);
-        cubin->symbols[i] = (struct symbol){
-            .name = string_at(&cubin->sections[table->link], symbol.st_name),
-            .section = symbol.st_shndx == SHN_UNDEF ? SIZE_MAX : symbol.st_shndx,
-            .value = symbol.st_value,
-            .size = symbol.st_size,
-            .type = ELF64_ST_TYPE(symbol.st_info),
-            .other = symbol.st_other,
-        };
-        expect(cubin->symbols[i].name != NULL, "a symbol has no name", err);
+    memcpy(cubin->sections, cubin->bytes + cubin->header.e_shoff, count * sizeof *cubin->sections);
+    cubin->section_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const Elf64_Shdr *section = &cubin->sections[i];
+        expect(is_empty(section) || holds(cubin, section->sh_offset, section->sh_size),
+               "a section lies beyond its end", err);
     }
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
+        check_name(cubin, cubin->header.e_shstrndx, cubin->sections[i].sh_name,
+                   "a section has no name", err);
+}
+
+static void read_symbols(struct cubin *cubin, const Elf64_Shdr *table, struct hn_error *err)
+{
+    size_t count = table->sh_size / sizeof *cubin->symbols;
+    expect(table->sh_link < cubin->section_count, "its symbols have no names", err);
+    cubin->symbols = hn_allocate(count, sizeof *cubin->symbols, err);
+    if (hn_failed(err))
+        return;
+    memcpy(cubin->symbols, cubin->bytes + table->sh_offset, count * sizeof *cubin->symbols);
     cubin->symbol_count = count;
+    cubin->symbol_names = table->sh_link;
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
+        check_name(cubin, table->sh_link, cubin->symbols[i].st_name, "a symbol has no name", err);
 }
 
 static void close_cubin(struct cubin *cubin)
@@ -160,13 +131,12 @@ static void close_cubin(struct cubin *cubin)
 /* Sticky; empty after a failure. */
 static void open_cubin(const void *bytes, size_t size, struct cubin *cubin, struct hn_error *err)
 {
-    struct file file = {.bytes = bytes, .size = size};
     size_t table = 0;
-    *cubin = (struct cubin){0};
-    read_header(&file, err);
+    *cubin = (struct cubin){.bytes = bytes, .size = size};
+    read_header(cubin, err);
     if (!hn_failed(err))
-        read_sections(&file, cubin, err);
-    while (table < cubin->section_count && cubin->sections[table].type != SHT_SYMTAB)
+        read_sections(cubin, err);
+    while (table < cubin->section_count && cubin->sections[table].sh_type != SHT_SYMTAB)
         table++;
     if (!hn_failed(err) && table < cubin->section_count)
         read_symbols(cubin, &cubin->sections[table], err);
@@ -175,12 +145,12 @@ static void open_cubin(const void *bytes, size_t size, struct cubin *cubin, stru
 }
 
 /* Section "<prefix><name>", or NULL. */
-static const struct section *find_section(const struct cubin *cubin, const char *prefix,
-                                          const char *name)
+static const Elf64_Shdr *find_section(const struct cubin *cubin, const char *prefix,
+                                      const char *name)
 {
     size_t length = strlen(prefix);
     for (size_t i = 0; i < cubin->section_count; i++) {
-        const char *full = cubin->sections[i].name;
+        const char *full = name_of(cubin, &cubin->sections[i]);
         if (strncmp(full, prefix, length) == 0 && strcmp(full + length, name) == 0)
             return &cubin->sections[i];
     }
@@ -190,9 +160,14 @@ static const struct section *find_section(const struct cubin *cubin, const char 
 /* In st_other of a symbol. */
 enum { SYMBOL_IS_KERNEL = 0x10 };
 
-static bool is_kernel(const struct symbol *symbol)
+static bool is_kernel(const Elf64_Sym *symbol)
 {
-    return symbol->type == STT_FUNC && (symbol->other & SYMBOL_IS_KERNEL) != 0;
+    return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && (symbol->st_other & SYMBOL_IS_KERNEL) != 0;
+}
+
+static const char *symbol_name(const struct cubin *cubin, const Elf64_Sym *symbol)
+{
+    return name_at(cubin, cubin->symbol_names, symbol->st_name);
 }
 
 struct attribute {
@@ -203,17 +178,18 @@ struct attribute {
 
 /* The next attribute of a section of attributes (.nv.info…), which may be NULL; false at its end
  * and where it is damaged. *offset begins with 0. */
-static bool next_attribute(const struct section *section, size_t *offset, struct attribute *next)
+static bool next_attribute(const struct cubin *cubin, const Elf64_Shdr *section, size_t *offset,
+                           struct attribute *next)
 {
     enum { FORMAT_SIZED = 4 };
-    if (section == NULL || section->data == NULL || *offset + 4 > section->size)
+    if (section == NULL || is_empty(section) || *offset + 4 > section->sh_size)
         return false;
-    const unsigned char *record = section->data + *offset;
+    const unsigned char *record = cubin->bytes + section->sh_offset + *offset;
     bool sized = record[0] == FORMAT_SIZED;
     size_t size = (size_t)record[2] | (size_t)record[3] << 8;
     *offset += 4;
     *next = (struct attribute){record[1], sized ? record + 4 : record + 2, sized ? size : 2};
-    if (sized && size > section->size - *offset)
+    if (sized && size > section->sh_size - *offset)
         return false;
     *offset += sized ? size : 0;
     return true;
@@ -227,7 +203,7 @@ const char **hn_cubin_kernels(const void *bytes, size_t size, size_t *count, str
     *count = 0;
     for (size_t i = 0; i < cubin.symbol_count && names != NULL; i++)
         if (is_kernel(&cubin.symbols[i]))
-            names[(*count)++] = cubin.symbols[i].name;
+            names[(*count)++] = symbol_name(&cubin, &cubin.symbols[i]);
     close_cubin(&cubin);
     if (names != NULL)
         qsort(names, *count, sizeof *names, hn_compare_strings);
@@ -261,21 +237,22 @@ static void raise_to(int *largest, uint64_t number)
 static void read_resources(const struct cubin *cubin, const char *entry,
                            struct hn_resources *resources, struct hn_error *err)
 {
-    const struct section *all = find_section(cubin, ".nv.info", "");
-    const struct section *own = find_section(cubin, ".nv.info.", entry);
-    const struct section *shared = find_section(cubin, ".nv.shared.", entry);
+    const Elf64_Shdr *all = find_section(cubin, ".nv.info", "");
+    const Elf64_Shdr *own = find_section(cubin, ".nv.info.", entry);
+    const Elf64_Shdr *shared = find_section(cubin, ".nv.shared.", entry);
     bool is_reserved = find_section(cubin, ".nv.shared.reserved.0", "") != NULL;
     size_t reserved = is_reserved ? SHARED_RESERVED : 0;
     struct attribute attribute;
     size_t symbol = 0;
     while (symbol < cubin->symbol_count &&
-           (!is_kernel(&cubin->symbols[symbol]) || strcmp(cubin->symbols[symbol].name, entry) != 0))
+           (!is_kernel(&cubin->symbols[symbol]) ||
+            strcmp(symbol_name(cubin, &cubin->symbols[symbol]), entry) != 0))
         symbol++;
     if (symbol == cubin->symbol_count) {
         hn_fail(err, HN_ENOTFOUND, "no kernel '%.200s' in the machine code", entry);
         return;
     }
-    for (size_t at = 0; next_attribute(all, &at, &attribute);) {
+    for (size_t at = 0; next_attribute(cubin, all, &at, &attribute);) {
         if (attribute.size != 8 || read_u32(attribute.payload) != symbol)
             continue;
         int *largest = attribute.number == ATTRIBUTE_REGISTERS       ? &resources->registers
@@ -286,7 +263,7 @@ static void read_resources(const struct cubin *cubin, const char *entry,
             raise_to(largest, read_u32(attribute.payload + 4));
     }
     /* the smallest bound of the entries */
-    for (size_t at = 0; next_attribute(own, &at, &attribute);) {
+    for (size_t at = 0; next_attribute(cubin, own, &at, &attribute);) {
         if (attribute.number != ATTRIBUTE_MAX_THREADS || attribute.size != 12)
             continue;
         uint64_t threads = 1;
@@ -296,8 +273,8 @@ static void read_resources(const struct cubin *cubin, const char *entry,
             (resources->max_threads == 0 || (int)threads < resources->max_threads))
             resources->max_threads = (int)threads;
     }
-    if (shared != NULL && shared->size > reserved)
-        raise_to(&resources->shared_bytes, shared->size - reserved);
+    if (shared != NULL && shared->sh_size > reserved)
+        raise_to(&resources->shared_bytes, shared->sh_size - reserved);
     resources->known = true;
 }
 
@@ -318,13 +295,14 @@ static void append_number(struct hn_text *text, uint64_t number)
 }
 
 /* Sections of a hostile file may lie over each other and be reached many times. */
-static void append_data(struct hn_text *text, const struct section *section)
+static void append_data(struct reached *reached, const Elf64_Shdr *section)
 {
-    append_number(text, section->size);
-    size_t size = section->data != NULL ? section->size : 0;
+    struct hn_text *text = reached->text;
+    append_number(text, section->sh_size);
+    size_t size = is_empty(section) ? 0 : section->sh_size;
     text->failed = text->failed || text->length > HASHED_BYTES || size > HASHED_BYTES;
     if (size > 0)
-        hn_text_append_bytes(text, section->data, section->size);
+        hn_text_append_bytes(text, reached->cubin->bytes + section->sh_offset, size);
 }
 
 static size_t reach(struct reached *reached, size_t section)
@@ -339,21 +317,22 @@ static size_t reach(struct reached *reached, size_t section)
 /* A place in memory by what it is, not by its name: names of kernels and of the variables in them
  * differ between variants that run the same. Only what the driver has to supply (vprintf) is known
  * by nothing but its name. */
-static void append_target(struct reached *reached, const struct symbol *symbol)
+static void append_target(struct reached *reached, const Elf64_Sym *symbol)
 {
     const struct cubin *cubin = reached->cubin;
-    append_number(reached->text, symbol->value);
-    append_number(reached->text, symbol->size);
-    if (symbol->section >= cubin->section_count) {
-        hn_text_append_bytes(reached->text, symbol->name, strlen(symbol->name) + 1);
+    append_number(reached->text, symbol->st_value);
+    append_number(reached->text, symbol->st_size);
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= cubin->section_count) {
+        const char *name = symbol_name(cubin, symbol);
+        hn_text_append_bytes(reached->text, name, strlen(name) + 1);
         return;
     }
-    const struct section *section = &cubin->sections[symbol->section];
-    append_number(reached->text, section->flags);
-    if ((section->flags & SHF_EXECINSTR) != 0)
-        append_number(reached->text, reach(reached, symbol->section));
+    const Elf64_Shdr *section = &cubin->sections[symbol->st_shndx];
+    append_number(reached->text, section->sh_flags);
+    if ((section->sh_flags & SHF_EXECINSTR) != 0)
+        append_number(reached->text, reach(reached, symbol->st_shndx));
     else
-        append_number(reached->text, section->size);
+        append_number(reached->text, section->sh_size);
 }
 
 static void append_relocations(struct reached *reached, size_t target)
@@ -361,15 +340,14 @@ static void append_relocations(struct reached *reached, size_t target)
     const struct cubin *cubin = reached->cubin;
     struct hn_text *text = reached->text;
     for (size_t i = 0; i < cubin->section_count; i++) {
-        const struct section *section = &cubin->sections[i];
-        bool with_addend = section->type == SHT_RELA;
-        if ((!with_addend && section->type != SHT_REL) || section->info != target ||
-            section->data == NULL)
+        const Elf64_Shdr *section = &cubin->sections[i];
+        bool with_addend = section->sh_type == SHT_RELA;
+        if ((!with_addend && section->sh_type != SHT_REL) || section->sh_info != target)
             continue;
         size_t stride = with_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-        for (size_t j = 0; j < section->size / stride; j++) {
+        for (size_t j = 0; j < section->sh_size / stride; j++) {
             Elf64_Rela entry = {0};
-            memcpy(&entry, section->data + j * stride, stride);
+            memcpy(&entry, cubin->bytes + section->sh_offset + j * stride, stride);
             text->failed = text->failed || text->length > HASHED_BYTES;
             append_number(text, entry.r_offset);
             append_number(text, ELF64_R_TYPE(entry.r_info));
@@ -386,31 +364,32 @@ static void append_constants(struct reached *reached, const char *owner)
 {
     static const char prefix[] = ".nv.constant";
     for (size_t i = 0; i < reached->cubin->section_count; i++) {
-        const struct section *section = &reached->cubin->sections[i];
-        const char *bank = section->name + sizeof prefix - 1;
+        const Elf64_Shdr *section = &reached->cubin->sections[i];
+        const char *name = name_of(reached->cubin, section), *bank = name + sizeof prefix - 1;
         char *end = NULL;
-        if (strncmp(section->name, prefix, sizeof prefix - 1) != 0 || !hn_is_digit(*bank))
+        if (strncmp(name, prefix, sizeof prefix - 1) != 0 || !hn_is_digit(*bank))
             continue;
         unsigned number = (unsigned)strtoul(bank, &end, 10);
         if (strcmp(end, owner) != 0)
             continue;
         append_number(reached->text, number);
-        append_data(reached->text, section);
+        append_data(reached, section);
         append_relocations(reached, i);
     }
 }
 
 static void append_code(struct reached *reached, size_t index)
 {
-    const struct section *section = &reached->cubin->sections[index];
-    append_number(reached->text, section->flags);
+    const Elf64_Shdr *section = &reached->cubin->sections[index];
+    const char *name = name_of(reached->cubin, section);
+    append_number(reached->text, section->sh_flags);
     /* Up to sm_89 the upper byte of sh_info is the number of registers; the rest is a symbol's
      * index. */
-    append_number(reached->text, section->info >> 24);
-    append_data(reached->text, section);
+    append_number(reached->text, section->sh_info >> 24);
+    append_data(reached, section);
     append_relocations(reached, index);
-    if (strncmp(section->name, ".text.", 6) == 0)
-        append_constants(reached, section->name + 5);
+    if (strncmp(name, ".text.", 6) == 0)
+        append_constants(reached, name + 5);
 }
 
 static void append_kernel(struct reached *reached, const char *entry)
@@ -427,17 +406,17 @@ static void append_kernel(struct reached *reached, const char *entry)
         0x3f, /* largest cluster */
     };
     const struct cubin *cubin = reached->cubin;
-    const struct section *code = find_section(cubin, ".text.", entry);
-    const struct section *shared = find_section(cubin, ".nv.shared.", entry);
-    const struct section *own = find_section(cubin, ".nv.info.", entry);
+    const Elf64_Shdr *code = find_section(cubin, ".text.", entry);
+    const Elf64_Shdr *shared = find_section(cubin, ".nv.shared.", entry);
+    const Elf64_Shdr *own = find_section(cubin, ".nv.info.", entry);
     struct attribute attribute;
     reached->count = 0;
     if (code != NULL)
         reach(reached, (size_t)(code - cubin->sections));
     for (size_t i = 0; i < reached->count; i++)
         append_code(reached, reached->sections[i]);
-    append_number(reached->text, shared != NULL ? shared->size : 0);
-    for (size_t at = 0; next_attribute(own, &at, &attribute);) {
+    append_number(reached->text, shared != NULL ? shared->sh_size : 0);
+    for (size_t at = 0; next_attribute(cubin, own, &at, &attribute);) {
         for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
             if (kept[i] != attribute.number)
                 continue;
@@ -468,10 +447,10 @@ static void hash_code(const struct cubin *cubin, const char *const *entries, siz
     reached.count = 0;
     append_constants(&reached, "");
     for (size_t i = 0; i < sizeof data / sizeof *data; i++) {
-        const struct section *section = find_section(cubin, data[i], "");
+        const Elf64_Shdr *section = find_section(cubin, data[i], "");
         if (section == NULL)
             continue;
-        append_data(&text, section);
+        append_data(&reached, section);
         append_relocations(&reached, (size_t)(section - cubin->sections));
     }
     /* Functions whose addresses stand in tables. */
@@ -512,8 +491,8 @@ enum hn_status hn_cubin_read_parameters(const void *bytes, size_t size, const ch
     *parameters =
         (struct hn_parameters){.bytes = hn_allocate(MOST_PARAMETERS, sizeof(uint16_t), err)};
     open_cubin(bytes, size, &cubin, err);
-    const struct section *info = find_section(&cubin, ".nv.info.", entry);
-    for (size_t at = 0; next_attribute(info, &at, &attribute);) {
+    const Elf64_Shdr *info = find_section(&cubin, ".nv.info.", entry);
+    for (size_t at = 0; next_attribute(&cubin, info, &at, &attribute);) {
         bool large = attribute.number == ATTRIBUTE_LARGE_PARAMETER;
         if (attribute.size != 12 || (attribute.number != ATTRIBUTE_PARAMETER && !large))
             continue;
