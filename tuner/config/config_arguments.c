@@ -389,6 +389,13 @@ static const struct hn_config_form argument_forms[] = {
     {"compare", read_own_compare}, {"file", read_file}, {NULL, NULL}};
 static const struct hn_config_mapping argument_mapping = {&hn_argument_structure, argument_forms,
                                                           &texture_mapping, NULL};
+static const struct hn_config_form symbol_forms[] = {{"type", read_type},
+                                                     {"role", read_role},
+                                                     {"fill", read_fill},
+                                                     {"file", read_file},
+                                                     {NULL, NULL}};
+static const struct hn_config_mapping symbol_mapping = {&hn_argument_structure, symbol_forms, NULL,
+                                                        NULL};
 
 /* Keys that say what an argument is, and what it may have then; all but these is for buffers. */
 static const struct source {
@@ -410,16 +417,18 @@ static void refuse(struct hn_reader *reader, const struct hn_yaml *node, const c
                    hn_yaml_get(node, "name")->text, because, key);
 }
 
-/* A fill may be one of two keys, or left out. */
+/* A fill may be one of two keys, or left out; a counter has none. */
 static void complete_fill(struct hn_reader *reader, const struct hn_yaml *node,
                           struct hn_argument *argument)
 {
     bool fill = hn_yaml_get(node, "fill") != NULL, file = hn_yaml_get(node, "file") != NULL;
-    if (hn_failed(reader->err))
-        return;
-    if (fill && file)
+    const struct hn_yaml *role = hn_yaml_get(node, "role");
+    bool counter = role != NULL && strcmp(role->text, "counter") == 0;
+    if (counter && (fill || file))
+        refuse(reader, node, fill ? "fill" : "file", "is zero before every launch");
+    else if (fill && file)
         refuse(reader, node, "file", "has a 'fill'");
-    else if (!fill && !file)
+    else if (!fill && !file && !counter)
         set_default_fill(argument);
 }
 
@@ -460,22 +469,19 @@ static void check_unique(struct hn_reader *reader, const struct hn_yaml *item)
                        last->name);
 }
 
-/* No vector is passed by value, or held by a symbol as one element. */
-static void check_scalar(struct hn_reader *reader, const struct hn_yaml *node,
-                         const struct hn_argument *argument)
+/* A symbol has fewer keys. */
+static void read_argument(struct hn_reader *reader, const struct hn_yaml *node, bool symbol,
+                          struct hn_argument *argument)
 {
+    if (symbol)
+        hn_config_check_keys(reader, node, "name type count value from fill file role if");
+    const struct source *source = begin(reader, node);
+    argument->role = symbol ? HN_ROLE_SYMBOL : source == NULL ? HN_ROLE_INPUT : source->role;
+    hn_config_read_mapping(reader, node, symbol ? &symbol_mapping : &argument_mapping, argument);
+    /* No vector is passed by value, or held by a symbol as one element. */
     if (argument->value != NULL && argument->lanes > 1)
         hn_config_fail(reader, hn_yaml_get(node, "type"),
                        "'%s' has a value, so its type cannot be a vector", argument->name);
-}
-
-static void read_argument(struct hn_reader *reader, const struct hn_yaml *node,
-                          struct hn_argument *argument)
-{
-    const struct source *source = begin(reader, node);
-    argument->role = source == NULL ? HN_ROLE_INPUT : source->role;
-    hn_config_read_mapping(reader, node, &argument_mapping, argument);
-    check_scalar(reader, node, argument);
     const char *why =
         argument->role == HN_ROLE_TENSOR_MAP ? hn_tensor_map_check(&argument->tensor_map) : NULL;
     if (why != NULL)
@@ -484,17 +490,17 @@ static void read_argument(struct hn_reader *reader, const struct hn_yaml *node,
         return;
     if (hn_argument_is_filled(argument))
         complete_fill(reader, node, argument);
-    else if (hn_yaml_get(node, "file") != NULL)
+    else if (!symbol && hn_yaml_get(node, "file") != NULL)
         hn_config_fail(reader, hn_yaml_get(node, "file")->key,
                        "'file' cannot stand here: only input and inout are filled");
     if (argument->shape.width != NULL && !hn_failed(reader->err))
         hn_argument_set_count(argument, reader->err);
     else if (argument->count == NULL)
-        hn_config_fail(reader, node,
-                       "argument '%s' has neither 'count' (a buffer), 'width' (its rows), 'value' "
-                       "(a scalar), 'from' (the contents of an input, by value), 'texture' nor "
-                       "'tensor_map'",
-                       argument->name);
+        hn_config_fail(reader, node, "%s '%s' has neither 'count' (a buffer), %s",
+                       symbol ? "symbol" : "argument", argument->name,
+                       symbol ? "'value' (one element) nor 'from' (the contents of an input)"
+                              : "'width' (its rows), 'value' (a scalar), 'from' (the contents of "
+                                "an input, by value), 'texture' nor 'tensor_map'");
 }
 
 /* Finds the argument that `from`, `texture` or `tensor_map` names, whose type it has. */
@@ -554,41 +560,6 @@ size_t hn_config_find_argument(struct hn_reader *reader, const struct hn_yaml *n
                                 "a symbol, which kernels find by its name; expected arguments");
 }
 
-/* Symbols are kept behind the arguments. */
-
-static const struct hn_config_form symbol_forms[] = {{"type", read_type},
-                                                     {"role", read_role},
-                                                     {"fill", read_fill},
-                                                     {"file", read_file},
-                                                     {NULL, NULL}};
-static const struct hn_config_mapping symbol_mapping = {&hn_argument_structure, symbol_forms, NULL,
-                                                        NULL};
-
-static void read_symbol(struct hn_reader *reader, const struct hn_yaml *node,
-                        struct hn_argument *symbol)
-{
-    static const char *const fills[] = {"fill", "file"};
-    hn_config_check_keys(reader, node, "name type count value from fill file role if");
-    const struct source *source = begin(reader, node);
-    symbol->role = HN_ROLE_SYMBOL;
-    hn_config_read_mapping(reader, node, &symbol_mapping, symbol);
-    check_scalar(reader, node, symbol);
-    if (source != NULL || hn_failed(reader->err))
-        return;
-    if (symbol->count == NULL)
-        hn_config_fail(reader, node,
-                       "symbol '%s' has neither 'count' (a buffer), 'value' (one element) nor "
-                       "'from' (the contents of an input)",
-                       symbol->name);
-    const struct hn_yaml *role = hn_yaml_get(node, "role");
-    bool counter = role != NULL && strcmp(role->text, "counter") == 0;
-    for (int i = 0; counter && i < 2; i++)
-        if (hn_yaml_get(node, fills[i]) != NULL)
-            refuse(reader, node, fills[i], "is zero before every launch");
-    if (!counter)
-        complete_fill(reader, node, symbol);
-}
-
 /* Symbols stand behind the arguments. */
 void hn_config_read_arguments(struct hn_reader *reader)
 {
@@ -605,7 +576,7 @@ void hn_config_read_arguments(struct hn_reader *reader)
     plan->arguments = hn_need(node->count + hn_config_count(symbols), sizeof *plan->arguments);
     const struct hn_yaml *item = first;
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
-        read_argument(reader, item, &plan->arguments[plan->argument_count++]);
+        read_argument(reader, item, false, &plan->arguments[plan->argument_count++]);
         check_unique(reader, item);
     }
     item = first;
@@ -629,7 +600,7 @@ void hn_config_read_arguments(struct hn_reader *reader)
                        symbols->count, plan->argument_count, ARGUMENTS_MOST);
     for (item = hn_config_list(reader, symbols, "a list of symbols");
          item != NULL && !hn_failed(reader->err); item = item->next) {
-        read_symbol(reader, item, &plan->arguments[plan->argument_count++]);
+        read_argument(reader, item, true, &plan->arguments[plan->argument_count++]);
         find_source(reader, item, &plan->arguments[plan->argument_count - 1]);
         check_unique(reader, item);
     }
