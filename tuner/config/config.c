@@ -461,23 +461,7 @@ static void check_all(struct hn_reader *reader)
         try_problem(reader, i);
 }
 
-/* `prior`: what a point may cost. It changes nothing of what is measured, so that the limits of the
- * device that it names are no problem values, and where the device is not known those of an H200
- * do. */
-
-static void take_limits(struct hn_reader *reader)
-{
-    struct hn_config *config = reader->config;
-    for (size_t i = 0; i < HN_DEVICE_LIMITS && !hn_failed(reader->err); i++) {
-        const char *name = hn_device_limit_names[i];
-        struct hn_error reason = {0};
-        if (hn_plan_has_name(config->plan, name) ||
-            !hn_text_has_word(hn_expression_text(config->prior), name, strlen(name)))
-            continue;
-        const struct hn_value value = hn_integer(hn_config_find_limit(reader, i, &reason));
-        hn_bindings_set(&config->prior_limits, name, &value, reader->err);
-    }
-}
+/* `prior`: what a point may cost. */
 
 /* That it is above 0 at the default point of a problem, where there is one. */
 static void try_prior(struct hn_reader *reader, size_t problem)
@@ -515,7 +499,6 @@ static void read_prior(struct hn_reader *reader)
     hn_config_read_expression(reader, node, &config->prior);
     if (hn_failed(reader->err))
         return;
-    take_limits(reader);
     struct hn_scope scope =
         hn_config_scope(config, config->prior_limits.names, config->prior_limits.count);
     hn_config_bind(reader, node, node->text, config->prior, &scope);

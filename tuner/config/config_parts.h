@@ -135,9 +135,6 @@ void hn_config_read_family(struct hn_reader *reader);
 void hn_config_read_computed(struct hn_reader *reader); /* values of parameters that problems say */
 void hn_config_read_arguments(struct hn_reader *reader);
 void hn_config_read_compare(struct hn_reader *reader);
-/* A limit of the device that the reader reads for; that of an H200 where it is not known, and why, or for who wants nothing that
- * depends on the device. */
-int64_t hn_config_find_limit(struct hn_reader *reader, size_t limit, struct hn_error *reason);
 
 /* That a key is a word that expressions and results leave free. */
 void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key);

@@ -599,16 +599,13 @@ static const struct hn_yaml *find_use_in_config(const struct hn_reader *reader, 
                                        "arguments",  "launch",  "pipeline",    "compile",
                                        "reference",  "compare", "metrics"};
     const struct hn_yaml *found = NULL;
-    if (hn_yaml_get(hn_yaml_get(reader->root, "parameters"), name) != NULL ||
-        hn_yaml_get(hn_yaml_get(reader->root, "let"), name) != NULL ||
-        hn_bindings_get(&reader->config->problems[0], name) != NULL)
-        return NULL;
     for (size_t i = 0; found == NULL && i < sizeof keys / sizeof keys[0]; i++)
         found = find_scalar(hn_yaml_get(reader->root, keys[i]), name, true);
     return found;
 }
 
-int64_t hn_config_find_limit(struct hn_reader *reader, size_t limit, struct hn_error *reason)
+/* That of the device that the reader reads for; that of an H200 where it is not known, and why. */
+static int64_t find_limit(struct hn_reader *reader, size_t limit, struct hn_error *reason)
 {
     const struct hn_config_for *use = reader->use;
     if (use == NULL)
@@ -627,32 +624,34 @@ int64_t hn_config_find_limit(struct hn_reader *reader, size_t limit, struct hn_e
     return nominal[limit];
 }
 
-static int64_t find_limit(struct hn_reader *reader, const struct hn_yaml *node, size_t limit)
-{
-    const char *name = hn_device_limit_names[limit];
-    struct hn_error reason = {0};
-    int64_t value = hn_config_find_limit(reader, limit, &reason);
-    if (hn_failed(&reason))
-        hn_config_fail(reader, node,
-                       "'%s' is the device's, which is not known here%s%s; give it by -p %s=%lld, "
-                       "which is what an H200 has",
-                       name, reason.message[0] == '\0' ? "" : ": ", reason.message, name,
-                       (long long)value);
-    return value;
-}
-
-/* limits that it names, as problem values */
+/* Limits that it names, as problem values. `prior` changes nothing of what is measured, so that
+ * those that it alone names are none, and may be unknown. */
 static void read_device(struct hn_reader *reader)
 {
+    struct hn_config *config = reader->config;
     for (size_t i = 0; i < HN_DEVICE_LIMITS && !hn_failed(reader->err); i++) {
         const char *name = hn_device_limit_names[i];
+        struct hn_error reason = {0};
         const struct hn_yaml *node = find_use_in_config(reader, name);
-        const struct hn_value value = hn_integer(node == NULL ? 0 : find_limit(reader, node, i));
-        if (node == NULL || hn_failed(reader->err))
+        if (hn_yaml_get(hn_yaml_get(reader->root, "parameters"), name) != NULL ||
+            hn_yaml_get(hn_yaml_get(reader->root, "let"), name) != NULL ||
+            hn_bindings_get(&config->problems[0], name) != NULL ||
+            (node == NULL && find_scalar(hn_yaml_get(reader->root, "prior"), name, true) == NULL))
             continue;
-        for (size_t p = 0; p < reader->config->problem_count; p++)
-            hn_bindings_set(&reader->config->problems[p], name, &value, reader->err);
-        reader->plan->problem[reader->plan->problem_count++] = hn_need_copy(name);
+        const struct hn_value value = hn_integer(find_limit(reader, i, &reason));
+        if (node == NULL) {
+            hn_bindings_set(&config->prior_limits, name, &value, reader->err);
+            continue;
+        }
+        if (hn_failed(&reason))
+            hn_config_fail(reader, node,
+                           "'%s' is the device's, which is not known here%s%s; give it by -p "
+                           "%s=%lld, which is what an H200 has",
+                           name, reason.message[0] == '\0' ? "" : ": ", reason.message, name,
+                           (long long)value.integer);
+        for (size_t p = 0; p < config->problem_count && !hn_failed(reader->err); p++)
+            hn_bindings_set(&config->problems[p], name, &value, reader->err);
+        config->plan->problem[config->plan->problem_count++] = hn_need_copy(name);
     }
 }
 
