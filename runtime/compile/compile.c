@@ -75,9 +75,8 @@ static void check_options(const struct hn_source *source, const char *architectu
 
 static bool is_given(const struct hn_source *source, const char *name)
 {
-    for (size_t i = 1; i < source->template->file_count; i++)
-        if (strcmp(source->template->files[i].name, name) == 0)
-            return true;
+    if (hn_template_find(source->template, name, strlen(name)) > 0)
+        return true;
     for (size_t i = 0; i < source->option_count; i++) {
         const char *folder = hn_option_value(source->options[i], "include-path");
         char path[4096];

@@ -255,7 +255,7 @@ static void append_source(const struct hn_source *source, const char *from, stru
     struct hn_include_scan scan = {.next = from};
     struct hn_include include;
     while (hn_include_next(&scan, &include)) {
-        size_t number = hn_template_find(source->template, &include);
+        size_t number = hn_template_find(source->template, include.name, include.length);
         if (number == 0 || !include.quoted)
             continue;
         append_lines(from, (size_t)(include.name - from), text);

@@ -399,23 +399,18 @@ static bool is_define(const char *text)
            hn_word_length(text + sizeof define - 1);
 }
 
-static bool read_prelude(const char *text, struct prelude *prelude)
+static void read_prelude(const char *text, struct prelude *prelude, struct hn_error *err)
 {
-    size_t count = 0;
-    for (const char *at = text; is_define(at); at += *at == '\n') {
-        at += strcspn(at, "\n");
-        count++;
-    }
-    *prelude = (struct prelude){.lines = calloc(count + 1, sizeof *prelude->lines)};
-    for (; prelude->lines != NULL && prelude->count < count; prelude->count++) {
+    *prelude = (struct prelude){0};
+    while (is_define(text) &&
+           hn_make_room(&prelude->lines, prelude->count, sizeof *prelude->lines, err)) {
         const char *name = text + sizeof define - 1;
         size_t length = strcspn(text, "\n");
-        prelude->lines[prelude->count] =
+        prelude->lines[prelude->count++] =
             (struct line){text, length, name, hn_word_length(name), *name == '_', false};
         text += length + (text[length] == '\n');
     }
     prelude->body = text;
-    return prelude->lines != NULL;
 }
 
 static void mark_words(struct prelude *prelude, const char *text, size_t size)
@@ -512,7 +507,7 @@ static bool use_headers(const struct hn_source *source, const char *text,
     bool known = true;
     while (known && hn_include_next(&scan, &include)) {
         const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
-        known = hn_template_find(source->template, &include) > 0 ||
+        known = hn_template_find(source->template, include.name, include.length) > 0 ||
                 (header != NULL && !header->fallback && source->compiler == HN_COMPILER_NVRTC &&
                  hn_host_header_use(header, uses));
     }
@@ -613,17 +608,19 @@ enum hn_status hn_source_key(const struct hn_source *source, const char *archite
 {
     struct prelude prelude;
     struct hn_text text = {0};
-    if (read_prelude(source->text, &prelude)) {
-        mark_program(&prelude, source);
-        append_program(&prelude, source, architecture, &text);
-    }
-    bool failed = text.data == NULL || text.failed;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    read_prelude(source->text, &prelude, err);
+    mark_program(&prelude, source);
+    append_program(&prelude, source, architecture, &text);
     *key = (struct hn_source_key){.leaves_out = false};
-    if (!failed)
+    if (text.failed)
+        hn_fail_memory(err);
+    else
         key->hash = hn_hash_bytes(text.data, text.length);
     for (size_t i = 0; i < prelude.count; i++)
         key->leaves_out |= !prelude.lines[i].read && !is_word_of(&prelude, i);
     hn_text_finish(&text);
     free(prelude.lines);
-    return failed ? hn_fail_memory(err) : HN_OK;
+    return err->status;
 }

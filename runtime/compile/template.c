@@ -40,21 +40,16 @@ static void add_found(struct loader *loader, const char *file, int line, const c
                       const char *path, struct hn_error *err)
 {
     struct hn_template *template = loader->template;
-    for (size_t i = 1; i < template->file_count; i++) {
-        if (strcmp(template->files[i].name, name) != 0)
-            continue;
-        if (strcmp(loader->paths[i], path) != 0)
-            hn_fail(err, HN_ECONFIG,
-                    "%s:%d: \"%s\" is %s here, but %s for another file; give them "
-                    "different names",
-                    file, line, name, path, loader->paths[i]);
-        return;
-    }
-    if (template->file_count > INCLUDE_LIMIT) {
+    size_t known = hn_template_find(template, name, strlen(name)), number = template->file_count;
+    if (known > 0 && strcmp(loader->paths[known], path) != 0)
+        hn_fail(err, HN_ECONFIG,
+                "%s:%d: \"%s\" is %s here, but %s for another file; give them different names",
+                file, line, name, path, loader->paths[known]);
+    else if (known == 0 && number > INCLUDE_LIMIT)
         hn_fail(err, HN_ECONFIG, "%s:%d: more than %d quoted includes", file, line, INCLUDE_LIMIT);
+    if (known > 0 || hn_failed(err))
         return;
-    }
-    size_t number = template->file_count++;
+    template->file_count++;
     struct hn_text_file *include = &template->files[number];
     include->name = hn_copy_string(name, err);
     loader->paths[number] = hn_copy_string(path, err);
@@ -165,11 +160,11 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     return err->status;
 }
 
-size_t hn_template_find(const struct hn_template *template, const struct hn_include *include)
+size_t hn_template_find(const struct hn_template *template, const char *name, size_t length)
 {
     for (size_t i = 1; i < template->file_count; i++)
-        if (strlen(template->files[i].name) == include->length &&
-            strncmp(template->files[i].name, include->name, include->length) == 0)
+        if (strlen(template->files[i].name) == length &&
+            strncmp(template->files[i].name, name, length) == 0)
             return i;
     return 0;
 }
