@@ -216,13 +216,10 @@ static bool make_corner(const struct hn_lib_choice *choice, bool high, int beyon
 /* The steps that are launched are the same for all problems. */
 static bool steps_are_fixed(const struct hn_plan *plan)
 {
-    for (size_t i = 0; i < plan->step_count; i++)
-        for (size_t slot = 0; slot < plan->name_count; slot++)
-            for (size_t p = 0; plan->steps[i].condition != NULL && p < plan->problem_count; p++)
-                if (strcmp(plan->names[slot], plan->problem[p]) == 0 &&
-                    hn_plan_uses(plan, plan->steps[i].condition, slot))
-                    return false;
-    return true;
+    bool fixed = true;
+    for (size_t i = 0; fixed && i < plan->step_count; i++)
+        fixed = hn_plan_problem_used(plan, plan->steps[i].condition) == NULL;
+    return fixed;
 }
 
 /* Whether one program serves all problems of the family that have the same words and frozen values
@@ -328,7 +325,6 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
     if (read_kept(choice, image))
         return;
     hn_image_finish(image);
-    hn_image_init(image);
     if (choice->asked->options->forbid_compile != 0) {
         hn_lib_fail(err, HONE_NEEDS_COMPILER,
                     "'%.300s' keeps no machine code of %s that fits this problem and "
@@ -343,7 +339,6 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
         if (hn_source_key(&source, capability, &key, err) == HN_OK &&
             !recall(cache, &key.hash, image)) {
             hn_image_finish(image);
-            hn_image_init(image);
             *compiled = true;
             compile_in_child(choice, &source, architecture, image, err);
             if (!hn_failed(err) && image->outcome == HN_OUTCOME_OK)
@@ -616,5 +611,3 @@ struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_im
     }
     return handle;
 }
-
-/* Tuning. */
