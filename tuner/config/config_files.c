@@ -142,13 +142,10 @@ enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn
 static const char *skip_default(const char *at)
 {
     static const char *const words[] = {"ifndef", "define", "ifdef", "undef"};
-    const char *word = at + 1 + strspn(at + (*at != '\0'), " \t");
     for (size_t i = 0; *at == '#' && i < sizeof words / sizeof *words; i++) {
-        const char *name = word + strlen(words[i]);
-        if (strncmp(word, words[i], strlen(words[i])) != 0)
-            continue;
-        name += strspn(name, " \t");
-        return name + hn_word_length(name);
+        const char *name = hn_code_directive(at, at + strcspn(at, "\n"), words[i]);
+        if (name != NULL)
+            return name + hn_word_length(name);
     }
     return at;
 }
