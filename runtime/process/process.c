@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 
 #ifndef HONE_BUILD
 #define HONE_BUILD "unknown"
@@ -260,8 +261,9 @@ void hn_process_describe_output(const struct hn_process *process, char *text, si
     int length = end - start < 300 ? (int)(end - start) : 300;
     snprintf(text, size, "; it last printed: %.*s", length, tail + start);
     /* A kernel may print any bytes; messages are text. */
+    bool is_text = hn_text_find_not_utf8(text) == NULL;
     for (char *c = text; *c != '\0'; c++)
-        if (*c < ' ' || *c > '~')
+        if ((*c >= 0 ? *c < ' ' || *c > '~' : !is_text))
             *c = '?';
 }
 

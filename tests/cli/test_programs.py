@@ -166,11 +166,23 @@ class Programs(double.Case):
                       (self.folder / "sum.yaml").read_text())
         self.assertIn("522 valid points", self.hone("space", "sum.yaml").stdout)
 
+    def test_what_a_program_prints_stays_as_it_is(self):
+        self.spoil(self.config, "[sh, bench, \"${BLOCK}\"]", "[sh, -c, 'printf \"‘bench’ \\007is away\"; exit 1']")
+        result = self.hone("tune", self.config, *self.fine, expect=3)
+        self.assertIn("ended with exit status 1; it last printed: ‘bench’ ?is away\n", result.stdout)
+
+    def test_a_table_without_a_metric(self):
+        self.assertRegex(self.hone("tune", self.config, *self.fine).stdout, "±95%  per_item  regs")
+        self.spoil(self.config, "metrics:", "#")
+        self.assertRegex(self.hone("tune", self.config, *self.fine).stdout, "±95%  regs")
+
     def test_mistakes(self):
         for old, new, message in (
                 ("json: runs.1.time, ", "", "12:9: found a mapping, expected either 'json' or 'regex'"),
                 ("  command:", "  commands:", "11:3: unknown key 'commands'; nearest is 'command'"),
                 ("sh, bench, \"${BLOCK}\"", "", "11:12: found a list, expected a list of a program and its arguments"),
+                ("\"${BLOCK}\"]", "\"-DBLOCK=${BLOK}\"]", "11:24: unknown name 'BLOK'; nearest is 'BLOCK'"),
+                ("\"${SOURCE}\"", "\"${FILE}\"", "10:122: unknown name 'FILE'; there are BUILD_DIR, CONFIG_DIR, SOURCE, BLOCK, FAULT, ITEMS, SIZE"),
                 ("metrics:", "launch: {grid: 1, block: 1}\nmetrics:", "14:1: unknown key 'launch'"),
                 ("template: bench.sh", "", "1:1: key 'template' is missing: 'run' on line 9 needs it")):
             with self.subTest(new=new):

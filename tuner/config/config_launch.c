@@ -512,13 +512,32 @@ static void read_types(struct hn_reader *reader)
     hn_template_finish(&template);
 }
 
+/* That each ${NAME} is told; a shell's script, which has blanks, may have names of its own. */
+static void check_told(struct hn_reader *reader, const struct hn_yaml *word)
+{
+    static const char *const folders[] = {"BUILD_DIR", "CONFIG_DIR", "SOURCE"};
+    const struct hn_plan *plan = reader->plan;
+    size_t count = plan->name_count + 3;
+    const char **told = hn_need_block(&reader->config->blocks, count, sizeof *told);
+    for (size_t i = 0; i < count; i++)
+        told[i] = i < 3 ? folders[i] : plan->names[i - 3];
+    for (const char *hole = word->text; (hole = strstr(hole, "${")) != NULL; hole += 2) {
+        char *name = hn_needed(strndup(hole + 2, hn_word_length(hole + 2)));
+        if (hole[2 + strlen(name)] == '}' && !hn_text_is_among(name, told, count))
+            hn_config_fail_unknown(reader, word, "name", name, told, count);
+        free(name);
+    }
+}
+
 static void check_command(struct hn_reader *reader, const struct hn_yaml *node)
 {
     static const char expected[] = "a list of a program and its arguments";
     const struct hn_yaml *word = hn_config_list(reader, node, expected);
     hn_config_expect(reader, node == NULL || word != NULL, node, expected);
     for (; word != NULL; word = word->next)
-        hn_config_expect_kind(reader, word, HN_YAML_SCALAR, "an argument");
+        if (hn_config_expect_kind(reader, word, HN_YAML_SCALAR, "an argument") &&
+            strchr(word->text, ' ') == NULL)
+            check_told(reader, word);
 }
 
 static void check_time(struct hn_reader *reader, const struct hn_yaml *node)

@@ -16,7 +16,7 @@ enum { BEST_SHOWN = 5, EDGES_SHOWN = 3, FINDINGS_SHOWN = 3 };
 #define IF_TIMED "{?outcome=ok,duplicate}"
 #define ROWS(first, mark)                                                                          \
     {first, mark}, {">time", "[" IF_TIMED "{timing.median_us:time}|{outcome}]"},                   \
-        {">±95%", IF_TIMED "{timing:spread}"}, {">[{merit}|merit]", IF_TIMED "{merit:merit}"},     \
+        {">±95%", IF_TIMED "{timing:spread}"}, {"?>[{merit}|merit]", IF_TIMED "{merit:merit}"},    \
         {"?>of roof", IF_TIMED "{roof.share:.0%} {roof.name}"},                                    \
         {">regs", "[{resources.registers}|-]"},                                                    \
         {">shared", "[{resources.shared_bytes+resources.dynamic_shared_bytes:bytes}|-]"},          \
