@@ -21,6 +21,12 @@ class Export(hone.Case):
                         "program"], cwd=self.folder, check=True)
         subprocess.run(["./program"], cwd=self.folder, check=True)
 
+    def test_an_entry_of_a_kernel_by_its_address(self):
+        config = self.copy_config()
+        self.spoil(config, "entry: saxpy", 'entry: "&saxpy"')
+        header = self.hone("export", "saxpy", "--config", config, "--defaults").stdout
+        self.assertIn("\n *     saxpy<<<s.grid, s.block, s.shared_bytes>>>(a, x, y, n);\n", header)
+
     def test_header_to_file(self):
         result = self.hone("export", "saxpy", "-o", "saxpy_tuned.h")
         self.assertEqual(result.stdout, "")

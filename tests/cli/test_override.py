@@ -66,6 +66,9 @@ class Override(double.Case):
         header = self.hone("export", "scale").stdout
         self.assertIn("#define HONE_SCALE_BLOCK 256\n", header)
         self.assertNotRegex(header, r"#define BLOCK\b")
+        self.assertIn(' *     #include "scale.cu" // with what `hone export scale --format patch` changes in it\n', header)
+        self.assertTrue(self.hone("export", "scale", "-o", "scale.h").stderr.endswith(
+            "it launches with these values, and scale.cu declares its own, which `hone export scale --format patch` changes\n"))
         source = self.hone("export", "scale", "--format", "source").stdout
         self.assertIn("\nconstexpr int BLOCK = 256\n", source)
         self.assertNotIn("#define BLOCK", source)

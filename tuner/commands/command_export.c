@@ -51,16 +51,23 @@ static const struct hn_view written_views[] = {
     {.line = "  for any other problem {lower}_choose; {loss}"},
     {.line = "use it in a CUDA source, before the template's code:\n    #define {upper}_APPLY\n"
              "    #include \"{file}\"{?header}"},
+    {.line = "it launches with these values, and {declares} declares its own, which `{export} "
+             "--format patch` changes{?header}"},
     {NULL},
 };
 
 static json_t *written_to_json(const struct hn_options *options, const struct hn_export *export)
 {
+    char line[HN_FOLLOW_UP_SIZE];
+    bool declares = export->plan != NULL && export->plan->override_count > 0;
     json_t *json = hn_needed(json_pack(
-        "{so so ss ss sb sb}", "output", hn_string_to_json(options->output), "file",
-        hn_string_to_json(basename(options->output)), "upper", export->upper, "lower",
-        export->lower, "json", kind_of(options) == HN_EXPORT_JSON || options->template != NULL,
-        "header", kind_of(options) == HN_EXPORT_HEADER));
+        "{ss ss* so so ss ss sb sb}", "export",
+        hn_follow_up(options, "export", export->kernel, line), "declares",
+        declares ? basename(export->plan->template_path) : NULL, "output",
+        hn_string_to_json(options->output), "file", hn_string_to_json(basename(options->output)),
+        "upper", export->upper, "lower", export->lower, "json",
+        kind_of(options) == HN_EXPORT_JSON || options->template != NULL, "header",
+        kind_of(options) == HN_EXPORT_HEADER));
     if (export->untuned)
         return json;
     const struct hn_tuned *tuned = export->configs[0];

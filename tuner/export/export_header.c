@@ -281,6 +281,7 @@ static bool has_macro(const struct hn_export *export, const char *name)
  */
 static void append_kernel(const struct hn_export *export, const char *entry, struct hn_text *text)
 {
+    entry += *entry == '&'; /* `&scale` is the kernel where its name is no symbol's */
     bool plain = hn_text_is_word(entry);
     while (*entry != '\0') {
         size_t length =
@@ -623,8 +624,9 @@ static json_t *describe(struct hn_export_writer *writer)
         "architectures", architectures, "calls", calls_to_json(writer), "configs", configs,
         "results", results_to_json(export), "parameters",
         images != NULL ? hn_export_parameters_to_json(writer) : json_array()));
-    json_object_update_new(json, json_pack("{so s[s]}", "columns", columns, "last_columns",
-                                           "device, compute capability, SMs, time in us"));
+    json_object_update_new(json, json_pack("{so s[s] sb}", "columns", columns, "last_columns",
+                                           "device, compute capability, SMs, time in us",
+                                           "declares", plan->override_count > 0));
     json_object_update_new(json, hn_needed(held_to_json(export)));
     json_decref(of_plan);
     return json;
