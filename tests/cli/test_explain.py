@@ -122,6 +122,14 @@ class Explain(hone.Case):
         self.assertEqual(advice["budget"], "measure more points in full: 4 were, 10 at least tell which parameters matter, and "
                          f"the others were stopped early once they were slower: `hone tune {config} -p SIZE=1048576 --full`")
 
+    def test_no_more_points_are_asked_for_than_there_are(self):
+        config = self.copy_config()
+        self.spoil(config, "[plain, ldg]", "[plain]")
+        text = self.hone("explain", config, "--simulate", self.record()).stdout
+        self.assertIn("8 valid points: 8 with a time", text)
+        self.assertIn("too little is known: 8 points were measured in full", text)
+        self.assertNotIn("measure more points", text)
+
     def test_device_that_no_limits_are_known_of(self):
         other = {"name": "Radeon", "capability": 0, "sm_count": 60, "mig_profile": ""}
         found = self.explained("--simulate", self.record(device=other, time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + ITEMS))

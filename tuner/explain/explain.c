@@ -463,7 +463,7 @@ static const struct row {
     {"budget", NULL,
      "measure more points in full: {full} were, {least} at least tell which parameters matter[, "
      "and the others were stopped early once they were slower{?points.lower_bounds}]: `{tune} "
-     "--full[ --strategy random --budget 100{?!small}]`{?full<least}"},
+     "--full[ --strategy random --budget 100{?!small}]`{?full<least}{?full<valid.count}"},
     {"budget", NULL,
      "measure more points: what was measured explains "
      "[{effects.explained:.0%}{?effects.explained>0}"
