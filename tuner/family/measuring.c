@@ -61,14 +61,6 @@ struct known {
     size_t count;
 };
 
-static void finish_known(struct known *known)
-{
-    for (size_t i = 0; i < known->count; i++)
-        hn_records_free(&known->sizes[i].records);
-    free(known->sizes);
-    hn_tuned_list_free(&known->list);
-}
-
 static bool is_of_family(const struct hn_measuring *measuring, const struct hn_task *task,
                          const struct hn_tuned *tuned)
 {
@@ -189,5 +181,8 @@ void hn_recall(struct hn_measuring *measuring, struct hn_error *err)
             recall_size(measuring, &known.sizes[i]);
         mark_drawn(measuring, err);
     }
-    finish_known(&known);
+    for (size_t i = 0; i < known.count; i++)
+        hn_records_free(&known.sizes[i].records);
+    free(known.sizes);
+    hn_tuned_list_free(&known.list);
 }

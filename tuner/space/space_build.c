@@ -290,13 +290,6 @@ static size_t find_root(size_t *root, size_t parameter)
 }
 
 /* The lower number is the root, so that a part is known by its first parameter. */
-static void unite(size_t *root, size_t a, size_t b)
-{
-    a = find_root(root, a);
-    b = find_root(root, b);
-    root[a < b ? b : a] = a < b ? a : b;
-}
-
 static void connect(const struct hn_space_problem *problem, size_t *root)
 {
     size_t count = problem->demands->space->parameter_count;
@@ -305,8 +298,10 @@ static void connect(const struct hn_space_problem *problem, size_t *root)
     for (size_t i = 0; i < problem->check_count; i++) {
         const uint64_t *slots = problem->checks[i].slots;
         size_t first = next_slot(problem, slots, 0);
-        for (size_t slot = first; slot < count; slot = next_slot(problem, slots, slot + 1))
-            unite(root, first, slot);
+        for (size_t slot = first; slot < count; slot = next_slot(problem, slots, slot + 1)) {
+            size_t a = find_root(root, first), b = find_root(root, slot);
+            root[a < b ? b : a] = a < b ? a : b;
+        }
     }
 }
 

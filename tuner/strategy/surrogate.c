@@ -118,12 +118,6 @@ struct entry {
     double target;
 };
 
-static bool is_known(const struct hn_prior *prior)
-{
-    return isfinite(prior->observation.cost) && prior->observation.cost > 0 &&
-           prior->observation.outcome != HN_OUTCOME_SLOWER;
-}
-
 static int by_target(const void *a, const void *b)
 {
     const struct entry *x = a;
@@ -141,9 +135,10 @@ static size_t add_source(const struct hn_search *search, unsigned source, struct
     double sum = 0;
     for (size_t i = 0; i < search->prior_count; i++) {
         const struct hn_prior *prior = &search->priors[i];
-        if (prior->source != source || !is_known(prior))
-            continue;
-        entries[count++] = (struct entry){prior, log(prior->observation.cost)};
+        double cost = prior->observation.cost;
+        if (prior->source == source && isfinite(cost) && cost > 0 &&
+            prior->observation.outcome != HN_OUTCOME_SLOWER)
+            entries[count++] = (struct entry){prior, log(cost)};
     }
     if (count < LEAST)
         return 0;
@@ -231,14 +226,6 @@ static void init_encoding(struct hn_encoding *encoding, const struct hn_search *
         add_prior(encoding, search);
 }
 
-static void finish_encoding(struct hn_encoding *encoding)
-{
-    if (encoding->prior != NULL)
-        hn_gaussian_finish(&encoding->prior->gaussian);
-    hn_blocks_finish(&encoding->memory);
-    *encoding = (struct hn_encoding){0};
-}
-
 /* How bad the bad ones are is not what an estimate is good for. A prior says about -1 (good) to 1,
  * by the other features. */
 void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choice, double *features)
@@ -284,7 +271,10 @@ void hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *s
 void hn_surrogate_finish(struct hn_surrogate *surrogate)
 {
     hn_gaussian_finish(&surrogate->gaussian);
-    finish_encoding(&surrogate->encoding);
+    if (surrogate->encoding.prior != NULL)
+        hn_gaussian_finish(&surrogate->encoding.prior->gaussian);
+    hn_blocks_finish(&surrogate->encoding.memory);
+    surrogate->encoding = (struct hn_encoding){0};
     free(surrogate->features);
     free(surrogate->order);
     surrogate->features = NULL;
@@ -396,14 +386,6 @@ static void make_targets(struct hn_surrogate *surrogate, size_t all)
     }
 }
 
-static void append(struct hn_surrogate *surrogate, uint32_t point)
-{
-    hn_encoding_apply(&surrogate->encoding, hn_keys_at(&surrogate->trail->points, point),
-                      surrogate->features);
-    surrogate->members[surrogate->gaussian.count] = point;
-    hn_gaussian_append(&surrogate->gaussian, surrogate->features);
-}
-
 /* The process of the first `count` members, whose scales are fitted to the first `fitted` of them,
  * which are known. */
 static void fit(struct hn_surrogate *surrogate, size_t count, size_t fitted)
@@ -450,8 +432,12 @@ bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began)
              surrogate->gaussian.count + count - surrogate->seen > HN_SURROGATE_MOST;
     if (*began && !begin(surrogate))
         return false;
-    for (size_t i = surrogate->seen; i < count && !*began; i++)
-        append(surrogate, (uint32_t)i);
+    for (size_t i = surrogate->seen; i < count && !*began; i++) {
+        hn_encoding_apply(&surrogate->encoding, hn_keys_at(&surrogate->trail->points, (uint32_t)i),
+                          surrogate->features);
+        surrogate->members[surrogate->gaussian.count] = (uint32_t)i;
+        hn_gaussian_append(&surrogate->gaussian, surrogate->features);
+    }
     surrogate->seen = count;
     make_targets(surrogate, surrogate->gaussian.count);
     hn_gaussian_whiten(&surrogate->gaussian, surrogate->targets, surrogate->whitened);

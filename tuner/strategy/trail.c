@@ -202,11 +202,6 @@ bool hn_move_renew(struct hn_trail *trail, uint16_t *choice)
            hn_move_sample(trail, choice);
 }
 
-static bool was_measured(const struct hn_prior *prior)
-{
-    return !isnan(prior->observation.cost) && prior->observation.outcome != HN_OUTCOME_SLOWER;
-}
-
 /* Worst first: a better one than the first takes its place and moves up. */
 static size_t insert(const struct hn_prior **best, size_t count, size_t limit,
                      const struct hn_prior *prior)
@@ -233,7 +228,8 @@ size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices)
     unsigned source = 0; /* of the first that was measured, which is the most relevant */
     for (size_t i = 0; i < search->prior_count; i++) {
         const struct hn_prior *prior = &search->priors[i];
-        if (!was_measured(prior) || (count > 0 && prior->source != source))
+        if (isnan(prior->observation.cost) || prior->observation.outcome == HN_OUTCOME_SLOWER ||
+            (count > 0 && prior->source != source))
             continue;
         source = prior->source;
         count = insert(best, count, limit, prior);

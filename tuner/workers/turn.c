@@ -72,20 +72,16 @@ int hn_turn_open(const char *uuid, char warning[512])
     return -1;
 }
 
-static void note_holder(int lock)
-{
-    char note[NOTE_BYTES + 1];
-    snprintf(note, sizeof note, "%-20ld %-26lld\n", (long)getpid(), (long long)time(NULL));
-    (void)!pwrite(lock, note, NOTE_BYTES, 0);
-}
-
 bool hn_turn_take(int lock, bool waits)
 {
+    char note[NOTE_BYTES + 1]; /* of who holds it */
     int failed = lock < 0 ? 0 : flock(lock, LOCK_EX | LOCK_NB);
     while (failed != 0 && waits)
         failed = flock(lock, LOCK_EX) != 0 && errno == EINTR;
-    if (lock >= 0 && failed == 0)
-        note_holder(lock);
+    if (lock >= 0 && failed == 0) {
+        snprintf(note, sizeof note, "%-20ld %-26lld\n", (long)getpid(), (long long)time(NULL));
+        (void)!pwrite(lock, note, NOTE_BYTES, 0);
+    }
     return failed == 0;
 }
 
