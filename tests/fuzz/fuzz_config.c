@@ -53,11 +53,12 @@ static void use_space(const struct hn_config *config, const struct hn_space *spa
         if (hn_launch_make(config->plan, &config->problems[0], &point, &launch, &err) == HN_OK)
             hn_launch_finish(&launch);
     }
-    hn_bindings_finish(&point);
     for (size_t i = 0; i < config->ladder_count && i < 4; i++) {
-        if (hn_config_complete(config, space, &config->ladder[i], &point, &err) == HN_OK)
-            hn_bindings_finish(&point);
+        struct hn_bindings step = {0};
+        hn_config_complete(config, space, &point, &config->ladder[i], &step, &err);
+        hn_bindings_finish(&step);
     }
+    hn_bindings_finish(&point);
 }
 
 /* What was accepted can be drawn from, and has what is drawn. */

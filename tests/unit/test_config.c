@@ -302,13 +302,14 @@ TEST(a_partial_point_is_completed)
 {
     struct hn_config *config = load("good/full.yaml");
     struct hn_space *space = build(config, 0);
-    struct hn_bindings whole = {0};
-    assert_ok(hn_config_complete(config, space, parsed("PAD=2"), &whole, NULL));
+    struct hn_bindings whole = {0}, from ENDED_BY(hn_bindings_finish) = {0};
+    hn_config_default_point(config, space, &from);
+    assert_ok(hn_config_complete(config, space, &from, parsed("PAD=2"), &whole, NULL));
     assert_bindings(&whole, "FACTOR=1,FUSE=false,LOAD=plain,PAD=2,TILE=16,VARIANT=tiled");
     hn_bindings_finish(&whole);
 
     assert_error(
-        hn_config_complete(config, space, parsed("VARIANT=simple,FUSE=true"), &whole, &said),
+        hn_config_complete(config, space, &from, parsed("VARIANT=simple,FUSE=true"), &whole, &said),
         HN_ECONFIG,
         "point FACTOR=1,FUSE=true,LOAD=plain,PAD=0,TILE=16,VARIANT=simple is not valid: constraint "
         "'VARIANT == tiled or (PAD == 0 and not FUSE)' (good/full.yaml:18:5) does not hold");

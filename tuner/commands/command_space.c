@@ -107,22 +107,20 @@ static void check_signature(struct view *view, struct hn_error *err)
     struct hn_nvrtc nvrtc;
     struct hn_source source = {.template = NULL};
     struct hn_image image;
-    struct hn_bindings point;
     struct hn_error ignored;
     if (hn_failed(err))
         return;
     hn_image_init(&image);
-    hn_config_default_point(view->config, view->task.space, &point);
     if (hn_nvrtc_open(&nvrtc, &ignored) == HN_OK) {
-        if (hn_task_source(&view->task, &point, &source, &ignored) == HN_OK &&
+        if (hn_task_source(&view->task, &view->task.start, &source, &ignored) == HN_OK &&
             hn_compile(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
             image.outcome == HN_OUTCOME_OK)
-            hn_task_check_default(&view->task, &point, &image, err);
+            hn_task_check_default(&view->task, &view->task.start, &image, err);
         hn_nvrtc_close(&nvrtc);
     }
     hn_source_finish(&source);
     hn_image_finish(&image);
-    hn_bindings_finish(&point);
+    hn_bindings_finish(&view->task.start);
 }
 
 static void check_points(struct view *view, struct hn_error *err)

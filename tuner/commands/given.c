@@ -124,7 +124,7 @@ void hn_single_point(const struct hn_options *options, const struct hn_task *tas
         hn_bindings_finish(&given);
     }
     if (!hn_failed(err))
-        hn_config_complete(task->config, task->space, &partial, point, err);
+        hn_config_complete(task->config, task->space, &task->start, &partial, point, err);
     hn_bindings_finish(&partial);
 }
 

@@ -162,9 +162,9 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem, b
 /* The default point: the first valid point in declared order that has the `defaults`; where -p or -s left none
  * that has them, which false says, one that has of them, in declared order, what it can. */
 bool hn_config_default_point(const struct hn_config *config, const struct hn_space *space, struct hn_bindings *point);
-/* A partial point (ladder entry, run -s) completed from the default point. HN_ECONFIG when it is not valid in space
+/* A partial point (ladder entry, run -s) completed from another one, as the default point. HN_ECONFIG when it is not valid in space
  * (names the constraint). */
-enum hn_status hn_config_complete(const struct hn_config *config, const struct hn_space *space,
+enum hn_status hn_config_complete(const struct hn_config *config, const struct hn_space *space, const struct hn_bindings *from,
                                   const struct hn_bindings *partial, struct hn_bindings *point, struct hn_error *err);
 
 #endif

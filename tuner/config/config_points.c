@@ -56,17 +56,24 @@ bool hn_config_default_point(const struct hn_config *config, const struct hn_spa
 {
     size_t count = hn_space_parameter_count(space);
     uint16_t choice[count + 1];
+    uint16_t nearer[count + 1];
     int wanted[count + 1], kept[count + 1];
     find_defaults(config, space, wanted);
     bool found = hn_space_first(space, wanted, choice);
+    if (!found)
+        hn_space_first(space, NULL, choice);
     for (size_t i = 0; i < count; i++)
         kept[i] = -1;
+    /* Each look goes through millions of points where the space is large. */
     for (size_t i = 0; i < count && !found; i++) {
         kept[i] = wanted[i];
-        kept[i] = hn_space_first(space, kept, choice) ? kept[i] : -1;
+        if (wanted[i] < 0 || wanted[i] == choice[i])
+            continue;
+        if (hn_space_first(space, kept, nearer))
+            memcpy(choice, nearer, count * sizeof *choice);
+        else
+            kept[i] = -1;
     }
-    if (!found)
-        hn_space_first(space, kept, choice);
     hn_space_bindings(space, choice, point);
     return found;
 }
@@ -93,14 +100,12 @@ static enum hn_status fail_invalid(const struct hn_config *config, const struct 
 }
 
 enum hn_status hn_config_complete(const struct hn_config *config, const struct hn_space *space,
-                                  const struct hn_bindings *partial, struct hn_bindings *point,
-                                  struct hn_error *err)
+                                  const struct hn_bindings *from, const struct hn_bindings *partial,
+                                  struct hn_bindings *point, struct hn_error *err)
 {
     uint16_t choice[hn_space_parameter_count(space) + 1];
-    hn_config_default_point(config, space, point);
-    enum hn_status status = hn_bindings_merge(point, partial, err);
-    if (status == HN_OK)
-        status = hn_space_choice(space, point, choice, err);
+    *point = hn_need_bindings(from, partial);
+    enum hn_status status = hn_space_choice(space, point, choice, err);
     if (status == HN_OK && !hn_space_contains(space, choice))
         status = fail_invalid(config, point, err);
     return status;

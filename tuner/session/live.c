@@ -125,22 +125,20 @@ static void start_reference(struct hn_live *live, const struct hn_bindings *depe
 static void start_own(struct hn_live *live, struct hn_error *err)
 {
     struct hn_task *task = live->base.task;
-    struct hn_bindings point, depends;
+    struct hn_bindings depends;
     struct hn_support_options options;
     struct hn_source source = hn_support_program(task->plan, &options);
     if (hn_failed(err) || live->own_started)
         return;
     live->own_started = true;
-    hn_config_default_point(task->config, task->space, &point);
-    hn_task_depends(task, &point, &depends, err);
+    hn_task_depends(task, &task->start, &depends, err);
     want_own(live, OWN_SUPPORT, &source, err);
     start_reference(live, &depends, err);
-    if (!hn_failed(err) && hn_task_source(task, &point, &source, err) == HN_OK) {
+    if (!hn_failed(err) && hn_task_source(task, &task->start, &source, err) == HN_OK) {
         want_own(live, OWN_DEFAULT, &source, err);
         hn_source_finish(&source);
     }
     hn_bindings_finish(&depends);
-    hn_bindings_finish(&point);
 }
 
 /* The device is known only once the driver is up, a tenth of a second and more into a tune. Its
@@ -477,18 +475,15 @@ static void measure(struct hn_live *live, struct hn_run *run, struct hn_error *e
 static double prepare(struct hn_live *live, struct hn_error *err)
 {
     const struct hn_task *task = live->base.task;
-    struct hn_bindings point;
     struct hn_image image;
     double noise = 0;
-    hn_config_default_point(task->config, task->space, &point);
     start_own(live, err);
     set_up_bench(live, err);
-    hn_live_ensure_reference(live, &point, err);
+    hn_live_ensure_reference(live, &task->start, err);
     if (take_own(live, OWN_DEFAULT, &image, err) && image.outcome == HN_OUTCOME_OK &&
-        hn_task_check_default(task, &point, &image, err) == HN_OK)
-        noise = warm_up(live, &point, &image, true, err);
+        hn_task_check_default(task, &task->start, &image, err) == HN_OK)
+        noise = warm_up(live, &task->start, &image, true, err);
     hn_image_finish(&image);
-    hn_bindings_finish(&point);
     live->prepared = !hn_failed(err);
     if (live->prepared)
         live->workers->lead->state = HN_CARD_READY;

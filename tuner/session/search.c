@@ -143,14 +143,15 @@ static void admit_points(struct hn_session *session, const struct hn_bindings *p
 /* Beside points that are known to be good it is a seed like others, and may be stopped early. */
 static void admit_ladder(struct hn_session *session, struct hn_error *err)
 {
-    const struct hn_config *config = session->task->config;
-    const struct hn_space *space = session->task->space;
+    const struct hn_task *task = session->task;
+    const struct hn_config *config = task->config;
     bool full = session->options.first_count == 0;
     for (size_t i = 0; i < config->ladder_count && !hn_failed(err); i++) {
         struct hn_bindings point = {0};
         /* A step that a restriction (-s) or another problem leaves out is not measured. */
-        if (hn_config_complete(config, space, &config->ladder[i], &point, NULL) == HN_OK &&
-            hn_space_choice(space, &point, session->choice, err) == HN_OK)
+        if (hn_config_complete(config, task->space, &task->start, &config->ladder[i], &point,
+                               NULL) == HN_OK &&
+            hn_space_choice(task->space, &point, session->choice, err) == HN_OK)
             admit(session, full, INFINITY, err);
         hn_bindings_finish(&point);
     }
@@ -162,9 +163,7 @@ void hn_session_admit_given(struct hn_session *session, struct hn_error *err)
     const struct hn_session_options *options = &session->options;
     const struct hn_task *task = session->task;
     const struct hn_bindings *own = hn_plan_default(task->plan, task->problem);
-    struct hn_bindings point;
     session->exhausted = options->point_count > 0;
-    hn_config_default_point(task->config, task->space, &point);
     if (session->exhausted) {
         admit_points(session, options->points, options->point_count, !options->hasty, err);
     } else {
@@ -175,9 +174,8 @@ void hn_session_admit_given(struct hn_session *session, struct hn_error *err)
             admit_points(session, own, 1, true, err);
         /* While the space is built there is something to measure, at least. */
         if (!hn_failed(err) && session->strategy == NULL && session->tickets.count == 0)
-            admit_points(session, &point, 1, true, err);
+            admit_points(session, &task->start, 1, true, err);
     }
-    hn_bindings_finish(&point);
     /* The best of what is cached takes part in every final race, and the best of what was imported
      * is measured. */
     const uint32_t known[] = {session->cached.incumbent, session->cached.lead};
@@ -402,14 +400,11 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
     bool unread[hn_space_parameter_count(task->space) + 1];
     bool shares = false; /* a point beside the default point has its program */
     bool reads = session->backend->simulated || task->plan->program != NULL;
-    struct hn_bindings point;
-    hn_config_default_point(task->config, task->space, &point);
     for (size_t i = 0; !reads && i < hn_space_parameter_count(task->space); i++) {
         bool asked;
-        unread[i] = is_unread(task, &point, i, &asked);
+        unread[i] = is_unread(task, &task->start, i, &asked);
         shares = shares || (unread[i] && asked);
     }
-    hn_bindings_finish(&point);
     session->backend->unshared = reads || !shares;
     const struct hn_search search = {
         .unread = reads ? NULL : unread,
@@ -714,7 +709,8 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
     ahead->points = hn_need(limit, sizeof *ahead->points);
     for (size_t i = 0; i < config->ladder_count && ahead->count < limit && !hn_failed(err); i++) {
         struct hn_bindings point = {0};
-        if (hn_config_complete(config, task->space, &config->ladder[i], &point, NULL) == HN_OK)
+        if (hn_config_complete(config, task->space, &task->start, &config->ladder[i], &point,
+                               NULL) == HN_OK)
             add_ahead(ahead, &point, err);
         hn_bindings_finish(&point);
     }

@@ -71,6 +71,8 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
         err->status = hn_config_check_data(config, problem, err);
     if (!hn_failed(err))
         hn_config_space(config, problem, purpose == HN_TASK_SEARCHES, &task->space, err);
+    if (!hn_failed(err))
+        hn_config_default_point(config, task->space, &task->start);
     identify(task, purpose != HN_TASK_COMPILES, err);
     if (hn_failed(err))
         hn_task_finish(task);
@@ -80,6 +82,7 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
 void hn_task_finish(struct hn_task *task)
 {
     hn_space_destroy(task->space);
+    hn_bindings_finish(&task->start);
     hn_template_finish(&task->template);
     hn_template_finish(&task->reference);
     hn_identity_finish(&task->identity);

@@ -15,6 +15,7 @@ struct hn_task {
     const struct hn_bindings *problem;
     enum hn_regime regime;
     struct hn_space *space;
+    struct hn_bindings start; /* the default point; asked for once, as it takes long to find in a large space */
     struct hn_template template;
     struct hn_template reference; /* path NULL: the config names none */
     struct hn_identity identity; /* device and version are filled in by hn_task_set_device */
