@@ -96,7 +96,7 @@ json_t *hn_origin_to_json(const struct hn_origin *origin);
     X(HN_OUTCOME_DUPLICATE, "duplicate", "the same machine code and launch as another point")               \
     X(HN_OUTCOME_SKIPPED, "skipped", "compiled, and not worth measuring")                                   \
     X(HN_OUTCOME_COMPILE_STOPPED, "compile_stopped", "stopped compiling: that took longer than it is worth") \
-    X(HN_OUTCOME_INVALID_LAUNCH, "invalid_launch", "beyond a limit of the device, known before any launch") \
+    X(HN_OUTCOME_INVALID_LAUNCH, "invalid_launch", "beyond a limit of the device, or not as declared") \
     X(HN_OUTCOME_COMPILE_ERROR, "compile_error", "did not compile")                                         \
     X(HN_OUTCOME_COMPILE_TIMEOUT, "compile_timeout", "compiling took too long")                             \
     X(HN_OUTCOME_COMPILE_CRASH, "compile_crash", "the compiler crashed")                                    \
@@ -106,7 +106,7 @@ json_t *hn_origin_to_json(const struct hn_origin *origin);
     X(HN_OUTCOME_DEVICE_FAULT, "device_fault", "an illegal address or the like")                            \
     X(HN_OUTCOME_RUN_TIMEOUT, "run_timeout", "did not end in time")                                         \
     X(HN_OUTCOME_OUT_OF_MEMORY, "out_of_memory", "memory ran out")                                          \
-    X(HN_OUTCOME_WORKER_CRASH, "worker_crash", "ended the process that ran it")
+    X(HN_OUTCOME_WORKER_CRASH, "worker_crash", "ended its process, or told no time")
 
 enum hn_outcome {
     HN_OUTCOMES(HN_IDENTIFIER)

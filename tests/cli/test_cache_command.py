@@ -60,7 +60,7 @@ class CacheCommand(hone.Case):
             "  3  2.750 ms   ±2.3%         64  8.0 KiB        50%             0    16",
             "  tied: the interval overlaps that of the best",
             "  6 points: 3 ok, 1 invalid_launch, 1 compile_error, 1 wrong_result",
-            "  invalid_launch: beyond a limit of the device, known before any launch;",
+            "  invalid_launch: beyond a limit of the device, or not as declared;",
             "    compile_error: did not compile; wrong_result: computed something else than",
             "    the reference; see docs/outcomes.md",
             ""])

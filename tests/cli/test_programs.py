@@ -170,6 +170,7 @@ class Programs(double.Case):
         self.spoil(self.config, "[sh, bench, \"${BLOCK}\"]", "[sh, -c, 'printf \"‘bench’ \\007is away\"; exit 1']")
         result = self.hone("tune", self.config, *self.fine, expect=3)
         self.assertIn("ended with exit status 1; it last printed: ‘bench’ ?is away\n", result.stdout)
+        self.assertIn("\n  worker_crash: ended its process, or told no time; see docs/outcomes.md\n", result.stdout)
 
     def test_a_table_without_a_metric(self):
         self.assertRegex(self.hone("tune", self.config, *self.fine).stdout, "±95%  per_item  regs")
