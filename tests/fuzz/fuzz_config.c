@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/search/simulate/number.h"
 #include "fuzz.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config.h"
@@ -44,7 +45,7 @@ static void use_space(const struct hn_config *config, const struct hn_space *spa
     fuzz_require(hn_space_contains(space, choice), "a point that is drawn is valid");
     if (hn_space_enumerated(space)) {
         hn_space_point(space, hn_space_size(space) - 1, choice);
-        fuzz_require(hn_space_find(space, choice) == hn_space_size(space) - 1,
+        fuzz_require(number_of_point(space, choice) == hn_space_size(space) - 1,
                      "the last point is found");
     }
     hn_config_default_point(config, space, &point);

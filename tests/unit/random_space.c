@@ -356,6 +356,18 @@ void random_space_make_large(struct random_space *made)
         add_constraint(made, random_below(5) > 0);
 }
 
+struct hn_space *random_space_again(const struct random_space *made)
+{
+    struct random_space again = *made;
+    again.space = hn_space_create();
+    for (size_t i = 0; i < made->parameter_count; i++)
+        hn_space_add_parameter(again.space, names[i], made->values[i], made->counts[i]);
+    add_names(&again);
+    for (size_t i = 0; i < made->constraint_count; i++)
+        hn_space_add_expression(again.space, made->constraints[i], NULL);
+    return again.space;
+}
+
 void random_space_finish(struct random_space *made)
 {
     for (size_t i = 0; i < made->constraint_count; i++)

@@ -33,6 +33,8 @@ size_t random_below(size_t limit);
 void random_space_make(struct random_space *made);
 /* Tens of thousands: large enough for orders and checks that small ones do without. */
 void random_space_make_large(struct random_space *made);
+/* The same space, not built yet, which borrows nothing. */
+struct hn_space *random_space_again(const struct random_space *made);
 void random_space_finish(struct random_space *made);
 const char *random_space_name(size_t parameter);
 

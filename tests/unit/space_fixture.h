@@ -2,6 +2,7 @@
 #ifndef HONE_TESTS_SPACE_FIXTURE_H
 #define HONE_TESTS_SPACE_FIXTURE_H
 
+#include "bench/search/simulate/number.h"
 #include "tests/unit/unit.h"
 #include "tuner/space/space.h"
 

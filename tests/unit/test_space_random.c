@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/space/space.h"
 
+#include "bench/search/simulate/number.h"
 #include "random_space.h"
 #include "tests/unit/unit.h"
 #include "tuner/space/space_internal.h"
@@ -47,7 +48,7 @@ static void check_point(struct random_space *made, const uint16_t *choice, uint6
                         bool valid)
 {
     uint16_t back[MOST_PARAMETERS];
-    uint64_t found = hn_space_find(made->space, choice);
+    uint64_t found = number_of_point(made->space, choice);
     if (found != (valid ? number : UINT64_MAX) || hn_space_contains(made->space, choice) != valid)
         fail_space(
             made,
@@ -177,6 +178,8 @@ static void check_open(struct random_space *made, int64_t count)
     limits.enough_points = 0;
     if (random_below(2) == 0)
         limits.few_steps = limits.many_steps = 0;
+    struct hn_space *numbered = made->space;
+    made->space = random_space_again(made);
     made->space->limits = limits;
     if (hn_space_build(made->space, NULL) != HN_OK)
         fail_space(made, "not built when too large");
@@ -191,6 +194,8 @@ static void check_open(struct random_space *made, int64_t count)
             fail_space(made, "contains another point without numbers");
     }
     check_vicinity(made);
+    hn_space_destroy(made->space);
+    made->space = numbered;
 }
 
 static void compare(struct random_space *made, size_t *seen)

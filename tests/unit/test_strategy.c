@@ -26,7 +26,7 @@ static uint64_t *run(const char *name, const struct hn_space *space, uint64_t se
     uint16_t choice[2];
     for (uint64_t ticket = 0; ticket < size; ticket++) {
         assert_true(kind->propose(strategy, ticket, choice));
-        order[ticket] = hn_space_find(space, choice);
+        order[ticket] = number_of_point(space, choice);
         assert_true(order[ticket] < size);
     }
     assert_false(kind->propose(strategy, size, choice));

@@ -103,7 +103,7 @@ static void tell(const struct play *play, const struct hn_strategy_kind *kind,
 static void note(const struct play *play, struct result *result, bool *seen, size_t *repeats)
 {
     const uint16_t *choice = result->proposals[result->tickets++];
-    uint64_t point = hn_space_find(play->space, choice);
+    uint64_t point = number_of_point(play->space, choice);
     assert_true(point < hn_space_size(play->space));
     if (seen[point]) {
         if (++*repeats > result->repeats)

@@ -138,7 +138,7 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
         run->told[run->count] = told;
         if (!kind->propose(strategy, run->count, choice))
             break;
-        uint64_t point = hn_space_find(space, choice);
+        uint64_t point = number_of_point(space, choice);
         assert_true(point != UINT64_MAX);
         if (!seen[point]) {
             seen[point] = true;

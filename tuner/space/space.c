@@ -594,24 +594,6 @@ static bool group_has(const struct hn_space *space, const struct hn_space_group 
     return true;
 }
 
-uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
-{
-    uint64_t index = 0;
-    if (space->size == 0 || !hn_space_enumerated(space) || !has_fixed(space, choice))
-        return UINT64_MAX;
-    for (size_t i = 0; i < space->group_count; i++)
-        if (!group_has(space, &space->groups[i], choice))
-            return UINT64_MAX;
-    for (size_t i = 0; i < space->block_count; i++) {
-        const struct hn_space_table *table = block_table(space, i);
-        uint64_t row = find_row(table, choice);
-        if (row == UINT64_MAX)
-            return UINT64_MAX;
-        index = index * table->count + row;
-    }
-    return index;
-}
-
 /* Whether they are one of a group's combinations. */
 static bool group_contains(const struct hn_space *space, size_t number, const uint16_t *choice)
 {

@@ -73,8 +73,8 @@ const struct hn_space_parameter *hn_space_parameter(const struct hn_space *space
 /* Whether the values of a parameter are numbers. */
 bool hn_space_is_numeric(const struct hn_space *space, size_t parameter);
 
-/* Whether the valid points are numbered: not where there are more than 100 million, or more than 2 GiB of them. Then size is UINT64_MAX, and point and
- * find are not to be called; all else works, by asking the constraints. */
+/* Whether the valid points are numbered: not where there are more than 100 million, or more than 2 GiB of them. Then size is UINT64_MAX, and point is
+ * not to be called; all else works, by asking the constraints. */
 bool hn_space_enumerated(const struct hn_space *space);
 uint64_t hn_space_size(const struct hn_space *space);      /* valid points */
 double hn_space_cartesian(const struct hn_space *space);   /* before the constraints */
@@ -83,9 +83,8 @@ double hn_space_valid(const struct hn_space *space, bool *exact);
 /* The same as a text, written to `text`: "349853", or "about 3.1e+14". Returns it. */
 enum { HN_SPACE_COUNT_TEXT = 40 };
 const char *hn_space_count_text(const struct hn_space *space, char text[HN_SPACE_COUNT_TEXT]);
+/* Point `index`; they are numbered as their indices are ordered, the first parameter's before all. */
 void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choice);
-/* The number of a point, or UINT64_MAX when it is not valid. */
-uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice);
 /* The first valid point, in declared order, that has the value wanted[i] for each parameter i (-1: any). False when
  * there is none, or, where points are not numbered, none is found within seconds. wanted may be NULL. */
 bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice);

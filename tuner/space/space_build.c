@@ -482,33 +482,6 @@ static void destroy_basis(struct hn_space_basis *basis)
     free(basis);
 }
 
-/* Frees what a build made. */
-static void clear(struct hn_space *space)
-{
-    for (size_t i = 0; i < space->group_count; i++) {
-        free(space->groups[i].parameters);
-        hn_space_table_finish(&space->groups[i].table);
-        hn_space_open_destroy(space->groups[i].open);
-    }
-    for (size_t i = 0; i < space->block_count; i++)
-        hn_space_table_finish(&space->blocks[i].table);
-    destroy_basis(space->basis);
-    free(space->groups);
-    free(space->blocks);
-    free(space->group_of);
-    free(space->fixed);
-    space->basis = NULL;
-    space->groups = NULL;
-    space->blocks = NULL;
-    space->group_of = NULL;
-    space->fixed = NULL;
-    space->group_count = 0;
-    space->block_count = 0;
-    space->size = 0;
-    space->valid = 0;
-    space->exact = true;
-}
-
 /* Room for groups; all parameters are as yet in none, at their first value. */
 static void start(struct hn_space *space, size_t group_count)
 {
@@ -554,12 +527,11 @@ static void solve_parts(struct hn_space *space, struct hn_space_problem *problem
         hn_space_number(space);
 }
 
-/* Clears the space and binds its constraints. NULL: it has failed. */
+/* Binds the constraints. NULL: that has failed. */
 static struct hn_space_basis *make_basis(struct hn_space *space, struct hn_error *err)
 {
     struct hn_space_basis *basis = hn_need(1, sizeof *basis);
     hn_error_init(err);
-    clear(space);
     demands_init(&basis->demands, space, err);
     if (!hn_failed(err))
         return basis;
@@ -580,10 +552,8 @@ static void solve(struct hn_space *space, struct hn_space_basis *basis, struct h
 }
 
 /* The space owns the basis, where it still needs it. */
-static void take_basis(struct hn_space *space, struct hn_space_basis *basis, enum hn_status solved)
+static void take_basis(struct hn_space *space, struct hn_space_basis *basis)
 {
-    if (solved != HN_OK)
-        clear(space);
     for (size_t i = 0; i < space->group_count; i++)
         if (space->groups[i].open != NULL)
             space->basis = basis;
@@ -599,7 +569,7 @@ enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err)
     if (basis == NULL)
         return err->status;
     solve(space, basis, err);
-    take_basis(space, basis, err->status);
+    take_basis(space, basis);
     return err->status;
 }
 
@@ -619,7 +589,6 @@ enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choic
 {
     size_t parameter_count = space->parameter_count;
     size_t parameters[parameter_count + 1];
-    clear(space);
     if (count == 0)
         return hn_fail(err, HN_ECONFIG, "there is no point");
     for (size_t i = 0; i < parameter_count; i++)
@@ -634,8 +603,6 @@ enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choic
     enum hn_status status = check_distinct(table, err);
     if (status == HN_OK)
         hn_space_number(space);
-    else
-        clear(space);
     return status;
 }
 
@@ -670,7 +637,7 @@ static enum hn_status take(struct hn_space_building *building, struct hn_error *
     if (err != NULL)
         *err = building->err;
     space->building = NULL;
-    take_basis(space, building->basis, status);
+    take_basis(space, building->basis);
     sem_destroy(&building->ended);
     free(building);
     return status;
@@ -768,7 +735,14 @@ void hn_space_destroy(struct hn_space *space)
 {
     if (space == NULL || abandon(space))
         return;
-    clear(space);
+    for (size_t i = 0; i < space->group_count; i++) {
+        free(space->groups[i].parameters);
+        hn_space_table_finish(&space->groups[i].table);
+        hn_space_open_destroy(space->groups[i].open);
+    }
+    for (size_t i = 0; i < space->block_count; i++)
+        hn_space_table_finish(&space->blocks[i].table);
+    destroy_basis(space->basis);
     pthread_mutex_destroy(&space->lock);
     for (size_t i = 0; i < space->slot_count; i++) {
         free(space->parameters[i].name);
@@ -781,6 +755,10 @@ void hn_space_destroy(struct hn_space *space)
     for (size_t i = 0; i < space->word_count; i++)
         free(space->words[i]);
     hn_expression_destroy(space->estimate);
+    free(space->groups);
+    free(space->blocks);
+    free(space->group_of);
+    free(space->fixed);
     free(space->words);
     free(space->parameters);
     free(space->constraints);

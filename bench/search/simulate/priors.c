@@ -100,7 +100,7 @@ static bool translate(const struct translation *translation, const struct hn_rec
         if (choice[i] == NONE)
             return false;
     }
-    return hn_space_find(recorded->space, choice) != UINT64_MAX;
+    return number_of_point(recorded->space, choice) != UINT64_MAX;
 }
 
 static enum hn_status add_source(const struct hn_recorded *recorded,

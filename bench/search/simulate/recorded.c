@@ -54,7 +54,7 @@ static enum hn_status index_rows(struct hn_recorded *recorded, struct hn_error *
     for (size_t i = 0; i < table->row_count; i++) {
         const struct hn_table_row *row = &table->rows[i];
         uint64_t point =
-            hn_space_find(recorded->space, table->choices + i * table->parameter_count);
+            number_of_point(recorded->space, table->choices + i * table->parameter_count);
         recorded->row_of_point[point] = (uint32_t)i;
         recorded->observations[i] = (struct hn_observation){
             .outcome = row->outcome,

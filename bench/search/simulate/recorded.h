@@ -2,6 +2,7 @@
 #ifndef HONE_BENCH_SIMULATE_RECORDED_H
 #define HONE_BENCH_SIMULATE_RECORDED_H
 
+#include "bench/search/simulate/number.h"
 #include "bench/search/simulate/recording_table.h"
 #include "tuner/strategy/strategy.h"
 

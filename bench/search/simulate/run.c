@@ -137,7 +137,7 @@ static double patience_ms(const struct drive *drive)
 static enum hn_status admit(struct drive *drive, const uint16_t *choice, struct hn_error *err)
 {
     const struct hn_recorded *recorded = drive->options->recorded;
-    uint64_t point = hn_space_find(recorded->space, choice);
+    uint64_t point = number_of_point(recorded->space, choice);
     if (point == UINT64_MAX)
         return hn_fail(err, HN_ERUN, "strategy %s proposed a point that is not in %s",
                        drive->options->strategy->name, recorded->name);
