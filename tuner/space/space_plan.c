@@ -5,11 +5,11 @@
 #include "base/hash.h"
 #include "tuner/space/space_internal.h"
 
-/* Collects the terms that a term is computed from. The terms do not grow meanwhile. */
+/* Collects the terms that some terms are computed from. The terms do not grow meanwhile. */
 struct gatherer {
     const struct hn_terms *terms;
-    unsigned char *seen; /* by term */
-    int *found;          /* what gather found, ascending; constants are left out */
+    unsigned char *marked; /* by term */
+    int *found;            /* what gather found, ascending; constants are left out */
     size_t count;
 };
 
@@ -17,40 +17,31 @@ static void init_gatherer(struct gatherer *gatherer, const struct hn_terms *term
                           struct hn_blocks *blocks)
 {
     *gatherer = (struct gatherer){.terms = terms,
-                                  .seen = hn_need_block(blocks, terms->count, 1),
+                                  .marked = hn_need_block(blocks, terms->count, 1),
                                   .found = hn_need_block(blocks, terms->count, sizeof(int))};
 }
 
-static void visit(struct gatherer *gatherer, int term)
+/* Finds the terms that are marked, none above `last`, and all that they are computed from: operands
+ * come before what they are used in. */
+static void gather_marked(struct gatherer *gatherer, int last)
 {
-    const struct hn_term *item = &gatherer->terms->items[term];
-    if (item->operation == HN_OP_CONSTANT || gatherer->seen[term])
-        return;
-    gatherer->seen[term] = 1;
-    gatherer->found[gatherer->count++] = term;
-    for (size_t i = 0; i < 3 && item->operand[i] >= 0; i++)
-        visit(gatherer, item->operand[i]);
-}
-
-static int compare_terms(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-static void sort(struct gatherer *gatherer)
-{
-    if (gatherer->count > 1)
-        qsort(gatherer->found, gatherer->count, sizeof *gatherer->found, compare_terms);
+    for (int i = last; i >= 0; i--)
+        for (size_t j = 0; gatherer->marked[i] && j < 3; j++) {
+            int operand = gatherer->terms->items[i].operand[j];
+            if (operand >= 0)
+                gatherer->marked[operand] = 1;
+        }
+    gatherer->count = 0;
+    for (int i = 0; i <= last; i++)
+        if (gatherer->marked[i] && gatherer->terms->items[i].operation != HN_OP_CONSTANT)
+            gatherer->found[gatherer->count++] = i;
 }
 
 static void gather(struct gatherer *gatherer, int term)
 {
-    for (size_t i = 0; i < gatherer->count; i++)
-        gatherer->seen[gatherer->found[i]] = 0;
-    gatherer->count = 0;
-    visit(gatherer, term);
-    sort(gatherer);
+    memset(gatherer->marked, 0, (size_t)term + 1);
+    gatherer->marked[term] = 1;
+    gather_marked(gatherer, term);
 }
 
 /* Those of the found terms that depend on the slot, or those that do not. */
@@ -236,7 +227,7 @@ static void make_step(struct maker *maker, const struct hn_space_level *level,
         const struct hn_term *item = &maker->terms->items[step->after.items[i].result];
         for (size_t j = 0; j < 3 && item->operand[j] >= 0; j++)
             if (!hn_has_slot(maker->terms->items[item->operand[j]].slots, slot))
-                visit(&maker->exported, item->operand[j]);
+                maker->exported.marked[item->operand[j]] = 1;
     }
 }
 
@@ -311,7 +302,7 @@ void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *pro
     for (size_t i = 0; i < plan->level_count; i++)
         for (size_t j = 0; j < plan->levels[i].step_count; j++)
             make_step(&maker, &plan->levels[i], &plan->levels[i].steps[j]);
-    sort(&maker.exported);
+    gather_marked(&maker.exported, (int)maker.terms->count - 1);
     make_exports(&maker);
     make_parts(&maker, table);
 }
