@@ -172,6 +172,10 @@ class Programs(double.Case):
         self.assertIn("ended with exit status 1; it last printed: ‘bench’ ?is away\n", result.stdout)
         self.assertIn("\n  worker_crash: ended its process, or told no time; see docs/outcomes.md\n", result.stdout)
 
+    def test_what_is_advised_runs_as_it_stands(self):
+        self.hone("tune", self.config, *self.fine, "-s", "BLOCK=1")
+        self.assertIn(f"`hone tune {self.config} -p SIZE=3 --allow-run --full`", self.hone("explain", self.config).stdout)
+
     def test_a_table_without_a_metric(self):
         self.assertRegex(self.hone("tune", self.config, *self.fine).stdout, "±95%  per_item  regs")
         self.spoil(self.config, "metrics:", "#")

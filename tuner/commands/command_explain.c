@@ -138,6 +138,7 @@ static void show(struct explain *explain, const struct hn_task *task,
     struct hn_options options = *explain->given->options;
     options.problem = *task->problem;
     options.restrictions.count = 0;
+    options.allow_run = task->config->run != NULL;
     char lines[4][HN_FOLLOW_UP_SIZE];
     const struct hn_explain_input input = {
         .task = task,

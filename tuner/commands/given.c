@@ -334,13 +334,13 @@ struct hn_family_options hn_family_of(struct hn_given *given)
     };
 }
 
-enum { PROBLEM = 1, SETS = 2, REGIME = 4, DEVICE = 8, CACHE = 16 };
+enum { PROBLEM = 1, SETS = 2, REGIME = 4, DEVICE = 8, CACHE = 16, COMMANDS = 32 };
 
 static const struct {
     const char *command;
     unsigned takes;
 } commands[] = {
-    {"tune", PROBLEM | SETS | REGIME | DEVICE | CACHE},
+    {"tune", PROBLEM | SETS | REGIME | DEVICE | CACHE | COMMANDS},
     {"tune --family", REGIME | DEVICE | CACHE},
     {"explain", PROBLEM | SETS | REGIME | CACHE},
     {"export", PROBLEM | REGIME | CACHE},
@@ -383,6 +383,8 @@ const char *hn_follow_up(const struct hn_options *options, const char *command, 
         append(&text, " -s ", options->restrictions.items[i]);
     if ((takes & REGIME) != 0 && options->regime != HN_COLD)
         append(&text, " --regime ", hn_regime_names[(enum hn_regime)options->regime]);
+    if ((takes & COMMANDS) != 0 && options->allow_run)
+        hn_text_append(&text, " --allow-run");
     if ((takes & DEVICE) != 0)
         append(&text, " --device ", options->device);
     if ((takes & CACHE) != 0) {
