@@ -251,6 +251,28 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
             self.assertIn(f"  THREADS: {threads}  # the template's Threads\n", draft)
             self.assertIn(f'grid: ["ceil_div(n, {"2 * THREADS" if "<<<" in given else "THREADS * ITEMS"})"]', draft)
 
+    def test_types_of_templates(self):
+        """Templates within templates, types of the launch's own template, and names that host and kernel share."""
+        for source, *parts in (
+                ("template <typename T> struct Scale { T by; };\n"
+                 "template <typename T, class Op, int B> __global__ void k(T *x, Op op) { x[blockIdx.x * B + threadIdx.x] *= op.by; }\n"
+                 "template <typename U> void f(U *x) { k<U, Scale<U>, 64><<<1, 64>>>(x, Scale<U>{2}); }",
+                 'entry: "k<float, Scale<float>, TUNE_B>"  # TODO: are these'),
+                ("template <class T, int N> struct Pack { T at[N]; };\n"
+                 "template <int B, class P> __global__ void k(float *x, P p) { x[blockIdx.x * B + threadIdx.x] = p.at[0]; }\n"
+                 "void f(float *x) { Pack<float, 2> p; k<128, Pack<float, 2>><<<1, 128>>>(x, p); }", 'entry: "k<TUNE_B, Pack<float, 2>>"\n'),
+                ("template <typename scalar_t> __global__ void k(scalar_t *x) { x[threadIdx.x] = 0; }\n"
+                 "void f(void *x) { DISPATCH([&] { k<scalar_t><<<1, 64>>>((scalar_t *)x); }); }", 'entry: "k<float>"  # TODO', "{name: x, type: float32, "),
+                ("template <int Items> __global__ void k(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x * Items] = 0; }\n"
+                 "void f(const std::vector<float> &v, thrust::device_vector<float> &put, float *x) { constexpr int items = 3; k<items><<<1, 96>>>(x); }",
+                 "\ndefaults: {ITEMS: 3, BLOCK: 96}\n"),
+                ("template <int BM, int TM = BM / 16> __global__ void k(float *x) { x[blockIdx.x * BM + threadIdx.x * TM] = 0; }\n"
+                 "void f(float *x, int n) { const int BM = 64; k<BM><<<n / BM, 16>>>(x); }",
+                 "  TUNE_BM: [16, 32, 64, 128, 256]  # the template's BM\n")):
+            draft = self.draft(source)
+            for part in parts:
+                self.assertIn(part, draft, source)
+
     def test_launches(self):
         """What a launch in the file says of block, grid, sizes, values and counts."""
         for launch, *parts in (
@@ -271,6 +293,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 *((f"k<<<dim3(4, 5, n), {block}>>>(x, 1, n);", "  BLOCK: [64, 128, 256, 512, 1024]", "block: [BLOCK]\n", "ceil_div(n, BLOCK)")
                   for block in ("unknown", "2048", "1")),
                 ("cudaLaunchConfig_t c = {}; cudaLaunchKernelEx(&c, k, x, a, n);", "  BLOCK: [64, 128, 256, 512, 1024]", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                ("n = argc > 1 ? atoi(argv[1]) : 100; int m = argc > 1 ? atoi(argv[1]) : 5000; k<<<(m + 63) / 64, 64>>>(x, 1, m);", "problem: {n: 5000}\n"),
+                ("int m = 4096; cudaMalloc(&x, size_t(m) * 3 * sizeof(float)); k<<<unsigned(m / 64), 64>>>(x, 1, m);",
+                 "count: n * 3, role: output}", "  grid: [n // BLOCK]\n"),
+                ("int m = 4096; dim3 b, g; b.x = 32; b.y = 4; g.x = m / b.x; g.y = 7; k<<<g, b>>>(x, 1, m);",
+                 "  block: [BLOCK_X, BLOCK_Y]\n", "  grid: [n // BLOCK_X, 7]\n"),
                 ("k<<<blocks_of(n), 64>>>(x, 1, n);", "# TODO: does the kernel want this many blocks?\n", 'grid: ["ceil_div(n, BLOCK)"]\n')):
             draft = self.draft("__global__ void k(float *x, float a, int n) { extern __shared__ float s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = a; }\n"
                                f"int main(int argc, char **argv) {{ float *x; float a; int n; {launch} }}\n")
@@ -317,6 +344,12 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("  num_blocks: [64, 128, 256, 512, 1024]", "  grid: [num_blocks]\n"), ()),
                 ("__global__ void k(float *x, const float *s, int rows, int cols) { int row = blockIdx.x;"
                  " if (threadIdx.x < cols) x[row * cols + threadIdx.x] *= s[row]; }", ("{rows: 2048, cols: 256}", "  - BLOCK >= cols\n", "grid: [rows]"), ()),
+                ("#define THREADS 128\n__global__ void k(float *x, int n) { __shared__ float s[THREADS]; s[threadIdx.x] = n; x[blockIdx.x * blockDim.x] = s[0]; }\n"
+                 "void f(float *x, int n) { k<<<n / THREADS, THREADS>>>(x, n); }", ("  block: [THREADS]\n", "  grid: [n // THREADS]\n"), ("BLOCK: ",)),
+                ("__global__ void k(float *x, int ids, int radius, int more) { int i = blockIdx.x * blockDim.x + threadIdx.x;"
+                 " if (i >= ids || i < radius) return; for (int j = 0; j < more; j++) x[i] += j; }", ("problem: {ids: 4194304, radius: 1, more: 1}\n",), ()),
+                ("template <unsigned blockSize> __global__ void k(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = blockSize; }\n"
+                 "void f(float *x, int n, int threads) { k<256><<<n / threads, threads>>>(x, n); }", ("  block: [BLOCKSIZE]\n",), ("BLOCK: ",)),
                 ("__device__ float *at(float *x, int i, int m) { return x + threadIdx.x + i * MDIMC + (threadIdx.y + NDIMC * threadIdx.z) * m + blockIdx.x * MWG; }\n"
                  "__global__ void k(float *x, int m, int n) { *at(x, n, m) = threadIdx.y; }",
                  ("  block: [MDIMC, NDIMC]\n", '  grid: ["ceil_div(n, MWG)", '), ("BLOCK_X",))):
@@ -334,6 +367,19 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                              ("int f(int x);\nstruct S { int a[2] = {1, 2}; };\n", False)):
             draft = self.draft(before + "__global__ void k(int *x) { x[0] = 1; }\n")
             self.assertEqual("\ncompile: {compiler: nvcc}" in draft, nvcc, before)
+
+    def test_of_several_kernels(self):
+        """What another kernel uses is none of this one's."""
+        source = self.write("two.cu", "#define ITEMS 4\n#define OTHER 8\n__device__ int both() { return ITEMS; }\n"
+                            "__global__ void other(float *x) { x[OTHER * threadIdx.x] = both(); }\n__global__ void k(float *x) { x[threadIdx.x] = both(); }\n")
+        draft = self.hone("init", source, "-o", "-", "--entry", "k").stdout
+        self.assertIn("  ITEMS: [2, 4, 8]\n", draft)
+        self.assertNotIn("OTHER", draft)
+
+    def test_headers_that_are_not_there(self):
+        source = '#include "ours.h"\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
+        self.write("k.h", "\n")
+        self.assertIn("\ntemplate: k.cu  # TODO: put beside it: ours.h, theirs.cuh\n", self.draft(source))
 
     def test_nothing_is_written(self):
         source = self.write("k.cu", "__global__ void k(const float *a, int n) { }")

@@ -33,16 +33,18 @@ bool hn_draft_is_reserved(const char *name)
 /* The number of blocks, or of threads for a row, is something else. */
 bool hn_draft_is_block(const char *name)
 {
-    return hn_draft_is_like(name, "*block *threads *work_group bdim bx by bz tx ty") &&
-           !hn_draft_is_like(name, "*blocks *per_row *per_warp");
+    return hn_draft_is_like(name, "*block_size *blocksize") ||
+           (hn_draft_is_like(name, "*block *threads *work_group bdim bx by bz tx ty") &&
+            !hn_draft_is_like(name, "*blocks *per_row *per_warp"));
 }
 
-/* Whether the name sounds like the extent of some work, and not of a block, a filter or a group. */
-static bool is_extent(const char *name)
+/* Whether the name sounds like the extent of some work, or is a bound for threads, and not like
+ * that of a block, a filter or a group. */
+static bool is_extent(const char *name, bool bound)
 {
-    return hn_draft_is_like(name,
-                            "n m k w h d nx ny nz dim num nelem numel *size *len *count *width "
-                            "*height *rows *cols *columns *elem *depth *total") &&
+    return (bound || hn_draft_is_like(
+                         name, "n m k w h d nx ny nz dim dimx dimy dimz num nelem numel *size *len "
+                               "*count *width *height *rows *cols *columns *elem *depth *total")) &&
            !hn_draft_is_block(name) &&
            !hn_draft_is_like(name, "*item *per_thread *vec *unroll *tile *filter *radius *mask "
                                    "*border *halo *window *group *warp *chunk *max_ *min_");
@@ -185,14 +187,18 @@ static void add_words(struct hn_draft *draft, const struct hn_meaning *macro)
         free(words.values.items);
 }
 
-/* Whether the kernel, its declaration, other code of the device or another constant has the name.
- */
+/* Whether the kernel, its declaration, code of the device that is no other kernel, or another
+ * constant has the name. */
 static bool is_used(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;
     bool used = hn_find(unit, draft->kernel->head, name) != SIZE_MAX;
-    HN_EACH(function, unit->functions)
-        used |= function->device && hn_find(unit, function->body, name) != SIZE_MAX;
+    HN_EACH(function, unit->functions) {
+        bool mine = function->device;
+        HN_EACH(other, unit->kernels)
+            mine &= other->body.begin != function->body.begin || other == draft->kernel;
+        used |= mine && hn_find(unit, function->body, name) != SIZE_MAX;
+    }
     HN_EACH(meaning, unit->meanings)
         used |= meaning->scope.begin == 0 && hn_find(unit, meaning->body, name) != SIZE_MAX;
     return used;
@@ -218,11 +224,13 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
                                    "*channel *seed *max_ *min_ *iter *steps *halo *border");
 }
 
+/* A template's own name for a value, which configs call otherwise, may be another's elsewhere. */
 static const char *named(void *data, const char *name, size_t at)
 {
-    const struct hn_draft_name *found = hn_draft_find(data, name);
-    (void)at;
-    return found != NULL ? found->name : NULL;
+    const struct hn_draft *draft = data;
+    const struct hn_draft_name *found = hn_draft_find(draft, name);
+    bool own = draft->kernel->head.begin <= at && at < draft->kernel->body.end;
+    return found != NULL && (own || strcmp(found->name, name) == 0) ? found->name : NULL;
 }
 
 /* A number, also by the names of others that are none of the config's. */
@@ -309,13 +317,30 @@ static const char *add_template_value(struct hn_draft *draft,
     return parameter->name;
 }
 
+/* What a type is given, "Scale<T>", also where ">>" ends it, with float for a type of the launch's
+ * own template. */
+static const char *given_type(struct hn_draft *draft, struct hn_tokens item)
+{
+    const struct hn_unit *unit = draft->unit;
+    struct hn_text text = {0};
+    for (size_t i = item.begin; i < item.end; i++) {
+        const struct hn_token *token = &unit->tokens.items[i];
+        bool open = hn_template_parameter_is_declared(unit->text, token->text);
+        bool apart = i > item.begin && token->begin > token[-1].end;
+        draft->instances_are_known &= !open;
+        hn_text_printf(&text, "%s%s", apart ? " " : "", open ? "float" : token->text);
+    }
+    bool both = item.end == draft->template_arguments.end && hn_at(unit, item.end, ">>");
+    hn_text_append(&text, both ? ">" : "");
+    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
+}
+
 /* What a launch or an instantiation of the source gives the template; types that sound like indices
  * are int, others float. */
 static void choose_template(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
     struct hn_tokens list = draft->template_arguments, item;
-    char type[HN_TYPE_SIZE];
     draft->instances =
         hn_need_block(&draft->unit->memory, kernel->parameter_count, sizeof *draft->instances);
     draft->instances_are_known = list.end > list.begin;
@@ -327,8 +352,10 @@ static void choose_template(struct hn_draft *draft)
         if (declared->kind <= HN_PARAMETER_BOOLEAN)
             given = add_template_value(draft, declared, item);
         /* A name that the launch has from its own template says nothing. */
+        if (declared->kind == HN_PARAMETER_TYPE && given != NULL && item.end > item.begin + 1)
+            given = given_type(draft, item);
         if (declared->kind == HN_PARAMETER_TYPE &&
-            (given == NULL || (strlen(given) < 3 && !hn_type_of_c(given, type)))) {
+            (given == NULL || hn_template_parameter_is_declared(draft->unit->text, given))) {
             given = hn_draft_is_like(declared->name, "*index *idx *offset *int") ? "int" : "float";
             draft->instances_are_known = false;
         }
@@ -547,13 +574,27 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     struct hn_draft_name *size;
     int64_t number;
     HN_EACH(macro, draft->unit->meanings)
-        if (macro->macro && macro->guarded == guarded && is_extent(macro->name) &&
+        if (macro->macro && macro->guarded == guarded && is_extent(macro->name, false) &&
             hn_unit_number(draft->unit, macro->body, &number) && number >= least_size &&
             (guarded || is_used(draft, macro->name))) {
             size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;
         }
+}
+
+/* "if (x >= name || y < name)": threads beyond it have nothing to do. */
+static bool is_bound(const struct hn_draft *draft, const char *name)
+{
+    const struct hn_unit *unit = draft->unit;
+    size_t behind = 0;
+    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
+        behind = hn_at(unit, i, "if") ? hn_behind(unit, i + 1, draft->kernel->body.end) : behind;
+        if (i < behind && (hn_at(unit, i, ">=") || hn_at(unit, i, "<")) &&
+            hn_at(unit, i + 1, name) && hn_text_is_word(hn_text_at(unit, i - 1)))
+            return true;
+    }
+    return false;
 }
 
 static bool has_extent(const struct hn_draft *draft)
@@ -569,7 +610,7 @@ static void choose_sizes(struct hn_draft *draft)
     static const char *const names[] = {"WIDTH", "HEIGHT", "DEPTH"};
     add_macro_sizes(draft, true);
     HN_EACH(missing, draft->unit->missing)
-        if (missing->compared_count == 0 && is_extent(missing->name))
+        if (missing->compared_count == 0 && is_extent(missing->name, false))
             hn_draft_add(draft, missing->name, missing->name, true)->frozen = true;
     for (size_t i = 0; i < draft->kernel->argument_count; i++) {
         const char *name = draft->kernel->arguments[i].name;
@@ -581,7 +622,7 @@ static void choose_sizes(struct hn_draft *draft)
         bool reserved = hn_draft_is_reserved(name);
         struct hn_draft_name *size =
             hn_draft_add(draft, reserved ? hn_draft_free_name(draft, name) : name, name, true);
-        size->is_extent = is_extent(name);
+        size->is_extent = is_extent(name, is_bound(draft, name));
         size->preset = hn_integer(size->is_extent ? 0 : 1);
     }
     /* What the source fixes stands for no more than itself. */
@@ -680,6 +721,8 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     hn_draft_read_launch(draft);
     choose_usual_sizes(draft);
     add_arguments(draft, err);
+    if (unit->absent != NULL)
+        draft->template_todo = HN_DRAFT_LINE(draft, "put beside it: %s", unit->absent);
     draft->entry = hn_draft_entry(draft);
     if (kernel->parameter_count > 0 && !draft->instances_are_known)
         draft->entry_todo = "are these the types and values to instantiate it with?";

@@ -98,18 +98,38 @@ static const char *host_name(const struct hn_draft *draft, const char *name)
     return NULL;
 }
 
+/* A parameter whose values are numbers: no words, no true and false. */
+static bool is_numeric(const struct hn_draft_name *name)
+{
+    return name != NULL && !name->is_size && name->values.items[0].type == HN_INTEGER;
+}
+
 /* What a variable of the host begins with, if configs have no name for it. */
 static struct hn_tokens initial_value(const struct hn_draft *draft, struct hn_tokens tokens)
 {
     const char *name = single(draft, tokens);
     const struct hn_meaning *meaning = hn_unit_meaning(draft->unit, name, tokens.begin);
-    return meaning != NULL && host_name(draft, name) == NULL ? meaning->body : tokens;
+    bool known = host_name(draft, name) != NULL || is_numeric(hn_draft_find(draft, name));
+    return meaning != NULL && !known ? meaning->body : tokens;
+}
+
+/* "block.x = BX;" of a variable. */
+static size_t read_members(const struct hn_unit *unit, const char *name, struct hn_tokens parts[3])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < unit->tokens.count && count < 3; i++)
+        if (hn_at(unit, i, name) && hn_at(unit, i + 1, ".") && hn_at(unit, i + 3, "=") &&
+            hn_text_at(unit, i + 2)[0] == "xyz"[count])
+            parts[count++] =
+                (struct hn_tokens){i + 4, hn_find(unit, (struct hn_tokens){i, SIZE_MAX}, ";")};
+    return count;
 }
 
 /* The components of "dim3(a, b)", of a variable "dim3 block(a, b)" or "= {a, b}", or one number. */
 static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
                         struct hn_tokens parts[3])
 {
+    const char *variable = single(draft, tokens);
     for (int depth = 0; depth < 4; depth++) {
         size_t open = tokens.begin + hn_at(draft->unit, tokens.begin, "dim3");
         if (hn_at(draft->unit, open, "{") || (open > tokens.begin && hn_at(draft->unit, open, "(")))
@@ -117,18 +137,13 @@ static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
         else
             tokens = initial_value(draft, tokens);
     }
-    return hn_split(draft->unit, tokens, parts, 3);
+    size_t count = read_members(draft->unit, variable, parts);
+    return count > 0 ? count : hn_split(draft->unit, tokens, parts, 3);
 }
 
 static bool is_number(const char *text)
 {
     return text != NULL && text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
-}
-
-/* A parameter whose values are numbers: no words, no true and false. */
-static bool is_numeric(const struct hn_draft_name *name)
-{
-    return name != NULL && !name->is_size && name->values.items[0].type == HN_INTEGER;
 }
 
 /* What names of the source are in the config. */

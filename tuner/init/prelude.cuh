@@ -84,6 +84,31 @@ enum cudaError_t { cudaSuccess };
 unsigned __cudaPushCallConfiguration(dim3, dim3, size_t = 0, void * = nullptr);
 int cudaConfigureCall(dim3, dim3, size_t = 0, void * = nullptr);
 
+/* What functions of the host are often passed: one whose parameters are not known has no body. */
+#define CLASS(name) template <typename...> struct name { template <typename... T> name(T...); };
+namespace std
+{
+CLASS(vector) CLASS(unique_ptr) CLASS(shared_ptr) CLASS(pair) CLASS(tuple) CLASS(function) CLASS(optional)
+struct string { string(const char * = 0); };
+}
+namespace thrust
+{
+CLASS(device_vector) CLASS(host_vector) CLASS(device_ptr)
+}
+namespace at
+{
+struct Tensor {};
+}
+namespace torch
+{
+using at::Tensor;
+}
+namespace cv
+{
+struct Mat {};
+}
+#undef CLASS
+
 #define NULL 0
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")

@@ -120,6 +120,8 @@ static const char *call(const struct hn_translation *translation, size_t at, str
         inner.values[count] = hn_translate(translation, item);
         if (inner.values[count] == NULL)
             return NULL;
+        if (hn_type_of_c(name, type)) /* "size_t(blocks)" */
+            return inner.values[count];
         if (hn_next(unit, &names, &item))
             inner.names[count] = hn_text_at(unit, item.begin);
     }
@@ -204,6 +206,10 @@ const char *hn_translate(const struct hn_translation *translation, struct hn_tok
 {
     struct hn_expression *parsed = NULL;
     struct hn_text text = {0};
+    /* "argc > 1 ? atoi(argv[1]) : 4096" */
+    size_t other = hn_find(translation->unit, tokens, ":");
+    if (other != SIZE_MAX && hn_find(translation->unit, tokens, "argc") < other)
+        tokens.begin = other + 1;
     size_t at = tokens.begin;
     while (at != 0 && at < tokens.end && text.length < 400)
         at = append(translation, at, &text);

@@ -80,9 +80,17 @@ bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_token
 {
     size_t at = list->begin, end = list->end < unit->tokens.count ? list->end : unit->tokens.count;
     *item = (struct hn_tokens){at, at};
-    while (item->end < end && !hn_at(unit, item->end, ","))
-        item->end = is_one_of(hn_text_at(unit, item->end), "([{") ? hn_behind(unit, item->end, end)
-                                                                  : item->end + 1;
+    while (item->end < end && !hn_at(unit, item->end, ",")) {
+        size_t open = item->end++;
+        bool angles = hn_at(unit, open, "<");
+        if (!angles && !is_one_of(hn_text_at(unit, open), "([{"))
+            continue;
+        /* "pair<int, 2>", but not "a < b, c > d". */
+        size_t behind = hn_behind(unit, open, angles && end - open > 99 ? open + 99 : end);
+        bool closed = hn_text_at(unit, behind - 1)[0] == '>' || hn_at(unit, behind, ">>");
+        if (!angles || (closed && (behind == end || hn_at(unit, behind, ","))))
+            item->end = behind;
+    }
     list->begin = item->end + 1;
     return at < end;
 }
@@ -609,9 +617,15 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         return;
     char *name = hn_needed(strndup(quote + 1, strcspn(quote + 1, "'")));
     const char *kept = hn_need_kept(&unit->memory, name);
-    if (strstr(message, "file not found") != NULL)
-        reading->foreign |= !clang->Location_isFromMainFile(location) ||
-                            (hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0);
+    if (strstr(message, "file not found") != NULL) {
+        bool main = clang->Location_isFromMainFile(location) != 0;
+        bool own = main && hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0;
+        reading->foreign |= !main || own;
+        if (own && (unit->absent == NULL || strstr(unit->absent, kept) == NULL))
+            unit->absent = unit->absent == NULL
+                               ? kept
+                               : hn_need_format(&unit->memory, "%s, %s", unit->absent, kept);
+    }
     if ((strstr(message, "undeclared identifier") == NULL &&
          strstr(message, "is not defined, evaluates to 0") == NULL) ||
         is_of_host(unit, used) || unit->missing.count == MOST_MISSING)

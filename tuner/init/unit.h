@@ -89,6 +89,7 @@ struct hn_unit {
     HN_GROWING(struct hn_meaning) meanings;
     HN_GROWING(struct hn_missing) missing;
     HN_GROWING(struct hn_function) functions;
+    const char *absent; /* "a.h, b.h", headers that it includes as its own; NULL: none */
     struct hn_blocks memory;
 };
 
