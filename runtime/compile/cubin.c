@@ -587,15 +587,13 @@ static void compare_step(const struct hn_plan *plan, const struct hn_value *valu
     }
 }
 
-enum hn_status hn_signature_check(const struct hn_plan *plan, const struct hn_value *values,
-                                  const struct hn_launch *launch, const struct hn_image *image,
-                                  struct hn_error *err)
+void hn_signature_check(const struct hn_plan *plan, const struct hn_value *values,
+                        const struct hn_launch *launch, const struct hn_image *image,
+                        struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    if (image->entry_count != launch->step_count)
-        return hn_fail(err, HN_EFORMAT, "the image has %zu kernels; the plan launches %zu",
-                       image->entry_count, launch->step_count);
+    if (!hn_failed(err) && image->entry_count != launch->step_count)
+        hn_fail(err, HN_EFORMAT, "the image has %zu kernels; the plan launches %zu",
+                image->entry_count, launch->step_count);
     for (size_t i = 0; i < launch->step_count && !hn_failed(err); i++) {
         struct hn_parameters declared;
         if (hn_cubin_read_parameters(image->cubin, image->size, image->entries[i], &declared,
@@ -603,7 +601,6 @@ enum hn_status hn_signature_check(const struct hn_plan *plan, const struct hn_va
             compare_step(plan, values, launch->steps[i].step, &declared, err);
         hn_parameters_finish(&declared);
     }
-    return err->status;
 }
 
 /* The log. */

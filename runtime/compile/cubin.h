@@ -33,9 +33,9 @@ void hn_parameters_finish(struct hn_parameters *parameters);
 /* Compares what each step of a launch passes with the parameters that its kernel declares in the cubin: how many there
  * are, and how many bytes each has. The driver is given nothing but addresses and would read whatever lies there.
  * HN_ECONFIG names the kernel and the argument, as "argument 'n' is float64 (8 bytes); parameter 3 of kernel 'k' has 4
- * bytes". HN_EFORMAT: the cubin does not say. values: of the plan's names. */
-enum hn_status hn_signature_check(const struct hn_plan *plan, const struct hn_value *values,
-                                  const struct hn_launch *launch, const struct hn_image *image, struct hn_error *err);
+ * bytes". HN_EFORMAT: the cubin does not say. Sticky. values: of the plan's names. */
+void hn_signature_check(const struct hn_plan *plan, const struct hn_value *values, const struct hn_launch *launch,
+                        const struct hn_image *image, struct hn_error *err);
 
 /* The mangled names of all kernels, in order, which point into the cubin. Free the array. NULL where err has failed. */
 const char **hn_cubin_kernels(const void *cubin, size_t size, size_t *count, struct hn_error *err);

@@ -9,14 +9,11 @@
 
 static const char expected_access[] = "normal, streaming or persisting";
 
-enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan,
-                                     const struct hn_value *values, struct hn_l2_window *window,
-                                     struct hn_error *err)
+void hn_l2_window_evaluate(const struct hn_window_plan *plan, const struct hn_value *values,
+                           struct hn_l2_window *window, struct hn_error *err)
 {
     struct hn_expression *const *parts = plan->parts;
-    struct hn_error own;
     int hit = HN_ACCESS_PERSISTING, miss = HN_ACCESS_STREAMING;
-    err = hn_error_begin(err, &own);
     *window = (struct hn_l2_window){.hit_ratio = 1.0};
     if (parts[HN_WINDOW_BYTES] != NULL) {
         hn_expression_integer(parts[HN_WINDOW_BYTES], values, &window->bytes, err);
@@ -29,7 +26,6 @@ enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan,
     }
     window->hit = (enum hn_access)hit;
     window->miss = (enum hn_access)miss;
-    return err->status;
 }
 
 /* False, with why a point is an invalid launch. */
@@ -122,8 +118,7 @@ static void evaluate_step(const struct hn_step *step, const struct hn_value *val
         geometry->cooperative != NULL && hn_expression_holds(geometry->cooperative, values, err);
     launch->programmatic =
         geometry->programmatic != NULL && hn_expression_holds(geometry->programmatic, values, err);
-    if (!hn_failed(err))
-        hn_l2_window_evaluate(&geometry->window, values, &launch->window, err);
+    hn_l2_window_evaluate(&geometry->window, values, &launch->window, err);
 }
 
 const char *const hn_order_names[HN_ORDER_COUNT] = {

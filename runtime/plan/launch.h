@@ -18,8 +18,8 @@ struct hn_l2_window {
 };
 
 /* HN_EVALUE for a part without a value, or with one that is no number or no property. */
-enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan, const struct hn_value *values,
-                                     struct hn_l2_window *window, struct hn_error *err);
+void hn_l2_window_evaluate(const struct hn_window_plan *plan, const struct hn_value *values, struct hn_l2_window *window,
+                           struct hn_error *err);
 
 /* " window 20971520 0.6 persisting streaming 31457280"; nothing where it makes no difference. */
 void hn_l2_window_append(struct hn_text *text, const struct hn_l2_window *window);
@@ -71,9 +71,8 @@ bool hn_tensor_check(const struct hn_tensor *tensor, char why[HN_TENSOR_WHY]);
 int64_t hn_tensor_grain(const struct hn_tensor *tensor);
 
 /* Evaluates a tensor map for these values of the plan's names: `over` is its buffer. HN_EVALUE. */
-enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument, const struct hn_argument *over,
-                                           const struct hn_value *values, struct hn_tensor *tensor,
-                                           struct hn_error *err);
+void hn_argument_evaluate_tensor(const struct hn_argument *argument, const struct hn_argument *over,
+                                 const struct hn_value *values, struct hn_tensor *tensor, struct hn_error *err);
 
 /* A plan's pipeline for one point of one problem: its chunks, with the launches of each. */
 

@@ -129,11 +129,11 @@ void hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_err
         list->words[list->count++] = copy;
 }
 
-enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *err)
+void hn_option_read_holes(struct hn_option *option, struct hn_error *err)
 {
     struct hn_text filled = {0}; /* with a number in the place of each hole, as its values are */
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    if (hn_failed(err))
+        return;
     option->holes = hn_allocate(strlen(option->text), sizeof(struct hn_expression *), err);
     for (const char *at = option->text; *at != '\0' && !hn_failed(err);) {
         size_t before = strcspn(at, "{}");
@@ -159,7 +159,6 @@ enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *e
     if (!hn_failed(err))
         hn_option_check(filled.data == NULL ? "" : filled.data, err);
     hn_text_finish(&filled);
-    return err->status;
 }
 
 /* Binds a plan's expressions until one fails. */

@@ -71,9 +71,9 @@ struct hn_option {
     size_t hole_count;
 };
 
-/* Parses the holes of the text. HN_ECONFIG: a brace without its partner, an expression that cannot be parsed, or an option
+/* Parses the holes of the text. Sticky; HN_ECONFIG: a brace without its partner, an expression that cannot be parsed, or an option
  * that is not allowed (runtime/plan/option_list.h). The option owns all that was made so far. */
-enum hn_status hn_option_read_holes(struct hn_option *option, struct hn_error *err);
+void hn_option_read_holes(struct hn_option *option, struct hn_error *err);
 
 /* The way from host memory to host memory: which arguments are uploaded and downloaded, and how the
  * work is cut into chunks that go through several streams. docs/config.md says what it means. */

@@ -396,8 +396,7 @@ const struct hn_structure hn_pipeline_structure =
 
 static void read_holes(struct hn_json_reader *reader, void *option)
 {
-    if (!hn_failed(reader->err))
-        (void)hn_option_read_holes(option, reader->err);
+    hn_option_read_holes(option, reader->err);
 }
 
 static const struct hn_field option_fields[] = {

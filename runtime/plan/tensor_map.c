@@ -24,13 +24,11 @@ const char *hn_tensor_map_check(const struct hn_tensor_map *map)
     return NULL;
 }
 
-enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
-                                           const struct hn_argument *over,
-                                           const struct hn_value *values, struct hn_tensor *tensor,
-                                           struct hn_error *err)
+void hn_argument_evaluate_tensor(const struct hn_argument *argument, const struct hn_argument *over,
+                                 const struct hn_value *values, struct hn_tensor *tensor,
+                                 struct hn_error *err)
 {
     const struct hn_tensor_map *map = &argument->tensor_map;
-    struct hn_error own;
     const struct {
         struct hn_expression *const *expressions;
         size_t count;
@@ -43,7 +41,6 @@ enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
         {map->settings, HN_TENSOR_FILL, tensor->settings},
     };
     int fill = HN_TENSOR_ZEROS;
-    err = hn_error_begin(err, &own);
     *tensor = (struct hn_tensor){.name = argument->name,
                                  .over = over->name,
                                  .element = over->element,
@@ -58,7 +55,6 @@ enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
     hn_evaluate_word(values, map->settings[HN_TENSOR_FILL], hn_tensor_fills, HN_TENSOR_FILL_COUNT,
                      "zeros or nan", &fill, err);
     tensor->settings[HN_TENSOR_FILL] = fill;
-    return err->status;
 }
 
 /* Rules. Each says why it does not hold; of several that do not, the first. */

@@ -593,9 +593,11 @@ static void list_map(const struct hn_export_code *code, size_t number, struct hn
     const struct hn_tensor_map *map = &plan->arguments[argument].tensor_map;
     struct hn_tensor tensor;
     /* Where none takes it its fields need not have values. */
-    if (!append_taken(code, argument, lines) || hn_failed(code->writer->err) ||
-        hn_argument_evaluate_tensor(&plan->arguments[argument], over, code->values, &tensor,
-                                    code->writer->err) != HN_OK)
+    if (!append_taken(code, argument, lines))
+        return;
+    hn_argument_evaluate_tensor(&plan->arguments[argument], over, code->values, &tensor,
+                                code->writer->err);
+    if (hn_failed(code->writer->err))
         return;
     hn_text_printf(lines,
                    "s.type = CU_TENSOR_MAP_DATA_TYPE_%s, s.element_bytes = %zu, s.rank = %zu, "
