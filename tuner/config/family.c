@@ -203,12 +203,11 @@ enum hn_status hn_family_middle(const struct hn_family *family, struct hn_bindin
                                 struct hn_error *err)
 {
     uint64_t at = 0;
-    struct hn_error ignored;
-    err = err == NULL ? &ignored : err;
+    struct hn_error own;
+    struct hn_value values[family->value_count + 1];
+    err = hn_error_begin(err, &own);
     if (family->size_count > 0)
         return hn_bindings_copy(problem, &family->sizes[0], err);
-    struct hn_value values[family->value_count + 1];
-    hn_error_init(err);
     if (!find_middle(family, values))
         draw(family, 0, &at, values, err);
     give(family, values, problem, err);
