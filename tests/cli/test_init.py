@@ -263,6 +263,14 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(float *x) { Pack<float, 2> p; k<128, Pack<float, 2>><<<1, 128>>>(x, p); }", 'entry: "k<TUNE_B, Pack<float, 2>>"\n'),
                 ("template <typename scalar_t> __global__ void k(scalar_t *x) { x[threadIdx.x] = 0; }\n"
                  "void f(void *x) { DISPATCH([&] { k<scalar_t><<<1, 64>>>((scalar_t *)x); }); }", 'entry: "k<float>"  # TODO', "{name: x, type: float32, "),
+                ("template <int B> struct Traits { static constexpr int n = B; }; using Wide = Traits<64>;\ntemplate <class Wide> struct Other;\n"
+                 "template <class T> __global__ void k(float *x) { x[blockIdx.x * T::n + threadIdx.x] = 0; } void f(float *x) { k<Wide><<<1, 64>>>(x); }",
+                 'entry: "k<Wide>"\n'),
+                ("#include <curand_kernel.h>\n__global__ void k(curandState *s, cuFloatComplex *z, float *x) { z[blockIdx.x * blockDim.x + threadIdx.x].x = x[0]; }\n",
+                 "{name: s, type: uint8, count: 48 * SIZE", "{name: z, type: float32x2, "),
+                ("__device__ int f(cg::thread_block block) { return 1; }\nnamespace cg = cooperative_groups;\n#define ITEMS 4\n"
+                 "__device__ int g(cooperative_groups::thread_block_tile<32> t) { return ITEMS; }\n__global__ void k(float *x) { x[threadIdx.x] = 1; }",
+                 "  ITEMS: [2, 4, 8]\n"),
                 ("template <int Items> __global__ void k(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x * Items] = 0; }\n"
                  "void f(const std::vector<float> &v, thrust::device_vector<float> &put, float *x) { constexpr int items = 3; k<items><<<1, 96>>>(x); }",
                  "\ndefaults: {ITEMS: 3, BLOCK: 96}\n"),
@@ -379,7 +387,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
     def test_headers_that_are_not_there(self):
         source = '#include "ours.h"\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
         self.write("k.h", "\n")
-        self.assertIn("\ntemplate: k.cu  # TODO: put beside it: ours.h, theirs.cuh\n", self.draft(source))
+        self.assertIn("\ntemplate: k.cu  # TODO: put beside it: ours.h theirs.cuh\n", self.draft(source))
 
     def test_nothing_is_written(self):
         source = self.write("k.cu", "__global__ void k(const float *a, int n) { }")

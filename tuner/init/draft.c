@@ -192,13 +192,10 @@ static void add_words(struct hn_draft *draft, const struct hn_meaning *macro)
 static bool is_used(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;
-    bool used = hn_find(unit, draft->kernel->head, name) != SIZE_MAX;
-    HN_EACH(function, unit->functions) {
-        bool mine = function->device;
-        HN_EACH(other, unit->kernels)
-            mine &= other->body.begin != function->body.begin || other == draft->kernel;
-        used |= mine && hn_find(unit, function->body, name) != SIZE_MAX;
-    }
+    struct hn_tokens own = {draft->kernel->head.begin, draft->kernel->body.end};
+    bool used = hn_find(unit, own, name) != SIZE_MAX;
+    HN_EACH(function, unit->functions)
+        used |= function->device && hn_find(unit, function->body, name) != SIZE_MAX;
     HN_EACH(meaning, unit->meanings)
         used |= meaning->scope.begin == 0 && hn_find(unit, meaning->body, name) != SIZE_MAX;
     return used;
@@ -317,6 +314,15 @@ static const char *add_template_value(struct hn_draft *draft,
     return parameter->name;
 }
 
+/* A type of a template of the source, and none that has the name besides. */
+static bool is_open(const struct hn_unit *unit, const char *name)
+{
+    for (size_t i = 0; i < unit->tokens.count; i++)
+        if ((hn_at(unit, i, "using") || hn_at(unit, i, "struct")) && hn_at(unit, i + 1, name))
+            return false;
+    return hn_template_parameter_is_declared(unit->text, name);
+}
+
 /* What a type is given, "Scale<T>", also where ">>" ends it, with float for a type of the launch's
  * own template. */
 static const char *given_type(struct hn_draft *draft, struct hn_tokens item)
@@ -325,7 +331,7 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item)
     struct hn_text text = {0};
     for (size_t i = item.begin; i < item.end; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
-        bool open = hn_template_parameter_is_declared(unit->text, token->text);
+        bool open = is_open(unit, token->text);
         bool apart = i > item.begin && token->begin > token[-1].end;
         draft->instances_are_known &= !open;
         hn_text_printf(&text, "%s%s", apart ? " " : "", open ? "float" : token->text);
@@ -354,8 +360,7 @@ static void choose_template(struct hn_draft *draft)
         /* A name that the launch has from its own template says nothing. */
         if (declared->kind == HN_PARAMETER_TYPE && given != NULL && item.end > item.begin + 1)
             given = given_type(draft, item);
-        if (declared->kind == HN_PARAMETER_TYPE &&
-            (given == NULL || hn_template_parameter_is_declared(draft->unit->text, given))) {
+        if (declared->kind == HN_PARAMETER_TYPE && (given == NULL || is_open(draft->unit, given))) {
             given = hn_draft_is_like(declared->name, "*index *idx *offset *int") ? "int" : "float";
             draft->instances_are_known = false;
         }
@@ -380,7 +385,7 @@ const char *hn_draft_why_nvcc(const struct hn_draft *draft)
             return HN_DRAFT_LINE(draft, "NVRTC has no <%.*s>", (int)include.length, include.name);
     }
     HN_EACH(function, draft->unit->functions)
-        if (!function->device)
+        if (function->host)
             return "NVRTC compiles no code of the host";
     return NULL;
 }
@@ -587,13 +592,11 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
 static bool is_bound(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;
-    size_t behind = 0;
-    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
-        behind = hn_at(unit, i, "if") ? hn_behind(unit, i + 1, draft->kernel->body.end) : behind;
-        if (i < behind && (hn_at(unit, i, ">=") || hn_at(unit, i, "<")) &&
-            hn_at(unit, i + 1, name) && hn_text_is_word(hn_text_at(unit, i - 1)))
+    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++)
+        if ((hn_at(unit, i, ">=") || hn_at(unit, i, "<")) && hn_at(unit, i + 1, name) &&
+            hn_text_is_word(hn_text_at(unit, i - 1)) &&
+            strchr(")|&", hn_text_at(unit, i + 2)[0]) != NULL)
             return true;
-    }
     return false;
 }
 
@@ -721,8 +724,8 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     hn_draft_read_launch(draft);
     choose_usual_sizes(draft);
     add_arguments(draft, err);
-    if (unit->absent != NULL)
-        draft->template_todo = HN_DRAFT_LINE(draft, "put beside it: %s", unit->absent);
+    if (unit->absent[0] != '\0')
+        draft->template_todo = HN_DRAFT_LINE(draft, "put beside it:%s", unit->absent);
     draft->entry = hn_draft_entry(draft);
     if (kernel->parameter_count > 0 && !draft->instances_are_known)
         draft->entry_todo = "are these the types and values to instantiate it with?";

@@ -129,15 +129,14 @@ static size_t read_members(const struct hn_unit *unit, const char *name, struct 
 static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
                         struct hn_tokens parts[3])
 {
-    const char *variable = single(draft, tokens);
-    for (int depth = 0; depth < 4; depth++) {
+    size_t count = read_members(draft->unit, single(draft, tokens), parts);
+    for (int depth = 0; count == 0 && depth < 4; depth++) {
         size_t open = tokens.begin + hn_at(draft->unit, tokens.begin, "dim3");
         if (hn_at(draft->unit, open, "{") || (open > tokens.begin && hn_at(draft->unit, open, "(")))
             tokens = hn_inside(draft->unit, open);
         else
             tokens = initial_value(draft, tokens);
     }
-    size_t count = read_members(draft->unit, variable, parts);
     return count > 0 ? count : hn_split(draft->unit, tokens, parts, 3);
 }
 

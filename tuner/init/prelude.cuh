@@ -84,16 +84,30 @@ enum cudaError_t { cudaSuccess };
 unsigned __cudaPushCallConfiguration(dim3, dim3, size_t = 0, void * = nullptr);
 int cudaConfigureCall(dim3, dim3, size_t = 0, void * = nullptr);
 
-/* What functions of the host are often passed: one whose parameters are not known has no body. */
+/* What functions are often passed: one whose parameters are not known has no body. */
 #define CLASS(name) template <typename...> struct name { template <typename... T> name(T...); };
 namespace std
 {
 CLASS(vector) CLASS(unique_ptr) CLASS(shared_ptr) CLASS(pair) CLASS(tuple) CLASS(function) CLASS(optional)
+CLASS(map) CLASS(unordered_map) CLASS(set) CLASS(span)
+template <typename T> struct complex { T real_, imaginary; };
+template <typename T, size_t N> struct array { T values[N]; };
 struct string { string(const char * = 0); };
+struct string_view { string_view(const char * = 0); };
+struct ostream;
 }
 namespace thrust
 {
 CLASS(device_vector) CLASS(host_vector) CLASS(device_ptr)
+template <typename T> struct complex { T real_, imaginary; };
+}
+namespace cooperative_groups
+{
+struct thread_group {};
+struct thread_block {};
+struct grid_group {};
+struct coalesced_group {};
+template <unsigned, typename = thread_block> struct thread_block_tile {};
 }
 namespace at
 {
@@ -108,6 +122,29 @@ namespace cv
 struct Mat {};
 }
 #undef CLASS
+typedef float2 cuFloatComplex, cuComplex, cufftComplex;
+typedef double2 cuDoubleComplex, cufftDoubleComplex;
+typedef float cufftReal;
+typedef double cufftDoubleReal;
+typedef struct curandStateXORWOW {
+    unsigned d, v[5];
+    int flag, flag_double;
+    float extra;
+    double extra_double;
+} curandState, curandState_t, curandStateXORWOW_t;
+typedef struct curandStatePhilox4_32_10 {
+    uint4 counter, output;
+    uint2 key;
+    unsigned state;
+    int flag, flag_double;
+    float extra;
+    double extra_double;
+} curandStatePhilox4_32_10_t;
+typedef struct cublasContext *cublasHandle_t;
+typedef struct cusparseContext *cusparseHandle_t;
+typedef struct cudnnContext *cudnnHandle_t;
+typedef int cufftHandle;
+struct cudaDeviceProp;
 
 #define NULL 0
 #define INFINITY __builtin_inff()

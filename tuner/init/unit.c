@@ -495,9 +495,9 @@ static void read_function(struct reading *reading, CXCursor cursor)
            !unit->tokens.items[head.begin - 1].directive)
         head.begin--;
     bool kernel = hn_find(unit, head, "__global__") != SIZE_MAX;
-    *HN_GROW(unit->functions) =
-        (struct hn_function){body, kernel || hn_find(unit, head, "__device__") != SIZE_MAX ||
-                                       hn_find(unit, head, "constexpr") != SIZE_MAX};
+    bool device = hn_find(unit, head, "__device__") != SIZE_MAX ||
+                  hn_find(unit, head, "constexpr") != SIZE_MAX;
+    *HN_GROW(unit->functions) = (struct hn_function){body, !kernel && device, !kernel && !device};
     reading->function = (struct hn_tokens){head.end, whole.end};
     reading->kernel = kernel ? add_kernel(reading, cursor, head, body) : NULL;
     reading->clang.visitChildren(cursor, read_declaration, reading);
@@ -558,7 +558,7 @@ static bool is_of_host(const struct hn_unit *unit, size_t token)
 {
     bool host = false;
     HN_EACH(function, unit->functions)
-        host |= !function->device && function->body.begin < token && token < function->body.end;
+        host |= function->host && function->body.begin < token && token < function->body.end;
     return host;
 }
 
@@ -621,10 +621,8 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         bool main = clang->Location_isFromMainFile(location) != 0;
         bool own = main && hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0;
         reading->foreign |= !main || own;
-        if (own && (unit->absent == NULL || strstr(unit->absent, kept) == NULL))
-            unit->absent = unit->absent == NULL
-                               ? kept
-                               : hn_need_format(&unit->memory, "%s, %s", unit->absent, kept);
+        if (own && strstr(unit->absent, kept) == NULL)
+            unit->absent = hn_need_format(&unit->memory, "%s %s", unit->absent, kept);
     }
     if ((strstr(message, "undeclared identifier") == NULL &&
          strstr(message, "is not defined, evaluates to 0") == NULL) ||
@@ -688,6 +686,7 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
     struct reading reading = {.unit = unit, .scope = "", .function = {0, SIZE_MAX}};
     size_t size;
     unit->path = hn_need_copy(path);
+    unit->absent = "";
     if (hn_file_read(path, size_limit, &unit->text, &size, err) != HN_OK)
         return err->status;
     if (strlen(unit->text) != size)

@@ -71,7 +71,7 @@ struct hn_missing {
 
 struct hn_function {
     struct hn_tokens body;
-    bool device;
+    bool device, host; /* neither: a kernel */
 };
 
 #define HN_GROWING(type) struct { type *items; size_t count, capacity; }
@@ -89,7 +89,7 @@ struct hn_unit {
     HN_GROWING(struct hn_meaning) meanings;
     HN_GROWING(struct hn_missing) missing;
     HN_GROWING(struct hn_function) functions;
-    const char *absent; /* "a.h, b.h", headers that it includes as its own; NULL: none */
+    const char *absent; /* " a.h b.h", headers that it includes as its own */
     struct hn_blocks memory;
 };
 
