@@ -712,19 +712,16 @@ enum hn_status hn_image_copy(struct hn_image *to, const struct hn_image *from, s
 
 enum hn_status hn_image_set_entries(struct hn_image *image, const char *lines, struct hn_error *err)
 {
-    size_t count = 1;
-    for (const char *c = lines; *c != '\0'; c++)
-        count += *c == '\n';
-    image->entries = calloc(count, sizeof *image->entries);
-    while (image->entries != NULL && image->entry_count < count) {
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    for (bool more = true;
+         more && hn_make_room(&image->entries, image->entry_count, sizeof *image->entries, err);) {
         size_t length = strcspn(lines, "\n");
-        char *entry = strndup(lines, length);
-        if (entry == NULL)
-            return hn_fail_memory(err);
-        image->entries[image->entry_count++] = entry;
-        lines += length + (lines[length] == '\n');
+        image->entries[image->entry_count++] = hn_made(strndup(lines, length), err);
+        more = lines[length] == '\n';
+        lines += length + more;
     }
-    return image->entries != NULL ? HN_OK : hn_fail_memory(err);
+    return err->status;
 }
 
 char *hn_image_entry_lines(const struct hn_image *image)
