@@ -179,17 +179,14 @@ static bool program_is_same(const struct hn_lib_choice *choice, const struct hn_
 {
     const struct hn_plan *plan = choice->plan->plan;
     const struct hn_template *template = &choice->plan->template;
-    struct hn_source one, other;
-    bool same = false;
-    if (hn_source_make(plan, template, a, choice->point, &one, NULL) != HN_OK)
-        return false;
-    if (hn_source_make(plan, template, b, choice->point, &other, NULL) == HN_OK) {
-        same = strcmp(one.text, other.text) == 0 &&
-               (names_are_plain(plan) ||
-                same_strings(one.entries, one.entry_count, other.entries, other.entry_count)) &&
-               same_strings(one.options, one.option_count, other.options, other.option_count);
-        hn_source_finish(&other);
-    }
+    struct hn_source one, other = {.template = NULL};
+    bool same = hn_source_make(plan, template, a, choice->point, &one, NULL) == HN_OK &&
+                hn_source_make(plan, template, b, choice->point, &other, NULL) == HN_OK &&
+                strcmp(one.text, other.text) == 0 &&
+                (names_are_plain(plan) ||
+                 same_strings(one.entries, one.entry_count, other.entries, other.entry_count)) &&
+                same_strings(one.options, one.option_count, other.options, other.option_count);
+    hn_source_finish(&other);
     hn_source_finish(&one);
     return same;
 }

@@ -11,6 +11,8 @@
 
 _Static_assert(HONE_FLOAT8_E4M3 - HONE_INT8 == HN_FLOAT8_E4M3 - HN_INT8,
                "kinds follow the elements");
+_Static_assert((int)HONE_GRADE_PROBLEM == (int)HN_GRADE_PROBLEM,
+               "grades follow those of the cache up to a family's");
 
 enum { ALIGNMENT = 512 };
 
@@ -325,13 +327,6 @@ static struct hone_loss loss_of(const struct hn_rule_loss *loss)
 static void make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, enum hn_grade grade,
                       struct hn_error *err)
 {
-    static const enum hone_grade grades[] = {
-        [HN_GRADE_NONE] = HONE_GRADE_DEFAULT,
-        [HN_GRADE_ANY] = HONE_GRADE_ANY,
-        [HN_GRADE_ARCHITECTURE] = HONE_GRADE_ARCHITECTURE,
-        [HN_GRADE_PROBLEM] = HONE_GRADE_PROBLEM,
-        [HN_GRADE_EXACT] = HONE_GRADE_EXACT,
-    };
     struct hone_cache *cache = kernel->cache;
     if (hn_failed(err))
         return;
@@ -342,7 +337,7 @@ static void make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
     *info = nothing;
     info->kernel = kernel->name;
     info->compiled = kernel->compiled;
-    info->grade = grades[grade];
+    info->grade = grade == HN_GRADE_EXACT ? HONE_GRADE_EXACT : (enum hone_grade)grade;
     put(cache, &info->kernel, kernel->name, err);
     put_made(cache, &info->problem, hn_bindings_text(&kernel->problem), err);
     put_made(cache, &info->point, hn_bindings_text(&kernel->point), err);
