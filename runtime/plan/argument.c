@@ -163,17 +163,13 @@ double hn_element_decode(const void *bytes, enum hn_element element)
     double real = 0.0;
     float single = 0.0f;
     int narrow = 0;
-    switch (element) {
-    case HN_FLOAT64:
-        memcpy(&real, bytes, sizeof real);
-        return real;
-    case HN_FLOAT32:
-        memcpy(&single, bytes, sizeof single);
-        return (double)single;
-    default:
-        memcpy(&narrow, bytes, hn_element_size(element));
-        return decode_narrow(narrow, format_of(element));
-    }
+    void *to = element == HN_FLOAT64   ? (void *)&real
+               : element == HN_FLOAT32 ? (void *)&single
+                                       : &narrow;
+    memcpy(to, bytes, hn_element_size(element));
+    return element == HN_FLOAT64   ? real
+           : element == HN_FLOAT32 ? (double)single
+                                   : decode_narrow(narrow, format_of(element));
 }
 
 /* Little endian, as the host. */
