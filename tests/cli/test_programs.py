@@ -181,6 +181,68 @@ class Programs(double.Case):
         self.spoil(self.config, "metrics:", "#")
         self.assertRegex(self.hone("tune", self.config, *self.fine).stdout, "±95%  regs")
 
+    def workloads(self):
+        self.write("bench.sh", 'time=$(($1 * $2))\ntest $HONE_WORKLOAD = long && time=$(($1 * time))\ntest "$HONE_FAULT $3" != "crash long" && '
+                   'echo time $time\n')
+        before = CONFIG.split("run:")[0]
+        return self.write("bench.yaml", before + """\
+run:
+  build: [cp, "${SOURCE}", bench]
+  command: [sh, bench, "${BLOCK}", "${HUNDREDS}00", "${WORKLOAD}"]
+  time: {regex: 'time ([0-9]+)'}
+  check: [sh, -c, 'test "$HONE_FAULT $0 $HONE_HUNDREDS" != "wrong long 10"', "${WORKLOAD}"]
+  workloads:
+    short: {HUNDREDS: 1}
+    long: {HUNDREDS: 10, weight: 3}
+""")
+
+    def test_workloads_are_scored_together(self):
+        """Of BLOCK 4 to 1: a fourth of the short one's time, a sixteenth of the long one's, which counts three times."""
+        self.workloads()
+        text = self.hone("tune", self.config, *self.fine, "-s", "ITEMS=1").stdout
+        self.assertIn("\n  workload   default      best  ratio\n"
+                      "  long      16.00 ms  1.000 ms  0.062\n"
+                      "  short     400.0 us  100.0 us  0.250\n"
+                      "  score 0.088 of the default point: ", text)
+        tuning = self.tuned("-s", "FAULT=none", "-s", "ITEMS=1")
+        best = tuning["best"]
+        self.assertEqual(tuning["reused"], 3)
+        self.assertEqual((best["point"]["BLOCK"], best["verdict"]["kind"], best["workloads"]), (1, "verified", {"long": 1000, "short": 100}))
+        self.assertAlmostEqual(best["timing"]["median_us"], (100 * 1000 ** 3) ** 0.25)
+        self.assertAlmostEqual(tuning["score"], 4 ** -1.75)
+        # The default point is not among these; another weight is another score.
+        self.assertRegex(self.hone("tune", self.config, *self.fine, "-s", "ITEMS=1", "-s", "BLOCK=1,2").stdout, "\n  short +- +100.0 us +-\n")
+        self.spoil(self.config, "weight: 3", "weight: 1")
+        tuning = self.tuned("-s", "FAULT=none", "-s", "ITEMS=1")
+        self.assertEqual((tuning["reused"], round(tuning["score"], 9)), (0, 0.125))
+
+    def test_a_workload_that_fails_is_told(self):
+        self.workloads()
+        self.tuned("-s", "BLOCK=1,ITEMS=2", "-s", "FAULT=none,crash,wrong", "--events", self.events)
+        self.assertEqual({record["point"]["FAULT"]: (record["outcome"], record.get("message")) for record in self.read_events()}, {
+            "none": ("ok", None),
+            "crash": ("worker_crash", "workload long: ended with exit status 1"),
+            "wrong": ("wrong_result", "workload long: ended with exit status 1")})
+
+    def test_mistakes_in_workloads(self):
+        text = self.workloads().read_text()
+        for old, new, message in (
+                ("long:", "short:", "16:5: key 'short' is given twice"),
+                ("long:", "a b:", "16:5: found 'a b', expected a name ([A-Za-z_][A-Za-z0-9_]*)"),
+                ("long:", "l" * 61 + ":", "16:5: found '" + "l" * 60 + "...', expected a name of 60 letters at most"),
+                ("weight: 3", "weight: none", "16:34: found 'none', expected a number above 0"),
+                ("weight: 3", "weight: []", "16:34: found a list, expected a value"),
+                ("HUNDREDS: 10", "HUNDRED: 10", "11:36: unknown name 'HUNDREDS'; nearest is 'HUNDRED'"),
+                ("{HUNDREDS: 1}", "[HUNDREDS]", "15:12: found a list, expected a mapping of names to values"),
+                ("HUNDREDS: 1}", "SIZE: 1}", "15:13: 'SIZE' is a name already"),
+                ("HUNDREDS: 1}", "a b: 1}", "15:13: found 'a b', expected a name ([A-Za-z_][A-Za-z0-9_]*)"),
+                ('cp, "${SOURCE}", bench', 'cp, "${SOURCE}", "${WORKLOAD}"', "10:28: unknown name 'WORKLOAD'; there are BUILD_DIR, ")):
+            with self.subTest(new=new):
+                self.write("wrong.yaml", text.replace(old, new, 1))
+                self.assertIn(f"wrong.yaml:{message}", self.hone("space", "wrong.yaml", expect=2).stderr)
+        self.write("wrong.yaml", text.split("    short")[0])
+        self.assertIn("14:13: found nothing, expected a mapping of names to workloads, as {small: {SIZE: 1024}}", self.hone("space", "wrong.yaml", expect=2).stderr)
+
     def test_mistakes(self):
         for old, new, message in (
                 ("json: runs.1.time, ", "", "12:9: found a mapping, expected either 'json' or 'regex'"),

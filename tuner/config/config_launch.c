@@ -513,31 +513,67 @@ static void read_types(struct hn_reader *reader)
 }
 
 /* That each ${NAME} is told; a shell's script, which has blanks, may have names of its own. */
-static void check_told(struct hn_reader *reader, const struct hn_yaml *word)
-{
-    static const char *const folders[] = {"BUILD_DIR", "CONFIG_DIR", "SOURCE"};
-    const struct hn_plan *plan = reader->plan;
-    size_t count = plan->name_count + 3;
-    const char **told = hn_need_block(&reader->config->blocks, count, sizeof *told);
-    for (size_t i = 0; i < count; i++)
-        told[i] = i < 3 ? folders[i] : plan->names[i - 3];
-    for (const char *hole = word->text; (hole = strstr(hole, "${")) != NULL; hole += 2) {
-        char *name = hn_needed(strndup(hole + 2, hn_word_length(hole + 2)));
-        if (hole[2 + strlen(name)] == '}' && !hn_text_is_among(name, told, count))
-            hn_config_fail_unknown(reader, word, "name", name, told, count);
-        free(name);
-    }
-}
-
-static void check_command(struct hn_reader *reader, const struct hn_yaml *node)
+static void check_command(struct hn_reader *reader, const struct hn_yaml *node,
+                          const char *const *told, size_t count)
 {
     static const char expected[] = "a list of a program and its arguments";
     const struct hn_yaml *word = hn_config_list(reader, node, expected);
     hn_config_expect(reader, node == NULL || word != NULL, node, expected);
-    for (; word != NULL; word = word->next)
-        if (hn_config_expect_kind(reader, word, HN_YAML_SCALAR, "an argument") &&
-            strchr(word->text, ' ') == NULL)
-            check_told(reader, word);
+    for (; word != NULL; word = word->next) {
+        hn_config_expect_kind(reader, word, HN_YAML_SCALAR, "an argument");
+        const char *hole = hn_failed(reader->err) || strchr(word->text, ' ') ? "" : word->text;
+        for (; (hole = strstr(hole, "${")) != NULL; hole += 2) {
+            char *name = hn_needed(strndup(hole + 2, hn_word_length(hole + 2)));
+            if (hole[2 + strlen(name)] == '}' && !hn_text_is_among(name, told, count))
+                hn_config_fail_unknown(reader, word, "name", name, told, count);
+            free(name);
+        }
+    }
+}
+
+/* What commands are told beside a point: of a workload its name and values; of a build nothing. */
+static const char **find_told(struct hn_reader *reader, const struct hn_yaml *workload,
+                              size_t *count)
+{
+    static const char *const paths[] = {"BUILD_DIR", "CONFIG_DIR", "SOURCE"};
+    const struct hn_plan *plan = reader->plan;
+    size_t known = *count = plan->name_count + 3;
+    const char **told =
+        hn_need_block(&reader->config->blocks, known + 1 + hn_config_count(workload), sizeof *told);
+    for (size_t i = 0; i < known; i++)
+        told[i] = i < 3 ? paths[i] : plan->names[i - 3];
+    if (workload != NULL)
+        told[(*count)++] = "WORKLOAD";
+    const struct hn_yaml *at = hn_config_pairs(reader, workload, "a mapping of names to values");
+    for (; at != NULL && !hn_failed(reader->err); at = at->next) {
+        hn_config_check_name(reader, at->key);
+        if (hn_text_is_among(at->key->text, told, *count))
+            hn_config_fail(reader, at->key, "'%s' is a name already", at->key->text);
+        if (hn_config_expect_kind(reader, at, HN_YAML_SCALAR, "a value") &&
+            strcmp(at->key->text, "weight") == 0)
+            hn_config_expect(reader, hn_c_strtod(at->text, NULL) > 0, at, "a number above 0");
+        told[(*count)++] = at->key->text;
+    }
+    return told;
+}
+
+static void check_commands(struct hn_reader *reader, const struct hn_yaml *run)
+{
+    static const char expected[] = "a mapping of names to workloads, as {small: {SIZE: 1024}}";
+    const struct hn_yaml *workloads = hn_yaml_get(run, "workloads");
+    const struct hn_yaml *workload = hn_config_pairs(reader, workloads, expected);
+    size_t count;
+    const char **told = find_told(reader, NULL, &count);
+    hn_config_expect(reader, workloads == NULL || workload != NULL, workloads, expected);
+    check_command(reader, hn_yaml_get(run, "build"), told, count);
+    do {
+        told = find_told(reader, workload, &count);
+        check_command(reader, hn_config_need(reader, run, "command"), told, count);
+        check_command(reader, hn_yaml_get(run, "check"), told, count);
+        if (workload != NULL && hn_config_expect(reader, strlen(workload->key->text) <= 60,
+                                                 workload->key, "a name of 60 letters at most"))
+            hn_config_check_name(reader, workload->key);
+    } while (workload != NULL && (workload = workload->next) != NULL);
 }
 
 static void check_time(struct hn_reader *reader, const struct hn_yaml *node)
@@ -570,10 +606,8 @@ static void read_program(struct hn_reader *reader, const struct hn_yaml *node)
     hn_config_check_keys(reader, reader->root,
                          "hone kernel template run problem parameters defaults let constraints "
                          "promising ladder metrics objective direction look_ahead prior");
-    hn_config_check_keys(reader, node, "build command time check");
-    check_command(reader, hn_yaml_get(node, "build"));
-    check_command(reader, hn_config_need(reader, node, "command"));
-    check_command(reader, hn_yaml_get(node, "check"));
+    hn_config_check_keys(reader, node, "build command time check workloads");
+    check_commands(reader, node);
     if (hn_config_need(reader, node, "time") != NULL)
         check_time(reader, hn_yaml_get(node, "time"));
     reader->config->run = node;

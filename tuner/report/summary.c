@@ -27,6 +27,13 @@ enum { BEST_SHOWN = 5, EDGES_SHOWN = 3, FINDINGS_SHOWN = 3 };
     }
 static const struct hn_column best_columns[] = {ROWS(">#", "{#}[{?tied}=| ]")};
 static const struct hn_column ladder_columns[] = {ROWS(">ladder", "{#}")};
+static const struct hn_column workload_columns[] = {
+    {"workload", "{name}"},
+    {">default", "[{default_us:time}|-]"},
+    {">best", "{best_us:time}"},
+    {">ratio", "[{best_us/default_us:.3f}|-]"},
+    {NULL, NULL},
+};
 
 const struct hn_view hn_summary_views[] = {
     {.line = "{kernel}[ {problem}] on {device}, {regime:regime}[{?simulated}, simulated from a "
@@ -51,6 +58,10 @@ const struct hn_view hn_summary_views[] = {
     {.at = "ladder", .columns = ladder_columns, .indent = 2},
     {.line = "  ladder: the config's own points, always measured in full{?ladder}"},
     HN_STAGING_VIEWS("best", "  pipeline  "),
+    {.line = "{?workloads}"},
+    {.at = "workloads", .columns = workload_columns, .indent = 2},
+    {.line = "  score {score:.3f} of the default point: the workloads' ratios, as a geometric mean "
+             "by weights"},
     {.line =
          "  the best moves {best.metrics.bytes/best.timing.median_us/1e3:.0f} GB/s, "
          "{best.metrics.bytes/best.timing.median_us/1e3/copy_gb_per_s:.1%} of a device-to-device "
@@ -475,6 +486,30 @@ static json_t *cards_to_json(const struct hn_usage *usage)
     return cards;
 }
 
+/* Each workload's time at the best point beside that at the default one, as far as that was run. */
+static void add_workloads(const struct summary *summary, json_t *json)
+{
+    const struct hn_record *best = summary->state->best;
+    struct hn_record usual = {0};
+    const char *name;
+    json_t *time, *workloads = json_array();
+    json_t *own = best != NULL ? hn_observed_to_json(&best->observed, "workloads") : NULL;
+    size_t ticket = hn_session_find(summary->session, &summary->plan->defaults);
+    if (json_object_size(own) > 0 && ticket != SIZE_MAX)
+        hn_session_record(summary->session, ticket, &usual, NULL);
+    json_t *others = hn_observed_to_json(&usual.observed, "workloads");
+    json_object_foreach(own, name, time)
+        json_array_append_new(workloads, json_pack("{ss sO sO*}", "name", name, "best_us", time,
+                                                   "default_us", json_object_get(others, name)));
+    if (json_object_size(others) > 0)
+        json_object_set_new(json, "score",
+                            json_real(best->timing.median_us / usual.timing.median_us));
+    json_object_set_new(json, "workloads", workloads);
+    hn_record_finish(&usual);
+    json_decref(own);
+    json_decref(others);
+}
+
 static json_t *state_to_json(const struct summary *summary, size_t tied)
 {
     const struct hn_session_state *state = summary->state;
@@ -573,6 +608,7 @@ json_t *hn_summary(const struct hn_session *session, const struct hn_backend *ba
                             ? json_array()
                             : hn_edges_find(backend->task, &backend->device, summary.state->best,
                                             look_up, (void *)(uintptr_t)session, NULL));
+    add_workloads(&summary, json);
     add_words(&summary, json);
     for (size_t i = 0; i < count; i++)
         hn_record_finish(&kept[i]);

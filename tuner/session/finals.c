@@ -473,6 +473,7 @@ static void take_timing(struct hn_record *record, struct hn_record *raced, struc
     record->final = true;
     record->time = hn_epoch_s();
     hn_observed_replace(&record->observed, "conditions", &raced->observed, err);
+    hn_observed_replace(&record->observed, "workloads", &raced->observed, err);
 }
 
 /* How much longer than in the search a racer may have taken: as the one of the others that was

@@ -32,6 +32,9 @@ static const double slower_by[] = {1.3, 1.1};
 
 enum { PRINTED_MOST = 16 << 20, STEP_MS = 5 };
 
+/* What a point is built on, and run where there are no workloads: no values beside its own. */
+static const struct hn_yaml nothing = {.key = NULL};
+
 /* A command under way in a folder, and what came of it: why it failed, "" where it did not. */
 struct command {
     struct hn_process process;
@@ -49,13 +52,16 @@ struct build {
     struct hn_bindings point;
     struct hn_bindings told; /* the names that commands know, with their values */
     struct hn_scratch folder;
+    char workload[80]; /* that it runs on now, for messages; "": there are none */
     struct command command;
     enum { WAITING, UNDER_WAY, DONE, TAKEN } state;
 };
 
 struct programs {
     struct hn_backend base;
-    const struct hn_yaml *run; /* of the config */
+    const struct hn_yaml *run;       /* of the config */
+    const struct hn_yaml *workloads; /* of it the first, or nothing */
+    size_t workload_count;
     struct hn_workers_options options;
     regex_t regex;
     int lock; /* of the GPU */
@@ -209,6 +215,29 @@ static void wait_a_moment(struct programs *programs)
     move_builds(programs);
 }
 
+/* The names that commands know: those of the point, and of what it runs on. */
+static void tell(const struct programs *programs, struct build *build,
+                 const struct hn_yaml *workload)
+{
+    const struct hn_task *task = programs->base.task;
+    const char *name = workload->key != NULL ? workload->key->text : "";
+    const char *const names[] = {"BUILD_DIR", "CONFIG_DIR", "SOURCE", "WORKLOAD"};
+    const char *const texts[] = {build->folder.path, task->config->folder,
+                                 task->plan->template_path, name};
+    hn_bindings_finish(&build->told);
+    build->told = hn_need_bindings(task->problem, &build->point);
+    for (size_t i = 0; i < 3 + (name[0] != '\0'); i++) {
+        const struct hn_value text = hn_word(texts[i]);
+        hn_bindings_set(&build->told, names[i], &text, NULL);
+    }
+    for (const struct hn_yaml *at = workload->child; at != NULL; at = at->next) {
+        const struct hn_value text = hn_word(at->text);
+        hn_bindings_set(&build->told, at->key->text, &text, NULL);
+    }
+    snprintf(build->workload, sizeof build->workload, name[0] != '\0' ? "workload %s: " : "%s",
+             name);
+}
+
 /* Runs it to its end, while builds go on. False: the record has failed, or it is over. */
 static bool run_command(struct programs *programs, const struct build *build, const char *which,
                         enum hn_outcome failure, struct command *command, struct hn_record *record)
@@ -222,8 +251,8 @@ static bool run_command(struct programs *programs, const struct build *build, co
     hn_meter_end(&programs->measuring, hn_now_ms());
     hn_turn_end(programs->lock);
     if (command->why[0] != '\0' && !is_over(programs))
-        hn_record_fail(record, command->late ? HN_OUTCOME_RUN_TIMEOUT : failure, "%s",
-                       command->why);
+        hn_record_fail(record, command->late ? HN_OUTCOME_RUN_TIMEOUT : failure, "%s%s",
+                       build->workload, command->why);
     return command->why[0] == '\0';
 }
 
@@ -281,20 +310,59 @@ static double run_once(struct programs *programs, const struct build *build,
         time_us = find_time(programs, command.printed);
         hn_process_describe_output(&command.process, last, sizeof last);
         if (!(time_us >= 1e-3 && time_us <= 1e13))
-            hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "it says no time%s", last);
+            hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "%sit says no time%s", build->workload,
+                           last);
     }
     free(command.printed);
     return record->outcome == HN_OUTCOME_OK ? time_us : 0;
 }
 
-static void check(struct programs *programs, const struct build *build, struct hn_record *record)
+/* The time of a round: of workloads the geometric mean by weights, since its ratio to another
+ * point's is the mean of their ratios. Their own times are kept, `apart` from one another. 0: the
+ * record has failed, or it is over. */
+static double run_round(struct programs *programs, struct build *build, double *times_us,
+                        size_t apart, struct hn_record *record)
+{
+    double logarithms = 0, weights = 0, time_us = 0;
+    for (const struct hn_yaml *at = programs->workloads; at != NULL; at = at->next) {
+        const struct hn_yaml *given = hn_yaml_get(at, "weight");
+        double weight = given != NULL ? number_of(given->text) : 1;
+        tell(programs, build, at);
+        *times_us = time_us = run_once(programs, build, record);
+        if (time_us == 0)
+            return 0;
+        logarithms += weight * log(time_us);
+        weights += weight;
+        times_us += apart;
+    }
+    return programs->workload_count > 1 ? exp(logarithms / weights) : time_us;
+}
+
+/* The median of each workload's times in the rounds that were run. */
+static void note_workloads(const struct programs *programs, double *times_us, size_t apart,
+                           struct hn_record *record)
+{
+    char name[80];
+    size_t rounds = record->timing.sample_count;
+    const struct hn_yaml *at = rounds > 0 ? programs->workloads : NULL;
+    for (; at != NULL && at->key != NULL; at = at->next, times_us += apart) {
+        struct hn_value median = hn_real(hn_interval_of(times_us, rounds, HN_OUTSIDE_USUAL).median);
+        snprintf(name, sizeof name, "workloads.%s", at->key->text);
+        hn_bindings_set(&record->observed, name, &median, NULL);
+    }
+}
+
+static void check(struct programs *programs, struct build *build, struct hn_record *record)
 {
     struct command command;
-    if (record->outcome != HN_OUTCOME_OK || hn_yaml_get(programs->run, "check") == NULL)
-        return;
-    run_command(programs, build, "check", HN_OUTCOME_WRONG_RESULT, &command, record);
-    free(command.printed);
-    record->verdict = (struct hn_verdict){.kind = HN_VERIFIED, .seeds = 1, .launches = 1};
+    const struct hn_yaml *at =
+        hn_yaml_get(programs->run, "check") != NULL ? programs->workloads : NULL;
+    for (; at != NULL && record->outcome == HN_OUTCOME_OK; at = at->next) {
+        tell(programs, build, at);
+        run_command(programs, build, "check", HN_OUTCOME_WRONG_RESULT, &command, record);
+        free(command.printed);
+        record->verdict = (struct hn_verdict){.kind = HN_VERIFIED, .seeds = 1, .launches = 1};
+    }
 }
 
 /* The first in that state, of a point (NULL: of any); NULL: there is none. */
@@ -330,8 +398,8 @@ static bool is_decided(const struct hn_run *run, const struct rules *rules, size
 /* Round by round, each begun by another; whoever came to the end is checked. */
 static void race(struct programs *programs, struct hn_run *run, const struct rules *rules)
 {
-    const struct build *builds[HN_FINALIST_LIMIT];
-    size_t done = 0;
+    struct build *builds[HN_FINALIST_LIMIT];
+    size_t done = 0, each = programs->workload_count * rules->most;
     for (size_t i = 0; i < run->racer_count; i++) {
         builds[i] = find_build(programs, TAKEN, run->racers[i].point);
         run->racers[i].record.timing.samples_us = hn_need(rules->most, sizeof(double));
@@ -339,13 +407,15 @@ static void race(struct programs *programs, struct hn_run *run, const struct rul
         if (builds[i] == NULL)
             return;
     }
+    double *times_us = hn_need(run->racer_count * each, sizeof *times_us);
     while (!is_over(programs) && !is_decided(run, rules, done)) {
         for (size_t n = 0; n < run->racer_count && !is_over(programs); n++) {
             size_t i = (n + done) % run->racer_count;
             struct hn_record *record = &run->racers[i].record;
             double *samples_us = record->timing.samples_us;
             if (record->outcome == HN_OUTCOME_OK)
-                samples_us[done] = run_once(programs, builds[i], record);
+                samples_us[done] =
+                    run_round(programs, builds[i], times_us + i * each + done, rules->most, record);
             if (record->outcome == HN_OUTCOME_OK && rules->best_us > 0 && done < 2 &&
                 fmin(samples_us[0], samples_us[done]) > slower_by[done] * rules->best_us)
                 hn_record_fail(record, HN_OUTCOME_SLOWER, "stopped early: it cannot win");
@@ -358,7 +428,9 @@ static void race(struct programs *programs, struct hn_run *run, const struct rul
             check(programs, builds[i], record);
         if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
             record->timing.sample_count = done;
+        note_workloads(programs, times_us + i * each, rules->most, record);
     }
+    free(times_us);
 }
 
 /* What is cut short is no result. */
@@ -396,7 +468,6 @@ static void measure(struct programs *programs, struct hn_backend_event *event)
 static void start(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err)
 {
     struct programs *programs = (struct programs *)backend;
-    const struct hn_task *task = backend->task;
     struct build **last = &programs->builds;
     struct hn_scratch folder;
     if (!hn_failed(err) && start->request != NULL) {
@@ -408,16 +479,9 @@ static void start(struct hn_backend *backend, const struct hn_start *start, stru
     while (*last != NULL)
         last = &(*last)->next;
     struct build *build = *last = hn_need(1, sizeof *build);
-    *build = (struct build){.ticket = start->ticket,
-                            .point = hn_need_bindings(start->point, NULL),
-                            .told = hn_need_bindings(task->problem, start->point),
-                            .folder = folder};
-    const char *const names[] = {"BUILD_DIR", "CONFIG_DIR", "SOURCE"};
-    const char *const paths[] = {folder.path, task->config->folder, task->plan->template_path};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const struct hn_value path = hn_word(paths[i]);
-        hn_bindings_set(&build->told, names[i], &path, NULL);
-    }
+    *build = (struct build){
+        .ticket = start->ticket, .point = hn_need_bindings(start->point, NULL), .folder = folder};
+    tell(programs, build, &nothing);
 }
 
 static void take_built(struct programs *programs, struct build *build,
@@ -529,11 +593,14 @@ enum hn_status hn_backend_programs(struct hn_task *task, const struct hn_device 
 {
     const struct hn_yaml *run = task->config->run;
     const struct hn_yaml *regex = hn_yaml_get(hn_yaml_get(run, "time"), "regex");
+    const struct hn_yaml *workloads = hn_yaml_get(run, "workloads");
     struct programs *programs = hn_need(1, sizeof *programs);
     char reason[200];
     *programs = (struct programs){
         .base = {.kind = &programs_kind, .task = task, .device = *device, .unshared = true},
         .run = run,
+        .workloads = workloads != NULL ? workloads->child : &nothing,
+        .workload_count = workloads != NULL ? workloads->count : 1,
         .options = *options,
         .lock = hn_turn_open(device->uuid, NULL),
         .started_ms = hn_now_ms(),
