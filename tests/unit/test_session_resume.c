@@ -225,6 +225,58 @@ TEST(a_part_of_the_space_has_its_own_best)
     }
 }
 
+static int stored_best(struct hn_store *store)
+{
+    struct hn_tuned_list list;
+    assert_ok(hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &list, &said));
+    assert_int_equal(list.count, 1);
+    int best = point_number(&list.items[0].best.point);
+    hn_tuned_list_free(&list);
+    return best;
+}
+
+/* Runs a session of the whole space or of A=15, where the best is point 310 with 101 us;
+ * what the cache names the best then. */
+static int tune_part(struct hn_store *store, const char *restriction, bool elsewhere)
+{
+    struct grid *grid = make_grid(restriction);
+    grid->backend.fates[310].us = 101;
+    grid->config->restricted = elsewhere;
+    const struct hn_session_state *end = hn_session_state(run_session(grid, store, NULL));
+    assert_int_equal(point_number(&end->best->point), restriction != NULL ? 310 : GRID_BEST);
+    assert_int_equal(end->elsewhere != NULL, elsewhere);
+    return stored_best(store);
+}
+
+/* Whoever looks at a part of the space alone leaves the best of the whole in its place. */
+TEST(a_part_of_the_space_does_not_hide_the_best)
+{
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
+    assert_int_equal(tune_part(store, "A=15", false), 310);
+    assert_int_equal(tune_part(store, NULL, false), GRID_BEST);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tune_part(store, "A=15", true), GRID_BEST);
+    assert_int_equal(tune_part(store, NULL, false), GRID_BEST);
+}
+
+/* A config that says less than it did leaves its best out on purpose, until it says that again. */
+TEST(a_narrower_config_has_its_own_best)
+{
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(tune_part(store, i == 1 ? "A=15" : NULL, false), i == 1 ? 310 : GRID_BEST);
+}
+
+TEST(a_part_of_the_space_may_have_the_best)
+{
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
+    run_session(make_grid("A=10"), store, NULL);
+    struct grid *grid = make_grid("A=15");
+    grid->backend.fates[310].us = 99;
+    run_session(grid, store, NULL);
+    assert_int_equal(stored_best(store), 310);
+}
+
 /* A better point found since the last race is not outranked by the winner of that race, whose own
  * race it has to win first. */
 TEST(what_is_new_races_the_best_so_far)

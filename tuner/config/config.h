@@ -117,6 +117,7 @@ struct hn_config {
     struct hn_expression *prior; /* estimates what a point costs; no part of the plan, as look_ahead; NULL: none */
     struct hn_bindings prior_limits; /* of the device, that it names and problems do not have */
     int64_t look_ahead; /* of a search; no part of the plan, since it says nothing of what is measured */
+    bool restricted;    /* by -s: the space is a part of what the file says */
 };
 
 /* For which device a config is read. A config that names a limit of the device (runtime/device/device.h) has it as one more

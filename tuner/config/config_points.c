@@ -442,6 +442,7 @@ enum hn_status hn_config_restrict(struct hn_config *config, const char *assignme
     struct hn_error own;
     char *copy = hn_need_copy(assignment), *next = NULL;
     err = hn_error_begin(err, &own);
+    config->restricted = true;
     for (char *name = copy; name != NULL && !hn_failed(err); name = next) {
         char *values = split(name);
         if (values == NULL) {

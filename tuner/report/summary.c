@@ -50,6 +50,8 @@ const struct hn_view hn_summary_views[] = {
          "the first at {weighed.power_w:.0f} W and {weighed.temperature_c:.0f} °C; the idle GPU "
          "takes {weighed.idle_w:.0f} W"},
     {.line = "  {reservation}{?best}"},
+    {.line = "  the cache's best stays {elsewhere.point} with {elsewhere.timing.median_us:time}: "
+             "-s left it out{?elsewhere.objective<best.objective}"},
     {.line = "  {best.verdict.differed} of {best.verdict.compared} elements of the best's outputs "
              "differ by more than the tolerance, which 'mismatches' allows"},
     {.line = "  unstable: the best's times did not settle; measure again on a quiet "
@@ -556,6 +558,8 @@ static void add_words(const struct summary *summary, json_t *json)
     set_text(json, "note", summary->backend->note);
     set_text(json, "no_counters", summary->state->no_counters);
     set_text(json, "reservation", reservation_of(plan, best));
+    if (summary->state->elsewhere != NULL)
+        json_object_set_new(json, "elsewhere", hn_record_to_json(summary->state->elsewhere));
     json_object_set_new(
         json, "held_down",
         json_boolean(best != NULL && hn_conditions_held_down(&best->observed) != 0));

@@ -723,7 +723,8 @@ static enum hn_outcome check_best(struct finals *finals, struct hn_error *err)
 }
 
 /* Whoever is the best after the race has to pass: where one falls, the next one does. What the race
- * said counts then: one that a signal or the clock cut short is run again by the next session. */
+ * said counts then: one that a signal or the clock cut short is run again by the next session. One
+ * of a part of the space does not count beside a better point elsewhere. */
 static void find_winner(struct finals *finals, struct hn_error *err)
 {
     enum hn_outcome checked = HN_OUTCOME_SKIPPED;
@@ -735,8 +736,11 @@ static void find_winner(struct finals *finals, struct hn_error *err)
         fell = checked != HN_OUTCOME_OK && checked != HN_OUTCOME_SKIPPED;
         drop_fallen(finals);
     }
+    const struct hn_record *elsewhere = finals->session->state.elsewhere;
+    bool counts = checked == HN_OUTCOME_OK &&
+                  (elsewhere == NULL || record_of(finals, 0)->objective < elsewhere->objective);
     for (size_t i = 0; !hn_failed(err) && finals->raced && i < finals->count; i++) {
-        record_of(finals, i)->final = checked == HN_OUTCOME_OK;
+        record_of(finals, i)->final = counts;
         if (checked == HN_OUTCOME_OK)
             hn_session_keep(finals->session, finals->numbers[i], err);
         else
@@ -788,16 +792,39 @@ static void hold(struct finals *finals, struct hn_error *err)
         weigh(finals, false, err);
 }
 
-/* Whether the finals that were held before tell all that is asked for. */
+/* The cache's best of the task, where it is that of a race; NULL: there is none. */
+static const struct hn_record *find_stored(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_task *task = session->task;
+    const struct hn_tuned_list *list = &session->stored;
+    hn_tuned_list_free(&session->stored);
+    if (session->store == NULL ||
+        hn_store_list(session->store, HN_STORE_UNCOUNTED, task->identity.kernel,
+                      &task->identity.problem, &session->stored, err) != HN_OK)
+        return NULL;
+    for (const struct hn_tuned *tuned = list->items; tuned != list->items + list->count; tuned++)
+        if (!tuned->simulated && hn_identity_equal(&tuned->identity, &task->identity) &&
+            hn_version_equal(&tuned->version, &task->version) && tuned->best.final)
+            return &tuned->best;
+    return NULL;
+}
+
+/* Whether the finals that were held before tell all that is asked for, and the cache's best is that
+ * of these: another race may have been held since, of another space. */
 static bool is_settled(struct hn_session *session, struct hn_error *err)
 {
+    const struct hn_record *stored = find_stored(session, err);
+    const size_t known = stored == NULL ? SIZE_MAX : hn_session_find(session, &stored->point);
+    bool partial = session->task->config->restricted || session->options.point_count > 0;
+    session->state.elsewhere = partial && known == SIZE_MAX ? stored : NULL;
     if (!is_unchallenged(session, err))
         return false;
-    if (session->options.energy_s <= 0)
-        return true;
     hn_session_find_best(session, err);
-    const struct hn_record *best = session->state.best;
-    return best == NULL || hn_observed_any(&best->observed, "energy");
+    if (hn_failed(err) || session->best == SIZE_MAX)
+        return true;
+    const struct hn_record *best = &session->tickets.items[session->best].flight->record;
+    return (stored == NULL || session->state.elsewhere != NULL || known == session->best) &&
+           (session->options.energy_s <= 0 || hn_observed_any(&best->observed, "energy"));
 }
 
 bool hn_session_finals(struct hn_session *session, struct hn_error *err)

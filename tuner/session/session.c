@@ -189,6 +189,7 @@ void hn_session_destroy(struct hn_session *session)
     free(session->cached.entries);
     hn_keys_finish(&session->points);
     free(session->choice);
+    hn_tuned_list_free(&session->stored);
     free(session);
 }
 
@@ -574,7 +575,8 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
     state->interrupted = hn_interrupted() != 0;
     if (!state->interrupted && hn_session_search_is_over(session)) {
         state->cut = state->proposed - state->finished;
-        state->unraced = !session->backend->simulated && state->best != NULL && !state->best->final;
+        state->unraced = !session->backend->simulated && state->best != NULL &&
+                         !state->best->final && state->elsewhere == NULL;
     }
     tell_end(session, &told);
     if (!hn_failed(err))

@@ -110,6 +110,7 @@ struct hn_session {
     struct hn_tickets tickets;
     struct hn_cached cached;
     uint16_t *choice; /* room for one point */
+    struct hn_tuned_list stored; /* what the cache had of the problem before the finals */
 
     /* Proposing, and telling the strategy. */
     struct hn_strategy *strategy; /* NULL while the space is built */
