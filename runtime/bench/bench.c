@@ -183,8 +183,10 @@ void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings
 static void explain_difference(const struct hn_outputs *outputs, struct hn_record *record)
 {
     static const char in_part[] =
-        "; where it leaves elements unwritten on purpose: compare: {partial: true}";
-    static const char exact[] = "; two runs of it differ: what adds in any order needs a tolerance";
+        "; what it adds to is role: inout; where it leaves elements unwritten on purpose: compare: "
+        "{partial: true}";
+    static const char exact[] = "; two runs of it differ: what it adds to is role: inout, and what "
+                                "adds in any order needs a tolerance";
     if (record->outcome != HN_OUTCOME_WRONG_RESULT || record->message == NULL)
         return;
     char *message = NULL;
@@ -261,15 +263,17 @@ static void run_reference(struct hn_bench *bench, struct hn_reference_run *refer
     struct hn_record record = {0};
     struct hn_variant variant = {.record = &record};
     struct hn_error reason;
+    bool own = bench->plan->reference.kind == HN_REFERENCE_SELF;
+    const char *who = own ? "the default point, which is the reference," : "the reference";
     hn_error_init(&reason);
     prepare_reference(bench, reference, &variant, &record, &reason);
     if (hn_goes_on(&variant, &reason))
         launch_reference(&variant, &reference->outputs, thorough, &reason);
     hn_variant_finish(&variant);
     if (hn_failed(&reason))
-        hn_fail(err, reason.status, "the reference failed: %.4000s", reason.message);
+        hn_fail(err, reason.status, "%s failed: %.4000s", who, reason.message);
     else if (record.outcome != HN_OUTCOME_OK)
-        hn_fail(err, HN_ERUN, "the reference failed: %s: %s", hn_outcome_names[record.outcome],
+        hn_fail(err, HN_ERUN, "%s failed: %s: %s", who, hn_outcome_names[record.outcome],
                 record.message == NULL ? "no message" : record.message);
     hn_record_finish(&record);
 }

@@ -49,6 +49,23 @@ class Launches(double.Case):
         self.assertIn("the reference failed: wrong_result: in a second run y[0] is never written; expected ", result.stderr)
         self.assertIn("where it leaves elements unwritten on purpose: compare: {partial: true}", result.stderr)
 
+    def test_an_output_that_is_added_to(self):
+        self.config = self.folder / "accumulate.yaml"
+        self.spoil(self.config, 'role: inout, fill: "normal(0, 1)"', "role: output")
+        for partial, advice in ((False, "; what it adds to is role: inout; where it leaves elements unwritten on purpose: "),
+                                (True, "; two runs of it differ: what it adds to is role: inout, and what adds in any order ")):
+            if partial:
+                self.spoil(self.config, "compare: {", "compare: {partial: true, ")
+            said = self.hone("tune", self.config, "--quiet", expect=1).stderr
+            self.assertIn("hone: the default point, which is the reference, failed: wrong_result: in a second run y[0] is ", said)
+            self.assertIn(advice, said)
+
+    def test_a_kernel_of_ones_own_does_not_compile(self):
+        self.config = self.folder / "accumulate.yaml"
+        self.spoil(self.folder / "accumulate.cu", "int start", "it start")
+        self.assertIn("hone: the default point, which is the reference, does not compile: ",
+                      self.hone("tune", self.config, "--quiet", expect=1).stderr)
+
     def write_floats(self, name, numbers):
         (self.folder / name).write_bytes(struct.pack(f"<{len(numbers)}f", *numbers))
 

@@ -139,9 +139,10 @@ TEST(a_faulty_reference_is_a_run_failure)
     bench_fixture_start(&accumulate, HN_COLD);
     hn_bindings_parse("SCRATCH=1073741824", &point, NULL);
     bench_fixture_compile(&accumulate, "SCRATCH=1073741824", &image);
-    assert_error(hn_bench_set_reference(accumulate.bench, &point, &image, &said), HN_ERUN,
-                 "the reference failed: out_of_memory: its scratch needs 1.000 "
-                 "GiB, more than is free on the device");
+    assert_error(
+        hn_bench_set_reference(accumulate.bench, &point, &image, &said), HN_ERUN,
+        "the default point, which is the reference, failed: out_of_memory: its scratch needs 1.000 "
+        "GiB, more than is free on the device");
 }
 
 TEST(every_failing_call_ends_cleanly)

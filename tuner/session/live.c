@@ -345,7 +345,11 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
         known++;
     if (known == live->reference_count) {
         start_reference(live, &depends, err);
-        take_needed(live, OWN_REFERENCE, "the reference does not compile", &image, err);
+        bool own = live->base.task->plan->reference.kind == HN_REFERENCE_SELF;
+        take_needed(live, OWN_REFERENCE,
+                    own ? "the default point, which is the reference, does not compile"
+                        : "the reference does not compile",
+                    &image, err);
         hn_message_init(&message, "reference");
         add_variant(&message, message.json, &depends, &image, err);
         set_up_cards(live, &message, NULL, err);
