@@ -17,6 +17,7 @@ enum { FILE_LIMIT = 16 << 20, INCLUDE_LIMIT = 256 };
 struct loader {
     struct hn_template *template;
     char **paths; /* where files[i] was found */
+    bool program; /* its compiler may find other includes than these */
     bool uses[HN_HOST_HEADER_COUNT];
 };
 
@@ -41,6 +42,8 @@ static void add_found(struct loader *loader, const char *file, int line, const c
 {
     struct hn_template *template = loader->template;
     size_t known = hn_template_find(template, name, strlen(name)), number = template->file_count;
+    if (loader->program && (known > 0 || number > INCLUDE_LIMIT))
+        return;
     if (known > 0 && strcmp(loader->paths[known], path) != 0)
         hn_fail(err, HN_ECONFIG,
                 "%s:%d: \"%s\" is %s here, but %s for another file; give them different names",
@@ -75,7 +78,7 @@ static void add_include(struct loader *loader, const char *file, const struct hn
         add_found(loader, file, include->line, name, real, err);
     } else if (header != NULL) {
         hn_host_header_use(header, loader->uses);
-    } else if (!include->conditional) {
+    } else if (!include->conditional && !loader->program) {
         hn_fail(err, HN_ECONFIG,
                 "%s:%d: include \"%s\" was not found: no file %s (headers of the CUDA "
                 "toolkit are included with <>)",
@@ -141,11 +144,11 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
     hash(loader, err);
 }
 
-enum hn_status hn_template_load(const char *path, struct hn_template *template,
+enum hn_status hn_template_load(const char *path, struct hn_template *template, bool program,
                                 struct hn_error *err)
 {
     struct hn_error own;
-    struct loader loader = {.template = template};
+    struct loader loader = {.template = template, .program = program};
     err = hn_error_begin(err, &own);
     *template = (struct hn_template){.files = NULL};
     template->files = hn_allocate(INCLUDE_LIMIT + 1, sizeof *template->files, err);

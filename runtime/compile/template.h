@@ -20,8 +20,9 @@ struct hn_template {
 };
 
 /* HN_ECONFIG: no such file, or an include that is missing, with the file and line that asks for it. Quoted includes
- * resolve beside the file that names them, recursively. */
-enum hn_status hn_template_load(const char *path, struct hn_template *template, struct hn_error *err);
+ * resolve beside the file that names them, recursively. Of a program that is measured, whose compiler may look elsewhere,
+ * those that are not found, or not told apart, are left out. */
+enum hn_status hn_template_load(const char *path, struct hn_template *template, bool program, struct hn_error *err);
 /* The number of the file that is included by this name, which need not end at a zero; 0: it was not read. */
 size_t hn_template_find(const struct hn_template *template, const char *name, size_t length);
 void hn_template_finish(struct hn_template *template);

@@ -10,7 +10,7 @@
 TEST(reads_quoted_includes_once)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_ok(hn_template_load(FOLDER "/sub/../main.cu", &template, &said));
+    assert_ok(hn_template_load(FOLDER "/sub/../main.cu", &template, false, &said));
     assert_string_equal(template.files->name, FOLDER "/main.cu");
     assert_int_equal(template.file_count, 4);
     assert_string_equal(template.files[1].name, "one.cuh");
@@ -23,7 +23,7 @@ TEST(reads_quoted_includes_once)
 TEST_WITH(what_was_read_compiles, open_nvrtc, NULL)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_ok(hn_template_load(FOLDER "/main.cu", &template, NULL));
+    assert_ok(hn_template_load(FOLDER "/main.cu", &template, false, NULL));
     const char *entry = "sum";
     struct request request = {
         .name = "/nowhere/main.cu",
@@ -42,14 +42,14 @@ TEST_WITH(what_was_read_compiles, open_nvrtc, NULL)
 TEST(ends_on_a_circle)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_ok(hn_template_load(FOLDER "/circle.cu", &template, NULL));
+    assert_ok(hn_template_load(FOLDER "/circle.cu", &template, false, NULL));
     assert_int_equal(template.file_count, 2);
 }
 
 static void fails_with(const char *path, const char *message)
 {
     struct hn_template template;
-    assert_error(hn_template_load(path, &template, &said), HN_ECONFIG, message);
+    assert_error(hn_template_load(path, &template, false, &said), HN_ECONFIG, message);
     assert_null(template.files);
 }
 
@@ -65,10 +65,21 @@ TEST(names_what_is_missing)
 TEST(leaves_conditions_to_the_compiler)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_ok(hn_template_load(FOLDER "/elsewhere.cu", &template, NULL));
+    assert_ok(hn_template_load(FOLDER "/elsewhere.cu", &template, false, NULL));
     assert_string_equal(template.files[1].name, "one.cuh");
     for (size_t i = 1; i < template.file_count; i++)
         assert_string_not_equal(template.files[i].name, "tuned.h");
+}
+
+/* A program is built by commands of its own, which say where else to look. */
+TEST(leaves_includes_of_a_program_to_its_compiler)
+{
+    static const char *const paths[] = {FOLDER "/missing.cu", FOLDER "/conflict.cu"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct hn_template template ENDED_BY(hn_template_finish);
+        assert_ok(hn_template_load(paths[i], &template, true, &said));
+        assert_string_equal(template.files->name, paths[i]);
+    }
 }
 
 TEST(refuses_one_name_for_two_files)
@@ -90,7 +101,7 @@ static struct hn_hash hash_of(const char *folder)
     char path[256];
     struct hn_template template ENDED_BY(hn_template_finish);
     snprintf(path, sizeof path, "%s/main.cu", folder);
-    assert_ok(hn_template_load(path, &template, NULL));
+    assert_ok(hn_template_load(path, &template, false, NULL));
     return template.hash;
 }
 

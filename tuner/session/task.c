@@ -24,10 +24,11 @@ static void load_templates(struct hn_task *task, struct hn_error *err)
                 task->config->path);
         return;
     }
-    err->status = hn_template_load(plan->template_path, &task->template, err);
+    err->status =
+        hn_template_load(plan->template_path, &task->template, plan->program != NULL, err);
     if (hn_failed(err) || plan->reference.kind != HN_REFERENCE_TEMPLATE)
         return;
-    err->status = hn_template_load(plan->reference.template_path, &task->reference, err);
+    err->status = hn_template_load(plan->reference.template_path, &task->reference, false, err);
 }
 
 static void identify(struct hn_task *task, bool measures, struct hn_error *err)
