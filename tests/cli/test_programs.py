@@ -40,14 +40,32 @@ run:
   check: [sh, -c, 'test "$0 $HONE_SIZE" != "wrong 3" && grep -q result output', "${FAULT}"]
 metrics: {per_item: time_us / ITEMS}
 """
+# A compiler that makes programs as a benchmark of CUB is one, and one that prints as examples/cub_reduce does: their times are
+# distances from a point.
 NVCC = """\
 #!/bin/sh
 for option; do case $option in -D*) eval "${option#-D}";; esac; done
-test "$7 $8" = "-o reduce" && cat >reduce <<END
+test -n "$TUNE_BASE" || time=0.$((1000 + 384 - THREADS + ITEMS - VECTOR))
+test "$TUNE_BASE" != 1 || TUNE_THREADS=256 TUNE_ITEMS=12
+cat >bench <<END
 #!/bin/sh
-test "\\$1" = check || echo '{"median_ms": 0.$((1000 + 384 - THREADS + ITEMS - VECTOR))}'
+test "\\$1" != check || exit 0
+test -z "$time" || exec echo '{"median_ms": '$time'}'
+test "\\$1\\$3 \\$4" = "-a--json stdout" || exit 1
+elements=\\${2#*=}
+echo "# log"
+echo '{"benchmarks": [{"states": [{"summaries": [{"tag": "nv/cold/sample_size", "data": [{"value": "9"}]},
+  {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "'\\$((elements * $((1000 - TUNE_THREADS + TUNE_ITEMS))))'e-6"}]}]}]}]}'
 END
-chmod +x reduce
+chmod +x bench
+cp bench reduce
+"""
+# A benchmark of CUB's kind, whose header its compiler finds.
+BENCHMARK = """\
+#include "nvbench_helper.cuh"
+// %RANGE% TUNE_ITEMS ipt 7:24:1
+// %RANGE% TUNE_THREADS tpb 128:1024:32
+//%RANGE% in other words
 """
 
 
@@ -147,24 +165,33 @@ class Programs(double.Case):
         self.hone("explain", self.config)
         self.hone("report", "-o", "report.html")
 
+    def compiler(self):
+        self.write("nvcc", NVCC).chmod(0o755)
+        return {"PATH": f"{self.folder}:{os.environ['PATH']}"}
+
     def test_the_page(self):
-        """The example of CUB, with a compiler that makes a program whose time is the distance from a point."""
+        """A benchmark of CUB's kind, whose draft is changed as the page says, is tuned beside CUB's own tuning."""
+        self.write("sum.cu", BENCHMARK)
+        self.write("table.in", "{@{TUNE_THREADS}, @{TUNE_ITEMS}}@{,}\n")
+        init, tune, export = [line.split()[1:] for line in pages.lines("docs/how-to.md", "A program in place of a kernel")]
+        edited, = (body for title, kind, body in pages.blocks("docs/how-to.md") if title == "A program in place of a kernel" and kind == "yaml")
+        self.hone(*init)
+        draft = self.folder / "sum.yaml"
+        self.assertIn("523 valid points ", self.hone("space", draft).stdout)
+        draft.write_text(re.sub(r"^  command:.*\n", lambda _: edited, draft.read_text(), count=1, flags=re.M))
+        less = ("-s", "TUNE_THREADS=128,256,512", "-s", "TUNE_ITEMS=7,12")
+        text = self.hone(*tune, *less, **self.compiler()).stdout
+        self.assertRegex(text, r"workload +default +best  ratio\n  large +21.17 ms  13.86 ms  0.655\n  small +12.10 ms  7.920 ms  0.655\n")
+        self.assertIn("\n  7 ok", text)
+        self.hone(*export)
+        self.assertEqual((self.folder / "table.h").read_text(), "{512, 7}\n")
+
+    def test_the_example(self):
         for path in (hone.SOURCE / "examples" / "cub_reduce").iterdir():
             shutil.copy(path, self.folder)
-        nvcc = self.write("nvcc", NVCC)
-        nvcc.chmod(0o755)
-        self.write("table.in", "{@{THREADS}, @{ITEMS}, @{VECTOR}}@{,}\n")
-        for line in pages.lines("docs/how-to.md", "A program in place of a kernel"):
-            less = ("-s", "THREADS=256,384", "-s", "ITEMS=15,16", "-s", "VECTOR=2,4") if " tune " in line else ()
-            self.hone(*line.split()[1:], *less, PATH=f"{self.folder}:{os.environ['PATH']}")
-        self.assertEqual((self.folder / "table.h").read_text(), "{384, 15, 4}\n")
-
-    def test_init_reads_the_ranges_of_a_benchmark_of_cub(self):
-        self.write("sum.cu", "// %RANGE% TUNE_ITEMS ipt 7:24:1\n// %RANGE% TUNE_THREADS tpb 128:1024:32\n//%RANGE% in other words\nint x;\n")
-        self.hone("init", "sum.cu")
-        self.assertIn('"-DTUNE_ITEMS=${TUNE_ITEMS}", "-DTUNE_THREADS=${TUNE_THREADS}", -o, bench, "${SOURCE}"]',
-                      (self.folder / "sum.yaml").read_text())
-        self.assertIn("522 valid points", self.hone("space", "sum.yaml").stdout)
+        self.hone("tune", "reduce.yaml", "--allow-run", "-s", "THREADS=256,384", "-s", "ITEMS=15,16", "-s", "VECTOR=2,4", **self.compiler())
+        best, = json.loads(self.hone("export", "cub_reduce", "--json").stdout)["configurations"]
+        self.assertEqual(best["parameters"], {"THREADS": 384, "ITEMS": 15, "VECTOR": 4})
 
     def test_what_a_program_prints_stays_as_it_is(self):
         self.spoil(self.config, "[sh, bench, \"${BLOCK}\"]", "[sh, -c, 'printf \"‘bench’ \\007is away\"; exit 1']")

@@ -163,10 +163,10 @@ static void import_problem(struct init *init, struct hn_error *err)
 }
 
 /* The lines `// %RANGE% NAME alias first:last:step` of a benchmark of CUB say what is tuned of the
- * program that it is. */
+ * program that it is. It prints as NVBench does, and has CUB's own tuning where TUNE_BASE is 1. */
 static void draft_program(struct init *init, const char *source, struct hn_error *err)
 {
-    struct hn_text parameters = {0}, macros = {0}, text = {0};
+    struct hn_text parameters = {0}, macros = {0}, firsts = {0}, text = {0};
     const char *slash = strrchr(init->path, '/'), *file = slash != NULL ? slash + 1 : init->path;
     char *name = hn_needed(strndup(file, hn_word_length(file)));
     name_output(init, name);
@@ -180,21 +180,28 @@ static void draft_program(struct init *init, const char *source, struct hn_error
         hn_text_printf(&parameters, "  %s: {range: [%lld, %lld], step: %lld}\n", macro, first, last,
                        step);
         hn_text_printf(&macros, ", \"-D%s=${%s}\"", macro, macro);
+        hn_text_printf(&firsts, "%s%s == %lld", firsts.length > 0 ? " and " : "", macro, first);
     }
-    hn_text_printf(&text,
-                   "hone: 1\nkernel: %s\ntemplate: \"%s\"\n\nparameters:\n%s\nrun:\n"
-                   "  # TODO: where its headers and libraries are\n"
-                   "  build: [nvcc, -O3, -arch=native, -std=c++17%s, -o, bench, \"${SOURCE}\"]\n"
-                   "  command: [./bench]                  # TODO: its arguments\n"
-                   "  time: {regex: \"([0-9.]+) us\"}     # TODO: how it prints the time\n"
-                   "  # check: [./bench, --check]         # TODO: whether results are right\n",
-                   name, template != NULL ? template : "",
-                   parameters.data != NULL ? parameters.data : "",
-                   macros.data != NULL ? macros.data : "");
+    hn_text_printf(
+        &text,
+        "hone: 1\nkernel: %s\ntemplate: \"%s\"\n\nparameters:\n"
+        "  TUNE_BASE: [1, 0]      # 1: CUB's own tuning, one point\n%sconstraints:\n"
+        "  - TUNE_BASE == 0 or (%s)\n\nrun:\n"
+        "  # TODO: its types, as -DTUNE_T=int; headers and libraries, NVBench's among them\n"
+        "  build: [nvcc, -O3, -arch=native, -std=c++17, --extended-lambda, "
+        "\"-DTUNE_BASE=${TUNE_BASE}\"%s, -o, bench, \"${SOURCE}\"]\n"
+        "  # TODO: its axes, as -a, \"Elements{io}[pow2]=28\"; `workloads` scores several\n"
+        "  command: [./bench, --json, stdout]\n"
+        "  time: {json: "
+        "benchmarks.0.states.0.summaries.tag=nv/cold/time/gpu/mean.data.0.value, unit: s}\n"
+        "  # check: [./bench, --check]         # TODO: whether results are right\n",
+        name, template != NULL ? template : "", parameters.data != NULL ? parameters.data : "",
+        firsts.data != NULL ? firsts.data : "true", macros.data != NULL ? macros.data : "");
     if (!hn_failed(err))
         write_config(init, text.data, err);
     hn_text_finish(&parameters);
     hn_text_finish(&macros);
+    hn_text_finish(&firsts);
     hn_text_finish(&text);
     free(template);
     free(name);

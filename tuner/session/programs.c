@@ -263,6 +263,20 @@ static double number_of(const char *text)
     return end != text ? number : NAN;
 }
 
+/* The place of an object by a member, "name=value", or by its number. */
+static size_t find_item(const json_t *array, const char *key)
+{
+    size_t i = 0, length = strcspn(key, "=");
+    if (key[length] == '\0')
+        return strtoul(key, NULL, 10);
+    for (; i < json_array_size(array); i++) {
+        json_t *member = json_object_getn(json_array_get(array, i), key, length);
+        if (json_is_string(member) && strcmp(json_string_value(member), key + length + 1) == 0)
+            break;
+    }
+    return i;
+}
+
 /* In the first JSON object that begins a line; a number, also one in quotes. */
 static double find_in_json(const char *place, const char *printed)
 {
@@ -274,8 +288,7 @@ static double find_in_json(const char *place, const char *printed)
     const json_t *at = whole;
     char *rest = NULL, *keys = hn_need_copy(place);
     for (char *key = strtok_r(keys, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest))
-        at = json_is_array(at) ? json_array_get(at, strtoul(key, NULL, 10))
-                               : json_object_get(at, key);
+        at = json_is_array(at) ? json_array_get(at, find_item(at, key)) : json_object_get(at, key);
     double number = json_is_string(at)   ? number_of(json_string_value(at))
                     : json_is_number(at) ? json_number_value(at)
                                          : (double)NAN;
