@@ -2,11 +2,16 @@
 """`override:` tunes values that a source declares itself, and `hone export --format patch` gives them back to it."""
 
 import json
+import os
 import shutil
 import subprocess
+import unittest
 
 import double
+import hone
 import pages
+
+NVCC = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
 
 GUARDED = "#ifndef BLOCK\n#define BLOCK 256\n#define ITEMS 4\n#define FAULT 0\n#endif\n"
 DECLARED = """\
@@ -22,6 +27,39 @@ using namespace own;
     2
 #endif
 inline int host(const int BLOCK = 3) { return BLOCK == REPEATS; }
+"""
+# As somebody writes it, but for the table that the double reads.
+PROGRAM = """\
+#include <cstdio>
+#include <vector>
+#include <cuda_runtime.h>
+
+constexpr int BLOCK = 128;
+#define ITEMS 2
+
+extern "C" __device__ const int hone_double[] = {BLOCK, ITEMS, 0};
+
+extern "C" __global__ void scale(const float *x, float *y, float a, int n)
+{
+    for (int item = 0; item < ITEMS; item++) {
+        int i = (blockIdx.x * ITEMS + item) * BLOCK + threadIdx.x;
+        if (i < n)
+            y[i] = a * x[i];
+    }
+}
+
+int main()
+{
+    const int n = 1 << 16;
+    std::vector<float> numbers(n, 2);
+    float *x, *y;
+    cudaMalloc(&x, n * sizeof(float));
+    cudaMalloc(&y, n * sizeof(float));
+    cudaMemcpy(x, numbers.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+    scale<<<(n + BLOCK * ITEMS - 1) / (BLOCK * ITEMS), BLOCK>>>(x, y, 3, n);
+    cudaMemcpy(numbers.data(), y, n * sizeof(float), cudaMemcpyDeviceToHost);
+    printf("%g\\n", numbers[n - 1]);
+}
 """
 
 
@@ -73,12 +111,20 @@ class Override(double.Case):
         self.assertIn("\nconstexpr int BLOCK = 256\n", source)
         self.assertNotIn("#define BLOCK", source)
 
+    @unittest.skipIf(NVCC is None or hone.why_no_sources(), "no nvcc, or no libclang")
     def test_the_page(self):
-        tune, export, patch = pages.lines("docs/how-to.md", "A source that declares its values")
-        self.hone(*tune.split()[1:], "-s", "REPEATS=2", "--quiet")
+        """A program with `main`, as it was written: from its file to the file with the best values."""
+        self.config.unlink()
+        self.template.write_text(PROGRAM)
+        init, tune, export, patch = pages.lines("docs/how-to.md", "A source that declares its values")
+        self.hone(*init.split()[1:])
+        self.assertIn("\noverride: {ITEMS: define, BLOCK: constexpr} ", self.config.read_text())
+        path = {"PATH": f"{os.path.dirname(NVCC)}:{os.environ['PATH']}"}
+        said = self.hone(*tune.split()[1:], "-s", "BLOCK=128,256", "-s", "ITEMS=2,4", **path)
+        self.assertIn(f"\nnext: {export}\n", said.stderr)
         self.hone(*export.split()[1:])
         subprocess.run(["bash", "-c", patch], cwd=self.folder, check=True, capture_output=True)
-        self.assertIn("\nconstexpr int BLOCK = 256\n; // threads\n", self.template.read_text())
+        self.assertEqual(self.template.read_text(), PROGRAM.replace("BLOCK = 128", "BLOCK = 256").replace("ITEMS 2", "ITEMS 4"))
 
     def test_nothing_to_change(self):
         for old, new in (("64 *\n                      8", "128"), ("ITEMS{8}", "ITEMS{1}"), ("REPEATS 3", "REPEATS 2"), ("REPEATS \\\n    2", "REPEATS 2")):

@@ -508,11 +508,17 @@ static void print_next(const struct hn_given *given)
     const char *kernel = given->config->plan->kernel;
     char lines[2][HN_FOLLOW_UP_SIZE];
     bool is_program = given->config->run != NULL;
+    bool declares = given->config->plan->override_count > 0;
     if (!given->options->quiet)
         fprintf(stderr, "\nnext: %s %s%s%s\n      %s\n",
                 hn_follow_up(given->options, "export", kernel, lines[0]),
-                is_program ? "--json" : "-o ", is_program ? "" : kernel,
-                is_program ? "" : "_tuned.h",
+                is_program ? "--json"
+                : declares ? "--format patch -o "
+                           : "-o ",
+                is_program ? "" : kernel,
+                is_program ? ""
+                : declares ? ".patch"
+                           : "_tuned.h",
                 hn_follow_up(given->options, "explain", given->path, lines[1]));
 }
 
