@@ -2,6 +2,7 @@
 """What a config can say of arguments and launches, through the command, its workers and the cache."""
 
 import json
+import re
 import struct
 import subprocess
 
@@ -52,19 +53,35 @@ class Launches(double.Case):
     def test_an_output_that_is_added_to(self):
         self.config = self.folder / "accumulate.yaml"
         self.spoil(self.config, 'role: inout, fill: "normal(0, 1)"', "role: output")
-        for partial, advice in ((False, "; what it adds to is role: inout; where it leaves elements unwritten on purpose: "),
-                                (True, "; two runs of it differ: what it adds to is role: inout, and what adds in any order ")):
-            if partial:
-                self.spoil(self.config, "compare: {", "compare: {partial: true, ")
+        advice = "; two runs of it differ: what it adds to is role: inout"
+        for partial, more in (("", "; where it leaves elements unwritten on purpose: compare: {partial: true}"), ("partial: true, ", "")):
+            self.spoil(self.config, "compare: {", "compare: {" + partial)
             said = self.hone("tune", self.config, "--quiet", expect=1).stderr
             self.assertIn("hone: the default point, which is the reference, failed: wrong_result: in a second run y[0] is ", said)
-            self.assertIn(advice, said)
+            self.assertTrue(said.endswith(advice + more + "\n"), said)
+
+    def test_runs_that_differ(self):
+        """As sums in any order do, from a count that goes on."""
+        self.config = self.folder / "accumulate.yaml"
+        self.spoil(self.config, "role: counter", "role: scratch")
+        said = self.hone("tune", self.config, "--quiet", expect=1).stderr
+        self.assertIn(" elements differ; two runs of it differ: ", said)
+        self.assertTrue(said.endswith("; what adds in any order needs a tolerance\n"), said)
 
     def test_a_kernel_of_ones_own_does_not_compile(self):
         self.config = self.folder / "accumulate.yaml"
         self.spoil(self.folder / "accumulate.cu", "int start", "it start")
         self.assertIn("hone: the default point, which is the reference, does not compile: ",
                       self.hone("tune", self.config, "--quiet", expect=1).stderr)
+
+    def test_a_default_point_that_nobody_agrees_with(self):
+        text = self.config.read_text()
+        text = re.sub("reference: .*", "constraints: [FAULT == 0 or ITEMS == 1]", text).replace("FAULT: 0}", "FAULT: 4}")
+        hint = "most points computed something else than the default point: is that the wrong one?"
+        self.config.write_text(text.replace("FAULT: [0]", "FAULT: [0, 4]"))
+        self.assertIn(hint, self.hone("tune", self.config, "--quiet").stdout)
+        self.config.write_text(text.replace("FAULT: [0]", "FAULT: [4]"))
+        self.assertNotIn(hint, self.hone("tune", self.config, "--quiet").stdout)
 
     def write_floats(self, name, numbers):
         (self.folder / name).write_bytes(struct.pack(f"<{len(numbers)}f", *numbers))
