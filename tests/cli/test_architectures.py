@@ -14,7 +14,7 @@ NVCC = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/
 
 MOST = int(os.environ.get("HONE_POINTS", 100))
 # Their products are wgmma; unit/templates looks at what they say.
-FOR_HOPPER = {"attention", "bgemm"}
+FOR_HOPPER = {"attention", "bgemm", "grouped"}
 # Counted for half a minute.
 LARGE = {"sgemm", "sgemm_blas"}
 

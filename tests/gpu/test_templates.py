@@ -39,6 +39,8 @@ PROBLEMS = {
     "attention": [f"HEADS={heads} LENGTH={length} WIDTH={width} CAUSAL={causal} TYPE={t}" for heads, length, width, causal, t in (
         (3, 517, 128, 0, "__nv_bfloat16"), (2, 1000, 128, 1, "half"), (3, 333, 64, 1, "__nv_bfloat16"), (5, 64, 64, 0, "half"),
         (2, 1, 128, 1, "__nv_bfloat16"))],
+    "grouped": [f"G={g} M={m} N={n} K={k}" for g, m, n, k in ((5, 777, 776, 1032), (40, 33, 264, 72), (300, 1300, 136, 264), (3, 1500, 2056, 520),
+                                                            (2, 90, 8, 4104), (1, 1, 8, 8))],
     "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1", "ROWS=1001 COLUMNS=1003", "ROWS=1002 COLUMNS=1006",
                   "ROWS=1000003 COLUMNS=3", "ROWS=31 COLUMNS=100001", "ROWS=1 COLUMNS=1000003", "ROWS=2200003 COLUMNS=33"],
     "transpose_tma": ["ROWS=1000 COLUMNS=996", "ROWS=132 COLUMNS=260", "ROWS=4 COLUMNS=4", "ROWS=1000004 COLUMNS=12"],
@@ -71,7 +73,7 @@ PROBLEMS = {
 }
 
 
-POINTS = {"bgemm": 50, "attention": 50}  # of a problem, where not 100: its points take a second each to compile
+POINTS = {"bgemm": 50, "grouped": 50, "attention": 50}  # of a problem, where not 100: its points take a second each to compile
 
 
 def draw_product():
