@@ -106,8 +106,8 @@ class Programs(double.Case):
             "crash": ("worker_crash", "killed by signal 11 (Segmentation fault); it last printed: all is lost"),
             "exit": ("worker_crash", "ended with exit status 3; it last printed: line 7: error: no such thing"),
             "hang": ("run_timeout", "did not end within 1 s"),
-            "silent": ("worker_crash", "it says no time; it last printed: 2 items in 1"),
-            "flood": ("worker_crash", "it says no time; it last printed: LOG is larger than 16777216 bytes, the most that is read"),
+            "silent": ("worker_crash", "it says no time by json 'runs.1.time'; it last printed: 2 items in 1"),
+            "flood": ("worker_crash", "it says no time by json 'runs.1.time'; it last printed: LOG is larger than 16777216 bytes, the most that is read"),
             "wrong": ("wrong_result", "ended with exit status 1"),
             "broken": ("compile_error", "ended with exit status 1")})
 
@@ -201,7 +201,9 @@ class Programs(double.Case):
 
     def test_what_is_advised_runs_as_it_stands(self):
         self.hone("tune", self.config, *self.fine, "-s", "BLOCK=1")
-        self.assertIn(f"`hone tune {self.config} -p SIZE=3 --allow-run --full`", self.hone("explain", self.config).stdout)
+        text = self.hone("explain", self.config).stdout
+        self.assertIn(f"`hone tune {self.config} -p SIZE=3 --allow-run --full`", text)
+        self.assertNotIn("--counters", text)
 
     def test_a_table_without_a_metric(self):
         self.assertRegex(self.hone("tune", self.config, *self.fine).stdout, "±95%  per_item  regs")

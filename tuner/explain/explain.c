@@ -109,7 +109,7 @@ const struct hn_view hn_explain_views[] = {
     {.line = "  the device's roofs are not in the cache: `{measure}` measures them{?best}{?!roofs}"
              "{?!pipeline}{?bounds.bytes+bounds.flops>0}"},
     {.line = "  inferred from metrics, roofs and the launch; --counters reads what the GPU "
-             "counts{?best}{?!pipeline}{?!bounds.counted}"},
+             "counts{?best}{?bounds.launch}{?!pipeline}{?!bounds.counted}"},
     {.line =
          "  occupancy {bounds.launch.occupancy:percent}[{?!bounds.launch.limiter=none}, held by "
          "{bounds.launch.limiter}] ({bounds.registers} registers a thread, "

@@ -316,6 +316,9 @@ static double find_time(const struct programs *programs, const char *printed)
 static double run_once(struct programs *programs, const struct build *build,
                        struct hn_record *record)
 {
+    const struct hn_yaml *time = hn_yaml_get(programs->run, "time");
+    const struct hn_yaml *json = hn_yaml_get(time, "json");
+    const struct hn_yaml *by = json != NULL ? json : hn_yaml_get(time, "regex");
     struct command command;
     char last[400];
     double time_us = 0;
@@ -323,8 +326,8 @@ static double run_once(struct programs *programs, const struct build *build,
         time_us = find_time(programs, command.printed);
         hn_process_describe_output(&command.process, last, sizeof last);
         if (!(time_us >= 1e-3 && time_us <= 1e13))
-            hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "%sit says no time%s", build->workload,
-                           last);
+            hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "%sit says no time by %s '%s'%s",
+                           build->workload, by->key->text, by->text, last);
     }
     free(command.printed);
     return record->outcome == HN_OUTCOME_OK ? time_us : 0;
