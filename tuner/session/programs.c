@@ -215,27 +215,29 @@ static void wait_a_moment(struct programs *programs)
     move_builds(programs);
 }
 
+static void set(struct hn_bindings *told, const char *name, const char *text)
+{
+    const struct hn_value value = hn_word(text);
+    hn_bindings_set(told, name, &value, NULL);
+}
+
 /* The names that commands know: those of the point, and of what it runs on. */
 static void tell(const struct programs *programs, struct build *build,
                  const struct hn_yaml *workload)
 {
     const struct hn_task *task = programs->base.task;
-    const char *name = workload->key != NULL ? workload->key->text : "";
-    const char *const names[] = {"BUILD_DIR", "CONFIG_DIR", "SOURCE", "WORKLOAD"};
-    const char *const texts[] = {build->folder.path, task->config->folder,
-                                 task->plan->template_path, name};
     hn_bindings_finish(&build->told);
     build->told = hn_need_bindings(task->problem, &build->point);
-    for (size_t i = 0; i < 3 + (name[0] != '\0'); i++) {
-        const struct hn_value text = hn_word(texts[i]);
-        hn_bindings_set(&build->told, names[i], &text, NULL);
+    set(&build->told, "BUILD_DIR", build->folder.path);
+    set(&build->told, "CONFIG_DIR", task->config->folder);
+    set(&build->told, "SOURCE", task->plan->template_path);
+    build->workload[0] = '\0';
+    if (workload->key != NULL) {
+        set(&build->told, "WORKLOAD", workload->key->text);
+        snprintf(build->workload, sizeof build->workload, "workload %s: ", workload->key->text);
     }
-    for (const struct hn_yaml *at = workload->child; at != NULL; at = at->next) {
-        const struct hn_value text = hn_word(at->text);
-        hn_bindings_set(&build->told, at->key->text, &text, NULL);
-    }
-    snprintf(build->workload, sizeof build->workload, name[0] != '\0' ? "workload %s: " : "%s",
-             name);
+    for (const struct hn_yaml *at = workload->child; at != NULL; at = at->next)
+        set(&build->told, at->key->text, at->text);
 }
 
 /* Runs it to its end, while builds go on. False: the record has failed, or it is over. */
