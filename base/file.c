@@ -141,6 +141,11 @@ enum hn_status hn_file_read(const char *path, size_t limit, char **data, size_t 
         status = hn_fail(err, HN_ERUN, "'%s' is larger than %zu bytes, the most that is read", path,
                          limit);
     close(fd);
+    /* The mark with which some editors begin UTF-8 is none of the text. */
+    if (text.length >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) {
+        text.length -= 3;
+        memmove(text.data, text.data + 3, text.length + 1);
+    }
     if (size != NULL)
         *size = text.length;
     if (status != HN_OK)

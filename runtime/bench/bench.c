@@ -184,16 +184,12 @@ static void explain_difference(const struct hn_outputs *outputs, struct hn_recor
 {
     static const char in_part[] =
         "; where it leaves elements unwritten on purpose: compare: {partial: true}";
-    if (record->outcome != HN_OUTCOME_WRONG_RESULT || record->message == NULL)
-        return;
-    char *message = NULL;
-    const char *any_order = "; what adds in any order needs a tolerance";
-    if (asprintf(&message, "%s; two runs of it differ: what it adds to is role: inout%s%s",
-                 record->message, outputs->partial ? "" : in_part,
-                 record->verdict.differed > 0 ? any_order : "") < 0)
-        return;
-    free(record->message);
-    record->message = message;
+    if (record->outcome == HN_OUTCOME_WRONG_RESULT)
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+                       "%s; two runs of it differ: what it adds to is role: inout%s%s",
+                       record->message, outputs->partial ? "" : in_part,
+                       record->verdict.differed > 0 ? "; what adds in any order needs a tolerance"
+                                                    : "");
 }
 
 /* thorough: a second launch over another poison shows elements that it leaves unwritten. What is

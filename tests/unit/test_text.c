@@ -66,6 +66,13 @@ TEST(writes_and_reads_a_file)
     assert_memory_equal(data, "sec\0nd", 7);
     free(data);
 
+    assert_ok(hn_file_write(path, "\xEF\xBB\xBFmark", 7, &said)); /* as editors of Windows do */
+    assert_ok(hn_file_read(path, 7, &data, &size, &said));
+    assert_int_equal(size, 4);
+    assert_string_equal(data, "mark");
+    free(data);
+
+    assert_ok(hn_file_write(path, "second", 6, &said));
     assert_int_equal(hn_file_read(path, 5, &data, NULL, &said), HN_ERUN);
     assert_null(data);
     char expected[256];

@@ -147,7 +147,6 @@ void hn_live_card_scale(const struct hn_card *card, struct hn_record *record)
 void hn_live_read_record(const struct hn_bindings *point, const struct hn_gpu_result *result,
                          struct hn_record *record, struct hn_error *err)
 {
-    char *message = NULL;
     *record = (struct hn_record){0};
     if (hn_failed(err))
         return;
@@ -163,12 +162,8 @@ void hn_live_read_record(const struct hn_bindings *point, const struct hn_gpu_re
     if (!hn_failed(err) && !hn_bindings_equal(&record->point, point))
         hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
     /* A failed device assertion is told in what the worker printed. */
-    if (hn_failed(err) || record->message == NULL || result->text[0] == '\0')
-        return;
-    if (asprintf(&message, "%s%s", record->message, result->text) < 0)
-        hn_needed(NULL);
-    free(record->message);
-    record->message = message;
+    if (!hn_failed(err) && record->message != NULL && result->text[0] != '\0')
+        hn_record_fail(record, record->outcome, "%s%s", record->message, result->text);
 }
 
 /* The first that the lead has measured in full. */
