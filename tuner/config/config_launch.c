@@ -571,8 +571,7 @@ static void check_commands(struct hn_reader *reader, const struct hn_yaml *run)
         told = find_told(reader, workload, &count);
         check_command(reader, hn_config_need(reader, run, "command"), told, count);
         check_command(reader, hn_yaml_get(run, "check"), told, count);
-        if (workload != NULL && hn_config_expect(reader, strlen(workload->key->text) <= 60,
-                                                 workload->key, "a name of 60 letters at most"))
+        if (workload != NULL)
             hn_config_check_name(reader, workload->key);
     } while (workload != NULL && (workload = workload->next) != NULL);
 }

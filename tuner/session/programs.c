@@ -365,7 +365,7 @@ static void note_workloads(const struct programs *programs, double *times_us, si
     const struct hn_yaml *at = rounds > 0 ? programs->workloads : NULL;
     for (; at != NULL && at->key != NULL; at = at->next, times_us += apart) {
         struct hn_value median = hn_real(hn_interval_of(times_us, rounds, HN_OUTSIDE_USUAL).median);
-        snprintf(name, sizeof name, "workloads.%s", at->key->text);
+        snprintf(name, sizeof name, "workloads.%.60s", at->key->text);
         hn_bindings_set(&record->observed, name, &median, NULL);
     }
 }

@@ -169,8 +169,9 @@ void hn_session_admit_given(struct hn_session *session, struct hn_error *err)
     } else {
         admit_points(session, options->first, options->first_count, false, err);
         admit_ladder(session, err);
-        /* The default point that is for this problem and not for all. */
-        if (own != &task->plan->defaults)
+        /* The default point that is for this problem and not for all, or beside which a program is
+         * scored. */
+        if (own != &task->plan->defaults || task->plan->program != NULL)
             admit_points(session, own, 1, true, err);
         /* While the space is built there is something to measure, at least. */
         if (!hn_failed(err) && session->strategy == NULL && session->tickets.count == 0)
