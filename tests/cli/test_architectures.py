@@ -52,6 +52,14 @@ class Architectures(hone.Case):
         points = json.loads(self.hone("compile", hone.SOURCE / "configs/bgemm.yaml", "-p", given, *chosen, "--all", "--arch", "sm_90a", "--json").stdout)
         return {(point["point"]["BM"], point["point"]["BN"]): point["outcome"] for point in points}
 
+    def test_groups_of_few_stages(self):
+        """Tiles of 128 x 192 would not compile, and are not in the space."""
+        chosen = ("CONSUMERS=2,SCHEDULE=pingpong,EXCHANGE=1,BM=128,192,BN=128,192,BK=64,STAGES=2,C_BUFFERS=1,CLUSTER_M=1,CLUSTER_N=1", "PRODUCER_REGISTERS=40",
+                  "PROMOTION=128,RASTER=1,SPARED=0,MIN_BLOCKS=1")
+        points = json.loads(self.hone("compile", hone.SOURCE / "configs/grouped.yaml", "-p", "G=3,M=1500,N=2056,K=128,SM_COUNT=132",
+                                      *[word for one in chosen for word in ("-s", one)], "--all", "--arch", "sm_90a", "--json").stdout)
+        self.assertEqual({(point["point"]["BM"], point["point"]["BN"]): point["outcome"] for point in points}, {(128, 128): "ok"})
+
     def test_tiles_have_all_widths_of_products(self):
         widths = range(24, 256, 16)
         found = self.outcomes("M=64,N=16384", "CONSUMERS=1,BM=64,EXCHANGE=0,STORE=tma", "BN=" + ",".join(map(str, widths)))
