@@ -70,6 +70,7 @@ template <typename In, typename Out> class lt_product
     }
 
     void take(int index) { chosen = index; }
+    void use(cudaStream_t other) { stream = other; }
     void operator()() { check_cublas(run(algorithms[chosen])); }
 
   private:
@@ -87,6 +88,7 @@ template <typename In, typename Out> class lt_product
     cublasLtMatrixLayout_t layout_a, layout_b, layout_c;
     std::vector<cublasLtMatmulAlgo_t> algorithms;
     int chosen = 0;
+    cudaStream_t stream = nullptr;
 
     static means_of_all &means()
     {
@@ -98,7 +100,7 @@ template <typename In, typename Out> class lt_product
     {
         const float one = 1, zero = 0;
         return cublasLtMatmul(means().handle, product, &one, B, layout_b, A, layout_a, &zero, C, layout_c, C, layout_c, &algorithm,
-                              means().workspace, workspace_bytes, nullptr);
+                              means().workspace, workspace_bytes, stream);
     }
 };
 
