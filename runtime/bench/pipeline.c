@@ -463,7 +463,7 @@ static void compute(struct issue *issue, size_t number)
     const struct hn_flow *flow = issue->flow;
     const struct hn_plan *plan = variant->arena->plan;
     const struct hn_chunk *chunk = &flow->chunks[number];
-    uint64_t *scalars = variant->scalars + (number + 1) * plan->argument_count;
+    union hn_scalar *scalars = variant->scalars + (number + 1) * plan->argument_count;
     CUstream stream = stream_of(issue, number);
     size_t next = 0;
     for (size_t earlier = has_waits(issue) ? number : 0;

@@ -27,16 +27,19 @@ static void evaluate_scalars(struct hn_variant *variant, struct hn_error *err)
 {
     const struct hn_plan *plan = variant->arena->plan;
     const struct hn_flow *flow = variant->launch.flow;
-    uint64_t *scalars = variant->scalars;
+    union hn_scalar *scalars = variant->scalars;
     for (size_t c = 0; c <= (flow == NULL ? 0 : flow->chunk_count); c++) {
         const struct hn_chunk *chunk = c == 0 ? NULL : &flow->chunks[c - 1];
         if (chunk != NULL && !hn_failed(err))
             hn_plan_set_chunk(plan, variant->values, chunk->begin, chunk->count, (int64_t)c - 1);
         for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
             const struct hn_argument *argument = &plan->arguments[i];
-            if (argument->value != NULL &&
-                hn_expression_holds(argument->condition, variant->values, err))
-                hn_argument_evaluate_scalar(argument, variant->values, &scalars[i], err);
+            if (argument->structure != NULL && hn_launch_takes(&variant->launch, i))
+                scalars[i].structure = hn_cubin_make_structure(
+                    variant->image, argument, variant->values, &variant->memory, err);
+            else if (argument->value != NULL &&
+                     hn_expression_holds(argument->condition, variant->values, err))
+                hn_argument_evaluate_scalar(argument, variant->values, &scalars[i].bits, err);
         }
         scalars += plan->argument_count;
     }
@@ -100,7 +103,8 @@ static void allocate(struct hn_variant *variant)
     for (size_t i = 0; i < launch->step_count; i++)
         variant->shapes[i] = hn_module_step_of(&launch->steps[i]);
     for (size_t i = 0; i < arguments; i++)
-        if (variant->arena->plan->arguments[i].zero == HN_ZERO_INSIDE && hn_launch_takes(launch, i))
+        if (variant->arena->plan->arguments[i].zero == HN_ZERO_INSIDE &&
+            (variant->arena->plan->arguments[i].held || hn_launch_takes(launch, i)))
             variant->zeroed[variant->zeroed_count++] = i;
 }
 
@@ -354,18 +358,31 @@ void hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, s
 
 /* Launches. */
 
+/* The structure, with the addresses of the set that is launched in it. */
+static void *complete(struct hn_variant *variant, size_t index, struct hn_passed *passed)
+{
+    const struct hn_argument *argument = &variant->arena->plan->arguments[index];
+    for (size_t i = 0; i < argument->member_count; i++)
+        if (argument->members[i].value == NULL)
+            memcpy(passed->data + passed->offsets[i],
+                   &variant->addresses[argument->members[i].buffer], sizeof(CUdeviceptr));
+    return passed->data;
+}
+
 static CUresult launch_shape(struct hn_variant *variant, size_t number,
                              const struct hn_module_step *shape, const struct hn_step *step,
-                             uint64_t *scalars, CUstream stream)
+                             union hn_scalar *scalars, CUstream stream)
 {
     const struct hn_arena *arena = variant->arena;
     for (size_t i = 0; i < step->argument_count; i++) {
         size_t argument = step->arguments[i];
         variant->parameters[i] =
             arena->plan->arguments[argument].value != NULL ? &scalars[argument]
-            : arena->buffers[argument].host != NULL        ? (void *)arena->buffers[argument].host
-            : variant->map_places[argument] != NULL        ? variant->map_places[argument]
-                                                           : &variant->addresses[argument];
+            : arena->plan->arguments[argument].structure != NULL
+                ? complete(variant, argument, scalars[argument].structure)
+            : arena->buffers[argument].host != NULL ? (void *)arena->buffers[argument].host
+            : variant->map_places[argument] != NULL ? variant->map_places[argument]
+                                                    : &variant->addresses[argument];
     }
     variant->launched = true;
     return hn_module_launch(shape, NULL, arena->context->driver, variant->functions[number], stream,
@@ -374,7 +391,7 @@ static CUresult launch_shape(struct hn_variant *variant, size_t number,
 }
 
 CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number,
-                                const struct hn_launch_step *step, uint64_t *scalars,
+                                const struct hn_launch_step *step, union hn_scalar *scalars,
                                 CUstream stream)
 {
     const struct hn_module_step shape = hn_module_step_of(step);

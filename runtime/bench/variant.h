@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "runtime/bench/arena.h"
+#include "runtime/compile/cubin.h"
 #include "runtime/module/module.h"
 #include "runtime/plan/launch.h"
 
@@ -37,6 +38,12 @@ struct hn_variant_symbol {
     size_t source; /* the argument with the buffer */
 };
 
+/* What is passed by value. */
+union hn_scalar {
+    uint64_t bits; /* the value's bytes at the front */
+    struct hn_passed *structure;
+};
+
 /* An argument in a pipeline. */
 struct hn_staged {
     struct hn_host_buffer *buffer; /* of the stage; NULL: it is not in host memory */
@@ -66,7 +73,7 @@ struct hn_variant {
     struct hn_blocks memory; /* of all that follows, but for the maps */
     CUfunction *functions; /* one a step */
     struct hn_module_step *shapes; /* one a step, of a launch without chunks */
-    uint64_t *scalars;     /* one an argument: the value's bytes, at the front; behind them those of each chunk */
+    union hn_scalar *scalars; /* one an argument; behind them those of each chunk */
     struct hn_staged *staged; /* one an argument, of a launch with a flow */
     unsigned char skip;       /* hn_skip: what a pipeline leaves out */
     struct hn_variant_symbol *symbols;
@@ -119,7 +126,7 @@ void hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, s
 /* Queues step `number` of the launch, of whose chunks each has its own, with these scalars, and the addresses and maps
  * as they are. */
 CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_launch_step *step,
-                                uint64_t *scalars, CUstream stream);
+                                union hn_scalar *scalars, CUstream stream);
 
 /* Queues so many launches on the first set as a deployed program does: in a stream nothing but calls of the driver comes
  * between them; else they are replayed as graphs, which are made the first time, of HN_GRAPH_CHAIN launches where the

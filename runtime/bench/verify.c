@@ -264,7 +264,8 @@ static void queue_comparison(const struct check *check, size_t i, double toleran
 static bool has_to_be_zero(const struct check *check, size_t argument)
 {
     return check->plan->arguments[argument].zero == HN_ZERO_ONCE &&
-           hn_launch_takes(&check->variant->launch, argument);
+           (check->plan->arguments[argument].held ||
+            hn_launch_takes(&check->variant->launch, argument));
 }
 
 static void queue_checks(const struct check *check)

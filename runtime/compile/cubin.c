@@ -510,6 +510,79 @@ enum hn_status hn_cubin_read_parameters(const void *bytes, size_t size, const ch
     return err->status;
 }
 
+/* The bytes of a variable, where it has so many; else NULL. */
+static const unsigned char *find_data(const struct cubin *cubin, const char *name, size_t bytes)
+{
+    for (size_t i = 0; i < cubin->symbol_count; i++) {
+        const Elf64_Sym *symbol = &cubin->symbols[i];
+        const Elf64_Shdr *section =
+            &cubin->sections[symbol->st_shndx < cubin->section_count ? symbol->st_shndx : 0];
+        if (strcmp(symbol_name(cubin, symbol), name) == 0 && !is_empty(section) &&
+            symbol->st_size == bytes && bytes <= section->sh_size &&
+            symbol->st_value <= section->sh_size - bytes)
+            return cubin->bytes + section->sh_offset + symbol->st_value;
+    }
+    return NULL;
+}
+
+/* A table's entry: offset, bytes, and what hone_kind of fields.cuh says. */
+enum { ENTRY_BYTES = 12, IS_ADDRESS = 100 };
+
+static void set_member(const struct hn_argument *argument, size_t number,
+                       const unsigned char *entry, const struct hn_value *values,
+                       struct hn_passed *made, struct hn_error *err)
+{
+    const struct hn_member *member = &argument->members[number];
+    uint32_t offset = read_u32(entry), is = read_u32(entry + 8);
+    bool is_number = is < HN_ELEMENT_COUNT;
+    const struct hn_argument scalar = {.name = member->name,
+                                       .element = is_number ? (enum hn_element)is : HN_UINT64,
+                                       .value = member->value};
+    const size_t size = hn_element_size(scalar.element);
+    uint64_t bits = 0;
+    if (!hn_failed(err) && (member->value == NULL ? is != IS_ADDRESS : !is_number))
+        hn_fail(err, HN_EVALUE, "field '%s' of '%s' is %s (%u bytes); expected %s", member->name,
+                argument->name,
+                is_number          ? hn_element_name(scalar.element)
+                : is == IS_ADDRESS ? "a pointer"
+                                   : "no number",
+                (unsigned)read_u32(entry + 4),
+                member->value == NULL ? "a pointer, since it has a buffer"
+                : is == IS_ADDRESS    ? "{buffer: NAME}"
+                                      : "a value for each part, as a.b or w[2]");
+    if (!expect(offset <= made->bytes && size <= made->bytes - offset, "a field lies outside", err))
+        return;
+    hn_argument_evaluate_scalar(&scalar, values, &bits, err);
+    memcpy(made->data + offset, &bits, size);
+    made->offsets[number] = offset;
+}
+
+struct hn_passed *hn_cubin_make_structure(const struct hn_image *image,
+                                          const struct hn_argument *argument,
+                                          const struct hn_value *values, struct hn_blocks *memory,
+                                          struct hn_error *err)
+{
+    struct cubin cubin;
+    char name[HN_WORD_MOST + 16];
+    const size_t count = argument->member_count;
+    snprintf(name, sizeof name, "hone_members_%s", argument->name);
+    open_cubin(image->cubin, image->size, &cubin, err);
+    const unsigned char *table = find_data(&cubin, name, (count + 1) * ENTRY_BYTES);
+    uint32_t bytes = table == NULL ? 0 : read_u32(table + 4);
+    struct hn_passed *made = NULL;
+    if (expect(bytes > 0 && bytes <= UINT16_MAX, "it does not say where fields of a structure are",
+               err))
+        made = hn_made(hn_blocks_take(memory, sizeof *made + count * sizeof *made->offsets + bytes),
+                       err);
+    if (made != NULL)
+        *made =
+            (struct hn_passed){.bytes = bytes, .data = (unsigned char *)(made->offsets + count)};
+    for (size_t i = 0; made != NULL && i < count; i++)
+        set_member(argument, i, table + (i + 1) * ENTRY_BYTES, values, made, err);
+    close_cubin(&cubin);
+    return hn_failed(err) ? NULL : made;
+}
+
 void hn_parameters_finish(struct hn_parameters *parameters)
 {
     free(parameters->bytes);
@@ -523,7 +596,8 @@ enum { LISTED_BYTES = 1500 };
 
 /* Bytes that the driver takes from an argument, and what it is in words. */
 static void passed_bytes(const struct hn_plan *plan, size_t index, const struct hn_value *values,
-                         uint64_t *bytes, char what[96], struct hn_error *err)
+                         const struct hn_image *image, uint64_t *bytes, char what[96],
+                         struct hn_error *err)
 {
     const struct hn_argument *argument = &plan->arguments[index];
     bool is_map = argument->role == HN_ROLE_TENSOR_MAP;
@@ -534,6 +608,13 @@ static void passed_bytes(const struct hn_plan *plan, size_t index, const struct 
     *bytes = is_map ? TENSOR_MAP_BYTES : ADDRESS_BYTES;
     if (name != NULL) {
         snprintf(what, 96, "%s", name);
+    } else if (argument->structure != NULL) {
+        struct hn_blocks memory = {0};
+        struct hn_passed *passed = hn_cubin_make_structure(image, argument, values, &memory, err);
+        err->status = err->status == HN_EVALUE ? HN_ECONFIG : err->status;
+        *bytes = passed == NULL ? 0 : passed->bytes;
+        hn_blocks_finish(&memory);
+        snprintf(what, 96, "the structure %.60s", argument->structure);
     } else if (argument->value != NULL) {
         *bytes = hn_element_size(argument->element);
         snprintf(what, 96, "%s", hn_element_name(argument->element));
@@ -564,8 +645,8 @@ static void fail_count(const struct hn_plan *plan, const struct hn_step *step,
 }
 
 static void compare_step(const struct hn_plan *plan, const struct hn_value *values,
-                         const struct hn_step *step, const struct hn_parameters *declared,
-                         struct hn_error *err)
+                         const struct hn_step *step, const struct hn_image *image,
+                         const struct hn_parameters *declared, struct hn_error *err)
 {
     if (declared->count != step->argument_count) {
         fail_count(plan, step, declared, err);
@@ -575,7 +656,7 @@ static void compare_step(const struct hn_plan *plan, const struct hn_value *valu
         uint64_t bytes = 0;
         char what[96];
         size_t argument = step->arguments[i];
-        passed_bytes(plan, argument, values, &bytes, what, err);
+        passed_bytes(plan, argument, values, image, &bytes, what, err);
         if (!hn_failed(err) && bytes != declared->bytes[i])
             hn_fail(err, HN_ECONFIG,
                     "argument '%s' is %s (%llu byte%s); parameter %zu of kernel '%.200s' "
@@ -598,7 +679,7 @@ void hn_signature_check(const struct hn_plan *plan, const struct hn_value *value
         struct hn_parameters declared;
         if (hn_cubin_read_parameters(image->cubin, image->size, image->entries[i], &declared,
                                      err) == HN_OK)
-            compare_step(plan, values, launch->steps[i].step, &declared, err);
+            compare_step(plan, values, launch->steps[i].step, image, &declared, err);
         hn_parameters_finish(&declared);
     }
 }

@@ -30,6 +30,18 @@ enum hn_status hn_cubin_read_parameters(const void *cubin, size_t size, const ch
                                         struct hn_parameters *parameters, struct hn_error *err);
 void hn_parameters_finish(struct hn_parameters *parameters);
 
+/* A structure that is passed by value, as a program has it by its table (hn_source): all values, and no addresses. */
+struct hn_passed {
+    uint32_t bytes;
+    unsigned char *data; /* behind the offsets */
+    uint32_t offsets[];  /* one a member */
+};
+
+/* NULL where err has failed. HN_EVALUE: also a field that is no such thing. HN_EFORMAT: no table. */
+struct hn_passed *hn_cubin_make_structure(const struct hn_image *image, const struct hn_argument *argument,
+                                          const struct hn_value *values, struct hn_blocks *memory,
+                                          struct hn_error *err);
+
 /* Compares what each step of a launch passes with the parameters that its kernel declares in the cubin: how many there
  * are, and how many bytes each has. The driver is given nothing but addresses and would read whatever lies there.
  * HN_ECONFIG names the kernel and the argument, as "argument 'n' is float64 (8 bytes); parameter 3 of kernel 'k' has 4

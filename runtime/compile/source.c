@@ -214,12 +214,9 @@ char *hn_source_body(const struct hn_plan *plan, const char *text, const struct 
 }
 
 /* "matmul<TILE_WIDTH, PAD>" becomes "matmul<16, 0>"; a plain name stays. */
-static void add_entry(const struct scope *scope, const char *entry, struct hn_source *source,
-                      struct hn_error *err)
+static char *fill_entry(const struct scope *scope, const char *entry, struct hn_error *err)
 {
     struct hn_text text = {0};
-    if (hn_failed(err))
-        return;
     bool plain = hn_text_is_word(entry);
     while (*entry != '\0' && !hn_failed(err)) {
         size_t length = hn_word_length(entry);
@@ -234,7 +231,56 @@ static void add_entry(const struct scope *scope, const char *entry, struct hn_so
             hn_text_append_bytes(&text, entry, taken);
         entry += taken;
     }
-    source->entries[source->entry_count++] = hn_made(hn_text_take(&text), err);
+    return hn_made(hn_text_take(&text), err);
+}
+
+/* The table hone_members_NAME, in which the compiler says where the structure's fields are, and
+ * that they are all. Errors are told of the config. */
+static void append_structure(const struct scope *scope, const struct hn_argument *argument,
+                             struct hn_text *text, struct hn_error *err)
+{
+    static const char signs[] =
+        ".[]ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789:<>, ";
+    const char *name = argument->name, *wrong = argument->structure;
+    char *type = fill_entry(scope, argument->structure, err);
+    if (strstr(text->data, hn_fields_program) == NULL)
+        hn_text_printf(text, "\n#line 1 \"fields\"\n%s", hn_fields_program);
+    hn_text_printf(
+        text,
+        "#line 1 \"argument '%s' of the config\"\ntypedef %s hone_type_%s;\n"
+        "static_assert(!hone_takes<%zu, hone_type_%s>::is, \"the structure has more than the %zu "
+        "fields of the config; give all, those within as a.b or w[2]\");\n"
+        "extern \"C\" __device__ const unsigned hone_members_%s[] = {0, sizeof(hone_type_%s), 0",
+        name, type, name, argument->member_count + 1, name, argument->member_count, name, name);
+    for (size_t i = 0; i < argument->member_count && wrong[strspn(wrong, signs)] == '\0'; i++) {
+        wrong = argument->members[i].name;
+        hn_text_printf(
+            text, ",\n#line 1 \"field '%s' of '%s' in the config\"\nhone_field(hone_type_%s, %s)",
+            wrong, name, name, wrong);
+    }
+    hn_text_append(text, "};\n");
+    free(type);
+    if (wrong[strspn(wrong, signs)] != '\0' && !hn_failed(err))
+        hn_fail(err, HN_ECONFIG,
+                "argument '%s': found '%s', expected the name of a structure or a field in C++, as "
+                "n, a.b or w[2]",
+                name, wrong);
+}
+
+/* The kernel, and the structures that it takes. */
+static void add_step(const struct scope *scope, const struct hn_step *step,
+                     struct hn_source *source, struct hn_text *text, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    source->entries[source->entry_count++] = fill_entry(scope, step->entry, err);
+    for (size_t i = 0; i < step->argument_count && !text->failed; i++) {
+        const struct hn_argument *argument = &scope->plan->arguments[step->arguments[i]];
+        char table[HN_WORD_MOST + 16];
+        snprintf(table, sizeof table, "hone_members_%s[", argument->name);
+        if (argument->structure != NULL && strstr(text->data, table) == NULL)
+            append_structure(scope, argument, text, err);
+    }
 }
 
 /* "--maxrregcount={MAX_REGISTERS}": each {…} is replaced by the value of its hole. */
@@ -288,8 +334,8 @@ static void add_option(const struct hn_plan *plan, const struct hn_option *optio
 
 /* The steps that are launched at this point, since a kernel that is not need not be there, and the
  * options. */
-static void add_entries_and_options(const struct scope *scope, struct hn_source *source,
-                                    struct hn_error *err)
+static void add_steps_and_options(const struct scope *scope, struct hn_source *source,
+                                  struct hn_text *text, struct hn_error *err)
 {
     const struct hn_plan *plan = scope->plan;
     struct hn_value *values = NULL;
@@ -297,7 +343,7 @@ static void add_entries_and_options(const struct scope *scope, struct hn_source 
         return;
     for (size_t i = 0; i < plan->step_count; i++)
         if (hn_expression_holds(plan->steps[i].condition, values, err))
-            add_entry(scope, plan->steps[i].entry, source, err);
+            add_step(scope, &plan->steps[i], source, text, err);
     for (size_t i = 0; i < plan->option_count; i++)
         add_option(plan, &plan->options[i], values, source, err);
     free(values);
@@ -324,11 +370,11 @@ static enum hn_status make(const struct scope *scope, const struct hn_template *
                      : NULL;
     hn_text_append(&text, body != NULL ? body : whole);
     free(body);
-    source->text = hn_made(hn_text_take(&text), err);
     if (scope->entry != NULL)
-        add_entry(scope, scope->entry, source, err);
+        add_step(scope, &plan->reference.step, source, &text, err);
     else
-        add_entries_and_options(scope, source, err);
+        add_steps_and_options(scope, source, &text, err);
+    source->text = hn_made(hn_text_take(&text), err);
     if (hn_failed(err))
         hn_source_finish(source);
     return err->status;

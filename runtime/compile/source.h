@@ -37,6 +37,8 @@ bool hn_source_includes_others(const struct hn_source *source);
 void hn_source_append_macros(const struct hn_plan *plan, const struct hn_bindings *problem, const struct hn_bindings *point,
                              struct hn_text *prelude, struct hn_text *hidden, struct hn_error *err);
 
+extern const char hn_fields_program[]; /* fields.cuh */
+
 /* The text of the plan's template with the point's values in place of those that it declares (plan->overrides), line by
  * line. The caller frees it. Sticky. HN_ECONFIG: a parameter that is not declared there, or at several places. */
 char *hn_source_body(const struct hn_plan *plan, const char *text, const struct hn_bindings *point,

@@ -17,8 +17,8 @@ _Static_assert((int)HONE_GRADE_PROBLEM == (int)HN_GRADE_PROBLEM,
 enum { ALIGNMENT = 512 };
 
 /* A buffer under tensor maps has to lie as they want it, too. */
-static void make_slot(struct hone_kernel *kernel, size_t index, const struct hn_value *values,
-                      struct hn_error *err)
+static void make_slot(struct hone_kernel *kernel, size_t index, const struct hn_image *image,
+                      const struct hn_value *values, struct hn_error *err)
 {
     const struct hn_plan *plan = kernel->plan->plan;
     const struct hn_launch *launch = &kernel->launch;
@@ -42,6 +42,12 @@ static void make_slot(struct hone_kernel *kernel, size_t index, const struct hn_
         slot->value_bytes = (uint32_t)hn_element_size(argument->element);
         slot->need = constant || !slot->taken ? HONE_OPTIONAL : HONE_FIXED;
         hn_argument_evaluate_scalar(argument, values, &slot->preset, err);
+    } else if (argument->structure != NULL) { /* the caller has it, with its addresses */
+        struct hn_blocks memory = {0};
+        struct hn_passed *passed = hn_cubin_make_structure(image, argument, values, &memory, err);
+        slot->kind = HONE_BYTES;
+        slot->value_bytes = passed == NULL ? 0 : passed->bytes;
+        hn_blocks_finish(&memory);
     } else if (argument->role == HN_ROLE_VALUE) { /* the contents of an input as one structure */
         const struct hn_argument *source = &plan->arguments[hn_plan_source(plan, index)];
         slot->kind = HONE_BYTES;
@@ -65,8 +71,8 @@ static void make_slot(struct hone_kernel *kernel, size_t index, const struct hn_
     kernel->has_zeroed = kernel->has_zeroed || slot->zeroed;
 }
 
-static void make_slots(struct hone_kernel *kernel, const struct hn_value *values,
-                       struct hn_error *err)
+static void make_slots(struct hone_kernel *kernel, const struct hn_image *image,
+                       const struct hn_value *values, struct hn_error *err)
 {
     const struct hn_plan *plan = kernel->plan->plan;
     size_t count = 0;
@@ -84,7 +90,7 @@ static void make_slots(struct hone_kernel *kernel, const struct hn_value *values
         hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu tensor maps; the library takes %d",
                     plan->kernel, kernel->launch.tensor_count, (int)HN_LIB_MAX_MAPS);
     for (size_t i = 0; i < kernel->slot_count && !hn_failed(err); i++)
-        make_slot(kernel, i, values, err);
+        make_slot(kernel, i, image, values, err);
     if (!hn_failed(err))
         hn_lib_slots_place(kernel);
 }
@@ -576,7 +582,7 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
         if (made->shared != NULL)
             shared->is_checked = !hn_failed(err);
     }
-    make_slots(made, values, err);
+    make_slots(made, image, values, err);
     make_steps(made, image, values, err);
     find_symbols(made, values, err);
     free(own);

@@ -237,6 +237,13 @@ enum hn_zeroing {
     HN_ZERO_ONCE,    /* before the first launch: each leaves it at zero */
 };
 
+/* A field of a structure that is passed by value. */
+struct hn_member {
+    char *name; /* in C++: "n", "a.b", "w[2]" */
+    struct hn_expression *value;
+    size_t buffer; /* without a value: the argument whose address it holds */
+};
+
 struct hn_argument {
     char *name;
     enum hn_role role;
@@ -252,10 +259,15 @@ struct hn_argument {
                    tensor map its buffer */
     struct hn_texture texture;
     struct hn_tensor_map tensor_map;
+    /* A structure has these, and none of count, value and from: */
+    char *structure; /* its type in C++; NULL: it is none */
+    struct hn_member *members;
+    size_t member_count;
     /* A symbol has these: */
     struct hn_expression *condition; /* it is set where this holds; NULL: everywhere */
     bool changes;                    /* kernels write to it: set again before every launch */
     enum hn_zeroing zero;            /* of a counter */
+    bool held;                       /* a structure has the buffer's address */
     /* A result that hn_argument_is_compared has these: */
     struct hn_compare *compare; /* NULL: as the plan says for all */
     char *length;               /* the compared argument whose first element says how many of this one's are results,

@@ -183,7 +183,8 @@ static bool is_filled(const void *owner)
  * another its name. */
 static bool has_contents(const struct hn_argument *argument)
 {
-    int sources = (argument->count != NULL) + (argument->value != NULL) + (argument->from != NULL);
+    int sources = (argument->count != NULL) + (argument->value != NULL) + (argument->from != NULL) +
+                  (argument->structure != NULL);
     if (sources != 1 || (argument->value != NULL && argument->lanes > 1))
         return false;
     if (argument->role == HN_ROLE_TEXTURE || argument->role == HN_ROLE_TENSOR_MAP)
@@ -200,6 +201,13 @@ static void check_argument(struct hn_json_reader *reader, void *owner)
     hn_json_expect(reader, has_contents(argument), argument->name,
                    "an argument with either count or value");
 }
+
+static const struct hn_field member_fields[] = {
+    {HN_NEEDED("name"), .kind = HN_FIELD_TEXT, HN_AT(hn_member, name)},
+    {.key = "value", EXPRESSION(hn_member, value)},
+    {.key = "buffer", .kind = HN_FIELD_INDEX, .always = true, HN_AT(hn_member, buffer)},
+};
+static const struct hn_structure member_structure = HN_STRUCTURE(hn_member, member_fields, NULL);
 
 #define COMPARED AS(RESULTS), .why = "output and inout are compared"
 #define WITH_ROWS .when = has_rows, .why = "a buffer with a 'width' has it"
@@ -230,12 +238,17 @@ static const struct hn_field argument_fields[] = {
      .why = "a texture has it"},
     {HN_NEEDED("tensor_map"), HN_STRUCT(hn_argument, tensor_map, hn_tensor_map_structure),
      AS(ROLE(TENSOR_MAP)), .why = "a tensor map has it"},
+    {.key = "structure", .kind = HN_FIELD_TEXT, HN_AT(hn_argument, structure), AS(ROLE(VALUE))},
+    {.key = "fields",
+     HN_LIST(hn_argument, members, member_count, member_structure),
+     AS(ROLE(VALUE))},
     {.key = "if", EXPRESSION(hn_argument, condition), AS(ROLE(SYMBOL))},
     {.key = "changes", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, changes), AS(ROLE(SYMBOL))},
     {.key = "zero",
      HN_CHOICE(hn_argument, zero, zeroings),
      AS(ROLE(COUNTER)),
      .why = "counter has it"},
+    {.key = "held", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, held), AS(IN_MEMORY)},
     {.key = "compare", HN_POINTER(hn_argument, compare, hn_compare_structure), COMPARED},
     {.key = "length", .kind = HN_FIELD_WORD, HN_AT(hn_argument, length), COMPARED},
 };
@@ -603,6 +616,13 @@ static void check_sources(struct hn_json_reader *reader, const struct hn_plan *p
         hn_json_expect(
             reader, hn_texture_check(&argument->texture, hn_plan_find_argument(plan, from)) == NULL,
             from, "a buffer that the texture can read");
+    for (size_t i = 0; i < argument->member_count; i++) {
+        const struct hn_member *member = &argument->members[i];
+        const struct hn_argument *buffer = argument_at(reader, member->buffer);
+        hn_json_expect(reader,
+                       member->value != NULL || (buffer != NULL && hn_argument_is_buffer(buffer)),
+                       member->name, "a field with a value or a buffer's number");
+    }
     if (argument->length != NULL)
         hn_json_expect(reader, hn_plan_is_length(plan, argument), argument->length,
                        "an output of integers");

@@ -70,6 +70,39 @@ static CUresult keep_reference(const struct double_launch *launch)
     return double_took_exactly(launch, 100.0);
 }
 
+/* params.cu */
+static CUresult apply(const struct double_launch *launch)
+{
+    struct params {
+        const float *in;
+        int n;
+        bool negate;
+        float *out;
+        short which;
+        struct {
+            float slope, offsets[2];
+        } line;
+        double bias;
+        unsigned int *turns;
+    } p;
+    const int *table = launch->function->module->table;
+    memcpy(&p, launch->parameters[0], sizeof p);
+    ++*p.turns;
+    for (int i = 0; i < p.n; i++) {
+        float y = p.line.slope * p.in[i] + p.line.offsets[p.which] + (float)p.bias;
+        p.out[i] = p.negate ? -y : y;
+    }
+    return double_took(launch, *p.turns != 1 ? 1000.0 : 20.0 + table[0] / 64.0);
+}
+
+static CUresult params_reference(const struct double_launch *launch)
+{
+    float sign = TAKE(int, 3) != 0 ? -1.0f : 1.0f;
+    for (int i = 0; i < TAKE(int, 2); i++)
+        TAKE(float *, 1)[i] = sign * (0.5f * TAKE(const float *, 0)[i] + TAKE(float, 4));
+    return double_took_exactly(launch, 100.0);
+}
+
 /* y[i] = x[i] + more, for kernels of x, y and n. */
 static void add_to_all(const struct double_launch *launch, int more)
 {
@@ -701,6 +734,7 @@ static const struct {
     {"add", add},
     {"aligned", aligned},
     {"aligned_reference", aligned_reference},
+    {"apply", apply},
     {"attributes", attributes},
     {"attributes_reference", attributes_reference},
     {"blur", blur},
@@ -731,6 +765,7 @@ static const struct {
     {"look_up_reference", look_up_reference},
     {"smooth_reference", smooth_reference},
     {"matmul", sgemm},
+    {"params_reference", params_reference},
     {"reduce", reduce},
     {"reduce_partial", nothing},
     {"second_step", double_second_step},

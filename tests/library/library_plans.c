@@ -288,6 +288,37 @@ TEST(structures_are_passed_by_value)
     expect_no_launch(kernel, NULL, arguments, 5, "has 31 bytes, expected 32");
 }
 
+/* The caller lays it out, with addresses and what the config gives its fields. */
+TEST(structures_with_fields_are_the_callers)
+{
+    enum { COUNT = 5000 };
+    struct hone_cache *cache = open_cache();
+    const struct hone_value problem[] = {hone_integer("n", COUNT), hone_integer("which", 1)};
+    struct hone_kernel *kernel = get(cache, "params", problem, 2, NULL);
+    static float in[COUNT], found[COUNT];
+    unsigned int turns = 0;
+    for (int i = 0; i < COUNT; i++)
+        in[i] = (float)i;
+    CUdeviceptr x = new_buffer(in, sizeof in), y = new_buffer(found, sizeof found);
+    struct {
+        CUdeviceptr in;
+        int n;
+        bool negate;
+        CUdeviceptr out;
+        short which;
+        float slope, offsets[2];
+        double bias;
+        CUdeviceptr turns;
+    } params = {x, COUNT, true, y, 1, 0.5f, {3, 0.25f}, 2, new_buffer(&turns, sizeof turns)};
+    struct hone_argument argument = hone_bytes("p", &params, sizeof params);
+    launch_ok(kernel, NULL, &argument, 1);
+    fetch(found, y, sizeof found);
+    for (int i = 0; i < COUNT; i++)
+        assert_float_equal(found[i], -(0.5f * (float)i + 2.25f), 0);
+    argument = hone_bytes("p", &params, sizeof params - 8);
+    expect_no_launch(kernel, NULL, &argument, 1, "has 48 bytes, expected 56");
+}
+
 enum { SIDE = 64 };
 
 /* Each moved by a row and four columns, zero beyond. */

@@ -27,6 +27,7 @@ ONE_POINT = {
     "clusters": "CLUSTER=4 SPARED=1 COOPERATIVE=true SHARED=1024",
     "windows": "WINDOW_BYTES=4096 SET_ASIDE=0 HIT_PERCENT=50 HIT=persisting MISS=streaming",
     "inputs": "BLOCK=128",
+    "params": "BLOCK=128 BIAS=2",
     "tensor": "BOX=32 SWIZZLE=128 PROMOTION=0 FAULT=0",
     "pipeline": "CHUNKS=1 STREAMS=1 ORDER=depth_first HOST_MEMORY=pinned STAGES_ON=device PIECES=1 GRANULE=1 FAULT=0",
 }

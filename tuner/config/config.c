@@ -265,6 +265,8 @@ static void try_argument(struct trial *trial, const struct hn_argument *argument
             check_fill(trial->reader, argument, trial->values, trial->where);
     } else {
         bool real = hn_element_is_real(argument->element);
+        for (size_t i = 0; i < argument->member_count; i++)
+            try_number(trial, argument->members[i].value, true, -HUGE_VAL, HUGE_VAL);
         hn_element_range(argument->element, &low, &high);
         try_number(trial, argument->value, real, real ? -HUGE_VAL : (double)low,
                    real ? HUGE_VAL : (double)high);

@@ -212,7 +212,8 @@ static void read_type(struct hn_reader *reader, const struct hn_yaml *node, void
 {
     struct hn_argument *argument = owner;
     const char *names[HN_ELEMENT_COUNT];
-    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR,
+    if (argument->structure != NULL ||
+        !hn_config_expect_kind(reader, node, HN_YAML_SCALAR,
                                "an element type such as float32 or float32x4") ||
         hn_type_parse(node->text, &argument->element, &argument->lanes) ||
         read_type_name(reader, node, argument))
@@ -382,11 +383,20 @@ void hn_config_read_compare(struct hn_reader *reader)
         set_defaults(reader);
 }
 
+static void expect_members(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
+{
+    struct hn_argument *argument = owner;
+    hn_config_expect(reader, node->kind == HN_YAML_MAPPING && node->count > 0, node,
+                     "fields of a structure, as {x: {buffer: NAME}, n: N}");
+    argument->members = hn_need(node->count, sizeof *argument->members);
+}
+
 static const struct hn_config_form argument_forms[] = {
     {"type", read_type},           {"role", read_role}, {"pitch", read_pitch},
     {"device_pitch", NULL},        {"fill", read_fill}, {"texture", read_viewed},
     {"tensor_map", read_viewed},   {"if", NULL},        {"changes", NULL},
-    {"compare", read_own_compare}, {"file", read_file}, {NULL, NULL}};
+    {"compare", read_own_compare}, {"file", read_file}, {"fields", expect_members},
+    {"structure", NULL},           {"held", NULL},      {NULL, NULL}};
 static const struct hn_config_mapping argument_mapping = {&hn_argument_structure, argument_forms,
                                                           &texture_mapping, NULL};
 static const struct hn_config_form symbol_forms[] = {{"type", read_type},
@@ -404,6 +414,7 @@ static const struct source {
     const char *beside; /* of the keys of an argument; others are looked at when they are read */
 } sources[] = {
     {"value", HN_ROLE_VALUE, "name type value if"},
+    {"fields", HN_ROLE_VALUE, "name type fields"},
     {"from", HN_ROLE_VALUE, "name from if"},
     {"texture", HN_ROLE_TEXTURE, "name texture"},
     {"tensor_map", HN_ROLE_TENSOR_MAP, "name tensor_map"},
@@ -454,7 +465,7 @@ static const struct source *begin(struct hn_reader *reader, const struct hn_yaml
         if (!fits)
             refuse(reader, node, key, because);
     }
-    if (source == NULL || source == &sources[0])
+    if (source == NULL || hn_text_has_word(source->beside, "type", strlen("type")))
         hn_config_need(reader, node, "type");
     return source;
 }
@@ -477,6 +488,9 @@ static void read_argument(struct hn_reader *reader, const struct hn_yaml *node, 
         hn_config_check_keys(reader, node, "name type count value from fill file role if");
     const struct source *source = begin(reader, node);
     argument->role = symbol ? HN_ROLE_SYMBOL : source == NULL ? HN_ROLE_INPUT : source->role;
+    if (source != NULL && strcmp(source->key, "fields") == 0)
+        hn_config_read_text(reader, hn_yaml_get(node, "type"), "the name of a structure in C++",
+                            &argument->structure);
     hn_config_read_mapping(reader, node, symbol ? &symbol_mapping : &argument_mapping, argument);
     /* No vector is passed by value, or held by a symbol as one element. */
     if (argument->value != NULL && argument->lanes > 1)
@@ -549,6 +563,28 @@ size_t hn_config_find_among(struct hn_reader *reader, const struct hn_yaml *node
     return 0;
 }
 
+/* A value needs no key. The buffers are those of all arguments. */
+static void read_members(struct hn_reader *reader, const struct hn_yaml *fields,
+                         struct hn_argument *argument)
+{
+    const struct hn_yaml *field = fields == NULL ? NULL : fields->child;
+    for (; field != NULL && !hn_failed(reader->err); field = field->next) {
+        struct hn_member *member = &argument->members[argument->member_count++];
+        const struct hn_yaml *buffer = hn_yaml_get(field, "buffer");
+        const struct hn_yaml *value =
+            field->kind == HN_YAML_SCALAR ? field : hn_yaml_get(field, "value");
+        member->name = hn_need_copy(field->key->text);
+        hn_config_expect(reader, (buffer == NULL) != (value == NULL) && hn_config_count(field) <= 1,
+                         field, "a number, {value: EXPRESSION} or {buffer: NAME}");
+        hn_config_read_expression(reader, value, &member->value);
+        if (buffer == NULL)
+            continue;
+        member->buffer = hn_config_find_among(reader, buffer, "buffer", hn_argument_is_buffer,
+                                              "no buffer, whose address a field can hold");
+        reader->plan->arguments[member->buffer].held = true;
+    }
+}
+
 static bool is_passed(const struct hn_argument *argument)
 {
     return argument->role != HN_ROLE_SYMBOL;
@@ -586,6 +622,7 @@ void hn_config_read_arguments(struct hn_reader *reader)
                              hn_yaml_get(item, "length"),
                              "the name of another argument of integers with role output or inout");
         find_source(reader, item, &plan->arguments[i]);
+        read_members(reader, hn_yaml_get(item, "fields"), &plan->arguments[i]);
     }
     /* The kernel is judged by what it writes. */
     if (!hn_plan_has_role(plan, HN_ROLE_OUTPUT) && !hn_plan_has_role(plan, HN_ROLE_INOUT))

@@ -41,14 +41,15 @@ static void read_entry(struct hn_reader *reader, const struct hn_yaml *node, voi
 static const struct hn_config_form step_forms[] = {{"entry", read_entry}, {NULL, NULL}};
 static const struct hn_config_mapping step_mapping = {&hn_step_structure, step_forms, NULL, NULL};
 
-/* A step that lists no arguments takes all of the plan's, but the reference no tensor maps. */
+/* A step that lists no arguments takes all of the plan's that are in no structure, but the
+ * reference no tensor maps. */
 static void complete_arguments(struct hn_reader *reader, struct hn_step *step, bool maps)
 {
     if (step->arguments != NULL)
         return;
     step->arguments = hn_need(reader->plan->argument_count, sizeof *step->arguments);
     for (size_t i = 0; i < reader->plan->argument_count; i++)
-        if (reader->plan->arguments[i].role != HN_ROLE_SYMBOL &&
+        if (reader->plan->arguments[i].role != HN_ROLE_SYMBOL && !reader->plan->arguments[i].held &&
             (maps || reader->plan->arguments[i].role != HN_ROLE_TENSOR_MAP))
             step->arguments[step->argument_count++] = i;
 }

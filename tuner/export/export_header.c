@@ -436,19 +436,27 @@ static json_t *arguments_to_json(const struct hn_export *export, json_t *argumen
     for (size_t i = 0; i < export->plan->argument_count; i++) {
         const struct hn_argument *argument = &export->plan->arguments[i];
         struct hn_text types = {0};
+        json_t *fields = json_array();
+        for (size_t m = 0; m < argument->member_count; m++)
+            json_array_append_new(
+                fields, json_pack("{ss ss}", "name", argument->members[m].name, "value",
+                                  argument->members[m].value != NULL
+                                      ? hn_expression_text(argument->members[m].value)
+                                      : export->plan->arguments[argument->members[m].buffer].name));
         hn_export_append_types(export, argument, &types);
         const char *passed = argument->role == HN_ROLE_SYMBOL       ? "no"
                              : argument->role == HN_ROLE_TEXTURE    ? "texture"
                              : argument->role == HN_ROLE_TENSOR_MAP ? "map"
                              : argument->count != NULL              ? "buffer"
                              : argument->value != NULL              ? "value"
+                             : argument->structure != NULL          ? "structure"
                                                                     : "contents";
         bool zeroed = argument->role == HN_ROLE_COUNTER && argument->zero != HN_ZERO_ONCE &&
                       hn_export_is_taken(export->plan, i);
         json_object_update_new(json_array_get(arguments, i),
-                               json_pack("{ss so sb sb sI}", "passed", passed, "types",
-                                         hn_render_text(&types), "zeroed", zeroed, "map",
-                                         argument->role == HN_ROLE_TENSOR_MAP, "number",
+                               json_pack("{ss so so sb sb sI}", "passed", passed, "types",
+                                         hn_render_text(&types), "fields", fields, "zeroed", zeroed,
+                                         "map", argument->role == HN_ROLE_TENSOR_MAP, "number",
                                          (json_int_t)hn_export_map_number(export->plan, i)));
     }
     return json_incref(arguments);

@@ -336,6 +336,11 @@ static void append_arguments(struct hn_text *text, const struct hn_task *task,
             hn_expression_evaluate(expression, values, &value, err);
         hn_text_append(text, applies ? " " : " -");
         hn_value_append(text, &value);
+        for (size_t m = 0; m < argument->member_count && !hn_failed(err); m++) {
+            double number = 0;
+            hn_expression_number(argument->members[m].value, values, &number, err);
+            hn_text_printf(text, " %.17g", number);
+        }
     }
     free(values);
 }
