@@ -50,6 +50,53 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 
+// Numbers of 16 bits, rounded to the nearest even.
+struct __half {
+    unsigned short bits;
+    __half() = default;
+    __half(double value)
+    {
+        const _Float16 rounded = (_Float16)value;
+        std::memcpy(&bits, &rounded, sizeof bits);
+    }
+    static __half of_bits(unsigned short bits)
+    {
+        __half result;
+        result.bits = bits;
+        return result;
+    }
+    operator float() const
+    {
+        _Float16 value;
+        std::memcpy(&value, &bits, sizeof value);
+        return (float)value;
+    }
+};
+struct __nv_bfloat16 {
+    unsigned short bits;
+    __nv_bfloat16() = default;
+    __nv_bfloat16(double value)
+    {
+        const float single = (float)value;
+        unsigned all;
+        std::memcpy(&all, &single, sizeof all);
+        bits = (unsigned short)((all + 0x7FFF + (all >> 16 & 1)) >> 16);
+    }
+    static __nv_bfloat16 of_bits(unsigned short bits)
+    {
+        __nv_bfloat16 result;
+        result.bits = bits;
+        return result;
+    }
+    operator float() const
+    {
+        const unsigned all = (unsigned)bits << 16;
+        float value;
+        std::memcpy(&value, &all, sizeof value);
+        return value;
+    }
+};
+
 namespace emulator
 {
 constexpr size_t stack_bytes = 128 << 10;

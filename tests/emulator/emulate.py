@@ -28,6 +28,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 TYPES = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 TYPES |= {"float32": "float", "float64": "double"}
 SIZES = {name: int(re.sub(r"\D", "", name)) // 8 for name in TYPES}
+TYPES |= {"__nv_bfloat16": "__nv_bfloat16", "half": "__half"}
+SIZES |= {"__nv_bfloat16": 2, "half": 2}
 SIZES |= {f"{name}x{n}": size * n for name, size in list(SIZES.items()) for n in (2, 4)}
 
 
@@ -86,9 +88,9 @@ def prelude(config, problem, point):
 
 
 def template_text(path):
-    """With the templates that it includes."""
+    """With the templates that it includes; device.hpp has CUDA's types."""
     text = re.sub(r'#include "(\w+\.cu)"', lambda found: (pathlib.Path(path).parent / found[1]).read_text(),
-                  pathlib.Path(path).read_text())
+                  re.sub(r"#include <cuda_\w+\.h>\n", "", pathlib.Path(path).read_text()))
     return re.sub(r"extern __shared__ (?:__align__\(\w+\) )?([\w ]+?) (\w+)\[\];", r"\1 *const \2 = (\1 *)emulator::shared;",
                   text)
 
@@ -233,7 +235,8 @@ def program(config, problem, point, steps, text, results, check):
     names |= pitches(config, names)
     if "pipeline" in config:  # as a whole
         names |= {"chunk_begin": 0, "chunk_count": integer(config["pipeline"]["over"], names), "chunk_index": 0}
-    arguments = [dict(a, type_c=TYPES[a.get("type", "float32")]) for a in config["arguments"]]
+    arguments = [dict(a, type=problem.get(a.get("type"), a.get("type", "float32"))) for a in config["arguments"]]
+    arguments = [dict(a, type_c=TYPES[a["type"]]) for a in arguments]
     code, once, before = declare(arguments, names)
     for symbol in config.get("symbols", []) if check else []:
         if evaluate(symbol.get("if", True), names):

@@ -66,6 +66,12 @@ template <typename T> void fill_uniform(T *data, size_t count, double low, doubl
                                         : (T)(low + random_real() * (high - low));
 }
 
+template <typename T> void fill_normal(T *data, size_t count, double mean, double deviation)
+{
+    for (size_t i = 0; i < count; ++i)
+        data[i] = (T)(mean + deviation * std::sqrt(-2 * std::log(1 - random_real())) * std::cos(6.283185307179586 * random_real()));
+}
+
 template <typename T> void fill_iota(T *data, size_t count, double start, double step)
 {
     for (size_t i = 0; i < count; ++i)

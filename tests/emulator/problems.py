@@ -10,6 +10,7 @@ WORDS = {
     "B_LAYOUT": ["row", "column"],
     "TRANS_A": ["n", "t"],
     "TRANS_B": ["n", "t"],
+    "TYPE": ["__nv_bfloat16", "half"],
 }
 
 # Kernels whose output is compared as a multiset, and where its order is right all the same.
@@ -58,5 +59,10 @@ SMALL = {
     "pipeline": [{"SIZE": 10003, "WORK": 33}],
     "pipeline_stencil": [{"WIDTH": 67, "HEIGHT": 45, "RADIUS": 8}, {"WIDTH": 3, "HEIGHT": 2, "RADIUS": 1}],
     "dot_zero_copy": [{"SIZE": 10003, "REUSE": 3}, {"SIZE": 200003, "REUSE": 2}],
+    "decode": [{"BATCH": 2, "HEADS": 3, "GROUP": 5, "LENGTH": 300, "SHORTEST": 300, "SM_COUNT": 2},
+               {"BATCH": 35, "HEADS": 2, "GROUP": 2, "QUERIES": 3, "LENGTH": 90, "SHORTEST": 3, "WIDTH": 64, "TYPE": "half", "SM_COUNT": 3},
+               {"BATCH": 1, "HEADS": 1, "GROUP": 17, "LENGTH": 1500, "SHORTEST": 1, "WIDTH": 64, "SM_COUNT": 5},
+               {"BATCH": 1, "HEADS": 1, "GROUP": 1, "LENGTH": 1, "SHORTEST": 1, "WIDTH": 64, "SM_COUNT": 1},
+               {"BATCH": 3, "HEADS": 1, "GROUP": 8, "QUERIES": 2, "LENGTH": 40, "SHORTEST": 17, "SM_COUNT": 1}],
     "transfer_batch": [{"SIZE": 10003, "PIECES": 7}],
 }
