@@ -367,8 +367,29 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
             for part in absent:
                 self.assertNotIn(part, draft, source)
 
+    def test_what_indices_say(self):
+        """Blocks by another name, bounds of what begins with them, sides of arrays, constants of the launch alone, and what is allocated."""
+        for source, parts, absent in (
+                ("template <int BM, int BN, int TM> __global__ void k(int M, int N, int K, float *C) { __shared__ float s[BM * BN]; float own[TM] = {0};"
+                 " const int row = blockIdx.y, col = blockIdx.x; C += row * BM * K + col * BN; s[threadIdx.x] = own[0]; C[threadIdx.x] = s[0]; }",
+                 ("  TUNE_BM: [4, 8, 16, 32, 64]", "  TUNE_TM: [1, 2, 4, 8, 16]", 'grid: ["ceil_div(N, TUNE_BN)", "ceil_div(M, TUNE_BM)"]'), ()),
+                ("constexpr int EACH = 4;\n__global__ void k(float *x, int rows, int columns) { int r = blockIdx.x * blockDim.x + threadIdx.x, j = 0, c = EACH * blockIdx.y;"
+                 " if (r + j >= rows || c < columns) return; x[r] = c; }", ('grid: ["ceil_div(rows, BLOCK)", "ceil_div(columns, EACH)"]',), ()),
+                ("__global__ void k(float *y, int M) { int b = blockIdx.x; int row = blockDim.y * b + threadIdx.y; if (row < M) y[row] = threadIdx.x; }\n"
+                 "void f(float *y, int M) { dim3 block(32, 4); k<<<M / 4, block>>>(y, M); }", ("  grid: [M // BLOCK_Y, 1]\n",), ()),
+                ("#define COUNT 224\nconstexpr int THREADS = 256;\n__global__ void k(float *x) { x[COUNT * blockIdx.x + threadIdx.x] = blockDim.x; }\n"
+                 "void f() { float *x; cudaMalloc(&x, COUNT * COUNT * sizeof(float)); dim3 block(THREADS); k<<<COUNT, block>>>(x); }",
+                 ("\nparameters:\n  THREADS: [128, 256, 512]\n", "override: {THREADS: constexpr}", "  block: [THREADS]\n", "  grid: [224]\n"), ("COUNT",)),
+                ("template <typename T, typename std::enable_if<!std::is_same<T, float>::value>::type * = nullptr> __device__ void f(T *x) { *x = 0; }\n"
+                 "__global__ void k(double *x) { f(x); }", ('entry: "&k"',), ())):
+            draft = self.draft(source).partition("\nkernel: ")[2]
+            for part in parts:
+                self.assertIn(part, draft, source)
+            for part in absent:
+                self.assertNotIn(part, draft, source)
+
     def test_which_sources_need_nvcc(self):
-        for before, nvcc in (("#include <stdint.h>\n#include <cmath>\n#include <cuda_fp16.h>\n#include <cub/block/block_scan.cuh>\n", False),
+        for before, nvcc in (("#include <cublas_v2.h>\n", True), ("#include <stdint.h>\n#include <cmath>\n#include <cuda_fp16.h>\n#include <cub/block/block_scan.cuh>\n", False),
                              ("#include <vector>\n", True), ("#include <cub/cub.cuh>\n", False),
                              ("namespace a { inline int f(int x) { return x; } }\n", True),
                              ("namespace a { __device__ inline int f(int x) { return x; } }\n", False),

@@ -122,6 +122,27 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
             add_value(parameter, hn_integer(value));
 }
 
+/* A side of an array in shared memory is that of a tile, one of a thread's own array a part of it.
+ */
+static int64_t usual_side(const struct hn_draft *draft, const char *name)
+{
+    const struct hn_unit *unit = draft->unit;
+    const size_t body = draft->kernel->body.begin;
+    char type[HN_TYPE_SIZE];
+    for (size_t i = body; i < draft->kernel->body.end; i++) {
+        size_t open = i, begin;
+        while (hn_at(unit, i, name) && open > body && !strchr(";{}[=", hn_text_at(unit, open)[0]))
+            open--;
+        for (begin = open; begin > body && !strchr(";{}", hn_text_at(unit, begin - 1)[0]);)
+            begin--;
+        if (open < i && hn_at(unit, open, "[") && hn_at(unit, begin, "__shared__"))
+            return 16;
+        if (open < i && hn_at(unit, open, "[") && hn_type_of_c(hn_text_at(unit, begin), type))
+            return 4;
+    }
+    return 1;
+}
+
 /* Where nothing tells what may be worth a try, one value stands for all. */
 static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *parameter)
 {
@@ -131,6 +152,7 @@ static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *p
     int64_t preset = is_flag(name)                             ? 0
                      : wide && draft->dimensions == 1          ? 256
                      : wide || hn_draft_is_like(name, "*tile") ? 16
+                     : parameter->own != NULL                  ? usual_side(draft, parameter->own)
                                                                : 1;
     choose_values(parameter, hn_integer(preset), preset == 1 && !each);
 }
@@ -187,18 +209,36 @@ static void add_words(struct hn_draft *draft, const struct hn_meaning *macro)
         free(words.values.items);
 }
 
-/* Whether the kernel, its declaration, code of the device that is no other kernel, or another
- * constant has the name. */
+/* Whether the kernel, its declaration, the block that it is launched with, code of the device that
+ * is no other kernel, or another constant has the name. */
 static bool is_used(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;
     struct hn_tokens own = {draft->kernel->head.begin, draft->kernel->body.end};
-    bool used = hn_find(unit, own, name) != SIZE_MAX;
+    struct hn_tokens block = draft->launch[HN_LAUNCH_BLOCK];
+    const struct hn_meaning *variable =
+        hn_unit_meaning(unit, hn_text_at(unit, block.begin), block.begin);
+    bool used = hn_find(unit, own, name) != SIZE_MAX || hn_find(unit, block, name) != SIZE_MAX ||
+                (variable != NULL && hn_find(unit, variable->body, name) != SIZE_MAX);
     HN_EACH(function, unit->functions)
         used |= function->device && hn_find(unit, function->body, name) != SIZE_MAX;
     HN_EACH(meaning, unit->meanings)
         used |= meaning->scope.begin == 0 && hn_find(unit, meaning->body, name) != SIZE_MAX;
     return used;
+}
+
+/* "malloc(ROWS * COLUMNS * sizeof(float))": how much there is. */
+static bool is_allocated(const struct hn_unit *unit, const char *name)
+{
+    for (size_t i = 0; i < unit->tokens.count; i++) {
+        bool call = hn_find_letters(hn_text_at(unit, i), "malloc") && hn_at(unit, i + 1, "(");
+        struct hn_tokens inside = call ? hn_inside(unit, i + 1) : (struct hn_tokens){0, 0};
+        size_t at = hn_find(unit, inside, name);
+        if (at != SIZE_MAX &&
+            (hn_at(unit, at - 1, "*") || (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/"))))
+            return true;
+    }
+    return false;
 }
 
 /* Macros at least so large that sound like an extent are the size of the problem. */
@@ -216,7 +256,7 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
     while (hn_code_next_value(&at, name, meaning->macro, &value))
         count++;
     return (meaning->macro || meaning->constant) && inner && count == 1 && number >= 1 &&
-           number <= least_size && is_used(draft, name) &&
+           number <= least_size && is_used(draft, name) && !is_allocated(draft->unit, name) &&
            !hn_draft_is_like(name, "warp kwarp *warp_size *warpsize *mask *radius *filter *bins "
                                    "*channel *seed *max_ *min_ *iter *steps *halo *border");
 }
@@ -370,6 +410,8 @@ static void choose_template(struct hn_draft *draft)
 
 /* How the kernel is asked for, compiled and passed its arguments. */
 
+#define HOST_LIBRARIES "*thrust/ *cublas *cudnn *cufft *cusolver *cusparse *nccl *nvml curand.h"
+
 /* Code that NVRTC cannot compile is for the host; where it is guarded there is a word for it. It
  * has headers of its own and of the toolkit, and may have others. */
 const char *hn_draft_why_nvcc(const struct hn_draft *draft)
@@ -379,10 +421,11 @@ const char *hn_draft_why_nvcc(const struct hn_draft *draft)
     if (hn_unit_has(draft->unit, "__CUDACC_RTC__"))
         return NULL;
     while (hn_include_next(&lines, &include)) {
-        bool suits = include.quoted || hn_host_header_find(include.name, include.length) != NULL ||
-                     !hn_is_header_of_host(include.name, include.length);
-        if (!suits || strncmp(include.name, "thrust/", 7) == 0)
-            return HN_DRAFT_LINE(draft, "NVRTC has no <%.*s>", (int)include.length, include.name);
+        const char *name = HN_DRAFT_TEXT(draft, "%.*s", (int)include.length, include.name);
+        bool suits = include.quoted || hn_host_header_find(name, include.length) != NULL ||
+                     !hn_is_header_of_host(name, include.length);
+        if (!suits || hn_draft_is_like(name, HOST_LIBRARIES))
+            return HN_DRAFT_LINE(draft, "NVRTC has no <%s>", name);
     }
     HN_EACH(function, draft->unit->functions)
         if (function->host)

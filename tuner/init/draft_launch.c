@@ -196,6 +196,95 @@ static const char *translate(struct hn_draft *draft, struct hn_tokens tokens)
     return translate_along(draft, tokens, -1);
 }
 
+/* What the kernel does with its index. */
+
+/* How many tokens are blockIdx along an axis at one of them, or a variable that is it; 0: it is
+ * something else. */
+static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
+{
+    const struct hn_unit *unit = draft->unit;
+    const struct hn_meaning *own = hn_unit_meaning(unit, hn_text_at(unit, token), token);
+    if (hn_at(unit, token, "blockIdx"))
+        return hn_text_at(unit, token + 2)[0] == 'x' + axis ? 3 : 0;
+    return own != NULL && !own->macro && own->body.end == own->body.begin + 3 &&
+           index_width(draft, own->body.begin, axis) == 3;
+}
+
+static const char *size_at(const struct hn_draft *draft, size_t token)
+{
+    const struct hn_draft_name *found = hn_draft_find(draft, hn_text_at(draft->unit, token));
+    return found != NULL && found->is_size ? found->name : NULL;
+}
+
+/* "if (i < n)", "if (y + j >= height)": the size that bounds what begins with the block's index;
+ * NULL: there is none. */
+static const char *find_bound(const struct hn_draft *draft, int axis)
+{
+    const struct hn_unit *unit = draft->unit;
+    const struct hn_tokens body = draft->kernel->body;
+    for (size_t i = body.begin; i < body.end; i++) {
+        size_t sign = i;
+        while (strchr("=;{}", hn_text_at(unit, sign)[0]) == NULL)
+            sign--;
+        bool begins = index_width(draft, i, axis) > 0 && hn_at(unit, sign, "=");
+        const char *name = begins ? hn_text_at(unit, sign - 1) : "";
+        for (size_t at = sign; at < body.end && hn_text_is_word(name); at++) {
+            size_t behind = at + (hn_at(unit, at + 1, "+") ? 3 : 1);
+            bool compared = hn_at(unit, behind, "<") || hn_at(unit, behind, ">=");
+            if (hn_at(unit, at, name) && compared && size_at(draft, behind + 1) != NULL)
+                return size_at(draft, behind + 1);
+        }
+    }
+    return NULL;
+}
+
+/* The operand of a product that goes on behind a token, or ends before it, without sizes of the
+ * problem at its ends. */
+static struct hn_tokens factor_at(const struct hn_draft *draft, size_t before, size_t behind)
+{
+    const struct hn_unit *unit = draft->unit;
+    struct hn_tokens operand = {behind + 1, behind + 1};
+    if (hn_at(unit, behind, "*")) {
+        while (strchr("+-;,)]<>=?", hn_text_at(unit, operand.end)[0]) == NULL &&
+               !hn_at(unit, operand.end, ":"))
+            operand.end = hn_at(unit, operand.end, "(") ? hn_behind(unit, operand.end, SIZE_MAX)
+                                                        : operand.end + 1;
+    } else if (hn_at(unit, before, "*")) {
+        operand = (struct hn_tokens){before, before};
+        while (strchr("+-;,([<>=?:{", hn_text_at(unit, operand.begin - 1)[0]) == NULL)
+            operand.begin--;
+    }
+    while (operand.end > operand.begin + 2 && size_at(draft, operand.begin) != NULL)
+        operand.begin += 2;
+    while (operand.end > operand.begin + 2 && size_at(draft, operand.end - 1) != NULL)
+        operand.end -= 2;
+    return operand;
+}
+
+/* What blockIdx is multiplied by in a function: the elements of a block; NULL: nothing, or what is
+ * not known. */
+static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens body)
+{
+    struct hn_unit *unit = draft->unit;
+    for (size_t i = body.begin; i < body.end; i++) {
+        size_t width = index_width(draft, i, axis);
+        if (width == 0)
+            continue;
+        struct hn_tokens operand = factor_at(draft, i - 1, i + width);
+        const char *text = translate(draft, operand);
+        if (text == NULL)
+            continue;
+        /* "(blockIdx.x * BLOCK + threadIdx.x) * ITEMS" */
+        size_t close = operand.end;
+        while (close < body.end && strchr(";,(){}", hn_text_at(unit, close)[0]) == NULL)
+            close++;
+        bool more = hn_at(unit, close, ")") && hn_at(unit, close + 1, "*");
+        const char *times = more ? parameter_named(draft, hn_text_at(unit, close + 2)) : NULL;
+        return times == NULL ? text : hn_times(unit, text, times);
+    }
+    return NULL;
+}
+
 /* The block. */
 
 static const char *own_name(const struct hn_draft_name *parameter)
@@ -266,8 +355,13 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
     struct hn_value value;
     size_t count = read_dim3(draft, draft->launch[grid ? HN_LAUNCH_GRID : HN_LAUNCH_BLOCK], parts);
     for (size_t axis = 0; axis < count; axis++) {
-        /* What is divided by the block's number is divided by the block. */
-        const char *text = translate_along(draft, parts[axis], (int)axis);
+        /* What is divided by the block's number is divided by the block, of which axis the kernel
+         * knows. */
+        const char *tile = grid ? find_tile(draft, (int)axis, draft->kernel->body) : NULL;
+        int along = (int)axis;
+        for (int i = 0; tile != NULL && i < 3; i++)
+            along = strcmp(tile, draft->block[i]) == 0 ? i : along;
+        const char *text = translate_along(draft, parts[axis], along);
         if (text != NULL && strstr(text, "//") == NULL && strstr(text, "ceil_div") == NULL)
             text = translate(draft, parts[axis]);
         if (text == NULL || !hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL) ||
@@ -434,43 +528,11 @@ static const char *extent_of(const struct hn_draft *draft, int axis)
 {
     static const char *const names[] = {"*width *cols *columns nx w N", "*height *rows ny h M",
                                         "*depth nz d"};
-    const char *name = draft->dimensions > 1 ? find_extent(draft, names[axis], 0) : NULL;
+    const char *name = find_bound(draft, axis);
+    if (name == NULL && draft->dimensions > 1)
+        name = find_extent(draft, names[axis], 0);
     name = name != NULL ? name : find_extent(draft, NULL, axis);
     return name != NULL ? name : "1";
-}
-
-/* What blockIdx is multiplied by in a function: the elements of a block; NULL: nothing, or what is
- * not known. */
-static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens body)
-{
-    struct hn_unit *unit = draft->unit;
-    size_t end = body.end;
-    for (size_t i = body.begin; i + 4 < end; i++) {
-        struct hn_tokens operand = {i + 4, i + 4};
-        if (!hn_at(unit, i, "blockIdx") || hn_text_at(unit, i + 2)[0] != 'x' + axis)
-            continue;
-        if (hn_at(unit, i + 3, "*")) {
-            while (operand.end < end &&
-                   strchr("+-;,)]<>=?:", hn_text_at(unit, operand.end)[0]) == NULL)
-                operand.end = hn_at(unit, operand.end, "(") ? hn_behind(unit, operand.end, end)
-                                                            : operand.end + 1;
-        } else if (hn_at(unit, i - 1, "*")) {
-            operand = (struct hn_tokens){i - 1, i - 1};
-            while (strchr("+-;,([<>=?:{", hn_text_at(unit, operand.begin - 1)[0]) == NULL)
-                operand.begin--;
-        }
-        const char *text = translate(draft, operand);
-        if (text == NULL)
-            continue;
-        /* "(blockIdx.x * BLOCK + threadIdx.x) * ITEMS" */
-        size_t close = operand.end;
-        while (close < end && strchr(";,(){}", hn_text_at(unit, close)[0]) == NULL)
-            close++;
-        bool more = hn_at(unit, close, ")") && hn_at(unit, close + 1, "*");
-        const char *times = more ? parameter_named(draft, hn_text_at(unit, close + 2)) : NULL;
-        return times == NULL ? text : hn_times(unit, text, times);
-    }
-    return NULL;
 }
 
 /* The elements of a block by its names: its threads times what each of them does. BLOCK_ROWS lets

@@ -92,6 +92,16 @@ CLASS(vector) CLASS(unique_ptr) CLASS(shared_ptr) CLASS(pair) CLASS(tuple) CLASS
 CLASS(map) CLASS(unordered_map) CLASS(set) CLASS(span)
 template <typename T> struct complex { T real_, imaginary; };
 template <typename T, size_t N> struct array { T values[N]; };
+template <bool, typename T = void> struct enable_if { typedef T type; };
+template <bool C, typename T = void> using enable_if_t = typename enable_if<C, T>::type;
+template <bool, typename T, typename> struct conditional { typedef T type; };
+template <bool C, typename T, typename U> using conditional_t = typename conditional<C, T, U>::type;
+#define TRAIT(name) \
+    template <typename...> struct name { static constexpr bool value = true; }; \
+    template <typename... T> constexpr bool name##_v = true;
+TRAIT(is_same) TRAIT(is_integral) TRAIT(is_floating_point) TRAIT(is_arithmetic) TRAIT(is_signed) TRAIT(is_unsigned)
+TRAIT(is_pointer) TRAIT(is_const) TRAIT(is_convertible) TRAIT(is_base_of) TRAIT(is_enum) TRAIT(is_trivially_copyable)
+#undef TRAIT
 struct string { string(const char * = 0); };
 struct string_view { string_view(const char * = 0); };
 struct ostream;
