@@ -33,17 +33,12 @@ static void fail(struct reader *reader)
                 reader->at);
 }
 
-static void skip_blanks(struct reader *reader)
-{
-    while (hn_is_space(*reader->at))
-        reader->at++;
-}
-
 /* Goes over a sign or a keyword, if it is the next one. */
 static bool take(struct reader *reader, const char *sign)
 {
     size_t length = strlen(sign);
-    skip_blanks(reader);
+    while (hn_is_space(*reader->at))
+        reader->at++;
     bool found = strncmp(reader->at, sign, length) == 0 &&
                  !(hn_is_letter(sign[length - 1]) && hn_is_word_char(reader->at[length]));
     reader->at += found ? length : 0;
@@ -56,14 +51,13 @@ static void expect(struct reader *reader, const char *sign)
         fail(reader);
 }
 
-/* What stands before a comma, a bracket that closes, or "for", not bound yet; NULL: it, or
+/* What stands before a comma, a bracket that closes, "for" or "if", not bound yet; NULL: it, or
  * something before, was none. */
 static struct hn_expression *take_expression(struct reader *reader)
 {
     struct hn_expression *expression = NULL;
     const char *begin = reader->at, *end = begin;
-    int depth = 0;
-    for (; *end != '\0'; end++) {
+    for (int depth = 0; *end != '\0'; end++) {
         const char *quote = *end == '\'' || *end == '"' ? strchr(end + 1, *end) : NULL;
         bool behind_word = end > begin && hn_is_word_char(end[-1]);
         bool keyword = !behind_word && hn_word_length(end) == 3 && strncmp(end, "for", 3) == 0;
@@ -72,19 +66,11 @@ static struct hn_expression *take_expression(struct reader *reader)
             break;
         end = quote != NULL ? quote : end;
     }
-    char *text = hn_needed(strndup(begin, (size_t)(end - begin)));
     if (!hn_failed(reader->err))
-        hn_expression_parse(text, &expression, reader->err);
-    free(text);
+        hn_expression_parse(hn_need_format(reader->memory, "%.*s", (int)(end - begin), begin),
+                            &expression, reader->err);
     reader->at = end;
     return expression;
-}
-
-static void bind(struct reader *reader, struct hn_expression *expression, const char *counter)
-{
-    struct hn_scope scope = {.names = &counter, .name_count = counter != NULL};
-    if (!hn_failed(reader->err) && expression != NULL)
-        hn_expression_bind(expression, &scope, reader->err);
 }
 
 static void add_value(struct hn_draft_name *list, struct hn_value value, struct hn_error *err)
@@ -101,51 +87,54 @@ static void read_list(struct reader *reader, struct hn_draft_name *list);
 static void read_element(struct reader *reader, struct hn_draft_name *list)
 {
     struct hn_draft_name over = {.name = NULL};
-    struct hn_expression *element = take_expression(reader), *condition = NULL;
+    struct hn_expression *parts[2] = {take_expression(reader), NULL}; /* the condition is second */
+    struct hn_scope scope = {.name_count = 0};
     struct hn_value value;
-    char *counter = NULL;
     if (take(reader, "for")) {
-        skip_blanks(reader);
-        counter = hn_needed(strndup(reader->at, hn_word_length(reader->at)));
-        if (!hn_text_is_word(counter))
+        reader->at += strspn(reader->at, " ");
+        over.name =
+            hn_need_format(reader->memory, "%.*s", (int)hn_word_length(reader->at), reader->at);
+        if (!hn_text_is_word(over.name))
             fail(reader);
-        reader->at += strlen(counter);
+        scope = (struct hn_scope){.names = &over.name, .name_count = 1};
+        reader->at += strlen(over.name);
         expect(reader, "in");
         read_list(reader, &over);
-        condition = take(reader, "if") ? take_expression(reader) : NULL;
+        parts[1] = take(reader, "if") ? take_expression(reader) : NULL;
     } else {
         add_value(&over, hn_integer(0), reader->err);
     }
-    bind(reader, condition, counter);
-    bind(reader, element, counter);
+    for (int i = 0; i < 2; i++)
+        if (!hn_failed(reader->err) && parts[i] != NULL)
+            hn_expression_bind(parts[i], &scope, reader->err);
     HN_EACH(i, over.values) {
-        if (!hn_expression_holds(condition, i, reader->err) ||
-            hn_expression_evaluate(element, i, &value, reader->err) != HN_OK)
+        if (!hn_expression_holds(parts[1], i, reader->err) ||
+            hn_expression_evaluate(parts[0], i, &value, reader->err) != HN_OK)
             continue;
         if (value.type == HN_WORD)
             value.word = hn_need_format(reader->memory, "%s", value.word);
         add_value(list, value, reader->err);
     }
-    hn_expression_destroy(condition);
-    hn_expression_destroy(element);
+    hn_expression_destroy(parts[0]);
+    hn_expression_destroy(parts[1]);
     free(over.values.items);
-    free(counter);
 }
 
 /* range(end), range(begin, end), range(begin, end, step). */
 static void add_range(struct reader *reader, const struct hn_draft_name *given,
                       struct hn_draft_name *list)
 {
-    int64_t numbers[3] = {0, 0, 1};
-    size_t count = given->values.count, first = count == 1;
-    for (size_t i = 0; i < count && i + first < 3; i++)
-        numbers[i + first] = given->values.items[i].integer;
-    HN_EACH(each, given->values)
-        if (each->type != HN_INTEGER)
+    int64_t numbers[3] = {0, 0, 1}, i;
+    size_t count = given->values.count, place = count == 1;
+    HN_EACH(each, given->values) {
+        if (each->type != HN_INTEGER || place == 3 || (place == 2 && each->integer == 0))
             fail(reader);
-    if (count < 1 || count > 3 || numbers[2] == 0)
+        else
+            numbers[place++] = each->integer;
+    }
+    if (count == 0)
         fail(reader);
-    for (int64_t i = numbers[0];
+    for (i = numbers[0];
          !hn_failed(reader->err) && (numbers[2] > 0 ? i < numbers[1] : i > numbers[1]);) {
         add_value(list, hn_integer(i), reader->err);
         if (__builtin_add_overflow(i, numbers[2], &i))
@@ -153,49 +142,33 @@ static void add_range(struct reader *reader, const struct hn_draft_name *given,
     }
 }
 
-/* Lists, or the sum of some. */
+/* Appends what Python's text lists, of which nothing runs: lists, tuples, range(), list(),
+ * comprehensions over one of them with an optional condition, and sums of these; elements are
+ * expressions as configs have them. Words live as long as the memory. HN_ECONFIG: something else,
+ * or too much. */
 static void read_list(struct reader *reader, struct hn_draft_name *list)
 {
     do {
         struct hn_draft_name ends = {.name = NULL};
         bool range = take(reader, "range("), copy = !range && take(reader, "list(");
-        bool square = !range && !copy && take(reader, "[");
-        const char *close = square ? "]" : ")";
+        const char *close = !range && !copy && take(reader, "[") ? "]" : ")";
         if (reader->lists++ == MOST_LISTS)
             fail(reader);
-        if (!range && !copy && !square)
+        if (!range && !copy && *close == ')')
             expect(reader, "(");
-        bool closed = !copy && take(reader, close);
-        while (!closed && !hn_failed(reader->err)) {
-            if (copy)
-                read_list(reader, list);
-            else
-                read_element(reader, range ? &ends : list);
-            bool more = !copy && take(reader, ",");
-            closed = take(reader, close);
-            if (!more && !closed)
-                fail(reader);
+        bool more = !copy;
+        if (copy)
+            read_list(reader, list);
+        while (more && !hn_failed(reader->err) && !take(reader, close)) {
+            read_element(reader, range ? &ends : list);
+            more = take(reader, ",");
         }
+        if (!more)
+            expect(reader, close);
         if (range)
             add_range(reader, &ends, list);
         free(ends.values.items);
     } while (take(reader, "+"));
-}
-
-/* Appends what Python's text lists, of which nothing runs: lists, tuples, range(), list(),
- * comprehensions over one of them with an optional condition, and sums of these; elements are
- * expressions as configs have them. Words live as long as the memory. HN_ECONFIG: something else,
- * or too much. */
-static void read_text(const char *text, struct hn_draft_name *list, struct hn_blocks *memory,
-                      struct hn_error *err)
-{
-    struct reader reader = {.at = text, .memory = memory, .err = err};
-    if (!hn_failed(err) && strlen(text) > MOST_BYTES)
-        hn_fail(err, HN_ECONFIG, "found a text of more than %d bytes", MOST_BYTES);
-    read_list(&reader, list);
-    skip_blanks(&reader);
-    if (*reader.at != '\0')
-        fail(&reader);
 }
 
 static const size_t size_limit = 4u << 20;
@@ -337,8 +310,14 @@ static void read_values(struct import *import, const json_t *values,
     size_t count = 0, i;
     const json_t *item;
     json_array_foreach(values, i, item) add_value(parameter, value_of(item), err);
-    if (json_is_string(values))
-        read_text(json_string_value(values), parameter, &import->unit.memory, err);
+    if (json_string_length(values) > MOST_BYTES)
+        hn_fail(err, HN_ECONFIG, "found a text of more than %d bytes", MOST_BYTES);
+    if (json_is_string(values) && !hn_failed(err)) {
+        struct reader reader = {json_string_value(values), &import->unit.memory, err, 0};
+        read_list(&reader, parameter);
+        if (reader.at[strspn(reader.at, " \n")] != '\0')
+            fail(&reader);
+    }
     if (!hn_failed(err) && parameter->values.count == 0)
         hn_fail(err, HN_ECONFIG, "found no value, expected a list of values");
     struct hn_value *all = parameter->values.items;

@@ -363,21 +363,22 @@ static bool is_open(const struct hn_unit *unit, const char *name)
     return hn_template_parameter_is_declared(unit->text, name);
 }
 
-/* What a type is given, "Scale<T>", also where ">>" ends it, with float for a type of the launch's
- * own template. */
-static const char *given_type(struct hn_draft *draft, struct hn_tokens item)
+/* What a type is given, "Scale<T>", also where ">>" ends it; what it has of the launch's own
+ * template is `open`. */
+static const char *given_type(struct hn_draft *draft, struct hn_tokens item, const char *open)
 {
     const struct hn_unit *unit = draft->unit;
     struct hn_text text = {0};
     for (size_t i = item.begin; i < item.end; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
-        bool open = is_open(unit, token->text);
+        bool known = !is_open(unit, token->text);
         bool apart = i > item.begin && token->begin > token[-1].end;
-        draft->instances_are_known &= !open;
-        hn_text_printf(&text, "%s%s", apart ? " " : "", open ? "float" : token->text);
+        draft->instances_are_known &= known;
+        hn_text_printf(&text, "%s%s", apart ? " " : "", known ? token->text : open);
     }
     bool both = item.end == draft->template_arguments.end && hn_at(unit, item.end, ">>");
-    hn_text_append(&text, both ? ">" : "");
+    hn_text_append(&text, item.end == item.begin ? open : both ? ">" : "");
+    draft->instances_are_known &= item.end > item.begin;
     return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
 
@@ -392,19 +393,15 @@ static void choose_template(struct hn_draft *draft)
     draft->instances_are_known = list.end > list.begin;
     for (size_t i = 0; i < kernel->parameter_count; i++) {
         const struct hn_kernel_parameter *declared = &kernel->parameters[i];
+        bool index = hn_draft_is_like(declared->name, "*index *idx *offset *int");
         if (!hn_next(draft->unit, &list, &item))
             item = declared->preset;
-        const char *given = item.end > item.begin ? hn_unit_text(draft->unit, item) : NULL;
         if (declared->kind <= HN_PARAMETER_BOOLEAN)
-            given = add_template_value(draft, declared, item);
-        /* A name that the launch has from its own template says nothing. */
-        if (declared->kind == HN_PARAMETER_TYPE && given != NULL && item.end > item.begin + 1)
-            given = given_type(draft, item);
-        if (declared->kind == HN_PARAMETER_TYPE && (given == NULL || is_open(draft->unit, given))) {
-            given = hn_draft_is_like(declared->name, "*index *idx *offset *int") ? "int" : "float";
-            draft->instances_are_known = false;
-        }
-        draft->instances[i] = given;
+            draft->instances[i] = add_template_value(draft, declared, item);
+        else if (declared->kind == HN_PARAMETER_TYPE)
+            draft->instances[i] = given_type(draft, item, index ? "int" : "float");
+        else if (item.end > item.begin)
+            draft->instances[i] = hn_unit_text(draft->unit, item);
     }
 }
 
@@ -623,7 +620,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     int64_t number;
     HN_EACH(macro, draft->unit->meanings)
         if (macro->macro && macro->guarded == guarded && is_extent(macro->name, false) &&
-            hn_unit_number(draft->unit, macro->body, &number) && number >= least_size &&
+            constant_of(draft, macro->body, &number) && number >= least_size &&
             (guarded || is_used(draft, macro->name))) {
             size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);

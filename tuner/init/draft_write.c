@@ -12,18 +12,6 @@ const char *hn_draft_line(const struct hn_draft *draft, const char *text)
     return line;
 }
 
-/* YAML takes it for a text as it stands, within brackets too; what looks like a key, a comment or a
- * list does not. */
-static bool is_plain(const char *string)
-{
-    if (!hn_is_word_char(string[0]) && strchr("(./", string[0]) == NULL)
-        return false;
-    for (const char *c = string; *c != '\0'; c++)
-        if (!hn_is_word_char(*c) && strchr(" +-*/%()<>=!.", *c) == NULL)
-            return false;
-    return string[0] != '\0' && string[strlen(string) - 1] != ' ';
-}
-
 static void append_quoted(struct hn_text *text, const char *string)
 {
     hn_text_append(text, "\"");
@@ -38,13 +26,19 @@ static void append_quoted(struct hn_text *text, const char *string)
     hn_text_append(text, "\"");
 }
 
-/* Whatever stands before it. NULL: it is left out. */
+/* Whatever stands before it. NULL: it is left out. YAML takes these signs for a text as they stand,
+ * within brackets too; what looks like a key, a comment or a list it does not. */
 static void append_scalar(struct hn_text *text, const char *before, const char *string)
 {
+    size_t length = 0;
     if (string == NULL)
         return;
+    if (hn_is_word_char(string[0]) || (string[0] != '\0' && strchr("(./", string[0]) != NULL))
+        while (string[length] != '\0' &&
+               (hn_is_word_char(string[length]) || strchr(" +-*/%()<>=!.", string[length]) != NULL))
+            length++;
     hn_text_append(text, before);
-    if (is_plain(string))
+    if (length > 0 && string[length] == '\0' && string[length - 1] != ' ')
         hn_text_append(text, string);
     else
         append_quoted(text, string);
@@ -89,35 +83,28 @@ static void fill_head(struct hn_draft *draft)
     }
 }
 
-/* The step between integers that rise evenly, 0 where they do not. */
-static int64_t even_step(const struct hn_draft_name *parameter)
-{
-    const struct hn_value *values = parameter->values.items;
-    int64_t step = 0, gap;
-    for (size_t i = 0; i + 1 < parameter->values.count; i++) {
-        if (values[i].type != HN_INTEGER || values[i + 1].type != HN_INTEGER ||
-            __builtin_sub_overflow(values[i + 1].integer, values[i].integer, &gap) || gap <= 0 ||
-            (i > 0 && gap != step))
-            return 0;
-        step = gap;
-    }
-    return step;
-}
-
-/* Five and more that rise evenly are a range. */
+/* Five and more integers that rise evenly are a range. */
 static void append_values(const struct hn_draft_name *parameter, struct hn_text *text)
 {
-    size_t count = parameter->values.count;
-    int64_t step = count > 4 ? even_step(parameter) : 0;
-    hn_text_append(text, step != 0 ? "{range: [" : "[");
-    for (size_t i = 0; i < count; i += step != 0 ? count - 1 : 1) {
+    const struct hn_value *values = parameter->values.items;
+    const size_t count = parameter->values.count;
+    int64_t step = 0, gap;
+    bool even = count > 4;
+    for (size_t i = 1; i < count && even; i++) {
+        even = values[i].type == HN_INTEGER && values[0].type == HN_INTEGER &&
+               !__builtin_sub_overflow(values[i].integer, values[i - 1].integer, &gap) && gap > 0 &&
+               (i == 1 || gap == step);
+        step = even ? gap : 1;
+    }
+    hn_text_append(text, even ? "{range: [" : "[");
+    for (size_t i = 0; i < count; i += even ? count - 1 : 1) {
         hn_text_append(text, i > 0 ? ", " : "");
-        hn_value_append(text, &parameter->values.items[i]);
+        hn_value_append(text, &values[i]);
     }
     hn_text_append(text, "]");
-    if (step > 1)
+    if (even && step > 1)
         hn_text_printf(text, ", step: %lld", (long long)step);
-    hn_text_append(text, step != 0 ? "}" : "");
+    hn_text_append(text, even ? "}" : "");
 }
 
 static void fill_names(struct hn_draft *draft)
