@@ -18,59 +18,26 @@
 enum { MOST_VALUES = 4096, MOST_LISTS = 64, MOST_BYTES = 65536 };
 
 struct reader {
-    const char *at;
     struct hn_blocks *memory;
     struct hn_error *err;
     int lists;
 };
 
-static void fail(struct reader *reader)
+/* Takes what stands before a sign, outside of brackets and quotes, off a text, which is changed;
+ * all where there is no such sign, and then *text is NULL. Without blanks around it. */
+static char *take(char **text, const char *sign)
 {
-    if (!hn_failed(reader->err))
-        hn_fail(reader->err, HN_ECONFIG,
-                "found '%.60s', expected a list: [1, 2, 4], range(1, 9) or [2**i for i in "
-                "range(6)]",
-                reader->at);
-}
-
-/* Goes over a sign or a keyword, if it is the next one. */
-static bool take(struct reader *reader, const char *sign)
-{
-    size_t length = strlen(sign);
-    while (hn_is_space(*reader->at))
-        reader->at++;
-    bool found = strncmp(reader->at, sign, length) == 0 &&
-                 !(hn_is_letter(sign[length - 1]) && hn_is_word_char(reader->at[length]));
-    reader->at += found ? length : 0;
-    return found && !hn_failed(reader->err);
-}
-
-static void expect(struct reader *reader, const char *sign)
-{
-    if (!take(reader, sign))
-        fail(reader);
-}
-
-/* What stands before a comma, a bracket that closes, "for" or "if", not bound yet; NULL: it, or
- * something before, was none. */
-static struct hn_expression *take_expression(struct reader *reader)
-{
-    struct hn_expression *expression = NULL;
-    const char *begin = reader->at, *end = begin;
-    for (int depth = 0; *end != '\0'; end++) {
-        const char *quote = *end == '\'' || *end == '"' ? strchr(end + 1, *end) : NULL;
-        bool behind_word = end > begin && hn_is_word_char(end[-1]);
-        bool keyword = !behind_word && hn_word_length(end) == 3 && strncmp(end, "for", 3) == 0;
-        depth += (strchr("([{", *end) != NULL) - (strchr(")]}", *end) != NULL);
-        if (depth < 0 || (depth == 0 && (*end == ',' || keyword)))
-            break;
-        end = quote != NULL ? quote : end;
+    char *begin = *text + strspn(*text, " "), *at = begin;
+    for (int depth = 0; *at != '\0' && (depth != 0 || strncmp(at, sign, strlen(sign)) != 0); at++) {
+        char *quote = *at == '\'' || *at == '"' ? strchr(at + 1, *at) : NULL;
+        depth += (strchr("([{", *at) != NULL) - (strchr(")]}", *at) != NULL);
+        at = quote != NULL ? quote : at;
     }
-    if (!hn_failed(reader->err))
-        hn_expression_parse(hn_need_format(reader->memory, "%.*s", (int)(end - begin), begin),
-                            &expression, reader->err);
-    reader->at = end;
-    return expression;
+    *text = *at != '\0' ? at + strlen(sign) : NULL;
+    while (at > begin && at[-1] == ' ')
+        at--;
+    *at = '\0';
+    return begin;
 }
 
 static void add_value(struct hn_draft_name *list, struct hn_value value, struct hn_error *err)
@@ -81,94 +48,99 @@ static void add_value(struct hn_draft_name *list, struct hn_value value, struct 
         *HN_GROW(list->values) = value;
 }
 
-static void read_list(struct reader *reader, struct hn_draft_name *list);
+/* An expression in which a name may stand; NULL: there is none, or it is wrong. */
+static struct hn_expression *parse(struct reader *reader, const char *text, const char *name)
+{
+    struct hn_expression *expression = NULL;
+    struct hn_scope scope = {.names = &name, .name_count = name != NULL};
+    if (text != NULL && !hn_failed(reader->err) &&
+        hn_expression_parse(text, &expression, reader->err) == HN_OK)
+        hn_expression_bind(expression, &scope, reader->err);
+    return expression;
+}
+
+static void read_list(struct reader *reader, char *text, struct hn_draft_name *list);
 
 /* "ELEMENT", or one for each of a list: "ELEMENT for NAME in LIST if CONDITION". */
-static void read_element(struct reader *reader, struct hn_draft_name *list)
+static void read_item(struct reader *reader, char *text, struct hn_draft_name *list)
 {
     struct hn_draft_name over = {.name = NULL};
-    struct hn_expression *parts[2] = {take_expression(reader), NULL}; /* the condition is second */
-    struct hn_scope scope = {.name_count = 0};
     struct hn_value value;
-    if (take(reader, "for")) {
-        reader->at += strspn(reader->at, " ");
-        over.name =
-            hn_need_format(reader->memory, "%.*s", (int)hn_word_length(reader->at), reader->at);
-        if (!hn_text_is_word(over.name))
-            fail(reader);
-        scope = (struct hn_scope){.names = &over.name, .name_count = 1};
-        reader->at += strlen(over.name);
-        expect(reader, "in");
-        read_list(reader, &over);
-        parts[1] = take(reader, "if") ? take_expression(reader) : NULL;
+    char *element = take(&text, " for ");
+    if (text != NULL) {
+        over.name = take(&text, " in ");
+        read_list(reader, text != NULL ? take(&text, " if ") : element, &over);
     } else {
         add_value(&over, hn_integer(0), reader->err);
     }
-    for (int i = 0; i < 2; i++)
-        if (!hn_failed(reader->err) && parts[i] != NULL)
-            hn_expression_bind(parts[i], &scope, reader->err);
+    struct hn_expression *wanted = parse(reader, element, over.name);
+    struct hn_expression *holds = parse(reader, text, over.name);
     HN_EACH(i, over.values) {
-        if (!hn_expression_holds(parts[1], i, reader->err) ||
-            hn_expression_evaluate(parts[0], i, &value, reader->err) != HN_OK)
+        if (!hn_expression_holds(holds, i, reader->err) ||
+            hn_expression_evaluate(wanted, i, &value, reader->err) != HN_OK)
             continue;
         if (value.type == HN_WORD)
             value.word = hn_need_format(reader->memory, "%s", value.word);
         add_value(list, value, reader->err);
     }
-    hn_expression_destroy(parts[0]);
-    hn_expression_destroy(parts[1]);
+    hn_expression_destroy(wanted);
+    hn_expression_destroy(holds);
     free(over.values.items);
 }
 
-/* range(end), range(begin, end), range(begin, end, step). */
-static void add_range(struct reader *reader, const struct hn_draft_name *given,
-                      struct hn_draft_name *list)
+/* range(end), range(begin, end), range(begin, end, step). False: it is none. */
+static bool add_range(const struct hn_draft_name *given, struct hn_draft_name *list,
+                      struct hn_error *err)
 {
-    int64_t numbers[3] = {0, 0, 1}, i;
-    size_t count = given->values.count, place = count == 1;
+    int64_t numbers[3] = {0, 0, 1};
+    size_t place = given->values.count == 1;
     HN_EACH(each, given->values) {
         if (each->type != HN_INTEGER || place == 3 || (place == 2 && each->integer == 0))
-            fail(reader);
-        else
-            numbers[place++] = each->integer;
+            return false;
+        numbers[place++] = each->integer;
     }
-    if (count == 0)
-        fail(reader);
-    for (i = numbers[0];
-         !hn_failed(reader->err) && (numbers[2] > 0 ? i < numbers[1] : i > numbers[1]);) {
-        add_value(list, hn_integer(i), reader->err);
+    for (int64_t i = numbers[0];
+         !hn_failed(err) && (numbers[2] > 0 ? i < numbers[1] : i > numbers[1]);) {
+        add_value(list, hn_integer(i), err);
         if (__builtin_add_overflow(i, numbers[2], &i))
             break;
     }
+    return place > 1;
 }
 
 /* Appends what Python's text lists, of which nothing runs: lists, tuples, range(), list(),
  * comprehensions over one of them with an optional condition, and sums of these; elements are
  * expressions as configs have them. Words live as long as the memory. HN_ECONFIG: something else,
  * or too much. */
-static void read_list(struct reader *reader, struct hn_draft_name *list)
+static void read_list(struct reader *reader, char *text, struct hn_draft_name *list)
 {
-    do {
+    while (text != NULL && !hn_failed(reader->err)) {
+        char *term = take(&text, "+"), *item;
         struct hn_draft_name ends = {.name = NULL};
-        bool range = take(reader, "range("), copy = !range && take(reader, "list(");
-        const char *close = !range && !copy && take(reader, "[") ? "]" : ")";
-        if (reader->lists++ == MOST_LISTS)
-            fail(reader);
-        if (!range && !copy && *close == ')')
-            expect(reader, "(");
-        bool more = !copy;
-        if (copy)
-            read_list(reader, list);
-        while (more && !hn_failed(reader->err) && !take(reader, close)) {
-            read_element(reader, range ? &ends : list);
-            more = take(reader, ",");
+        bool range = strncmp(term, "range(", 6) == 0, copy = strncmp(term, "list(", 5) == 0;
+        size_t open = range ? 5 : copy ? 4 : 0, length = strlen(term);
+        bool listed = length > open + 1 && strchr("([", term[open]) != NULL &&
+                      term[length - 1] == (term[open] == '(' ? ')' : ']') &&
+                      reader->lists++ < MOST_LISTS;
+        if (listed) {
+            item = hn_need_kept(reader->memory,
+                                hn_needed(strndup(term + open + 1, length - open - 2)));
+            if (copy)
+                read_list(reader, item, list);
+            for (char *rest = copy ? NULL : item; rest != NULL && !hn_failed(reader->err);) {
+                item = take(&rest, ",");
+                if (*item != '\0' || rest != NULL) /* a comma may end it */
+                    read_item(reader, item, range ? &ends : list);
+            }
+            listed = !range || add_range(&ends, list, reader->err);
         }
-        if (!more)
-            expect(reader, close);
-        if (range)
-            add_range(reader, &ends, list);
         free(ends.values.items);
-    } while (take(reader, "+"));
+        if (!listed && !hn_failed(reader->err))
+            hn_fail(reader->err, HN_ECONFIG,
+                    "found '%.60s', expected a list: [1, 2, 4], range(1, 9) or [2**i for i in "
+                    "range(6)]",
+                    term);
+    }
 }
 
 static const size_t size_limit = 4u << 20;
@@ -312,11 +284,12 @@ static void read_values(struct import *import, const json_t *values,
     json_array_foreach(values, i, item) add_value(parameter, value_of(item), err);
     if (json_string_length(values) > MOST_BYTES)
         hn_fail(err, HN_ECONFIG, "found a text of more than %d bytes", MOST_BYTES);
-    if (json_is_string(values) && !hn_failed(err)) {
-        struct reader reader = {json_string_value(values), &import->unit.memory, err, 0};
-        read_list(&reader, parameter);
-        if (reader.at[strspn(reader.at, " \n")] != '\0')
-            fail(&reader);
+    if (json_is_string(values)) {
+        struct reader reader = {&import->unit.memory, err, 0};
+        char *text = hn_need_kept(reader.memory, hn_need_copy(json_string_value(values)));
+        for (char *c = text; *c != '\0'; c++)
+            *c = hn_is_space(*c) ? ' ' : *c;
+        read_list(&reader, text, parameter);
     }
     if (!hn_failed(err) && parameter->values.count == 0)
         hn_fail(err, HN_ECONFIG, "found no value, expected a list of values");

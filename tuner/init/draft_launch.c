@@ -20,40 +20,35 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
     return draft->kernel->body.begin <= token && token < draft->kernel->body.end;
 }
 
-/* "<<<grid, block, shared, stream>>>(arguments)" at a token. */
-static void read_chevrons(struct hn_draft *draft, size_t open)
+/* The launch that a name of the kernel is part of: "<<<grid, block, shared, stream>>>(arguments)"
+ * behind it and its template's arguments, or "cudaLaunchKernel((void *)kernel, grid, block,
+ * arguments, shared)" around it. */
+static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
 {
     struct hn_unit *unit = draft->unit;
-    size_t close = hn_find(unit, (struct hn_tokens){open, SIZE_MAX}, ">>>");
-    if (!hn_at(unit, open, "<<<") || close == SIZE_MAX)
-        return;
-    hn_split(unit, (struct hn_tokens){open + 1, close}, draft->launch, 3);
-    if (hn_at(unit, close + 1, "("))
-        hn_split(unit, hn_inside(unit, close + 1), draft->passed, draft->kernel->argument_count);
-}
-
-/* "cudaLaunchKernel((void *)kernel, grid, block, arguments, shared, stream)" with the kernel at a
- * token. */
-static void read_call(struct hn_draft *draft, size_t kernel)
-{
-    struct hn_unit *unit = draft->unit;
-    size_t name = kernel > 8 ? kernel - 8 : 0;
+    size_t close = hn_find(unit, (struct hn_tokens){behind, SIZE_MAX}, ">>>"), call = kernel, open;
     struct hn_tokens parts[5] = {{0}};
-    while (name < kernel && strncmp(hn_text_at(unit, name), "cudaLaunch", 10) != 0)
-        name++;
-    if (name == kernel || !hn_at(unit, name + 1, "("))
-        return;
-    hn_split(unit, hn_inside(unit, name + 1), parts, 5);
-    if (kernel < parts[0].begin || kernel >= parts[0].end)
-        return;
-    draft->cooperative = strstr(hn_text_at(unit, name), "Cooperative") != NULL;
-    draft->launch[HN_LAUNCH_GRID] = parts[1];
-    draft->launch[HN_LAUNCH_BLOCK] = parts[2];
-    draft->launch[HN_LAUNCH_SHARED] = parts[4];
-    const struct hn_meaning *array = hn_unit_meaning(unit, single(draft, parts[3]), name);
-    if (array != NULL && hn_at(unit, array->body.begin, "{"))
-        hn_split(unit, hn_inside(unit, array->body.begin), draft->passed,
-                 draft->kernel->argument_count);
+    if (hn_at(unit, behind, "<<<") && close != SIZE_MAX) {
+        hn_split(unit, (struct hn_tokens){behind + 1, close}, draft->launch, 3);
+        open = close + 1;
+    } else {
+        while (call > 0 && kernel - call < 8 &&
+               strncmp(hn_text_at(unit, call), "cudaLaunch", 10) != 0)
+            call--;
+        const char *name = hn_text_at(unit, call);
+        if (strncmp(name, "cudaLaunch", 10) != 0 || !hn_at(unit, call + 1, "("))
+            return;
+        hn_split(unit, hn_inside(unit, call + 1), parts, 5);
+        if (kernel < parts[0].begin || kernel >= parts[0].end)
+            return;
+        draft->cooperative = strstr(name, "Cooperative") != NULL;
+        memcpy(draft->launch, (struct hn_tokens[]){parts[1], parts[2], parts[4]},
+               sizeof draft->launch);
+        const struct hn_meaning *array = hn_unit_meaning(unit, single(draft, parts[3]), call);
+        open = array != NULL ? array->body.begin : SIZE_MAX;
+    }
+    if (hn_at(unit, open, "(") || hn_at(unit, open, "{"))
+        hn_split(unit, hn_inside(unit, open), draft->passed, draft->kernel->argument_count);
 }
 
 void hn_draft_find_launch(struct hn_draft *draft)
@@ -62,19 +57,15 @@ void hn_draft_find_launch(struct hn_draft *draft)
     const struct hn_kernel *kernel = draft->kernel;
     draft->passed = hn_need_block(&unit->memory, kernel->argument_count, sizeof *draft->passed);
     for (size_t i = 0; i < unit->tokens.count; i++) {
-        size_t next = i + 1;
+        struct hn_tokens given = {0, i};
         if (i == kernel->head.end || in_kernel(draft, i) || !hn_at(unit, i, kernel->name))
             continue;
-        if (hn_at(unit, next, "<")) {
-            struct hn_tokens given = hn_inside(unit, next);
-            next = given.end + 1;
-            if (draft->template_arguments.end == 0)
-                draft->template_arguments = given;
-        }
+        if (hn_at(unit, i + 1, "<"))
+            given = hn_inside(unit, i + 1);
+        if (draft->template_arguments.end == 0 && given.begin > 0)
+            draft->template_arguments = given;
         if (draft->launch[HN_LAUNCH_BLOCK].end == 0)
-            read_chevrons(draft, next);
-        if (draft->launch[HN_LAUNCH_BLOCK].end == 0)
-            read_call(draft, i);
+            read_launch(draft, i, given.end + 1);
     }
     for (size_t i = 0; i < kernel->argument_count; i++)
         draft->passed[i].begin += hn_at(unit, draft->passed[i].begin, "&");
