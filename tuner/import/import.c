@@ -12,16 +12,26 @@
 #include "runtime/plan/option_list.h"
 #include "tuner/init/draft.h"
 
+static const size_t size_limit = 4u << 20;
+
+static const char *const axes[] = {"X", "Y", "Z"};
+static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z"};
+static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
+
+struct import {
+    const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
+    const struct hn_import_place *place;
+    int lists;           /* of one text */
+    struct hn_unit unit; /* empty: there is no source, or none that could be read */
+    struct hn_draft draft;
+};
+
+#define FORMAT(import, ...) hn_need_format(&(import)->unit.memory, __VA_ARGS__)
+
 /* Values as other tuners list them. These are sticky (base/error.h). */
 
 /* Each list within a text may have as many values as the whole. */
-enum { MOST_VALUES = 4096, MOST_LISTS = 64, MOST_BYTES = 65536 };
-
-struct reader {
-    struct hn_blocks *memory;
-    struct hn_error *err;
-    int lists;
-};
+enum { MOST_VALUES = 4096, MOST_LISTS = 64 };
 
 /* Takes what stands before a sign, outside of brackets and quotes, off a text, which is changed;
  * all where there is no such sign, and then *text is NULL. Without blanks around it. */
@@ -49,39 +59,40 @@ static void add_value(struct hn_draft_name *list, struct hn_value value, struct 
 }
 
 /* An expression in which a name may stand; NULL: there is none, or it is wrong. */
-static struct hn_expression *parse(struct reader *reader, const char *text, const char *name)
+static struct hn_expression *parse(const char *text, const char *name, struct hn_error *err)
 {
     struct hn_expression *expression = NULL;
     struct hn_scope scope = {.names = &name, .name_count = name != NULL};
-    if (text != NULL && !hn_failed(reader->err) &&
-        hn_expression_parse(text, &expression, reader->err) == HN_OK)
-        hn_expression_bind(expression, &scope, reader->err);
+    if (text != NULL && !hn_failed(err) && hn_expression_parse(text, &expression, err) == HN_OK)
+        hn_expression_bind(expression, &scope, err);
     return expression;
 }
 
-static void read_list(struct reader *reader, char *text, struct hn_draft_name *list);
+static void read_list(struct import *import, char *text, struct hn_draft_name *list,
+                      struct hn_error *err);
 
 /* "ELEMENT", or one for each of a list: "ELEMENT for NAME in LIST if CONDITION". */
-static void read_item(struct reader *reader, char *text, struct hn_draft_name *list)
+static void read_item(struct import *import, char *text, struct hn_draft_name *list,
+                      struct hn_error *err)
 {
     struct hn_draft_name over = {.name = NULL};
     struct hn_value value;
     char *element = take(&text, " for ");
     if (text != NULL) {
         over.name = take(&text, " in ");
-        read_list(reader, text != NULL ? take(&text, " if ") : element, &over);
+        read_list(import, text != NULL ? take(&text, " if ") : element, &over, err);
     } else {
-        add_value(&over, hn_integer(0), reader->err);
+        add_value(&over, hn_integer(0), err);
     }
-    struct hn_expression *wanted = parse(reader, element, over.name);
-    struct hn_expression *holds = parse(reader, text, over.name);
+    struct hn_expression *wanted = parse(element, over.name, err);
+    struct hn_expression *holds = parse(text, over.name, err);
     HN_EACH(i, over.values) {
-        if (!hn_expression_holds(holds, i, reader->err) ||
-            hn_expression_evaluate(wanted, i, &value, reader->err) != HN_OK)
+        if (!hn_expression_holds(holds, i, err) ||
+            hn_expression_evaluate(wanted, i, &value, err) != HN_OK)
             continue;
         if (value.type == HN_WORD)
-            value.word = hn_need_format(reader->memory, "%s", value.word);
-        add_value(list, value, reader->err);
+            value.word = hn_need_format(&import->unit.memory, "%s", value.word);
+        add_value(list, value, err);
     }
     hn_expression_destroy(wanted);
     hn_expression_destroy(holds);
@@ -112,51 +123,37 @@ static bool add_range(const struct hn_draft_name *given, struct hn_draft_name *l
  * comprehensions over one of them with an optional condition, and sums of these; elements are
  * expressions as configs have them. Words live as long as the memory. HN_ECONFIG: something else,
  * or too much. */
-static void read_list(struct reader *reader, char *text, struct hn_draft_name *list)
+static void read_list(struct import *import, char *text, struct hn_draft_name *list,
+                      struct hn_error *err)
 {
-    while (text != NULL && !hn_failed(reader->err)) {
+    while (text != NULL && !hn_failed(err)) {
         char *term = take(&text, "+"), *item;
         struct hn_draft_name ends = {.name = NULL};
         bool range = strncmp(term, "range(", 6) == 0, copy = strncmp(term, "list(", 5) == 0;
         size_t open = range ? 5 : copy ? 4 : 0, length = strlen(term);
         bool listed = length > open + 1 && strchr("([", term[open]) != NULL &&
                       term[length - 1] == (term[open] == '(' ? ')' : ']') &&
-                      reader->lists++ < MOST_LISTS;
+                      import->lists++ < MOST_LISTS;
         if (listed) {
-            item = hn_need_kept(reader->memory,
+            item = hn_need_kept(&import->unit.memory,
                                 hn_needed(strndup(term + open + 1, length - open - 2)));
             if (copy)
-                read_list(reader, item, list);
-            for (char *rest = copy ? NULL : item; rest != NULL && !hn_failed(reader->err);) {
+                read_list(import, item, list, err);
+            for (char *rest = copy ? NULL : item; rest != NULL && !hn_failed(err);) {
                 item = take(&rest, ",");
                 if (*item != '\0' || rest != NULL) /* a comma may end it */
-                    read_item(reader, item, range ? &ends : list);
+                    read_item(import, item, range ? &ends : list, err);
             }
-            listed = !range || add_range(&ends, list, reader->err);
+            listed = !range || add_range(&ends, list, err);
         }
         free(ends.values.items);
-        if (!listed && !hn_failed(reader->err))
-            hn_fail(reader->err, HN_ECONFIG,
+        if (!listed && !hn_failed(err))
+            hn_fail(err, HN_ECONFIG,
                     "found '%.60s', expected a list: [1, 2, 4], range(1, 9) or [2**i for i in "
                     "range(6)]",
                     term);
     }
 }
-
-static const size_t size_limit = 4u << 20;
-
-static const char *const axes[] = {"X", "Y", "Z"};
-static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z"};
-static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
-
-struct import {
-    const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
-    const struct hn_import_place *place;
-    struct hn_unit unit; /* empty: there is no source, or none that could be read */
-    struct hn_draft draft;
-};
-
-#define FORMAT(import, ...) hn_need_format(&(import)->unit.memory, __VA_ARGS__)
 
 /* A member that is a text; NULL: it is none. */
 static const char *text_of(const json_t *object, const char *key)
@@ -174,11 +171,10 @@ static bool has(const json_t *object, const char *key, const char *word)
 /* "sum" of "ns::sum<float, 4>". */
 static char *short_name(const char *given)
 {
-    const char *whole = given != NULL ? given : "";
-    char *name = hn_needed(strndup(whole, strcspn(whole, "<( ")));
-    const char *scope = strrchr(name, ':');
-    char *kernel = hn_need_copy(scope != NULL ? scope + 1 : name);
-    free(name);
+    const char *begin = given != NULL ? given : "", *end = begin + strcspn(begin, "<( ");
+    for (const char *c = begin; c < end; c++)
+        begin = *c == ':' ? c + 1 : begin;
+    char *kernel = hn_needed(strndup(begin, (size_t)(end - begin)));
     if (hn_text_is_word(kernel))
         return kernel;
     free(kernel);
@@ -282,14 +278,12 @@ static void read_values(struct import *import, const json_t *values,
     size_t count = 0, i;
     const json_t *item;
     json_array_foreach(values, i, item) add_value(parameter, value_of(item), err);
-    if (json_string_length(values) > MOST_BYTES)
-        hn_fail(err, HN_ECONFIG, "found a text of more than %d bytes", MOST_BYTES);
     if (json_is_string(values)) {
-        struct reader reader = {&import->unit.memory, err, 0};
-        char *text = hn_need_kept(reader.memory, hn_need_copy(json_string_value(values)));
+        char *text = hn_need_kept(&import->unit.memory, hn_need_copy(json_string_value(values)));
         for (char *c = text; *c != '\0'; c++)
             *c = hn_is_space(*c) ? ' ' : *c;
-        read_list(&reader, text, parameter);
+        import->lists = 0;
+        read_list(import, text, parameter, err);
     }
     if (!hn_failed(err) && parameter->values.count == 0)
         hn_fail(err, HN_ECONFIG, "found no value, expected a list of values");
@@ -409,8 +403,7 @@ static const char *number_of(struct import *import, const json_t *json)
     return hn_need_kept(&import->unit.memory, hn_text_take(&text));
 }
 
-/* The formats' name of an element's type: "int32", "double4"; else the source's; NULL: no config's.
- */
+/* The type of an element: "int32", "double4"; else the source's; NULL: no config's. */
 static const char *type_of(struct import *import, const json_t *argument,
                            const struct hn_kernel_argument *declared)
 {

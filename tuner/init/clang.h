@@ -44,7 +44,7 @@ enum { CXChildVisit_Break, CXChildVisit_Continue, CXChildVisit_Recurse };
 enum { CXToken_Comment = 4, CXTranslationUnit_KeepGoing = 0x200 };
 enum {
     CXType_Bool = 3, CXType_Int128 = 20, CXType_Pointer = 101, CXType_Record = 105, CXType_ConstantArray = 112,
-    CXType_DependentSizedArray = 116
+    CXType_DependentSizedArray = 116, CXType_Auto = 118
 };
 enum {
     CXCursor_UnexposedDecl = 1, CXCursor_StructDecl, CXCursor_UnionDecl, CXCursor_ClassDecl, CXCursor_FieldDecl = 6,

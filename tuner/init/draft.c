@@ -122,22 +122,21 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
             add_value(parameter, hn_integer(value));
 }
 
-/* A side of an array in shared memory is that of a tile, one of a thread's own array a part of it.
- */
+/* A side of an array in shared memory is a tile's, one of a thread's own array a part of it. */
 static int64_t usual_side(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;
-    const size_t body = draft->kernel->body.begin;
+    const struct hn_tokens body = draft->kernel->body;
     char type[HN_TYPE_SIZE];
-    for (size_t i = body; i < draft->kernel->body.end; i++) {
-        size_t open = i, begin;
-        while (hn_at(unit, i, name) && open > body && !strchr(";{}[=", hn_text_at(unit, open)[0]))
-            open--;
-        for (begin = open; begin > body && !strchr(";{}", hn_text_at(unit, begin - 1)[0]);)
-            begin--;
-        if (open < i && hn_at(unit, open, "[") && hn_at(unit, begin, "__shared__"))
+    for (size_t i = body.begin; i < body.end; i++) {
+        size_t begin = i;
+        bool side = false;
+        for (; hn_at(unit, i, name) && strchr(";{}", hn_text_at(unit, begin - 1)[0]) == NULL;
+             begin--)
+            side |= hn_at(unit, begin, "[");
+        if (side && hn_at(unit, begin, "__shared__"))
             return 16;
-        if (open < i && hn_at(unit, open, "[") && hn_type_of_c(hn_text_at(unit, begin), type))
+        if (side && hn_type_of_c(hn_text_at(unit, begin), type))
             return 4;
     }
     return 1;
@@ -149,8 +148,7 @@ static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *p
     const char *name = parameter->name;
     bool wide = hn_draft_is_block(name) || hn_draft_is_like(name, HN_DRAFT_BLOCKS);
     bool each = hn_draft_is_like(name, "*item *per_thread *vec *coarsen *unroll *words");
-    int64_t preset = is_flag(name)                             ? 0
-                     : wide && draft->dimensions == 1          ? 256
+    int64_t preset = wide && draft->dimensions == 1            ? 256
                      : wide || hn_draft_is_like(name, "*tile") ? 16
                      : parameter->own != NULL                  ? usual_side(draft, parameter->own)
                                                                : 1;
@@ -515,37 +513,37 @@ enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared, b
 /* Elements of a buffer: those of the whole problem; of matrices A, B and C their own. */
 static const char *elements_of(const struct hn_draft *draft, const char *name)
 {
-    const char *m = NULL, *n = NULL, *k = NULL;
-    HN_EACH(size, draft->names) {
-        m = size->is_extent && hn_draft_is_like(size->name, "M") ? size->name : m;
-        n = size->is_extent && hn_draft_is_like(size->name, "N") ? size->name : n;
-        k = size->is_extent && hn_draft_is_like(size->name, "K") ? size->name : k;
-    }
-    if (m == NULL || n == NULL || k == NULL || !hn_draft_is_like(name, "a b c"))
+    const char *sides[3] = {NULL}; /* m, n, k */
+    char which = hn_lower(name[0]);
+    for (int i = 0; i < 3; i++)
+        HN_EACH(size, draft->names)
+            if (size->is_extent &&
+                hn_same_letters(size->name, (const char[]){"mnk"[i], '\0'}, SIZE_MAX))
+                sides[i] = size->name;
+    if (sides[0] == NULL || sides[1] == NULL || sides[2] == NULL ||
+        !hn_draft_is_like(name, "a b c"))
         return draft->elements;
-    return hn_times(draft->unit, hn_lower(name[0]) == 'b' ? k : m,
-                    hn_lower(name[0]) == 'a' ? k : n);
+    return hn_times(draft->unit, sides[which == 'b' ? 2 : 0], sides[which == 'a' ? 2 : 1]);
 }
 
 /* A buffer, and what the kernel is passed in its place. */
 static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *declared, bool map)
 {
-    const char *own = declared->name, *type = declared->type_name;
-    const char *name = HN_DRAFT_TEXT(draft, "%s_data", own);
+    const char *own = declared->name, *name = HN_DRAFT_TEXT(draft, "%s_data", own);
     struct hn_draft_argument data = {.name = name, .hidden = true}, passed = {.name = own};
+    data.type = map ? "float32" : "uint8";
     if (map) {
-        data.type = "float32";
         data.count = "65536"; /* until somebody says how many there are */
         data.role = HN_DRAFT_INOUT;
         data.todo = HN_DRAFT_LINE(draft, "what is the buffer under %s?", own);
         passed.other = HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: %s, box: 32", name, data.count);
         passed.todo = "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)";
     } else {
-        data.type = "uint8";
         data.count = HN_DRAFT_TEXT(draft, "%lld", (long long)declared->bytes);
-        data.todo = HN_DRAFT_LINE(
-            draft, "which contents has %s? `file` or `fill`; a pointer in it cannot be described",
-            type);
+        data.todo = HN_DRAFT_LINE(draft,
+                                  "which contents has %s? `file` or `fill`; a pointer in it cannot "
+                                  "be described",
+                                  declared->type_name);
         passed.from = name;
     }
     *HN_GROW(draft->arguments) = data;
@@ -698,8 +696,9 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
                     struct hn_value *result, struct hn_error *err)
 {
     struct hn_expression *expression = NULL;
-    const char **names = hn_need(draft->names.count, sizeof *names);
-    struct hn_value *values = hn_need(draft->names.count, sizeof *values);
+    struct hn_blocks *memory = &draft->unit->memory;
+    const char **names = hn_need_block(memory, draft->names.count, sizeof *names);
+    struct hn_value *values = hn_need_block(memory, draft->names.count, sizeof *values);
     struct hn_scope scope = {.names = names};
     HN_EACH(each, draft->names) {
         if (of == HN_OF_NOTHING || (of != HN_OF_ALL && each->is_size != (of == HN_OF_SIZES)))
@@ -713,8 +712,6 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
         holds = holds && (of <= HN_OF_ALL || hn_expression_slots(expression) > 0) &&
                 hn_expression_evaluate(expression, values, result, err) == HN_OK;
     hn_expression_destroy(expression);
-    free(names);
-    free(values);
     return holds;
 }
 

@@ -5,9 +5,13 @@
 #include "tuner/init/draft.h"
 
 static const char *const axes[] = {"X", "Y", "Z"};
+/* Of a flat block, else of each axis. */
+static const struct {
+    const char *name;
+    int64_t threads;
+} usual[] = {{"BLOCK", 256}, {"BLOCK_X", 32}, {"BLOCK_Y", 8}, {"BLOCK_Z", 1}};
 
-/* What the host's code tells: the first launch of the kernel, what it passes and what it allocates.
- */
+/* What the host's code tells: the first launch of the kernel, what it passes and allocates. */
 
 /* The text of one token alone; "" where it is more. */
 static const char *single(const struct hn_draft *draft, struct hn_tokens tokens)
@@ -212,17 +216,14 @@ static const char *size_at(const struct hn_draft *draft, size_t token)
 static const char *find_bound(const struct hn_draft *draft, int axis)
 {
     const struct hn_unit *unit = draft->unit;
-    const struct hn_tokens body = draft->kernel->body;
-    for (size_t i = body.begin; i < body.end; i++) {
-        size_t sign = i;
-        while (strchr("=;{}", hn_text_at(unit, sign)[0]) == NULL)
-            sign--;
-        bool begins = index_width(draft, i, axis) > 0 && hn_at(unit, sign, "=");
-        const char *name = begins ? hn_text_at(unit, sign - 1) : "";
-        for (size_t at = sign; at < body.end && hn_text_is_word(name); at++) {
-            size_t behind = at + (hn_at(unit, at + 1, "+") ? 3 : 1);
+    HN_EACH(own, unit->meanings) {
+        bool begins = false;
+        for (size_t i = own->body.begin; i < own->body.end; i++)
+            begins |= in_kernel(draft, i) && index_width(draft, i, axis) > 0;
+        for (size_t i = own->body.end; begins && in_kernel(draft, i); i++) {
+            size_t behind = i + (hn_at(unit, i + 1, "+") ? 3 : 1);
             bool compared = hn_at(unit, behind, "<") || hn_at(unit, behind, ">=");
-            if (hn_at(unit, at, name) && compared && size_at(draft, behind + 1) != NULL)
+            if (hn_at(unit, i, own->name) && compared && size_at(draft, behind + 1) != NULL)
                 return size_at(draft, behind + 1);
         }
     }
@@ -356,9 +357,8 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
         if (text != NULL && strstr(text, "//") == NULL && strstr(text, "ceil_div") == NULL)
             text = translate(draft, parts[axis]);
         if (text == NULL || !hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL) ||
-            value.type != HN_INTEGER || value.integer > (grid ? INT32_MAX : 1024))
-            return false;
-        if (value.integer < 1 && !(grid && hn_draft_has_size(draft, text)))
+            value.type != HN_INTEGER || value.integer > (grid ? INT32_MAX : 1024) ||
+            (value.integer < 1 && !(grid && hn_draft_has_size(draft, text))))
             return false;
         texts[axis] = text;
     }
@@ -372,7 +372,6 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
 
 static void take_block(struct hn_draft *draft)
 {
-    static const char *const wishes[] = {"BLOCK_X", "BLOCK_Y", "BLOCK_Z"};
     const char **block = draft->block;
     bool any = false;
     draft->block_is_known = take(draft, false, block);
@@ -380,7 +379,7 @@ static void take_block(struct hn_draft *draft)
     for (int axis = 0; draft->block_is_known && axis < 3; axis++)
         if (is_number(block[axis]) && strcmp(block[axis], "1") != 0) {
             draft->literal[axis] = strtoll(block[axis], NULL, 10);
-            block[axis] = add_block(draft, flat ? "BLOCK" : wishes[axis], draft->literal[axis]);
+            block[axis] = add_block(draft, usual[flat ? 0 : axis + 1].name, draft->literal[axis]);
         }
     /* There has to be something to tune. */
     HN_EACH(each, draft->names)
@@ -436,9 +435,8 @@ static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_val
 
 const char *hn_draft_given(struct hn_draft *draft, size_t index)
 {
-    struct hn_value value;
     return draft->kernel->arguments[index].pointer ? count_elements(draft, draft->passed[index])
-                                                   : scalar_at(draft, index, &value);
+                                                   : scalar_at(draft, index, &(struct hn_value){0});
 }
 
 static void read_passed(struct hn_draft *draft)
@@ -461,10 +459,6 @@ static void read_passed(struct hn_draft *draft)
  * threadIdx. */
 static void guess_block(struct hn_draft *draft)
 {
-    static const struct {
-        const char *name;
-        int64_t threads;
-    } usual[] = {{"BLOCK", 256}, {"BLOCK_X", 32}, {"BLOCK_Y", 8}};
     struct hn_unit *unit = draft->unit;
     const struct hn_draft_name *square = find_axis(draft, -1);
     bool along = square != NULL && ends_with(square, axes[0]), flat = true;
@@ -489,16 +483,6 @@ static void guess_block(struct hn_draft *draft)
         int which = flat ? 0 : axis + 1;
         draft->block[axis] = add_block(draft, usual[which].name, usual[which].threads);
     }
-}
-
-static void read_bounds(struct hn_draft *draft)
-{
-    struct hn_unit *unit = draft->unit;
-    size_t name = hn_find(unit, draft->kernel->head, "__launch_bounds__");
-    struct hn_tokens item;
-    if (name == SIZE_MAX || hn_split(unit, hn_inside(unit, name + 1), &item, 1) == 0)
-        return;
-    draft->bounds = translate(draft, item);
 }
 
 /* The grid. */
@@ -546,8 +530,7 @@ static const char *guess_tile(const struct hn_draft *draft, int axis)
     return tile;
 }
 
-/* Whether the kernel has a row for each block: "blockIdx.x" alone, or times a size of the problem.
- */
+/* Whether each block has a row: "blockIdx.x" alone, or times a size of the problem. */
 static bool is_rowwise(const struct hn_draft *draft, const char *tile)
 {
     for (size_t i = draft->kernel->body.begin; i + 4 < draft->kernel->body.end && tile == NULL; i++)
@@ -708,7 +691,11 @@ static void read_shared(struct hn_draft *draft)
 
 void hn_draft_read_launch(struct hn_draft *draft)
 {
-    read_bounds(draft);
+    struct hn_tokens bounds = {0, 0};
+    size_t place = hn_find(draft->unit, draft->kernel->head, "__launch_bounds__");
+    if (place != SIZE_MAX)
+        hn_split(draft->unit, hn_inside(draft->unit, place + 1), &bounds, 1);
+    draft->bounds = translate(draft, bounds);
     read_passed(draft);
     take_block(draft);
     if (draft->block_is_known)

@@ -53,14 +53,13 @@ static const char *sign_of(const char *text)
     return NULL;
 }
 
-/* "(int)" and "static_cast<const std::size_t>" say nothing; returns behind it. */
+/* "(int)" and "static_cast<std::size_t>" say nothing; returns behind it. */
 static size_t skip_cast(struct hn_unit *unit, size_t at)
 {
     size_t open = at + hn_at(unit, at, "static_cast");
     struct hn_tokens type = hn_inside(unit, open);
     char known[HN_TYPE_SIZE];
     size_t behind = type.end + 1;
-    type.begin += hn_at(unit, type.begin, "const");
     type.begin += hn_at(unit, type.begin, "std") ? 2 : 0;
     bool cast = (open > at || hn_at(unit, at, "(")) && type.begin < type.end &&
                 hn_type_of_c(hn_unit_text(unit, type), known);

@@ -127,18 +127,15 @@ static bool read_number(const char *text, int64_t *number)
 
 bool hn_unit_number(const struct hn_unit *unit, struct hn_tokens tokens, int64_t *number)
 {
-    int64_t found, shift = 0;
+    int64_t shift = 0;
     while (hn_at(unit, tokens.begin, "(") &&
            hn_behind(unit, tokens.begin, tokens.end) == tokens.end)
         tokens = hn_inside(unit, tokens.begin);
     bool shifted = tokens.end == tokens.begin + 3 && hn_at(unit, tokens.begin + 1, "<<") &&
-                   read_number(hn_text_at(unit, tokens.end - 1), &shift) && shift >= 0 &&
-                   shift < 40;
-    if ((tokens.end != tokens.begin + 1 && !shifted) ||
-        !read_number(hn_text_at(unit, tokens.begin), &found))
-        return false;
-    *number = found * ((int64_t)1 << shift);
-    return true;
+                   read_number(hn_text_at(unit, tokens.end - 1), &shift);
+    bool read = (tokens.end == tokens.begin + 1 || shifted) && shift >= 0 && shift < 40 &&
+                read_number(hn_text_at(unit, tokens.begin), number);
+    return read && !__builtin_mul_overflow(*number, (int64_t)1 << shift, number);
 }
 
 /* Those of libclang. */
@@ -290,7 +287,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     size_t at = place_of(reading, cursor) + 1;
     const char *name = name_of(reading, cursor);
     CXType type = clang->getCanonicalType(clang->getCursorType(cursor));
-    struct hn_tokens body, list;
+    struct hn_tokens body, list, whole = extent_of(reading, cursor);
     if (!hn_at(unit, at - 1, name))
         return;
     while (hn_at(unit, at, "["))
@@ -298,14 +295,19 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     if (is_one_of(hn_text_at(unit, at), "({")) {
         body = hn_inside(unit, at);
     } else if (hn_at(unit, at, "=")) {
+        /* Signs of templates are the parser's to tell; what calls something unknown is none. */
         list = (struct hn_tokens){at + 1, hn_find(unit, (struct hn_tokens){at, SIZE_MAX}, ";")};
         hn_next(unit, &list, &body);
+        body.end = body.end < whole.end ? whole.end : body.end;
     } else {
         return;
     }
     struct hn_meaning *meaning = add_meaning(reading, name, body);
-    meaning->constant = clang->isConstQualifiedType(type) != 0 && type.kind >= CXType_Bool &&
-                        type.kind < CXType_Int128;
+    bool number = type.kind >= CXType_Bool && type.kind < CXType_Int128;
+    meaning->pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto;
+    meaning->constant =
+        (number && clang->isConstQualifiedType(type)) ||
+        (type.kind == CXType_Pointer && clang->isConstQualifiedType(clang->getPointeeType(type)));
 }
 
 /* How kernels use their pointers. */
@@ -330,51 +332,41 @@ static bool is_operand(const char *text)
 }
 
 static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel, const char *name,
-                      struct hn_kernel_argument *argument, int depth);
-
-/* "T *row = out + 4;" is the pointer by another name. False: it is something else. */
-static bool follow_alias(const struct hn_unit *unit, const struct hn_kernel *kernel, size_t at,
-                         struct hn_kernel_argument *argument, int depth)
-{
-    size_t sign = at, begin;
-    while (sign > kernel->body.begin && !hn_at(unit, sign, "=") &&
-           strchr(";{}", hn_text_at(unit, sign)[0]) == NULL)
-        sign--;
-    for (begin = sign;
-         begin > kernel->body.begin && strchr(";{}(", hn_text_at(unit, begin - 1)[0]) == NULL;)
-        begin--;
-    struct hn_tokens before = {begin, sign};
-    if (!hn_at(unit, sign, "=") || hn_find(unit, before, "*") == SIZE_MAX || begin + 2 >= sign ||
-        depth > 2)
-        return hn_at(unit, sign, "=") && hn_find(unit, before, "auto") != SIZE_MAX;
-    if (hn_find(unit, before, "const") == begin)
-        argument->reads = true;
-    else
-        note_uses(unit, kernel, hn_text_at(unit, sign - 1), argument, depth + 1);
-    return true;
-}
-
-static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel, const char *name,
                       struct hn_kernel_argument *argument, int depth)
 {
+    static const char *const moves[] = {"=", "+=", "-="};
     for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {
-        size_t first = i;
-        if (!hn_at(unit, i, name) || hn_at(unit, i - 1, ".") || hn_at(unit, i + 1, "="))
+        const struct hn_meaning *alias = NULL;
+        size_t first = i, end = i + 1;
+        if (!hn_at(unit, i, name) || hn_at(unit, i - 1, "."))
             continue;
-        /* "reinterpret_cast<float4 *>(out)[i]", "*(out + i)" */
         while (hn_at(unit, first - 1, "(") && !is_operand(hn_text_at(unit, first - 2)) &&
                !hn_at(unit, first - 2, ">"))
             first--;
-        bool cast = hn_at(unit, i + 1, ")") && hn_at(unit, i - 1, "(") && hn_at(unit, i - 2, ">");
+        while (hn_at(unit, end, "["))
+            end = hn_behind(unit, end, kernel->body.end);
+        /* "*(out + i)", "reinterpret_cast<float4 *>(out)[i]", also of "&out[i]" */
         bool star = hn_at(unit, first - 1, "*") && !is_operand(hn_text_at(unit, first - 2));
+        if (!star && hn_text_is_among(hn_text_at(unit, i + 1), moves, 3))
+            continue;
         bool address = hn_at(unit, first - 1, "&") && !is_operand(hn_text_at(unit, first - 2));
-        bool indexed = hn_at(unit, i + 1, "[") || hn_at(unit, i + 1, "->") ||
-                       (cast && hn_at(unit, i + 2, "["));
-        size_t behind = hn_at(unit, first, "(") ? hn_behind(unit, first, kernel->body.end) : i + 1;
-        if ((indexed || star) && !address)
+        size_t open = first - 1 - address;
+        bool cast = hn_at(unit, open, "(") && hn_at(unit, open - 1, ">") && hn_at(unit, end, ")") &&
+                    hn_at(unit, end + 1, "[");
+        bool indexed = !address && (end > i + 1 || hn_at(unit, end, "->"));
+        size_t behind = hn_at(unit, first, "(") ? hn_behind(unit, first, kernel->body.end) : end;
+        /* "T *row = out + 4;" is the pointer by another name. */
+        HN_EACH(each, unit->meanings)
+            if (each->pointer && each->body.begin <= i && i < each->body.end && depth < 3)
+                alias = each;
+        if (indexed || star || cast)
             note_access(unit, indexed ? i + 1 : behind, argument);
-        else if (address || !follow_alias(unit, kernel, i, argument, depth))
-            argument->passed = argument->reads = argument->writes = true;
+        else if (alias != NULL && !alias->constant)
+            note_uses(unit, kernel, alias->name, argument, depth + 1);
+        else
+            argument->reads = true;
+        argument->passed |= !indexed && !star && !cast && alias == NULL;
+        argument->writes |= argument->passed;
     }
 }
 
@@ -435,8 +427,6 @@ static void read_argument(struct reading *reading, CXCursor cursor, struct hn_ke
     reading->field = argument->field;
     if (canonical.kind == CXType_Record)
         clang->visitChildren(clang->getTypeDeclaration(canonical), read_field, reading);
-    if (argument->pointer)
-        note_uses(reading->unit, kernel, argument->name, argument, 0);
 }
 
 static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
@@ -500,7 +490,11 @@ static void read_function(struct reading *reading, CXCursor cursor)
     *HN_GROW(unit->functions) = (struct hn_function){body, !kernel && device, !kernel && !device};
     reading->function = (struct hn_tokens){head.end, whole.end};
     reading->kernel = kernel ? add_kernel(reading, cursor, head, body) : NULL;
+    struct hn_kernel *read = reading->kernel;
     reading->clang.visitChildren(cursor, read_declaration, reading);
+    for (size_t i = 0; read != NULL && i < read->argument_count; i++)
+        if (read->arguments[i].pointer)
+            note_uses(unit, read, read->arguments[i].name, &read->arguments[i], 0);
     reading->function = outer;
     reading->kernel = NULL;
 }
@@ -588,13 +582,13 @@ static void find_compared(const struct hn_unit *unit, struct hn_missing *missing
         if (!condition || !hn_at(unit, i, name))
             continue;
         bool last = i + 1 >= unit->tokens.count || unit->tokens.items[i + 1].starts;
-        bool equality = !last && (hn_at(unit, i + 1, "==") || hn_at(unit, i + 1, "!="));
-        bool known = missing->compared_count == 8 ||
-                     (equality ? !hn_unit_number(unit, (struct hn_tokens){i + 2, i + 3}, &number)
-                               : !last && strpbrk(hn_text_at(unit, i + 1), ")&|?") == NULL);
+        const char *sign = last ? "" : hn_text_at(unit, i + 1);
+        bool read = strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0
+                        ? hn_unit_number(unit, (struct hn_tokens){i + 2, i + 3}, &number)
+                        : last || strpbrk(sign, ")&|?") != NULL;
         for (size_t k = 0; k < missing->compared_count; k++)
-            known |= missing->compared[k] == number;
-        if (!known)
+            read &= missing->compared[k] != number;
+        if (read && missing->compared_count < 8)
             missing->compared[missing->compared_count++] = number;
     }
     HN_EACH(macro, unit->meanings)
@@ -603,8 +597,7 @@ static void find_compared(const struct hn_unit *unit, struct hn_missing *missing
             find_compared(unit, missing, macro->name);
 }
 
-/* "use of undeclared identifier 'X'", "'X' is not defined, evaluates to 0", "'x.h' file not found".
- */
+/* "undeclared identifier 'X'", "'X' is not defined, evaluates to 0", "'x.h' file not found". */
 static void read_diagnostic(struct reading *reading, void *diagnostic)
 {
     struct hn_unit *unit = reading->unit;
@@ -685,10 +678,11 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
 {
     struct reading reading = {.unit = unit, .scope = "", .function = {0, SIZE_MAX}};
     size_t size;
-    unit->path = hn_need_copy(path);
+    unit->path = hn_need_kept(&unit->memory, hn_need_copy(path));
     unit->absent = "";
     if (hn_file_read(path, size_limit, &unit->text, &size, err) != HN_OK)
         return err->status;
+    unit->text = hn_need_kept(&unit->memory, unit->text);
     if (strlen(unit->text) != size)
         return hn_fail(err, HN_EFORMAT, "%s: found a NUL byte; expected a CUDA source", path);
     if (hn_clang_open(&reading.clang, err) != HN_OK)
@@ -703,8 +697,6 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
 
 void hn_unit_finish(struct hn_unit *unit)
 {
-    free(unit->path);
-    free(unit->text);
     free(unit->tokens.items);
     free(unit->kernels.items);
     free(unit->meanings.items);

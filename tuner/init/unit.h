@@ -59,7 +59,8 @@ struct hn_meaning {
     struct hn_tokens body, scope; /* scope: where it is known */
     bool macro;
     bool guarded;  /* a macro that is left to whoever compiles */
-    bool constant; /* a variable: a whole number that stays what it is */
+    bool pointer;
+    bool constant; /* a variable: a whole number that stays what it is, or a pointer to such */
 };
 
 /* Used and nowhere declared. */
