@@ -25,6 +25,7 @@ static atomic_ulong launches;             /* of those that are */
 static unsigned long long wanted_launch, most_bytes;
 static char *file; /* NULL: nothing is captured */
 static const char *kernel;
+static char others[400]; /* that were launched and are not wanted */
 
 /* The versions that x86-64 and aarch64 have had. */
 static void find_dlsym(void)
@@ -77,6 +78,23 @@ static const char *find_name(CUfunction *function)
     return name;
 }
 
+static void note_other(const char *name)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    size_t length = strlen(others);
+    if (strstr(others, name) == NULL)
+        snprintf(others + length, sizeof others - length, "%s%s", length > 0 ? ", " : "", name);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* Whoever names a kernel that was not launched wants to know which were. */
+__attribute__((destructor)) static void tell_others(void)
+{
+    if (others[0] != '\0' && atomic_load(&launches) < wanted_launch)
+        fprintf(stderr, "hone: it launched %s\n", others);
+}
+
 static _Atomic(CUfunction) *slot_of(CUfunction function)
 {
     const uintptr_t address = (uintptr_t)function;
@@ -94,6 +112,8 @@ __attribute__((noinline)) static bool look(CUfunction function, CUstream stream)
                   atomic_load(&launches) >= wanted_launch;
     if (passes)
         atomic_store(slot_of(function), function);
+    if (passes && name != NULL)
+        note_other(name);
     return !passes && driver.p_cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
            status == CU_STREAM_CAPTURE_STATUS_NONE &&
            atomic_fetch_add(&launches, 1) + 1 == wanted_launch;

@@ -192,6 +192,7 @@ class Captures(double.Case):
             result = self.capture(*options, expect=3)
             self.assertEqual(result.stdout, "the last is 4995\n")
             self.assertIn(words, result.stderr)
+            self.assertEqual("hone: it launched scale\n" in result.stderr, "other" in options)
             self.assertFalse(self.file.exists())
         self.assertIn("cannot be started: No such file", self.hone("capture", "--", "./nothing", expect=1).stderr)
         blocked = self.capture("-o", "nowhere/launch.honecap", expect=3)
