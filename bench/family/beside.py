@@ -244,11 +244,21 @@ def figures(result):
     return [[result["kernel"], cold["beside"], cold["sizes"], *(f"{row['mean']:.3f}, {row['worst']:.3f}" for row in (cold, warm))] for cold, warm in both]
 
 
+def percents(loss, digits=1):
+    return f"{100 * loss['mean']:.1f}%, {100 * loss['worst']:.{digits}f}%" if loss["worst"] > 0 else "0"
+
+
 def losses(family, seconds):
     """A row for docs/figures.json: what a rule loses, measured and predicted."""
     rule = family["rule"]
     return [f"`{family['kernel']}`", family["problems"], f"{seconds:g} s", len(rule["configurations"]), rule["measured"]["sizes"],
-            *(f"{100 * rule[kind]['mean']:.1f}%, {100 * rule[kind]['worst']:.{digits}f}%" for kind, digits in (("measured", 1), ("predicted", 0)))]
+            percents(rule["measured"]), percents(rule["predicted"], 0)]
+
+
+def in_parts(family, seconds):
+    """The same, with the parts of what it loses."""
+    *row, predicted = losses(family, seconds)
+    return [*row, *(percents(family["rule"]["parts"][part]) for part in ("choice", "coverage", "freezing")), predicted]
 
 
 def keep(options, result):
@@ -256,8 +266,11 @@ def keep(options, result):
     if options.learnt:
         command = [program("hone", "tuner"), "cache", "list", "--cache", options.cache, "--json"]
         listed = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["families"]
-        evidence.keep("families", [losses(next(one for one in listed if one["kernel"] == options.kernel), options.learnt)], by_row=True,
-                      command="bench/family/run")
+        family = next(one for one in listed if one["kernel"] == options.kernel)
+        if "parts" in family["rule"]:
+            evidence.keep("families-parts", [in_parts(family, options.learnt)], by_row=True)
+        else:
+            evidence.keep("families", [losses(family, options.learnt)], by_row=True, command="bench/family/run")
 
 
 def main():

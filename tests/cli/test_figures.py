@@ -105,6 +105,32 @@ class Read(hone.Case):
         self.assertEqual(module(BENCH / "beside" / "run").figure(result), row)
 
 
+    def test_large_spaces(self):
+        """Of five searches each: the median over the best of them and of what the device has recorded."""
+        told, searched = module(BENCH / "told.py"), []
+
+        def tune(config, *arguments):
+            searched.append(arguments)
+            seed = arguments[-1]
+            return {"device": "NVIDIA H200", "points": 1545989, "finished": 365 + 31 * seed, "best": {"timing": {"median_us": [2600, 2700, 2500, 2800, 2650][seed - 1]}}}
+
+        told.tune = tune
+        best = min(told.recorded_us("NVIDIA H200", (4096, 4096, 4096)))
+        rows = told.large("2")
+        self.assertEqual(rows[0], ["4096 x 4096 x 4096", "1,545,989", "396 to 520", f"{2650 / min(best, 2500):.3f}"])
+        self.assertEqual([row[0] for row in rows], [row[0] for row in FIGURES["large"]["rows"]])
+        self.assertEqual(searched[0], ("-p", "M=4096,N=4096,K=4096", "--budget", "2s", "--stop-chance", "0", "--seed", 1))
+        self.assertEqual(list(told.recorded_us("NVIDIA H100", (4096, 4096, 4096))), [])
+
+    def test_parts_of_a_loss(self):
+        part = {"mean": 0.012, "worst": 0.058, "sizes": 12}
+        rule = {"configurations": [{}] * 30, "measured": {"mean": 0.024, "worst": 0.093, "sizes": 12}, "predicted": {"mean": 0.04, "worst": 0.25},
+                "parts": {"choice": part, "coverage": part, "freezing": {"mean": 0, "worst": 0, "sizes": 12}}}
+        row = module(BENCH / "family" / "beside.py").in_parts({"kernel": "matvec", "problems": "rows", "rule": rule}, 80)
+        self.assertEqual(row, ["`matvec`", "rows", "80 s", 30, 12, "2.4%, 9.3%", "1.2%, 5.8%", "1.2%, 5.8%", "0", "4.0%, 25%"])
+        self.assertEqual(len(row), len(FIGURES["families-parts"]["columns"]))
+
+
 class Quoted(hone.Case):
     """Figures on other pages are those of the page of figures."""
 
@@ -144,14 +170,16 @@ class Quoted(hone.Case):
 
 class OnTheDouble(double.Case):
     def test_a_bench_gets_onto_the_page(self):
-        """One that measures a row, and two that have no GPU; taken over in a copy of the manual."""
+        """Two that measure a row, and two that have no GPU; taken over in a copy of the manual."""
         for name in ("docs/figures.json", "docs/figures.md", "README.md", "scripts/figures", "bench/evidence.py"):
             (self.folder / "hone" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(hone.SOURCE / name, self.folder / "hone" / name)
         kept = self.folder / "kept"
         kept.mkdir()
-        settings = self.environment(HONE=hone.HONE, HONE_DOUBLE=double.DOUBLE, HONE_FIGURES=str(kept), PYTHONDONTWRITEBYTECODE="1")
+        settings = self.environment(HONE=hone.HONE, LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}", HONE_DOUBLE_NVML="90",
+                                    HONE_DOUBLE_WAIT_US="3000", HONE_DOUBLE=double.DOUBLE, HONE_FIGURES=str(kept), PYTHONDONTWRITEBYTECODE="1")
         for bench, *arguments in (["early_stop.py", self.config, "-p", "n=4096", "--seeds", "1"],
+                                  ["told.py", "energy", self.config, "--energy=0.2", "-s", "ITEMS=4,BLOCK=256"],
                                   ["family/choosing.py", "sgemm", "--sizes", "2000"],
                                   ["workers/scale.py", "1", "--latency-ms", "0", "--points-a-gpu", "1", "--wait-us", "0"]):
             done = subprocess.run([sys.executable, BENCH / bench, *arguments], cwd=self.folder, env=settings, capture_output=True, text=True, timeout=120)
@@ -160,6 +188,7 @@ class OnTheDouble(double.Case):
         said = subprocess.run([*figures, "--take", kept], capture_output=True, text=True, check=True).stdout
         self.assertIn("early-stops: 1 rows\n", said)
         self.assertIn("coordinator: 1 rows; look at its behind\n", said)
+        self.assertIn("energy: 1 rows; look at its behind\n", said)
         self.assertIn("choosing: 1 rows; look at its behind\n", said)
         page = (self.folder / "hone" / "docs" / "figures.md").read_text()
         self.assertRegex(page, r"\*\*GPU time with early stops.* \*NVIDIA H200 and Hone Double, driver 580.159.04 and driver .*, 2026-11-21 to "

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Figures that a few commands tell:
+
+    bench/told.py nvrtc LIBNVRTC...     # compile times by these versions, with nothing beside; needs no GPU
+    bench/told.py energy [CONFIG [OPTION...]]   # of the best in five sessions
+    bench/told.py large [SECONDS]       # searches of sgemm with seeds 1 to 5, over the best of them and of recordings
+    bench/told.py operator              # examples/pytorch/linear.py behind a tune of its layers; skipped (77) without PyTorch"""
+
+import gzip
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import evidence
+from early_stop import ROOT, find_hone
+
+SHAPES = (4096, 4096, 4096), (16, 4096, 4096), (32, 32, 1048576)
+CUB = """\
+kernel: empty
+template: empty.cu
+entry: empty
+parameters: {BLOCK: [32]}
+arguments: [{name: y, type: int32, count: 32, role: output}]
+launch: {block: BLOCK, grid: 1}
+"""
+
+
+def hone(*arguments, **environment):
+    return subprocess.run([find_hone(), *map(str, arguments)], env={**os.environ, **environment}, check=True, stdout=subprocess.PIPE).stdout
+
+
+def tune(config, *arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        return json.loads(hone("tune", config, "--json", "--quiet", "--cache", f"{folder}/hone.db", *arguments))[0]
+
+
+def cpu_ms(library, config, *arguments):
+    def used():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return 1e3 * (usage.ru_utime + usage.ru_stime)
+    before = used()
+    hone("compile", config, "--arch", "sm_90", "--quiet", *arguments, HONE_NVRTC=library)
+    return used() - before
+
+
+def nvrtc(*libraries):
+    """Beside a command that reads the config alike and compiles nothing."""
+    product = ["-p", "M=4096,N=4096,K=4096"]
+    points = {"copy": [], "reduce": [], "sgemm": product, "bgemm": product, "`<cub/cub.cuh>`": []}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "empty.cu").write_text('#include <cub/cub.cuh>\nextern "C" __global__ void empty(int *y) { y[threadIdx.x] = BLOCK; }\n')
+        (folder / "empty.yaml").write_text(CUB)
+
+        def ms(library, kernel, problem):
+            config = ROOT / "configs" / f"{kernel}.yaml" if kernel.isalpha() else folder / "empty.yaml"
+            return statistics.median(cpu_ms(library, config, *problem) - cpu_ms(library, config, *problem, "--sources", folder) for _ in range(5))
+        rows = [[kernel, "/".join(f"{ms(library, kernel, problem):.0f}" for library in libraries)] for kernel, problem in points.items()]
+    evidence.keep("nvrtc", rows, **evidence.no_gpu())
+    return rows
+
+
+def energy(config=ROOT / "configs" / "copy.yaml", *options):
+    rows = [[", ".join(f"{tune(config, '--energy', *options)['best']['energy']['joules']:.4f}" for _ in range(5))]]
+    evidence.keep("energy", rows)
+    return rows
+
+
+def recorded_us(device, shape):
+    """The best time of each recording of this product."""
+    for path in (ROOT / "cache" / "recorded").glob("*/sgemm-*.json.gz"):
+        found = json.loads(gzip.decompress(path.read_bytes()))
+        if found["device_name"] == device and all(found["hone"]["problem"].get(name) == size for name, size in zip("MNK", shape)):
+            yield 1e3 * min(row["time"] for row in found["cache"].values() if row["hone"]["outcome"] == "ok")
+
+
+def large(seconds="29"):
+    rows = []
+    for shape in SHAPES:
+        problem = ",".join(f"{name}={value}" for name, value in zip("MNK", shape))
+        found = [tune(ROOT / "configs" / "sgemm.yaml", "-p", problem, "--budget", f"{seconds}s", "--stop-chance", "0", "--seed", seed) for seed in range(1, 6)]
+        times, searched = ([one["best"]["timing"]["median_us"] for one in found], [one["finished"] for one in found])
+        best = min(*times, *recorded_us(found[0]["device"], shape))
+        rows.append([" x ".join(map(str, shape)), f"{found[0]['points']:,}", f"{min(searched):,} to {max(searched):,}", f"{statistics.median(times) / best:.3f}"])
+    evidence.keep("large", rows)
+    return rows
+
+
+def operator():
+    if importlib.util.find_spec("torch") is None:
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        hone("tune", ROOT / "configs" / "sgemm.yaml", "-p", "M=16,N=4096,K=4096", "--budget", "30s", "--quiet", "--cache", f"{folder}/hone.db")
+        printed = subprocess.run([sys.executable, ROOT / "examples" / "pytorch" / "linear.py", f"{folder}/hone.db"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    theirs, ours = re.search(r"PyTorch ([\d.]+) us, tuned ([\d.]+) us", printed).groups()
+    rows = [["`linear.py`", f"{float(ours):.0f} us"], ["PyTorch", f"{float(theirs):.0f} us"]]
+    evidence.keep("operator", rows)
+    return rows
+
+
+if __name__ == "__main__":
+    for row in {"nvrtc": nvrtc, "energy": energy, "large": large, "operator": operator}[sys.argv[1]](*sys.argv[2:]):
+        print(*row, sep=" | ")
