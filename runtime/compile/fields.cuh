@@ -56,3 +56,10 @@ template <class hone_T, class... hone_A> struct hone_takes<0, hone_T, hone_A...>
 #endif
 #define hone_field(type, member)                                                                                       \
     (unsigned)hone_offset(type, member), sizeof(((type *)0)->member), decltype(hone_kind_of(((type *)0)->member))::is
+// Begins the table, which goes on with fields. Its names are given to it, since Hone does not look into names that a macro
+// puts together, and so would not know what else the program reads.
+#define hone_structure(type, table, count, ...)                                                                        \
+    typedef __VA_ARGS__ type;                                                                                          \
+    static_assert(!hone_takes<count + 1, type>::is, "the structure has more fields than the config, which has "        \
+                  #count "; give all, those within as a.b or w[2]");                                                   \
+    extern "C" __device__ const unsigned table[] = {0, sizeof(type), 0

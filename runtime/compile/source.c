@@ -240,18 +240,15 @@ static void append_structure(const struct scope *scope, const struct hn_argument
                              struct hn_text *text, struct hn_error *err)
 {
     static const char signs[] =
-        ".[]ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789:<>, ";
+        ".[]ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789:<>()*+-, ";
     const char *name = argument->name, *wrong = argument->structure;
     char *type = fill_entry(scope, argument->structure, err);
     if (strstr(text->data, hn_fields_program) == NULL)
         hn_text_printf(text, "\n#line 1 \"fields\"\n%s", hn_fields_program);
-    hn_text_printf(
-        text,
-        "#line 1 \"argument '%s' of the config\"\ntypedef %s hone_type_%s;\n"
-        "static_assert(!hone_takes<%zu, hone_type_%s>::is, \"the structure has more than the %zu "
-        "fields of the config; give all, those within as a.b or w[2]\");\n"
-        "extern \"C\" __device__ const unsigned hone_members_%s[] = {0, sizeof(hone_type_%s), 0",
-        name, type, name, argument->member_count + 1, name, argument->member_count, name, name);
+    hn_text_printf(text,
+                   "#line 1 \"argument '%s' of the config\"\n"
+                   "hone_structure(hone_type_%s, hone_members_%s, %zu, %s)",
+                   name, name, name, argument->member_count, type);
     for (size_t i = 0; i < argument->member_count && wrong[strspn(wrong, signs)] == '\0'; i++) {
         wrong = argument->members[i].name;
         hn_text_printf(

@@ -47,7 +47,7 @@ entry: own::kinds
 parameters: {TILE: [2]}
 arguments:
   - name: all
-    type: Kinds<TILE>
+    type: Kinds<(4 - TILE) * 1>
     fields: {letter: -1, large: 2 ** 40, "table[0]": {buffer: x}, "table[1]": {buffer: x}, mode: 0, half: 0.1, wide: {value: 0.1},
              vector.z: 2, both.bits: 3, real: 1 / 3}
   - {name: x, type: float32, count: 32}
@@ -120,8 +120,8 @@ class Fields(double.Case):
                 self.assertEqual(self.compile(config), message)
 
     def test_a_mistake_is_told_of_the_config(self):
-        more = ("argument 'p' of the config(2): error: static assertion failed with \"the structure has more than the 9 fields of the config; "
-                "give all, those within as a.b or w[2]\"")
+        more = ("argument 'p' of the config(1): error: static assertion failed with \"the structure has more fields than the config, which has "
+                "9; give all, those within as a.b or w[2]\"")
         for before, after, message in (
                 ("line.slope", "line.slop", "field 'line.slop' of 'p' in the config(1): error: class \"Line\" has no member \"slop\""),
                 ("negate: n > 4096, ", "", more),
@@ -157,7 +157,7 @@ class Fields(double.Case):
             self.spoil(self.config, "launch:", f"compile: {{compiler: nvcc, options: [--std=c++{standard}]}}\nlaunch:")
             self.assertEqual(self.compile(self.config), "ok")
             self.spoil(self.config, "negate: n > 4096, ", "")
-            self.assertIn("the structure has more than the 9 fields of the config", self.compile(self.config))
+            self.assertIn("the structure has more fields than the config, which has 9;", self.compile(self.config))
             self.config.write_text(self.kept)
 
     def test_exports_name_what_is_in_it(self):
