@@ -541,8 +541,8 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
     } else {
         data.count = HN_DRAFT_TEXT(draft, "%lld", (long long)declared->bytes);
         data.todo = HN_DRAFT_LINE(draft,
-                                  "which contents has %s? `file` or `fill`; a pointer in it cannot "
-                                  "be described",
+                                  "which contents has %s? `file` or `fill`; with pointers it needs "
+                                  "`fields` (docs/config.md)",
                                   declared->type_name);
         passed.from = name;
     }
