@@ -44,6 +44,15 @@ class Read(hone.Case):
                 kept |= set(re.findall(r'evidence\.keep\("([\w-]+)"', path.read_text()))
         self.assertEqual(kept, {name for name, figure in FIGURES.items() if "source" not in figure})
 
+    def test_a_page_may_show_some_rows(self):
+        figures = module(hone.SOURCE / "scripts" / "figures")
+        for name, figure in FIGURES.items():
+            self.assertLessEqual(set(figure.get("shown", [])), {row[0] for row in figure.get("rows", [])}, name)
+        some = {"section": "S", "title": "T", "command": "c", "columns": ["a"], "rows": [["one"], ["two"]], "shown": ["two"]}
+        page = figures.page({"some": some})
+        self.assertNotIn("| one |", page)
+        self.assertIn("| two |", page)
+
     def line(self, what, peer, theirs, tuned, speed):
         ratio = 1 / float(speed)
         return printed("kernels/paired.cuh", "%-30s | ", what, peer, float(theirs), 1, float(tuned), 1, 1980, ratio, ratio, ratio, 1, "met")
