@@ -116,6 +116,7 @@ class Programs(double.Case):
         self.spoil(self.config, "time: {json: runs.1.time, unit: ns}", "time: {regex: 'time[^0-9]*([0-9]+)', unit: ms}")
         text = self.hone("tune", self.config, *self.fine).stdout
         self.assertIn("110.0 ms", text)
+        self.assertIn("\n  score 0.458 of the default point\n", text)
         self.assertIn("UNVERIFIED: `run` has no `check`", text)
 
     def test_builds_go_on_side_by_side_and_commands_do_not(self):

@@ -62,8 +62,8 @@ const struct hn_view hn_summary_views[] = {
     HN_STAGING_VIEWS("best", "  pipeline  "),
     {.line = "{?workloads}"},
     {.at = "workloads", .columns = workload_columns, .indent = 2},
-    {.line = "  score {score:.3f} of the default point: the workloads' ratios, as a geometric mean "
-             "by weights"},
+    {.line = "  score {score:.3f} of the default point[{?workloads}: the workloads' ratios, as a "
+             "geometric mean by weights]"},
     {.line =
          "  the best moves {best.metrics.bytes/best.timing.median_us/1e3:.0f} GB/s, "
          "{best.metrics.bytes/best.timing.median_us/1e3/copy_gb_per_s:.1%} of a device-to-device "
@@ -488,22 +488,24 @@ static json_t *cards_to_json(const struct hn_usage *usage)
     return cards;
 }
 
-/* Each workload's time at the best point beside that at the default one, as far as that was run. */
-static void add_workloads(const struct summary *summary, json_t *json)
+/* Of a program: the best's time beside that of the default point, and of each workload, as far as
+ * the default point was run. */
+static void add_score(const struct summary *summary, json_t *json)
 {
     const struct hn_record *best = summary->state->best;
     struct hn_record usual = {0};
     const char *name;
     json_t *time, *workloads = json_array();
-    json_t *own = best != NULL ? hn_observed_to_json(&best->observed, "workloads") : NULL;
     size_t ticket = hn_session_find(summary->session, &summary->plan->defaults);
-    if (json_object_size(own) > 0 && ticket != SIZE_MAX)
+    bool scored = summary->plan->program != NULL && best != NULL;
+    json_t *own = scored ? hn_observed_to_json(&best->observed, "workloads") : NULL;
+    if (scored && ticket != SIZE_MAX)
         hn_session_record(summary->session, ticket, &usual, NULL);
     json_t *others = hn_observed_to_json(&usual.observed, "workloads");
     json_object_foreach(own, name, time)
         json_array_append_new(workloads, json_pack("{ss sO sO*}", "name", name, "best_us", time,
                                                    "default_us", json_object_get(others, name)));
-    if (json_object_size(others) > 0)
+    if (usual.outcome == HN_OUTCOME_OK && usual.timing.median_us > 0)
         json_object_set_new(json, "score",
                             json_real(best->timing.median_us / usual.timing.median_us));
     json_object_set_new(json, "workloads", workloads);
@@ -619,7 +621,7 @@ json_t *hn_summary(const struct hn_session *session, const struct hn_backend *ba
                             ? json_array()
                             : hn_edges_find(backend->task, &backend->device, summary.state->best,
                                             look_up, (void *)(uintptr_t)session, NULL));
-    add_workloads(&summary, json);
+    add_score(&summary, json);
     add_words(&summary, json);
     for (size_t i = 0; i < count; i++)
         hn_record_finish(&kept[i]);
