@@ -570,10 +570,9 @@ static void add_words(const struct summary *summary, json_t *json)
         hn_text_append(&tensor, tensor.length > 0 ? "" : "not known on this device");
         json_object_set_new(json, "tensor_cores", hn_render_text(&tensor));
     }
+    const uint64_t wrong = summary->state->counts[HN_OUTCOME_WRONG_RESULT];
     /* Nobody but the default point says what is right. */
-    const uint64_t *counts = summary->state->counts;
-    if (plan->reference.kind == HN_REFERENCE_SELF &&
-        2 * counts[HN_OUTCOME_WRONG_RESULT] > summary->state->finished)
+    if (plan->reference.kind == HN_REFERENCE_SELF && 2 * wrong > summary->state->finished)
         set_text(json, "hint",
                  "most points computed something else than the default point: is that the wrong "
                  "one? Let a `reference` of the config say what is right");

@@ -312,7 +312,7 @@ static void measure_again(struct hn_session *session, size_t number, struct hn_e
 }
 
 static void fail_ticket(struct hn_session *session, size_t number, enum hn_outcome outcome,
-                        const char *message, struct hn_error *err)
+                        const char *message, const char *where, struct hn_error *err)
 {
     struct hn_flight *flight = hn_session_recall(session, number, err);
     if (flight == NULL || hn_failed(err))
@@ -320,7 +320,7 @@ static void fail_ticket(struct hn_session *session, size_t number, enum hn_outco
     struct hn_record *record = &flight->record;
     session->state.counts[record->outcome]--;
     session->state.counts[outcome]++;
-    hn_record_fail(record, outcome, "%s", message);
+    hn_record_fail(record, outcome, "%s%s", message, where);
     record->final = false;
     record->time = hn_epoch_s();
     hn_session_keep(session, number, err);
@@ -343,14 +343,10 @@ static void fall(struct finals *finals, size_t i, const struct hn_record *verdic
     struct hn_session *session = finals->session;
     const struct hn_ticket *tickets = session->tickets.items;
     const struct hn_ticket *fallen = &tickets[finals->numbers[i]];
-    char *message = NULL;
     if (hn_failed(err))
         return;
-    if (asprintf(&message, "%s %s", message_of(verdict), where) < 0)
-        hn_needed(NULL);
     finals->again = true;
-    fail_ticket(session, finals->numbers[i], verdict->outcome, message, err);
-    free(message);
+    fail_ticket(session, finals->numbers[i], verdict->outcome, message_of(verdict), where, err);
     const struct hn_record *record = &fallen->flight->record;
     for (size_t n = 0; !hn_failed(err) && n < session->tickets.count; n++) {
         if (tickets[n].state != HN_TICKET_FINISHED || tickets[n].replayed ||
@@ -359,7 +355,7 @@ static void fall(struct finals *finals, size_t i, const struct hn_record *verdic
         if (tickets[n].result.outcome == HN_OUTCOME_SLOWER) {
             measure_again(session, n, err);
         } else if (tickets[n].result.outcome == HN_OUTCOME_DUPLICATE) {
-            fail_ticket(session, n, record->outcome, record->message, err);
+            fail_ticket(session, n, record->outcome, record->message, "", err);
             hn_session_release(session, n);
         }
     }
@@ -421,7 +417,7 @@ static void verify_again(struct finals *finals, struct hn_error *err)
         return;
     /* As --seed takes it. */
     struct hn_run reseed = {.kind = HN_RUN_RESEED, .seed = hn_random_below(&secret, INT64_MAX)};
-    snprintf(where, sizeof where, "(on the second seed, %llu)", (unsigned long long)reseed.seed);
+    snprintf(where, sizeof where, " (on the second seed, %llu)", (unsigned long long)reseed.seed);
     session->backend->kind->run(session->backend, &reseed, err);
     size_t left = 0;
     bool skipped = false;
@@ -535,7 +531,7 @@ static void take_race(struct finals *finals, struct hn_racer *racers, struct hn_
     for (size_t i = 0; !hn_failed(err) && i < finals->count; i++) {
         struct hn_record *raced = &racers[i].record;
         if (raced->outcome != HN_OUTCOME_OK) {
-            fall(finals, i, raced, "(in the final race)", err);
+            fall(finals, i, raced, " (in the final race)", err);
         } else if (raced->timing.sample_count > 0) {
             take_timing(record_of(finals, i), raced, err);
             finals->raced = true;
@@ -607,7 +603,7 @@ static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
         hn_observers_add("energy", &record_of(finals, i)->observed, &verdict.observed, err);
     bool falls = is_failure(&verdict) && finals->session->weighs;
     if (falls)
-        fall(finals, i, &verdict, "(while its energy was measured)", err);
+        fall(finals, i, &verdict, " (while its energy was measured)", err);
     hn_record_finish(&verdict);
     return told || falls;
 }
@@ -717,7 +713,7 @@ static enum hn_outcome check_best(struct finals *finals, struct hn_error *err)
         measure_processes(finals, &verdict, err);
     enum hn_outcome outcome = verdict.outcome;
     if (is_failure(&verdict))
-        fall(finals, 0, &verdict, "(after the final race)", err);
+        fall(finals, 0, &verdict, " (after the final race)", err);
     hn_record_finish(&verdict);
     return outcome;
 }
