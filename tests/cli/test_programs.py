@@ -179,6 +179,9 @@ class Programs(double.Case):
         self.hone(*init)
         draft = self.folder / "sum.yaml"
         self.assertIn("523 valid points ", self.hone("space", draft).stdout)
+        # As it stands it is tuned for one size.
+        tuning = json.loads(self.hone("tune", draft, "--allow-run", "--budget", "1", "--json", "--quiet", **self.compiler()).stdout)[0]
+        self.assertEqual((tuning["best"]["point"]["TUNE_BASE"], tuning["best"]["timing"]["median_us"]), (1, 28 * 756))
         draft.write_text(re.sub(r"^  command:.*\n", lambda _: edited, draft.read_text(), count=1, flags=re.M))
         less = ("-s", "TUNE_THREADS=128,256,512", "-s", "TUNE_ITEMS=7,12")
         text = self.hone(*tune, *less, **self.compiler()).stdout

@@ -190,8 +190,9 @@ static void draft_program(struct init *init, const char *source, struct hn_error
         "  # TODO: its types, as -DTUNE_T=int; headers and libraries, NVBench's among them\n"
         "  build: [nvcc, -O3, -arch=native, -std=c++17, --extended-lambda, "
         "\"-DTUNE_BASE=${TUNE_BASE}\"%s, -o, bench, \"${SOURCE}\"]\n"
-        "  # TODO: its axes, as -a, \"Elements{io}[pow2]=28\"; `workloads` scores several\n"
-        "  command: [./bench, --json, stdout]\n"
+        "  # TODO: its other axes, of whose values only the first is timed; `workloads` scores "
+        "several\n"
+        "  command: [./bench, -a, \"Elements{io}[pow2]=28\", --json, stdout]\n"
         "  time: {json: "
         "benchmarks.0.states.0.summaries.tag=nv/cold/time/gpu/mean.data.0.value, unit: s}\n"
         "  # check: [./bench, --check]         # TODO: whether results are right\n",
