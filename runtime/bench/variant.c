@@ -444,6 +444,7 @@ static CUresult make_graph(struct hn_variant *variant, size_t launches,
     if (graph->addresses == NULL)
         graph->addresses = take(variant, 1, address_bytes);
     memcpy(graph->addresses, variant->addresses, address_bytes);
+    graph->contents = variant->arena->contents;
     CUresult result = driver->p_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     if (result != CUDA_SUCCESS)
         return result;
@@ -460,7 +461,7 @@ static CUresult make_graph(struct hn_variant *variant, size_t launches,
     return result;
 }
 
-/* A graph holds addresses: it is made again where those of the arguments have changed. */
+/* A graph holds addresses, and what is passed by value: it is made again where that has changed. */
 static CUresult replay(struct hn_variant *variant, size_t launches)
 {
     const struct hn_context *context = variant->arena->context;
@@ -468,7 +469,8 @@ static CUresult replay(struct hn_variant *variant, size_t launches)
     size_t bytes = variant->arena->plan->argument_count * sizeof *variant->addresses;
     CUresult result = locate_all(variant, 0);
     if (result == CUDA_SUCCESS &&
-        (graph->exec == NULL || memcmp(graph->addresses, variant->addresses, bytes) != 0))
+        (graph->exec == NULL || graph->contents != variant->arena->contents ||
+         memcmp(graph->addresses, variant->addresses, bytes) != 0))
         result = make_graph(variant, launches, graph, bytes);
     if (result != CUDA_SUCCESS)
         return result;

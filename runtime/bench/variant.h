@@ -55,6 +55,7 @@ struct hn_staged {
 struct hn_variant_graph {
     CUgraphExec exec;       /* NULL: not made yet */
     CUdeviceptr *addresses; /* of the arguments, as they were captured */
+    uint64_t contents;      /* of the arena then, which it passes by value */
 };
 enum { HN_VARIANT_GRAPHS = 2 }; /* of one launch, and of a chain */
 

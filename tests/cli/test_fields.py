@@ -65,13 +65,19 @@ class Fields(double.Case):
 
     def test_points_are_verified_and_measured(self):
         """Those whose program is the same, too, where a field tells them apart; a pointer is set for each set of buffers."""
-        for problem in (), ("-p", "n=100", "-p", "which=0"):
+        for problem in (), ("-p", "n=100", "-p", "which=0"), ("--regime", "graph10"), ("--regime", "stream"):
             found, = self.tune(*problem)
             self.assertEqual([record["outcome"] for record in found["records"]], ["ok"] * 4)
         for old, new in ("bias: BIAS,", "bias: 1,"), ('"BIAS + ', '"1 + '), ("depends: [BIAS]", "depends: []"):
             self.spoil(self.config, old, new)
         found, = self.tune()
         self.assertEqual(sorted(record["outcome"] for record in found["records"]), ["duplicate"] * 2 + ["ok"] * 2)
+
+    def test_graphs_have_the_contents_of_inputs(self):
+        """As a graph keeps what is passed by value, another seed needs another one."""
+        self.config = self.folder / "inputs.yaml"
+        found, = self.tune("--regime", "graph10", "-s", "BLOCK=128")
+        self.assertEqual([record["outcome"] for record in found["records"]], ["ok"])
 
     def test_values_decide_what_is_right(self):
         self.spoil(self.config, "bias: BIAS,", "bias: BIAS + (0.25 if BIAS == 2 else 0),")

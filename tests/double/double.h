@@ -108,6 +108,14 @@ struct double_launch {
 typedef CUresult double_kernel(const struct double_launch *launch);
 #define TAKE(type, index) (*(type *)launch->parameters[index])
 
+/* A kernel's parameters, kept beyond its launch; larger ones are cut. */
+enum { DOUBLE_KEPT_PARAMETERS = 16, DOUBLE_KEPT_WORDS = 16 };
+struct double_values {
+    uint64_t words[DOUBLE_KEPT_PARAMETERS][DOUBLE_KEPT_WORDS];
+};
+void double_values_keep(struct double_values *values, const struct double_function *function, void **parameters);
+void double_values_point(struct double_values *values, void *parameters[DOUBLE_KEPT_PARAMETERS]);
+
 /* Ends a kernel that takes so long, with noise and leaving something else in the cache, or just so long. */
 CUresult double_took(const struct double_launch *launch, double us);
 CUresult double_took_exactly(const struct double_launch *launch, double us);

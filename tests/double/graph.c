@@ -6,13 +6,12 @@
 
 #include "calls.h"
 
-enum { MOST_PARAMETERS = 16 };
 static const double LAUNCH_US = 2.0;
 
 struct node {
     struct double_function *function; /* NULL: a memset */
     struct double_geometry geometry;
-    uint64_t values[MOST_PARAMETERS];
+    struct double_values values;
     void *to;
     unsigned char value;
     size_t bytes;
@@ -55,8 +54,7 @@ bool double_graph_takes_kernel(CUstream stream, struct double_function *function
         return false;
     node->function = function;
     node->geometry = *geometry;
-    for (int i = 0; i < MOST_PARAMETERS && i < function->parameter_count; i++)
-        memcpy(&node->values[i], parameters[i], sizeof node->values[i]);
+    double_values_keep(&node->values, function, parameters);
     return true;
 }
 
@@ -123,15 +121,14 @@ CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, unsigned l
 static CUresult run(struct node *node)
 {
     struct double_device *device = double_the_device();
-    void *parameters[MOST_PARAMETERS];
+    void *parameters[DOUBLE_KEPT_PARAMETERS];
     if (node->function == NULL) {
         memset(node->to, node->value, node->bytes);
         double_memory_written();
         device->now_us += 1.0;
         return CUDA_SUCCESS;
     }
-    for (int i = 0; i < MOST_PARAMETERS; i++)
-        parameters[i] = &node->values[i];
+    double_values_point(&node->values, parameters);
     return double_kernel_run(
         &(struct double_launch){device, node->function, &node->geometry, parameters});
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attributes of functions, and launches. */
+#include <string.h>
+
 #include "calls.h"
 
 CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
@@ -67,6 +69,22 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *clusters, CUfunction function
 
 uint64_t hone_double_launches;
 uint64_t hone_double_threads; /* of a block of the last launch */
+
+void double_values_keep(struct double_values *values, const struct double_function *function,
+                        void **parameters)
+{
+    for (int i = 0; i < DOUBLE_KEPT_PARAMETERS && i < function->parameter_count; i++) {
+        size_t bytes = function->parameters[i].bytes;
+        memcpy(values->words[i], parameters[i],
+               bytes < sizeof values->words[i] ? bytes : sizeof values->words[i]);
+    }
+}
+
+void double_values_point(struct double_values *values, void *parameters[DOUBLE_KEPT_PARAMETERS])
+{
+    for (int i = 0; i < DOUBLE_KEPT_PARAMETERS; i++)
+        parameters[i] = values->words[i];
+}
 
 static CUresult launch(CUstream stream, CUfunction function, const struct double_geometry *geometry,
                        void **parameters)

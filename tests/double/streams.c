@@ -6,14 +6,12 @@
 
 #include "calls.h"
 
-enum { MOST_PARAMETERS = 16 };
-
 /* Something that a stream has not done yet: a kernel, waiting until another stream has done so
  * much, or a copy. */
 struct task {
     struct double_function *function;
     struct double_geometry geometry;
-    uint64_t values[MOST_PARAMETERS];
+    struct double_values values;
     void *to;
     const void *from;
     size_t bytes;
@@ -46,9 +44,8 @@ static struct {
 
 static void run_kernel(struct task *task)
 {
-    void *parameters[MOST_PARAMETERS];
-    for (int i = 0; i < MOST_PARAMETERS; i++)
-        parameters[i] = &task->values[i];
+    void *parameters[DOUBLE_KEPT_PARAMETERS];
+    double_values_point(&task->values, parameters);
     double_kernel_run(
         &(struct double_launch){double_the_device(), task->function, &task->geometry, parameters});
 }
@@ -113,8 +110,7 @@ bool double_stream_defer(CUstream stream, struct double_function *function,
     struct task task = {.function = function, .geometry = *geometry};
     if (is_default(stream) || stream == &first || getenv("HONE_DOUBLE_LATE") == NULL)
         return false;
-    for (int i = 0; i < MOST_PARAMETERS && i < function->parameter_count; i++)
-        memcpy(&task.values[i], parameters[i], sizeof task.values[i]);
+    double_values_keep(&task.values, function, parameters);
     return give(stream, task) == CUDA_SUCCESS;
 }
 
