@@ -131,24 +131,18 @@ static size_t pick_finalists(struct hn_session *session, size_t *numbers, struct
     return invite_winner(session, numbers, count);
 }
 
-/* Whether the last race could have had more racers. */
-static bool has_room(const struct hn_session *session)
-{
-    size_t raced = 0;
-    for (size_t i = 0; i < session->tickets.count; i++)
-        raced += result_at(session, i)->final ? 1 : 0;
-    return raced < limit_of(session);
-}
-
-/* The best of the raced ones; SIZE_MAX when none was. *time: when the newest race was. */
-static size_t find_raced(const struct hn_session *session, double *time)
+/* The best of the raced ones; SIZE_MAX when none was. *time: when the newest race was. *room: for
+ * so many more. */
+static size_t find_raced(const struct hn_session *session, double *time, size_t *room)
 {
     size_t best = SIZE_MAX;
     *time = 0;
+    *room = limit_of(session);
     for (size_t i = 0; i < session->tickets.count; i++) {
         if (!hn_ticket_is_ok(&session->tickets.items[i]) || !result_at(session, i)->final)
             continue;
         *time = fmax(*time, result_at(session, i)->time);
+        *room -= *room > 0;
         if (best == SIZE_MAX || merit_of(session, i) < merit_of(session, best))
             best = i;
     }
@@ -158,7 +152,7 @@ static size_t find_raced(const struct hn_session *session, double *time)
 /* Whether a point was measured after the race, or is so much better than the best of it that it
  * belongs into one. A race shifts times a little, so that one it left out may be better now. */
 static bool challenges(const struct hn_session *session, size_t number, size_t raced,
-                       const struct hn_timing *timing, double race_time)
+                       const struct hn_timing *timing, double race_time, bool has_room)
 {
     const struct hn_result *result = result_at(session, number);
     double merit = merit_of(session, raced);
@@ -166,7 +160,7 @@ static bool challenges(const struct hn_session *session, size_t number, size_t r
     double shift = race_shift + timing->resolution_us / timing->median_us;
     if (result->outcome != HN_OUTCOME_OK || result->final)
         return false;
-    if (is_within(session, number, merit) && has_room(session))
+    if (is_within(session, number, merit) && has_room)
         return true;
     if (lead < 0 && !overlaps(session, number, merit, timing))
         return false;
@@ -178,12 +172,12 @@ static bool is_unchallenged(const struct hn_session *session, struct hn_error *e
     double time;
     struct hn_record best;
     bool challenged = false;
-    size_t raced = find_raced(session, &time);
+    size_t room, raced = find_raced(session, &time, &room);
     if (session->fresh || hn_failed(err) || raced == SIZE_MAX ||
         hn_session_record(session, raced, &best, err) != HN_OK)
         return false;
     for (size_t i = 0; !challenged && i < session->tickets.count; i++)
-        challenged = challenges(session, i, raced, &best.timing, time);
+        challenged = challenges(session, i, raced, &best.timing, time, room > 0);
     hn_record_finish(&best);
     return !challenged;
 }
