@@ -225,6 +225,7 @@ def best_time(config: str) -> float:
         with self.assertRaisesRegex(hone.CommandError, "no variant compiled, ran and gave the right result") as failed:
             hone.tune("scale.yaml", problem={"n": 512}, restrict=ONLY, reference=lambda inputs: inputs["x"], cache="wrong.db")
         self.assertEqual(failed.exception.code, 3)
+        self.assertRegex(str(failed.exception), r"right result; wrong_result, first at BLOCK=\d+,.*: y\[\d+\] is .*; expected ")
         self.assertEqual(set(failed.exception.result.outcomes), {"wrong_result"})
         with self.assertRaisesRegex(hone.Error, r"no variant of scale was valid: \{'wrong_result': 2\}"):
             failed.exception.result.best

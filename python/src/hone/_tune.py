@@ -9,7 +9,7 @@ import os
 import pathlib
 import tempfile
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _command
 from ._command import Value
@@ -63,8 +63,17 @@ def tune(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restr
         except CommandError as failure:
             document = json.loads(failure.result) if failure.code == 3 and failure.result else None
             failure.result = _result(document, place, settled) if isinstance(document, list) else None
+            if failure.result is not None:
+                failure.args = ("; ".join([str(failure).partition(";")[0], *_failures(document)]),)
             raise
     return _result(found, place, settled)
+
+
+def _failures(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The first of each kind, which the command's tables show."""
+    for tuning in found:
+        for one in tuning.get("failures", ()):
+            yield f"{one['outcome']}, first at {','.join(f'{name}={value}' for name, value in one['point'].items())}: {one['message']}"
 
 
 def _result(found: Sequence[dict[str, Any]], place: list[str], config: Config) -> Result:
