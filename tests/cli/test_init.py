@@ -375,6 +375,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("  TUNE_BM: [4, 8, 16, 32, 64]", "  TUNE_TM: [1, 2, 4, 8, 16]", 'grid: ["ceil_div(N, TUNE_BN)", "ceil_div(M, TUNE_BM)"]'), ()),
                 ("constexpr int EACH = 4;\n__global__ void k(float *x, int rows, int columns) { int r = blockIdx.x * blockDim.x + threadIdx.x, j = 0, c = EACH * blockIdx.y;"
                  " if (r + j >= rows || c < columns) return; x[r] = c; }", ('grid: ["ceil_div(rows, BLOCK)", "ceil_div(columns, EACH)"]',), ()),
+                ("__global__ void k(float *x, int steps, int B, int T) { int N = B * T, i = blockIdx.x * blockDim.x + threadIdx.x;"
+                 " for (int j = i; j < N; j += blockDim.x) x[j] = steps; }", ("problem: {steps: 1, B: 2048, T: 2048}\n", "count: B * T, ", '"ceil_div(B * T, BLOCK)"'), ()),
+                ("__global__ void k(float *x, int pitch, int imageW, int imageH) { x[pitch * blockIdx.y + blockIdx.x] = blockDim.x; }\n"
+                 "void f(float *x, int w, int h, int p) { k<<<dim3(w / 64, h), 64>>>(x, p, w, h); }", ("problem: {pitch: 1, imageW: 2048, imageH: 2048}\n",), ()),
                 ("__global__ void k(float *y, int M) { int b = blockIdx.x; int row = blockDim.y * b + threadIdx.y; if (row < M) y[row] = threadIdx.x; }\n"
                  "void f(float *y, int M) { dim3 block(32, 4); k<<<M / 4, block>>>(y, M); }", ("  grid: [M // BLOCK_Y, 1]\n",), ()),
                 ("#define COUNT 224\nconstexpr int THREADS = 256;\n__global__ void k(float *x) { x[COUNT * blockIdx.x + threadIdx.x] = blockDim.x; }\n"

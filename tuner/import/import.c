@@ -572,18 +572,6 @@ static void add_argument(struct import *import, const json_t *json)
         *HN_GROW(draft->symbols) = (struct hn_draft_argument){.name = name, .from = argument.name};
 }
 
-static void add_arguments(struct import *import)
-{
-    struct hn_draft *draft = &import->draft;
-    const json_t *json;
-    size_t i;
-    json_array_foreach(json_object_get(import->kernel, "Arguments"), i, json)
-        add_argument(import, json);
-    if (draft->kernel != NULL && draft->kernel->argument_count != draft->arguments.count)
-        HN_DRAFT_NOTE(draft, "odd_arguments", "# TODO: the file has %zu arguments, the kernel %zu",
-                      draft->arguments.count, draft->kernel->argument_count);
-}
-
 /* Results that the file has are not read: what is right is a kernel's to say, or a file's, where
  * the inputs are what they were. */
 static void add_reference(struct import *import, const json_t *json)
@@ -716,24 +704,28 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
     struct import import = {.space = json_object_get(root, "ConfigurationSpace"),
                             .kernel = json_object_get(root, "KernelSpecification"),
                             .place = place};
+    struct hn_draft *draft = &import.draft;
     const json_t *json;
     size_t i;
-    import.draft =
-        (struct hn_draft){.unit = &import.unit, .origin = place->path, .name = place->kernel};
-    hn_text_append(hn_draft_part(&import.draft, "tuner", ""), "T1");
+    *draft = (struct hn_draft){.unit = &import.unit, .origin = place->path, .name = place->kernel};
+    hn_text_append(hn_draft_part(draft, "tuner", ""), "T1");
     read_source(&import);
     set_head(&import);
     json_array_foreach(json_object_get(import.space, "TuningParameters"), i, json)
         add_parameter(&import, json);
     add_sizes(&import);
     add_conditions(&import);
-    add_arguments(&import);
+    json_array_foreach(json_object_get(import.kernel, "Arguments"), i, json)
+        add_argument(&import, json);
+    if (draft->kernel != NULL && draft->kernel->argument_count != draft->arguments.count)
+        HN_DRAFT_NOTE(draft, "odd_arguments", "# TODO: the file has %zu arguments, the kernel %zu",
+                      draft->arguments.count, draft->kernel->argument_count);
     set_launch(&import);
     add_options(&import);
     json_array_foreach(json_object_get(import.kernel, "ReferenceArguments"), i, json)
         add_reference(&import, json);
-    char *text = hn_draft_write(&import.draft);
-    hn_draft_finish(&import.draft);
+    char *text = hn_draft_write(draft);
+    hn_draft_finish(draft);
     hn_unit_finish(&import.unit);
     return text;
 }

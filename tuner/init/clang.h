@@ -50,7 +50,7 @@ enum {
     CXCursor_UnexposedDecl = 1, CXCursor_StructDecl, CXCursor_UnionDecl, CXCursor_ClassDecl, CXCursor_FieldDecl = 6,
     CXCursor_FunctionDecl = 8, CXCursor_VarDecl, CXCursor_ParmDecl, CXCursor_CXXMethod = 21, CXCursor_Namespace,
     CXCursor_LinkageSpec, CXCursor_TemplateTypeParameter = 27, CXCursor_NonTypeTemplateParameter,
-    CXCursor_TemplateTemplateParameter, CXCursor_FunctionTemplate, CXCursor_CompoundStmt = 202
+    CXCursor_TemplateTemplateParameter, CXCursor_FunctionTemplate
 };
 
 #define HN_CLANG_FUNCTIONS(X)                                                                                         \

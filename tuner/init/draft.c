@@ -38,13 +38,13 @@ bool hn_draft_is_block(const char *name)
             !hn_draft_is_like(name, "*blocks *per_row *per_warp"));
 }
 
-/* Whether the name sounds like the extent of some work, or is a bound for threads, and not like
- * that of a block, a filter or a group. */
-static bool is_extent(const char *name, bool bound)
+/* Whether the name sounds like the extent of some work, and not like that of a block, a filter or a
+ * group. */
+static bool is_extent(const char *name)
 {
-    return (bound || hn_draft_is_like(
-                         name, "n m k w h d nx ny nz dim dimx dimy dimz num nelem numel *size *len "
-                               "*count *width *height *rows *cols *columns *elem *depth *total")) &&
+    return hn_draft_is_like(name, "n m k w h d nx ny nz dim dimx dimy dimz num nelem numel *size "
+                                  "*len *count *width *height *rows *cols *columns *elem *depth "
+                                  "*total") &&
            !hn_draft_is_block(name) &&
            !hn_draft_is_like(name, "*item *per_thread *vec *unroll *tile *filter *radius *mask "
                                    "*border *halo *window *group *warp *chunk *max_ *min_");
@@ -609,15 +609,14 @@ static void add_arguments(struct hn_draft *draft, struct hn_error *err)
                      !written && &kernel->arguments[i] == last);
 }
 
-/* Sizes: macros, whole numbers that are passed by value, and one for each axis that none of these
- * tells. */
+/* Sizes: macros, whole numbers that are passed by value, and one where none of these tells any. */
 
 static void add_macro_sizes(struct hn_draft *draft, bool guarded)
 {
     struct hn_draft_name *size;
     int64_t number;
     HN_EACH(macro, draft->unit->meanings)
-        if (macro->macro && macro->guarded == guarded && is_extent(macro->name, false) &&
+        if (macro->macro && macro->guarded == guarded && is_extent(macro->name) &&
             constant_of(draft, macro->body, &number) && number >= least_size &&
             (guarded || is_used(draft, macro->name))) {
             size = hn_draft_add(draft, macro->name, macro->name, true);
@@ -626,32 +625,12 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
         }
 }
 
-/* "if (x >= name || y < name)": threads beyond it have nothing to do. */
-static bool is_bound(const struct hn_draft *draft, const char *name)
-{
-    const struct hn_unit *unit = draft->unit;
-    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++)
-        if ((hn_at(unit, i, ">=") || hn_at(unit, i, "<")) && hn_at(unit, i + 1, name) &&
-            hn_text_is_word(hn_text_at(unit, i - 1)) &&
-            strchr(")|&", hn_text_at(unit, i + 2)[0]) != NULL)
-            return true;
-    return false;
-}
-
-static bool has_extent(const struct hn_draft *draft)
-{
-    bool any = false;
-    HN_EACH(each, draft->names)
-        any |= each->is_extent;
-    return any;
-}
-
 static void choose_sizes(struct hn_draft *draft)
 {
-    static const char *const names[] = {"WIDTH", "HEIGHT", "DEPTH"};
+    bool any = false, sized = false;
     add_macro_sizes(draft, true);
     HN_EACH(missing, draft->unit->missing)
-        if (missing->compared_count == 0 && is_extent(missing->name, false))
+        if (missing->compared_count == 0 && is_extent(missing->name))
             hn_draft_add(draft, missing->name, missing->name, true)->frozen = true;
     for (size_t i = 0; i < draft->kernel->argument_count; i++) {
         const char *name = draft->kernel->arguments[i].name;
@@ -663,21 +642,18 @@ static void choose_sizes(struct hn_draft *draft)
         bool reserved = hn_draft_is_reserved(name);
         struct hn_draft_name *size =
             hn_draft_add(draft, reserved ? hn_draft_free_name(draft, name) : name, name, true);
-        size->is_extent = is_extent(name, is_bound(draft, name));
-        size->preset = hn_integer(size->is_extent ? 0 : 1);
+        size->is_extent = is_extent(name);
+        size->preset = hn_integer(1);
     }
     /* What the source fixes stands for no more than itself. */
-    if (!has_extent(draft))
+    HN_EACH(each, draft->names)
+        any |= each->is_extent;
+    if (!any)
         add_macro_sizes(draft, false);
     HN_EACH(each, draft->names)
-        if (each->is_size && !has_extent(draft)) {
-            each->is_extent = true;
-            each->preset = hn_integer(0);
-        }
-    for (int axis = 0, any = has_extent(draft); !any && axis < draft->dimensions; axis++) {
-        const char *wish = draft->dimensions == 1 ? "SIZE" : names[axis];
-        hn_draft_add(draft, hn_draft_free_name(draft, wish), NULL, true);
-    }
+        sized |= each->is_size;
+    if (!sized)
+        hn_draft_add(draft, hn_draft_free_name(draft, "SIZE"), NULL, true);
 }
 
 /* A few million elements in all. */

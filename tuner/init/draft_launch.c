@@ -211,22 +211,35 @@ static const char *size_at(const struct hn_draft *draft, size_t token)
     return found != NULL && found->is_size ? found->name : NULL;
 }
 
-/* "if (i < n)", "if (y + j >= height)": the size that bounds what begins with the block's index;
- * NULL: there is none. */
-static const char *find_bound(const struct hn_draft *draft, int axis)
+/* Whether a variable of the kernel begins with a block's index along an axis, or with one that
+ * does. */
+static bool is_index(const struct hn_draft *draft, const struct hn_meaning *own, int axis,
+                     int depth)
+{
+    for (size_t i = own->body.begin; i < own->body.end && in_kernel(draft, i); i++) {
+        const struct hn_meaning *inner =
+            hn_unit_meaning(draft->unit, hn_text_at(draft->unit, i), i);
+        if (index_width(draft, i, axis) > 0 ||
+            (inner != NULL && depth > 0 && is_index(draft, inner, axis, depth - 1)))
+            return true;
+    }
+    return false;
+}
+
+/* "if (i < n)", "if (y + j >= height)": what bounds such a variable, of sizes; NULL: nothing. */
+static const char *find_bound(struct hn_draft *draft, int axis)
 {
     const struct hn_unit *unit = draft->unit;
-    HN_EACH(own, unit->meanings) {
-        bool begins = false;
-        for (size_t i = own->body.begin; i < own->body.end; i++)
-            begins |= in_kernel(draft, i) && index_width(draft, i, axis) > 0;
-        for (size_t i = own->body.end; begins && in_kernel(draft, i); i++) {
-            size_t behind = i + (hn_at(unit, i + 1, "+") ? 3 : 1);
-            bool compared = hn_at(unit, behind, "<") || hn_at(unit, behind, ">=");
-            if (hn_at(unit, i, own->name) && compared && size_at(draft, behind + 1) != NULL)
-                return size_at(draft, behind + 1);
+    HN_EACH(own, unit->meanings)
+        for (size_t i = own->body.end; in_kernel(draft, i) && is_index(draft, own, axis, 2); i++) {
+            size_t sign = i + (hn_at(unit, i + 1, "+") ? 3 : 1);
+            bool compared = hn_at(unit, sign, "<") || hn_at(unit, sign, ">=");
+            const char *text = hn_at(unit, i, own->name) && compared
+                                   ? translate(draft, (struct hn_tokens){sign + 1, sign + 2})
+                                   : NULL;
+            if (text != NULL && hn_draft_has_size(draft, text))
+                return text;
         }
-    }
     return NULL;
 }
 
@@ -390,16 +403,6 @@ static void take_block(struct hn_draft *draft)
     }
 }
 
-static void take_grid(struct hn_draft *draft)
-{
-    bool loops = hn_find(draft->unit, draft->kernel->body, "gridDim") != SIZE_MAX;
-    draft->grid_is_known = take(draft, true, draft->grid);
-    if (draft->grid_is_known && loops && draft->dimensions == 1 && is_number(draft->grid[0]) &&
-        strcmp(draft->grid[0], "1") != 0)
-        draft->grid[0] =
-            hn_draft_add_launch(draft, "BLOCKS", strtoll(draft->grid[0], NULL, 10), false);
-}
-
 /* "n" of what the source allocates for a pointer of the host, "n * sizeof(float)" or "sizeof(float)
  * * n"; NULL: bytes are told otherwise. */
 static const char *count_elements(struct hn_draft *draft, struct hn_tokens passed)
@@ -499,7 +502,7 @@ static const char *find_extent(const struct hn_draft *draft, const char *names, 
     return name;
 }
 
-static const char *extent_of(const struct hn_draft *draft, int axis)
+static const char *extent_of(struct hn_draft *draft, int axis)
 {
     static const char *const names[] = {"*width *cols *columns nx w N", "*height *rows ny h M",
                                         "*depth nz d"};
@@ -689,6 +692,28 @@ static void read_shared(struct hn_draft *draft)
         add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= 49152", sum));
 }
 
+/* How much work there is: sizes that bound an index, or that a known grid depends on; else the
+ * first. */
+static void find_extents(struct hn_draft *draft)
+{
+    const char *all = "", *bound;
+    bool any = false;
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        bound = find_bound(draft, axis);
+        all = HN_DRAFT_TEXT(draft, "%s %s %s", all, bound != NULL ? bound : "",
+                            draft->grid_is_known ? draft->grid[axis] : "");
+    }
+    HN_EACH(size, draft->names) {
+        size->is_extent |= size->is_size && hn_text_has_word(all, size->name, strlen(size->name));
+        any |= size->is_extent;
+    }
+    HN_EACH(size, draft->names)
+        if (size->is_extent || (size->is_size && !any)) {
+            size->preset = size->preset.integer == 1 ? hn_integer(0) : size->preset;
+            size->is_extent = any = true;
+        }
+}
+
 void hn_draft_read_launch(struct hn_draft *draft)
 {
     struct hn_tokens bounds = {0, 0};
@@ -699,9 +724,16 @@ void hn_draft_read_launch(struct hn_draft *draft)
     read_passed(draft);
     take_block(draft);
     if (draft->block_is_known)
-        take_grid(draft);
+        draft->grid_is_known = take(draft, true, draft->grid);
     else
         guess_block(draft);
+    /* Blocks that go on by the grid's size may be as many as one likes. */
+    if (draft->grid_is_known && draft->dimensions == 1 && is_number(draft->grid[0]) &&
+        hn_find(draft->unit, draft->kernel->body, "gridDim") != SIZE_MAX &&
+        strcmp(draft->grid[0], "1") != 0)
+        draft->grid[0] =
+            hn_draft_add_launch(draft, "BLOCKS", strtoll(draft->grid[0], NULL, 10), false);
+    find_extents(draft);
     if (!draft->grid_is_known)
         guess_grid(draft);
     int count = 0;
