@@ -24,11 +24,11 @@ enum {
     FIRST_CELLS = 12, /* drawn sizes at which something is measured before anything is learnt */
     WANTED = 16,      /* sizes measured between two rules, where the last was least sure */
     DRAWN = 8,        /* and sizes that were drawn */
-    QUICK_TREES = 100,
+    QUICK_TREES = 160,
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
     SAMPLES = 16000,
     /* Times of QUICK_SAMPLES, at most: only what is picked is looked at in all of them. */
-    SAMPLES_COST = 3,
+    SAMPLES_COST = 4,
     SMALL_SPACE = HN_MATRIX_POINTS * 3 / 4, /* all of its points are looked at */
     ORIGINS = 6,
     MUTATED = 6,

@@ -422,35 +422,11 @@ static void set_value(const struct hn_family *family, const char *name,
     }
 }
 
-/* Whether an expression can be asked of any problem that the rule is for. */
-static bool can_ask(const struct hn_rule *rule, const char *text)
-{
-    struct hn_error ignored;
-    struct hn_rule_feature feature = {.text = (char *)text};
-    struct hn_rule_node leaf = {.feature = -1};
-    struct hn_bindings none = {0};
-    int fallback = 0;
-    struct hn_rule alone = {
-        .values = rule->values,
-        .value_count = rule->value_count,
-        .features = &feature,
-        .feature_count = 1,
-        .nodes = &leaf,
-        .node_count = 1,
-        .configurations = &none,
-        .configuration_count = 1,
-        .fallback = &fallback,
-        .fallback_count = 1,
-    };
-    bool can = hn_rule_complete(&alone, &ignored) == HN_OK;
-    hn_expression_destroy(feature.expression);
-    return can;
-}
-
 /* Adds a question, unless it is there or cannot be asked. */
 __attribute__((format(printf, 2, 3))) static void ask(struct hn_rule *rule, const char *format, ...)
 {
     struct hn_text question = {0};
+    struct hn_error ignored;
     va_list arguments;
     va_start(arguments, format);
     hn_text_vprintf(&question, format, arguments);
@@ -459,12 +435,16 @@ __attribute__((format(printf, 2, 3))) static void ask(struct hn_rule *rule, cons
     bool is_new = rule->feature_count < HN_RULE_FEATURES_MOST;
     for (size_t i = 0; is_new && i < rule->feature_count; i++)
         is_new = strcmp(rule->features[i].text, text) != 0;
-    if (!is_new || !can_ask(rule, text)) {
+    if (!is_new) {
         free(text);
         return;
     }
     rule->features = hn_need_more(rule->features, rule->feature_count + 1, sizeof *rule->features);
     rule->features[rule->feature_count++] = (struct hn_rule_feature){.text = text};
+    if (hn_rule_complete(rule, &ignored) == HN_OK)
+        return;
+    hn_expression_destroy(rule->features[--rule->feature_count].expression);
+    free(text);
 }
 
 static void add_sizes(const struct hn_family *family, struct hn_rule *rule)

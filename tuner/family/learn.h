@@ -130,7 +130,7 @@ size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, s
 
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 
-enum { HN_LEARN_TREES = 160 };
+enum { HN_LEARN_TREES = 400 };
 
 struct hn_learn_options {
     uint64_t seed;  /* of the problems that predictions are made for */
