@@ -190,6 +190,16 @@ class NoLaunch(double.Case):
         result = self.hone("tune", self.config, "-s", given[0], "-s", given[1], expect=3)
         self.assertIn("1 invalid_launch", result.stdout)
 
+    def test_of_all_points(self):
+        self.spoil(self.config, "{name: y, type: float32, count: n,", "{name: y, type: float32, count: n / 2,")
+        why = r"no valid point can be launched, as BLOCK=32,FAULT=0,ITEMS=1: .*: 'n / 2' gives 2048\.5, expected an integer: "
+        result = self.hone("space", self.config, "-p", "n=4097", expect=3)
+        self.assertRegex(result.stderr, f"^hone: {why}")
+        self.assertEqual(result.stdout, "")
+        error = json.loads(self.hone("space", self.config, "-p", "n=4097", "--json", expect=3).stdout)["error"]
+        self.assertRegex(error["message"], f"^{why}")
+        self.assertEqual(self.hone("space", self.config, "-p", "n=4097", "--count").stdout, "18\n")
+
     def test_of_a_grid(self):
         self.check("ceil_div(n, BLOCK * ITEMS)", "n / (BLOCK * ITEMS)", 9,
                    r"'n / \(BLOCK \* ITEMS\)' gives [0-9.]+, expected an integer: // rounds down, ceil_div up", *BY_THREE)

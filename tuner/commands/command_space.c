@@ -130,6 +130,8 @@ static void check_points(struct view *view, struct hn_error *err)
     const struct arguments drawn = {.mode = all ? LIST : SAMPLE, .points = TRIED_MOST, .seed = 1};
     hn_device_for_architecture(architecture, &view->device, err);
     visit_points(view, &drawn, try_launch, view, err);
+    if (!hn_failed(err) && all && view->refused == view->tried)
+        hn_fail(err, HN_ENOTFOUND, "no valid point can be launched, as %s", view->example);
     if (view->problem == 0)
         check_signature(view, err);
 }
