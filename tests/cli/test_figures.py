@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import unittest.mock
 
 import double
 import hone
@@ -131,6 +132,32 @@ class Read(hone.Case):
         self.assertEqual(searched[0], ("-p", "M=4096,N=4096,K=4096", "--budget", "2s", "--stop-chance", "0", "--seed", 1))
         self.assertEqual(list(told.recorded_us("NVIDIA H100", (4096, 4096, 4096))), [])
 
+    def test_energy(self):
+        told, joules = module(BENCH / "told.py"), [0.3305, 0.3277, 0.3303, 0.3277, 0.328]
+        told.tune = lambda config, *options: {"best": {"energy": {"joules": joules.pop(0)}}} if options == ("--energy",) else None
+        self.assertEqual(told.energy(), FIGURES["energy"]["rows"])
+
+    def test_drawn_products(self):
+        """Of a tune of each, whose result alone is in the cache that is measured."""
+        told, tuned = module(BENCH / "told.py"), []
+        told.hone = lambda *words: tuned.append(words)
+        with unittest.mock.patch.object(sys, "path", [str(BENCH / "family"), *sys.path]):
+            import beside
+
+            def measure(options, problems, caches, within):
+                (_, cache), = caches
+                self.assertEqual(tuned[-1][-2:], ("--cache", cache))
+                return [{"problem": problems[0], "sides": {"chosen": {"cold_us": [1, 122.31, 2]}, "cublasLt 13.1.0": {
+                    "cold_ratio": [1, 0.9848, 1], "warm_ratio": [1, 0.9754, 1]}}}]
+
+            with unittest.mock.patch.object(beside, "measure", measure):
+                *rows, mean = told.products("2")
+        self.assertEqual([row[1:] for row in rows], [FIGURES["bgemm-drawn"]["rows"][0][1:]] * 2)
+        self.assertEqual(mean, ["geometric mean of 2 drawn", "", "0.985", "0.975"])
+        self.assertEqual(tuned[0][:2], ("tune", hone.SOURCE / "configs" / "bgemm.yaml"))
+        for words, row in zip(tuned, rows):
+            self.assertEqual([words[words.index(f"{name}={size}") - 1] for name, size in zip("MNK", row[0].split(" x "))], ["-p"] * 3)
+
     def test_parts_of_a_loss(self):
         part = {"mean": 0.012, "worst": 0.058, "sizes": 12}
         rule = {"configurations": [{}] * 30, "measured": {"mean": 0.024, "worst": 0.093, "sizes": 12}, "predicted": {"mean": 0.04, "worst": 0.25},
@@ -179,16 +206,14 @@ class Quoted(hone.Case):
 
 class OnTheDouble(double.Case):
     def test_a_bench_gets_onto_the_page(self):
-        """Two that measure a row, and two that have no GPU; taken over in a copy of the manual."""
+        """One that measures a row, and two that have no GPU; taken over in a copy of the manual."""
         for name in ("docs/figures.json", "docs/figures.md", "README.md", "scripts/figures", "bench/evidence.py"):
             (self.folder / "hone" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(hone.SOURCE / name, self.folder / "hone" / name)
         kept = self.folder / "kept"
         kept.mkdir()
-        settings = self.environment(HONE=hone.HONE, LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}", HONE_DOUBLE_NVML="90",
-                                    HONE_DOUBLE_WAIT_US="3000", HONE_DOUBLE=double.DOUBLE, HONE_FIGURES=str(kept), PYTHONDONTWRITEBYTECODE="1")
+        settings = self.environment(HONE=hone.HONE, HONE_DOUBLE=double.DOUBLE, HONE_FIGURES=str(kept), PYTHONDONTWRITEBYTECODE="1")
         for bench, *arguments in (["early_stop.py", self.config, "-p", "n=4096", "--seeds", "1"],
-                                  ["told.py", "energy", self.config, "--energy=0.2", "-s", "ITEMS=4,BLOCK=256"],
                                   ["family/choosing.py", "sgemm", "--sizes", "2000"],
                                   ["workers/scale.py", "1", "--latency-ms", "0", "--points-a-gpu", "1", "--wait-us", "0"]):
             done = subprocess.run([sys.executable, BENCH / bench, *arguments], cwd=self.folder, env=settings, capture_output=True, text=True, timeout=120)
@@ -197,7 +222,6 @@ class OnTheDouble(double.Case):
         said = subprocess.run([*figures, "--take", kept], capture_output=True, text=True, check=True).stdout
         self.assertIn("early-stops: 1 rows\n", said)
         self.assertIn("coordinator: 1 rows; look at its behind\n", said)
-        self.assertIn("energy: 1 rows; look at its behind\n", said)
         self.assertIn("choosing: 1 rows; look at its behind\n", said)
         page = (self.folder / "hone" / "docs" / "figures.md").read_text()
         self.assertRegex(page, r"\*\*GPU time with early stops.* \*NVIDIA H200 and Hone Double, driver 580.159.04 and driver .*, 2026-11-21 to "
