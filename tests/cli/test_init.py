@@ -176,11 +176,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  'grid: ["ceil_div(n, BLOCK)"]'),
                 ("#ifndef TILE_DIM\n#define TILE_DIM 32\n#endif\n#ifndef BLOCK_ROWS\n#define BLOCK_ROWS 8\n#endif\n"
                  'extern "C" __global__ void k(float *out, const float *in, int width, int height) {'
-                 " out[threadIdx.y * width + threadIdx.x] = in[0]; }",
+                 " out[(blockIdx.y * TILE_DIM + threadIdx.y) * width + blockIdx.x * TILE_DIM + threadIdx.x] = in[0]; }",
                  "block: [TILE_DIM, BLOCK_ROWS]\n", 'grid: ["ceil_div(width, TILE_DIM)", "ceil_div(height, TILE_DIM)"]',
                  "- TILE_DIM * BLOCK_ROWS <= 1024", "{name: out, type: float32, count: width * height, role: output}\n"),
                 ("template <typename T, int block, int ITEMS> __global__ void __launch_bounds__(block)"
-                 " k(T *x, size_t n) { x[n] = 0; int BLOCK = 3; }",
+                 " k(T *x, size_t n) { x[blockIdx.x * block * ITEMS + threadIdx.x] = n; int BLOCK = 3; }",
                  'entry: "k<float, TUNE_BLOCK, TUNE_ITEMS>"', "TUNE_BLOCK: [64, 128, 256, 512, 1024]", "block: [TUNE_BLOCK]\n",
                  'grid: ["ceil_div(n, TUNE_BLOCK * TUNE_ITEMS)"]'),
                 ("#ifndef N\n#define N 1048576\n#endif\n#ifndef PAD\n#define PAD 0\n#endif\n"

@@ -513,26 +513,6 @@ static const char *extent_of(struct hn_draft *draft, int axis)
     return name != NULL ? name : "1";
 }
 
-/* The elements of a block by its names: its threads times what each of them does. BLOCK_ROWS lets
- * fewer threads work on a square tile. */
-static const char *guess_tile(const struct hn_draft *draft, int axis)
-{
-    const struct hn_draft_name *rows = find_axis(draft, 1);
-    const char *tile =
-        draft->block[axis == 1 && rows != NULL && ends_with(rows, "ROWS") ? 0 : axis];
-    HN_EACH(parameter, draft->names) {
-        bool mine = (draft->dimensions == 1 && !ends_with(parameter, axes[1])) ||
-                    ends_with(parameter, axes[axis]);
-        /* A tile that is not the block itself is what each thread does. */
-        bool factor =
-            hn_draft_is_like(own_name(parameter), "*item *per_thread *coarsen *vec *tile_size") &&
-            strcmp(parameter->name, draft->block[axis]) != 0;
-        if (is_numeric(parameter) && mine && factor)
-            tile = hn_times(draft->unit, tile, parameter->name);
-    }
-    return tile;
-}
-
 /* Whether each block has a row: "blockIdx.x" alone, or times a size of the problem. */
 static bool is_rowwise(const struct hn_draft *draft, const char *tile)
 {
@@ -568,7 +548,7 @@ static void guess_grid(struct hn_draft *draft)
             hn_draft_add(draft, rows, NULL, true);
         }
         if (tile == NULL || rowwise)
-            tile = guess_tile(draft, axis);
+            tile = draft->block[axis];
         /* Without a loop a block has to be as long as its row. */
         HN_EACH(row, draft->names)
             if (rowwise && alone && row->is_extent && row->preset.integer == 0 &&
