@@ -381,6 +381,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(float *x, int w, int h, int p) { k<<<dim3(w / 64, h), 64>>>(x, p, w, h); }", ("problem: {pitch: 1, imageW: 2048, imageH: 2048}\n",), ()),
                 ("__global__ void k(float *y, int M) { int b = blockIdx.x; int row = blockDim.y * b + threadIdx.y; if (row < M) y[row] = threadIdx.x; }\n"
                  "void f(float *y, int M) { dim3 block(32, 4); k<<<M / 4, block>>>(y, M); }", ("  grid: [M // BLOCK_Y, 1]\n",), ()),
+                ("#define SIDE 64\ntemplate <int B> __global__ void k(float *x) { __shared__ float s[SIDE]; s[threadIdx.x] = B; x[blockIdx.x * B] = s[0]; }\n"
+                 "void f(float *x) { k<SIDE><<<9, SIDE>>>(x); }", ("  - TUNE_B == SIDE\n", "override: {SIDE: define}"), ()),
                 ("#define COUNT 224\nconstexpr int THREADS = 256;\n__global__ void k(float *x) { x[COUNT * blockIdx.x + threadIdx.x] = blockDim.x; }\n"
                  "void f() { float *x; cudaMalloc(&x, COUNT * COUNT * sizeof(float)); dim3 block(THREADS); k<<<COUNT, block>>>(x); }",
                  ("\nparameters:\n  THREADS: [128, 256, 512]\n", "override: {THREADS: constexpr}", "  block: [THREADS]\n", "  grid: [224]\n"), ("COUNT",)),

@@ -614,6 +614,19 @@ static void read_divisions(struct hn_draft *draft)
     }
 }
 
+/* What the launch gives the template by a constant that is a parameter too changes with it. */
+static void read_given(struct hn_draft *draft)
+{
+    struct hn_tokens list = draft->template_arguments, item;
+    for (size_t i = 0; i < draft->kernel->parameter_count && hn_next(draft->unit, &list, &item);
+         i++) {
+        const char *given = parameter_named(draft, single(draft, item)), *own = draft->instances[i];
+        if (given != NULL && draft->kernel->parameters[i].kind == HN_PARAMETER_NUMBER &&
+            strcmp(given, own) != 0)
+            add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", own, given));
+    }
+}
+
 /* A product times the sides of an array behind its name; NULL: one is not known. */
 static const char *times_sides(struct hn_draft *draft, const char *product, size_t open)
 {
@@ -729,4 +742,5 @@ void hn_draft_read_launch(struct hn_draft *draft)
     read_shared(draft);
     hn_draft_bound_threads(draft);
     read_divisions(draft);
+    read_given(draft);
 }
