@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         self.fails(1, "hone: cannot open 'nope.cu': No such file or directory", "init", "nope.cu")
 
     def draft(self, source):
-        return self.hone("init", self.write("k.cu", source), "-o", "-").stdout
+        return self.hone("init", self.write("k.cu", source), "-o", "-", *(["--entry", "k"] if "void other(" in source else [])).stdout
 
     def test_what_a_source_says(self):
         """Roles, sizes, launch and parameters: what of a source becomes which part of the config."""
@@ -381,6 +381,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(float *x, int w, int h, int p) { k<<<dim3(w / 64, h), 64>>>(x, p, w, h); }", ("problem: {pitch: 1, imageW: 2048, imageH: 2048}\n",), ()),
                 ("__global__ void k(float *y, int M) { int b = blockIdx.x; int row = blockDim.y * b + threadIdx.y; if (row < M) y[row] = threadIdx.x; }\n"
                  "void f(float *y, int M) { dim3 block(32, 4); k<<<M / 4, block>>>(y, M); }", ("  grid: [M // BLOCK_Y, 1]\n",), ()),
+                ("template <bool B> __global__ void k(real_t *x, View view, float2 by, real_t n) { x[blockIdx.x] = n + by.x; }\n"
+                 "template <class scalar_t> __global__ void other(scalar_t *x) {}\nvoid f(void *x) { DISPATCH([&] { other<scalar_t><<<1, 64>>>((scalar_t *)x); }); }",
+                 ("{name: x, type: float32, count: SIZE, role: output}", "{name: by_data, type: uint8, count: 8}", "{name: n, type: float32, value: 1}"), ()),
                 ("#define SIDE 64\ntemplate <int B> __global__ void k(float *x) { __shared__ float s[SIDE]; s[threadIdx.x] = B; x[blockIdx.x * B] = s[0]; }\n"
                  "void f(float *x) { k<SIDE><<<9, SIDE>>>(x); }", ("  - TUNE_B == SIDE\n", "override: {SIDE: define}"), ()),
                 ("#define COUNT 224\nconstexpr int THREADS = 256;\n__global__ void k(float *x) { x[COUNT * blockIdx.x + threadIdx.x] = blockDim.x; }\n"

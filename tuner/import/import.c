@@ -376,20 +376,6 @@ static void add_size(struct hn_draft *draft, const char *name, const json_t *num
         hn_draft_add(draft, name, name, true)->preset = hn_integer(json_integer_value(number));
 }
 
-static void add_sizes(struct import *import)
-{
-    const json_t *sizes = json_object_get(import->kernel, "ProblemSize"), *argument;
-    size_t i;
-    for (i = 0; i < json_array_size(sizes) && i < 3; i++)
-        add_size(&import->draft, problem_names[i], json_array_get(sizes, i));
-    json_array_foreach(json_object_get(import->kernel, "Arguments"), i, argument)
-    {
-        if (has(argument, "MemoryType", "Scalar"))
-            add_size(&import->draft, text_of(argument, "Name"),
-                     json_object_get(argument, "FillValue"));
-    }
-}
-
 /* Arguments. */
 
 /* A text, or a number as text. NULL: it is neither. */
@@ -713,7 +699,11 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
     set_head(&import);
     json_array_foreach(json_object_get(import.space, "TuningParameters"), i, json)
         add_parameter(&import, json);
-    add_sizes(&import);
+    json_array_foreach(json_object_get(import.kernel, "ProblemSize"), i, json)
+        add_size(draft, i < 3 ? problem_names[i] : NULL, json);
+    json_array_foreach(json_object_get(import.kernel, "Arguments"), i,
+                       json) if (has(json, "MemoryType", "Scalar"))
+        add_size(draft, text_of(json, "Name"), json_object_get(json, "FillValue"));
     add_conditions(&import);
     json_array_foreach(json_object_get(import.kernel, "Arguments"), i, json)
         add_argument(&import, json);

@@ -483,8 +483,9 @@ static struct passed passed_as(const struct hn_draft *draft,
         passed.as = TEXTURE;
     else if (hn_draft_is_like(name, "*ensorMap *ensor_map"))
         passed.as = MAP;
-    else if (declared->type[0] == '\0' && instance == NULL && declared->bytes > 0)
-        passed.as = STRUCTURE;
+    else if ((declared->type[0] == '\0' || strchr(declared->type, 'x') != NULL) &&
+             instance == NULL && declared->bytes > 0)
+        passed.as = STRUCTURE; /* a vector, too */
     if (declared->type[0] != '\0')
         return passed;
     if (instance != NULL && hn_type_of_c(instance, of_template)) {

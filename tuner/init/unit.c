@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "runtime/compile/code_scan.h"
 #include "runtime/device/library.h"
 #include "tuner/init/clang.h"
 
@@ -23,6 +24,8 @@ struct reading {
     struct hn_kernel *kernel; /* which that function is; NULL: none */
     char *field;              /* the type of the fields so far */
     bool foreign;             /* a file of the source's own is missing, which may define anything */
+    const char *types[MOST_MISSING]; /* that nothing declares: as good as float */
+    size_t type_count;
 };
 
 /* Tokens. */
@@ -334,7 +337,6 @@ static bool is_operand(const char *text)
 static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel, const char *name,
                       struct hn_kernel_argument *argument, int depth)
 {
-    static const char *const moves[] = {"=", "+=", "-="};
     for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {
         const struct hn_meaning *alias = NULL;
         size_t first = i, end = i + 1;
@@ -347,7 +349,8 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
             end = hn_behind(unit, end, kernel->body.end);
         /* "*(out + i)", "reinterpret_cast<float4 *>(out)[i]", also of "&out[i]" */
         bool star = hn_at(unit, first - 1, "*") && !is_operand(hn_text_at(unit, first - 2));
-        if (!star && hn_text_is_among(hn_text_at(unit, i + 1), moves, 3))
+        if (!star && (hn_at(unit, end, "=") || hn_at(unit, end, "+=") || hn_at(unit, end, "-=")) &&
+            end == i + 1)
             continue;
         bool address = hn_at(unit, first - 1, "&") && !is_operand(hn_text_at(unit, first - 2));
         size_t open = first - 1 - address;
@@ -617,6 +620,10 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         if (own && strstr(unit->absent, kept) == NULL)
             unit->absent = hn_need_format(&unit->memory, "%s %s", unit->absent, kept);
     }
+    if (strstr(message, "unknown type name") != NULL && reading->type_count < MOST_MISSING &&
+        !is_of_host(unit, used) && !hn_template_parameter_is_declared(unit->text, kept) &&
+        !hn_text_is_among(kept, reading->types, reading->type_count))
+        reading->types[reading->type_count++] = kept;
     if ((strstr(message, "undeclared identifier") == NULL &&
          strstr(message, "is not defined, evaluates to 0") == NULL) ||
         is_of_host(unit, used) || unit->missing.count == MOST_MISSING)
@@ -639,7 +646,7 @@ static bool parse(struct reading *reading)
 {
     struct hn_unit *unit = reading->unit;
     const struct hn_clang *clang = &reading->clang;
-    const char *arguments[32 + MOST_MISSING];
+    const char *arguments[32 + 2 * MOST_MISSING];
     int count = 0;
     char *options = hn_need_kept(
         &unit->memory, hn_need_copy("-x cuda --cuda-device-only -nocudainc -nocudalib -nostdinc "
@@ -648,13 +655,15 @@ static bool parse(struct reading *reading)
                                     "-include /hone/prelude.cuh"));
     for (char *rest = options, *option; (option = strsep(&rest, " ")) != NULL;)
         arguments[count++] = option;
-    size_t before = unit->missing.count;
+    size_t before = unit->missing.count + reading->type_count;
     struct CXUnsavedFile files[] = {{"/hone/prelude.cuh", hn_init_prelude, strlen(hn_init_prelude)},
                                     {unit->path, unit->text, strlen(unit->text)}};
     HN_EACH(missing, unit->missing)
         arguments[count++] =
             hn_need_format(&unit->memory, "-D%s=%lld", missing->name,
                            missing->compared_count > 0 ? (long long)missing->compared[0] : 8);
+    for (size_t i = 0; i < reading->type_count; i++)
+        arguments[count++] = hn_need_format(&unit->memory, "-D%s=float", reading->types[i]);
     unit->tokens.count = unit->kernels.count = unit->meanings.count = unit->functions.count = 0;
     void *index = clang->createIndex(0, 0);
     if (clang->parseTranslationUnit2(index, unit->path, arguments, count, files, 2,
@@ -671,7 +680,7 @@ static bool parse(struct reading *reading)
         clang->disposeTranslationUnit(reading->tree);
     }
     clang->disposeIndex(index);
-    return unit->missing.count > before;
+    return unit->missing.count + reading->type_count > before;
 }
 
 enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err)
