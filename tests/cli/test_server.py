@@ -293,6 +293,18 @@ class Several(Case):
         self.assertEqual(best, [best[0]] * 4)
         self.assertTrue(any("is being tuned on" in errors for _, errors in results))
 
+    def test_a_part_of_a_space_is_no_result_of_the_whole(self):
+        self.problems(64, 65)
+        for size, first, other, points in ((64, ["-s", "ITEMS=1"], [], 24), (65, [], ["-s", "ITEMS=1"], 6)):
+            with self.subTest(first=first):
+                self.events.unlink(missing_ok=True)
+                command = ["tune", self.config, "--full", "--budget", "60s", "-p", f"n={size}"]
+                process = self.start_at("a", *command, "--quiet", "--events", self.events, *first)
+                self.wait_for_events(3, process)
+                tuning, = json.loads(self.hone_at("b", *command, "--json", *other).stdout)
+                self.assertEqual(process.wait(), 0)
+                self.assertEqual((tuning.get("finished"), tuning.get("points")), (points, points))
+
     def test_with_a_time_budget_results_are_taken(self):
         self.problems(64, 65)
         process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--budget", "60s", "--events", self.events)

@@ -31,12 +31,12 @@ enum turn {
 enum { ASK_MS = 500, STEP_MS = 50 };
 
 /* Claims the problem of a task whose device is known, and fetches what others found of the kernel.
- * Where there is a budget, what another finished meanwhile is taken as it is, not gone on with. */
+ * Where there is a budget and no -s, what another finished meanwhile is taken, not gone on with. */
 static enum turn claim_problem(struct hn_tune_search *search, const struct hn_task *task,
                                struct hn_error *err)
 {
     const struct hn_identity *identity = &task->identity;
-    const bool again = search->tune->options->search.budget_s <= 0;
+    const bool again = search->tune->options->search.budget_s <= 0 || task->config->restricted;
     enum hn_claim_state state = HN_CLAIM_TAKEN;
     bool waited = false;
     if (hn_failed(err) || search->tune->server == NULL)
@@ -297,7 +297,8 @@ static enum turn tune_in_turn(struct hn_tune_search *search, struct hn_task *tas
     else if (!hn_failed(err) && turn == TURN_OVER)
         report_taken(search, task, err);
     if (turn == TURN_NOW)
-        release_problem(search, task, !hn_failed(err) && hn_interrupted() == 0);
+        release_problem(search, task,
+                        !hn_failed(err) && hn_interrupted() == 0 && !task->config->restricted);
     hn_backend_destroy(backend);
     return turn;
 }

@@ -712,9 +712,8 @@ static enum hn_outcome check_best(struct finals *finals, struct hn_error *err)
     return outcome;
 }
 
-/* Whoever is the best after the race has to pass: where one falls, the next one does. What the race
- * said counts then: one that a signal or the clock cut short is run again by the next session. One
- * of a part of the space does not count beside a better point elsewhere. */
+/* The best after the race has to pass, else the next one. What the race said counts then, but where
+ * a better point lies outside of the part that was asked for; one cut short is held again later. */
 static void find_winner(struct finals *finals, struct hn_error *err)
 {
     enum hn_outcome checked = HN_OUTCOME_SKIPPED;
