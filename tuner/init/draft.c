@@ -666,7 +666,7 @@ static void choose_usual_sizes(struct hn_draft *draft)
     count = count == 1 ? draft->dimensions : count;
     HN_EACH(size, draft->names)
         if (size->is_size && size->preset.integer == 0)
-            size->preset = hn_integer(count == 1 ? 1 << 22 : count == 2 ? 2048 : 128);
+            size->preset = hn_integer(1 << 22 / count);
 }
 
 bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draft_names of,
