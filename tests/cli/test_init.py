@@ -386,6 +386,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("{name: x, type: float32, count: SIZE, role: output}", "{name: by_data, type: uint8, count: 8}", "{name: n, type: float32, value: 1}"), ()),
                 ("__global__ void k(float *x, int n, int m, int k, int w) { x[blockIdx.x * blockDim.x] = n + m + k + w; }",
                  ("problem: {n: 32, m: 32, k: 32, w: 32}\n",), ()),
+                ("__global__ void k(float *x, int n, int m) { int i = (blockIdx.x + blockIdx.y * gridDim.x) * blockDim.x + threadIdx.x; if (i >= n * m) return; x[i] = 0; }",
+                 ('grid: ["ceil_div(n * m, BLOCK)", 1]',), ()),
                 ("#define SIDE 64\ntemplate <int B> __global__ void k(float *x) { __shared__ float s[SIDE]; s[threadIdx.x] = B; x[blockIdx.x * B] = s[0]; }\n"
                  "void f(float *x) { k<SIDE><<<9, SIDE>>>(x); }", ("  - TUNE_B == SIDE\n", "override: {SIDE: define}"), ()),
                 ("#define COUNT 224\nconstexpr int THREADS = 256;\n__global__ void k(float *x) { x[COUNT * blockIdx.x + threadIdx.x] = blockDim.x; }\n"

@@ -657,18 +657,6 @@ static void choose_sizes(struct hn_draft *draft)
         hn_draft_add(draft, hn_draft_free_name(draft, "SIZE"), NULL, true);
 }
 
-/* A few million elements in all. */
-static void choose_usual_sizes(struct hn_draft *draft)
-{
-    int count = 0;
-    HN_EACH(size, draft->names)
-        count += size->is_extent;
-    count = count == 1 ? draft->dimensions : count;
-    HN_EACH(size, draft->names)
-        if (size->is_size && size->preset.integer == 0)
-            size->preset = hn_integer(1 << 22 / count);
-}
-
 bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draft_names of,
                     struct hn_value *result, struct hn_error *err)
 {
@@ -736,7 +724,6 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     choose_missing(draft);
     choose_declared(draft, false);
     hn_draft_read_launch(draft);
-    choose_usual_sizes(draft);
     add_arguments(draft, err);
     if (unit->absent[0] != '\0')
         draft->template_todo = HN_DRAFT_LINE(draft, "put beside it:%s", unit->absent);

@@ -233,10 +233,12 @@ static const char *find_bound(struct hn_draft *draft, int axis)
     HN_EACH(own, unit->meanings)
         for (size_t i = own->body.end; in_kernel(draft, i) && is_index(draft, own, axis, 2); i++) {
             size_t sign = i + (hn_at(unit, i + 1, "+") ? 3 : 1);
-            bool compared = hn_at(unit, sign, "<") || hn_at(unit, sign, ">=");
-            const char *text = hn_at(unit, i, own->name) && compared
-                                   ? translate(draft, (struct hn_tokens){sign + 1, sign + 2})
-                                   : NULL;
+            struct hn_tokens bound = {sign + 1, sign + 2};
+            if (!hn_at(unit, i, own->name) || (!hn_at(unit, sign, "<") && !hn_at(unit, sign, ">=")))
+                continue;
+            while (hn_at(unit, bound.end, "*"))
+                bound.end += 2;
+            const char *text = translate(draft, bound);
             if (text != NULL && hn_draft_has_size(draft, text))
                 return text;
         }
@@ -532,6 +534,11 @@ static void guess_grid(struct hn_draft *draft)
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
         const char *extent = extent_of(draft, axis);
         bool rowwise = is_rowwise(draft, tile);
+        draft->grid[axis] = "1";
+        /* Blocks that are numbered along both axes need one alone. */
+        if (axis > 0 && strchr(extent, '*') != NULL &&
+            strcmp(extent, extent_of(draft, axis - 1)) == 0)
+            continue;
         HN_EACH(function, unit->functions)
             if (tile == NULL && !rowwise && function->device)
                 tile = find_tile(draft, axis, function->body);
@@ -738,6 +745,11 @@ void hn_draft_read_launch(struct hn_draft *draft)
     /* A square or a cube has one extent. */
     for (int axis = 1; count == 1 && axis < draft->dimensions; axis++)
         draft->elements = hn_times(draft->unit, draft->elements, extent_of(draft, axis));
+    /* A few million elements in all. */
+    count = count == 1 ? draft->dimensions : count;
+    HN_EACH(size, draft->names)
+        if (size->is_size && size->preset.integer == 0)
+            size->preset = hn_integer(1 << 22 / count);
     read_symbols(draft);
     read_shared(draft);
     hn_draft_bound_threads(draft);
