@@ -31,9 +31,9 @@ enum {
     SAMPLES_COST = 4,
     SMALL_SPACE = HN_MATRIX_POINTS * 3 / 4, /* all of its points are looked at */
     ORIGINS = 6,
-    MUTATED = 6,
+    STEPS = 3, /* from these in a large space, */
     MUTANTS_MOST = 3000,
-    MUTANTS_JOIN = 10,                  /* in a large space */
+    MUTANTS_JOIN = 4,                   /* of each of which so many join */
     ANY = 3,                            /* points at each size that nobody believes in */
     LADDER_MOST = HN_MATRIX_POINTS / 8, /* points before entries of the ladder are left out */
     FEWEST_TUNED = 6
@@ -339,31 +339,43 @@ static void recall(struct tuning *tuning, struct hn_error *err)
                          hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
 }
 
-/* Neighbours of points that may be the best at a size, and neighbours of some of these: each with
- * the occupancy of where it comes from. */
+/* Points that differ from others in one value, each with the occupancy of where it comes from. */
 struct mutants {
     struct hn_matrix_point *items;
     const struct hn_matrix_point **asked;
     size_t count;
 };
 
-static void add_mutants(struct tuning *tuning, const struct hn_space *space, const uint16_t *choice,
-                        double occupancy, int depth, struct mutants *mutants)
+/* Whether all constraints hold, also those that say what is promising. */
+static bool is_worth_it(const struct hn_config *config, const struct hn_bindings *problem,
+                        const struct hn_bindings *point)
 {
-    size_t width = hn_space_parameter_count(space);
-    uint16_t *near = hn_need(hn_space_neighbour_limit(space, HN_HAMMING) * width, sizeof *near);
-    size_t count = hn_space_neighbours(space, choice, HN_HAMMING, near);
-    for (size_t i = 0; i < count && mutants->count < MUTANTS_MOST; i++) {
-        struct hn_matrix_point *mutant = &mutants->items[mutants->count];
-        hn_space_bindings(space, near + i * width, &mutant->values);
-        mutant->occupancy = occupancy;
-        mutants->asked[mutants->count++] = mutant;
-    }
-    for (int i = 0; i < MUTATED && depth > 0 && count > 0; i++) {
-        size_t other = (size_t)hn_random_below(&tuning->random, count);
-        add_mutants(tuning, space, near + other * width, occupancy, depth - 1, mutants);
-    }
-    free(near);
+    struct hn_value *values = NULL;
+    bool holds = hn_plan_values(config->plan, problem, point, &values, NULL) == HN_OK;
+    for (size_t i = 0; holds && i < config->constraint_count; i++)
+        holds = hn_expression_truth(config->constraints[i].expression, values) == HN_TRUE;
+    free(values);
+    return holds;
+}
+
+static void add_mutants(const struct hn_config *config, const struct hn_bindings *problem,
+                        const struct hn_matrix_point *origin, struct mutants *mutants,
+                        struct hn_error *err)
+{
+    for (size_t i = 0; i < config->parameter_count; i++)
+        for (size_t k = 0; k < config->parameters[i].count; k++) {
+            struct hn_matrix_point mutant = {.occupancy = origin->occupancy};
+            mutant.values = hn_need_bindings(&origin->values, NULL);
+            hn_bindings_set(&mutant.values, config->parameters[i].name,
+                            &config->parameters[i].values[k], err);
+            if (mutants->count == MUTANTS_MOST || !is_worth_it(config, problem, &mutant.values)) {
+                hn_bindings_finish(&mutant.values);
+                continue;
+            }
+            mutants->items[mutants->count] = mutant;
+            mutants->asked[mutants->count] = &mutants->items[mutants->count];
+            mutants->count++;
+        }
 }
 
 /* The mutants that the model believes in most join the points. */
@@ -389,38 +401,27 @@ static void join_mutants(struct hn_measuring *measuring, size_t size, const stru
     free(losses);
 }
 
-/* Points of a large space that nobody has measured, for a size. */
+/* Points of a large space that nobody has measured, for a size: neighbours of those that may be the
+ * best there, and then of the best of these, too. */
 static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     struct hn_measuring *measuring = &tuning->measuring;
     struct hn_matrix *matrix = measuring->matrix;
     const struct hn_bindings *problem = &matrix->sizes[size].problem;
-    struct hn_space *space = NULL;
-    struct hn_error reason;
-    size_t origins[ORIGINS], count;
-    if (hn_failed(err) || tuning->is_small || measuring->model == NULL ||
-        hn_config_take_problem(measuring->config, problem, err) != HN_OK ||
-        hn_config_space(measuring->config, 0, true, &space, &reason) != HN_OK)
-        return;
     struct mutants mutants = {.items = hn_need(MUTANTS_MOST, sizeof *mutants.items),
                               .asked = hn_need(MUTANTS_MOST, sizeof(void *))};
-    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
-    count = hn_space_wait(space, &reason) == HN_OK
-                ? hn_measuring_promising(measuring, problem, ORIGINS, origins)
-                : 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct hn_matrix_point *origin = &matrix->points[origins[i]];
-        if (hn_space_choice(space, &origin->values, choice, &reason) == HN_OK)
-            add_mutants(tuning, space, choice, origin->occupancy, 1, &mutants);
+    for (int step = 0; step < STEPS && !tuning->is_small && measuring->model != NULL; step++) {
+        size_t origins[ORIGINS];
+        size_t count = hn_measuring_promising(measuring, problem, ORIGINS, origins);
+        for (size_t i = 0; i < count && !hn_failed(err); i++)
+            add_mutants(measuring->config, problem, &matrix->points[origins[i]], &mutants, err);
+        if (mutants.count > 0)
+            join_mutants(measuring, size, &mutants);
+        for (; mutants.count > 0; mutants.count--)
+            hn_bindings_finish(&mutants.items[mutants.count - 1].values);
     }
-    if (mutants.count > 0)
-        join_mutants(measuring, size, &mutants);
-    for (size_t i = 0; i < mutants.count; i++)
-        hn_bindings_finish(&mutants.items[i].values);
     free(mutants.items);
     free(mutants.asked);
-    free(choice);
-    hn_space_destroy(space);
 }
 
 /* What the model believes to be good at a size, what the rule has, and some that nobody believes
