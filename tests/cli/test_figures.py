@@ -132,6 +132,20 @@ class Read(hone.Case):
         self.assertEqual(searched[0], ("-p", "M=4096,N=4096,K=4096", "--budget", "2s", "--stop-chance", "0", "--seed", 1))
         self.assertEqual(list(told.recorded_us("NVIDIA H100", (4096, 4096, 4096))), [])
 
+    def test_versions_of_nvrtc(self):
+        """What a command takes that compiles two points, less what one takes that compiles none."""
+        told, used = module(BENCH / "told.py"), [0]
+
+        def run(*words, HONE_NVRTC):
+            if HONE_NVRTC == "old" and "empty" in str(words[1]):
+                raise subprocess.CalledProcessError(3, words)
+            used[0] += 230 if "--json" in words else 30
+            return b"[{}, {}]"
+
+        told.hone, told.used_ms = run, lambda: used[0]
+        rows = told.nvrtc("old", "new")
+        self.assertEqual(rows, [[name, "100/100"] for name, _ in FIGURES["nvrtc"]["rows"][:-1]] + [["`<cub/cub.cuh>`", "-/100"]])
+
     def test_energy(self):
         told, joules = module(BENCH / "told.py"), [0.3305, 0.3277, 0.3303, 0.3277, 0.328]
         told.tune = lambda config, *options: {"best": {"energy": {"joules": joules.pop(0)}}} if options == ("--energy",) else None
