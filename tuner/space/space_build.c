@@ -505,14 +505,6 @@ static struct hn_space_group *start_group(struct hn_space *space, const size_t *
     return group;
 }
 
-static void solve_part(struct hn_space *space, struct hn_space_problem *problem,
-                       const struct hn_space_part *part, struct hn_error *err)
-{
-    struct hn_space_group *group = start_group(space, part->parameters, part->parameter_count);
-    if (!hn_space_solve(group, problem, part, err))
-        fail_empty(problem->demands, err);
-}
-
 static void solve_parts(struct hn_space *space, struct hn_space_problem *problem,
                         struct hn_error *err)
 {
@@ -521,8 +513,12 @@ static void solve_parts(struct hn_space *space, struct hn_space_problem *problem
     start(space, parts.count);
     for (size_t i = 0; i < space->parameter_count; i++)
         space->fixed[i] = hn_space_problem_index(problem, i, 0);
-    for (size_t i = 0; i < parts.count && !hn_failed(err); i++)
-        solve_part(space, problem, &parts.items[i], err);
+    for (size_t i = 0; i < parts.count && !hn_failed(err); i++) {
+        const struct hn_space_part *part = &parts.items[i];
+        struct hn_space_group *group = start_group(space, part->parameters, part->parameter_count);
+        if (!hn_space_solve(group, problem, part, err))
+            fail_empty(problem->demands, err);
+    }
     if (!hn_failed(err))
         hn_space_number(space);
 }
@@ -573,16 +569,6 @@ enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err)
     return err->status;
 }
 
-static enum hn_status check_distinct(const struct hn_space_table *table, struct hn_error *err)
-{
-    for (uint64_t i = 1; i < table->count; i++) {
-        const unsigned char *row = table->rows + i * table->bytes;
-        if (memcmp(row - table->bytes, row, table->bytes) == 0)
-            return hn_fail(err, HN_ECONFIG, "a point is given twice");
-    }
-    return HN_OK;
-}
-
 /* One group of all parameters, in the layout of its table. */
 enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choices, uint64_t count,
                                    struct hn_error *err)
@@ -600,10 +586,13 @@ enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choic
     for (uint64_t i = 0; i < count; i++)
         hn_space_table_key(table, choices + i * parameter_count, keys + i * table->words);
     hn_space_table_take(table, keys, count);
-    enum hn_status status = check_distinct(table, err);
-    if (status == HN_OK)
-        hn_space_number(space);
-    return status;
+    for (uint64_t i = 1; i < table->count; i++) {
+        const unsigned char *row = table->rows + i * table->bytes;
+        if (memcmp(row - table->bytes, row, table->bytes) == 0)
+            return hn_fail(err, HN_ECONFIG, "a point is given twice");
+    }
+    hn_space_number(space);
+    return HN_OK;
 }
 
 /* As much as the compile workers, beside which it runs. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -176,14 +175,6 @@ static void cut(struct hn_space_search *search, const struct hn_space_level *lev
         mask[i] &= row[i];
 }
 
-static bool is_empty(const uint64_t *mask, size_t words)
-{
-    uint64_t any = 0;
-    for (size_t i = 0; i < words; i++)
-        any |= mask[i];
-    return any == 0;
-}
-
 /* The candidates of a level, in its mask, while the levels above are bound: false when there are
  * none. At the last level all of them are points. */
 static bool find_candidates(struct hn_space_search *search, size_t depth)
@@ -197,7 +188,7 @@ static bool find_candidates(struct hn_space_search *search, size_t depth)
         mask[level->words - 1] = ((uint64_t)1 << (level->count % 64)) - 1;
     for (size_t s = 0; s < level->step_count; s++) {
         cut(search, level, &level->steps[s], mask);
-        if (is_empty(mask, level->words))
+        if (hn_first_bit(mask, level->words, 0) == SIZE_MAX)
             return false;
     }
     return true;
@@ -260,12 +251,6 @@ static void append_points(struct hn_space_search *search, size_t depth)
     search->steps += count;
 }
 
-static bool is_too_long(const struct hn_space_search *search, const struct hn_walk_limits *limits)
-{
-    return search->steps > limits->steps + 4 * search->point_count || hn_interrupted() != 0 ||
-           atomic_load(&search->plan->problem->demands->space->abandoned);
-}
-
 enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
                            const struct hn_walk_limits *limits)
 {
@@ -281,7 +266,8 @@ enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             /* Before each value: below it nothing may be left after much work, and so on through
              * all of them. */
-            if (is_too_long(search, limits))
+            if (search->steps > limits->steps + 4 * search->point_count || hn_interrupted() != 0 ||
+                atomic_load(&search->plan->problem->demands->space->abandoned))
                 return HN_WALK_TOO_LONG;
             bind(search, depth, 64 * i + (size_t)__builtin_ctzll(bits));
             enum hn_walk walk = hn_space_walk(search, depth + 1, limits);
@@ -629,21 +615,9 @@ static void finish_counts(struct hn_space_counts *counts)
     *counts = (struct hn_space_counts){0};
 }
 
-/* How many points are below a level, in the state that is bound: counting met it too. */
-static double known_below(const struct hn_space_counts *counts,
-                          const struct hn_space_search *search, size_t depth)
-{
-    const struct hn_space_count_level *level = &counts->levels[depth];
-    size_t size = key_size(level);
-    uint64_t key[size + 1];
-    take_key(level, search, key);
-    const uint64_t *entry = find_entry(level, key);
-    assert(entry[size] != UINT64_MAX);
-    return count_of(entry[size]);
-}
-
-/* Binds the candidate below which the number-th point is, or the last one that has any. */
-static void bind_containing(const struct hn_space_counts *counts, struct hn_space_search *search,
+/* Binds the candidate below which the number-th point is, or the last one that has any. Each state
+ * below was met when they were counted. */
+static void bind_containing(struct hn_space_counts *counts, struct hn_space_search *search,
                             size_t depth, double number)
 {
     const struct hn_space_level *level = &search->plan->levels[depth];
@@ -653,7 +627,7 @@ static void bind_containing(const struct hn_space_counts *counts, struct hn_spac
     for (size_t at = hn_first_bit(mask, level->words, 0); at != SIZE_MAX;
          at = hn_first_bit(mask, level->words, at + 1)) {
         bind(search, depth, at);
-        double below = is_last ? 1 : known_below(counts, search, depth + 1);
+        double below = is_last ? 1 : count_below(counts, search, depth + 1, UINT64_MAX);
         last = below > 0 ? at : last;
         if (number < below)
             return;
@@ -662,33 +636,12 @@ static void bind_containing(const struct hn_space_counts *counts, struct hn_spac
     bind(search, depth, last); /* rounding */
 }
 
-/* Leaves search at a point, all equally likely: its key is below the last level. */
-static void draw_counted(const struct hn_space_counts *counts, struct hn_space_search *search,
-                         struct hn_random *random)
-{
-    for (size_t depth = 0; depth < search->plan->level_count; depth++) {
-        double below = known_below(counts, search, depth);
-        find_candidates(search, depth);
-        bind_containing(counts, search, depth, hn_random_unit(random) * below);
-    }
-}
-
 /* PROBES make the estimate, where the steps are enough for them. A draw that cannot be counted
  * out takes one of CANDIDATES points found by random descents, by their weights; each descent may
  * try so many values. */
 enum { PROBES = 4000, CANDIDATES = 32, MOST_DESCENT = 20000 };
 /* The cost that looking for the first point with given values may have. */
 enum { MOST_FIRST = 50000000 };
-
-/* The part's solver, to begin with; problem outlives it. */
-static struct hn_space_open *create_open(struct hn_space_problem *problem,
-                                         const struct hn_space_part *part)
-{
-    struct hn_space_open *open = hn_need(1, sizeof *open);
-    hn_space_solver_init(&open->solver, problem, part);
-    pthread_mutex_init(&open->lock, NULL);
-    return open;
-}
 
 void hn_space_open_destroy(struct hn_space_open *open)
 {
@@ -791,17 +744,6 @@ static bool find_some(struct hn_space_open *open, uint64_t most_steps)
     return true;
 }
 
-/* Makes the rest, once it is clear that the group stays open; it has been counted or estimated. */
-static void complete_open(struct hn_space_open *open, const struct hn_space_part *part)
-{
-    struct hn_space_problem *problem = (struct hn_space_problem *)open->solver.plan.problem;
-    hn_space_plan_init(&open->declared, problem, part, part->parameters, &open->solver.table);
-    open->checks = part->checks;
-    open->check_count = part->check_count;
-    finish_search(&open->solver.search);
-    init_search(&open->solver.search, &open->solver.plan);
-}
-
 /* Estimates of so small a part of the limit are believed. */
 static const double clearly_fewer = 2;
 /* Steps of such an estimate. */
@@ -851,7 +793,8 @@ static bool are_too_many(struct hn_space_open *open, const struct hn_space_limit
 
 /* The group is not enumerated. */
 static void leave_open(struct hn_space_open *open, const struct hn_space_limits *most,
-                       const struct hn_space_part *part, struct hn_error *err)
+                       struct hn_space_problem *problem, const struct hn_space_part *part,
+                       struct hn_error *err)
 {
     if (!find_some(open, most->steps)) {
         fail_steps(&open->solver, err);
@@ -861,48 +804,39 @@ static void leave_open(struct hn_space_open *open, const struct hn_space_limits 
         count(open, most->many_steps);
     if (!open->counted)
         open->valid = estimate(open, most_probed);
-    complete_open(open, part);
-}
-
-static void give_points(struct hn_space_group *group, struct hn_space_open *open)
-{
-    struct hn_space_search *search = &open->solver.search;
-    uint64_t *points = search->points;
-    group->table = open->solver.table;
-    memset(&open->solver.table, 0, sizeof open->solver.table);
-    search->points = NULL;
-    hn_space_table_take(&group->table, points, search->point_count);
+    hn_space_plan_init(&open->declared, problem, part, part->parameters, &open->solver.table);
+    open->checks = part->checks;
+    open->check_count = part->check_count;
+    finish_search(&open->solver.search);
+    init_search(&open->solver.search, &open->solver.plan);
 }
 
 bool hn_space_solve(struct hn_space_group *group, struct hn_space_problem *problem,
                     const struct hn_space_part *part, struct hn_error *err)
 {
     const struct hn_space_limits *limits = &problem->demands->space->limits;
-    struct hn_space_open *open = create_open(problem, part);
+    struct hn_space_open *open = hn_need(1, sizeof *open);
+    hn_space_solver_init(&open->solver, problem, part);
+    pthread_mutex_init(&open->lock, NULL);
     bool too_many = are_too_many(open, limits);
     bool complete = open->counted && open->valid == 0;
     if (!complete && !too_many)
         complete = enumerate(open, limits, err);
     if (!complete && !hn_failed(err)) {
         group->open = open;
-        leave_open(open, limits, part, err);
+        leave_open(open, limits, problem, part, err);
         return true;
     }
-    bool empty = complete && open->solver.search.point_count == 0;
-    if (!empty && !hn_failed(err))
-        give_points(group, open);
+    struct hn_space_search *search = &open->solver.search;
+    bool empty = complete && search->point_count == 0;
+    if (!empty && !hn_failed(err)) {
+        group->table = open->solver.table;
+        memset(&open->solver.table, 0, sizeof open->solver.table);
+        hn_space_table_take(&group->table, search->points, search->point_count);
+        search->points = NULL;
+    }
     hn_space_open_destroy(open);
     return !empty;
-}
-
-/* The position of a parameter's value in its domain; SIZE_MAX: no valid point has it. */
-static size_t find_position(const struct hn_space_problem *problem, size_t parameter, size_t index)
-{
-    size_t count = problem->domains[parameter].count;
-    for (size_t position = 0; position < count; position++)
-        if (hn_space_problem_index(problem, parameter, position) == index)
-            return position;
-    return SIZE_MAX;
 }
 
 /* The values of a choice, by slot; those of parameters of other groups are any. False when one but
@@ -917,10 +851,14 @@ static bool take_values(const struct hn_space_open *open, const uint16_t *choice
         size_t parameter = plan->levels[i].parameter;
         if (parameter == except)
             continue;
-        size_t position = find_position(problem, parameter, choice[parameter]);
-        if (position == SIZE_MAX)
+        const struct hn_domain *domain = &problem->domains[parameter];
+        size_t position = 0;
+        while (position < domain->count &&
+               hn_space_problem_index(problem, parameter, position) != choice[parameter])
+            position++;
+        if (position == domain->count)
             return false;
-        values[parameter] = problem->domains[parameter].values[position];
+        values[parameter] = domain->values[position];
     }
     return true;
 }
@@ -1014,12 +952,16 @@ void hn_space_open_draw(struct hn_space_open *open, struct hn_random *random, ui
 {
     struct hn_space_search *search = &open->solver.search;
     pthread_mutex_lock(&open->lock);
-    if (open->counted) {
-        draw_counted(&open->counts, search, random);
-        take_choice(search, choice);
-    } else {
-        draw_weighted(open, search, random, choice);
+    /* All points are equally likely. */
+    for (size_t depth = 0; open->counted && depth < search->plan->level_count; depth++) {
+        double below = count_below(&open->counts, search, depth, UINT64_MAX);
+        find_candidates(search, depth);
+        bind_containing(&open->counts, search, depth, hn_random_unit(random) * below);
     }
+    if (open->counted)
+        take_choice(search, choice);
+    else
+        draw_weighted(open, search, random, choice);
     pthread_mutex_unlock(&open->lock);
 }
 
