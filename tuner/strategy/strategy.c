@@ -12,8 +12,9 @@
 struct hn_strategy {
     const struct hn_space *space;
     uint64_t next;
-    struct hn_permutation order; /* random */
-    struct hn_random random;     /* draws where points are not numbered */
+    bool shuffled; /* in this order */
+    struct hn_permutation order;
+    struct hn_random random; /* draws where points are not numbered */
 };
 
 static enum hn_status create_exhaustive(const struct hn_search *search,
@@ -35,27 +36,19 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy);
 }
 
-static bool propose_next(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
-{
-    (void)ticket;
-    if (strategy->next == hn_space_size(strategy->space))
-        return false;
-    hn_space_point(strategy->space, strategy->next++, choice);
-    return true;
-}
-
 static enum hn_status create_random(const struct hn_search *search, struct hn_strategy **strategy,
                                     struct hn_error *err)
 {
     (void)err;
     *strategy = hn_need(1, sizeof **strategy);
     (*strategy)->space = search->space;
+    (*strategy)->shuffled = true;
     (*strategy)->random = hn_random_seeded(search->seed);
     hn_permutation_init(&(*strategy)->order, hn_space_size(search->space), search->seed);
     return HN_OK;
 }
 
-static bool propose_random(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     (void)ticket;
     if (!hn_space_enumerated(strategy->space)) {
@@ -64,8 +57,9 @@ static bool propose_random(struct hn_strategy *strategy, uint64_t ticket, uint16
     }
     if (strategy->next == hn_space_size(strategy->space))
         return false;
-    uint64_t index = hn_permutation_at(&strategy->order, strategy->next++);
-    hn_space_point(strategy->space, index, choice);
+    uint64_t next = strategy->next++;
+    hn_space_point(strategy->space,
+                   strategy->shuffled ? hn_permutation_at(&strategy->order, next) : next, choice);
     return true;
 }
 
@@ -74,7 +68,7 @@ static const struct hn_strategy_kind exhaustive = {
     .summary = "every valid point, in the order of the space",
     .create = create_exhaustive,
     .destroy = destroy,
-    .propose = propose_next,
+    .propose = propose,
 };
 
 static const struct hn_strategy_kind at_random = {
@@ -82,7 +76,7 @@ static const struct hn_strategy_kind at_random = {
     .summary = "every valid point once, in a random order given by the seed",
     .create = create_random,
     .destroy = destroy,
-    .propose = propose_random,
+    .propose = propose,
 };
 
 extern const struct hn_strategy_kind hn_strategy_model;

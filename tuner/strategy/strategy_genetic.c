@@ -197,20 +197,15 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
     return true;
 }
 
-static size_t position_of(const uint32_t *points, size_t count, uint32_t point)
-{
-    size_t i = 0;
-    while (i < count && points[i] != point)
-        i++;
-    return i;
-}
-
 /* Where there is room, or instead of the worst where it is better. Points are kept best first. */
 static void take_in(const struct hn_strategy *strategy, uint32_t *points, size_t *count,
                     uint32_t point)
 {
     const double *costs = strategy->trail.costs;
-    if (isinf(costs[point]) || position_of(points, *count, point) < *count)
+    bool known = isinf(costs[point]);
+    for (size_t i = 0; i < *count && !known; i++)
+        known = points[i] == point;
+    if (known)
         return;
     if (*count < MEMBERS)
         ++*count;
