@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,7 @@ void hn_field_read(struct hn_json_reader *reader, const struct hn_field *field, 
                    void *owner)
 {
     void *member = hn_field_at(owner, field->offset);
+    const struct hn_field_own *own = field->of;
     const char *text = json_is_string(json) ? json_string_value(json) : "?";
     size_t length = strlen(text);
     json_int_t integer = json_integer_value(json);
@@ -232,6 +234,10 @@ void hn_field_read(struct hn_json_reader *reader, const struct hn_field *field, 
                            "a number from 0 on"))
             *(size_t *)member = (size_t)integer;
         break;
+    case HN_FIELD_INTEGER:
+        if (hn_json_expect(reader, json_is_integer(json), field->key, "an integer"))
+            *(int64_t *)member = integer;
+        break;
     case HN_FIELD_COUNT:
         snprintf(expected, sizeof expected, "an integer of %d to %d", field->least, most);
         if (hn_json_expect(reader,
@@ -262,8 +268,13 @@ void hn_field_read(struct hn_json_reader *reader, const struct hn_field *field, 
     case HN_FIELD_LIST:
         read_list(reader, field, json, owner);
         break;
+    case HN_FIELD_OBJECT:
+        if (hn_json_expect(reader, json_is_object(json), field->key, "an object"))
+            *(json_t **)member = json_incref((json_t *)(uintptr_t)json);
+        break;
     case HN_FIELD_OWN:
-        ((const struct hn_field_own *)field->of)->read(reader, field, json, member);
+        if (own->read != NULL)
+            own->read(reader, field, json, member);
         break;
     }
 }
@@ -314,6 +325,7 @@ static bool is_empty(const struct hn_field *field, const void *owner)
         [HN_FIELD_CHARS] = 1,
         [HN_FIELD_HASH] = 1,
         [HN_FIELD_INDEX] = sizeof(size_t),
+        [HN_FIELD_INTEGER] = sizeof(int64_t),
         [HN_FIELD_COUNT] = sizeof(int),
         [HN_FIELD_CHOICE] = sizeof(int),
         [HN_FIELD_REAL] = sizeof(double),
@@ -322,6 +334,7 @@ static bool is_empty(const struct hn_field *field, const void *owner)
         [HN_FIELD_FLAG] = sizeof(bool),
         [HN_FIELD_NAMED_FLAG] = sizeof(bool),
         [HN_FIELD_LIST] = sizeof(size_t),
+        [HN_FIELD_OBJECT] = sizeof(json_t *),
         [HN_FIELD_OWN] = 0,
     };
     static const char zeros[sizeof(double)];
@@ -356,6 +369,8 @@ static json_t *value_to_json(const struct hn_field *field, const void *owner)
         return hn_string_to_json(member);
     case HN_FIELD_INDEX:
         return json_integer((json_int_t) * (const size_t *)member);
+    case HN_FIELD_INTEGER:
+        return json_integer(*(const int64_t *)member);
     case HN_FIELD_COUNT:
         return json_integer(*(const int *)member);
     case HN_FIELD_REAL:
@@ -375,6 +390,8 @@ static json_t *value_to_json(const struct hn_field *field, const void *owner)
         return hn_fields_to_json(field->of, pointer_in(member));
     case HN_FIELD_LIST:
         return list_to_json(field, owner);
+    case HN_FIELD_OBJECT:
+        return json_incref(pointer_in(member));
     case HN_FIELD_OWN:
         return ((const struct hn_field_own *)field->of)->build(field, member);
     }
@@ -439,6 +456,8 @@ void hn_fields_finish(const struct hn_structure *structure, void *owner)
             field->kind == HN_FIELD_STRING || field->kind == HN_FIELD_POINTER ||
             field->kind == HN_FIELD_LIST)
             free(pointer_in(member));
+        if (field->kind == HN_FIELD_OBJECT)
+            json_decref(pointer_in(member));
         const struct hn_field_own *own = field->kind == HN_FIELD_OWN ? field->of : NULL;
         if (own != NULL && own->finish != NULL)
             own->finish(member);

@@ -43,6 +43,7 @@ enum hn_field_kind {
     HN_FIELD_CHARS,      /* char[most + 1]: a string of at most so many bytes */
     HN_FIELD_HASH,       /* char[33]: 32 hexadecimal digits, or "" */
     HN_FIELD_INDEX,      /* size_t */
+    HN_FIELD_INTEGER,    /* int64_t */
     HN_FIELD_COUNT,      /* int from least to most; most = 0: to INT_MAX */
     HN_FIELD_REAL,       /* double; {"real": "nan"} for what JSON cannot say */
     HN_FIELD_FINITE,     /* double */
@@ -53,6 +54,7 @@ enum hn_field_kind {
     HN_FIELD_STRUCT,     /* inside of the owner */
     HN_FIELD_POINTER,    /* to a struct; NULL: not there */
     HN_FIELD_LIST,       /* pointer to structs, or to values, and their count */
+    HN_FIELD_OBJECT,     /* json_t *: an object that stays one */
     HN_FIELD_OWN,        /* by functions of its own */
 };
 
@@ -104,7 +106,8 @@ struct hn_structure {
     .kind = HN_FIELD_LIST, .of = &(structure), HN_AT(type, member), .count_offset = offsetof(struct type, counter)
 #define HN_STRUCTURE(type, fields, check) {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check}
 
-/* `member` is where the field lies. build gives null for what is not written, and NULL when out of memory. */
+/* `member` is where the field lies. read NULL: it is read elsewhere. build gives null for what is not written, and NULL when out
+ * of memory. */
 struct hn_field_own {
     void (*read)(struct hn_json_reader *reader, const struct hn_field *field, const json_t *json, void *member);
     json_t *(*build)(const struct hn_field *field, const void *member);

@@ -482,11 +482,6 @@ static bool is_number(const void *value)
     return ((const struct hn_rule_value *)value)->word_count == 0;
 }
 
-static bool is_real(const void *value)
-{
-    return ((const struct hn_rule_value *)value)->real;
-}
-
 static const struct hn_field value_fields[] = {
     {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_rule_value, name)},
     {.key = "words",
@@ -494,20 +489,14 @@ static const struct hn_field value_fields[] = {
      HN_LIST(hn_rule_value, words, word_count, word_list)},
     {HN_NEEDED("low"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, low)},
     {HN_NEEDED("high"), .when = is_number, .kind = HN_FIELD_REAL, HN_AT(hn_rule_value, high)},
-    {.key = "real", .told = is_real, .kind = HN_FIELD_FLAG, HN_AT(hn_rule_value, real)},
+    {.key = "real", .kind = HN_FIELD_FLAG, HN_AT(hn_rule_value, real)},
 };
 static const struct hn_structure value_structure =
     HN_STRUCTURE(hn_rule_value, value_fields, check_words);
 
-static void finish_expression(void *member)
-{
-    hn_expression_destroy(*(struct hn_expression **)member);
-}
-
-static const struct hn_field_own expression = {NULL, NULL, finish_expression};
 static const struct hn_field feature_fields[] = {
     {HN_NEEDED(""), .kind = HN_FIELD_TEXT, HN_AT(hn_rule_feature, text)},
-    {HN_OWN(hn_rule_feature, expression, expression)},
+    {HN_OWN(hn_rule_feature, expression, hn_expression_field)},
 };
 static const struct hn_structure feature_list = {sizeof(struct hn_rule_feature), feature_fields, 2,
                                                  NULL};
@@ -532,21 +521,6 @@ static json_t *build_feature_of_node(const struct hn_field *field, const void *m
 static const struct hn_field_own feature_of_node = {read_feature_of_node, build_feature_of_node,
                                                     NULL};
 
-static void read_threshold(struct hn_json_reader *reader, const struct hn_field *field,
-                           const json_t *json, void *member)
-{
-    if (hn_json_expect(reader, json_is_integer(json), field->key, "an integer"))
-        *(int64_t *)member = json_integer_value(json);
-}
-
-static json_t *build_threshold(const struct hn_field *field, const void *member)
-{
-    (void)field;
-    return json_integer(*(const int64_t *)member);
-}
-
-static const struct hn_field_own threshold = {read_threshold, build_threshold, NULL};
-
 static bool is_leaf(const void *node)
 {
     return ((const struct hn_rule_node *)node)->feature < 0;
@@ -562,7 +536,7 @@ static bool is_inner(const void *node)
 
 static const struct hn_field node_fields[] = {
     {HN_NEEDED("feature"), .told = is_inner, HN_OWN(hn_rule_node, feature, feature_of_node)},
-    {.kind = HN_FIELD_OWN, .of = &threshold, OF_NODE(threshold, is_inner)},
+    {.kind = HN_FIELD_INTEGER, OF_NODE(threshold, is_inner)},
     {.kind = HN_FIELD_COUNT, OF_NODE(left, is_inner)},
     {.kind = HN_FIELD_COUNT, OF_NODE(right, is_inner)},
     {.kind = HN_FIELD_COUNT, OF_NODE(configuration, is_leaf)},
@@ -596,12 +570,6 @@ static void check_rule(struct hn_json_reader *reader, void *owner)
     (void)hn_rule_complete(owner, reader->err);
 }
 
-/* Rules that were learnt before the loss was told apart have none. */
-static bool has_parts(const void *rule)
-{
-    return ((const struct hn_rule *)rule)->parts.choice.sizes > 0;
-}
-
 static const struct hn_field rule_fields[] = {
     {HN_NEEDED("goal"), HN_NAMED_FLAG(hn_rule, worst, goals)},
     {HN_NEEDED("values"), .most = HN_RULE_VALUES_MOST,
@@ -617,7 +585,8 @@ static const struct hn_field rule_fields[] = {
     {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, hn_rule_loss_structure)},
     {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, hn_rule_loss_structure)},
     {.key = "bytes", .kind = HN_FIELD_INDEX, HN_AT(hn_rule, bytes)},
-    {.key = "parts", .told = has_parts, HN_STRUCT(hn_rule, parts, hn_rule_parts_structure)},
+    /* Rules that were learnt before the loss was told apart have none. */
+    {.key = "parts", HN_STRUCT(hn_rule, parts, hn_rule_parts_structure)},
 };
 const struct hn_structure hn_rule_structure = HN_STRUCTURE(hn_rule, rule_fields, check_rule);
 

@@ -106,22 +106,13 @@ static void finish_bindings(void *member)
 
 const struct hn_field_own hn_bindings_field = {read_bindings, build_bindings, finish_bindings};
 
-static void read_later(struct hn_json_reader *reader, const struct hn_field *field,
-                       const json_t *json, void *member)
-{
-    (void)reader;
-    (void)field;
-    (void)json;
-    (void)member;
-}
-
 static json_t *build_group(const struct hn_field *field, const void *member)
 {
     return hn_observed_any(member, field->key) ? hn_observed_to_json(member, field->key)
                                                : json_null();
 }
 
-static const struct hn_field_own observed_field = {read_later, build_group, NULL};
+static const struct hn_field_own observed_field = {NULL, build_group, NULL};
 
 static void read_set(struct hn_bindings *observed, const char *name, const json_t *list,
                      struct hn_error *err)

@@ -35,16 +35,6 @@ static json_t *build_format(const struct hn_field *field, const void *member)
 
 static const struct hn_field_own format = {read_format, build_format, NULL};
 
-static bool has_plan(const void *recording)
-{
-    return ((const struct hn_recording *)recording)->plan.json != NULL;
-}
-
-static bool has_rule(const void *recording)
-{
-    return ((const struct hn_recording *)recording)->rule != NULL;
-}
-
 static void check_head(struct hn_json_reader *reader, void *owner)
 {
     const struct hn_recording *recording = owner;
@@ -113,9 +103,9 @@ static const struct hn_field head_fields[] = {
     {HN_NEEDED("objective"), STRING(identity.objective)},
     {HN_NEEDED("device"), HN_STRUCT(hn_recording, identity.device, hn_device_identity_structure)},
     {HN_NEEDED("version"), HN_STRUCT(hn_recording, version, hn_version_structure)},
-    {.key = "source", HN_STRUCT(hn_recording, plan, hn_stored_plan_structure), .told = has_plan},
+    {.key = "source", HN_STRUCT(hn_recording, plan, hn_stored_plan_structure)},
     {.key = "rule", .kind = HN_FIELD_POINTER, .of = &hn_rule_structure, HN_AT(hn_recording, rule)},
-    {.key = "learnt", .kind = HN_FIELD_REAL, HN_AT(hn_recording, learnt), .told = has_rule},
+    {.key = "learnt", .kind = HN_FIELD_REAL, HN_AT(hn_recording, learnt)},
     {.key = "images", HN_LIST(hn_recording, images, image_count, image_structure)},
     {.key = "command", STRING(command)},
     {.key = "date", STRING(date)},

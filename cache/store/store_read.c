@@ -45,24 +45,6 @@ void hn_document_check(const char *what, const struct hn_structure *structure, c
     free(owner);
 }
 
-static void read_plan(struct hn_json_reader *reader, const struct hn_field *field,
-                      const json_t *json, void *member)
-{
-    if (hn_json_expect(reader, json_is_object(json), field->key, "an object"))
-        *(json_t **)member = json_incref((json_t *)(uintptr_t)json);
-}
-
-static json_t *build_plan(const struct hn_field *field, const void *member)
-{
-    (void)field;
-    return json_incref(*(json_t *const *)member);
-}
-
-static void finish_plan(void *member)
-{
-    json_decref(*(json_t **)member);
-}
-
 static void check_file(struct hn_json_reader *reader, void *owner)
 {
     const struct hn_text_file *file = owner;
@@ -78,9 +60,8 @@ static const struct hn_field file_fields[] = {
 static const struct hn_structure file_structure =
     HN_STRUCTURE(hn_text_file, file_fields, check_file);
 
-static const struct hn_field_own plan_object = {read_plan, build_plan, finish_plan};
 static const struct hn_field plan_fields[] = {
-    {HN_NEEDED("plan"), HN_OWN(hn_stored_plan, json, plan_object)},
+    {HN_NEEDED("plan"), .kind = HN_FIELD_OBJECT, HN_AT(hn_stored_plan, json)},
     {HN_NEEDED("files"), HN_LIST(hn_stored_plan, files, file_count, file_structure)},
 };
 const struct hn_structure hn_stored_plan_structure =

@@ -29,23 +29,17 @@ static const struct hn_field request_fields[] = {
 const struct hn_structure hn_bench_request_structure =
     HN_STRUCTURE(hn_bench_request, request_fields, NULL);
 
-static void check_rules(struct hn_json_reader *reader, void *owner)
-{
-    int max_rounds = ((struct hn_race_rules *)owner)->max_rounds;
-    hn_json_expect(reader, max_rounds > 0, "max_rounds", "at least 1");
-}
-
 static const struct hn_field rules_fields[] = {
     {.key = "min_rounds", .kind = HN_FIELD_COUNT, HN_AT(hn_race_rules, min_rounds)},
     {.key = "max_rounds",
      .needed = true,
      .kind = HN_FIELD_COUNT,
+     .least = 1,
      .most = HN_RACE_MOST_ROUNDS,
      HN_AT(hn_race_rules, max_rounds)},
     {.key = "budget_ms", .kind = HN_FIELD_AMOUNT, HN_AT(hn_race_rules, budget_ms)},
 };
-const struct hn_structure hn_race_rules_structure =
-    HN_STRUCTURE(hn_race_rules, rules_fields, check_rules);
+const struct hn_structure hn_race_rules_structure = HN_STRUCTURE(hn_race_rules, rules_fields, NULL);
 
 double hn_bench_asked(const char *observe, const char *observer)
 {

@@ -76,21 +76,15 @@ static json_t *build_addresses(const struct hn_field *field, const void *member)
 static const struct hn_field_own addresses = {read_addresses, build_addresses, NULL};
 
 static const struct hn_field texture_fields[] = {
-    {HN_NEEDED("dimensions"), .kind = HN_FIELD_COUNT, .most = 2, HN_AT(hn_texture, dimensions)},
+    {HN_NEEDED("dimensions"), .kind = HN_FIELD_COUNT, .least = 1, .most = 2,
+     HN_AT(hn_texture, dimensions)},
     {HN_NEEDED("address"), HN_OWN(hn_texture, address, addresses)},
     {HN_NEEDED("filter"), HN_NAMED_FLAG(hn_texture, linear, hn_texture_filters)},
     {HN_NEEDED("normalized"), .kind = HN_FIELD_FLAG, HN_AT(hn_texture, normalized)},
     {HN_NEEDED("read"), HN_NAMED_FLAG(hn_texture, as_float, hn_texture_reads)},
 };
 
-static void check_texture(struct hn_json_reader *reader, void *owner)
-{
-    const struct hn_texture *texture = owner;
-    hn_json_expect(reader, texture->dimensions > 0, "dimensions", "1 or 2");
-}
-
-const struct hn_structure hn_texture_structure =
-    HN_STRUCTURE(hn_texture, texture_fields, check_texture);
+const struct hn_structure hn_texture_structure = HN_STRUCTURE(hn_texture, texture_fields, NULL);
 
 #define DIMENSIONAL(member, count)                                                                 \
     .most = HN_TENSOR_RANK, HN_LIST(hn_tensor_map, member, count, hn_expression_list)

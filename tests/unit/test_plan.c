@@ -236,7 +236,7 @@ static const char *const no_plans[][3] = {
     {"'height': '2',", "", "plan: 'height' is not an expression"},
     {"'from': 'image'", "'from': 'C'", "plan: 'C' is not a buffer that the texture can read"},
     {"'from': 'image'", "'from': 'N'", "plan: 'N' is not the name of an argument that is a buffer"},
-    {"'dimensions': 2", "'dimensions': 3", "plan: 'dimensions' is not an integer of 0 to 2"},
+    {"'dimensions': 2", "'dimensions': 3", "plan: 'dimensions' is not an integer of 1 to 2"},
     {"'wrap', 'mirror'", "'wrap', 'around'",
      "plan: 'address' is not one of wrap, clamp, mirror, border"},
     {"'role': 'input', 'width'", "'role': 'metric', 'width'",
