@@ -53,7 +53,7 @@ def compile_one(nvrtc, job):
     program = ctypes.c_void_p()
     includes = job["includes"]
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), job["text"].encode(), job["name"].encode(), len(includes),
-                             strings([text for _, text in includes]), strings([name for name, _ in includes]))
+                             strings([file["text"] for file in includes]), strings([file["name"] for file in includes]))
     options = [f"--gpu-architecture={job['architecture']}"] + OPTIONS + job["options"]
     good = nvrtc.nvrtcCompileProgram(program, len(options), strings(options)) == 0
     log = fetch(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)

@@ -317,6 +317,8 @@ extern const struct hn_structure hn_resources_structure;
 extern const struct hn_structure hn_device_identity_structure;
 extern const struct hn_structure hn_identity_structure;
 extern const struct hn_structure hn_version_structure;
+/* Of struct hn_text_file, whose names are of one line. */
+extern const struct hn_structure hn_text_file_structure;
 
 /* What is chosen by, of records whose energy was measured. */
 enum hn_front_by { HN_FRONT_TIME, HN_FRONT_ENERGY, HN_FRONT_ENERGY_DELAY };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record.h"
@@ -466,6 +467,19 @@ static const struct hn_field version_fields[] = {
 };
 const struct hn_structure hn_version_structure =
     HN_STRUCTURE(hn_version, version_fields, check_version);
+
+static void check_file(struct hn_json_reader *reader, void *owner)
+{
+    const struct hn_text_file *file = owner;
+    hn_gate_line("the name of a template", file->name, HN_NAME_MOST, reader->err);
+}
+
+static const struct hn_field file_fields[] = {
+    {TEXT(hn_text_file, name)},
+    {TEXT(hn_text_file, text)},
+};
+const struct hn_structure hn_text_file_structure =
+    HN_STRUCTURE(hn_text_file, file_fields, check_file);
 
 /* Members of a record that may be objects. All others are what observers saw. */
 static bool is_part(const char *key)

@@ -45,24 +45,9 @@ void hn_document_check(const char *what, const struct hn_structure *structure, c
     free(owner);
 }
 
-static void check_file(struct hn_json_reader *reader, void *owner)
-{
-    const struct hn_text_file *file = owner;
-    hn_gate_line("the name of a template", file->name, HN_NAME_MOST, reader->err);
-}
-
-#define STRING(type, member) HN_NEEDED(#member), .kind = HN_FIELD_STRING, HN_AT(type, member)
-
-static const struct hn_field file_fields[] = {
-    {STRING(hn_text_file, name)},
-    {STRING(hn_text_file, text)},
-};
-static const struct hn_structure file_structure =
-    HN_STRUCTURE(hn_text_file, file_fields, check_file);
-
 static const struct hn_field plan_fields[] = {
     {HN_NEEDED("plan"), .kind = HN_FIELD_OBJECT, HN_AT(hn_stored_plan, json)},
-    {HN_NEEDED("files"), HN_LIST(hn_stored_plan, files, file_count, file_structure)},
+    {HN_NEEDED("files"), HN_LIST(hn_stored_plan, files, file_count, hn_text_file_structure)},
 };
 const struct hn_structure hn_stored_plan_structure =
     HN_STRUCTURE(hn_stored_plan, plan_fields, NULL);

@@ -203,41 +203,6 @@ static const struct hn_field string_fields[] = {
     {.key = "", .needed = true, .kind = HN_FIELD_STRING}};
 static const struct hn_structure string_list = {sizeof(char *), string_fields, 1, NULL};
 
-/* An include is a pair of texts. */
-static void read_include(struct hn_json_reader *reader, const struct hn_field *field,
-                         const json_t *json, void *member)
-{
-    struct hn_text_file *include = member;
-    const char *text = json_string_value(json_array_get(json, 1));
-    hn_field_read(reader, &(struct hn_field){.key = field->key, .kind = HN_FIELD_TEXT},
-                  json_array_get(json, 0), &include->name);
-    if (!hn_json_expect(reader, text != NULL, field->key, "a list of names with texts"))
-        return;
-    include->text = strdup(text);
-    if (include->text == NULL)
-        hn_fail_memory(reader->err);
-}
-
-static json_t *build_include(const struct hn_field *field, const void *member)
-{
-    const struct hn_text_file *include = member;
-    (void)field;
-    return json_pack("[ss]", include->name, include->text);
-}
-
-static void finish_include(void *member)
-{
-    struct hn_text_file *include = member;
-    free(include->name);
-    free(include->text);
-}
-
-static const struct hn_field_own include_own = {read_include, build_include, finish_include};
-static const struct hn_field include_fields[] = {
-    {.key = "", .needed = true, .kind = HN_FIELD_OWN, .of = &include_own}};
-static const struct hn_structure include_list = {sizeof(struct hn_text_file), include_fields, 1,
-                                                 NULL};
-
 /* What a compile worker is asked for, self-contained and free of any plan. */
 struct compile_request {
     struct hn_source source;
@@ -260,7 +225,7 @@ static const struct hn_field request_fields[] = {
      HN_CHOICE(compile_request, source.compiler, hn_compiler_names)},
     {NEEDED_TEXT("name", name)},
     {NEEDED_TEXT("text", source.text)},
-    {NEEDED_LIST("includes", includes, include_count, include_list)},
+    {NEEDED_LIST("includes", includes, include_count, hn_text_file_structure)},
     {NEEDED_LIST("entries", source.entries, source.entry_count, string_list)},
     {NEEDED_LIST("options", source.options, source.option_count, string_list)},
     {NEEDED_TEXT("architecture", architecture)},

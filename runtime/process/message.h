@@ -16,7 +16,7 @@
 
 /* Raised with every change of a message, or of what carries it (tuner/hosts/link.c); hello carries it, and the build, so
  * that no worker of another Hone is used. */
-#define HN_PROTOCOL 7
+#define HN_PROTOCOL 8
 
 struct hn_blob {
     void *data;
