@@ -73,6 +73,14 @@ void hn_build_append(json_t **array, json_t *value)
     drop_after(json_array_append_new(*array, value), array);
 }
 
+void hn_json_drop_folder(json_t *object, const char *key)
+{
+    const char *path = json_string_value(json_object_get(object, key));
+    const char *slash = path == NULL ? NULL : strrchr(path, '/');
+    if (slash != NULL)
+        (void)json_object_set_new(object, key, json_string(slash + 1));
+}
+
 json_t *hn_real_to_json(double real)
 {
     if (isfinite(real))

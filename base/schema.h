@@ -28,6 +28,9 @@ bool hn_real_from_json(const json_t *json, double *real);
 void hn_build_set(json_t **object, const char *key, json_t *value);
 void hn_build_append(json_t **array, json_t *value);
 
+/* Takes the folder off a path in an object: elsewhere it says nothing, and a checkout there is the same. */
+void hn_json_drop_folder(json_t *object, const char *key);
+
 /* A number; {"real": "nan"}, "inf" or "-inf" for what JSON cannot say. */
 json_t *hn_real_to_json(double real);
 /* Compiler logs may hold any bytes, JSON holds UTF-8 only: of a string that is not UTF-8, '?' for all that is not ASCII. */

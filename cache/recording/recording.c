@@ -587,15 +587,6 @@ static void append_member(struct hn_text *text, const char *name, json_t *json)
     hn_text_append(text, ",\n");
 }
 
-/* Where files lay says nothing elsewhere. */
-static void strip_folder(json_t *object, const char *key)
-{
-    const char *path = json_string_value(json_object_get(object, key));
-    const char *slash = path == NULL ? NULL : strrchr(path, '/');
-    if (slash != NULL)
-        (void)json_object_set_new(object, key, json_string(slash + 1));
-}
-
 static json_t *problem_size(const struct hn_bindings *problem)
 {
     json_t *array = json_array();
@@ -641,9 +632,9 @@ static void append_head(struct hn_text *text, const struct hn_recording *recordi
     json_t *source = json_object_get(head, "source");
     json_t *plan = json_object_get(source, "plan");
     json_t *keys = json_object_get(root, "tune_params_keys");
-    strip_folder(json_array_get(json_object_get(source, "files"), 0), "name");
-    strip_folder(plan, "template");
-    strip_folder(json_object_get(plan, "reference"), "template");
+    hn_json_drop_folder(json_array_get(json_object_get(source, "files"), 0), "name");
+    hn_json_drop_folder(plan, "template");
+    hn_json_drop_folder(json_object_get(plan, "reference"), "template");
     (void)json_object_del(plan, "config");
     hn_text_append(text, "{\n");
     append_member(text, "device_name", json_string(identity->device.name));

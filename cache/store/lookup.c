@@ -203,13 +203,6 @@ static void take_best(const struct hn_tuned *tuned, size_t count,
     }
 }
 
-static const struct hn_tuned *tell(const struct found *found, struct hn_lookup_rank *rank)
-{
-    if (rank != NULL)
-        *rank = found->rank;
-    return found->tuned;
-}
-
 static const struct found nothing = {NULL, {HN_GRADE_NONE, 0, 1, 1}};
 
 const struct hn_tuned *hn_lookup(struct hn_tuned_list *list, const struct hn_lookup_query *query,
@@ -219,7 +212,8 @@ const struct hn_tuned *hn_lookup(struct hn_tuned_list *list, const struct hn_loo
     if (list->count > 1)
         qsort(list->items, list->count, sizeof *list->items, hn_lookup_order);
     take_best(list->items, list->count, query, NULL, 0, &found);
-    return tell(&found, rank);
+    *rank = found.rank;
+    return found.tuned;
 }
 
 /* Results for one device whose problems differ in nothing but numbers. */
@@ -428,5 +422,6 @@ const struct hn_tuned *hn_lookup_index_find(struct hn_lookup_index *index,
             if (compare_ranks(&index->classes[i], top) == 0)
                 take_nearest(index, &index->classes[i], query, &found);
     }
-    return tell(&found, rank);
+    *rank = found.rank;
+    return found.tuned;
 }

@@ -55,7 +55,7 @@ int hn_lookup_order(const void *first, const void *second);
 bool hn_lookup_same_task(const struct hn_identity *a, const struct hn_identity *b);
 
 /* The best usable one of a list of one kernel, which is sorted; NULL when there is none. Results without a valid time do not count,
- * and of several for one device and problem only the preferred one. rank may be NULL. */
+ * and of several for one device and problem only the preferred one. */
 const struct hn_tuned *hn_lookup(struct hn_tuned_list *list, const struct hn_lookup_query *query,
                                  struct hn_lookup_rank *rank);
 

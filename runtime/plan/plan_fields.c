@@ -673,15 +673,6 @@ static struct hn_hash hash_json(json_t *json)
     return hash;
 }
 
-/* A path without its folder: a checkout elsewhere is the same plan. */
-static void drop_folder(json_t *object, const char *key)
-{
-    const char *path = json_string_value(json_object_get(object, key));
-    const char *slash = path == NULL ? NULL : strrchr(path, '/');
-    if (slash != NULL)
-        json_object_set_new(object, key, json_string(slash + 1));
-}
-
 struct hn_hash hn_plan_hash(const struct hn_plan *plan)
 {
     static const char *const parts[] = {"arguments", "steps",   "pipeline",  "freeze",
@@ -692,14 +683,14 @@ struct hn_hash hn_plan_hash(const struct hn_plan *plan)
             json_object_set(json, parts[i], json_object_get(all, parts[i]));
     if (plan->reference.kind == HN_REFERENCE_SELF)
         json_object_set(json, "defaults", json_object_get(all, "defaults"));
-    drop_folder(json_object_get(json, "reference"), "template");
+    hn_json_drop_folder(json_object_get(json, "reference"), "template");
     size_t index;
     json_t *argument;
     /* Data is known by its contents (tuner/config/config_files.c). */
     json_array_foreach(json_object_get(json, "arguments"), index, argument)
-        drop_folder(json_object_get(argument, "fill"), "file");
+        hn_json_drop_folder(json_object_get(argument, "fill"), "file");
     json_array_foreach(json_object_get(json_object_get(json, "reference"), "files"), index,
-                       argument) drop_folder(argument, "file");
+                       argument) hn_json_drop_folder(argument, "file");
     json_decref(all);
     return hash_json(json);
 }
