@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/expression/expression_internal.h"
+#include "base/expression/expression_terms.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -555,4 +556,109 @@ void hn_expression_append_c_helpers(const char *code, const char *prefix, struct
     for (size_t i = 0; i < HELPER_COUNT; i++)
         if (needed[i])
             append_helper(text, helpers[i].code, prefix);
+}
+
+/* Terms in C. */
+struct term_writer {
+    const struct hn_terms *terms;
+    const struct hn_c_slot *slots;
+    const char *prefix;
+    unsigned *uses; /* of each term */
+    int *names;     /* of each term: the number of its variable; 0: it has none */
+    struct hn_text *text;
+};
+
+static bool is_arithmetic(int operation)
+{
+    return operation >= HN_OP_NEGATIVE && operation < HN_OP_LESS && operation != HN_OP_NOT;
+}
+
+static bool append_operation(const struct term_writer *writer, const struct hn_term *term);
+
+static bool append_term(const struct term_writer *writer, int number)
+{
+    const struct hn_term *term = &writer->terms->items[number];
+    if (term->real || term->operation == HN_OP_TABLE || term->operation >= HN_OF_REALS ||
+        writer->text->failed || writer->text->length > CODE_BYTES)
+        return false;
+    if (term->operation == HN_OP_CONSTANT)
+        append_integer(writer->text, term->low.integer);
+    else if (term->operation == HN_OP_NAME)
+        hn_text_append(writer->text, writer->slots[term->slot].name);
+    else if (writer->names[number] > 0)
+        hn_text_printf(writer->text, "t%d", writer->names[number]);
+    else
+        return append_operation(writer, term);
+    return true;
+}
+
+/* "(a ? b : c)", "(a operation b)" or "prefix_helper(a, b)". What is not negative is divided
+ * without a helper, and what C has as an int is widened, because int arithmetic overflows sooner.
+ */
+static bool append_operation(const struct term_writer *writer, const struct hn_term *term)
+{
+    const struct hn_operation_form *form = &hn_operation_forms[term->operation];
+    const struct hn_term *items = writer->terms->items;
+    const char *between[2] = {form->in_c, ":"};
+    bool can = true, helper = hn_is_letter(*form->in_c);
+    if ((term->operation == HN_OP_MODULO || term->operation == HN_OP_FLOOR_DIVIDE) &&
+        items[term->operand[0]].low.integer >= 0 && items[term->operand[1]].low.integer > 0) {
+        between[0] = term->operation == HN_OP_MODULO ? "%" : "/";
+        helper = false;
+    }
+    if (helper)
+        hn_text_printf(writer->text, "%s_%s", writer->prefix, form->in_c);
+    hn_text_append(writer->text, form->operands == 1 && !helper ? form->in_c : "");
+    hn_text_append(writer->text, "(");
+    for (int i = 0; i < form->operands && can; i++) {
+        int operation = items[term->operand[i]].operation;
+        if (i > 0)
+            hn_text_printf(writer->text, helper ? ", " : " %s ", between[i - 1]);
+        if (is_arithmetic(term->operation) && !is_arithmetic(operation) && operation > HN_OP_NAME &&
+            writer->names[term->operand[i]] == 0)
+            hn_text_append(writer->text, "(int64_t)");
+        can = append_term(writer, term->operand[i]);
+    }
+    hn_text_append(writer->text, ")");
+    return can;
+}
+
+/* Each on a line. */
+static bool append_conjuncts(const struct term_writer *writer, int number)
+{
+    const struct hn_term *term = &writer->terms->items[number];
+    if (term->operation != HN_OP_AND || writer->names[number] > 0)
+        return append_term(writer, number);
+    bool can = append_conjuncts(writer, term->operand[0]);
+    hn_text_append(writer->text, " &&\n            ");
+    return can && append_conjuncts(writer, term->operand[1]);
+}
+
+bool hn_program_append_c(const struct hn_program *program, const struct hn_c_slot *slots,
+                         const char *prefix, const char *result, struct hn_text *text)
+{
+    const struct hn_terms *terms = &program->terms;
+    struct term_writer writer = {terms, slots, prefix, NULL, NULL, text};
+    int count = 0;
+    bool can = true;
+    writer.uses = hn_need(terms->count, sizeof *writer.uses);
+    writer.names = hn_need(terms->count, sizeof *writer.names);
+    writer.uses[program->valid] = 1;
+    for (int i = program->valid; i >= 0; i--)
+        for (int k = 0; k < 3 && writer.uses[i] > 0 && terms->items[i].operand[k] >= 0; k++)
+            writer.uses[terms->items[i].operand[k]]++;
+    for (int i = 0; i < program->valid && can; i++) {
+        if (writer.uses[i] < 2 || terms->items[i].operation <= HN_OP_NAME)
+            continue;
+        hn_text_printf(text, "        const int64_t t%d = ", ++count);
+        can = append_term(&writer, i);
+        writer.names[i] = count;
+        hn_text_append(text, ";\n");
+    }
+    hn_text_printf(text, "        %s = (int)(", result);
+    can = can && append_conjuncts(&writer, program->valid);
+    hn_text_append(text, ");\n");
+    free(writer.uses);
+    free(writer.names);
+    return can;
 }

@@ -234,6 +234,11 @@ static int decide(struct hn_terms *terms, int operation, const struct hn_term *a
     return holds || fails ? hn_terms_constant(terms, holds) : -1;
 }
 
+static bool is_negation(const struct hn_terms *terms, int a, int of)
+{
+    return terms->items[a].operation == HN_OP_NOT && terms->items[a].operand[0] == of;
+}
+
 /* The term of the operation where an operand that is a constant, or the bounds, decide it; -1: they
  * do not. */
 static int simplify(struct hn_terms *terms, int operation, int a, int b, int c)
@@ -244,6 +249,8 @@ static int simplify(struct hn_terms *terms, int operation, int a, int b, int c)
     if (is_and || operation == HN_OP_OR) {
         if (hn_terms_is(terms, a, is_and) || a == b || hn_terms_is(terms, b, !is_and))
             return b;
+        if (is_negation(terms, a, b) || is_negation(terms, b, a))
+            return hn_terms_constant(terms, !is_and);
         return hn_terms_is(terms, b, is_and) || hn_terms_is(terms, a, !is_and) ? a : -1;
     }
     if (operation == HN_OP_NOT && terms->items[a].operation == HN_OP_NOT)

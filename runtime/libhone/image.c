@@ -468,8 +468,8 @@ static struct hn_lib_pattern *make_pattern(const struct hone_kernel *kernel,
     bool can = make_corner(choice, false, 0, &low);
     can = make_corner(choice, true, 0, &high) && can &&
           hn_launch_program_make(&made->program, choice->plan->plan, choice->asked->device,
-                                 choice->point, &low, &high, &kernel->launch) &&
-          fill_pattern(made, kernel);
+                                 choice->point, &low, &high) &&
+          !made->program.varies && fill_pattern(made, kernel);
     hn_bindings_finish(&low);
     hn_bindings_finish(&high);
     if (can)

@@ -2,6 +2,7 @@
 """Rules of families in a cache: listed, shown, checked, imported."""
 
 import json
+import re
 import sqlite3
 import subprocess
 
@@ -155,6 +156,34 @@ int main(void)
         subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "named.c"], cwd=self.folder, check=True)
 
 
+CHECK = """#include "tuned.h"
+int main(void)
+{
+    unsigned int random = 1, usable = 0;
+    for (int n = 0; n < 20000; n++) {
+        struct hone_@k@_problem problem = hone_@k@_family[0].problem;
+        int64_t *const sizes[] = {&problem.M, &problem.N, &problem.K};
+        for (int i = 0; i < 3; i++) {
+            random = random * 1664525 + 1013904223;
+            *sizes[i] = 8 + (random >> 8) % (1U << (random >> 28) % 14);
+        }
+        int own = hone_@k@_tree(@problem@) / 2;
+        for (int i = 0; i < HONE_@K@_FAMILY_COUNT; i++) {
+            int serves = hone_@k@_usable(hone_@k@_family[i].config, 90, problem);
+            if (hone_@k@_serves(@problem@, i) != serves)
+                return 1;
+            usable += (unsigned int)serves;
+        }
+        for (int i = 0; !hone_@k@_usable(hone_@k@_family[own].config, 90, problem); i++)
+            own = hone_@k@_fallback[i];
+        if (hone_@k@_choose(problem, 0) != hone_@k@_family[own].config)
+            return 2;
+    }
+    return usable > 0 && usable < 20000 * HONE_@K@_FAMILY_COUNT ? 0 : 3;
+}
+"""
+
+
 class Shipped(hone.Case):
     def test_headers_that_choose(self):
         """From a fresh checkout, without a GPU and a cache."""
@@ -164,7 +193,18 @@ class Shipped(hone.Case):
         for kernel in kernels:
             said = self.hone("export", kernel, "--recorded", folder, "-o", "tuned.h").stderr
             self.assertIn(f"for any other problem hone_{kernel}_choose; at ", said)
-            self.assertIn(f"static inline int hone_{kernel}_choose(", (self.folder / "tuned.h").read_text())
+            header = (self.folder / "tuned.h").read_text()
+            self.assertIn(f"static inline int hone_{kernel}_choose(", header)
+            self.check_choices(kernel, header)
+
+    def check_choices(self, kernel, header):
+        """They are the first of leaf and fallback that can be launched, which the header knows of each size, with tensor maps, too."""
+        values = re.search(rf"int hone_{kernel}_tree\(([^)]*)\)", header)[1]
+        self.write("check.c", CHECK.replace("@problem@", ", ".join(
+            f"problem.{name}" for name in re.findall(r"own_(\w+)", values))).replace("@k@", kernel).replace("@K@", kernel.upper()))
+        subprocess.run(["cc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "check.c", "-o", "check"],
+                       cwd=self.folder, check=True)
+        subprocess.run([self.folder / "check"], check=True)
 
 
 class Kernels(hone.Case):

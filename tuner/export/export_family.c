@@ -162,8 +162,8 @@ struct hn_export_rule {
     const char *features[HN_RULE_FEATURES_MOST]; /* as C */
     bool is_truth[HN_RULE_FEATURES_MOST];        /* of a feature: its value is a truth, 0 or 1 */
     unsigned char depth[HN_RULE_NODES_MOST];     /* below a node, at most 255 */
-    const char *usable[HN_RULE_CONFIGURATIONS_MOST]; /* as C, for problems inside; NULL: nobody
-                                                        knows, or not all the same */
+    const char *usable[HN_RULE_CONFIGURATIONS_MOST]; /* "serves = …;" for problems inside; "":
+                                                        nobody knows */
 };
 
 /* "own_M", for numbers, which are brought inside, as for words, which stay as they are. */
@@ -218,36 +218,6 @@ static bool make_end(const struct hn_rule *rule, bool high, struct hn_bindings *
     return made;
 }
 
-/* The constraints that a problem inside can break, as C; NULL: C cannot say them. */
-static const char *write_constraints(const struct hn_export_rule *out,
-                                     const struct hn_launch_program *program,
-                                     const struct hn_bindings *point)
-{
-    const struct hn_plan *plan = out->writer->export->plan;
-    struct hn_c_slot *slots = hn_need_block(&out->writer->memory, plan->name_count, sizeof *slots);
-    struct hn_text text = {0};
-    struct hn_error ignored;
-    bool known = true;
-    for (size_t i = 0; known && i < plan->name_count; i++) {
-        slots[i].constant = hn_bindings_get(point, plan->names[i]);
-        for (size_t v = 0; v < out->rule->value_count && slots[i].constant == NULL; v++)
-            if (strcmp(plan->names[i], out->rule->values[v].name) == 0)
-                slots[i] = out->slots[v];
-        known = slots[i].constant != NULL || slots[i].name != NULL;
-    }
-    for (size_t i = 0; known && i < plan->constraint_count; i++) {
-        if (hn_terms_is(&program->program.terms, program->constraints[i], 1))
-            continue;
-        hn_text_append(&text, text.length > 0 ? " && " : "");
-        known = hn_expression_append_c(plan->constraints[i], slots, out->writer->export->lower,
-                                       HN_C_CONDITION, NULL, &text, &ignored) == HN_OK;
-    }
-    if (known && text.length == 0)
-        hn_text_append(&text, "1");
-    const char *written = hn_need_kept(&out->writer->memory, hn_text_take(&text));
-    return known ? written : NULL;
-}
-
 /* What is left to ask of a problem inside, whether a configuration can be used for it, on the
  * device of the family. */
 static void write_usable(struct hn_export_rule *out, size_t configuration,
@@ -256,35 +226,41 @@ static void write_usable(struct hn_export_rule *out, size_t configuration,
 {
     const struct hn_plan *plan = out->writer->export->plan;
     const struct hn_bindings *point = &out->rule->configurations[configuration];
-    struct hn_launch launch;
+    struct hn_c_slot *slots = hn_need_block(&out->writer->memory, plan->name_count, sizeof *slots);
     struct hn_launch_program program;
-    struct hn_record record = {0};
-    if (hn_launch_make(plan, low, point, &launch, NULL) != HN_OK)
-        return;
-    if (hn_launch_program_make(&program, plan, device, point, low, high, &launch) &&
-        hn_launch_check(&launch, device, &record) &&
-        hn_terms_is(&program.program.terms, program.limits, 1))
-        out->usable[configuration] = write_constraints(out, &program, point);
-    hn_record_finish(&record);
+    struct hn_text text = {0};
+    for (size_t i = 0; i < plan->name_count; i++)
+        for (size_t v = 0; v < out->rule->value_count; v++)
+            if (strcmp(plan->names[i], out->rule->values[v].name) == 0)
+                slots[i] = out->slots[v];
+    hn_text_append(&text, "    {\n");
+    bool known =
+        hn_launch_program_make(&program, plan, device, point, low, high) &&
+        hn_program_append_c(&program.program, slots, out->writer->export->lower, "serves", &text);
+    hn_text_append(&text, "    }\n");
+    const char *written = hn_need_kept(&out->writer->memory, hn_text_take(&text));
+    out->usable[configuration] = known ? written : "";
     hn_launch_program_finish(&program);
-    hn_launch_finish(&launch);
 }
 
-static void write_all_usable(struct hn_export_rule *out)
+static void write_all_usable(struct hn_export_writer *writer)
 {
-    const struct hn_export_family *family = out->writer->export->family;
+    struct hn_export_rule *out = writer->rule;
+    const struct hn_export_family *family = writer->export->family;
     struct hn_bindings low, high;
     struct hn_device device;
     char name[16];
     snprintf(name, sizeof name, "%d", family->stored->identity.device.capability);
     bool made = make_end(out->rule, false, &low);
     made = make_end(out->rule, true, &high) && made;
-    if (made && out->writer->export->plan != NULL &&
+    if (made && writer->export->plan != NULL &&
         hn_device_for_architecture(name, &device, NULL) == HN_OK)
         for (size_t i = 0; i < out->rule->configuration_count; i++)
             write_usable(out, i, &device, &low, &high);
     hn_bindings_finish(&low);
     hn_bindings_finish(&high);
+    hn_export_append_switch("configuration", out->usable, out->rule->configuration_count,
+                            writer->text);
 }
 
 static void append_integer(struct hn_text *text, int64_t integer)
@@ -316,36 +292,6 @@ static void write_inside(struct hn_export_writer *writer)
         hn_export_append_wrapped(writer->text, "\n                       ", "%s", condition.data);
         hn_text_finish(&condition);
     }
-}
-
-/* "own_N % 4 == 0 ? 10 : ": the choice where the configuration can be used. False: whatever comes
- * behind it does not count, since it always can, or nobody knows. */
-static bool append_choice(const struct hn_export_rule *out, int configuration, int choice, int leaf)
-{
-    const char *usable = out->usable[configuration];
-    bool goes_on = usable != NULL && strcmp(usable, "1") != 0;
-    if (goes_on)
-        hn_text_printf(out->writer->text, "%s ? %d : ", usable, choice);
-    else
-        hn_text_printf(out->writer->text, "%d", usable != NULL ? choice : ~leaf);
-    return goes_on;
-}
-
-/* The leaf, or the first of the fallback that can be used, where that is one of the first. */
-static void write_leaf(const struct hn_export_rule *out, const struct hn_rule_node *node,
-                       int indent)
-{
-    enum { FALLBACK_MOST = 3 };
-    const struct hn_rule *rule = out->rule;
-    const int leaf = 2 * (int)node->configuration + node->sure;
-    hn_text_printf(out->writer->text, "%*sreturn ", indent, "");
-    bool goes_on = append_choice(out, node->configuration, leaf, leaf);
-    for (size_t i = 0; goes_on && i < rule->fallback_count && i < FALLBACK_MOST; i++)
-        if (rule->fallback[i] != node->configuration)
-            goes_on = append_choice(out, rule->fallback[i], 2 * rule->fallback[i], leaf);
-    if (goes_on)
-        hn_text_printf(out->writer->text, "%d", ~leaf);
-    hn_text_append(out->writer->text, ";\n");
 }
 
 static void measure_depths(struct hn_export_rule *out)
@@ -392,7 +338,8 @@ static void write_node(const struct hn_export_rule *out, size_t place, int inden
         bool next_left = decided ? node->threshold > 0 : !left;
         node = &out->rule->nodes[next_left ? node->left : node->right];
     }
-    write_leaf(out, node, indent);
+    hn_text_printf(out->writer->text, "%*sreturn %d;\n", indent, "",
+                   2 * (int)node->configuration + node->sure);
 }
 
 struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
@@ -410,11 +357,7 @@ struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
 
 static void write_tree(struct hn_export_writer *writer)
 {
-    struct hn_export_rule *out = writer->rule;
-    write_all_usable(out);
-    for (size_t i = 0; i < out->rule->value_count; i++)
-        hn_text_printf(writer->text, "    (void)own_%s;\n", out->rule->values[i].name);
-    write_node(out, 0, 4);
+    write_node(writer->rule, 0, 4);
 }
 
 static json_t *end_to_json(double end, bool real)
@@ -477,6 +420,7 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
 }
 
 const struct hn_export_part hn_export_rule_parts[] = {
+    {"rule_serves", write_all_usable},
     {"rule_body", write_tree},
     {"rule_inside", write_inside},
     {0},

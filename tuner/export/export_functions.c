@@ -163,7 +163,7 @@ void hn_export_append_wrapped(struct hn_text *text, const char *line_break, cons
 }
 
 /* "    case 0: case 3:", then the body, on the same line where it is short. */
-static void append_case(const char *const *bodies, size_t count, size_t first, struct hn_text *text)
+static void append_case(const char **bodies, size_t count, size_t first, struct hn_text *text)
 {
     struct hn_text labels = {0};
     const char *body = bodies[first];
@@ -181,28 +181,36 @@ static void append_case(const char *const *bodies, size_t count, size_t first, s
         hn_text_printf(text, "\n%s        break;\n", body);
 }
 
-/* The switch over what depends on the same; nothing where nothing does. */
+void hn_export_append_switch(const char *over, const char **bodies, size_t count,
+                             struct hn_text *text)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        bool said = bodies[i] == NULL || bodies[i][0] == '\0';
+        for (size_t before = 0; before < i && !said; before++)
+            said = bodies[before] != NULL && strcmp(bodies[before], bodies[i]) == 0;
+        if (said)
+            continue;
+        if (!any)
+            hn_text_printf(text, "    switch (%s) {\n", over);
+        append_case(bodies, count, i, text);
+        any = true;
+    }
+    hn_text_append(text, any ? "    default: break;\n    }\n" : "");
+}
+
+/* The switch over what depends on the same. */
 static void append_switch(const struct cases *cases, unsigned on, struct hn_text *text)
 {
     size_t count = (on == ON_STEP ? 1 : cases->configs) * (on == ON_CONFIG ? 1 : cases->steps);
     const char **bodies = hn_need_block(cases->memory, count, sizeof *bodies);
-    bool any = false;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         bodies[i] = make_body(cases, on, i);
-        any = any || bodies[i][0] != '\0';
-    }
-    if (any && on == ON_BOTH)
-        hn_text_printf(text, "    switch (config * %zu + step) {\n", cases->steps);
-    else if (any)
-        hn_text_printf(text, "    switch (%s) {\n", on == ON_STEP ? "step" : "config");
-    for (size_t i = 0; i < count; i++) {
-        bool said = bodies[i][0] == '\0';
-        for (size_t before = 0; before < i && !said; before++)
-            said = strcmp(bodies[before], bodies[i]) == 0;
-        if (!said)
-            append_case(bodies, count, i, text);
-    }
-    hn_text_append(text, any ? "    default: break;\n    }\n" : "");
+    hn_export_append_switch(
+        on == ON_STEP     ? "step"
+        : on == ON_CONFIG ? "config"
+                          : hn_need_format(cases->memory, "config * %zu + step", cases->steps),
+        bodies, count, text);
 }
 
 /* Statements that are the same in all cases stand once; the others in a switch by config, by step,

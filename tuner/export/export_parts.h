@@ -102,6 +102,8 @@ const char *hn_export_condition(const struct hn_export_code *code, const struct 
 /* Appends a piece of a list, behind `line_break` ("\n    " and the like) where it would pass the 110th column. */
 void hn_export_append_wrapped(struct hn_text *text, const char *line_break, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Appends a switch over bodies by their numbers, of which equal ones stand once, and none that is NULL or "". */
+void hn_export_append_switch(const char *over, const char **bodies, size_t count, struct hn_text *text);
 /* A string as a C literal (NULL: as NULL), and a time with a point or an exponent. */
 void hn_export_append_literal(struct hn_text *text, const char *string);
 /* A value as C: words as their prefixed macros. */
