@@ -387,23 +387,6 @@ static size_t last_parameter(const struct hn_space_group *group)
     return group->parameters[group->parameter_count - 1];
 }
 
-/* Groups whose parameters alternate go into one block; groups are by their first parameter. */
-static void make_blocks(struct hn_space *space)
-{
-    size_t last = 0;
-    for (size_t i = 0; i < space->group_count; i++) {
-        const struct hn_space_group *group = &space->groups[i];
-        if (i == 0 || group->parameters[0] > last) {
-            space->blocks[space->block_count++] =
-                (struct hn_space_block){.first_group = i, .count = 1};
-            last = last_parameter(group);
-        }
-        space->blocks[space->block_count - 1].group_count++;
-        if (last_parameter(group) > last)
-            last = last_parameter(group);
-    }
-}
-
 /* The block's table; false when its points take too much. */
 static bool init_block(struct hn_space *space, struct hn_space_block *block)
 {
@@ -447,8 +430,20 @@ static bool count_points(struct hn_space *space)
 
 void hn_space_number(struct hn_space *space)
 {
+    size_t last = 0;
     space->blocks = hn_need(space->group_count, sizeof *space->blocks);
-    make_blocks(space);
+    /* Groups whose parameters alternate go into one block; groups are by their first parameter. */
+    for (size_t i = 0; i < space->group_count; i++) {
+        const struct hn_space_group *group = &space->groups[i];
+        if (i == 0 || group->parameters[0] > last) {
+            space->blocks[space->block_count++] =
+                (struct hn_space_block){.first_group = i, .count = 1};
+            last = last_parameter(group);
+        }
+        space->blocks[space->block_count - 1].group_count++;
+        if (last_parameter(group) > last)
+            last = last_parameter(group);
+    }
     bool numbered = count_points(space);
     for (size_t i = 0; i < space->block_count && numbered; i++)
         if (space->blocks[i].group_count > 1)
@@ -564,15 +559,6 @@ void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choi
     }
 }
 
-/* Whether parameters with one value left have it. */
-static bool has_fixed(const struct hn_space *space, const uint16_t *choice)
-{
-    for (size_t i = 0; i < space->parameter_count; i++)
-        if (space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i])
-            return false;
-    return true;
-}
-
 static uint64_t find_row(const struct hn_space_table *table, const uint16_t *choice)
 {
     uint64_t key[table->words], found[table->words];
@@ -608,7 +594,10 @@ bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)
 {
     if (space->building != NULL)
         return hn_space_admits(space, choice);
-    bool contained = space->size > 0 && has_fixed(space, choice);
+    bool contained = space->size > 0;
+    /* Parameters with one value left have it. */
+    for (size_t i = 0; i < space->parameter_count && contained; i++)
+        contained = space->group_of[i] != SIZE_MAX || choice[i] == space->fixed[i];
     for (size_t i = 0; i < space->group_count && contained; i++)
         contained = group_contains(space, i, choice);
     return contained;

@@ -289,22 +289,6 @@ static size_t find_root(size_t *root, size_t parameter)
     return parameter;
 }
 
-/* The lower number is the root, so that a part is known by its first parameter. */
-static void connect(const struct hn_space_problem *problem, size_t *root)
-{
-    size_t count = problem->demands->space->parameter_count;
-    for (size_t i = 0; i < count; i++)
-        root[i] = i;
-    for (size_t i = 0; i < problem->check_count; i++) {
-        const uint64_t *slots = problem->checks[i].slots;
-        size_t first = next_slot(problem, slots, 0);
-        for (size_t slot = first; slot < count; slot = next_slot(problem, slots, slot + 1)) {
-            size_t a = find_root(root, first), b = find_root(root, slot);
-            root[a < b ? b : a] = a < b ? a : b;
-        }
-    }
-}
-
 /* The lists of the parts one after another, each in ascending order. */
 static void list_parts(struct hn_space_parts *parts, const struct hn_space_problem *problem,
                        size_t *root)
@@ -339,7 +323,17 @@ static void parts_init(struct hn_space_parts *parts, struct hn_space_problem *pr
         .items = hn_need_block(blocks, count, sizeof *parts->items),
         .parameters = hn_need_block(blocks, count, sizeof *parts->parameters),
         .checks = hn_need_block(blocks, problem->check_count, sizeof *parts->checks)};
-    connect(problem, root);
+    for (size_t i = 0; i < count; i++)
+        root[i] = i;
+    for (size_t i = 0; i < problem->check_count; i++) {
+        const uint64_t *slots = problem->checks[i].slots;
+        size_t first = next_slot(problem, slots, 0);
+        for (size_t slot = first; slot < count; slot = next_slot(problem, slots, slot + 1)) {
+            size_t a = find_root(root, first), b = find_root(root, slot);
+            /* The lower number is the root, so that a part is known by its first parameter. */
+            root[a < b ? b : a] = a < b ? a : b;
+        }
+    }
     list_parts(parts, problem, root);
 }
 
@@ -407,16 +401,6 @@ static void fail_constraint(const struct hn_space_demands *demands, size_t conju
             constraint->where, reason.message, text);
     free(text);
     hn_bindings_finish(&point);
-}
-
-/* Once there is no such point, having no value is as good as not holding, whatever the order. */
-static void check_failing(const struct hn_space_problem *problem, struct hn_error *err)
-{
-    const struct hn_space_demands *demands = problem->demands;
-    uint16_t choice[demands->space->parameter_count + 1];
-    for (size_t i = 0; i < demands->conjuncts.count && !hn_failed(err); i++)
-        if (problem->may_fail[i] && find_failing(demands, i, choice))
-            fail_constraint(demands, i, choice, err);
 }
 
 /* The next combination, like an odometer. */
@@ -539,8 +523,13 @@ static struct hn_space_basis *make_basis(struct hn_space *space, struct hn_error
 static void solve(struct hn_space *space, struct hn_space_basis *basis, struct hn_error *err)
 {
     struct hn_space_demands *demands = &basis->demands;
+    uint16_t choice[space->parameter_count + 1];
     problem_init(&basis->problem, demands, demands->conjuncts.count, SIZE_MAX);
-    check_failing(&basis->problem, err);
+    /* Once there is no such point, having no value is as good as not holding, whatever the order.
+     */
+    for (size_t i = 0; i < demands->conjuncts.count && !hn_failed(err); i++)
+        if (basis->problem.may_fail[i] && find_failing(demands, i, choice))
+            fail_constraint(demands, i, choice, err);
     if (!hn_failed(err) && basis->problem.empty)
         fail_empty(demands, err);
     if (!hn_failed(err))
