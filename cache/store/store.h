@@ -172,6 +172,9 @@ enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed
 struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_finish(struct hn_tuned *tuned);
 void hn_tuned_list_free(struct hn_tuned_list *list);
+/* The tuning of that identity, measured or simulated, the first of that version, NULL: of any; NULL: there is none. */
+const struct hn_tuned *hn_tuned_list_find(const struct hn_tuned_list *list, const struct hn_identity *identity,
+                                          const struct hn_version *version, bool simulated);
 
 /* HN_ENOTFOUND when no image of that point and version is kept, HN_EFORMAT when it is damaged. Free *cubin and *entry. */
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,

@@ -40,6 +40,19 @@ void hn_tuned_list_free(struct hn_tuned_list *list)
     *list = (struct hn_tuned_list){.items = NULL};
 }
 
+const struct hn_tuned *hn_tuned_list_find(const struct hn_tuned_list *list,
+                                          const struct hn_identity *identity,
+                                          const struct hn_version *version, bool simulated)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct hn_tuned *tuned = &list->items[i];
+        if (tuned->simulated == simulated && hn_identity_equal(&tuned->identity, identity) &&
+            (version == NULL || hn_version_equal(&tuned->version, version)))
+            return tuned;
+    }
+    return NULL;
+}
+
 /* Many sessions may have measured the same points of one task. They are gone through from the one
  * that counts first; of each the best record that counts is asked for, but of those that are not
  * of a race only where it would be better than what is found already. So the older ones cost a look

@@ -551,16 +551,6 @@ static enum change change_of(const struct hn_tuned *ours, const struct hn_tuned 
     return hn_bindings_equal(&ours->best.point, &theirs->best.point) ? SAME : POINT;
 }
 
-const struct hn_tuned *hn_cache_find(const struct hn_tuned_list *list,
-                                     const struct hn_identity *identity, bool simulated)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].simulated == simulated &&
-            hn_identity_equal(&list->items[i].identity, identity))
-            return &list->items[i];
-    return NULL;
-}
-
 /* Finds the tuning of the other list that this one is compared with: of the same kind, or, across
  * kinds, where each list has it in one kind only. */
 static const struct hn_tuned *partner(const struct hn_tuned_list *list,
@@ -568,10 +558,11 @@ static const struct hn_tuned *partner(const struct hn_tuned_list *list,
                                       const struct hn_tuned *tuned, bool across)
 {
     const struct hn_identity *identity = &tuned->identity;
-    const struct hn_tuned *same = hn_cache_find(other, identity, tuned->simulated);
-    if (same != NULL || !across || hn_cache_find(list, identity, !tuned->simulated) != NULL)
+    const struct hn_tuned *same = hn_tuned_list_find(other, identity, NULL, tuned->simulated);
+    if (same != NULL || !across ||
+        hn_tuned_list_find(list, identity, NULL, !tuned->simulated) != NULL)
         return same;
-    return hn_cache_find(other, identity, !tuned->simulated);
+    return hn_tuned_list_find(other, identity, NULL, !tuned->simulated);
 }
 
 /* Pairs tunings of equal identity, measured with measured and simulated with simulated; `across`:
@@ -740,7 +731,8 @@ static void add_remarks(const struct hn_tuned_list *now, struct pairs *pairs)
         const struct hn_tuned *own = pair->ours;
         if ((conflicts & 1U << pair->change) == 0)
             continue;
-        const struct hn_tuned *tuned = hn_cache_find(now, &own->identity, own->simulated);
+        const struct hn_tuned *tuned =
+            hn_tuned_list_find(now, &own->identity, NULL, own->simulated);
         if (tuned == NULL)
             continue;
         bool kept = hn_version_equal(&tuned->version, &own->version) &&

@@ -238,9 +238,6 @@ void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tune
 void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn_tuned_list *list,
                      struct hn_error *err);
 
-/* The tuning of that identity, measured or simulated; NULL: there is none. */
-const struct hn_tuned *hn_cache_find(const struct hn_tuned_list *list, const struct hn_identity *identity,
-                                     bool simulated);
 /* Below a table of tunings with a column of regimes. */
 #define HN_CACHE_REGIMES_LINE "L2: what that cache holds when a launch begins; see docs/outcomes.md{?tunings}"
 /* Identity, version and best of a tuning, and the remarks on it. */

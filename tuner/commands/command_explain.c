@@ -188,7 +188,8 @@ static void show_cached(struct explain *explain, struct hn_task *task, struct hn
         struct hn_records records;
         if (!is_of_task(tuned, task) ||
             (device != NULL && strstr(tuned->identity.device.name, device) == NULL) ||
-            (tuned->simulated && hn_cache_find(&list, &tuned->identity, false) != NULL) ||
+            (tuned->simulated &&
+             hn_tuned_list_find(&list, &tuned->identity, NULL, false) != NULL) ||
             hn_store_load(explain->given->store, &tuned->identity, &tuned->version,
                           tuned->simulated, &records, err) != HN_OK)
             continue;

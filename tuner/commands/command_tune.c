@@ -269,11 +269,7 @@ static void report_taken(struct hn_tune_search *search, const struct hn_task *ta
     if (hn_store_list(search->store, HN_STORE_UNCOUNTED, identity->kernel, &identity->problem,
                       &list, err) != HN_OK)
         return;
-    const struct hn_tuned *tuned = NULL;
-    for (size_t i = 0; i < list.count && tuned == NULL; i++)
-        if (!list.items[i].simulated && hn_identity_equal(&list.items[i].identity, identity) &&
-            hn_version_equal(&list.items[i].version, &task->version))
-            tuned = &list.items[i];
+    const struct hn_tuned *tuned = hn_tuned_list_find(&list, identity, &task->version, false);
     search->found = tuned != NULL;
     json_t *json = json_pack("{s:s, s:o, s:o, s:s, s:o}", "kernel", identity->kernel, "problem",
                              hn_bindings_to_json(&identity->problem), "device",
@@ -430,30 +426,27 @@ static const struct hn_view family_views[] = {
     {NULL},
 };
 
-static json_t *family_to_json(const struct hn_family_outcome *outcome, const char *kernel)
-{
-    struct hn_text loss = {0}, untuned = {0};
-    hn_rule_append_loss(&loss, &outcome->rule);
-    hn_family_append_default(&untuned, &outcome->untuned);
-    return hn_needed(
-        json_pack("{ss s{so sI sI sI sI sf sb so sI so* so*}}", "kernel", kernel, "family", "rule",
-                  hn_fields_to_json(&hn_rule_structure, &outcome->rule), "programs",
-                  (json_int_t)outcome->programs, "sizes", (json_int_t)outcome->sizes, "tuned",
-                  (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
-                  outcome->elapsed_s, "reached", (int)outcome->reached, "default",
-                  hn_fields_to_json(&hn_rule_loss_structure, &outcome->untuned), "nodes",
-                  (json_int_t)outcome->rule.node_count, "loss", hn_render_text(&loss), "untuned",
-                  hn_render_text(&untuned)));
-}
-
 static void tune_family(struct hn_tune *tune, struct hn_error *err)
 {
     struct hn_given *given = tune->given;
     struct hn_family_outcome outcome;
+    struct hn_text loss = {0}, untuned = {0};
     struct hn_family_options family = hn_family_of(given);
     family.search = tune->search;
-    if (hn_family_tune(&family, &outcome, err) == HN_OK)
-        hn_show(given, family_to_json(&outcome, given->config->plan->kernel), family_views);
+    if (hn_family_tune(&family, &outcome, err) == HN_OK) {
+        hn_rule_append_loss(&loss, &outcome.rule);
+        hn_family_append_default(&untuned, &outcome.untuned);
+        json_t *json = json_pack(
+            "{ss s{so sI sI sI sI sf sb so sI so* so*}}", "kernel", given->config->plan->kernel,
+            "family", "rule", hn_fields_to_json(&hn_rule_structure, &outcome.rule), "programs",
+            (json_int_t)outcome.programs, "sizes", (json_int_t)outcome.sizes, "tuned",
+            (json_int_t)outcome.tuned, "cells", (json_int_t)outcome.cells, "elapsed_s",
+            outcome.elapsed_s, "reached", (int)outcome.reached, "default",
+            hn_fields_to_json(&hn_rule_loss_structure, &outcome.untuned), "nodes",
+            (json_int_t)outcome.rule.node_count, "loss", hn_render_text(&loss), "untuned",
+            hn_render_text(&untuned));
+        hn_show(given, hn_needed(json), family_views);
+    }
     hn_rule_finish(&outcome.rule);
 }
 

@@ -785,17 +785,14 @@ static void hold(struct finals *finals, struct hn_error *err)
 static const struct hn_record *find_stored(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_task *task = session->task;
-    const struct hn_tuned_list *list = &session->stored;
     hn_tuned_list_free(&session->stored);
     if (session->store == NULL ||
         hn_store_list(session->store, HN_STORE_UNCOUNTED, task->identity.kernel,
                       &task->identity.problem, &session->stored, err) != HN_OK)
         return NULL;
-    for (const struct hn_tuned *tuned = list->items; tuned != list->items + list->count; tuned++)
-        if (!tuned->simulated && hn_identity_equal(&tuned->identity, &task->identity) &&
-            hn_version_equal(&tuned->version, &task->version) && tuned->best.final)
-            return &tuned->best;
-    return NULL;
+    const struct hn_tuned *tuned =
+        hn_tuned_list_find(&session->stored, &task->identity, &task->version, false);
+    return tuned != NULL && tuned->best.final ? &tuned->best : NULL;
 }
 
 /* Whether the finals that were held before tell all that is asked for, and the cache's best is that
