@@ -559,25 +559,18 @@ static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)
     set_up_cards(live, &message, "reseed", err);
 }
 
-struct roofs {
-    struct hn_roofs *roofs;
-    bool told;
-};
-
 static void read_roofs(const struct hn_gpu_result *result, void *into, struct hn_error *err)
 {
-    struct roofs *roofs = into;
-    roofs->told = result->end == HN_GPU_REPLY;
-    if (!roofs->told)
+    struct hn_roofs *roofs = into;
+    if (result->end != HN_GPU_REPLY)
         return;
-    *roofs->roofs = (struct hn_roofs){.measured = 0};
+    *roofs = (struct hn_roofs){.measured = 0};
     hn_fields_read("roofs", &hn_roofs_structure, json_object_get(result->message.json, "roofs"),
-                   roofs->roofs, err);
+                   roofs, err);
 }
 
-static void measure_roofs(struct hn_live *live, struct hn_roofs *to, struct hn_error *err)
+static void measure_roofs(struct hn_live *live, struct hn_roofs *roofs, struct hn_error *err)
 {
-    struct roofs roofs = {.roofs = to};
     struct hn_image image;
     struct hn_message message;
     want_own(live, OWN_ROOFS, &hn_roofs_program, err);
@@ -585,9 +578,8 @@ static void measure_roofs(struct hn_live *live, struct hn_roofs *to, struct hn_e
     hn_message_init(&message, "roofs");
     if (!hn_failed(err))
         hn_message_add_image(&message, message.json, &image, err);
-    hn_live_ask(live, &message, 60, read_roofs, &roofs, err);
     /* Without an answer there is nothing to judge the card by. */
-    if (!hn_failed(err) && !roofs.told)
+    if (!hn_live_ask(live, &message, 60, read_roofs, roofs, err) && !hn_failed(err))
         hn_fail(err, HN_ERUN, "the GPU's worker ended while the roofs were measured");
     hn_image_finish(&image);
 }

@@ -68,7 +68,7 @@ void hn_live_cards_look(struct hn_live *live, struct hn_backend_state *state);
 typedef void hn_live_read(const struct hn_gpu_result *result, void *into, struct hn_error *err);
 /* Asks the lead, waits and reads; where the lead is lost for good, or its answer is of no use, whoever leads then.
  * The message is taken over. */
-void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, hn_live_read *read, void *into,
+bool hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, hn_live_read *read, void *into,
                  struct hn_error *err);
 
 #endif

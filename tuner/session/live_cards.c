@@ -350,7 +350,7 @@ static bool succeed(struct hn_live *live, struct hn_error *err)
     return false;
 }
 
-void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s,
+bool hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s,
                  hn_live_read *read, void *into, struct hn_error *err)
 {
     struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
@@ -371,6 +371,7 @@ void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
     }
     live->asks = false;
     hn_message_finish(message);
+    return !hn_failed(err) && result.end == HN_GPU_REPLY;
 }
 
 /* err, here and below: why the card cannot be used. */
@@ -491,18 +492,6 @@ static void move_card(struct hn_live *live, struct hn_card *card)
         give_up(live, card, reason.message);
 }
 
-static void move_lead(struct hn_live *live, struct hn_error *err)
-{
-    struct hn_gpu_result result;
-    struct hn_card *lead = live->workers->lead;
-    hn_card_process(lead, &result, err);
-    if (!hn_failed(err) && result.end != HN_GPU_NOTHING)
-        take_evaluated(live, lead, &result, err);
-    hn_message_finish(&result.message);
-    /* Whoever leads then is set up with the same. */
-    succeed(live, err);
-}
-
 static void move_others(struct hn_live *live, struct hn_error *err)
 {
     if (hn_failed(err) || live->workers->hosts == NULL)
@@ -542,8 +531,16 @@ static void move_others(struct hn_live *live, struct hn_error *err)
 
 void hn_live_cards_move(struct hn_live *live, struct hn_error *err)
 {
+    struct hn_gpu_result result;
     move_others(live, err);
+    struct hn_card *lead = live->workers->lead;
     live->ends = hn_failed(err);
-    if (!hn_failed(err) && !live->asks && live->event_count == 0 && live->workers->lead->known)
-        move_lead(live, err);
+    if (hn_failed(err) || live->asks || live->event_count > 0 || !lead->known)
+        return;
+    hn_card_process(lead, &result, err);
+    if (!hn_failed(err) && result.end != HN_GPU_NOTHING)
+        take_evaluated(live, lead, &result, err);
+    hn_message_finish(&result.message);
+    /* Whoever leads then is set up with the same. */
+    succeed(live, err);
 }

@@ -10,23 +10,17 @@
 enum { VARIANTS_MOST = 4096 };
 
 /* Whether some configuration has this number as a constant. Then it is one of two: its ends. */
-static bool is_frozen(const struct hn_plan *plan, const struct hn_rule *rule,
-                      const struct hn_rule_value *value)
-{
-    const struct hn_value low = hn_real(value->low);
-    for (size_t i = 0; i < rule->configuration_count; i++)
-        if (hn_plan_is_frozen(plan, &rule->configurations[i], value->name, &low))
-            return true;
-    return false;
-}
-
 /* In how many ways a value can be part of a program. */
 static size_t count_ways(const struct hn_plan *plan, const struct hn_rule *rule,
                          const struct hn_rule_value *value)
 {
     if (value->word_count > 0)
         return value->word_count;
-    return value->high > value->low && is_frozen(plan, rule, value) ? 2 : 1;
+    const struct hn_value low = hn_real(value->low);
+    bool frozen = false;
+    for (size_t i = 0; i < rule->configuration_count && !frozen; i++)
+        frozen = hn_plan_is_frozen(plan, &rule->configurations[i], value->name, &low);
+    return frozen && value->high > value->low ? 2 : 1;
 }
 
 size_t hn_rule_variants(const struct hn_plan *plan, const struct hn_rule *rule)
