@@ -91,15 +91,6 @@ static void try_config(const char *path, void *input, struct hn_error *err)
     hn_error_init(err);
 }
 
-static void apply_configs(struct input *input, struct hn_error *err)
-{
-    static const char *const ends[] = {".yaml", ".yml", NULL};
-    for (size_t i = 0; !hn_failed(err) && i < input->given->options->configs.count; i++) {
-        const char *path = input->given->options->configs.items[i];
-        hn_files_visit(path, ends, hn_is_folder(path) ? try_config : apply_config, input, err);
-    }
-}
-
 /* From what `hone device --json` printed. */
 static enum hn_status read_roofs(const json_t *document, struct hn_report_tuning *tuning,
                                  struct hn_error *err)
@@ -177,10 +168,14 @@ static void apply_roofs(struct input *input, struct hn_error *err)
 
 static void run(struct hn_given *given, struct hn_error *err)
 {
+    static const char *const ends[] = {".yaml", ".yml", NULL};
     struct input input = {.given = given};
     struct hn_text page = {0};
     gather(&input, err);
-    apply_configs(&input, err);
+    for (size_t i = 0; !hn_failed(err) && i < given->options->configs.count; i++) {
+        const char *path = given->options->configs.items[i];
+        hn_files_visit(path, ends, hn_is_folder(path) ? try_config : apply_config, &input, err);
+    }
     apply_roofs(&input, err);
     if (!hn_failed(err))
         hn_report_page(&input.report, &page, err);

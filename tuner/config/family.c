@@ -81,25 +81,19 @@ bool hn_family_has(const struct hn_family *family, const struct hn_bindings *pro
 }
 
 /* Steps of multiple_of, so that each allowed value of a range has its share. */
-static int64_t value_in_range(const struct hn_family_value *value, double unit)
+static struct hn_value value_at(const struct hn_family_value *value, double unit)
 {
+    size_t index = (size_t)(unit * (double)value->count);
+    if (value->kind != HN_FAMILY_RANGE)
+        return value->values[index < value->count ? index : value->count - 1];
     double step = (double)value->multiple_of;
     double low = (double)value->low / step, high = (double)value->high / step + 1;
     double found = floor(value->log ? exp(log(low) + unit * (log(high) - log(low)))
                                     : low + unit * (high - low));
     /* Beyond 2^53 the end is rounded upwards. */
     if (found >= high - 1)
-        return value->high;
-    return found <= low ? value->low : (int64_t)found * value->multiple_of;
-}
-
-/* unit: in [0, 1). */
-static struct hn_value value_at(const struct hn_family_value *value, double unit)
-{
-    if (value->kind == HN_FAMILY_RANGE)
-        return hn_integer(value_in_range(value, unit));
-    size_t index = (size_t)(unit * (double)value->count);
-    return value->values[index < value->count ? index : value->count - 1];
+        return hn_integer(value->high);
+    return hn_integer(found <= low ? value->low : (int64_t)found * value->multiple_of);
 }
 
 /* The one above 1 with x^(n+1) = x + 1, by Newton's method from above, without a function that

@@ -187,21 +187,15 @@ static bool freezes(const struct hn_export *export, size_t config)
     return hn_plan_freezes(export->plan, &export->configs[config]->best.point);
 }
 
-/* The first configuration at whose point they are constants, or are not; -1: none. */
-static int find_freezing(const struct hn_export *export, bool frozen)
-{
-    for (size_t i = 0; i < export->body_count; i++)
-        if (freezes(export, i) == frozen)
-            return (int)i;
-    return -1;
-}
-
 /* The prelude of a configuration at whose point the values of `freeze` are constants, which has the
  * names of all, or of one at which they are not; of the first, where all are alike. */
 static json_t *find_prelude(const struct hn_export_writer *writer, bool frozen)
 {
-    int found = find_freezing(writer->export, frozen);
-    return writer->codes[found < 0 ? 0 : found].macros[HN_EXPORT_PRELUDE];
+    const size_t count = writer->export->body_count;
+    size_t found = 0;
+    while (found < count && freezes(writer->export, found) != frozen)
+        found++;
+    return writer->codes[found < count ? found : 0].macros[HN_EXPORT_PRELUDE];
 }
 
 static void add_value(const struct hn_export *export, const char *name,

@@ -892,23 +892,18 @@ static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
     return true;
 }
 
-/* How many points may be pending. The less was told, the more the next result says. */
-static size_t pending_most(const struct hn_strategy *strategy)
+/* Early on, what is pending may say more than another blind guess. The less was told, the more the
+ * next result says. */
+static bool waits(const struct hn_strategy *strategy)
 {
-    if (strategy->trail.count < FIRST)
-        return FIRST;
     size_t told = (strategy->trail.count - strategy->pending) * strategy->look_ahead / USUAL;
     bool usual = strategy->look_ahead <= USUAL;
     bool dear = strategy->prices.differ && usual;
     size_t few = (usual ? FEW : LONGER_FEW) + told / (dear ? DEAR_TOLD_FEW : TOLD_FEW);
     size_t many = dear ? DEAR_IN_FLIGHT + told / DEAR_TOLD_EACH : IN_FLIGHT + told / TOLD_EACH;
-    return few < many ? few : many;
-}
-
-/* Early on, what is pending may say more than another blind guess. */
-static bool waits(const struct hn_strategy *strategy)
-{
-    return strategy->given_count == 0 && strategy->pending >= pending_most(strategy);
+    size_t most = few < many ? few : many;
+    return strategy->given_count == 0 &&
+           strategy->pending >= (strategy->trail.count < FIRST ? FIRST : most);
 }
 
 static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)

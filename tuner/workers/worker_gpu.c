@@ -352,16 +352,6 @@ static void dispatch(struct gpu *gpu, struct hn_error *err)
 }
 
 /* The sightings of the watch go along with the reply. */
-static void report_health(struct gpu *gpu, struct hn_message *reply)
-{
-    hn_health_look(gpu->watch, &gpu->health);
-    if (!gpu->health.watching)
-        return;
-    json_object_set_new(reply->json, "health",
-                        hn_fields_to_json(&hn_health_structure, &gpu->health));
-    gpu->health = (struct hn_health){0};
-}
-
 /* False when this process is of no more use: hone is gone, the run failed or the device faulted. */
 static bool answer(struct gpu *gpu, const struct hn_message *request)
 {
@@ -376,7 +366,12 @@ static bool answer(struct gpu *gpu, const struct hn_message *request)
     bool dead = gpu->bench != NULL && hn_bench_is_dead(gpu->bench);
     if (!hn_failed(&err)) {
         json_object_set_new(reply.json, "dead", json_boolean(dead));
-        report_health(gpu, &reply);
+        hn_health_look(gpu->watch, &gpu->health);
+        if (gpu->health.watching) {
+            json_object_set_new(reply.json, "health",
+                                hn_fields_to_json(&hn_health_structure, &gpu->health));
+            gpu->health = (struct hn_health){0};
+        }
         hn_channel_send(gpu->channel, &reply, &err);
     } else {
         hn_worker_fail(gpu->channel, err.status, &err);
