@@ -66,18 +66,13 @@ static void add_costs(const struct growth *growth, double *costs, uint32_t sampl
         costs[c] += own[c];
 }
 
-struct by_value {
-    const struct hn_choice_tree_data *data;
-    int feature;
-};
-
+/* By the values of a feature. */
 static int compare(const void *a, const void *b, void *context)
 {
-    const struct by_value *by = context;
+    const int64_t *values = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int64_t left = value_of(by->data, by->feature, x), right = value_of(by->data, by->feature, y);
-    if (left != right)
-        return left < right ? -1 : 1;
+    if (values[x] != values[y])
+        return values[x] < values[y] ? -1 : 1;
     return x < y ? -1 : x > y;
 }
 
@@ -104,19 +99,14 @@ struct side {
     int64_t threshold;
 };
 
-static void begin_side(struct growth *growth, struct side *side, size_t number)
-{
-    size_t width = growth->width;
-    *side = (struct side){.whole = growth->whole + number * width,
-                          .left = growth->left + number * width};
-    memset(side->whole, 0, width * sizeof *side->whole);
-}
-
 /* Parts the leaf as growth->above says: no sample is above where there is one side. */
 static void find_sides(struct growth *growth, const struct leaf *leaf, struct side sides[2])
 {
+    size_t width = growth->width;
     for (size_t number = 0; number < 2; number++)
-        begin_side(growth, &sides[number], number);
+        sides[number] = (struct side){.whole = growth->whole + number * width,
+                                      .left = growth->left + number * width};
+    memset(growth->whole, 0, 2 * width * sizeof *growth->whole);
     for (size_t i = leaf->begin; i < leaf->end; i++) {
         uint32_t sample = growth->order[i];
         struct side *side = &sides[growth->above[sample]];
@@ -238,19 +228,12 @@ static size_t part_order(struct growth *growth, const struct leaf *leaf, uint32_
     return below;
 }
 
-static size_t part(struct growth *growth, const struct leaf *leaf)
+static void split(struct growth *growth, size_t at)
 {
+    struct leaf *leaf = &growth->leaves[at], *other = &growth->leaves[growth->leaf_count++];
     size_t middle = 0;
     for (size_t f = 0; f < growth->data->features; f++)
         middle = part_order(growth, leaf, growth->order + f * growth->data->samples);
-    return middle;
-}
-
-static void split(struct growth *growth, size_t at)
-{
-    struct leaf *leaf = &growth->leaves[at];
-    size_t middle = part(growth, leaf);
-    struct leaf *other = &growth->leaves[growth->leaf_count++];
     growth->nodes[leaf->node].feature = leaf->feature;
     growth->nodes[leaf->node].threshold = leaf->threshold;
     growth->nodes[leaf->node].left = (int32_t)growth->node_count;
@@ -265,16 +248,6 @@ static void split(struct growth *growth, size_t at)
     look_at_leaf(growth, other);
 }
 
-static bool is_coarse(const struct growth *growth, int feature)
-{
-    const struct hn_choice_tree_data *data = growth->data;
-    const uint32_t *order = order_of(growth, feature);
-    size_t values = 1;
-    for (size_t i = 1; i < data->samples; i++)
-        values += value_of(data, feature, order[i]) != value_of(data, feature, order[i - 1]);
-    return values <= COARSE_MOST;
-}
-
 /* Sorts the samples by each feature, and weights their costs. Returns the mean weight. */
 static double prepare(struct growth *growth)
 {
@@ -282,11 +255,14 @@ static double prepare(struct growth *growth)
     const struct hn_choice_tree_data *data = growth->data;
     for (size_t f = 0; f < data->features; f++) {
         uint32_t *order = growth->order + f * data->samples;
-        struct by_value by = {data, (int)f};
+        const int64_t *values = data->values + f * data->samples;
+        size_t different = 1;
         for (size_t s = 0; s < data->samples; s++)
             order[s] = (uint32_t)s;
-        qsort_r(order, data->samples, sizeof *order, compare, &by);
-        growth->coarse[f] = is_coarse(growth, (int)f);
+        qsort_r(order, data->samples, sizeof *order, compare, (void *)values);
+        for (size_t s = 1; s < data->samples; s++)
+            different += values[order[s]] != values[order[s - 1]];
+        growth->coarse[f] = different <= COARSE_MOST;
     }
     for (size_t s = 0; s < data->samples; s++) {
         weight += data->weights[s] / (double)data->samples;

@@ -95,26 +95,9 @@ static void find_edges(struct hn_sight *sight, const char *size, size_t of, bool
 /* Memory is read in words of 16 bytes at most, of 1 byte at least. */
 static const int64_t most_aligned = 16;
 
-static int64_t power_of_two_in(int64_t size)
-{
-    int64_t power = 1;
-    while (power < most_aligned && size % (power * 2) == 0)
-        power *= 2;
-    return power;
-}
-
 static bool is_size(const struct hn_family_value *value)
 {
     return value->kind == HN_FAMILY_RANGE;
-}
-
-/* The place of a value in its list. */
-static size_t place_of(const struct hn_family_value *value, const struct hn_value *own)
-{
-    size_t place = 0;
-    while (place + 1 < value->count && !hn_value_equal(&value->values[place], own))
-        place++;
-    return place;
 }
 
 /* Appends what is seen of the problem alone; returns the logarithm of the product of its sizes. */
@@ -125,13 +108,19 @@ static double see_problem(const struct hn_family *family, const struct hn_bindin
     for (size_t i = 0; i < family->value_count; i++) {
         const struct hn_family_value *value = &family->values[i];
         const struct hn_value *own = hn_bindings_get(problem, value->name);
+        size_t place = 0;
         if (!is_size(value)) {
-            *(*to)++ = (float)place_of(value, own);
+            while (place + 1 < value->count && !hn_value_equal(&value->values[place], own))
+                place++;
+            *(*to)++ = (float)place;
             continue;
         }
         double size = log(fmax(1, hn_value_number(own)));
+        int64_t power = 1;
+        while (power < most_aligned && own->integer % (power * 2) == 0)
+            power *= 2;
         *(*to)++ = (float)size;
-        *(*to)++ = (float)power_of_two_in(own->integer);
+        *(*to)++ = (float)power;
         all += size;
     }
     *(*to)++ = (float)all;
@@ -159,23 +148,19 @@ static double product(const int64_t sides[3])
     return (double)sides[0] * (double)sides[1] * (double)sides[2];
 }
 
-/* A step that only some points launch clears or copies for the others. */
-static bool is_rather(const struct hn_launch_step *step, const struct hn_launch_step *than)
-{
-    bool always = step->step->condition == NULL;
-    return always == (than->step->condition == NULL) ? product(step->grid) > product(than->grid)
-                                                     : always;
-}
-
 enum { OF_LAUNCH = 15, OF_EDGE = 3 };
 
-/* The step that does the work. */
+/* The step that does the work. One that only some points launch clears or copies for the others. */
 static const struct hn_launch_step *main_step(const struct hn_launch *launch)
 {
     const struct hn_launch_step *main = &launch->steps[0];
-    for (size_t i = 1; i < launch->step_count; i++)
-        if (is_rather(&launch->steps[i], main))
-            main = &launch->steps[i];
+    for (size_t i = 1; i < launch->step_count; i++) {
+        const struct hn_launch_step *step = &launch->steps[i];
+        bool always = step->step->condition == NULL;
+        if (always == (main->step->condition == NULL) ? product(step->grid) > product(main->grid)
+                                                      : always)
+            main = step;
+    }
     return main;
 }
 

@@ -310,42 +310,32 @@ void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *l
 /* Replays draw from a sequence of their own. */
 static const uint64_t replay_salt = 0xd1b54a32d192ed03;
 
-static bool is_same_family(const struct hn_identity *a, const struct hn_identity *b)
-{
-    return strcmp(a->signature, b->signature) == 0 && strcmp(a->regime, b->regime) == 0 &&
-           strcmp(a->objective, b->objective) == 0;
-}
-
-static void fail_missing(const struct hn_family_replay *replay, const struct hn_identity *identity,
-                         struct hn_error *err)
-{
-    const char *other = NULL;
-    for (size_t i = 0; i < replay->rules.count; i++)
-        if (is_same_family(&replay->rules.items[i].identity, identity))
-            other = replay->rules.items[i].identity.device.name;
-    hn_fail(err, HN_ENOTFOUND,
-            "the cache holds no rule of %s's family for %s with a %s L2 cache%s%s; `hone tune "
-            "--family` learns one",
-            identity->kernel, identity->device.name, identity->regime,
-            other != NULL ? ", but one for " : "", other != NULL ? other : "");
-}
-
 static void find_rule(struct hn_family_replay *replay, struct hn_store *store,
                       const struct hn_task *task, struct hn_error *err)
 {
     const struct hn_identity *identity = &task->identity;
+    const char *other = NULL; /* device */
     replay->version = task->version;
     replay->device = identity->device;
     if (hn_store_list(store, HN_STORE_RULES, identity->kernel, NULL, &replay->rules, err) != HN_OK)
         return;
     for (size_t i = 0; i < replay->rules.count; i++) {
         const struct hn_tuned *stored = &replay->rules.items[i];
-        if (is_same_family(&stored->identity, identity) &&
-            hn_device_identity_equal(&stored->identity.device, &identity->device))
+        if (strcmp(stored->identity.signature, identity->signature) != 0 ||
+            strcmp(stored->identity.regime, identity->regime) != 0 ||
+            strcmp(stored->identity.objective, identity->objective) != 0)
+            continue;
+        if (hn_device_identity_equal(&stored->identity.device, &identity->device))
             replay->rule = stored;
+        else
+            other = stored->identity.device.name;
     }
     if (replay->rule == NULL)
-        fail_missing(replay, identity, err);
+        hn_fail(err, HN_ENOTFOUND,
+                "the cache holds no rule of %s's family for %s with a %s L2 cache%s%s; `hone tune "
+                "--family` learns one",
+                identity->kernel, identity->device.name, identity->regime,
+                other != NULL ? ", but one for " : "", other != NULL ? other : "");
 }
 
 /* A task of the family tells the rule's identity. */

@@ -99,25 +99,20 @@ static const double mean_power = 4, worst_power = 16;
 /* What is taken for a configuration that cannot be used may lose as much: in logarithms. */
 static const double unusable_loss = 0.55;
 
-/* A loss in logarithms, as it counts. */
-static double cost_of_loss(const struct learning *learning, double loss)
-{
-    double power = learning->kernel->family->worst ? worst_power : mean_power;
-    return expm1(power * fmin(loss, 4 / power)) / power + fmax(0, loss - 4 / power);
-}
-
 /* Losses of points against the best of them, as they count. */
 static void find_costs(const struct learning *learning, const struct forecast *forecast,
                        size_t points, double *costs)
 {
     size_t samples = forecast->count;
+    double power = learning->kernel->family->worst ? worst_power : mean_power;
     for (size_t s = 0; s < samples; s++) {
         double least = INFINITY;
         for (size_t at = s; at < points * samples; at += samples)
             least = fmin(least, forecast->losses[at]);
         for (size_t at = s; at < points * samples; at += samples) {
-            double loss = forecast->losses[at];
-            costs[at] = cost_of_loss(learning, isinf(loss) ? unusable_loss : loss - least);
+            bool usable = !isinf(forecast->losses[at]);
+            double loss = usable ? forecast->losses[at] - least : unusable_loss;
+            costs[at] = expm1(power * fmin(loss, 4 / power)) / power + fmax(0, loss - 4 / power);
         }
     }
 }
