@@ -151,28 +151,18 @@ static const CUtensorMapDataType types[HN_ELEMENT_COUNT] = {
     [HN_FLOAT8_E4M3] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
 };
 
-static CUtensorMapSwizzle swizzle_of(int64_t bytes)
+/* CUDA's number of a swizzle, a promotion or an interleave: 0 for none, then one more for each
+ * doubling of the smallest. */
+static int number_of(int64_t bytes, int64_t smallest)
 {
-    return bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-           : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-           : bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
-                         : CU_TENSOR_MAP_SWIZZLE_NONE;
+    int number = 0;
+    for (; smallest <= bytes; smallest *= 2)
+        number++;
+    return number;
 }
-
-static CUtensorMapL2promotion promotion_of(int64_t bytes)
-{
-    return bytes == 256   ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
-           : bytes == 128 ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-           : bytes == 64  ? CU_TENSOR_MAP_L2_PROMOTION_L2_64B
-                          : CU_TENSOR_MAP_L2_PROMOTION_NONE;
-}
-
-static CUtensorMapInterleave interleave_of(int64_t bytes)
-{
-    return bytes == 32   ? CU_TENSOR_MAP_INTERLEAVE_32B
-           : bytes == 16 ? CU_TENSOR_MAP_INTERLEAVE_16B
-                         : CU_TENSOR_MAP_INTERLEAVE_NONE;
-}
+_Static_assert((int)CU_TENSOR_MAP_SWIZZLE_128B == 3 && (int)CU_TENSOR_MAP_INTERLEAVE_32B == 2 &&
+                   (int)CU_TENSOR_MAP_L2_PROMOTION_L2_256B == 3,
+               "each follows the one before");
 
 CUresult hn_tensor_encode(const struct hn_driver *driver, const struct hn_tensor *tensor,
                           CUdeviceptr address, CUtensorMap *map)
@@ -189,9 +179,10 @@ CUresult hn_tensor_encode(const struct hn_driver *driver, const struct hn_tensor
     }
     return driver->p_cuTensorMapEncodeTiled(
         map, types[tensor->element], (cuuint32_t)tensor->rank, (void *)(uintptr_t)address, dims,
-        strides, box, element_strides, interleave_of(tensor->settings[HN_TENSOR_INTERLEAVE]),
-        swizzle_of(tensor->settings[HN_TENSOR_SWIZZLE]),
-        promotion_of(tensor->settings[HN_TENSOR_PROMOTION]),
+        strides, box, element_strides,
+        (CUtensorMapInterleave)number_of(tensor->settings[HN_TENSOR_INTERLEAVE], 16),
+        (CUtensorMapSwizzle)number_of(tensor->settings[HN_TENSOR_SWIZZLE], 32),
+        (CUtensorMapL2promotion)number_of(tensor->settings[HN_TENSOR_PROMOTION], 64),
         tensor->settings[HN_TENSOR_FILL] == HN_TENSOR_NAN
             ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
             : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
