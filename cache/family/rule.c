@@ -22,49 +22,29 @@ struct hn_value hn_rule_value_end(const struct hn_rule_value *value, bool high)
                                            : hn_real(end);
 }
 
-static bool has_word(const struct hn_rule_value *value, const char *word)
-{
-    for (size_t i = 0; i < value->word_count; i++)
-        if (strcmp(value->words[i].word, word) == 0)
-            return true;
-    return false;
-}
-
-static int64_t as_integer(const struct hn_value *value)
-{
-    return value->type == HN_BOOLEAN ? value->boolean : value->integer;
-}
-
-static struct hn_value clamp_integer(const struct hn_rule_value *value, int64_t integer,
-                                     bool *inside)
-{
-    const int64_t low = (int64_t)value->low;
-    const int64_t high = (int64_t)value->high;
-    *inside = *inside && integer >= low && integer <= high;
-    return hn_integer(integer < low ? low : integer > high ? high : integer);
-}
-
 /* What is no number is brought to the low end. */
-static struct hn_value clamp_real(const struct hn_rule_value *value, double real, bool *inside)
-{
-    bool above = real >= value->low;
-    *inside = *inside && above && real <= value->high;
-    return hn_real(!above ? value->low : real > value->high ? value->high : real);
-}
-
 static bool clamp_value(const struct hn_rule_value *value, const struct hn_value *given,
                         struct hn_value *clamped, bool *inside)
 {
     if ((given->type == HN_WORD) != (value->word_count > 0))
         return false;
     if (given->type == HN_WORD) {
+        bool known = false;
+        for (size_t i = 0; i < value->word_count; i++)
+            known = known || strcmp(value->words[i].word, given->word) == 0;
         *clamped = *given;
-        *inside = *inside && has_word(value, given->word);
-    } else if (given->type == HN_REAL || !hn_rule_value_is_whole(value)) {
-        *clamped = clamp_real(value, hn_value_number(given), inside);
-    } else {
-        *clamped = clamp_integer(value, as_integer(given), inside);
+        *inside = *inside && known;
+        return true;
     }
+    bool whole = given->type != HN_REAL && hn_rule_value_is_whole(value);
+    int64_t integer = given->type == HN_BOOLEAN ? given->boolean : given->integer;
+    struct hn_value number = whole ? hn_integer(integer) : hn_real(hn_value_number(given));
+    struct hn_value low = whole ? hn_integer((int64_t)value->low) : hn_real(value->low);
+    struct hn_value high = whole ? hn_integer((int64_t)value->high) : hn_real(value->high);
+    bool below = hn_value_compare(&number, &low) < 0 || isnan(hn_value_number(&number));
+    bool above = hn_value_compare(&number, &high) > 0;
+    *clamped = below ? low : above ? high : number;
+    *inside = *inside && !below && !above;
     return true;
 }
 
