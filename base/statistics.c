@@ -16,18 +16,13 @@ void hn_sort(double *values, size_t count)
     qsort(values, count, sizeof *values, compare_doubles);
 }
 
-static double median_of_sorted(const double *values, size_t count)
-{
-    size_t middle = count / 2;
-    return count % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
-}
-
 double hn_median(double *values, size_t count)
 {
     if (count == 0)
         return 0.0;
+    size_t middle = count / 2;
     hn_sort(values, count);
-    return median_of_sorted(values, count);
+    return count % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
 }
 
 static size_t interval_rank(size_t count, double outside)

@@ -614,15 +614,6 @@ static json_t *parameter_values(const struct hn_recording *recording, const char
     return array;
 }
 
-static json_t *all_parameter_values(const struct hn_recording *recording)
-{
-    json_t *object = json_object();
-    for (size_t i = 0; i < recording->parameter_count; i++)
-        (void)json_object_set_new(object, recording->parameters[i],
-                                  parameter_values(recording, recording->parameters[i]));
-    return object;
-}
-
 static void append_head(struct hn_text *text, const struct hn_recording *recording)
 {
     const struct hn_identity *identity = &recording->identity;
@@ -631,7 +622,10 @@ static void append_head(struct hn_text *text, const struct hn_recording *recordi
     json_t *head = json_object_get(root, "hone");
     json_t *source = json_object_get(head, "source");
     json_t *plan = json_object_get(source, "plan");
-    json_t *keys = json_object_get(root, "tune_params_keys");
+    json_t *keys = json_object_get(root, "tune_params_keys"), *values = json_object();
+    for (size_t i = 0; i < recording->parameter_count; i++)
+        hn_build_set(&values, recording->parameters[i],
+                     parameter_values(recording, recording->parameters[i]));
     hn_json_drop_folder(json_array_get(json_object_get(source, "files"), 0), "name");
     hn_json_drop_folder(plan, "template");
     hn_json_drop_folder(json_object_get(plan, "reference"), "template");
@@ -641,7 +635,7 @@ static void append_head(struct hn_text *text, const struct hn_recording *recordi
     append_member(text, "kernel_name", json_incref(json_object_get(root, "kernel_name")));
     append_member(text, "problem_size", problem_size(&identity->problem));
     append_member(text, "tune_params_keys", json_incref(keys));
-    append_member(text, "tune_params", all_parameter_values(recording));
+    append_member(text, "tune_params", values);
     append_member(text, "objective", json_stringn(objective, strcspn(objective, " ")));
     append_member(text, "hone", json_incref(head));
     hn_text_append(text, "\"cache\": {");

@@ -257,36 +257,34 @@ static void harden(struct hn_database *database)
     sqlite3_progress_handler(database->handle, INSTRUCTIONS, is_late, database);
 }
 
-static void set_up(struct hn_database *database, struct hn_error *err)
+/* code: what opening it gave. */
+static void set_up(struct hn_database *database, int code, struct hn_error *err)
 {
+    if (code != SQLITE_OK) {
+        fail_sqlite(database, code, err);
+        return;
+    }
     sqlite3_extended_result_codes(database->handle, 1);
     sqlite3_busy_handler(database->handle, wait_for_lock, NULL);
     harden(database);
-    int code = sqlite3_create_function_v2(database->handle, "checksum", -1,
-                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
-                                          NULL, checksum, NULL, NULL, NULL);
+    code = sqlite3_create_function_v2(database->handle, "checksum", -1,
+                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
+                                      checksum, NULL, NULL, NULL);
     if (code != SQLITE_OK)
         fail_sqlite(database, code, err);
     hn_database_run(database, "PRAGMA cell_size_check = ON", err);
 }
 
-/* Whether who wrote it was killed at that, so that its journal has to be rolled back before it can
- * be read. */
-static bool is_half_written(struct hn_database *database)
-{
-    return sqlite3_exec(database->handle, "PRAGMA schema_version", NULL, NULL, NULL) ==
-           SQLITE_READONLY_ROLLBACK;
-}
-
-/* That takes a handle that may write; this one does nothing else with it. */
+/* Where who wrote it was killed at that, its journal has to be rolled back before it can be read.
+ * That takes a handle that may write; this one does nothing else with it. */
 static void roll_back(struct hn_database *database, struct hn_error *err)
 {
+    if (sqlite3_exec(database->handle, "PRAGMA schema_version", NULL, NULL, NULL) !=
+        SQLITE_READONLY_ROLLBACK)
+        return;
     sqlite3_close(database->handle);
     int code = sqlite3_open_v2(database->path, &database->handle, SQLITE_OPEN_READWRITE, NULL);
-    if (code != SQLITE_OK)
-        fail_sqlite(database, code, err);
-    else
-        set_up(database, err);
+    set_up(database, code, err);
     hn_database_run(database, "PRAGMA query_only = ON", err);
 }
 
@@ -302,12 +300,8 @@ struct hn_database *hn_database_open(const char *path, enum hn_database_mode mod
         return NULL;
     }
     hn_database_set_patience(database, PATIENCE_MS);
-    int code = open_handle(database, mode);
-    if (code != SQLITE_OK)
-        fail_sqlite(database, code, err);
-    else
-        set_up(database, err);
-    if (!hn_failed(err) && mode == HN_DATABASE_READ && is_half_written(database))
+    set_up(database, open_handle(database, mode), err);
+    if (!hn_failed(err) && mode == HN_DATABASE_READ)
         roll_back(database, err);
     if (!hn_failed(err))
         return database;

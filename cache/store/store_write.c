@@ -494,15 +494,6 @@ static int64_t copy_head(const struct merge *merge, struct hn_store_head *head,
     return add_head(merge->store, head, err);
 }
 
-static void copy_images(const struct merge *merge, int64_t from_id, int64_t session_id,
-                        struct hn_error *err)
-{
-    struct hn_store_image image;
-    struct hn_statement *all = hn_store_get_images(merge->from, from_id, err);
-    while (hn_store_next_image(merge->from, &all, &image, err))
-        add_image(merge->store->database, session_id, &image, err);
-}
-
 static int64_t count_images(const struct hn_store *store, struct hn_error *err)
 {
     int64_t count = 0;
@@ -514,6 +505,7 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
                           bool images, struct hn_error *err)
 {
     struct hn_store_head head;
+    struct hn_store_image image;
     int64_t known, before = merge->merged->records;
     if (hn_failed(err) || hn_store_get_head(merge->from, from_id, &head, err) != HN_OK)
         return;
@@ -522,8 +514,9 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
     if (!is_there)
         id = copy_head(merge, &head, err);
     copy_records(merge, from_id, head.identity.objective, id, known, err);
-    if (images)
-        copy_images(merge, from_id, id, err);
+    struct hn_statement *all = images ? hn_store_get_images(merge->from, from_id, err) : NULL;
+    while (hn_store_next_image(merge->from, &all, &image, err))
+        add_image(merge->store->database, id, &image, err);
     if (!is_there || merge->merged->records > before)
         merge->merged->sessions++;
     else

@@ -210,15 +210,6 @@ static bool make_corner(const struct hn_lib_choice *choice, bool high, int beyon
     return made;
 }
 
-/* The steps that are launched are the same for all problems. */
-static bool steps_are_fixed(const struct hn_plan *plan)
-{
-    bool fixed = true;
-    for (size_t i = 0; fixed && i < plan->step_count; i++)
-        fixed = hn_plan_problem_used(plan, plan->steps[i].condition) == NULL;
-    return fixed;
-}
-
 /* Whether one program serves all problems of the family that have the same words and frozen values
  * (hn_plan_program_values). It is kept for all of them as the image of a task that has these alone
  * as its problem. */
@@ -230,8 +221,9 @@ static bool program_is_shared(const struct hn_lib_choice *choice)
         return false;
     if (configuration->program == HN_PROGRAM_UNKNOWN) {
         const struct hn_plan *plan = choice->plan->plan;
-        bool shared = (names_are_plain(plan) || steps_are_fixed(plan)) &&
-                      !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
+        bool plain = names_are_plain(plan), shared = !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
+        for (size_t i = 0; !plain && i < plan->step_count; i++)
+            shared = shared && hn_plan_problem_used(plan, plan->steps[i].condition) == NULL;
         if (shared) {
             shared = make_corner(choice, false, 0, &low);
             shared = make_corner(choice, true, 1, &high) && shared &&
