@@ -517,18 +517,6 @@ static void free_points(struct hn_bindings *points, size_t count)
     free(points);
 }
 
-static void destroy_family(struct hn_family *family)
-{
-    if (family == NULL)
-        return;
-    for (size_t i = 0; i < family->where_count; i++)
-        hn_expression_destroy(family->where[i].expression);
-    free_points(family->sizes, family->size_count);
-    free_points(family->ladder, family->ladder_count);
-    free(family->weights);
-    hn_bindings_finish(&family->defaults);
-}
-
 void hn_config_destroy(struct hn_config *config)
 {
     if (config == NULL)
@@ -546,7 +534,15 @@ void hn_config_destroy(struct hn_config *config)
     hn_bindings_finish(&config->defaults);
     hn_expression_destroy(config->prior);
     hn_bindings_finish(&config->prior_limits);
-    destroy_family(config->family);
+    struct hn_family *family = config->family;
+    for (size_t i = 0; family != NULL && i < family->where_count; i++)
+        hn_expression_destroy(family->where[i].expression);
+    if (family != NULL) {
+        free_points(family->sizes, family->size_count);
+        free_points(family->ladder, family->ladder_count);
+        free(family->weights);
+        hn_bindings_finish(&family->defaults);
+    }
     hn_plan_destroy(config->plan);
     hn_yaml_destroy(config->root);
     hn_blocks_finish(&config->blocks);

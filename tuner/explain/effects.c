@@ -430,19 +430,6 @@ struct cells {
     double *column_terms;
 };
 
-static void fill_cells(const struct sample *sample, const size_t parameters[2], struct cells *cells)
-{
-    for (size_t i = 0; i < sample->count; i++) {
-        const uint16_t *choice = sample->choices + i * sample->parameters;
-        size_t cell = choice[parameters[0]] * cells->columns + choice[parameters[1]];
-        cells->means[cell] += sample->values[i] - sample->mean;
-        cells->weights[cell]++;
-    }
-    for (size_t c = 0; c < cells->rows * cells->columns; c++)
-        if (cells->weights[c] > 0)
-            cells->means[c] /= cells->weights[c];
-}
-
 /* Fits the terms of one side to what the other leaves; how much they moved. */
 static double fit_side(const struct cells *cells, bool of_rows)
 {
@@ -498,7 +485,15 @@ static void find_pair(const struct sample *sample, struct hn_interaction *pair)
     cells.weights = hn_need_block(&memory, cells.rows * cells.columns, sizeof *cells.weights);
     cells.row_terms = hn_need_block(&memory, cells.rows, sizeof *cells.row_terms);
     cells.column_terms = hn_need_block(&memory, cells.columns, sizeof *cells.column_terms);
-    fill_cells(sample, pair->parameters, &cells);
+    for (size_t i = 0; i < sample->count; i++) {
+        const uint16_t *choice = sample->choices + i * sample->parameters;
+        size_t cell = choice[pair->parameters[0]] * cells.columns + choice[pair->parameters[1]];
+        cells.means[cell] += sample->values[i] - sample->mean;
+        cells.weights[cell]++;
+    }
+    for (size_t c = 0; c < cells.rows * cells.columns; c++)
+        if (cells.weights[c] > 0)
+            cells.means[c] /= cells.weights[c];
     pair->share = judge_cells(sample, &cells);
     hn_blocks_finish(&memory);
 }

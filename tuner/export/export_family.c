@@ -294,18 +294,6 @@ static void write_inside(struct hn_export_writer *writer)
     }
 }
 
-static void measure_depths(struct hn_export_rule *out)
-{
-    for (size_t i = out->rule->node_count; i-- > 0;) {
-        const struct hn_rule_node *node = &out->rule->nodes[i];
-        if (node->feature < 0)
-            continue;
-        unsigned char left = out->depth[node->left], right = out->depth[node->right];
-        unsigned char most = left > right ? left : right;
-        out->depth[i] = (unsigned char)(most + (most < UINT8_MAX));
-    }
-}
-
 /* "if (own_M <= 64) {", or the opposite. */
 static void write_branch(const struct hn_export_rule *out, const struct hn_rule_node *node,
                          bool left, int indent)
@@ -351,7 +339,14 @@ struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
     out->rule = writer->export->rule;
     name_slots(out);
     write_features(out);
-    measure_depths(out);
+    for (size_t i = out->rule->node_count; i-- > 0;) {
+        const struct hn_rule_node *node = &out->rule->nodes[i];
+        if (node->feature < 0)
+            continue;
+        unsigned char left = out->depth[node->left], right = out->depth[node->right];
+        unsigned char most = left > right ? left : right;
+        out->depth[i] = (unsigned char)(most + (most < UINT8_MAX));
+    }
     return out;
 }
 

@@ -299,33 +299,26 @@ static double find_in_json(const char *place, const char *printed)
     return number;
 }
 
-static double find_time(const struct programs *programs, const char *printed)
+/* The time that a run says, in microseconds; 0: the record has failed, or it is over. */
+static double run_once(struct programs *programs, const struct build *build,
+                       struct hn_record *record)
 {
     static const char *const units[] = {"us", "ns", "ms", "s"};
     static const double units_us[] = {1, 1e-3, 1e3, 1e6};
     const struct hn_yaml *time = hn_yaml_get(programs->run, "time");
     const struct hn_yaml *json = hn_yaml_get(time, "json"), *unit = hn_yaml_get(time, "unit");
-    regmatch_t matches[2];
-    double found = NAN;
-    if (json != NULL)
-        found = find_in_json(json->text, printed);
-    else if (regexec(&programs->regex, printed, 2, matches, 0) == 0)
-        found = number_of(printed + matches[programs->regex.re_nsub > 0].rm_so);
-    return found * units_us[unit != NULL ? hn_text_place(unit->text, units, 4) : 0];
-}
-
-/* The time that a run says, in microseconds; 0: the record has failed, or it is over. */
-static double run_once(struct programs *programs, const struct build *build,
-                       struct hn_record *record)
-{
-    const struct hn_yaml *time = hn_yaml_get(programs->run, "time");
-    const struct hn_yaml *json = hn_yaml_get(time, "json");
     const struct hn_yaml *by = json != NULL ? json : hn_yaml_get(time, "regex");
+    regmatch_t matches[2];
     struct command command;
     char last[400];
     double time_us = 0;
     if (run_command(programs, build, "command", HN_OUTCOME_WORKER_CRASH, &command, record)) {
-        time_us = find_time(programs, command.printed);
+        time_us = NAN;
+        if (json != NULL)
+            time_us = find_in_json(json->text, command.printed);
+        else if (regexec(&programs->regex, command.printed, 2, matches, 0) == 0)
+            time_us = number_of(command.printed + matches[programs->regex.re_nsub > 0].rm_so);
+        time_us *= units_us[unit != NULL ? hn_text_place(unit->text, units, 4) : 0];
         hn_process_describe_output(&command.process, last, sizeof last);
         if (!(time_us >= 1e-3 && time_us <= 1e13))
             hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "%sit says no time by %s '%s'%s",

@@ -231,17 +231,6 @@ static void make_step(struct maker *maker, const struct hn_space_level *level,
     }
 }
 
-static size_t level_of_term(const struct maker *maker, const struct hn_term *term)
-{
-    size_t last = 0;
-    for (size_t i = 0; i < maker->part->parameter_count; i++) {
-        size_t parameter = maker->part->parameters[i];
-        if (hn_has_slot(term->slots, parameter) && maker->level_of[parameter] > last)
-            last = maker->level_of[parameter];
-    }
-    return last;
-}
-
 /* Each exported term at the level that binds the last of what it depends on. */
 static void make_exports(struct maker *maker)
 {
@@ -250,7 +239,13 @@ static void make_exports(struct maker *maker)
     struct hn_instruction **items = hn_need_block(&plan->blocks, plan->level_count, sizeof *items);
     size_t *levels = hn_need_block(&plan->blocks, exported->count, sizeof *levels);
     for (size_t i = 0; i < exported->count; i++) {
-        levels[i] = level_of_term(maker, &maker->terms->items[exported->found[i]]);
+        const struct hn_term *term = &maker->terms->items[exported->found[i]];
+        levels[i] = 0;
+        for (size_t p = 0; p < maker->part->parameter_count; p++) {
+            size_t parameter = maker->part->parameters[p];
+            if (hn_has_slot(term->slots, parameter) && maker->level_of[parameter] > levels[i])
+                levels[i] = maker->level_of[parameter];
+        }
         plan->levels[levels[i]].exports.count++;
     }
     for (size_t i = 0; i < plan->level_count; i++) {

@@ -723,17 +723,6 @@ static void expand(struct hn_strategy *strategy, uint32_t point)
         add_second(strategy, hn_keys_at(&trail->points, point));
 }
 
-/* Makes room: of two random candidates the one of less promise goes. */
-static void thin(struct hn_strategy *strategy)
-{
-    struct candidates *candidates = &strategy->candidates;
-    while (candidates->count > THINNED) {
-        size_t a = hn_random_below(&strategy->trail.random, candidates->count);
-        size_t b = hn_random_below(&strategy->trail.random, candidates->count);
-        remove_candidate(candidates, candidates->mean[a] > candidates->mean[b] ? a : b);
-    }
-}
-
 /* The best known points, best first. */
 static size_t find_best(const struct hn_trail *trail, uint32_t *best)
 {
@@ -773,7 +762,13 @@ static void gather(struct hn_strategy *strategy)
     struct hn_trail *trail = &strategy->trail;
     uint32_t best[BEST];
     size_t count = find_best(trail, best);
-    thin(strategy);
+    struct candidates *candidates = &strategy->candidates;
+    /* Makes room: of two random candidates the one of less promise goes. */
+    while (candidates->count > THINNED) {
+        size_t a = hn_random_below(&trail->random, candidates->count);
+        size_t b = hn_random_below(&trail->random, candidates->count);
+        remove_candidate(candidates, candidates->mean[a] > candidates->mean[b] ? a : b);
+    }
     for (size_t i = 0; i < count; i++) {
         bool done = false;
         for (size_t j = 0; j < BEST; j++)

@@ -252,21 +252,17 @@ static void take_death(struct hn_card *card, struct hn_gpu_result *result, struc
     }
 }
 
-static void add_health(struct hn_card *card, json_t *json)
-{
-    struct hn_health seen = {.watching = true};
-    struct hn_error ignored;
-    hn_error_init(&ignored);
-    hn_fields_read("health", &hn_health_structure, json, &seen, &ignored);
-    if (json != NULL && !hn_failed(&ignored))
-        hn_health_add(&card->health, &seen);
-}
-
 /* The message is empty then where it is the request's. */
 static void take_reply(struct hn_card *card, struct hn_message *message,
                        struct hn_gpu_result *result)
 {
-    add_health(card, json_object_get(message->json, "health"));
+    json_t *health = json_object_get(message->json, "health");
+    struct hn_health seen = {.watching = true};
+    struct hn_error ignored;
+    hn_error_init(&ignored);
+    hn_fields_read("health", &hn_health_structure, health, &seen, &ignored);
+    if (health != NULL && !hn_failed(&ignored))
+        hn_health_add(&card->health, &seen);
     if (card->timeline != NULL)
         hn_timeline_add(card->timeline, hn_message_type(current(card)), card->asked_ms,
                         hn_now_ms());
