@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Attention for decoding: O = softmax(scale Q K^T) V of one query or a few for each head, beside many keys. K and V are read once
-// and nothing else costs much: all queries that share a head of K and V, GROUP * QUERIES rows, are a narrow operand of the tensor
-// cores, and the wide one goes from memory straight into their registers. The keys of all heads and sequences form one list, of
-// which each block has an equal part; the last block that has keys of a head puts together what all found (Dao et al.,
-// "Flash-Decoding"; Sanovar et al., "Lean Attention"). Tuned: how many bytes are under way, and in how many blocks.
+// Attention for decoding: O = softmax(scale Q K^T) V of one query or a few for each head, beside many keys. K and V are read
+// once, and nothing else costs much: all queries that share a head of K and V, GROUP * QUERIES rows, are the narrow operand
+// of products on the tensor cores. The keys of all heads and sequences form one list, of which each block has an equal part;
+// the last block that has keys of a head puts together what all found (Dao et al., "Flash-Decoding"; Sanovar et al., "Lean
+// Attention"). Tuned: how many bytes are under way, and in how many warps and blocks.
 #ifndef TYPE // of Q, K, V and O
 #define TYPE___nv_bfloat16 1
 #define TYPE_half 2
@@ -29,27 +29,15 @@
 #define AHEAD 0
 #endif
 #ifndef BLOCKS_PER_SM // that a multiprocessor is to have room for; the fewer, the more registers has a thread
-#define BLOCKS_PER_SM 2
-#endif
-#ifndef LOAD // once: past the L1 cache, 256 bytes at a time from DRAM
-#define LOAD_plain 1
-#define LOAD_once 2
-#define LOAD LOAD_plain
+#define BLOCKS_PER_SM 1
 #endif
 
 #include "halves.cuh"
-#include "load_once.cuh"
 #include "mma.cuh"
-
-#if LOAD == LOAD_once
-#define READ(pointer) load_once(pointer)
-#else
-#define READ(pointer) (*(pointer))
-#endif
 
 typedef unsigned short element; // its bits
 constexpr int rows = GROUP * QUERIES, tiles = (rows + 7) / 8; // of Q, 8 rows a tile
-constexpr int step_keys = WARPS * KEYS;
+constexpr int threads = WARPS * 32, step_keys = WARPS * KEYS;
 
 __device__ __forceinline__ unsigned packed(float first, float second)
 {
@@ -60,7 +48,7 @@ __device__ __forceinline__ unsigned packed(float first, float second)
 
 // The keys of a head of K and V of a sequence, in the list of all.
 struct place {
-    int head, first, steps, length;
+    int head, first, steps, length; // where it begins and how long it is, in steps; of the sequence, in keys
 };
 
 // Until the end of each sequence, as many steps as there are for one head. One warp counts.
@@ -100,16 +88,15 @@ __device__ __forceinline__ place place_of(int step, int length, const int *ends,
     return {sequence * heads + head, before + head * steps, steps, length};
 }
 
-// lengths: of each sequence, QUERIES at least; or all have `length`, which is not 0. There is room for so many keys of each.
-// partial: a share for each block and each head; done: one of each head, 0 before the first launch.
-extern "C" __global__ void __launch_bounds__(WARPS * 32, BLOCKS_PER_SM)
+// lengths: of each sequence, QUERIES at least; unused where all have `length`, which is not 0. K and V have room for as many
+// of each. partial: a share for each block and each head; done: one of each head, 0 before the first launch.
+extern "C" __global__ void __launch_bounds__(threads, BLOCKS_PER_SM)
     decode(const element *__restrict__ Q, const element *__restrict__ K, const element *__restrict__ V, element *O,
            const int *lengths, float *partial, unsigned *done, int batch, int heads, int length, int room, float scale)
 {
     extern __shared__ __align__(16) float shared[]; // a share of each warp, and the ends
     int *const ends = (int *)(shared + WARPS * share_floats);
     const int warp = threadIdx.x / 32;
-    float *const own = shared + warp * share_floats;
     if (length == 0)
         count_steps(ends, lengths, batch);
     const int all = heads * (length == 0 ? ends[batch - 1] : batch * ((length + step_keys - 1) / step_keys));
@@ -119,24 +106,28 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, BLOCKS_PER_SM)
         const place at = place_of(step, length, ends, lengths, batch, heads);
         const int next = min(stop, at.first + at.steps), end = min(at.length, (next - at.first) * step_keys);
         const size_t cache = (size_t)at.head * room * WIDTH, own_rows = (size_t)at.head * rows * WIDTH;
-        attend(own, Q + own_rows, K + cache, V + cache, (step - at.first) * step_keys + warp * KEYS, end, at.length, scale);
+        const int key = (step - at.first) * step_keys + warp * KEYS;
+        if (threadIdx.x == 0)
+            (void)*(volatile unsigned *)&done[at.head]; // comes from DRAM while keys do, not when it is counted up
+        attend(shared + warp * share_floats, Q + own_rows, K + cache, V + cache, key, end, at.length, scale);
         __syncthreads();
 
         const int first = at.first / each, parts = (at.first + at.steps - 1) / each - first + 1;
+        int shares = WARPS;
         if (parts > 1) {
-            float *const shares = partial + (size_t)(at.head + first) * share_floats; // no others in the list have the same
-            for (int i = threadIdx.x; i < fours; i += WARPS * 32)
-                put(shares + (blockIdx.x - first) * share_floats, i, merged(shared, WARPS, share_floats, i, scale));
-            if (is_last(&done[at.head], parts)) {
-                for (int i = threadIdx.x % 32; i < fours; i += 32)
-                    put(own, i, merged(shares + warp * share_floats, (parts - warp + WARPS - 1) / WARPS, WARPS * share_floats, i,
-                                       scale));
-                __syncthreads();
-                store(O + own_rows, shared, scale);
+            float *const all_parts = partial + (size_t)(at.head + first) * share_floats; // nobody else's, as both only grow
+            for (int i = threadIdx.x; i < fours; i += threads)
+                put(all_parts + (blockIdx.x - first) * share_floats, i, merged<WARPS>(shared, WARPS, share_floats, i, scale));
+            shares = is_last(&done[at.head], parts) ? sets : 0;
+            for (int i = threadIdx.x; i < shares * fours; i += threads) {
+                const int set = i / fours, count = (parts - set + sets - 1) / sets;
+                put(shared + set * share_floats, i % fours,
+                    merged<16>(all_parts + set * share_floats, count, sets * share_floats, i % fours, scale));
             }
-        } else {
-            store(O + own_rows, shared, scale);
+            __syncthreads();
         }
+        if (shares > 0)
+            store(O + own_rows, shared, shares, scale);
         __syncthreads();
         step = next;
     }

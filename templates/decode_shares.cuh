@@ -1,37 +1,54 @@
 // SPDX-License-Identifier: MIT
-// Shares of a result, each of some keys, for decode.cu: of every row WIDTH sums of weighed values, then the largest score, beside which
-// the weights are, and their sum. They lie in shared memory, one of each warp, or in global memory, one of each block.
+// Shares of a result, each of some keys, for decode.cu: of every row WIDTH sums of weighed values, then the largest score,
+// beside which the weights are, and their sum. They lie in shared memory, one of each warp, or in global memory, one of each
+// block.
 #ifndef HONE_DECODE_SHARES_CUH
 #define HONE_DECODE_SHARES_CUH
 
 constexpr int pitch = WIDTH + 4; // of a row
 constexpr int share_floats = rows * pitch, fours = rows * WIDTH / 4;
+// Where a share has fewer fours than a block has threads, other threads put other shares together.
+constexpr int spare = threads / fours < WARPS ? threads / fours : WARPS, sets = spare > 1 ? spare : 1;
 constexpr float lowest = -1.0e30f; // no score is
 
 // Four sums of a row.
 struct share {
     float top = lowest, total = 0;
-    float4 sum = {};
+    float4 sum = {0, 0, 0, 0};
 
-    __device__ __forceinline__ void add(const float *row, int column, float scale)
+    __device__ __forceinline__ void add(const share &other, float factor)
     {
-        const float4 more = *(const float4 *)(row + column);
-        const float2 weighed = *(const float2 *)(row + WIDTH); // largest score, sum of weights
-        const float most = fmaxf(top, weighed.x);
-        const float own = exp2f((top - most) * scale), its = exp2f((weighed.x - most) * scale);
-        top = most;
-        total = total * own + weighed.y * its;
-        sum = {sum.x * own + more.x * its, sum.y * own + more.y * its, sum.z * own + more.z * its, sum.w * own + more.w * its};
+        total += other.total * factor;
+        sum = {sum.x + other.sum.x * factor, sum.y + other.sum.y * factor, sum.z + other.sum.z * factor,
+               sum.w + other.sum.w * factor};
     }
 };
 
-// The i-th four sums of `count` shares together, which are so many floats apart.
+// The i-th four sums of `count` shares, which are so many floats apart, as one. Some are read at a time, so that they are
+// waited for once.
+template <int together>
 __device__ __forceinline__ share merged(const float *first, int count, int apart, int i, float scale)
 {
+    const float *const row = first + i / (WIDTH / 4) * pitch;
     share all;
-#pragma unroll 4
-    for (int number = 0; number < count; ++number)
-        all.add(first + number * apart + i / (WIDTH / 4) * pitch, i % (WIDTH / 4) * 4, scale);
+    for (int number = 0; number < count; number += together) {
+        share read[together], before = all;
+#pragma unroll
+        for (int j = 0; j < together; ++j)
+            if (number + j < count) {
+                const float2 weights = *(const float2 *)(row + (number + j) * apart + WIDTH);
+                read[j] = {weights.x, weights.y, *(const float4 *)(row + (number + j) * apart + i % (WIDTH / 4) * 4)};
+            }
+        all = {};
+        all.top = before.top;
+#pragma unroll
+        for (int j = 0; j < together; ++j)
+            all.top = fmaxf(all.top, read[j].top);
+        all.add(before, exp2f((before.top - all.top) * scale));
+#pragma unroll
+        for (int j = 0; j < together; ++j)
+            all.add(read[j], exp2f((read[j].top - all.top) * scale));
+    }
     return all;
 }
 
@@ -57,13 +74,14 @@ __device__ __forceinline__ bool is_last(unsigned *done, int parts)
     return last;
 }
 
-// The result, of the shares of all warps.
-__device__ __forceinline__ void store(element *O, const float *shares, float scale)
+// The result of so many shares.
+__device__ __forceinline__ void store(element *O, const float *shares, int count, float scale)
 {
-    for (int i = threadIdx.x; i < fours; i += WARPS * 32) {
-        const share all = merged(shares, WARPS, share_floats, i, scale);
+    for (int i = threadIdx.x; i < fours; i += threads) {
+        const share all = merged<WARPS>(shares, count, share_floats, i, scale);
         const float factor = 1 / all.total;
-        *(uint2 *)(O + 4 * i) = {packed(all.sum.x * factor, all.sum.y * factor), packed(all.sum.z * factor, all.sum.w * factor)};
+        *(uint2 *)(O + 4 * i) = {packed(all.sum.x * factor, all.sum.y * factor),
+                                 packed(all.sum.z * factor, all.sum.w * factor)};
     }
 }
 

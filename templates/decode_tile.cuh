@@ -12,7 +12,7 @@ struct words { // 8 elements
 
 __device__ __forceinline__ words load_words(const element *from)
 {
-    const float4 word = READ((const float4 *)from);
+    const float4 word = *(const float4 *)from;
     return {__float_as_uint(word.x), __float_as_uint(word.y), __float_as_uint(word.z), __float_as_uint(word.w)};
 }
 

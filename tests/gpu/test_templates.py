@@ -41,10 +41,10 @@ PROBLEMS = {
         (2, 1, 128, 1, "__nv_bfloat16"))],
     "grouped": [f"G={g} M={m} N={n} K={k}" for g, m, n, k in ((5, 777, 776, 1032), (40, 33, 264, 72), (300, 1300, 136, 264), (3, 1500, 2056, 520),
                                                             (2, 90, 8, 4104), (1, 1, 8, 8))],
-    "decode": [f"BATCH={batch} HEADS={heads} GROUP={group} QUERIES={queries} LENGTH={length} SHORTEST={shortest} WIDTH={width} TYPE={t}"
-               for batch, heads, group, queries, length, shortest, width, t in (
-                   (2, 3, 5, 1, 3001, 3001, 128, "__nv_bfloat16"), (37, 2, 2, 3, 900, 3, 64, "half"), (1, 1, 17, 1, 20001, 20001, 64, "__nv_bfloat16"),
-                   (70, 5, 1, 1, 777, 1, 128, "half"), (1, 1, 1, 1, 1, 1, 128, "__nv_bfloat16"), (9, 1, 8, 2, 70, 17, 128, "__nv_bfloat16"))],
+    "decode": [f"BATCH={batch} HEADS={heads} GROUP={group} QUERIES={queries} LENGTH={length} RAGGED={ragged} WIDTH={width} TYPE={t}"
+               for batch, heads, group, queries, length, ragged, width, t in (
+                   (2, 3, 5, 1, 3001, 0, 128, "__nv_bfloat16"), (37, 2, 2, 3, 900, 1, 64, "half"), (1, 1, 17, 1, 20001, 0, 64, "__nv_bfloat16"),
+                   (70, 5, 1, 1, 777, 1, 128, "half"), (1, 1, 1, 1, 1, 0, 128, "__nv_bfloat16"), (9, 1, 8, 2, 70, 1, 128, "__nv_bfloat16"))],
     "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1", "ROWS=1001 COLUMNS=1003", "ROWS=1002 COLUMNS=1006",
                   "ROWS=1000003 COLUMNS=3", "ROWS=31 COLUMNS=100001", "ROWS=1 COLUMNS=1000003", "ROWS=2200003 COLUMNS=33"],
     "transpose_tma": ["ROWS=1000 COLUMNS=996", "ROWS=132 COLUMNS=260", "ROWS=4 COLUMNS=4", "ROWS=1000004 COLUMNS=12"],
