@@ -64,12 +64,11 @@ enum hn_status hn_greeting_find(const char *text, size_t limit, struct hn_greeti
     start += sizeof mark - 1;
     size_t left = limit - (size_t)(start - text);
     const char *end = memchr(start, '\n', left < LONGEST ? left : LONGEST);
-    if (end == NULL)
-        return left < LONGEST ? HN_ENOTFOUND
-                              : hn_fail(err, HN_ERUN,
-                                        "its agent greets in a way that this Hone does not know");
-    memcpy(line, start, (size_t)(end - start));
-    line[end - start] = '\0';
+    if (end == NULL && left < LONGEST)
+        return HN_ENOTFOUND;
+    /* One that does not end is none: it is read as an empty one. */
+    end = end != NULL ? end : start;
+    snprintf(line, sizeof line, "%.*s", (int)(end - start), start);
     *length = (size_t)(end - text) + 1 - *size;
     return read_line(line, greeting, err);
 }

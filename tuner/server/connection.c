@@ -94,19 +94,6 @@ static const struct {
     const char *signs;
 } shown[SHOWN] = {{"user", WORD}, {"host", WORD ",:/"}, {"port", "0123456789,"}, {"dbname", WORD}};
 
-static void append(struct hn_text *text, const char *const parts[SHOWN])
-{
-    /* Sockets, several hosts and IPv6 are legible as options only. */
-    const bool apart = strpbrk(parts[HOST], "/:,") != NULL;
-    const char *const host = apart ? "" : parts[HOST];
-    const char *const port = apart ? "" : parts[PORT];
-    hn_text_printf(text, "postgresql://%s%s%s%s%s/%s", parts[USER], *parts[USER] != '\0' ? "@" : "",
-                   host, *port != '\0' ? ":" : "", port, parts[DBNAME]);
-    if (apart)
-        hn_text_printf(text, "?host=%s%s%s", parts[HOST], *parts[PORT] != '\0' ? "&port=" : "",
-                       parts[PORT]);
-}
-
 char *hn_server_name(const char *uri)
 {
     struct hn_libpq pq;
@@ -122,10 +109,18 @@ char *hn_server_name(const char *uri)
                 parts[i] = at->value;
                 told = told && parts[i][strspn(parts[i], shown[i].signs)] == '\0';
             }
-    if (told)
-        append(&text, parts);
-    else
+    /* Sockets, several hosts and IPv6 are legible as options only. */
+    bool apart = strpbrk(parts[HOST], "/:,") != NULL;
+    const char *host = apart ? "" : parts[HOST], *port = apart ? "" : parts[PORT];
+    if (!told)
         hn_text_append(&text, HN_SERVER_HIDDEN);
+    else
+        hn_text_printf(&text, "postgresql://%s%s%s%s%s/%s", parts[USER],
+                       *parts[USER] != '\0' ? "@" : "", host, *port != '\0' ? ":" : "", port,
+                       parts[DBNAME]);
+    if (told && apart)
+        hn_text_printf(&text, "?host=%s%s%s", parts[HOST], *parts[PORT] != '\0' ? "&port=" : "",
+                       parts[PORT]);
     if (options != NULL)
         pq.PQconninfoFree(options);
     hn_library_close(pq.library);

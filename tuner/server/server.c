@@ -71,23 +71,10 @@ struct hn_server {
     double renewed_ms;
 };
 
-/* Draws a name for this tuner. */
-static void enter(struct hn_server *server, struct hn_error *err)
-{
-    const char *now = "", *name = "";
-    json_t *rows = hn_connection_read(
-        server->connection, err,
-        "SELECT now()::text AS now, replace(gen_random_uuid()::text, '-', '') AS name", "");
-    (void)gethostname(server->machine, sizeof server->machine - 1);
-    (void)json_unpack(json_array_get(rows, 0), "{s:s, s:s}", "now", &now, "name", &name);
-    snprintf(server->tuner, sizeof server->tuner, "%s", name);
-    snprintf(server->since, sizeof server->since, "%s", now);
-    json_decref(rows);
-}
-
 enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err)
 {
-    char id[33] = "", host[256] = "";
+    char id[33] = "";
+    const char *now = "", *name = "";
     struct hn_text copy = {0};
     struct hn_server *own = hn_need(1, sizeof *own);
     hn_error_init(err);
@@ -102,10 +89,17 @@ enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct
     if (own->connection != NULL)
         hn_connection_set_patience(own->connection, patience_ms);
     hn_tables_open(own->connection, own->name, id, err);
-    enter(own, err);
+    /* Draws a name for this tuner. */
+    json_t *rows = hn_connection_read(
+        own->connection, err,
+        "SELECT now()::text AS now, replace(gen_random_uuid()::text, '-', '') AS name", "");
+    (void)json_unpack(json_array_get(rows, 0), "{s:s, s:s}", "now", &now, "name", &name);
+    snprintf(own->tuner, sizeof own->tuner, "%s", name);
+    snprintf(own->since, sizeof own->since, "%s", now);
+    json_decref(rows);
     /* In the user's folder, and of this host alone, since hosts may share that folder. */
-    (void)gethostname(host, sizeof host - 1);
-    const struct hn_hash place = hn_hash_string(host);
+    (void)gethostname(own->machine, sizeof own->machine - 1);
+    const struct hn_hash place = hn_hash_string(own->machine);
     hn_cache_folder_append(&copy);
     hn_text_printf(&copy, "/postgresql-%.12s-%.8s.db", id, place.hex);
     own->copy = hn_needed(hn_text_take(&copy));
@@ -318,13 +312,10 @@ static struct pair pair_of(struct hn_server *server, struct hn_store *store, con
 static void send_image(const struct pair *pair, const char *subject,
                        const struct hn_store_image *image, struct hn_error *err)
 {
-    static const char digits[] = "0123456789abcdef";
     const unsigned char *bytes = image->cubin;
     char *hex = hn_need(2 * image->size + 1, 1);
-    for (size_t i = 0; i < image->size; i++) {
-        hex[2 * i] = digits[bytes[i] >> 4];
-        hex[2 * i + 1] = digits[bytes[i] & 15];
-    }
+    for (size_t i = 0; i < image->size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
     hn_connection_run(
         pair->server->connection, err,
         "INSERT INTO hone.image VALUES($1, $2, $3, decode($4, 'hex'), $5) ON CONFLICT"
@@ -539,33 +530,18 @@ static void fetch_session(struct pair *pair, struct hn_fetched *fetched, struct 
     count_refused(&reason, fetched, err);
 }
 
-/* hex, of an even number of digits, as the server writes it; NULL: it is something else. */
-static unsigned char *read_hex(const char *hex, size_t *size)
-{
-    static const char digits[] = "0123456789abcdef";
-    *size = strlen(hex) / 2;
-    unsigned char *bytes = hn_need(*size, 1);
-    for (size_t i = 0; i < *size; i++) {
-        const char *high = memchr(digits, hex[2 * i], 16);
-        const char *low = memchr(digits, hex[2 * i + 1], 16);
-        if (high == NULL || low == NULL) {
-            free(bytes);
-            return NULL;
-        }
-        bytes[i] = (unsigned char)((high - digits) * 16 + (low - digits));
-    }
-    return bytes;
-}
-
 static void take_image(struct hn_store *store, const json_t *row, struct hn_error *err)
 {
     struct hn_bindings point = {0};
-    size_t size = 0;
-    unsigned char *bytes = read_hex(text_of(row, "cubin"), &size);
-    const char *entry = text_of(row, "entry");
+    const char *entry = text_of(row, "entry"), *hex = text_of(row, "cubin");
+    const size_t size = strlen(hex) / 2;
+    unsigned char *bytes = hn_need(size, 1);
+    /* The hash tells what is no hexadecimal number, too. */
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (unsigned char)strtoul((char[]){hex[2 * i], hex[2 * i + 1], '\0'}, NULL, 16);
     if (hn_bindings_parse(text_of(row, "point"), &point, NULL) != HN_OK)
         hn_fail(err, HN_EFORMAT, "the point of an image is not one");
-    else if (bytes == NULL || strcmp(hn_hash_bytes(bytes, size).hex, text_of(row, "hash")) != 0)
+    else if (strcmp(hn_hash_bytes(bytes, size).hex, text_of(row, "hash")) != 0)
         hn_fail(err, HN_EFORMAT, "an image is too large or not what was written");
     hn_gate_line("the entry of an image", entry, HN_NAME_MOST, err);
     int64_t id = hn_store_find_session(store, text_of(row, "origin"), NULL, err);
@@ -864,10 +840,10 @@ enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_id
     return state;
 }
 
-/* With the lock. */
-static bool release(struct hn_server *server, struct hn_server_claim *claim, bool finished)
+bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, bool finished)
 {
     struct hn_error reason = {.status = HN_OK};
+    pthread_mutex_lock(&server->lock);
     if (server->connection != NULL) {
         /* Whoever waits for it finds the records when it is released. */
         send_news(server, false, &reason);
@@ -885,13 +861,6 @@ static bool release(struct hn_server *server, struct hn_server_claim *claim, boo
     *at = claim->next;
     bool held = claim->held;
     free_claim(claim);
-    return held;
-}
-
-bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, bool finished)
-{
-    pthread_mutex_lock(&server->lock);
-    bool held = release(server, claim, finished);
     pthread_mutex_unlock(&server->lock);
     return held;
 }
@@ -922,7 +891,7 @@ void hn_server_close(struct hn_server *server, struct hn_server_end *end)
         send_rest(server);
     }
     while (server->claims != NULL)
-        release(server, server->claims, false);
+        hn_server_release(server, server->claims, false);
     *end = server->end;
     snprintf(end->server, sizeof end->server, "%s", server->name);
     snprintf(end->copy, sizeof end->copy, "%s", server->copy);

@@ -828,15 +828,13 @@ void hn_timeline_add(struct hn_timeline *timeline, const char *what, double from
 {
     struct hn_span *last = timeline->count > 0 ? &timeline->spans[timeline->count - 1] : NULL;
     bool full = timeline->count == HN_TIMELINE_LIMIT;
-    if (last != NULL && (full || strcmp(last->what, what) == 0)) {
-        last->from_ms = fmin(last->from_ms, from_ms);
-        last->to_ms = fmax(last->to_ms, to_ms);
-        last->count++;
-        last->busy_ms += to_ms - from_ms;
-        return;
+    if (last == NULL || (!full && strcmp(last->what, what) != 0)) {
+        last = &timeline->spans[timeline->count++];
+        *last = (struct hn_span){.from_ms = from_ms, .to_ms = to_ms};
+        snprintf(last->what, sizeof last->what, "%s", what);
     }
-    struct hn_span *span = &timeline->spans[timeline->count++];
-    *span = (struct hn_span){
-        .from_ms = from_ms, .to_ms = to_ms, .count = 1, .busy_ms = to_ms - from_ms};
-    snprintf(span->what, sizeof span->what, "%s", what);
+    last->from_ms = fmin(last->from_ms, from_ms);
+    last->to_ms = fmax(last->to_ms, to_ms);
+    last->count++;
+    last->busy_ms += to_ms - from_ms;
 }
