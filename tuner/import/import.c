@@ -436,12 +436,10 @@ static const char *count_of(struct import *import, const json_t *argument)
 /* "2 * i + 1" of KTT's generators is iota(1, 2); NULL: it is something else. */
 static const char *iota_of(struct import *import, const char *generator)
 {
-    static const char *const counter = "i";
-    struct hn_scope scope = {.names = &counter, .name_count = 1};
-    struct hn_expression *expression = NULL;
+    struct hn_error err = {.status = HN_OK};
+    struct hn_expression *expression = parse(generator, "i", &err);
     int64_t values[5] = {0}, gap = 0;
-    bool even = hn_expression_parse(generator, &expression, NULL) == HN_OK &&
-                hn_expression_bind(expression, &scope, NULL) == HN_OK;
+    bool even = !hn_failed(&err);
     for (int64_t i = 0; i < 5 && even; i++) {
         struct hn_value value = hn_integer(i);
         even = hn_expression_integer(expression, &value, &values[i], NULL) &&

@@ -50,11 +50,6 @@ static bool is_extent(const char *name)
                                    "*border *halo *window *group *warp *chunk *max_ *min_");
 }
 
-static bool is_flag(const char *name)
-{
-    return hn_draft_is_like(name, "*use_ *pad *enable *swizzle *has_");
-}
-
 struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *name)
 {
     HN_EACH(each, draft->names)
@@ -109,7 +104,8 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
 {
     bool boolean = preset.type == HN_BOOLEAN;
     int64_t number = boolean ? preset.boolean : preset.integer;
-    bool flag = !boolean && (number == 0 || (number == 1 && is_flag(parameter->name)));
+    bool sounds = hn_draft_is_like(parameter->name, "*use_ *pad *enable *swizzle *has_");
+    bool flag = !boolean && (number == 0 || (number == 1 && sounds));
     bool near = parameter->override != NULL || (number & (number - 1)) != 0;
     int64_t factor = near ? 2 : 4;
     parameter->preset = preset;
@@ -689,18 +685,6 @@ struct hn_value hn_draft_largest(const struct hn_draft_name *parameter)
     return largest;
 }
 
-static void note_launch(struct hn_draft *draft)
-{
-    bool fixed = draft->grid_is_known;
-    for (int axis = 0; axis < draft->dimensions; axis++)
-        fixed = fixed && !hn_draft_has_size(draft, draft->grid[axis]);
-    const char *part = fixed                   ? "fixed"
-                       : draft->grid_is_known  ? "known"
-                       : draft->block_is_known ? "block_known"
-                                               : "guessed";
-    HN_DRAFT_NOTE(draft, part, "it is");
-}
-
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel,
                              struct hn_draft *draft, struct hn_error *err)
 {
@@ -730,7 +714,14 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     draft->entry = hn_draft_entry(draft);
     if (kernel->parameter_count > 0 && !draft->instances_are_known)
         draft->entry_todo = "are these the types and values to instantiate it with?";
-    note_launch(draft);
+    bool fixed = draft->grid_is_known;
+    for (int axis = 0; axis < draft->dimensions; axis++)
+        fixed = fixed && !hn_draft_has_size(draft, draft->grid[axis]);
+    const char *part = fixed                   ? "fixed"
+                       : draft->grid_is_known  ? "known"
+                       : draft->block_is_known ? "block_known"
+                                               : "guessed";
+    HN_DRAFT_NOTE(draft, part, "it is");
     return err->status;
 }
 
