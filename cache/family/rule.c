@@ -79,17 +79,6 @@ bool hn_rule_evaluate(const struct hn_rule *rule, const struct hn_bindings *prob
     return true;
 }
 
-static const struct hn_rule_node *find_leaf(const struct hn_rule *rule,
-                                            const struct hn_value *clamped)
-{
-    const struct hn_rule_node *node = rule->nodes;
-    while (node->feature >= 0) {
-        bool left = evaluate_feature(&rule->features[node->feature], clamped) <= node->threshold;
-        node = &rule->nodes[left ? node->left : node->right];
-    }
-    return node;
-}
-
 int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem,
                    bool (*usable)(int configuration, void *context), void *context, bool *sure)
 {
@@ -98,7 +87,11 @@ int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem
     *sure = false;
     if (!clamp_problem(rule, problem, clamped, &inside))
         return -1;
-    const struct hn_rule_node *leaf = find_leaf(rule, clamped);
+    const struct hn_rule_node *leaf = rule->nodes;
+    while (leaf->feature >= 0) {
+        bool left = evaluate_feature(&rule->features[leaf->feature], clamped) <= leaf->threshold;
+        leaf = &rule->nodes[left ? leaf->left : leaf->right];
+    }
     if (usable == NULL || usable(leaf->configuration, context)) {
         *sure = inside && leaf->sure;
         return leaf->configuration;

@@ -173,17 +173,12 @@ static bool read_metric(const char *objective, char name[256], bool *maximize)
     return hn_text_is_word(name) && (*maximize || strcmp(space, " minimize") == 0);
 }
 
-static bool is_objective(const char *objective)
-{
-    char name[256];
-    bool maximize;
-    return strcmp(objective, "time") == 0 || read_metric(objective, name, &maximize);
-}
-
 void hn_gate_identity(const struct hn_identity *identity, struct hn_error *err)
 {
     const struct hn_device_identity *device = &identity->device;
     enum hn_regime regime;
+    char metric[256];
+    bool maximize;
     if (hn_failed(err))
         return;
     hn_gate_expect(err, hn_text_is_word(identity->kernel),
@@ -193,7 +188,9 @@ void hn_gate_identity(const struct hn_identity *identity, struct hn_error *err)
                        strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0,
                    "the regime is '%.60s', expected " HN_REGIMES_EXPECTED ", or unknown",
                    identity->regime);
-    hn_gate_expect(err, is_objective(identity->objective),
+    hn_gate_expect(err,
+                   strcmp(identity->objective, "time") == 0 ||
+                       read_metric(identity->objective, metric, &maximize),
                    "the objective is '%.60s', expected time, or a metric with minimize or maximize",
                    identity->objective);
     hn_gate_expect(

@@ -114,21 +114,17 @@ static json_t *parse_open_end(const char *text, size_t length)
 
 /* An interrupted Kernel Tuner leaves its file without the end, maybe within a row, which is then
  * dropped. */
-static json_t *parse_unfinished(const char *text, size_t length)
-{
-    json_t *root = parse_open_end(text, length);
-    while (root == NULL && length > 0 && text[length - 1] != '\n')
-        length--;
-    return root == NULL && length > 0 ? parse_open_end(text, length) : root;
-}
-
 static json_t *parse(const char *text, size_t size, struct hn_error *err)
 {
     json_error_t place;
     json_t *root = json_loadb(text, size, 0, &place);
     if (root != NULL)
         return root;
-    root = parse_unfinished(text, size);
+    root = parse_open_end(text, size);
+    while (root == NULL && size > 0 && text[size - 1] != '\n')
+        size--;
+    if (root == NULL && size > 0)
+        root = parse_open_end(text, size);
     if (root != NULL && json_object_get(root, "hone") == NULL)
         return root;
     bool truncated = root != NULL || json_error_code(&place) == json_error_premature_end_of_input;

@@ -221,16 +221,6 @@ static bool look_at_schema(const struct hn_store *store, struct hn_error *err)
     return true;
 }
 
-static void create_schema(struct hn_database *database, struct hn_error *err)
-{
-    char sql[96];
-    for (size_t i = 0; i < SCHEMA_COUNT; i++)
-        hn_database_run(database, schema[i], err);
-    snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-             APPLICATION_ID, SCHEMA_VERSION);
-    hn_database_run(database, sql, err);
-}
-
 /* HN_EFORMAT for a database of another program, of another version, or with anything in it that
  * Hone does not make: nothing of it was used then. In transactions, because another process may be
  * making the tables right now. */
@@ -246,8 +236,14 @@ static void open_schema(const struct hn_store *store, struct hn_error *err)
         return;
     }
     hn_database_run(store->database, "BEGIN EXCLUSIVE", err);
-    if (!look_at_schema(store, err))
-        create_schema(store->database, err);
+    if (!look_at_schema(store, err)) {
+        char sql[96];
+        for (size_t i = 0; i < SCHEMA_COUNT; i++)
+            hn_database_run(store->database, schema[i], err);
+        snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                 APPLICATION_ID, SCHEMA_VERSION);
+        hn_database_run(store->database, sql, err);
+    }
     (void)hn_database_commit(store->database, err);
 }
 

@@ -295,25 +295,22 @@ static void add_image(struct hn_database *database, int64_t session_id,
         "ttbti", image->point, image->entry, image->cubin, image->size, hash.hex, session_id);
 }
 
-static void write_image(struct hn_database *database, const struct hn_pending *pending,
-                        struct hn_error *err)
-{
-    char *point = hn_made(hn_bindings_text(&pending->record.point), err);
-    const struct hn_store_image image = {
-        .point = point, .entry = pending->entry, .cubin = pending->cubin, .size = pending->size};
-    add_image(database, pending->session_id, &image, err);
-    free(point);
-}
-
 static void write_all_pending(struct hn_store *store, struct hn_error *err)
 {
     struct hn_statement *record = prepare_record(store->database, err);
     for (size_t i = 0; i < store->pending_count && !hn_failed(err); i++) {
         const struct hn_pending *pending = &store->pending[i];
-        if (pending->cubin == NULL)
+        if (pending->cubin == NULL) {
             add_record(record, pending->session_id, &pending->record, err);
-        else
-            write_image(store->database, pending, err);
+            continue;
+        }
+        char *point = hn_made(hn_bindings_text(&pending->record.point), err);
+        const struct hn_store_image image = {.point = point,
+                                             .entry = pending->entry,
+                                             .cubin = pending->cubin,
+                                             .size = pending->size};
+        add_image(store->database, pending->session_id, &image, err);
+        free(point);
     }
     hn_statement_finish(record);
 }
