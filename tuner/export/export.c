@@ -214,20 +214,6 @@ static const char *find_signature(const struct hn_export *export, const struct h
     return NULL;
 }
 
-static const char *make_signature(struct hn_export *export, const struct hn_tuned *tuned,
-                                  struct hn_error *err)
-{
-    struct hn_plan *own = NULL;
-    if (export->config == NULL)
-        return find_signature(export, tuned, err);
-    if (hn_config_make_plan(export->config, &tuned->identity.problem, &own, err) != HN_OK)
-        return NULL;
-    const char *signature =
-        hn_need_kept(&export->memory, hn_plan_signature(own != NULL ? own : export->config->plan));
-    hn_plan_destroy(own);
-    return signature;
-}
-
 /* Sets the types of a signature, "A:float32:input,…", in the arguments of a plan. False where it is
  * of other arguments: of another state of the config, or of another tuner. */
 static bool set_types(const struct hn_plan *plan, const char *signature, json_t *arguments)
@@ -273,9 +259,18 @@ static void make_types(struct hn_export *export, struct hn_error *err)
 {
     if (hn_failed(err) || export->plan == NULL)
         return;
+    const struct hn_config *config = export->config;
     export->plans = hn_need_block(&export->memory, export->body_count, sizeof *export->plans);
     for (size_t i = 0; i < export->body_count && !hn_failed(err); i++) {
-        const char *signature = make_signature(export, export->configs[i], err);
+        const struct hn_tuned *tuned = export->configs[i];
+        struct hn_plan *own = NULL;
+        const char *signature = NULL;
+        if (config == NULL)
+            signature = find_signature(export, tuned, err);
+        else if (hn_config_make_plan(config, &tuned->identity.problem, &own, err) == HN_OK)
+            signature =
+                hn_need_kept(&export->memory, hn_plan_signature(own != NULL ? own : config->plan));
+        hn_plan_destroy(own);
         if (!hn_failed(err))
             export->plans[i] = make_plan(export, signature, err);
     }

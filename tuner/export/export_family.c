@@ -192,19 +192,6 @@ static bool is_truth(const struct hn_rule *rule, const struct hn_rule_feature *f
            result.type == HN_BOOLEAN;
 }
 
-static void write_features(struct hn_export_rule *out)
-{
-    struct hn_export_writer *writer = out->writer;
-    for (size_t i = 0; i < out->rule->feature_count && !hn_failed(writer->err); i++) {
-        const struct hn_rule_feature *feature = &out->rule->features[i];
-        struct hn_text text = {0};
-        out->is_truth[i] = is_truth(out->rule, feature);
-        hn_expression_append_c(feature->expression, out->slots, writer->export->lower, HN_C_INTEGER,
-                               NULL, &text, writer->err);
-        out->features[i] = hn_need_kept(&writer->memory, hn_text_take(&text));
-    }
-}
-
 /* Problems at one end of all that the rule was learnt for. False: their words differ. */
 static bool make_end(const struct hn_rule *rule, bool high, struct hn_bindings *problem)
 {
@@ -338,7 +325,14 @@ struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
     out->writer = writer;
     out->rule = writer->export->rule;
     name_slots(out);
-    write_features(out);
+    for (size_t i = 0; i < out->rule->feature_count && !hn_failed(writer->err); i++) {
+        const struct hn_rule_feature *feature = &out->rule->features[i];
+        struct hn_text text = {0};
+        out->is_truth[i] = is_truth(out->rule, feature);
+        hn_expression_append_c(feature->expression, out->slots, writer->export->lower, HN_C_INTEGER,
+                               NULL, &text, writer->err);
+        out->features[i] = hn_need_kept(&writer->memory, hn_text_take(&text));
+    }
     for (size_t i = out->rule->node_count; i-- > 0;) {
         const struct hn_rule_node *node = &out->rule->nodes[i];
         if (node->feature < 0)
