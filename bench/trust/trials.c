@@ -70,7 +70,7 @@ static void take_trials(struct bench_fixture *fixture, const struct hn_image *im
         must(hn_bindings_copy(&record.point, &fixture->config->plan->defaults, &err), &err);
         hn_bench_prepare(bench, &record.point, image, &variant, &record, &err);
         must(err.status, &err);
-        hn_bench_try(bench, &variant, kind, false, true, &trial, &err);
+        hn_bench_try(bench, &variant, kind, false, &trial, &err);
         must(err.status, &err);
         print_trial(&trial);
         hn_variant_finish(&variant);

@@ -238,19 +238,14 @@ static void allocate_blocks(struct hn_arena *arena, struct hn_error *err)
     lay_out_service(arena, arena->service, skipped);
 }
 
-static void write_zones(struct hn_arena *arena, struct hn_error *err)
-{
-    hn_support_launch(arena->support, HN_SUPPORT_WRITE_ZONES, (unsigned int)arena->zone_count,
-                      (void *[]){&arena->zone_table}, err);
-}
-
 void hn_arena_write_zones(struct hn_arena *arena, bool all, struct hn_error *err)
 {
     HN_CALL(arena->context, cuMemcpyHtoD,
             (arena->zone_table, arena->zones, arena->zone_count * sizeof *arena->zones),
             "cuMemcpyHtoD", err);
     if (all)
-        write_zones(arena, err);
+        hn_support_launch(arena->support, HN_SUPPORT_WRITE_ZONES, (unsigned int)arena->zone_count,
+                          (void *[]){&arena->zone_table}, err);
 }
 
 void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,
@@ -554,7 +549,7 @@ void hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
 
 void hn_arena_repair(struct hn_arena *arena, struct hn_error *err)
 {
-    write_zones(arena, err);
+    hn_arena_write_zones(arena, true, err);
     hn_arena_fill(arena, arena->seed, err);
 }
 

@@ -594,11 +594,11 @@ struct judge {
     const char *observe;
 };
 
-static void compare_sample(void *pointer, bool *right, struct hn_error *err)
+static bool compare_sample(void *pointer, struct hn_error *err)
 {
     const struct judge *judge = pointer;
     hn_verify_check(judge->variant, judge->outputs, "in a timed launch: ", err);
-    *right = judge->variant->record->outcome == HN_OUTCOME_OK;
+    return judge->variant->record->outcome == HN_OUTCOME_OK;
 }
 
 static void show_samples(void *pointer, const struct hn_sample *samples, size_t count)
@@ -631,7 +631,7 @@ static void measure(struct hn_bench *bench, struct hn_variant *variant, struct h
     /* What cannot win need not be compared again: that would cost as much as the samples. */
     bench->unchecked = measured.stop == HN_STOP_SLOWER && measured.launched;
     if (hn_goes_on(variant, err) && measured.suspect)
-        hn_bench_try(bench, variant, HN_SUSPICION_CHECKED, false, false, NULL, err);
+        hn_bench_try(bench, variant, HN_SUSPICION_CHECKED, false, NULL, err);
     if (hn_goes_on(variant, err) && measured.stop == HN_STOP_SLOWER)
         hn_record_fail(
             record, HN_OUTCOME_SLOWER,
@@ -712,14 +712,9 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
 enum hn_status hn_bench_reseed(struct hn_bench *bench, uint64_t seed, struct hn_error *err)
 {
     hn_error_init(err);
-    /* All is filled and computed anew; guard zones are not. */
-    if (bench->unchecked)
-        hn_arena_repair(&bench->arena, err);
-    bench->unchecked = false;
-    hn_arena_fill(&bench->arena, seed, err);
-    for (size_t i = 0; i < bench->reference_count; i++)
-        bench->references[i]->outputs.damaged = true;
-    hn_bench_repair_references(bench, err);
+    bench->arena.seed = seed;
+    bench->unchecked = true; /* all is filled and computed anew */
+    hn_bench_clear_unchecked(bench, err);
     return err->status;
 }
 

@@ -89,11 +89,11 @@ void hn_bench_clear_unchecked(struct hn_bench *bench, struct hn_error *err);
 void hn_bench_repair_references(struct hn_bench *bench, struct hn_error *err);
 
 /* Holds a trial of a verified variant (trial.h); what it says is its record's suspicion. Of kind AGAIN more and more
- * launches on the same inputs come in between where `memory` says so, and of pipelines. Decides: beside a control,
- * all rounds; else it ends once nothing is left to be seen. 48 rounds, of long launches fewer, but 11. Short cold
- * launches are taken in batches, deployed ones as warm. Inputs have to be filled again then (hn_arena_fill); those
- * that come from files stay as they are. trial may be NULL. */
-void hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind, bool memory, bool decides,
+ * launches on the same inputs come in between where `memory` says so, and of pipelines. With a trial to be told it
+ * decides: beside a control, all rounds; NULL: it ends once nothing is left to be seen. 48 rounds, of long launches
+ * fewer, but 11. Short cold launches are taken in batches, deployed ones as warm. Inputs have to be filled again then
+ * (hn_arena_fill); those that come from files stay as they are. */
+void hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind, bool memory,
                   struct hn_trial *trial, struct hn_error *err);
 /* The trial that decides: who is guilty has computed a wrong result. Inputs are filled again. */
 void hn_bench_decide(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind, struct hn_error *err);

@@ -315,8 +315,8 @@ static const double LONG_US = 10e3;
 /* Samples that cost so much are taken one by one while an early stop may still come. */
 static const double DEAR_US = 1e3;
 static const double CLOCK_SHARE = 0.75;
-static const double STREAM_TARGET = 0.01;
-static const double STREAM_BUDGET_MS = 100.0;
+static const double TARGET = 0.005, STREAM_TARGET = 0.01;
+static const double BUDGET_MS = 500.0, STREAM_BUDGET_MS = 100.0;
 /* Of the groups before the last, one in so many is compared. */
 static const uint64_t COMPARED_ONE_IN = 8;
 /* Compared launches that are slower than all others by this make a variant suspect. */
@@ -417,20 +417,6 @@ static double slower_factor(const struct hn_stopping_rule *rule, size_t count)
     while (count < slower_steps[i].samples)
         i++;
     return is_long ? slower_steps[i].long_factor : slower_steps[i].factor;
-}
-
-/* The rule for samples of about `estimate_us`: at least 6 samples (3 of kernels beyond 100 ms), at
- * most 200 and about half a second. */
-static struct hn_stopping_rule stopping_rule_for(double estimate_us, double target,
-                                                 double resolution_us)
-{
-    return (struct hn_stopping_rule){
-        .target = target > 0.0 ? target : 0.005,
-        .resolution_us = resolution_us,
-        .min_samples = estimate_us > 1e5 ? 3 : TRUSTED_SAMPLES,
-        .max_samples = 200,
-        .budget_ms = 500.0,
-    };
 }
 
 /* interval: of the `count` samples so far, not widened. */
@@ -541,9 +527,7 @@ static void take_group(struct measurement *m, size_t count, size_t prepared, str
 
 static void compare(const struct measurement *m, struct hn_error *err)
 {
-    bool right = true;
-    m->work->compare(m->work->judge, &right, err);
-    m->measured->wrong = !right;
+    m->measured->wrong = !m->work->compare(m->work->judge, err);
 }
 
 /* What is stopped as slower is not compared: it cannot win. A comparison takes about as long as a
@@ -595,22 +579,26 @@ bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t othe
                SUSPICIOUS * hn_interval_of(others_us, others, HN_OUTSIDE_USUAL).high + slack_us;
 }
 
-/* In a stream the host's pace is in the time, which changes by about as much from one tenth of a
- * second to the next: more samples tell no more. */
+/* At least 6 samples (3 of kernels beyond 100 ms), at most 200 and about half a second. In a stream
+ * the host's pace is in the time, which changes by about as much from one tenth of a second to the
+ * next: more samples tell no more. */
 static struct hn_stopping_rule rule_for(const struct hn_work *work,
                                         const struct hn_bench_request *request,
                                         const struct hn_sample *first)
 {
-    struct hn_stopping_rule rule = stopping_rule_for(
-        first->time_us, request->target, work->sampler->resolution_us / (double)work->batch);
-    if (work->sampler->regime == HN_STREAM) {
-        rule.target = request->target > 0.0 ? request->target : STREAM_TARGET;
-        rule.budget_ms = STREAM_BUDGET_MS;
-    }
-    rule.clean = first->clean;
-    rule.full = request->full;
-    rule.censor_us = request->censor_us;
-    return rule;
+    bool in_stream = work->sampler->regime == HN_STREAM;
+    return (struct hn_stopping_rule){
+        .target = request->target > 0.0 ? request->target
+                  : in_stream           ? STREAM_TARGET
+                                        : TARGET,
+        .resolution_us = work->sampler->resolution_us / (double)work->batch,
+        .censor_us = request->censor_us,
+        .full = request->full,
+        .clean = first->clean,
+        .min_samples = first->time_us > 1e5 ? 3 : TRUSTED_SAMPLES,
+        .max_samples = 200,
+        .budget_ms = in_stream ? STREAM_BUDGET_MS : BUDGET_MS,
+    };
 }
 
 void hn_measure(struct hn_work *work, const struct hn_bench_request *request,
@@ -651,13 +639,12 @@ void hn_measure(struct hn_work *work, const struct hn_bench_request *request,
     free(m);
 }
 
-enum { MOST_ROUNDS = 101 };
 static const double RACE_TARGET = 0.005;
 
 static struct hn_interval interval_of_differences(const double *times, const double *leader,
                                                   size_t rounds)
 {
-    double differences[MOST_ROUNDS];
+    double differences[HN_RACE_MOST_ROUNDS];
     for (size_t r = 0; r < rounds; r++)
         differences[r] = times[r] - (leader != NULL ? leader[r] : 0.0);
     return hn_interval_of(differences, rounds, HN_OUTSIDE_USUAL);
@@ -668,7 +655,7 @@ bool hn_race_is_decided(const double *const *times, size_t count, size_t rounds,
 {
     struct hn_interval best = {INFINITY, INFINITY, INFINITY};
     size_t leader = 0;
-    if (rounds > MOST_ROUNDS || count == 0)
+    if (rounds > HN_RACE_MOST_ROUNDS || count == 0)
         return true;
     for (size_t c = 0; c < count; c++) {
         struct hn_interval own = interval_of_differences(times[c], NULL, rounds);

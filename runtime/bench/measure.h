@@ -60,9 +60,9 @@ struct hn_work {
     size_t step_count; /* kernels a launch */
     size_t output_count; /* buffers to be poisoned, and their bytes */
     uint64_t output_bytes;
-    /* Compares what the last sample wrote, which was prepared for it; *right is false where it is wrong. NULL: nothing is
-     * ever compared. */
-    void (*compare)(void *judge, bool *right, struct hn_error *err);
+    /* Compares what the last sample wrote, which was prepared for it; false where it is wrong. NULL: nothing is ever
+     * compared. */
+    bool (*compare)(void *judge, struct hn_error *err);
     /* Looks at samples of a measurement that were just taken; NULL: nobody does. */
     void (*taken)(void *judge, const struct hn_sample *samples, size_t count);
     void *judge;

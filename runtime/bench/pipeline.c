@@ -476,8 +476,9 @@ static void compute(struct issue *issue, size_t number)
                 variant->staged[i].base + (uint64_t)chunk->begin * variant->staged[i].unit;
     for (size_t s = 0; s < variant->launch.step_count; s++) {
         copy_steps(issue, chunk, (size_t)(chunk->steps[s].step - plan->steps), &next, stream);
+        const struct hn_module_step shape = hn_module_step_of(&chunk->steps[s]);
         if (issue->result == CUDA_SUCCESS && (variant->skip & HN_SKIP_KERNELS) == 0)
-            issue->result = hn_variant_launch_step(variant, s, &chunk->steps[s], scalars, stream);
+            issue->result = hn_variant_launch_step(variant, s, &shape, scalars, stream);
     }
     copy_steps(issue, chunk, plan->step_count, &next, stream);
 }

@@ -248,10 +248,11 @@ static void take(void *subject, int number, int leg, size_t round, double *time_
 }
 
 void hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind,
-                  bool memory, bool decides, struct hn_trial *trial, struct hn_error *err)
+                  bool memory, struct hn_trial *trial, struct hn_error *err)
 {
     struct hn_trial own;
-    trial = trial == NULL ? &own : trial;
+    bool decides = trial != NULL;
+    trial = decides ? trial : &own;
     struct court court = {.bench = bench, .trial = trial, .memory = memory};
     struct side *accused = &court.sides[HN_TRIAL_ACCUSED];
     struct hn_variant reference = {0};
@@ -289,7 +290,7 @@ void hn_bench_decide(struct hn_bench *bench, struct hn_variant *variant, enum hn
     struct hn_trial trial;
     if (!hn_goes_on(variant, err))
         return;
-    hn_bench_try(bench, variant, kind, true, true, &trial, err);
+    hn_bench_try(bench, variant, kind, true, &trial, err);
     hn_arena_fill(&bench->arena, bench->arena.seed, err);
     if (hn_goes_on(variant, err) && variant->record->suspicion == kind)
         hn_record_fail(variant->record, HN_OUTCOME_WRONG_RESULT, texts[kind], trial.whole_us,

@@ -369,10 +369,11 @@ static void *complete(struct hn_variant *variant, size_t index, struct hn_passed
     return passed->data;
 }
 
-static CUresult launch_shape(struct hn_variant *variant, size_t number,
-                             const struct hn_module_step *shape, const struct hn_step *step,
-                             union hn_scalar *scalars, CUstream stream)
+CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number,
+                                const struct hn_module_step *shape, union hn_scalar *scalars,
+                                CUstream stream)
 {
+    const struct hn_step *step = variant->launch.steps[number].step;
     const struct hn_arena *arena = variant->arena;
     for (size_t i = 0; i < step->argument_count; i++) {
         size_t argument = step->arguments[i];
@@ -390,14 +391,6 @@ static CUresult launch_shape(struct hn_variant *variant, size_t number,
                             variant->parameters);
 }
 
-CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number,
-                                const struct hn_launch_step *step, union hn_scalar *scalars,
-                                CUstream stream)
-{
-    const struct hn_module_step shape = hn_module_step_of(step);
-    return launch_shape(variant, number, &shape, step->step, scalars, stream);
-}
-
 static CUresult queue_launch(struct hn_variant *variant)
 {
     const struct hn_context *context = variant->arena->context;
@@ -412,8 +405,8 @@ static CUresult queue_launch(struct hn_variant *variant)
     if (launch->flow != NULL && result == CUDA_SUCCESS)
         return hn_pipeline_launch(variant);
     for (size_t s = 0; s < launch->step_count && result == CUDA_SUCCESS; s++)
-        result = launch_shape(variant, s, &variant->shapes[s], launch->steps[s].step,
-                              variant->scalars, context->stream);
+        result = hn_variant_launch_step(variant, s, &variant->shapes[s], variant->scalars,
+                                        context->stream);
     return result;
 }
 

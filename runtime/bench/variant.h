@@ -124,9 +124,9 @@ void hn_variant_restore(const struct hn_variant *variant, struct hn_error *err);
  * them is compared is drawn, and it gets the first one's inputs. */
 void hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, struct hn_error *err);
 
-/* Queues step `number` of the launch, of whose chunks each has its own, with these scalars, and the addresses and maps
- * as they are. */
-CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_launch_step *step,
+/* Queues step `number` of the launch in a shape, of which each chunk has its own, with these scalars, and the addresses
+ * and maps as they are. */
+CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_module_step *shape,
                                 union hn_scalar *scalars, CUstream stream);
 
 /* Queues so many launches on the first set as a deployed program does: in a stream nothing but calls of the driver comes

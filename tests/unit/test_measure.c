@@ -84,6 +84,15 @@ TEST(the_step_of_the_timer_is_the_smallest_difference)
     assert_true(sampler_step(rounded, 3) == 0.5);
 }
 
+static struct hn_stopping_rule rule_of(double estimate_us, double target, double resolution_us)
+{
+    struct hn_sampler sampler = {.regime = HN_COLD, .resolution_us = resolution_us};
+    const struct hn_work work = {.sampler = &sampler, .batch = 1};
+    const struct hn_bench_request request = {.target = target};
+    const struct hn_sample first = {.time_us = estimate_us};
+    return rule_for(&work, &request, &first);
+}
+
 /* Takes the samples one by one: the rule stops so, at that count; HN_STOP_NOT: behind the last. */
 static void expect(const struct hn_stopping_rule *rule, const double *samples, size_t count,
                    enum hn_stop expected, size_t taken)
@@ -154,8 +163,7 @@ TEST(samples_stop_when_they_are_precise_or_slower)
         {900, 0, 0.5, 100, true, HN_STOP_NOT, 1, 1, {900}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hn_stopping_rule rule =
-            stopping_rule_for(cases[i].us, cases[i].noise, cases[i].resolution_us);
+        struct hn_stopping_rule rule = rule_of(cases[i].us, cases[i].noise, cases[i].resolution_us);
         if (cases[i].censor_us > 0)
             rule.censor_us = cases[i].censor_us;
         rule.full = cases[i].full;
@@ -169,13 +177,13 @@ TEST(noise_runs_into_the_bound)
     double samples[220];
     for (size_t i = 0; i < 220; i++)
         samples[i] = i % 2 == 0 ? 90.0 : 110.0;
-    struct hn_stopping_rule rule = stopping_rule_for(100.0, 0.0, 0.1);
+    struct hn_stopping_rule rule = rule_of(100.0, 0.0, 0.1);
     expect(&rule, samples, 220, HN_STOP_BOUND, 200);
 }
 
 TEST(the_budget_ends_it_but_not_under_the_minimum)
 {
-    struct hn_stopping_rule rule = stopping_rule_for(100.0, 0.0, 0.1);
+    struct hn_stopping_rule rule = rule_of(100.0, 0.0, 0.1);
     const struct hn_interval wide = {100.0, 90.0, 110.0};
     assert_int_equal(stopping_decide(&rule, &wide, 5, 600.0), HN_STOP_NOT);
     assert_int_equal(stopping_decide(&rule, &wide, 6, 499.0), HN_STOP_NOT);
@@ -184,7 +192,7 @@ TEST(the_budget_ends_it_but_not_under_the_minimum)
 
 TEST(an_interval_within_the_resolution_is_precise)
 {
-    struct hn_stopping_rule rule = stopping_rule_for(8.0, 0.0, 0.5);
+    struct hn_stopping_rule rule = rule_of(8.0, 0.0, 0.5);
     const struct hn_interval interval = {8.0, 7.8, 8.2};
     assert_int_equal(stopping_decide(&rule, &interval, 6, 1.0), HN_STOP_PRECISE);
 }
@@ -206,7 +214,7 @@ TEST(one_sample_decides_by_what_may_be_in_it)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct hn_interval one = {cases[i].us, cases[i].us, cases[i].us};
-        struct hn_stopping_rule rule = stopping_rule_for(cases[i].us, 0.0, 0.5);
+        struct hn_stopping_rule rule = rule_of(cases[i].us, 0.0, 0.5);
         rule.censor_us = cases[i].censor_us;
         rule.clean = cases[i].clean;
         bool stops = stopping_decide(&rule, &one, 1, 0.0) == HN_STOP_SLOWER;

@@ -67,7 +67,7 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
     if (bench->options.regime == HN_COLD)
         hn_sampler_choose_batch(&work, &estimate_us, err);
     if (!hn_failed(err))
-        hn_bench_try(bench, variant, HN_SUSPICION_AGAIN, asked > 1, false, NULL, err);
+        hn_bench_try(bench, variant, HN_SUSPICION_AGAIN, asked > 1, NULL, err);
     /* Nobody had suspected it. */
     if (record->suspicion == HN_SUSPICION_ACQUITTED)
         record->suspicion = HN_SUSPICION_NONE;

@@ -22,9 +22,6 @@
  * The counter moves in steps, of 100 ms on an H100 and an H200, and reading it takes 2 to 15 ms:
  * what counts is from step to step, whose moment is known to the time of a reading. */
 
-/* So long after the GPU's first step the next ones are not yet to be expected. */
-static const long pause_ns = 1000000;
-
 struct reading {
     double at_ms, joules;
 };
@@ -39,6 +36,13 @@ struct meter {
     struct reading last;
 };
 
+static void rest(double ms)
+{
+    const struct timespec pause = {.tv_sec = (time_t)(ms / 1e3),
+                                   .tv_nsec = (long)(fmod(ms, 1e3) * 1e6)};
+    nanosleep(&pause, NULL);
+}
+
 static bool take_reading(struct meter *meter, struct reading *reading)
 {
     double before_ms = hn_now_ms();
@@ -52,7 +56,6 @@ static void *follow(void *context)
 {
     struct meter *meter = context;
     struct reading before, now;
-    const struct timespec pause = {.tv_nsec = pause_ns};
     bool stopped = !take_reading(meter, &before);
     while (!stopped && take_reading(meter, &now)) {
         pthread_mutex_lock(&meter->lock);
@@ -64,8 +67,8 @@ static void *follow(void *context)
         stopped = meter->stopped;
         pthread_mutex_unlock(&meter->lock);
         before = now;
-        if (!stopped)
-            nanosleep(&pause, NULL);
+        if (!stopped) /* its next step is not to be expected yet */
+            rest(1.0);
     }
     return NULL;
 }
@@ -115,11 +118,6 @@ static const double PATIENCE_MS = 1000.0;
 static const double BLOCK_US = 5000.0;
 static const double MOST_A_BLOCK = 1000.0;
 
-struct window {
-    double power_w, launch_us, seconds;
-    int temperature_c;
-};
-
 /* What keeps the GPU busy. */
 struct load {
     struct hn_context *context;
@@ -167,8 +165,8 @@ static void begin(struct load *load, struct hn_error *err)
 
 /* From the first step of the counter behind the beginning to the first one after so many seconds.
  * The events enclose all launches that were counted. */
-static void measure_load(struct load *load, double seconds, struct window *window,
-                         struct hn_error *err)
+static void measure_load(struct load *load, double seconds, double idle_w,
+                         struct hn_bindings *observed, struct hn_error *err)
 {
     const struct hn_sampler *sampler = load->work.sampler;
     struct hn_health ignored = {.checks = 0};
@@ -183,21 +181,23 @@ static void measure_load(struct load *load, double seconds, struct window *windo
     load->launches = 0;
     while (!hn_failed(err) && meter_seconds(load->meter) < seconds && hn_now_ms() < until_ms)
         go_on(load, err);
-    window->seconds = meter_seconds(load->meter);
-    window->power_w = stop_meter(load->meter);
+    double measured_s = meter_seconds(load->meter), power_w = stop_meter(load->meter);
     hn_health_look(load->meter->watch, &ignored);
-    window->temperature_c = hn_health_temperature(load->meter->watch);
+    int temperature_c = hn_health_temperature(load->meter->watch);
     record_event(load, sampler->ends[0], err);
     hn_context_synchronize(load->context, load->work.what, err);
     double all_us = hn_elapsed_us(load->context, sampler->starts[0], sampler->ends[0], err);
-    window->launch_us = load->launches > 0 ? all_us / (double)load->launches : 0.0;
-}
-
-static void rest(double ms)
-{
-    const struct timespec pause = {.tv_sec = (time_t)(ms / 1e3),
-                                   .tv_nsec = (long)(fmod(ms, 1e3) * 1e6)};
-    nanosleep(&pause, NULL);
+    double launch_us = load->launches > 0 ? all_us / (double)load->launches : 0.0;
+    if (hn_failed(err) || !(power_w * launch_us > 0.0))
+        return;
+    hn_observed_set(observed, "energy.joules", hn_real(1e-6 * power_w * launch_us), err);
+    hn_observed_set(observed, "energy.spread", hn_real(0.0), err);
+    hn_observed_set(observed, "energy.power_w", hn_real(power_w), err);
+    hn_observed_set(observed, "energy.launch_us", hn_real(launch_us), err);
+    hn_observed_set(observed, "energy.idle_w", hn_real(idle_w), err);
+    hn_observed_set(observed, "energy.seconds", hn_real(measured_s), err);
+    hn_observed_set(observed, "energy.windows", hn_integer(1), err);
+    hn_observed_set(observed, "energy.temperature_c", hn_integer(temperature_c), err);
 }
 
 /* Takes another window of the same variant into account. */
@@ -227,22 +227,6 @@ static void add(struct hn_bindings *observed, const struct hn_bindings *window,
     hn_observed_set(observed, "energy.seconds",
                     hn_real(seconds + hn_observed(window, "energy.seconds")), err);
     hn_observed_set(observed, "energy.windows", hn_integer((int64_t)windows + 1), err);
-}
-
-static void note(struct hn_bindings *observed, const struct window *window, double idle_w,
-                 struct hn_error *err)
-{
-    double joules = 1e-6 * window->power_w * window->launch_us;
-    if (!(joules > 0.0))
-        return;
-    hn_observed_set(observed, "energy.joules", hn_real(joules), err);
-    hn_observed_set(observed, "energy.spread", hn_real(0.0), err);
-    hn_observed_set(observed, "energy.power_w", hn_real(window->power_w), err);
-    hn_observed_set(observed, "energy.launch_us", hn_real(window->launch_us), err);
-    hn_observed_set(observed, "energy.idle_w", hn_real(idle_w), err);
-    hn_observed_set(observed, "energy.seconds", hn_real(window->seconds), err);
-    hn_observed_set(observed, "energy.windows", hn_integer(1), err);
-    hn_observed_set(observed, "energy.temperature_c", hn_integer(window->temperature_c), err);
 }
 
 struct energy {
@@ -282,7 +266,6 @@ static void run(void *own, struct hn_variant *variant, double seconds, struct hn
     struct hn_bench *bench = energy->bench;
     struct load load = {
         .context = &bench->context, .work = hn_bench_work(bench, variant), .meter = &energy->meter};
-    struct window window = {.power_w = 0.0};
     bench->unchecked = true;
     if (!load.work.batchable)
         return;
@@ -301,9 +284,7 @@ static void run(void *own, struct hn_variant *variant, double seconds, struct hn
     double until_ms = hn_now_ms() + SETTLE_MS;
     while (!hn_failed(err) && hn_now_ms() < until_ms)
         go_on(&load, err);
-    measure_load(&load, seconds, &window, err);
-    if (!hn_failed(err))
-        note(&variant->record->observed, &window, energy->idle_w, err);
+    measure_load(&load, seconds, energy->idle_w, &variant->record->observed, err);
 }
 
 const struct hn_observer hn_energy_observer = {
