@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/libhone/library.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* The frozen program of a handle that a rule chose: the same point with values of the problem as
@@ -16,7 +15,6 @@ struct hn_lib_freeze {
     enum { WAITING, COMPILING, LOADING, OVER } stage; /* with the race's lock held */
     int starts;
     struct hn_source source;
-    char architecture[HN_ARCHITECTURE_SIZE];
     struct hn_lib_compiling compiling;
     struct hn_image image;
 };
@@ -105,14 +103,11 @@ void hn_lib_freeze_destroy(struct hn_lib_freeze *freeze, struct hone_cache *cach
 static void start(struct hn_lib_freeze *freeze, const struct hone_kernel *own, struct hn_error *err)
 {
     const struct hn_lib_plan *plan = own->plan;
-    char capability[HN_ARCHITECTURE_SIZE];
     if (hn_source_make(plan->plan, &plan->template, &own->problem, &freeze->point, &freeze->source,
                        err) != HN_OK)
         return;
-    snprintf(capability, sizeof capability, "%d", own->device->identity.capability);
-    hn_architecture_name(capability, plan->plan->arch_specific, freeze->architecture);
     freeze->compiling = (struct hn_lib_compiling){
-        .source = &freeze->source, .architecture = freeze->architecture, .kernel = own->name};
+        .source = &freeze->source, .device = own->device, .kernel = own->name};
     freeze->stage = COMPILING;
     freeze->starts++;
     hn_lib_compile_start(&freeze->compiling, freeze->command, own->cache, err);

@@ -148,39 +148,30 @@ static struct hn_lib_memos *make_room(struct hone_cache *cache)
     return made;
 }
 
-/* Makes the text the cache's own; false when out of memory. */
-static bool keep(struct hone_cache *cache, const char **text)
-{
-    size_t bytes = *text == NULL ? 0 : strlen(*text) + 1;
-    char *kept = bytes == 0 ? NULL : hn_blocks_take(&cache->memory, bytes);
-    if (kept != NULL)
-        *text = memcpy(kept, *text, bytes);
-    return bytes == 0 || kept != NULL;
-}
-
-/* With the lock held; false when out of memory. */
-static bool remember(struct hone_cache *cache, uint64_t hash, const struct request *request,
-                     struct hone_kernel *handle)
+/* With the lock held. */
+static void remember(struct hone_cache *cache, uint64_t hash, const struct request *request,
+                     struct hone_kernel *handle, struct hn_error *err)
 {
     size_t count = request->problem_count;
-    struct hn_lib_memos *memos = make_room(cache);
+    struct hn_blocks *memory = &cache->memory;
+    struct hn_lib_memos *memos = hn_made(make_room(cache), err);
     struct hn_lib_memo *memo =
-        hn_blocks_take(&cache->memory, sizeof *memo + count * sizeof memo->problem[0]);
-    if (memos == NULL || memo == NULL)
-        return false;
-    *memo = (struct hn_lib_memo){hash, request->context, request->kernel, *request->options, handle,
-                                 count};
-    bool kept = keep(cache, &memo->kernel) && keep(cache, &memo->options.regime) &&
-                keep(cache, &memo->options.objective);
-    for (size_t i = 0; i < count && kept; i++) {
+        hn_made(hn_blocks_take(memory, sizeof *memo + count * sizeof memo->problem[0]), err);
+    if (hn_failed(err))
+        return;
+    *memo = (struct hn_lib_memo){hash, request->context, NULL, *request->options, handle, count};
+    hn_lib_put(memory, &memo->kernel, request->kernel, err);
+    hn_lib_put(memory, &memo->options.regime, request->options->regime, err);
+    hn_lib_put(memory, &memo->options.objective, request->options->objective, err);
+    for (size_t i = 0; i < count; i++) {
         struct hone_value *value = &memo->problem[i];
         *value = request->problem[i];
-        kept =
-            keep(cache, &value->name) && (value->kind != HONE_WORD || keep(cache, &value->as.word));
+        hn_lib_put(memory, &value->name, value->name, err);
+        if (value->kind == HONE_WORD)
+            hn_lib_put(memory, &value->as.word, value->as.word, err);
     }
-    if (kept)
+    if (!hn_failed(err))
         add(memos, memo);
-    return kept;
 }
 
 /* Whose kernels run in the application: what lies where nobody but the user (or root) can write.
@@ -296,6 +287,15 @@ void hn_lib_cuda(const struct hone_cache *cache, CUresult result, const char *wh
         return;
     (void)hn_driver_check(&cache->driver, result, what, err);
     err->status = (enum hn_status)(CUDA_STATUSES + (int)result);
+}
+
+void hn_lib_put(struct hn_blocks *blocks, const char **member, const char *string,
+                struct hn_error *err)
+{
+    size_t bytes = string == NULL ? 0 : strlen(string) + 1;
+    char *own = bytes == 0 || hn_failed(err) ? NULL : hn_made(hn_blocks_take(blocks, bytes), err);
+    if (own != NULL)
+        *member = memcpy(own, string, bytes);
 }
 
 enum hone_status hn_lib_tell(const struct hn_error *why, struct hone_error *err)
@@ -550,8 +550,8 @@ static struct hone_kernel *get(struct hone_cache *cache, const struct request *r
         handle = made;
         made->next = cache->kernels;
         cache->kernels = made;
-        if (!is_separate && !remember(cache, hash, request, handle))
-            hn_fail_memory(err);
+        if (!is_separate)
+            remember(cache, hash, request, handle, err);
     }
     pthread_mutex_unlock(&cache->lock);
     hn_c_locale_leave(&locale);

@@ -71,7 +71,9 @@ static bool take(struct hn_lib_compiling *compiling, struct hn_message *message,
         hn_message_get_image(message, json_object_get(message->json, "image"), image, err);
     } else if (strcmp(type, "ready") == 0) {
         const struct hn_source *source = compiling->source;
-        struct hn_message request = {.json = hn_message_of_source(source, compiling->architecture)};
+        char capability[HN_ARCHITECTURE_SIZE];
+        snprintf(capability, sizeof capability, "%d", compiling->device->identity.capability);
+        struct hn_message request = {.json = hn_message_of_source(source, capability)};
         if (request.json == NULL)
             hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->files->name);
         else
@@ -106,10 +108,10 @@ bool hn_lib_compile_listen(struct hn_lib_compiling *compiling, struct hn_image *
 
 /* Until it is done, or the child is gone. */
 static void compile_in_child(const struct hn_lib_choice *choice, const struct hn_source *source,
-                             const char *architecture, struct hn_image *image, struct hn_error *err)
+                             struct hn_image *image, struct hn_error *err)
 {
     struct hn_lib_compiling compiling = {
-        .source = source, .architecture = architecture, .kernel = choice->plan->plan->kernel};
+        .source = source, .device = choice->asked->device, .kernel = choice->plan->plan->kernel};
     char *command = hn_made(hn_lib_find_command(choice->asked->options), err);
     hn_lib_compile_start(&compiling, command, choice->asked->cache, err);
     while (!hn_failed(err) && !hn_lib_compile_listen(&compiling, image, err)) {
@@ -307,7 +309,7 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
     const struct hn_plan *plan = choice->plan->plan;
     const struct hn_template *template = &choice->plan->template;
     const int compute = choice->asked->device->identity.capability;
-    char capability[HN_ARCHITECTURE_SIZE], architecture[HN_ARCHITECTURE_SIZE];
+    char capability[HN_ARCHITECTURE_SIZE];
     struct hn_source source;
     struct hn_source_key key;
     *compiled = false;
@@ -322,14 +324,13 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
         return;
     }
     snprintf(capability, sizeof capability, "%d", compute);
-    hn_architecture_name(capability, plan->arch_specific, architecture);
     if (hn_source_make(plan, template, choice->asked->problem, choice->point, &source, err) ==
         HN_OK) {
         if (hn_source_key(&source, capability, &key, err) == HN_OK &&
             !recall(cache, &key.hash, image)) {
             hn_image_finish(image);
             *compiled = true;
-            compile_in_child(choice, &source, architecture, image, err);
+            compile_in_child(choice, &source, image, err);
             if (!hn_failed(err) && image->outcome == HN_OUTCOME_OK)
                 remember(cache, &key.hash, image);
         }
@@ -571,9 +572,6 @@ bool hn_lib_image_is_kept(const struct hn_lib_choice *choice)
     return kept;
 }
 
-/* NULL where err has failed. Takes the module that another problem has loaded, or the image of this
- * one, loaded to be shared where its program serves others too; *image: what was loaded, where the
- * module is the handle's own; the caller's to finish. */
 struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_image *image,
                                 struct hn_error *err)
 {

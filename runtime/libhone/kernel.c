@@ -266,22 +266,12 @@ enum hone_status hone_set_symbols(struct hone_kernel *kernel, CUstream stream,
     return hn_lib_tell(&why, err);
 }
 
-/* Copies the string for a member. */
-static void put(struct hone_cache *cache, const char **member, const char *string,
-                struct hn_error *err)
-{
-    size_t bytes = strlen(string) + 1;
-    char *own = hn_failed(err) ? NULL : hn_made(hn_blocks_take(&cache->infos, bytes), err);
-    if (own != NULL)
-        *member = memcpy(own, string, bytes);
-}
-
 /* Frees the string; NULL: memory was out. */
 static void put_made(struct hone_cache *cache, const char **member, char *string,
                      struct hn_error *err)
 {
     if (hn_made(string, err) != NULL)
-        put(cache, member, string, err);
+        hn_lib_put(&cache->infos, member, string, err);
     free(string);
 }
 
@@ -316,11 +306,11 @@ static void describe_source(const struct hone_kernel *kernel, const struct hn_tu
     info->imported = hn_origin_is_foreign(&tuned->origin);
     info->recorded = tuned->best.time;
     put_made(cache, &info->stale_because, hn_text_take(&why), err);
-    put(cache, &info->device, tuned->identity.device.name, err);
-    put(cache, &info->regime, tuned->identity.regime, err);
-    put(cache, &info->objective, tuned->identity.objective, err);
-    put(cache, &info->driver, tuned->version.driver, err);
-    put(cache, &info->nvrtc, tuned->version.nvrtc, err);
+    hn_lib_put(&cache->infos, &info->device, tuned->identity.device.name, err);
+    hn_lib_put(&cache->infos, &info->regime, tuned->identity.regime, err);
+    hn_lib_put(&cache->infos, &info->objective, tuned->identity.objective, err);
+    hn_lib_put(&cache->infos, &info->driver, tuned->version.driver, err);
+    hn_lib_put(&cache->infos, &info->nvrtc, tuned->version.nvrtc, err);
     put_made(cache, &info->origin, hn_origin_text(&tuned->origin), err);
 }
 
@@ -344,7 +334,7 @@ static void make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
     info->kernel = kernel->name;
     info->compiled = kernel->compiled;
     info->grade = grade == HN_GRADE_EXACT ? HONE_GRADE_EXACT : (enum hone_grade)grade;
-    put(cache, &info->kernel, kernel->name, err);
+    hn_lib_put(&cache->infos, &info->kernel, kernel->name, err);
     put_made(cache, &info->problem, hn_bindings_text(&kernel->problem), err);
     put_made(cache, &info->point, hn_bindings_text(&kernel->point), err);
     if (tuned != NULL)
@@ -469,19 +459,16 @@ static void make_step(struct hone_kernel *kernel, const struct hn_image *image, 
     const struct hn_step *from = launch->steps[index].step;
     struct hn_lib_step *step = &kernel->steps[index];
     char what[96];
-    step->window_argument = from->geometry.window.argument;
-    step->argument_count = from->argument_count;
+    step->of = from;
     if (from->argument_count > HN_LIB_MAX_ARGUMENTS) {
         hn_lib_fail(err, HONE_UNSUPPORTED, "step '%s' has %zu arguments; the library takes %d",
                     from->entry, from->argument_count, (int)HN_LIB_MAX_ARGUMENTS);
         return;
     }
-    step->shape = hn_module_step_of(&launch->steps[index]);
-    bool valid = step->shape.window == SIZE_MAX || step->window_argument < kernel->slot_count;
-    for (size_t i = 0; i < from->argument_count; i++) {
+    bool valid = hn_module_step_of(&launch->steps[index]).window == SIZE_MAX ||
+                 from->geometry.window.argument < kernel->slot_count;
+    for (size_t i = 0; i < from->argument_count; i++)
         valid = valid && from->arguments[i] < kernel->slot_count;
-        step->arguments[i] = (unsigned short)from->arguments[i];
-    }
     if (!valid) {
         hn_fail(err, HN_EFORMAT,
                 "the plan's step '%s' takes an argument that stands behind a symbol", from->entry);

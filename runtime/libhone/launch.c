@@ -527,13 +527,14 @@ static struct started start_steps(struct hone_kernel *kernel, CUstream stream, u
         result = zero(kernel, stream, values);
     for (size_t s = 0; s < kernel->step_count && result == CUDA_SUCCESS; s++) {
         const struct hn_lib_step *step = &kernel->steps[s];
-        for (size_t i = 0; i < step->argument_count; i++) {
-            size_t argument = step->arguments[i];
+        for (size_t i = 0; i < step->of->argument_count; i++) {
+            size_t argument = step->of->arguments[i];
             parameters[i] = kernel->slots[argument].kind == HONE_BYTES
                                 ? (void *)(uintptr_t)values[argument]
                                 : &values[argument];
         }
-        CUdeviceptr window = step->shape.window == SIZE_MAX ? 0 : values[step->window_argument];
+        CUdeviceptr window =
+            step->shape.window == SIZE_MAX ? 0 : values[step->of->geometry.window.argument];
         result = hn_module_launch(&step->shape, kernel->grids[s], driver, step->function, stream,
                                   window, parameters);
     }

@@ -103,6 +103,8 @@ bool hn_lib_fail(struct hn_error *err, enum hone_status status, const char *form
 void hn_lib_restate(struct hn_error *err, enum hone_status status);
 /* Fails unless it is CUDA_SUCCESS. */
 void hn_lib_cuda(const struct hone_cache *cache, CUresult result, const char *what, struct hn_error *err);
+/* Copies a string for a member, which stays what it is where that is NULL or err has failed. */
+void hn_lib_put(struct hn_blocks *blocks, const char **member, const char *string, struct hn_error *err);
 /* The failure as callers see it, in err, which may be NULL; HONE_OK leaves that alone. */
 enum hone_status hn_lib_tell(const struct hn_error *why, struct hone_error *err);
 
@@ -153,9 +155,7 @@ struct hn_lib_slot {
 struct hn_lib_step {
     CUfunction function;
     struct hn_module_step shape;
-    size_t window_argument; /* the base of its L2 window, where it has one */
-    unsigned short arguments[HN_LIB_MAX_ARGUMENTS];
-    size_t argument_count;
+    const struct hn_step *of; /* the plan */
 };
 
 /* A variable of the module. */
@@ -315,7 +315,7 @@ char *hn_lib_find_command(const struct hone_options *options);
 struct hn_lib_compiling {
     struct hn_process process;
     const struct hn_source *source;
-    const char *architecture;
+    const struct hn_device *device;
     const char *kernel; /* for messages */
     double until_ms;
 };

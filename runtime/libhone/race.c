@@ -457,33 +457,28 @@ void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *lau
     struct hn_lib_race *race = own->race;
     const struct hn_driver *driver = &own->cache->driver;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    bool is_own = false;
-    if (atomic_load_explicit(&race->waits, memory_order_acquire)) {
-        launch_racer(race, 0, launch, values, err);
-        await_frozen(race, own, launch->stream);
-        return;
-    }
-    for (size_t s = 0; s < own->slot_count; s++)
+    const bool waits = atomic_load_explicit(&race->waits, memory_order_acquire);
+    bool is_own = waits;
+    for (size_t s = 0; !waits && s < own->slot_count; s++)
         for (size_t i = 0; (race->own_slots >> s & 1) != 0 && i < launch->count; i++)
             is_own = is_own || strcmp(launch->arguments[i].name, own->slots[s].name) == 0;
-    if (is_own) {
-        launch_racer(race, 0, launch, values, err);
-        return;
+    bool looks = !is_own && !atomic_load_explicit(&race->finished, memory_order_acquire) &&
+                 !hn_lib_is_capturing(own, launch->stream) &&
+                 pthread_mutex_trylock(&race->lock) == 0;
+    if (looks) {
+        bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+        look(race, own->cache);
+        if (relaxed)
+            driver->p_cuThreadExchangeStreamCaptureMode(&mode);
     }
-    if (atomic_load_explicit(&race->finished, memory_order_acquire) ||
-        hn_lib_is_capturing(own, launch->stream) || pthread_mutex_trylock(&race->lock) != 0) {
-        launch_racer(race, atomic_load(&race->leader), launch, values, err);
-        return;
-    }
-    bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    look(race, own->cache);
-    if (relaxed)
-        driver->p_cuThreadExchangeStreamCaptureMode(&mode);
-    if (atomic_load(&race->finished))
-        launch_racer(race, atomic_load(&race->leader), launch, values, err);
-    else
+    if (looks && !atomic_load(&race->finished))
         launch_timed(race, driver, launch, values, err);
-    pthread_mutex_unlock(&race->lock);
+    else
+        launch_racer(race, is_own ? 0 : atomic_load(&race->leader), launch, values, err);
+    if (looks)
+        pthread_mutex_unlock(&race->lock);
+    if (waits)
+        await_frozen(race, own, launch->stream);
 }
 
 void hn_lib_race_prepare(struct hone_kernel *own, CUstream stream, struct hn_error *err)
