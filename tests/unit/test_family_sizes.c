@@ -14,9 +14,9 @@ static struct hn_config *load(const char *path)
 
 static struct hn_bindings next(const struct hn_config *config, uint64_t seed, uint64_t *at)
 {
-    struct hn_bindings problem;
     struct hn_error err = {0};
-    hn_family_next(config->family, seed, at, &problem, &err);
+    struct hn_bindings none = {0};
+    struct hn_bindings problem = hn_family_next(config->family, &none, seed, at, &err);
     assert_ok(err.status);
     return problem;
 }

@@ -73,8 +73,9 @@ static void plan(struct tuning *tuning)
 /* SIZE_MAX: there is none, or no room for it. */
 static size_t draw_size(struct tuning *tuning, struct hn_error *err)
 {
-    struct hn_bindings problem =
-        hn_measuring_draw(&tuning->measuring, tuning->options->search.seed, &tuning->drawn, err);
+    const struct hn_config *config = tuning->measuring.config;
+    struct hn_bindings problem = hn_family_next(config->family, config->problems,
+                                                tuning->options->search.seed, &tuning->drawn, err);
     size_t size =
         hn_failed(err) ? SIZE_MAX : hn_matrix_add_size(tuning->measuring.matrix, &problem, true);
     hn_bindings_finish(&problem);
@@ -444,11 +445,8 @@ static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *er
 static void draw_cells(struct tuning *tuning, size_t count, struct hn_error *err)
 {
     size_t size = 0;
-    for (size_t i = 0; i < count && size != SIZE_MAX; i++) {
-        size = draw_size(tuning, err);
-        if (size != SIZE_MAX)
-            fill_briefly(tuning, size, err);
-    }
+    for (size_t i = 0; i < count && (size = draw_size(tuning, err)) != SIZE_MAX; i++)
+        fill_briefly(tuning, size, err);
 }
 
 /* Tells of points that are new whose program they have: as those have that differ in the launch
@@ -487,16 +485,6 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
     hn_learnt_finish(&tuning->learnt);
     if (hn_learn(&kernel, tuning->measuring.matrix, &options, &tuning->learnt, err) == HN_OK)
         tuning->measuring.model = tuning->learnt.model;
-}
-
-/* Searches where the rule is least sure. */
-static void tune_wanted(struct tuning *tuning, struct hn_error *err)
-{
-    if (tuning->searched >= tuning->tuned || tuning->learnt.wanted_count == 0)
-        return;
-    size_t size = hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.wanted[0], false);
-    if (size != SIZE_MAX)
-        tune_size(tuning, size, err);
 }
 
 static bool is_good(const struct tuning *tuning)
@@ -540,10 +528,12 @@ static void refine(struct tuning *tuning, struct hn_error *err)
             before == HN_MATRIX_SIZES)
             break;
         began_s = hn_measuring_spent_s(&tuning->measuring);
-        tune_wanted(tuning, err);
         for (size_t i = 0; i < learnt->wanted_count && !hn_failed(err); i++) {
             size_t size = hn_matrix_add_size(matrix, &learnt->wanted[i], false);
-            if (size != SIZE_MAX)
+            /* Searches where the rule is least sure. */
+            if (size != SIZE_MAX && i == 0 && tuning->searched < tuning->tuned)
+                tune_size(tuning, size, err);
+            if (size != SIZE_MAX && !hn_failed(err))
                 fill_briefly(tuning, size, err);
         }
         draw_cells(tuning, DRAWN, err);

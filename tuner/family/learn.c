@@ -51,13 +51,9 @@ static void draw_samples(struct learning *learning, struct hn_error *err)
             hn_need_bindings(&learning->matrix->sizes[i].problem, NULL);
     }
     for (size_t i = 0; i < wanted && !hn_failed(err); i++) {
-        struct hn_bindings problem;
-        hn_family_next(family, learning->options->seed, &at, &problem, err);
-        /* With what a problem has beside the family's values. */
         learning->weights[learning->sample_count] = 1;
-        learning->samples[learning->sample_count++] =
-            hn_need_bindings(&learning->matrix->sizes[0].problem, &problem);
-        hn_bindings_finish(&problem);
+        learning->samples[learning->sample_count++] = hn_family_next(
+            family, &learning->matrix->sizes[0].problem, learning->options->seed, &at, err);
     }
 }
 

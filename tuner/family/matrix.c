@@ -83,15 +83,17 @@ double hn_matrix_best(const struct hn_matrix *matrix, size_t size)
 
 static const int64_t round_to = 16;
 
-void hn_family_next(const struct hn_family *family, uint64_t seed, uint64_t *at,
-                    struct hn_bindings *problem, struct hn_error *err)
+struct hn_bindings hn_family_next(const struct hn_family *family, const struct hn_bindings *whole,
+                                  uint64_t seed, uint64_t *at, struct hn_error *err)
 {
     bool rounds = *at % 2 == 1;
-    *problem = (struct hn_bindings){0};
-    if (hn_failed(err) || hn_family_draw(family, seed, at, problem, err) != HN_OK || !rounds)
-        return;
-    struct hn_bindings rounded = hn_need_bindings(problem, NULL);
-    for (size_t i = 0; i < family->value_count; i++) {
+    struct hn_bindings drawn = {0};
+    if (!hn_failed(err))
+        hn_family_draw(family, seed, at, &drawn, err);
+    struct hn_bindings next = hn_need_bindings(whole, &drawn),
+                       rounded = hn_need_bindings(&next, NULL);
+    hn_bindings_finish(&drawn);
+    for (size_t i = 0; i < family->value_count && rounds && !hn_failed(err); i++) {
         const struct hn_family_value *value = &family->values[i];
         const struct hn_value *own = hn_bindings_get(&rounded, value->name);
         if (value->kind != HN_FAMILY_RANGE || own->integer < round_to)
@@ -99,10 +101,7 @@ void hn_family_next(const struct hn_family *family, uint64_t seed, uint64_t *at,
         struct hn_value less = hn_integer(own->integer / round_to * round_to);
         hn_bindings_set(&rounded, value->name, &less, err);
     }
-    if (hn_family_has(family, &rounded)) {
-        struct hn_bindings drawn = *problem;
-        *problem = rounded;
-        rounded = drawn;
-    }
-    hn_bindings_finish(&rounded);
+    bool has = rounds && !hn_failed(err) && hn_family_has(family, &rounded);
+    hn_bindings_finish(has ? &next : &rounded);
+    return has ? rounded : next;
 }

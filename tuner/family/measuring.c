@@ -11,17 +11,6 @@
 #include "tuner/config/config.h"
 #include "tuner/session/rule_code.h"
 
-struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed,
-                                     uint64_t *at, struct hn_error *err)
-{
-    struct hn_bindings problem;
-    hn_family_next(measuring->config->family, seed, at, &problem, err);
-    /* With what the config has beside the family's values. */
-    struct hn_bindings whole = hn_need_bindings(&measuring->config->problems[0], &problem);
-    hn_bindings_finish(&problem);
-    return whole;
-}
-
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                  struct hn_task *task, struct hn_error *err)
 {
@@ -161,9 +150,10 @@ static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
 {
     uint64_t at = 0;
     struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_config *config = measuring->config;
     for (size_t i = 0; i < MOST_SIZES && !hn_failed(err); i++) {
-        struct hn_bindings whole =
-            hn_measuring_draw(measuring, measuring->options->search.seed, &at, err);
+        struct hn_bindings whole = hn_family_next(config->family, config->problems,
+                                                  measuring->options->search.seed, &at, err);
         size_t size = hn_failed(err) ? SIZE_MAX : hn_matrix_find_size(matrix, &whole);
         if (size != SIZE_MAX)
             matrix->sizes[size].drawn = true;

@@ -46,10 +46,7 @@ double hn_measuring_spent_s(const struct hn_measuring *measuring);
 /* A line behind the time since the start. */
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The next problem of the sequence of a seed (hn_family_next), whole. */
-struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed, uint64_t *at,
-                                     struct hn_error *err);
-/* A task for that problem, with the device and the version of all sessions; for after the first, which says what
+/* A task for a problem, with the device and the version of all sessions; for after the first, which says what
  * compiles. */
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                  struct hn_task *task, struct hn_error *err);
