@@ -194,19 +194,18 @@ static uint8_t *mark_left(const struct growth *growth)
     const struct split *split = &growth->split;
     size_t values = hn_space_parameter(growth->evidence->space, split->parameter)->count;
     uint8_t *left = hn_need(values, sizeof *left);
-    memset(left, 2, values);
-    for (size_t k = 0; k < split->values; k++)
-        left[split->order[k]] = k < split->limit;
     for (size_t v = 0; v < values; v++) {
-        for (size_t distance = 1; left[v] == 2 && distance < values; distance++) {
-            if (v >= distance && left[v - distance] < 2)
-                left[v] = left[v - distance] + 3;
-            else if (v + distance < values && left[v + distance] < 2)
-                left[v] = left[v + distance] + 3;
+        /* Of two that are as near the one below. */
+        size_t least = SIZE_MAX;
+        for (size_t k = 0; k < split->values; k++) {
+            size_t other = split->order[k],
+                   far = other <= v ? 2 * (v - other) : 2 * (other - v) + 1;
+            if (far >= least)
+                continue;
+            left[v] = k < split->limit;
+            least = far;
         }
     }
-    for (size_t v = 0; v < values; v++)
-        left[v] %= 3;
     return left;
 }
 
@@ -478,11 +477,12 @@ static void find_pair(const struct sample *sample, struct hn_interaction *pair)
         .rows = hn_space_parameter(sample->space, pair->parameters[0])->count,
         .columns = hn_space_parameter(sample->space, pair->parameters[1])->count,
     };
-    if (cells.rows * cells.columns > MOST_CELLS)
+    size_t count = cells.rows * cells.columns;
+    if (count > MOST_CELLS)
         return;
     struct hn_blocks memory = {0};
-    cells.means = hn_need_block(&memory, cells.rows * cells.columns, sizeof *cells.means);
-    cells.weights = hn_need_block(&memory, cells.rows * cells.columns, sizeof *cells.weights);
+    cells.means = hn_need_block(&memory, count, sizeof *cells.means);
+    cells.weights = hn_need_block(&memory, count, sizeof *cells.weights);
     cells.row_terms = hn_need_block(&memory, cells.rows, sizeof *cells.row_terms);
     cells.column_terms = hn_need_block(&memory, cells.columns, sizeof *cells.column_terms);
     for (size_t i = 0; i < sample->count; i++) {
@@ -491,9 +491,8 @@ static void find_pair(const struct sample *sample, struct hn_interaction *pair)
         cells.means[cell] += sample->values[i] - sample->mean;
         cells.weights[cell]++;
     }
-    for (size_t c = 0; c < cells.rows * cells.columns; c++)
-        if (cells.weights[c] > 0)
-            cells.means[c] /= cells.weights[c];
+    for (size_t c = 0; c < count; c++)
+        cells.means[c] /= fmax(cells.weights[c], 1);
     pair->share = judge_cells(sample, &cells);
     hn_blocks_finish(&memory);
 }

@@ -320,9 +320,9 @@ static char *make_command(const struct hn_host *host)
     return hn_needed(hn_text_take(&text));
 }
 
-/* By the shell, in a process group of its own. to and from: its stdin and stdout; its stderr is
+/* By the shell, in a process group of its own. The link has its stdin and stdout; its stderr is
  * drained as a worker's output. */
-static void start_launcher(struct hn_host *host, int *to, int *from, struct hn_error *err)
+static void start_launcher(struct hn_host *host, struct hn_error *err)
 {
     int pipes[3][2], made = 0;
     char *command = make_command(host);
@@ -346,8 +346,7 @@ static void start_launcher(struct hn_host *host, int *to, int *from, struct hn_e
     }
     if (hn_failed(err))
         return;
-    *to = pipes[0][1];
-    *from = pipes[1][0];
+    hn_link_init(&host->link, pipes[1][0], pipes[0][1]);
     host->launcher.output = pipes[2][0];
     fcntl(host->launcher.output, F_SETFL, O_NONBLOCK);
 }
@@ -397,22 +396,17 @@ static void send_program(struct hn_host *host)
 
 static void launch(struct hn_host *host, double now_ms)
 {
-    int to, from;
     struct hn_error err;
-    hn_process_init(&host->launcher);
-    start_launcher(host, &to, &from, &err);
-    if (hn_failed(&err)) {
-        lose(host, false, err.message);
-        return;
-    }
     host->since_ms = now_ms;
     host->sent = false;
     host->polled_in = host->polled_output = NULL;
-    hn_link_init(&host->link, from, to);
-    if (host->options.install)
+    hn_process_init(&host->launcher);
+    start_launcher(host, &err);
+    bool started = !hn_failed(&err);
+    if (started && host->options.install)
         begin_install(host, &err);
     if (hn_failed(&err))
-        lose(host, true, err.message);
+        lose(host, started, err.message);
 }
 
 /* The streams are closed: how the launcher ends is known in a moment. */

@@ -532,18 +532,6 @@ void hn_workers_refuse(struct hn_workers *workers, struct hn_card *card, const c
     card->out = true;
 }
 
-/* The same card as another, by another name; NULL: it is none. */
-static const struct hn_card *find_twin(const struct hn_workers *workers, const struct hn_card *card)
-{
-    for (size_t i = 0; i < workers->card_count; i++) {
-        const struct hn_card *other = workers->cards[i];
-        if (other != card && other->known && !other->out &&
-            strcmp(other->device.uuid, card->device.uuid) == 0)
-            return other;
-    }
-    return NULL;
-}
-
 static void open_card(struct hn_workers *workers, struct hn_card *card)
 {
     struct hn_host_view view;
@@ -556,12 +544,15 @@ static void open_card(struct hn_workers *workers, struct hn_card *card)
         hn_fail(&err, HN_ERUN, "host %s has no GPU", view.name);
     else if (card->requested || hn_card_is_reachable(card))
         ask_device(card, &err);
-    const struct hn_card *twin = card->known ? find_twin(workers, card) : NULL;
+    for (size_t i = 0; card->known && i < workers->card_count && !hn_failed(&err); i++) {
+        const struct hn_card *other = workers->cards[i];
+        if (other != card && other->known && !other->out &&
+            strcmp(other->device.uuid, card->device.uuid) == 0)
+            hn_fail(&err, HN_ERUN, "it is named twice: it is a card of host %s too",
+                    other->host_name);
+    }
     if (hn_failed(&err))
         hn_workers_refuse(workers, card, "%s", err.message);
-    else if (twin != NULL)
-        hn_workers_refuse(workers, card, "it is named twice: it is a card of host %s too",
-                          twin->host_name);
 }
 
 bool hn_workers_open_cards(struct hn_workers *workers)
