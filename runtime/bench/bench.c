@@ -120,9 +120,9 @@ static size_t find(const struct hn_bench *bench, const char *key)
     return i;
 }
 
-/* NULL after a failure. */
-static struct hn_reference_run *find_of_point(const struct hn_bench *bench,
-                                              const struct hn_bindings *point, struct hn_error *err)
+struct hn_reference_run *hn_bench_find_reference(const struct hn_bench *bench,
+                                                 const struct hn_bindings *point,
+                                                 struct hn_error *err)
 {
     char *key = make_key(bench->plan, point, err);
     size_t place = key == NULL ? bench->reference_count : find(bench, key);
@@ -130,13 +130,6 @@ static struct hn_reference_run *find_of_point(const struct hn_bench *bench,
         hn_fail(err, HN_ERUN, "no reference was computed for '%s'", key);
     free(key);
     return place < bench->reference_count ? bench->references[place] : NULL;
-}
-
-struct hn_outputs *hn_bench_find_outputs(struct hn_bench *bench, const struct hn_bindings *point,
-                                         struct hn_error *err)
-{
-    struct hn_reference_run *reference = find_of_point(bench, point, err);
-    return reference == NULL ? NULL : &reference->outputs;
 }
 
 static void prepare_reference(struct hn_bench *bench, struct hn_reference_run *reference,
@@ -156,11 +149,10 @@ static void prepare_reference(struct hn_bench *bench, struct hn_reference_run *r
     if (!hn_failed(err) && hn_plan_values(plan, problem, point, &values, err) == HN_OK)
         hn_signature_check(plan, values, &launch, &reference->image, err);
     free(values);
-    if (hn_failed(err) || !hn_launch_check(&launch, bench->device, record))
-        hn_launch_finish(&launch);
-    else
-        hn_variant_init(variant, &bench->arena, &bench->stage, problem, point, &reference->image,
-                        &launch, record, err);
+    if (!hn_failed(err))
+        hn_launch_check(&launch, bench->device, record);
+    hn_variant_init(variant, &bench->arena, &bench->stage, problem, point, &reference->image,
+                    &launch, record, err);
 }
 
 void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings *point,
@@ -168,7 +160,7 @@ void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings
                                 struct hn_error *err)
 {
     *variant = (struct hn_variant){.record = record};
-    struct hn_reference_run *reference = hn_failed(err) ? NULL : find_of_point(bench, point, err);
+    struct hn_reference_run *reference = hn_bench_find_reference(bench, point, err);
     if (reference != NULL)
         prepare_reference(bench, reference, variant, record, err);
 }
@@ -451,11 +443,8 @@ void hn_bench_prepare(struct hn_bench *bench, const struct hn_bindings *point,
     }
     err->status = hn_launch_make_checked(bench->plan, bench->device, bench->problem, point, &launch,
                                          record, err);
-    if (hn_goes_on(variant, err))
-        hn_variant_init(variant, &bench->arena, &bench->stage, bench->problem, point, image,
-                        &launch, record, err);
-    else
-        hn_launch_finish(&launch);
+    hn_variant_init(variant, &bench->arena, &bench->stage, bench->problem, point, image, &launch,
+                    record, err);
 }
 
 void hn_bench_settle(struct hn_bench *bench, const struct hn_variant *variant, struct hn_error *err)
@@ -680,7 +669,6 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
                                  struct hn_error *err)
 {
     struct hn_variant variant;
-    struct hn_outputs *outputs = NULL;
     struct hn_sample first = {0};
     hn_error_init(err);
     record->outcome = HN_OUTCOME_OK;
@@ -689,7 +677,8 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
     if (request->trial != HN_SUSPICION_NONE) {
         hn_bench_decide(bench, &variant, request->trial, err);
     } else {
-        outputs = hn_bench_find_outputs(bench, &record->point, err);
+        struct hn_reference_run *own = hn_bench_find_reference(bench, &record->point, err);
+        struct hn_outputs *outputs = own == NULL ? NULL : &own->outputs;
         observe(bench, &variant, request->observe, true, err);
         if (needs_verification(bench, request))
             verify(bench, &variant, outputs, &first, err);

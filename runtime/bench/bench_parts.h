@@ -81,8 +81,9 @@ struct hn_work hn_bench_work(struct hn_bench *bench, struct hn_variant *variant)
 /* Lets those who observe unasked note what they saw of a record that was just timed. */
 void hn_bench_note(struct hn_bench *bench, const char *observe, struct hn_record *record, struct hn_error *err);
 
-/* The outputs that a point's are compared with; HN_ERUN when its reference was not set. NULL after a failure. */
-struct hn_outputs *hn_bench_find_outputs(struct hn_bench *bench, const struct hn_bindings *point, struct hn_error *err);
+/* With the outputs that a point's are compared with; HN_ERUN when it was not set. NULL after a failure. */
+struct hn_reference_run *hn_bench_find_reference(const struct hn_bench *bench, const struct hn_bindings *point,
+                                                 struct hn_error *err);
 /* Makes good, unseen, whatever an unchecked variant may have damaged: before what is not checked as variants are. */
 void hn_bench_clear_unchecked(struct hn_bench *bench, struct hn_error *err);
 /* Computes again what a variant has damaged. */

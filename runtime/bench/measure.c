@@ -525,11 +525,6 @@ static void take_group(struct measurement *m, size_t count, size_t prepared, str
     judge(m);
 }
 
-static void compare(const struct measurement *m, struct hn_error *err)
-{
-    m->measured->wrong = !m->work->compare(m->work->judge, err);
-}
-
 /* What is stopped as slower is not compared: it cannot win. A comparison takes about as long as a
  * short launch: while an early stop may still come, none is drawn. All samples of a group are
  * prepared to be compared where that costs little. What comes last is compared, where samples
@@ -551,14 +546,14 @@ static void sample_until(struct measurement *m, struct hn_sample first, struct h
         prepared = hn_poison_is_cheap(work, sample_us) ? chunk : compared || sample_us >= LONG_US;
         take_group(m, chunk, work->compare == NULL ? 0 : prepared, err);
         if (!hn_failed(err) && compared && measured->stop != HN_STOP_SLOWER)
-            compare(m, err);
+            measured->wrong = !work->compare(work->judge, err);
     }
     if (hn_failed(err) || work->compare == NULL || measured->wrong ||
         measured->stop == HN_STOP_SLOWER)
         return;
     size_t more = is_unstable(m) ? COMPARED_OF_UNSTABLE : !compared;
     if (more == 1 && prepared > 0) {
-        compare(m, err);
+        measured->wrong = !work->compare(work->judge, err);
         return;
     }
     enum hn_stop stop = measured->stop;
@@ -568,7 +563,7 @@ static void sample_until(struct measurement *m, struct hn_sample first, struct h
         take_group(m, 1, 1, err);
         measured->stop = stop;
         if (!hn_failed(err))
-            compare(m, err);
+            measured->wrong = !work->compare(work->judge, err);
     }
 }
 

@@ -33,16 +33,15 @@ static void write_guards(struct hn_host_buffer *buffer)
     memset(buffer->data + buffer->bytes, PATTERN, GUARD);
 }
 
-static void host_buffer_free(struct hn_host_buffer *buffer, const struct hn_driver *driver,
-                             enum hn_host_memory kind)
+static void host_buffer_free(struct hn_host_buffer *buffer, const struct hn_driver *driver)
 {
     if (buffer->block == NULL)
         return;
-    if (kind == HN_HOST_REGISTERED)
+    if (buffer->kind == HN_HOST_REGISTERED)
         driver->p_cuMemHostUnregister(buffer->block);
-    if (kind == HN_HOST_PAGEABLE || kind == HN_HOST_REGISTERED)
+    if (buffer->kind == HN_HOST_PAGEABLE || buffer->kind == HN_HOST_REGISTERED)
         free(buffer->block);
-    else if (kind == HN_HOST_MANAGED)
+    else if (buffer->kind == HN_HOST_MANAGED)
         driver->p_cuMemFree((CUdeviceptr)(uintptr_t)buffer->block);
     else
         driver->p_cuMemFreeHost(buffer->block);
@@ -57,7 +56,7 @@ static CUresult host_buffer_allocate(struct hn_host_buffer *buffer, const struct
     void *block = NULL;
     CUdeviceptr address = 0;
     CUresult result = CUDA_SUCCESS;
-    *buffer = (struct hn_host_buffer){0};
+    *buffer = (struct hn_host_buffer){.kind = kind};
     if (kind == HN_HOST_PINNED || kind == HN_HOST_WRITE_COMBINED) {
         unsigned int flags =
             kind == HN_HOST_PINNED ? CU_MEMHOSTALLOC_DEVICEMAP : CU_MEMHOSTALLOC_WRITECOMBINED;
@@ -92,7 +91,7 @@ static CUresult host_buffer_allocate(struct hn_host_buffer *buffer, const struct
     if (result == CUDA_SUCCESS)
         write_guards(buffer);
     else
-        host_buffer_free(buffer, driver, kind);
+        host_buffer_free(buffer, driver);
     return result;
 }
 
@@ -141,8 +140,7 @@ void hn_stage_finish(struct hn_stage *stage)
     for (size_t i = 0; i < stage->upload_count; i++)
         driver->p_cuEventDestroy(stage->uploads[i]);
     for (size_t i = 0; i < stage->buffer_count; i++)
-        host_buffer_free(&stage->buffers[i], driver,
-                         (enum hn_host_memory)(i % HN_HOST_MEMORY_COUNT));
+        host_buffer_free(&stage->buffers[i], driver);
     free(stage->buffers);
     free(stage->uploads);
     *stage = (struct hn_stage){0};
@@ -211,11 +209,9 @@ static void check_room(struct hn_variant *variant, const struct hn_flow *flow, s
     }
     if ((double)(held_bytes(stage, &most) + needed) <= most)
         return;
-    for (size_t i = 0; i < stage->buffer_count; i++) {
-        enum hn_host_memory kind = (enum hn_host_memory)(i % HN_HOST_MEMORY_COUNT);
-        if (kind != kind_of(flow, i / HN_HOST_MEMORY_COUNT))
-            host_buffer_free(&stage->buffers[i], arena->context->driver, kind);
-    }
+    for (size_t i = 0; i < stage->buffer_count; i++)
+        if (stage->buffers[i].kind != kind_of(flow, i / HN_HOST_MEMORY_COUNT))
+            host_buffer_free(&stage->buffers[i], arena->context->driver);
     double wanted = (double)(held_bytes(stage, &most) + needed);
     if (wanted > most)
         hn_record_fail(
@@ -448,14 +444,6 @@ static bool has_waits(const struct issue *issue)
     return shares_uploads(issue->flow) && !skips(issue, UP);
 }
 
-static void upload(struct issue *issue, size_t chunk)
-{
-    CUstream stream = stream_of(issue, chunk);
-    transfer_chunk(issue, chunk, UP, stream);
-    if (has_waits(issue))
-        QUEUE(issue, cuEventRecord, (issue->stage->uploads[chunk], stream));
-}
-
 /* Waits for the uploads that it needs of other streams: its own does what it does in order. */
 static void compute(struct issue *issue, size_t number)
 {
@@ -499,8 +487,11 @@ CUresult hn_pipeline_launch(struct hn_variant *variant)
         QUEUE(&issue, cuStreamWaitEvent, (stage->streams[i], stage->joins[0], 0));
     for (size_t first = 0; first < flow->chunk_count; first += round) {
         size_t end = first + round < flow->chunk_count ? first + round : flow->chunk_count;
-        for (size_t c = first; c < end; c++)
-            upload(&issue, c);
+        for (size_t c = first; c < end; c++) {
+            transfer_chunk(&issue, c, UP, stream_of(&issue, c));
+            if (has_waits(&issue))
+                QUEUE(&issue, cuEventRecord, (stage->uploads[c], stream_of(&issue, c)));
+        }
         for (size_t c = first; c < end; c++)
             compute(&issue, c);
         for (size_t c = first; c < end; c++)

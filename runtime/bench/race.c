@@ -11,7 +11,7 @@ enum { MAX_FIELD = 64 };
 struct runner {
     struct hn_variant variant;
     struct hn_work work;
-    struct hn_outputs *outputs;
+    struct hn_reference_run *reference; /* with what its outputs have to be */
     struct hn_record *record;
     double *samples_us; /* the record's: of each round, and of the lap behind the last */
     double *host_us;    /* of the rounds that were taken, by the host's clock */
@@ -55,7 +55,7 @@ static void line_up(struct hn_bench *bench, const struct hn_bench_candidate *can
     runner->compared_us = INFINITY;
     /* Where caches are warm, what is compared must not be told by what poison displaced. */
     runner->work.rewritten = !cold;
-    runner->outputs = hn_bench_find_outputs(bench, candidate->point, err);
+    runner->reference = hn_bench_find_reference(bench, candidate->point, err);
     hn_sampler_choose_batch(&runner->work, &estimate_us, err);
     runner->cheap =
         cold && hn_poison_is_cheap(&runner->work, estimate_us * (double)runner->work.batch);
@@ -74,12 +74,12 @@ static void run_lap(struct hn_bench *bench, struct runner *runner, bool compare,
     if (compare && bench->plan->reference.kind == HN_REFERENCE_NONE) {
         hn_verify_launch(variant, 0, err);
         if (hn_goes_on(variant, err))
-            hn_outputs_capture(runner->outputs, err);
+            hn_outputs_capture(&runner->reference->outputs, err);
     }
     if (hn_goes_on(variant, err))
         hn_sampler_take(&runner->work, 1, compare || runner->cheap, &sample, err);
     if (hn_goes_on(variant, err) && compare) {
-        hn_verify_check(variant, runner->outputs, "in the final race: ", err);
+        hn_verify_check(variant, &runner->reference->outputs, "in the final race: ", err);
         if (!is_running(runner))
             hn_bench_repair_references(bench, err);
     }

@@ -282,12 +282,16 @@ void hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, struct 
                      struct hn_record *record, struct hn_error *err)
 {
     const struct hn_driver *driver = arena->context->driver;
+    *variant = (struct hn_variant){.record = record};
+    if (!hn_goes_on(variant, err)) {
+        hn_launch_finish(launch);
+        return;
+    }
     *variant = (struct hn_variant){
         .arena = arena, .stage = stage, .record = record, .image = image, .launch = *launch};
     *launch = (struct hn_launch){0};
     allocate(variant);
-    if (!hn_failed(err))
-        hn_plan_values(arena->plan, problem, point, &variant->values, err);
+    hn_plan_values(arena->plan, problem, point, &variant->values, err);
     evaluate_scalars(variant, err);
     if (!hn_failed(err)) {
         CUresult result =

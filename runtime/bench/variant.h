@@ -10,6 +10,7 @@
 
 /* A buffer in host memory between two guard zones. */
 struct hn_host_buffer {
+    enum hn_host_memory kind;
     unsigned char *block; /* with the guard zones; NULL: there is none */
     size_t block_bytes;
     unsigned char *data;
@@ -105,7 +106,7 @@ static inline bool hn_goes_on(const struct hn_variant *variant, const struct hn_
 void hn_refuse(struct hn_variant *variant, CUresult result, enum hn_outcome outcome, const char *what,
                struct hn_error *err);
 
-/* Takes over `launch`, also on failure. Borrows image and record for its life, problem and point for the call. A module
+/* Takes over `launch`, also on failure; where it already failed it does nothing else. Borrows image and record for its life, problem and point for the call. A module
  * that does not load, a kernel or a symbol that is not there, shared memory that is not granted and scratch that
  * does not fit are the variant's outcome; err is for what is not its fault. */
 void hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, struct hn_stage *stage,

@@ -103,11 +103,9 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
                           err) != HN_OK)
         return;
     /* What is refused in one chunk has no such parts. */
-    if (hn_launch_check(&launch_of_parts, bench->device, &record_of_parts))
-        hn_variant_init(&sequential, &bench->arena, &bench->stage, bench->problem, &record->point,
-                        variant->image, &launch_of_parts, &record_of_parts, err);
-    else
-        hn_launch_finish(&launch_of_parts);
+    hn_launch_check(&launch_of_parts, bench->device, &record_of_parts);
+    hn_variant_init(&sequential, &bench->arena, &bench->stage, bench->problem, &record->point,
+                    variant->image, &launch_of_parts, &record_of_parts, err);
     if (hn_goes_on(&sequential, err))
         hn_variant_describe(&sequential);
     for (size_t i = 0; i < PARTS && hn_goes_on(&sequential, err); i++)
