@@ -801,13 +801,12 @@ static void freeze_later(const struct search *search, struct hone_kernel *handle
     const struct hone_options *options = search->asked.options;
     struct hn_image none;
     if (search->asked.cache->freeze_after <= 0 || options->forbid_compile != 0 ||
-        handle->shared == NULL || handle->is_watched || handle->as_graph ||
-        !hn_lib_race_can_be(choice))
+        handle->shared == NULL || handle->is_watched || handle->as_graph)
         return;
     hn_image_init(&none);
     struct hn_lib_freeze *freeze = hn_lib_freeze_make(handle, options);
     if (freeze != NULL)
-        handle->race = hn_lib_race_make(handle, choice->tuned, options->race_cache, freeze, &none);
+        handle->race = hn_lib_race_make(handle, choice, freeze, &none);
     handle->is_watched = handle->race != NULL;
 }
 
@@ -826,8 +825,8 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
     if (!hn_failed(err))
         handle = hn_lib_load(&choice, &image, err);
     if (handle != NULL && options->on_miss == HONE_MISS_RACE && !choice.sure &&
-        choice.grade != HN_GRADE_EXACT && !handle->is_watched && hn_lib_race_can_be(&choice))
-        race = hn_lib_race_make(handle, choice.tuned, options->race_cache, NULL, &image);
+        choice.grade != HN_GRADE_EXACT && !handle->is_watched)
+        race = hn_lib_race_make(handle, &choice, NULL, &image);
     if (race != NULL && add_racers(search, race, &choice)) {
         handle->race = race;
         handle->is_watched = true;

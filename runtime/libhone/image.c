@@ -18,17 +18,14 @@
 /* Else "<prefix>/bin/hone" for "<prefix>/lib/libhone.so.0", else whatever the PATH finds. */
 char *hn_lib_find_command(const struct hone_options *options)
 {
-    enum hone_status (*function)(const char *, struct hone_cache **, struct hone_error *) =
-        hone_open;
+    static const char here = 0; /* in the library */
     const char *environment = getenv("HONE_COMMAND");
     char path[4096];
-    const void *own = NULL;
     if (options->tune_command != NULL)
         return strdup(options->tune_command);
     if (environment != NULL && environment[0] != '\0')
         return strdup(environment);
-    memcpy(&own, &function, sizeof own);
-    bool has_path = hn_library_path(own, path, sizeof path);
+    bool has_path = hn_library_path(&here, path, sizeof path);
     for (int i = 0; has_path && i < 3; i++) {
         char *slash = strrchr(path, '/'), *command = NULL;
         if (slash == NULL)

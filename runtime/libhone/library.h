@@ -350,15 +350,12 @@ size_t hn_lib_racers_of_rule(const struct hn_rule *rule, const struct hn_binding
 size_t hn_lib_racers_of_results(const struct hn_tuned_list *list, const struct hn_lookup_query *query,
                                 const struct hn_tuned *own, const struct hn_tuned *racers[HN_LIB_RACERS_LIKELY]);
 
-/* Whether launches of the choice can be raced: not where they change what they read, or set symbols, or are not compared by
- * time. */
-bool hn_lib_race_can_be(const struct hn_lib_choice *choice);
-
 struct hn_lib_freeze; /* the frozen program of a handle that a rule chose */
 
 /* With the handle alone; its context is current. freeze: the other one is its frozen program, once that is compiled; NULL: others are
- * added. NULL when there is no memory, or there are no events. Copies the identity, and takes the freeze and what is in the image. */
-struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tuned *tuned, const char *path,
+ * added. NULL when launches of the choice cannot be raced, there is no memory, or there are no events. Copies the identity, and takes the
+ * freeze and what is in the image. */
+struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_lib_choice *choice,
                                      struct hn_lib_freeze *freeze, struct hn_image *image);
 /* Takes the kernel over, with what is in the image. False: it wants other arguments than the handle, or there are enough. */
 bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struct hn_image *image);

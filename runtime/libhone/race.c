@@ -142,21 +142,19 @@ struct hn_lib_race {
     struct hn_error failure; /* why it is not recorded */
 };
 
-bool hn_lib_race_can_be(const struct hn_lib_choice *choice)
-{
-    const struct hn_plan *plan = choice->plan->plan;
-    return choice->tuned != NULL && strcmp(choice->tuned->identity.objective, "time") == 0 &&
-           plan->pipeline == NULL && !hn_plan_has_role(plan, HN_ROLE_INOUT) &&
-           !hn_plan_has_role(plan, HN_ROLE_METRIC) && !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
-}
-
-/* The problem of the result is the handle's, its driver that of now. */
-struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tuned *tuned,
-                                     const char *path, struct hn_lib_freeze *freeze,
-                                     struct hn_image *image)
+/* Not of launches that change what they read, or set symbols, or are not compared by time. The
+ * problem of the result is the handle's, its driver that of now. */
+struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_lib_choice *choice,
+                                     struct hn_lib_freeze *freeze, struct hn_image *image)
 {
     const struct hn_driver *driver = &own->cache->driver;
-    struct hn_lib_race *race = calloc(1, sizeof *race);
+    const struct hn_plan *plan = own->plan->plan;
+    const struct hn_tuned *tuned = choice->tuned;
+    const char *path = choice->asked->options->race_cache;
+    bool can = tuned != NULL && strcmp(tuned->identity.objective, "time") == 0 &&
+               !hn_plan_has_role(plan, HN_ROLE_INOUT) && !hn_plan_has_role(plan, HN_ROLE_METRIC) &&
+               !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
+    struct hn_lib_race *race = can ? calloc(1, sizeof *race) : NULL;
     if (race == NULL) {
         hn_lib_freeze_destroy(freeze, own->cache);
         return NULL;

@@ -147,19 +147,28 @@ TEST(who_did_not_ask_is_not_raced)
     assert_int_equal(hone_kernel_race(sure, NULL), HONE_INVALID);
 }
 
+static bool can_be_raced(struct hone_kernel *kernel, const struct hn_tuned *tuned)
+{
+    const struct hn_lib_question asked = {.options = &racing};
+    const struct hn_lib_choice choice = {.asked = &asked, .tuned = tuned};
+    struct hn_image image;
+    hn_image_init(&image);
+    struct hn_lib_race *race = hn_lib_race_make(kernel, &choice, NULL, &image);
+    bool can = race != NULL;
+    hn_lib_race_destroy(race);
+    return can;
+}
+
 TEST(what_changes_its_inputs_is_not_raced)
 {
     struct shared *shared = *state;
-    const struct hn_tuned by_time = {.identity.objective = "time"};
-    const struct hn_tuned by_energy = {.identity.objective = "energy minimize"};
     struct hone_kernel *scale = get_kernel(shared->cache, "scale", "n", UNSURE, NULL);
     struct hone_kernel *adds = get_kernel(shared->cache, "accumulate", "n", UNSURE, NULL);
-    struct hn_lib_choice choice = {.plan = scale->plan, .tuned = &by_time};
-    assert_true(hn_lib_race_can_be(&choice));
-    choice.tuned = &by_energy;
-    assert_false(hn_lib_race_can_be(&choice));
-    choice = (struct hn_lib_choice){.plan = adds->plan, .tuned = &by_time};
-    assert_false(hn_lib_race_can_be(&choice));
+    struct hn_tuned by_time = scale->configuration->tuned, by_energy = by_time;
+    by_energy.identity.objective = (char *)"energy minimize";
+    assert_true(can_be_raced(scale, &by_time));
+    assert_false(can_be_raced(scale, &by_energy));
+    assert_false(can_be_raced(adds, &by_time));
 }
 
 /* Into the very cache, or into one of its own: who asks next finds what was found. */

@@ -41,11 +41,11 @@ void hn_observers_add(const char *observer, struct hn_bindings *observed,
                       const struct hn_bindings *more, struct hn_error *err)
 {
     for (size_t i = 0; hn_observers[i] != NULL; i++) {
-        if (strcmp(hn_observers[i]->name, observer) != 0)
+        if (strcmp(hn_observers[i]->name, observer) != 0 || !hn_observed_any(more, observer))
             continue;
-        if (hn_observers[i]->add != NULL && hn_observed_any(more, observer))
+        if (hn_observers[i]->add != NULL)
             hn_observers[i]->add(observed, more, err);
-        else if (hn_observed_any(more, observer))
+        else
             hn_observed_replace(observed, observer, more, err);
     }
 }
