@@ -94,8 +94,6 @@ static void forget_results(struct hn_lib_known *known)
 {
     hn_lookup_index_finish(&known->lookup);
     hn_tuned_list_free(&known->list);
-    known->lookup = (struct hn_lookup_index){0};
-    known->list = (struct hn_tuned_list){0};
 }
 
 static void forget_rules(struct hn_lib_known *known)
@@ -117,7 +115,6 @@ static void forget_rules(struct hn_lib_known *known)
     free(known->rules);
     known->rules = NULL;
     hn_tuned_list_free(&known->stored);
-    known->stored = (struct hn_tuned_list){0};
 }
 
 void hn_lib_known_free(struct hone_cache *cache)

@@ -27,7 +27,8 @@ struct hn_lib_stream {
     bool is_piece;                  /* of a slab: the workspace */
     atomic_flag busy; /* a thread is at its graphs: another one launches the plain way */
     size_t oldest;
-    struct graph graphs[KEPT]; /* values NULL: the kernel has none */
+    struct graph graphs[KEPT];
+    uint64_t values[]; /* theirs; none where the kernel has no graphs */
 };
 
 static struct hn_lib_stream *find_stream(const struct hone_kernel *kernel, CUstream stream)
@@ -43,16 +44,12 @@ static struct hn_lib_stream *find_stream(const struct hone_kernel *kernel, CUstr
 /* With the lock held; NULL when out of memory. */
 static struct hn_lib_stream *add_stream(struct hone_kernel *kernel, CUstream stream)
 {
-    struct hn_lib_stream *made = calloc(1, sizeof *made);
-    uint64_t *values =
-        kernel->as_graph ? calloc(KEPT * kernel->slot_count + 1, sizeof *values) : NULL;
-    if (made == NULL || (kernel->as_graph && values == NULL)) {
-        free(made);
-        free(values);
+    size_t slots = kernel->as_graph ? kernel->slot_count : 0;
+    struct hn_lib_stream *made = calloc(1, sizeof *made + KEPT * slots * sizeof *made->values);
+    if (made == NULL)
         return NULL;
-    }
-    for (size_t i = 0; i < KEPT && values != NULL; i++)
-        made->graphs[i].values = values + i * kernel->slot_count;
+    for (size_t i = 0; i < KEPT; i++)
+        made->graphs[i].values = made->values + i * slots;
     atomic_flag_clear(&made->busy);
     made->stream = stream;
     if (stream == CU_STREAM_PER_THREAD)
@@ -249,7 +246,6 @@ static void free_streams(struct hone_kernel *kernel, bool on_device)
         for (size_t i = 0; i < KEPT; i++)
             if (on_device && own->graphs[i].exec != NULL)
                 driver->p_cuGraphExecDestroy(own->graphs[i].exec);
-        free(own->graphs[0].values);
         free(own);
     }
 }
