@@ -95,11 +95,6 @@ static void find_edges(struct hn_sight *sight, const char *size, size_t of, bool
 /* Memory is read in words of 16 bytes at most, of 1 byte at least. */
 static const int64_t most_aligned = 16;
 
-static bool is_size(const struct hn_family_value *value)
-{
-    return value->kind == HN_FAMILY_RANGE;
-}
-
 /* Appends what is seen of the problem alone; returns the logarithm of the product of its sizes. */
 static double see_problem(const struct hn_family *family, const struct hn_bindings *problem,
                           float **to)
@@ -109,7 +104,7 @@ static double see_problem(const struct hn_family *family, const struct hn_bindin
         const struct hn_family_value *value = &family->values[i];
         const struct hn_value *own = hn_bindings_get(problem, value->name);
         size_t place = 0;
-        if (!is_size(value)) {
+        if (value->kind != HN_FAMILY_RANGE) {
             while (place + 1 < value->count && !hn_value_equal(&value->values[place], own))
                 place++;
             *(*to)++ = (float)place;
@@ -244,9 +239,9 @@ void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel
     for (int any = 0; any < 2; any++)
         for (int of = any; of < HN_EDGE_KINDS; of++)
             for (size_t i = 0; i < family->value_count; i++)
-                if (is_size(&family->values[i]))
+                if (family->values[i].kind == HN_FAMILY_RANGE)
                     find_edges(sight, family->values[i].name, (size_t)of, any > 0);
     sight->features = 1 + kernel->plan->parameter_count + OF_LAUNCH + OF_EDGE * sight->edge_count;
     for (size_t i = 0; i < family->value_count; i++)
-        sight->features += is_size(&family->values[i]) ? 2 : 1;
+        sight->features += family->values[i].kind == HN_FAMILY_RANGE ? 2 : 1;
 }

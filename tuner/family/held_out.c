@@ -176,22 +176,20 @@ static void say_compared(const struct hn_measuring *measuring, const struct hn_b
                          const struct compared *compared, bool sure)
 {
     char *text = hn_needed(hn_bindings_text(problem)), untuned[48] = "";
-    if (!isfinite(compared->best_us)) {
-        hn_measuring_say(measuring, "not used %s: no variant that was measured is valid", text);
-        free(text);
-        return;
-    }
     if (!isnan(compared->default_us))
         snprintf(untuned, sizeof untuned, "default %.4g us, ", compared->default_us);
-    hn_measuring_say(
-        measuring,
-        "not used %s: %.4g us, tuned %.4g us, %s%.1f%% slower: choice %.1f%%, coverage %.1f%%, "
-        "freezing %.1f%%%s",
-        text, compared->chosen_us, compared->best_us, untuned,
-        100 * (compared->chosen_us / compared->best_us - 1),
-        100 * (compared->chosen_us / compared->own_us - 1),
-        100 * (compared->own_us / compared->shared_us - 1),
-        100 * (compared->shared_us / compared->best_us - 1), sure ? "" : " (not sure)");
+    if (!isfinite(compared->best_us))
+        hn_measuring_say(measuring, "not used %s: no variant that was measured is valid", text);
+    else
+        hn_measuring_say(
+            measuring,
+            "not used %s: %.4g us, tuned %.4g us, %s%.1f%% slower: choice %.1f%%, coverage %.1f%%, "
+            "freezing %.1f%%%s",
+            text, compared->chosen_us, compared->best_us, untuned,
+            100 * (compared->chosen_us / compared->best_us - 1),
+            100 * (compared->chosen_us / compared->own_us - 1),
+            100 * (compared->own_us / compared->shared_us - 1),
+            100 * (compared->shared_us / compared->best_us - 1), sure ? "" : " (not sure)");
     free(text);
 }
 

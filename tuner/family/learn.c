@@ -81,12 +81,6 @@ static void make_forecast(const struct learning *learning, const size_t *points,
         }
 }
 
-static void finish_forecast(struct forecast *forecast)
-{
-    free(forecast->losses);
-    free(forecast->deviations);
-}
-
 enum { MOST_LEAVES = 200, LEAST_SAMPLES = 4 };
 /* The share of the mean time that one more leaf has to save. */
 static const double least_split_gain = 0.0001;
@@ -377,7 +371,8 @@ static void pick(struct learning *learning)
     for (size_t c = 0; c < learning->count; c++)
         learning->learnt->programs += programs[c] == c;
     free(costs);
-    finish_forecast(&forecast);
+    free(forecast.losses);
+    free(forecast.deviations);
 }
 
 /* The questions that a rule may ask of a problem: each size and what 2 and 4 leave of it, products
@@ -478,9 +473,7 @@ static char *write_with(const char *expression, const struct hn_bindings *point)
     struct hn_text text = {0};
     while (*expression != '\0') {
         char name[64];
-        size_t length = 0;
-        while (hn_is_word_char(expression[length]))
-            length++;
+        size_t length = hn_word_length(expression);
         snprintf(name, sizeof name, "%.*s", (int)length, expression);
         const struct hn_value *value =
             length > 0 && length < sizeof name ? hn_bindings_get(point, name) : NULL;
@@ -617,7 +610,8 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
         hn_bindings_finish(&learning.samples[i]);
     free(learning.samples);
     free(learning.weights);
-    finish_forecast(&learning.forecast);
+    free(learning.forecast.losses);
+    free(learning.forecast.deviations);
     free(learning.features);
     free(learning.costs);
     if (hn_failed(err))

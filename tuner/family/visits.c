@@ -12,20 +12,14 @@
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
 
-static struct hn_family_worth worth_of(const struct hn_family *family)
-{
-    static const struct hn_family_worth worths[] = {
-        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 36, 20, 160}};
-    size_t ranges = 0;
-    for (size_t i = 0; i < family->value_count; i++)
-        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
-    return worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
-}
-
 void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options,
                         struct hn_error *err)
 {
+    /* Of one range, of two and of more. */
+    static const struct hn_family_worth worths[] = {
+        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 36, 20, 160}};
     const struct hn_session_options *search = &options->search;
+    size_t ranges = 0;
     *measuring = (struct hn_measuring){
         .options = options,
         .matrix = hn_matrix_create(),
@@ -33,7 +27,10 @@ void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_o
         .budget_s = search->budget_count > 0 ? (double)search->budget_count / HN_EVALUATIONS_PER_S
                                              : search->budget_s};
     if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK) {
-        measuring->worth = worth_of(measuring->config->family);
+        const struct hn_family *family = measuring->config->family;
+        for (size_t i = 0; i < family->value_count; i++)
+            ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
+        measuring->worth = worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
         if (options->held_out > 0)
             measuring->worth.held_out = options->held_out;
         hn_config_thaw(measuring->config, err);

@@ -148,19 +148,15 @@ static void take_part(struct files *files, const struct hn_link_frame *frame)
         unlink(own);
 }
 
-static void report_end(struct node *node, const struct node_worker *worker, int wait_status)
-{
-    hn_link_put(&node->link, HN_LINK_ENDED, worker->number, &wait_status, sizeof wait_status);
-}
-
-static void remove_worker(struct node *node, struct node_worker *worker)
+/* Tells how it ended. */
+static void remove_worker(struct node *node, struct node_worker *worker, int wait_status)
 {
     struct node_worker **at = &node->workers;
     while (*at != worker)
         at = &(*at)->next;
     *at = worker->next;
     node->count--;
-    hn_process_kill(&worker->process);
+    hn_link_put(&node->link, HN_LINK_ENDED, worker->number, &wait_status, sizeof wait_status);
     hn_bytes_finish(&worker->pending);
     free(worker);
 }
@@ -186,8 +182,7 @@ static void forward_output(struct node *node, struct node_worker *worker)
 static void end_worker(struct node *node, struct node_worker *worker)
 {
     forward_output(node, worker);
-    report_end(node, worker, hn_process_kill(&worker->process));
-    remove_worker(node, worker);
+    remove_worker(node, worker, hn_process_kill(&worker->process));
 }
 
 /* False: there is no such role, or too many workers; here and below, what the other end says is
@@ -214,8 +209,7 @@ static bool start_worker(struct node *node, const struct hn_link_frame *frame)
         return true;
     }
     hn_link_put(&node->link, HN_LINK_OUTPUT, worker->number, err.message, strlen(err.message));
-    report_end(node, worker, 127 << 8);
-    remove_worker(node, worker);
+    remove_worker(node, worker, 127 << 8);
     return true;
 }
 
@@ -351,7 +345,7 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
         connected = move_all(&node);
     }
     while (node.workers != NULL)
-        remove_worker(&node, node.workers);
+        end_worker(&node, node.workers);
     if (node.files.fd >= 0)
         close(node.files.fd);
     if (node.files.made)

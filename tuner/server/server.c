@@ -874,8 +874,7 @@ static void send_rest(struct hn_server *server)
         nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L / 2}, NULL);
         take_turn(server, true);
     }
-    struct hn_error ignored;
-    hn_error_init(&ignored);
+    struct hn_error ignored = {.status = HN_OK};
     const int64_t last = hn_store_last_record(server->outgoing, NULL, &ignored);
     if (server->connection == NULL && !hn_failed(&ignored))
         server->end.waiting = last - server->sent;

@@ -470,8 +470,7 @@ static void leave_card(struct hn_card *card)
     if (at_work || !has_bench)
         return;
     struct hn_message leave;
-    struct hn_error none;
-    hn_error_init(&none);
+    struct hn_error none = {.status = HN_OK};
     hn_message_init(&leave, "leave");
     hn_card_request(card, &leave, setup_limit_ms / 1e3, &none);
 }
@@ -535,9 +534,8 @@ void hn_workers_refuse(struct hn_workers *workers, struct hn_card *card, const c
 static void open_card(struct hn_workers *workers, struct hn_card *card)
 {
     struct hn_host_view view;
-    struct hn_error err;
+    struct hn_error err = {.status = HN_OK};
     hn_host_look(card->host, &view);
-    hn_error_init(&err);
     if (!card->requested && view.state == HN_HOST_OUT)
         hn_fail(&err, HN_ERUN, "the GPU's host %s is left out: %s", view.name, view.reason);
     else if (!card->requested && view.state == HN_HOST_UP && view.gpus == 0)
@@ -747,10 +745,9 @@ static void leave_cards(struct hn_workers *workers)
         for (size_t i = 0; i < count; i++) {
             struct hn_card *card = workers->cards[i];
             struct hn_gpu_result result;
-            struct hn_error reason;
+            struct hn_error reason = {.status = HN_OK};
             if (!card->requested)
                 continue;
-            hn_error_init(&reason);
             hn_card_process(card, &result, &reason);
             hn_message_finish(&result.message);
             if (hn_failed(&reason) || result.end > HN_GPU_REPLY || hn_interrupted() != 0)
