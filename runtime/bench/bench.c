@@ -165,24 +165,15 @@ void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings
         prepare_reference(bench, reference, variant, record, err);
 }
 
-/* In its second run over another poison; what a person can do about it follows. */
-static void explain_difference(const struct hn_outputs *outputs, struct hn_record *record)
-{
-    static const char in_part[] =
-        "; where it leaves elements unwritten on purpose: compare: {partial: true}";
-    if (record->outcome == HN_OUTCOME_WRONG_RESULT)
-        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
-                       "%s; two runs of it differ: what it adds to is role: inout%s%s",
-                       record->message, outputs->partial ? "" : in_part,
-                       record->verdict.differed > 0 ? "; what adds in any order needs a tolerance"
-                                                    : "");
-}
-
 /* thorough: a second launch over another poison shows elements that it leaves unwritten. What is
- * not compared of outputs that are written in part is found so; nothing at all is no reference. */
+ * not compared of outputs that are written in part is found so; nothing at all is no reference.
+ * What a person can do about a difference is told. */
 static void launch_reference(struct hn_variant *variant, struct hn_outputs *outputs, bool thorough,
                              struct hn_error *err)
 {
+    static const char in_part[] =
+        "; where it leaves elements unwritten on purpose: compare: {partial: true}";
+    struct hn_record *record = variant->record;
     static const uint64_t poisons[2] = {ORDINARY_POISON, NAN_POISON};
     bool partial = outputs->partial;
     size_t empty = SIZE_MAX;
@@ -194,14 +185,18 @@ static void launch_reference(struct hn_variant *variant, struct hn_outputs *outp
     if (hn_goes_on(variant, err) && partial)
         empty = hn_outputs_find_written(outputs, poisons, err);
     if (!hn_failed(err) && empty != SIZE_MAX)
-        hn_record_fail(variant->record, HN_OUTCOME_WRONG_RESULT,
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
                        "it writes no element of '%s': nothing would be compared",
                        variant->arena->plan->arguments[empty].name);
     if (!hn_goes_on(variant, err))
         return;
     hn_verify_check(variant, outputs, thorough ? "in a second run " : "", err);
-    if (!hn_failed(err))
-        explain_difference(outputs, variant->record);
+    if (!hn_failed(err) && record->outcome == HN_OUTCOME_WRONG_RESULT)
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+                       "%s; two runs of it differ: what it adds to is role: inout%s%s",
+                       record->message, outputs->partial ? "" : in_part,
+                       record->verdict.differed > 0 ? "; what adds in any order needs a tolerance"
+                                                    : "");
 }
 
 /* The files of a reference, through the buffers whose contents they are to be. What was damaged is

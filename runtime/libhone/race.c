@@ -413,15 +413,23 @@ static void launch_timed(struct hn_lib_race *race, const struct hn_driver *drive
     race->racers[next].given += timed;
 }
 
-/* Where it comes to nothing the race ends before it began. */
-static void step(struct hn_lib_race *race, const struct hone_kernel *own)
+/* Goes on with the frozen program, unless another thread is at it. Where it comes to nothing the
+ * race ends before it began. */
+static void await_frozen(struct hn_lib_race *race, const struct hone_kernel *own, CUstream stream)
 {
-    struct hone_kernel *frozen;
+    struct hone_kernel *frozen = NULL;
     struct hn_image image;
     struct hn_c_locale locale;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    const struct hn_driver *driver = &own->cache->driver;
+    if (atomic_fetch_add(&race->launches, 1) + 1 < own->cache->freeze_after ||
+        hn_lib_is_capturing(own, stream) || pthread_mutex_trylock(&race->lock) != 0)
+        return;
+    bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
     hn_image_init(&image);
     hn_c_locale_enter(&locale);
-    bool over = hn_lib_freeze_step(race->freeze, own, &frozen, &image, &race->failure);
+    bool over = atomic_load(&race->waits) &&
+                hn_lib_freeze_step(race->freeze, own, &frozen, &image, &race->failure);
     if (frozen != NULL && !hn_lib_race_add(race, frozen, &image))
         hn_lib_kernel_destroy(frozen);
     hn_image_finish(&image);
@@ -430,19 +438,6 @@ static void step(struct hn_lib_race *race, const struct hone_kernel *own)
         atomic_store(&race->finished, true);
     if (over)
         atomic_store_explicit(&race->waits, false, memory_order_release);
-}
-
-/* Goes on with the frozen program, unless another thread is at it. */
-static void await_frozen(struct hn_lib_race *race, const struct hone_kernel *own, CUstream stream)
-{
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    const struct hn_driver *driver = &own->cache->driver;
-    if (atomic_fetch_add(&race->launches, 1) + 1 < own->cache->freeze_after ||
-        hn_lib_is_capturing(own, stream) || pthread_mutex_trylock(&race->lock) != 0)
-        return;
-    bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    if (atomic_load(&race->waits))
-        step(race, own);
     if (relaxed)
         driver->p_cuThreadExchangeStreamCaptureMode(&mode);
     pthread_mutex_unlock(&race->lock);
