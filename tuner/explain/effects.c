@@ -53,14 +53,12 @@ struct growth {
     uint16_t *order;
     size_t *candidates;
     struct split split; /* the best so far, of the node that is grown */
-    struct hn_blocks memory;
 };
 
 static void begin_growth(const struct hn_evidence *evidence, const double *values, uint64_t seed,
-                         struct growth *growth)
+                         struct hn_blocks *memory, struct growth *growth)
 {
     size_t most = 1;
-    struct hn_blocks memory = {0};
     for (size_t p = 0; p < evidence->parameters; p++)
         if (hn_space_parameter(evidence->space, p)->count >= most)
             most = hn_space_parameter(evidence->space, p)->count + 1;
@@ -68,16 +66,15 @@ static void begin_growth(const struct hn_evidence *evidence, const double *value
         .evidence = evidence,
         .values = values,
         .random = hn_random_seeded(seed),
-        .rows = hn_need_block(&memory, evidence->count, sizeof *growth->rows),
-        .right = hn_need_block(&memory, evidence->count, sizeof *growth->right),
-        .seen = hn_need_block(&memory, evidence->count, sizeof *growth->seen),
-        .sums = hn_need_block(&memory, most, sizeof *growth->sums),
-        .hits = hn_need_block(&memory, most, sizeof *growth->hits),
-        .order = hn_need_block(&memory, most, sizeof *growth->order),
-        .candidates = hn_need_block(&memory, evidence->parameters, sizeof *growth->candidates),
-        .split = {.order = hn_need_block(&memory, most, sizeof *growth->split.order)},
+        .rows = hn_need_block(memory, evidence->count, sizeof *growth->rows),
+        .right = hn_need_block(memory, evidence->count, sizeof *growth->right),
+        .seen = hn_need_block(memory, evidence->count, sizeof *growth->seen),
+        .sums = hn_need_block(memory, most, sizeof *growth->sums),
+        .hits = hn_need_block(memory, most, sizeof *growth->hits),
+        .order = hn_need_block(memory, most, sizeof *growth->order),
+        .candidates = hn_need_block(memory, evidence->parameters, sizeof *growth->candidates),
+        .split = {.order = hn_need_block(memory, most, sizeof *growth->split.order)},
     };
-    growth->memory = memory;
     for (size_t p = 0; p < evidence->parameters; p++)
         growth->candidates[p] = p;
 }
@@ -361,13 +358,12 @@ static struct forest *forest_grow(const struct hn_evidence *evidence, uint64_t s
     forest->variances = hn_need_block(&forest->memory, evidence->count, sizeof *forest->variances);
     forest->unseen = hn_need_block(&forest->memory, evidence->count, sizeof *forest->unseen);
     memcpy(forest->values, evidence->values, evidence->count * sizeof *forest->values);
-    begin_growth(evidence, forest->values, seed, &growth);
+    begin_growth(evidence, forest->values, seed, &forest->memory, &growth);
     grow_all(forest, &growth);
     for (int round = 1; evidence->bounded > 0 && round < ROUNDS; round++) {
         impute(forest);
         grow_all(forest, &growth);
     }
-    hn_blocks_finish(&growth.memory);
     forest->explained = explain_rest(forest);
     return forest;
 }

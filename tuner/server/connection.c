@@ -408,7 +408,7 @@ static const char looking[] =
     " datname = current_database()), false)) AS stranger";
 
 /* Whether the tables are there; a failure where others could have their code run there. */
-static bool look_at_tables(struct hn_connection *connection, const char *name, struct hn_error *err)
+static bool look_at_tables(struct hn_connection *connection, struct hn_error *err)
 {
     json_t *rows = hn_connection_read(connection, err, looking, "");
     const json_t *row = json_array_get(rows, 0);
@@ -418,16 +418,16 @@ static bool look_at_tables(struct hn_connection *connection, const char *name, s
         hn_fail(err, HN_EFORMAT,
                 "%s: %.200s, whose code would run with your rights: you, the database's "
                 "owner or a superuser is to own it, and nobody else to have such a right",
-                name, stranger);
+                connection->name, stranger);
     json_decref(rows);
     return there;
 }
 
-static void make_tables(struct hn_connection *connection, const char *name, struct hn_error *err)
+static void make_tables(struct hn_connection *connection, struct hn_error *err)
 {
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         hn_connection_run(connection, err, tables[i], "");
-    (void)look_at_tables(connection, name, err);
+    (void)look_at_tables(connection, err);
     hn_connection_run(connection, err,
                       "INSERT INTO hone.format SELECT 2,"
                       " replace(gen_random_uuid()::text, '-', '')"
@@ -436,19 +436,19 @@ static void make_tables(struct hn_connection *connection, const char *name, stru
     hn_connection_run(connection, err, "COMMIT", "");
 }
 
-void hn_tables_open(struct hn_connection *connection, const char *name, char id[33],
-                    struct hn_error *err)
+void hn_tables_open(struct hn_connection *connection, char id[33], struct hn_error *err)
 {
     int version = 0;
     const char *text = "";
-    if (!look_at_tables(connection, name, err))
-        make_tables(connection, name, err);
+    if (!look_at_tables(connection, err))
+        make_tables(connection, err);
     json_t *rows = hn_connection_read(
         connection, err, "SELECT version, left(id, 33) AS id FROM hone.format LIMIT 1", "");
     (void)json_unpack(json_array_get(rows, 0), "{s:i, s:s}", "version", &version, "id", &text);
     if (!hn_failed(err) && version != FORMAT)
-        hn_fail(err, HN_EFORMAT, "%s has tables of format %d, this Hone knows %d: use %s", name,
-                version, FORMAT, version > FORMAT ? "the newer Hone" : "another database");
+        hn_fail(err, HN_EFORMAT, "%s has tables of format %d, this Hone knows %d: use %s",
+                connection->name, version, FORMAT,
+                version > FORMAT ? "the newer Hone" : "another database");
     hn_gate_hash("the id of the server's tables", text, err);
     snprintf(id, 33, "%.32s", text);
     json_decref(rows);

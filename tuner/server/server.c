@@ -88,7 +88,7 @@ enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct
     own->connection = hn_connection_open(own->uri, own->name, true, connect_ms, err);
     if (own->connection != NULL)
         hn_connection_set_patience(own->connection, patience_ms);
-    hn_tables_open(own->connection, own->name, id, err);
+    hn_tables_open(own->connection, id, err);
     /* Draws a name for this tuner. */
     json_t *rows = hn_connection_read(
         own->connection, err,

@@ -31,6 +31,6 @@ json_t *hn_connection_read(struct hn_connection *connection, struct hn_error *er
 
 /* Looks whether the tables are there, and makes them where there are none. id: the database's own name, drawn when they were
  * made. HN_EFORMAT: they are of another Hone. */
-void hn_tables_open(struct hn_connection *connection, const char *name, char id[33], struct hn_error *err);
+void hn_tables_open(struct hn_connection *connection, char id[33], struct hn_error *err);
 
 #endif
