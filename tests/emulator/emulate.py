@@ -126,7 +126,7 @@ def launch_call(step, config, names, arguments):
 
 
 DEVICE_PITCH = 512
-EMULATED_TEXTURE = {"dimensions", "address", "name", "texture", "type_c"}
+EMULATED_TEXTURE = {"dimensions", "address", "name", "texture", "type", "type_c"}
 
 
 def pitches(config, names):
