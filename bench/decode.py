@@ -4,32 +4,29 @@
 
     bench/decode.py CACHE|RECORDING... [--rounds N]
 
-As bench/attention.py measures. FlashAttention shares keys among blocks, and starts a second kernel to put together what they found.
-Where sequences have different lengths PyTorch has nothing to compare with; what a backend does not take is left out."""
+Measured as paired.py says. FlashAttention shares keys among blocks, and starts a second kernel to put together what they found.
+Where sequences have different lengths PyTorch has nothing to compare with; what a backend does not take is left out. Exit code 1
+where results differ, 77 without a GPU or PyTorch."""
 
-import argparse
-import importlib.util
-import json
-import pathlib
 import sys
-import tempfile
 import warnings
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import attention  # noqa: E402
-import evidence  # noqa: E402
+from paired import TYPES, Bench, evidence, main, median_of, ratio_of  # noqa: E402
 
 
-class Bench(attention.Bench):
+class Decode(Bench):
     def __init__(self, torch, rounds):
         super().__init__(torch, rounds)
         self.speeds = {"cuDNN": [], "FlashAttention": []}
+        warnings.filterwarnings("ignore")  # of a backend that does not take a problem
+
+    def takes(self, problem):
+        return not problem["RAGGED"]
 
     def means(self):
-        """A row below all others."""
         cells = [["", f"**{evidence.mean(speeds):.3f}**" if speeds else ""] for speeds in self.speeds.values()]
-        return [f"geometric mean of {len(self.rows)}", "", *sum(cells, [])]
+        return [[f"geometric mean of {len(self.rows)}", "", *sum(cells, [])]]
 
     def peers(self, q, k, v, length):
         """Calls by name; a few queries are the last ones."""
@@ -53,7 +50,7 @@ class Bench(attention.Bench):
 
     def compare(self, kernel, problem):
         """Prints a line for each backend; whether all results agree."""
-        torch, type_ = self.torch, getattr(self.torch, attention.TYPES[problem["TYPE"]])
+        torch, type_ = self.torch, getattr(self.torch, TYPES[problem["TYPE"]])
         batch, heads, group, queries, length, width = (problem[name] for name in ("BATCH", "HEADS", "GROUP", "QUERIES", "LENGTH", "WIDTH"))
         q = torch.randn((batch, heads * group, queries, width), device="cuda", dtype=type_)
         k, v = (torch.randn((batch, heads, length, width), device="cuda", dtype=type_) for _ in range(2))
@@ -65,15 +62,15 @@ class Bench(attention.Bench):
         times = self.measure(calls)
         name = f"{batch} x {heads * group}/{heads} x {length}" + (f", {queries} queries" if queries > 1 else "") + (
             f", width {width}" if width != 128 else "") + (", fp16" if problem["TYPE"] == "half" else "")
-        ours = attention.median_of(times["tuned"])[1]
+        ours = median_of(times["tuned"])[1]
         speed = 4 * batch * heads * width * (length + group * queries) / ours / 1000
         row = [name, f"{ours:.1f}"]
         for peer in ("cuDNN", "FlashAttention"):
             if peer not in calls:
                 row += ["", ""]
                 continue
-            ratio = attention.median_of([a / b for a, b in zip(times["tuned"], times[peer])])
-            theirs = attention.median_of(times[peer])[1]
+            ratio = ratio_of(times["tuned"], times[peer])
+            theirs = median_of(times[peer])[1]
             row += [f"{theirs:.1f}", f"{1 / ratio[1]:.3f}"]
             self.speeds[peer].append(1 / ratio[1])
             print(f"decode {name}: tuned {ours:.1f} us, {speed:.0f} GB/s | {peer} {theirs:.1f} us | ratio {ratio[1]:.4f} "
@@ -82,35 +79,5 @@ class Bench(attention.Bench):
         return differs < 2e-2
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", nargs="+", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=41)
-    arguments = parser.parse_args()
-    if importlib.util.find_spec("torch") is None:
-        print("bench/decode.py: SKIPPED: there is no PyTorch", file=sys.stderr)
-        return 77
-    import torch
-    if not torch.cuda.is_available():
-        print("bench/decode.py: SKIPPED: PyTorch finds no GPU", file=sys.stderr)
-        return 77
-    import hone
-    warnings.filterwarnings("ignore")  # of a backend that does not take a problem
-    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}")
-    bench, agree = Bench(torch, arguments.rounds), True
-    with tempfile.TemporaryDirectory() as folder:
-        path = attention.open_cache(arguments.results, pathlib.Path(folder))
-        tunings = json.loads(attention.run_hone("cache", "list", "--json", "--cache", path))["tunings"]
-        problems = [tuning["problem"] for tuning in tunings if tuning["kernel"] == "decode"]
-        with hone.Cache(str(path)) as cache:
-            for problem in problems:
-                if not problem["RAGGED"]:
-                    agree = bench.compare(cache.kernel_for("decode", problem, trust=True), problem) and agree
-            torch.cuda.synchronize()
-    if bench.rows:
-        evidence.keep("decode", [*bench.rows, bench.means()])
-    return 0 if agree else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("decode", __doc__, Decode))

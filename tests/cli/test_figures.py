@@ -42,7 +42,7 @@ class Read(hone.Case):
         kept = {"sgemm", "bgemm", "bgemm-h100", "vendors", "pipeline", "library", "graphs", "search", "search-spaces", "search-peers"}  # main of two files
         for path in [*BENCH.rglob("*"), hone.SOURCE / "scripts" / "false-alarms", hone.SOURCE / "tests" / "fault" / "test_fault.py"]:
             if path.is_file() and path.suffix in ("", ".py"):
-                kept |= set(re.findall(r'evidence\.keep\("([\w-]+)"', path.read_text()))
+                kept |= set(re.findall(r'(?:evidence\.keep|exit\(main)\("([\w-]+)"', path.read_text()))
         self.assertEqual(kept, {name for name, figure in FIGURES.items() if "source" not in figure})
 
     def test_a_page_may_show_some_rows(self):
