@@ -90,7 +90,7 @@ json_t *hn_real_to_json(double real)
 
 json_t *hn_string_to_json(const char *string)
 {
-    json_t *json = json_string(string);
+    json_t *json = string == NULL ? json_null() : json_string(string);
     char *ascii = json == NULL ? strdup(string) : NULL;
     if (ascii == NULL)
         return json;

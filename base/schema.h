@@ -33,7 +33,7 @@ void hn_json_drop_folder(json_t *object, const char *key);
 
 /* A number; {"real": "nan"}, "inf" or "-inf" for what JSON cannot say. */
 json_t *hn_real_to_json(double real);
-/* Compiler logs may hold any bytes, JSON holds UTF-8 only: of a string that is not UTF-8, '?' for all that is not ASCII. */
+/* null for NULL. Compiler logs may hold any bytes, JSON holds UTF-8 only: of a string that is not UTF-8, '?' for all that is not ASCII. */
 json_t *hn_string_to_json(const char *string);
 
 /* The members of a struct, spelled once: a table says where each lies, what it is called in JSON and what it holds, and

@@ -16,6 +16,13 @@ void hn_sort(double *values, size_t count)
     qsort(values, count, sizeof *values, compare_doubles);
 }
 
+int hn_ranked_compare(const void *a, const void *b)
+{
+    const struct hn_ranked *x = a, *y = b;
+    int order = (x->key > y->key) - (x->key < y->key);
+    return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
+}
+
 double hn_median(double *values, size_t count)
 {
     if (count == 0)

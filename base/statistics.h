@@ -14,6 +14,15 @@ struct hn_interval {
 /* Ascending. */
 void hn_sort(double *values, size_t count);
 
+/* Something at a place, with what it is sorted by. */
+struct hn_ranked {
+    double key;
+    size_t place;
+};
+
+/* Ascending by key, then by place, as qsort wants it. */
+int hn_ranked_compare(const void *a, const void *b);
+
 /* The median of unsorted values, which it sorts. 0 when there are none. */
 double hn_median(double *values, size_t count);
 

@@ -144,8 +144,9 @@ void hn_sampler_prepare(const struct hn_work *work, size_t sets, enum hn_outputs
     if (work->sampler->regime != HN_COLD)
         return;
     /* What a launch made persist would outlive the flush. */
-    CUresult result = hn_failed(err) ? CUDA_SUCCESS : hn_l2_reset(arena->context);
-    hn_context_check(arena->context, result, "letting go of persisting L2 lines", err);
+    if (!hn_failed(err) && arena->context->l2.user != NULL)
+        hn_context_check(arena->context, hn_l2_reset(arena->context),
+                         "letting go of persisting L2 lines", err);
     hn_support_launch(arena->support, HN_SUPPORT_FLUSH, 0, parameters, err);
 }
 

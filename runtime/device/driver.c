@@ -298,7 +298,7 @@ void hn_context_synchronize(struct hn_context *context, const char *what, struct
     HN_CALL(context, cuStreamSynchronize, (context->stream), what, err);
 }
 
-static CUresult reset_lines(struct hn_context *context)
+CUresult hn_l2_reset(const struct hn_context *context)
 {
     const struct hn_driver *driver = context->driver;
     CUresult result = driver->p_cuStreamSynchronize(context->stream);
@@ -325,15 +325,10 @@ CUresult hn_l2_use(struct hn_context *context, const void *user, int64_t set_asi
     struct hn_l2_state *l2 = &context->l2;
     if (l2->user == user && l2->set_aside == set_aside)
         return CUDA_SUCCESS;
-    CUresult result = reset_lines(context);
+    CUresult result = hn_l2_reset(context);
     if (result == CUDA_SUCCESS && l2->set_aside != set_aside)
         result = set_limit(context, set_aside);
     if (result == CUDA_SUCCESS)
         l2->user = user;
     return result;
-}
-
-CUresult hn_l2_reset(struct hn_context *context)
-{
-    return context->l2.user == NULL ? CUDA_SUCCESS : reset_lines(context);
 }

@@ -92,7 +92,7 @@ void hn_context_synchronize(struct hn_context *context, const char *what, struct
 /* Makes the cache as this user (any address) wants it; NULL with 0 for one that has no wish. Nothing happens when it is
  * so already; else waits for what was launched. A CUresult, so that the caller can judge a refusal. */
 CUresult hn_l2_use(struct hn_context *context, const void *user, int64_t set_aside);
-/* Nothing persists any more; the user stays. Waits for what was launched. Nothing happens without a user. */
-CUresult hn_l2_reset(struct hn_context *context);
+/* Nothing persists any more; the user stays. Waits for what was launched. */
+CUresult hn_l2_reset(const struct hn_context *context);
 
 #endif

@@ -86,3 +86,12 @@ TEST(half_width_is_relative)
     assert_near(hn_interval_half_width(&interval), 0.02);
     assert_true(isinf(hn_interval_half_width(&zero)));
 }
+
+TEST(equal_keys_stay_in_their_places)
+{
+    struct hn_ranked ranked[] = {{2.0, 0}, {1.0, 3}, {2.0, 1}, {1.0, 2}};
+    const size_t places[] = {2, 3, 0, 1};
+    qsort(ranked, COUNT(ranked), sizeof *ranked, hn_ranked_compare);
+    for (size_t i = 0; i < COUNT(ranked); i++)
+        assert_int_equal(ranked[i].place, places[i]);
+}

@@ -75,7 +75,7 @@ static void apply_config(const char *path, void *context, struct hn_error *err)
         return;
     for (size_t i = 0; i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
-        if (strcmp(tuning->identity.kernel, config->plan->kernel) == 0)
+        if (strcmp(tuning->recording.identity.kernel, config->plan->kernel) == 0)
             hn_report_apply_config(tuning, config);
     }
     hn_config_destroy(config);
@@ -102,7 +102,7 @@ static enum hn_status read_roofs(const json_t *document, struct hn_report_tuning
     {
         const char *name = json_string_value(json_object_get(device, "name"));
         const json_t *roofs = json_object_get(device, "roofs");
-        if (name == NULL || strcmp(name, tuning->identity.device.name) != 0 ||
+        if (name == NULL || strcmp(name, tuning->recording.identity.device.name) != 0 ||
             !json_is_object(roofs))
             continue;
         tuning->has_roofs = true;
@@ -156,9 +156,10 @@ static void apply_roofs(struct input *input, struct hn_error *err)
     open_cache(input, hn_failed(err) ? err : &ignored);
     for (size_t i = 0; !hn_failed(err) && i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
-        tuning->has_roofs = input->given->store != NULL &&
-                            hn_store_get_roofs(input->given->store, &tuning->identity.device, NULL,
-                                               &tuning->roofs, &ignored) == HN_OK;
+        tuning->has_roofs =
+            input->given->store != NULL &&
+            hn_store_get_roofs(input->given->store, &tuning->recording.identity.device, NULL,
+                               &tuning->roofs, &ignored) == HN_OK;
         if (!tuning->has_roofs && read_roofs(document, tuning, err) == HN_OK &&
             !tuning->has_roofs && tuning->recorded)
             find_roofs(tuning);

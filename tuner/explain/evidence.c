@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "cache/record/record.h"
 
 /* Whether the record is a point of the space; then its values are where those of the next point go.
@@ -171,24 +172,15 @@ static double common_chance(size_t hits, size_t drawn, size_t marked, size_t all
     return fmin(sum, 1);
 }
 
-static int compare_values(const void *a, const void *b, void *context)
-{
-    const struct hn_evidence *evidence = context;
-    size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    if (evidence->values[i] != evidence->values[j])
-        return evidence->values[i] < evidence->values[j] ? -1 : 1;
-    return (i > j) - (i < j);
-}
-
 /* More than half of the points can share one value of a parameter at most. */
-static void find_value(const struct hn_evidence *evidence, const size_t *ranked, size_t best,
-                       size_t parameter, json_t *found)
+static void find_value(const struct hn_evidence *evidence, const struct hn_ranked *ranked,
+                       size_t best, size_t parameter, json_t *found)
 {
     size_t values = hn_space_parameter(evidence->space, parameter)->count;
     size_t *among_best = hn_need(values, sizeof *among_best);
     size_t *among_all = hn_need(values, sizeof *among_all);
     for (size_t i = 0; i < best; i++)
-        among_best[hn_evidence_choice(evidence, ranked[i])[parameter]]++;
+        among_best[hn_evidence_choice(evidence, ranked[i].place)[parameter]]++;
     for (size_t i = 0; i < evidence->count; i++)
         among_all[hn_evidence_choice(evidence, i)[parameter]]++;
     for (size_t v = 0; v < values; v++) {
@@ -216,22 +208,21 @@ static void find_value(const struct hn_evidence *evidence, const size_t *ranked,
 json_t *hn_common_find(const struct hn_evidence *evidence)
 {
     size_t count = 0;
-    size_t *ranked = hn_need(evidence->count, sizeof *ranked);
+    struct hn_ranked *ranked = hn_need(evidence->count, sizeof *ranked);
     size_t best = (size_t)ceil((double)evidence->count * best_part);
     double ratio = NAN;
     json_t *values = json_array();
     /* The points measured in full, best first: what was stopped early is not among the best. */
     for (size_t i = 0; i < evidence->count; i++)
         if (!evidence->lower_bounds[i])
-            ranked[count++] = i;
-    qsort_r(ranked, count, sizeof *ranked, compare_values, (void *)evidence);
+            ranked[count++] = (struct hn_ranked){evidence->values[i], i};
+    qsort(ranked, count, sizeof *ranked, hn_ranked_compare);
     best = best < least_best ? least_best : best;
     best = best > count ? count : best;
     if (evidence->count < least_points || best < least_best)
         best = 0;
     else
-        ratio = hn_evidence_ratio(evidence, evidence->values[ranked[best - 1]],
-                                  evidence->values[ranked[0]]);
+        ratio = hn_evidence_ratio(evidence, ranked[best - 1].key, ranked[0].key);
     for (size_t p = 0; best > 0 && p < evidence->parameters; p++)
         find_value(evidence, ranked, best, p, values);
     free(ranked);

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/schema.h"
+#include "base/statistics.h"
 #include "cache/record/record.h"
 #include "cache/store/store.h"
 #include "runtime/bench/roofs.h"
@@ -17,12 +18,6 @@
 #include "tuner/report/bounds.h"
 #include "tuner/report/render.h"
 
-/* A string whatever bytes it holds. */
-static json_t *string_to_json(const char *string)
-{
-    return string == NULL ? json_null() : hn_string_to_json(string);
-}
-
 /* Values of a point or a problem as texts, which round nothing. */
 static json_t *bindings_to_json(const struct hn_bindings *bindings)
 {
@@ -30,7 +25,7 @@ static json_t *bindings_to_json(const struct hn_bindings *bindings)
     for (size_t i = 0; i < bindings->count; i++) {
         struct hn_text text = {0};
         hn_value_append(&text, &bindings->values[i]);
-        json_object_set_new(object, bindings->names[i], string_to_json(text.data));
+        json_object_set_new(object, bindings->names[i], hn_string_to_json(text.data));
         hn_text_finish(&text);
     }
     return object;
@@ -38,8 +33,8 @@ static json_t *bindings_to_json(const struct hn_bindings *bindings)
 
 static json_t *place_to_json(const struct hn_report_tuning *tuning, size_t record)
 {
-    for (size_t i = 0; record != SIZE_MAX && i < tuning->records.count; i++)
-        if (tuning->order[i] == record)
+    for (size_t i = 0; record != SIZE_MAX && i < tuning->recording.records.count; i++)
+        if (tuning->order[i].place == record)
             return json_integer((json_int_t)i);
     return json_null();
 }
@@ -48,11 +43,7 @@ void hn_report_finish(struct hn_report *report)
 {
     for (size_t i = 0; i < report->count; i++) {
         struct hn_report_tuning *tuning = &report->tunings[i];
-        hn_identity_finish(&tuning->identity);
-        hn_records_free(&tuning->records);
-        while (tuning->parameter_count > 0)
-            free(tuning->parameters[--tuning->parameter_count]);
-        free(tuning->parameters);
+        hn_recording_finish(&tuning->recording);
         free(tuning->order);
         free(tuning->source);
         json_decref(tuning->shown);
@@ -86,22 +77,13 @@ void hn_records_recall_shared(const json_t *plan_json, const struct hn_bindings 
     }
 }
 
-static int compare_made(const void *a, const void *b, void *context)
-{
-    const struct hn_record *records = context;
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    if (records[x].time != records[y].time)
-        return records[x].time < records[y].time ? -1 : 1;
-    return (x > y) - (x < y);
-}
-
 static void order_records(struct hn_report_tuning *tuning)
 {
-    size_t count = tuning->records.count;
+    size_t count = tuning->recording.records.count;
     tuning->order = hn_need(count, sizeof *tuning->order);
     for (size_t i = 0; i < count; i++)
-        tuning->order[i] = i;
-    qsort_r(tuning->order, count, sizeof *tuning->order, compare_made, tuning->records.items);
+        tuning->order[i] = (struct hn_ranked){tuning->recording.records.items[i].time, i};
+    qsort(tuning->order, count, sizeof *tuning->order, hn_ranked_compare);
 }
 
 /* SIZE_MAX: there is none. */
@@ -117,14 +99,14 @@ static size_t find_record(const struct hn_records *records, const struct hn_bind
 static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *plan, const char *path)
 {
     size_t sorted = 0;
-    char **names = tuning->parameters;
-    json_object_set_new(tuning->shown, "merit", string_to_json(hn_format_merit_name(plan)));
-    json_object_set_new(tuning->shown, "config", string_to_json(path));
+    char **names = tuning->recording.parameters;
+    json_object_set_new(tuning->shown, "merit", hn_string_to_json(hn_format_merit_name(plan)));
+    json_object_set_new(tuning->shown, "config", hn_string_to_json(path));
     for (size_t i = 0; i < plan->parameter_count; i++) {
         size_t j = sorted;
-        while (j < tuning->parameter_count && strcmp(names[j], plan->parameters[i]) != 0)
+        while (j < tuning->recording.parameter_count && strcmp(names[j], plan->parameters[i]) != 0)
             j++;
-        if (j == tuning->parameter_count)
+        if (j == tuning->recording.parameter_count)
             continue;
         char *found = names[j];
         memmove(&names[sorted + 1], &names[sorted], (j - sorted) * sizeof *names);
@@ -137,13 +119,14 @@ void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_con
     json_t *ladder = json_object_get(tuning->shown, "ladder");
     bool has_ladder = json_array_size(ladder) > 0;
     take_plan(tuning, config->plan, config->path);
-    if (hn_config_has_changed(config, &tuning->identity, &tuning->version))
+    if (hn_config_has_changed(config, &tuning->recording.identity, &tuning->recording.version))
         json_object_set_new(tuning->shown, "stale", json_true());
     for (size_t i = 0; i < config->ladder_count && !has_ladder; i++) {
         struct hn_bindings point = hn_need_bindings(&config->plan->defaults, &config->ladder[i]);
         json_array_append_new(
-            ladder, json_pack("{s:o, s:o}", "set", bindings_to_json(&config->ladder[i]), "record",
-                              place_to_json(tuning, find_record(&tuning->records, &point))));
+            ladder,
+            json_pack("{s:o, s:o}", "set", bindings_to_json(&config->ladder[i]), "record",
+                      place_to_json(tuning, find_record(&tuning->recording.records, &point))));
         hn_bindings_finish(&point);
     }
 }
@@ -157,10 +140,11 @@ static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
     struct hn_plan *plan = NULL;
     struct hn_config *config = NULL;
     struct hn_error ignored;
-    if (hn_failed(err) || hn_store_get_plan(store, tuning->identity.kernel, &tuning->version,
-                                            &stored, &ignored) != HN_OK)
+    if (hn_failed(err) || hn_store_get_plan(store, tuning->recording.identity.kernel,
+                                            &tuning->recording.version, &stored, &ignored) != HN_OK)
         return;
-    hn_records_recall_shared(stored.json, &tuning->identity.problem, &tuning->records);
+    hn_records_recall_shared(stored.json, &tuning->recording.identity.problem,
+                             &tuning->recording.records);
     if (hn_plan_from_json(stored.json, &plan, &ignored) == HN_OK) {
         take_plan(tuning, plan, plan->config);
         if (plan->config != NULL &&
@@ -178,7 +162,7 @@ static void describe_family(struct hn_report_tuning *tuning, struct hn_store *st
                             struct hn_error *err)
 {
     struct hn_tuned_list rules;
-    const struct hn_identity *own = &tuning->identity;
+    const struct hn_identity *own = &tuning->recording.identity;
     if (hn_failed(err) ||
         hn_store_list(store, HN_STORE_RULES, own->kernel, NULL, &rules, err) != HN_OK)
         return;
@@ -210,7 +194,7 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
     if (hn_failed(err))
         return;
     struct hn_report_tuning *tuning = append(report);
-    tuning->version = tuned->version;
+    tuning->recording.version = tuned->version;
     hn_text_append(&source, path);
     if (hn_origin_is_foreign(&tuned->origin)) {
         char *origin = hn_needed(hn_origin_text(&tuned->origin));
@@ -218,25 +202,26 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
         free(origin);
     }
     tuning->source = hn_needed(hn_text_take(&source));
-    if (hn_identity_copy(&tuning->identity, &tuned->identity, err) != HN_OK ||
-        hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &tuning->records,
-                      err) != HN_OK)
+    if (hn_identity_copy(&tuning->recording.identity, &tuned->identity, err) != HN_OK ||
+        hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated,
+                      &tuning->recording.records, err) != HN_OK)
         return;
     (void)hn_store_get_head(store, tuned->session_id, &head, &ignored);
-    json_object_update_new(tuning->shown,
-                           json_pack("{sb sb so}", "simulated", tuned->simulated, "stale",
-                                     tuned->stale, "command_line", string_to_json(head.command)));
+    json_object_update_new(tuning->shown, json_pack("{sb sb so}", "simulated", tuned->simulated,
+                                                    "stale", tuned->stale, "command_line",
+                                                    hn_string_to_json(head.command)));
     hn_store_head_finish(&head);
     describe_family(tuning, store, err);
     /* In the order of their names, until a plan or config says another. */
-    if (tuning->records.count > 0) {
-        const struct hn_bindings *point = &tuning->records.items[0].point;
-        tuning->parameters = hn_need(point->count, sizeof *tuning->parameters);
+    if (tuning->recording.records.count > 0) {
+        const struct hn_bindings *point = &tuning->recording.records.items[0].point;
+        tuning->recording.parameters = hn_need(point->count, sizeof *tuning->recording.parameters);
         for (size_t i = 0; i < point->count; i++)
-            tuning->parameters[tuning->parameter_count++] = hn_need_copy(point->names[i]);
+            tuning->recording.parameters[tuning->recording.parameter_count++] =
+                hn_need_copy(point->names[i]);
     }
     order_records(tuning);
-    tuning->best = find_record(&tuning->records, &tuned->best.point);
+    tuning->best = find_record(&tuning->recording.records, &tuned->best.point);
     apply_plan(tuning, store, err);
 }
 
@@ -246,19 +231,13 @@ void hn_report_add_recording(struct hn_report *report, const char *path,
     struct hn_report_tuning *tuning = append(report);
     bool stale = recording->from_hone && recording->version.protocol != HN_MEASURING_PROTOCOL;
     tuning->recorded = true;
-    tuning->identity = recording->identity;
-    tuning->version = recording->version;
-    tuning->records = recording->records;
-    tuning->parameters = recording->parameters;
-    tuning->parameter_count = recording->parameter_count;
+    tuning->recording = *recording;
     json_object_update_new(tuning->shown, json_pack("{sb so}", "stale", stale, "command_line",
-                                                    string_to_json(recording->command)));
-    hn_records_recall_shared(recording->plan.json, &tuning->identity.problem, &tuning->records);
-    hn_stored_plan_free(&recording->plan);
-    free(recording->date);
-    free(recording->command);
-    const struct hn_record *items = tuning->records.items;
-    for (size_t i = 0; i < tuning->records.count; i++)
+                                                    hn_string_to_json(recording->command)));
+    hn_records_recall_shared(recording->plan.json, &tuning->recording.identity.problem,
+                             &tuning->recording.records);
+    const struct hn_record *items = tuning->recording.records.items;
+    for (size_t i = 0; i < tuning->recording.records.count; i++)
         if (hn_record_beats(&items[i], tuning->best == SIZE_MAX ? NULL : &items[tuning->best]))
             tuning->best = i;
     tuning->source = hn_need_copy(path);
@@ -271,7 +250,7 @@ enum { SAMPLED_RECORDS = 12, SAMPLES = 200, MESSAGE_BYTES = 600, MESSAGES_BYTES 
 
 static const struct hn_record *record_at(const struct hn_report_tuning *tuning, size_t place)
 {
-    return &tuning->records.items[tuning->order[place]];
+    return &tuning->recording.records.items[tuning->order[place].place];
 }
 
 /* Cut where that is too long, not within a character. */
@@ -279,7 +258,7 @@ static json_t *cut_message(const char *message)
 {
     size_t length = strlen(message);
     if (length <= MESSAGE_BYTES)
-        return string_to_json(message);
+        return hn_string_to_json(message);
     length = MESSAGE_BYTES;
     while (length > 0 && ((unsigned char)message[length] & 0xc0) == 0x80)
         length--;
@@ -332,7 +311,7 @@ static json_t *record_to_json(const struct hn_record *record, double started, bo
     json_object_set_new(json, "at",
                         record->time > 0 ? json_real(record->time - started) : json_null());
     hn_conditions_append(&conditions, &record->observed);
-    json_object_set_new(json, "conditions", string_to_json(conditions.data));
+    json_object_set_new(json, "conditions", hn_string_to_json(conditions.data));
     hn_text_finish(&conditions);
     json_decref(whole);
     return json;
@@ -341,11 +320,11 @@ static json_t *record_to_json(const struct hn_record *record, double started, bo
 /* Of the best records, in the order of the objective, the samples are kept. */
 static bool *choose_sampled(const struct hn_report_tuning *tuning)
 {
-    bool *sampled = hn_need(tuning->records.count, sizeof *sampled);
+    bool *sampled = hn_need(tuning->recording.records.count, sizeof *sampled);
     for (int k = 0; k < SAMPLED_RECORDS; k++) {
         const struct hn_record *best = NULL;
         size_t place = 0;
-        for (size_t i = 0; i < tuning->records.count; i++) {
+        for (size_t i = 0; i < tuning->recording.records.count; i++) {
             const struct hn_record *record = record_at(tuning, i);
             if (sampled[i] || record->outcome != HN_OUTCOME_OK ||
                 record->timing.sample_count == 0 ||
@@ -363,7 +342,7 @@ static bool *choose_sampled(const struct hn_report_tuning *tuning)
 /* The records in the order in which they were made, and when that was. */
 static void add_records(const struct hn_report_tuning *tuning, json_t *json)
 {
-    const size_t count = tuning->records.count;
+    const size_t count = tuning->recording.records.count;
     json_t *records = json_array(), *told = json_object();
     bool *sampled = choose_sampled(tuning);
     size_t room = MESSAGES_BYTES;
@@ -379,8 +358,9 @@ static void add_records(const struct hn_report_tuning *tuning, json_t *json)
     json_object_set_new(json, "started", json_integer((json_int_t)started));
     json_object_set_new(json, "ended", json_integer((json_int_t)ended));
     json_object_set_new(json, "rows", records);
-    json_object_set_new(json, "parameters",
-                        hn_render_names(tuning->parameters, tuning->parameter_count));
+    json_object_set_new(
+        json, "parameters",
+        hn_render_names(tuning->recording.parameters, tuning->recording.parameter_count));
     json_decref(told);
     free(sampled);
 }
@@ -396,7 +376,7 @@ static void add_best(const struct hn_report_tuning *tuning, json_t *json)
     if (tuning->has_roofs)
         json_object_set_new(roofs, "measured", json_integer((json_int_t)tuning->roofs.measured));
     if (tuning->best != SIZE_MAX) {
-        const struct hn_record *best = &tuning->records.items[tuning->best];
+        const struct hn_record *best = &tuning->recording.records.items[tuning->best];
         json_t *record = hn_bounds_to_json(best, tuning->has_roofs ? &tuning->roofs : NULL, 0);
         counted = json_incref(json_object_get(record, "counted"));
         if (json_object_get(record, "staging") != NULL)
@@ -412,23 +392,19 @@ static void add_best(const struct hn_report_tuning *tuning, json_t *json)
 
 static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
 {
-    json_t *json = hn_needed(hn_fields_to_json(&hn_identity_structure, &tuning->identity));
-    json_object_set_new(json, "problem", bindings_to_json(&tuning->identity.problem));
-    const json_t *shown = tuning->shown;
+    json_t *json =
+        hn_needed(hn_fields_to_json(&hn_identity_structure, &tuning->recording.identity));
+    json_object_set_new(json, "problem", bindings_to_json(&tuning->recording.identity.problem));
+    json_object_update(json, tuning->shown);
     json_object_update_new(
-        json,
-        hn_needed(json_pack(
-            "{so so sO sO sO sO sO sb sb sI so sO}", "version",
-            hn_fields_to_json(&hn_version_structure, &tuning->version), "source",
-            string_to_json(tuning->source), "command_line", json_object_get(shown, "command_line"),
-            "config", json_object_get(shown, "config"), "merit", json_object_get(shown, "merit"),
-            "simulated", json_object_get(shown, "simulated"), "stale",
-            json_object_get(shown, "stale"), "kernel_tuner",
-            tuning->version.protocol == HN_KERNEL_TUNER_PROTOCOL, "recorded", tuning->recorded,
-            "count", (json_int_t)tuning->records.count, "best", place_to_json(tuning, tuning->best),
-            "family", json_object_get(shown, "family"))));
+        json, hn_needed(json_pack(
+                  "{so so sb sb sI so}", "version",
+                  hn_fields_to_json(&hn_version_structure, &tuning->recording.version), "source",
+                  hn_string_to_json(tuning->source), "kernel_tuner",
+                  tuning->recording.version.protocol == HN_KERNEL_TUNER_PROTOCOL, "recorded",
+                  tuning->recorded, "count", (json_int_t)tuning->recording.records.count, "best",
+                  place_to_json(tuning, tuning->best))));
     add_best(tuning, json);
-    json_object_set(json, "ladder", json_object_get(shown, "ladder"));
     add_records(tuning, json);
     return json;
 }
@@ -470,7 +446,7 @@ enum hn_status hn_report_page(const struct hn_report *report, struct hn_text *pa
     json_t *document = hn_needed(json_pack(
         "{s:i, s:s, s:I, s:i, s:o, s:o, s:o}", "format", 2, "hone", HONE_VERSION, "generated",
         (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL, "outcomes", meanings, "tunings",
-        tunings, "cache", string_to_json(report->cache)));
+        tunings, "cache", hn_string_to_json(report->cache)));
     char *json = hn_needed(json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)));
     json_decref(document);
     unsigned char *packed = NULL;

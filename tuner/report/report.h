@@ -12,12 +12,8 @@
  * needs nothing else. docs/cli.md describes the page. */
 
 struct hn_report_tuning {
-    struct hn_identity identity;
-    struct hn_version version;
-    struct hn_records records;
-    size_t *order;     /* the records in the order in which they were made */
-    char **parameters; /* in declared order, as far as that is known */
-    size_t parameter_count;
+    struct hn_recording recording; /* the tuning as one has it; parameters in declared order, as far as that is known */
+    struct hn_ranked *order; /* the records by when they were made */
     size_t best;    /* of the records; SIZE_MAX: none is valid */
     bool recorded;  /* the source is a recording, not a cache */
     char *source;   /* the file that it comes from */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "base/statistics.h"
 #include "cache/store/store.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"
@@ -239,11 +240,6 @@ static const double other_device = 1e6;
 static const double other_capability = 2e6;
 static const double never = INFINITY;
 
-struct source {
-    const struct hn_tuned *tuned;
-    double distance;
-};
-
 /* Not hn_lookup_ratio, which answers another question: it is near where values are both small
  * (1 + |x|), so that every launch gets some result, and sets words before all numbers. Here nothing
  * has to be found: a size of 1 is as far from 8 as 8 from 64, a word weighs as much as a factor of
@@ -292,14 +288,6 @@ static double distance(const struct hn_task *task, const struct hn_tuned *tuned)
     bool same_capability =
         own->device.capability > 0 && own->device.capability == other->device.capability;
     return problem + (same_capability ? other_device : other_capability);
-}
-
-static int by_distance(const void *a, const void *b)
-{
-    const struct source *x = a, *y = b;
-    if (x->distance < y->distance || x->distance > y->distance)
-        return x->distance < y->distance ? -1 : 1;
-    return (x->tuned > y->tuned) - (x->tuned < y->tuned);
 }
 
 static bool is_measured(const struct hn_record *record)
@@ -359,16 +347,16 @@ static enum hn_status knowledge_collect(struct hn_store *store, const struct hn_
     *knowledge = (struct hn_knowledge){0};
     if (hn_store_list(store, HN_STORE_RESULTS, task->identity.kernel, NULL, &list, err) != HN_OK)
         return err->status;
-    struct source *sources = hn_need(list.count, sizeof *sources);
+    struct hn_ranked *sources = hn_need(list.count, sizeof *sources);
     size_t count = 0;
     for (size_t i = 0; i < list.count; i++) {
         double far = distance(task, &list.items[i]);
         if (list.items[i].simulated == simulated && !isinf(far))
-            sources[count++] = (struct source){&list.items[i], far};
+            sources[count++] = (struct hn_ranked){far, i};
     }
-    qsort(sources, count, sizeof *sources, by_distance);
+    qsort(sources, count, sizeof *sources, hn_ranked_compare);
     for (size_t i = 0; i < count && knowledge->sources < MOST_SOURCES && !hn_failed(err); i++) {
-        const struct hn_tuned *tuned = sources[i].tuned;
+        const struct hn_tuned *tuned = &list.items[sources[i].place];
         struct hn_records records;
         if (hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records,
                           err) != HN_OK)

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "tuner/strategy/loops.h"
 #include "tuner/strategy/model.h"
 #include "tuner/strategy/schedule.h"
@@ -317,20 +318,6 @@ static void destroy(struct hn_strategy *strategy)
 
 enum { GUESS_SAMPLE = 16384, APART = 2 };
 
-struct guess {
-    double estimate;
-    size_t place; /* in the sample */
-};
-
-static int by_estimate(const void *a, const void *b)
-{
-    const struct guess *x = a;
-    const struct guess *y = b;
-    if (x->estimate < y->estimate || x->estimate > y->estimate)
-        return x->estimate < y->estimate ? -1 : 1;
-    return (x->place > y->place) - (x->place < y->place);
-}
-
 /* Writes points that the space estimates to cost least, of a sample, no two alike in all but one
  * parameter; `limit` at most. Returns how many there are: 0 without estimates. */
 static size_t guess(const struct hn_search *search, size_t limit, uint16_t *choices)
@@ -340,15 +327,15 @@ static size_t guess(const struct hn_search *search, size_t limit, uint16_t *choi
     if (!hn_space_has_estimate(search->space))
         return 0;
     uint16_t *points = hn_need((GUESS_SAMPLE + 1) * width, sizeof *points);
-    struct guess *guesses = hn_need(GUESS_SAMPLE + 1, sizeof *guesses);
+    struct hn_ranked *guesses = hn_need(GUESS_SAMPLE + 1, sizeof *guesses);
     size_t drawn = 0, count = 0;
     for (size_t i = 0; i < GUESS_SAMPLE; i++) {
         uint16_t *point = points + drawn * width;
         hn_space_sample(search->space, &random, point);
-        guesses[drawn] = (struct guess){hn_space_estimate(search->space, point), drawn};
-        drawn += isfinite(guesses[drawn].estimate) ? 1 : 0;
+        guesses[drawn] = (struct hn_ranked){hn_space_estimate(search->space, point), drawn};
+        drawn += isfinite(guesses[drawn].key) ? 1 : 0;
     }
-    qsort(guesses, drawn, sizeof *guesses, by_estimate);
+    qsort(guesses, drawn, sizeof *guesses, hn_ranked_compare);
     for (size_t i = 0; i < drawn && count < limit; i++) {
         const uint16_t *point = points + guesses[i].place * width;
         bool apart = true;

@@ -113,23 +113,9 @@ struct hn_prior_model {
     double *weights; /* of the covariances with the inputs, in a prediction */
 };
 
-struct entry {
-    const struct hn_prior *prior;
-    double target;
-};
-
-static int by_target(const void *a, const void *b)
-{
-    const struct entry *x = a;
-    const struct entry *y = b;
-    if (x->target < y->target || x->target > y->target)
-        return x->target < y->target ? -1 : 1;
-    return (x->prior > y->prior) - (x->prior < y->prior);
-}
-
 /* The logarithms of one source's costs, standardised and capped, because it is the good points that
- * matter; appended to entries. */
-static size_t add_source(const struct hn_search *search, unsigned source, struct entry *entries)
+ * matter; appended to entries, with the places of the priors. */
+static size_t add_source(const struct hn_search *search, unsigned source, struct hn_ranked *entries)
 {
     size_t count = 0;
     double sum = 0;
@@ -138,28 +124,28 @@ static size_t add_source(const struct hn_search *search, unsigned source, struct
         double cost = prior->observation.cost;
         if (prior->source == source && isfinite(cost) && cost > 0 &&
             prior->observation.outcome != HN_OUTCOME_SLOWER)
-            entries[count++] = (struct entry){prior, log(cost)};
+            entries[count++] = (struct hn_ranked){log(cost), i};
     }
     if (count < LEAST)
         return 0;
-    qsort(entries, count, sizeof *entries, by_target);
-    double cap = 2 * entries[count / 2].target - entries[0].target;
+    qsort(entries, count, sizeof *entries, hn_ranked_compare);
+    double cap = 2 * entries[count / 2].key - entries[0].key;
     for (size_t i = 0; i < count; i++) {
-        entries[i].target = fmin(entries[i].target, cap);
-        sum += entries[i].target;
+        entries[i].key = fmin(entries[i].key, cap);
+        sum += entries[i].key;
     }
     double mean = sum / (double)count;
     double squares = 0;
     for (size_t i = 0; i < count; i++)
-        squares += (entries[i].target - mean) * (entries[i].target - mean);
+        squares += (entries[i].key - mean) * (entries[i].key - mean);
     double deviation = sqrt(fmax(squares / (double)count, 1e-12));
     for (size_t i = 0; i < count; i++)
-        entries[i].target = (entries[i].target - mean) / deviation;
+        entries[i].key = (entries[i].key - mean) / deviation;
     return count;
 }
 
 static void learn(struct hn_prior_model *model, const struct hn_encoding *encoding,
-                  const struct entry *entries, size_t count)
+                  const struct hn_search *search, const struct hn_ranked *entries, size_t count)
 {
     size_t features = encoding->count;
     double *inputs = hn_need(count * features + count, sizeof *inputs);
@@ -170,8 +156,9 @@ static void learn(struct hn_prior_model *model, const struct hn_encoding *encodi
     for (size_t i = 0; i < count; i++) {
         bool first = i * fitted / count != (i + 1) * fitted / count;
         size_t to = place[!first]++;
-        hn_encoding_apply(encoding, entries[i].prior->choice, inputs + to * features);
-        targets[to] = entries[i].target;
+        hn_encoding_apply(encoding, search->priors[entries[i].place].choice,
+                          inputs + to * features);
+        targets[to] = entries[i].key;
     }
     hn_gaussian_fit(&model->gaussian, inputs, targets, count, fitted, STEPS);
     hn_gaussian_weigh(&model->gaussian, targets, model->weights);
@@ -185,7 +172,7 @@ static void learn(struct hn_prior_model *model, const struct hn_encoding *encodi
 static void add_prior(struct hn_encoding *encoding, const struct hn_search *search)
 {
     enum { BEST = MOST / 2, OTHERS = MOST - BEST };
-    struct entry *entries = hn_need(search->prior_count, sizeof *entries);
+    struct hn_ranked *entries = hn_need(search->prior_count, sizeof *entries);
     size_t count = 0;
     for (unsigned source = 0; source < search->prior_count && count == 0; source++)
         count = add_source(search, source, entries);
@@ -196,7 +183,7 @@ static void add_prior(struct hn_encoding *encoding, const struct hn_search *sear
         struct hn_prior_model *model = hn_need_block(&encoding->memory, 1, sizeof *model);
         model->weights = hn_need_block(&encoding->memory, count, sizeof *model->weights);
         hn_gaussian_init(&model->gaussian, encoding->count, encoding->category, count);
-        learn(model, encoding, entries, count);
+        learn(model, encoding, search, entries, count);
         encoding->prior = model;
         encoding->category[encoding->count++] = false;
     }
