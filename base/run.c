@@ -53,7 +53,7 @@ enum hn_status hn_interrupt_check(struct hn_error *err)
     return caught == 0 ? HN_OK : hn_fail(err, HN_EINTERRUPTED, "interrupted");
 }
 
-int hn_thread_start(pthread_t *thread, void *(*run)(void *), void *context)
+bool hn_thread_start(pthread_t *thread, void *(*run)(void *), void *context, struct hn_error *err)
 {
     sigset_t all;
     sigset_t before;
@@ -61,7 +61,9 @@ int hn_thread_start(pthread_t *thread, void *(*run)(void *), void *context)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failure = pthread_create(thread, NULL, run, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failure;
+    if (failure != 0)
+        hn_fail(err, HN_ERUN, "a thread cannot be started: %s", strerror(failure));
+    return failure == 0;
 }
 
 int hn_event_make(struct hn_error *err)
@@ -119,7 +121,7 @@ void hn_parallel_do(size_t count, size_t jobs, void (*run)(void *context, size_t
     size_t started = 0;
     jobs = jobs > 0 ? jobs : hn_parallel_cores();
     while (started < jobs && started < count && started < JOBS_MOST &&
-           hn_thread_start(&threads[started], do_tasks, &work) == 0)
+           hn_thread_start(&threads[started], do_tasks, &work, NULL))
         started++;
     if (started == 0) /* no thread could be had: alone, then */
         do_tasks(&work);

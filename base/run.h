@@ -22,8 +22,8 @@ enum hn_status hn_interrupt_check(struct hn_error *err);
 
 /* Threads beside the main one, and eventfds by which they wake each other. */
 
-/* Starts a thread that gets no signals: these are the main thread's. 0, or what pthread_create says. */
-int hn_thread_start(pthread_t *thread, void *(*run)(void *), void *context);
+/* Starts a thread that gets no signals: these are the main thread's. False: err (may be NULL) says why; HN_ERUN. */
+bool hn_thread_start(pthread_t *thread, void *(*run)(void *), void *context, struct hn_error *err);
 
 /* An eventfd; -1 after a failure. HN_ERUN. */
 int hn_event_make(struct hn_error *err);

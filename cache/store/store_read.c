@@ -521,15 +521,13 @@ static void take_image(const struct hn_store_image *image, void **cubin, size_t 
 {
     *size = image->size;
     *entry = hn_copy_string(image->entry, err);
-    *cubin = hn_made(malloc(*size == 0 ? 1 : *size), err);
-    if (!hn_failed(err)) {
-        memcpy(*cubin, *size == 0 ? "" : image->cubin, *size);
-        return;
+    *cubin = hn_allocate(*size, 1, err);
+    if (*cubin != NULL && *size > 0)
+        memcpy(*cubin, image->cubin, *size);
+    if (hn_failed(err)) {
+        free(*entry);
+        *entry = NULL;
     }
-    free(*entry);
-    free(*cubin);
-    *entry = NULL;
-    *cubin = NULL;
 }
 
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,

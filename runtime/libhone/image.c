@@ -67,13 +67,11 @@ static bool take(struct hn_lib_compiling *compiling, struct hn_message *message,
     if (done) {
         hn_message_get_image(message, json_object_get(message->json, "image"), image, err);
     } else if (strcmp(type, "ready") == 0) {
-        const struct hn_source *source = compiling->source;
         char capability[HN_ARCHITECTURE_SIZE];
         snprintf(capability, sizeof capability, "%d", compiling->device->identity.capability);
-        struct hn_message request = {.json = hn_message_of_source(source, capability)};
-        if (request.json == NULL)
-            hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->files->name);
-        else
+        struct hn_message request = {.json =
+                                         hn_message_of_source(compiling->source, capability, err)};
+        if (request.json != NULL)
             hn_channel_send(&compiling->process.channel, &request, err);
         hn_message_finish(&request);
     } else {

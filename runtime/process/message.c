@@ -233,7 +233,8 @@ static const struct hn_field request_fields[] = {
 static const struct hn_structure request_structure =
     HN_STRUCTURE(compile_request, request_fields, NULL);
 
-json_t *hn_message_of_source(const struct hn_source *source, const char *architecture)
+json_t *hn_message_of_source(const struct hn_source *source, const char *architecture,
+                             struct hn_error *err)
 {
     char name[HN_ARCHITECTURE_SIZE];
     const struct hn_template *template = source->template;
@@ -246,8 +247,10 @@ json_t *hn_message_of_source(const struct hn_source *source, const char *archite
     hn_message_init(&message, "compile");
     hn_architecture_name(architecture, source->arch_specific, name);
     json_t *fields = hn_fields_to_json(&request_structure, &request);
-    if (fields == NULL || json_object_update(message.json, fields) != 0)
+    if (fields == NULL || json_object_update(message.json, fields) != 0) {
         hn_message_finish(&message);
+        hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", template->files->name);
+    }
     json_decref(fields);
     return message.json;
 }

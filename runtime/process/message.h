@@ -49,9 +49,9 @@ enum hn_status hn_message_gate(struct hn_message *message, struct hn_error *err)
 /* A member that is a number, finite and not negative. HN_EFORMAT. */
 enum hn_status hn_message_amount(const struct hn_message *message, const char *key, double *amount, struct hn_error *err);
 
-/* The message that asks a compile worker for a program, self-contained and free of any plan. NULL when it is not
+/* The message that asks a compile worker for a program, self-contained and free of any plan. NULL, and HN_ECONFIG, when it is not
  * UTF-8. */
-json_t *hn_message_of_source(const struct hn_source *source, const char *architecture);
+json_t *hn_message_of_source(const struct hn_source *source, const char *architecture, struct hn_error *err);
 /* Compiles what a message asks for. */
 enum hn_status hn_message_compile(const struct hn_message *message, const struct hn_nvrtc *nvrtc,
                                   struct hn_image *image, struct hn_error *err);

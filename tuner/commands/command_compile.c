@@ -181,21 +181,21 @@ static void report(const struct compile *compile)
 {
     const struct hn_options *options = compile->given->options;
     const struct hn_plan *plan = compile->task.plan;
-    json_t *points = json_array(), *outcomes = json_object(), *failure = NULL;
+    json_t *points = json_array(), *failure = NULL;
+    uint64_t counts[HN_OUTCOME_COUNT] = {0};
     for (uint64_t i = 0; i < compile->count; i++) {
         json_t *point = point_to_json(compile, i);
-        const char *outcome = hn_outcome_names[compile->variants[i].image.outcome];
-        json_int_t count = json_integer_value(json_object_get(outcomes, outcome));
-        json_object_set_new(outcomes, outcome, json_integer(count + 1));
+        counts[compile->variants[i].image.outcome]++;
         failure = failure != NULL ? failure : json_object_get(point, "message");
         json_array_append_new(points, point);
     }
     json_array_extend(compile->given->results, points);
-    json_t *document = json_pack(
-        "{ss so ss so sb sO? sb so so}", "kernel", plan->kernel, "problem",
-        hn_bindings_to_json(compile->task.problem), "architecture", compile->architecture,
-        "parameters", hn_render_names(plan->parameters, plan->parameter_count), "all", options->all,
-        "failure", failure, "logs", options->log, "outcomes", outcomes, "points", points);
+    json_t *document =
+        json_pack("{ss so ss so sb sO? sb so so}", "kernel", plan->kernel, "problem",
+                  hn_bindings_to_json(compile->task.problem), "architecture", compile->architecture,
+                  "parameters", hn_render_names(plan->parameters, plan->parameter_count), "all",
+                  options->all, "failure", failure, "logs", options->log, "outcomes",
+                  hn_counts_to_json(counts), "points", points);
     if (!options->json)
         hn_render(hn_needed(document), views, stdout);
     json_decref(document);
@@ -209,10 +209,8 @@ static void write_source(struct compile *compile, uint64_t i, struct hn_error *e
         return;
     snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->given->options->sources,
              compile->task.plan->kernel, (unsigned long long)compile->good++);
-    json_t *request = hn_message_of_source(&source, compile->architecture);
-    if (request == NULL)
-        hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->files->name);
-    else if (json_dump_file(request, path, JSON_INDENT(1)) != 0)
+    json_t *request = hn_message_of_source(&source, compile->architecture, err);
+    if (request != NULL && json_dump_file(request, path, JSON_INDENT(1)) != 0)
         hn_fail(err, HN_ERUN, "%s cannot be written: %s", path, strerror(errno));
     json_decref(request);
     hn_source_finish(&source);

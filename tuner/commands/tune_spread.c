@@ -185,9 +185,7 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
         free(running);
         return;
     }
-    int failure = hn_thread_start(&running->thread, run_search, running);
-    if (failure != 0) {
-        hn_fail(err, HN_ERUN, "a thread cannot be started: %s", strerror(failure));
+    if (!hn_thread_start(&running->thread, run_search, running, err)) {
         hn_workers_destroy(search->workers);
         free(running);
         return;

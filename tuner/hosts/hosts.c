@@ -772,13 +772,10 @@ enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t coun
         hosts->items[i].options.hone = hn_need_copy(options[i].hone);
         hn_process_init(&hosts->items[i].launcher);
     }
-    int failure = hn_failed(err) ? 0 : hn_thread_start(&hosts->thread, relay, hosts);
-    if (failure != 0)
-        hn_fail(err, HN_ERUN, "a thread cannot be started: %s", strerror(failure));
-    if (hn_failed(err))
-        free_hosts(hosts);
-    else
+    if (!hn_failed(err) && hn_thread_start(&hosts->thread, relay, hosts, err))
         *out = hosts;
+    else
+        free_hosts(hosts);
     return err->status;
 }
 

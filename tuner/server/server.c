@@ -772,12 +772,8 @@ enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
         return err->status;
     hn_connection_set_patience(server->connection, short_patience_ms);
     server->renewed_ms = hn_now_ms();
-    int failure = hn_thread_start(&server->thread, follow, server);
-    if (failure != 0)
-        return hn_fail(err, HN_ERUN, "no thread can be started to send what is recorded: %s",
-                       strerror(failure));
-    server->follows = true;
-    return HN_OK;
+    server->follows = hn_thread_start(&server->thread, follow, server, err);
+    return err->status;
 }
 
 void hn_server_tell(void *own)

@@ -9,8 +9,8 @@
 
 enum { VARIANTS_MOST = 4096 };
 
-/* Whether some configuration has this number as a constant. Then it is one of two: its ends. */
-/* In how many ways a value can be part of a program. */
+/* In how many ways a value can be part of a program: a number that some configuration has as a
+ * constant is one of two, its ends. */
 static size_t count_ways(const struct hn_plan *plan, const struct hn_rule *rule,
                          const struct hn_rule_value *value)
 {

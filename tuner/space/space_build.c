@@ -660,7 +660,7 @@ enum hn_status hn_space_begin(struct hn_space *space, struct hn_error *err)
     building->space = space;
     space->building = building;
     sem_init(&building->ended, 0, 0);
-    if (hn_thread_start(&building->thread, build, building) == 0)
+    if (hn_thread_start(&building->thread, build, building, NULL))
         return was_quick(building) ? hn_space_wait(space, err) : HN_OK;
     /* Without a thread it takes no longer than it would have anyway. */
     solve(space, building->basis, &building->err);

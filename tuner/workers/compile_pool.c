@@ -743,13 +743,12 @@ enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_s
                                    const char *architecture, struct hn_error *err)
 {
     const struct hn_compile_pool *pool = want->client;
-    struct hn_message request = {.json = hn_message_of_source(source, architecture)};
+    struct hn_message request = {.json = hn_message_of_source(source, architecture, err)};
     struct hn_source_key key;
     bool sets_up = want->rank == HN_RANK_SETUP;
     pool->workers->asked = true;
     if (request.json == NULL)
-        return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8",
-                       source->template->files->name);
+        return err->status;
     enum hn_status status = hn_source_key(source, architecture, &key, err);
     if (status == HN_OK) {
         compile_queue_ask(want, &key.hash, &request,

@@ -351,8 +351,8 @@ static void dispatch(struct gpu *gpu, struct hn_error *err)
     hn_image_finish(&gpu->image);
 }
 
-/* The sightings of the watch go along with the reply. */
-/* False when this process is of no more use: hone is gone, the run failed or the device faulted. */
+/* The sightings of the watch go along with the reply. False when this process is of no more use:
+ * hone is gone, the run failed or the device faulted. */
 static bool answer(struct gpu *gpu, const struct hn_message *request)
 {
     struct hn_message reply;

@@ -536,11 +536,9 @@ static void open_card(struct hn_workers *workers, struct hn_card *card)
     struct hn_host_view view;
     struct hn_error err = {.status = HN_OK};
     hn_host_look(card->host, &view);
-    if (!card->requested && view.state == HN_HOST_OUT)
-        hn_fail(&err, HN_ERUN, "the GPU's host %s is left out: %s", view.name, view.reason);
-    else if (!card->requested && view.state == HN_HOST_UP && view.gpus == 0)
+    if (!card->requested && view.state == HN_HOST_UP && view.gpus == 0)
         hn_fail(&err, HN_ERUN, "host %s has no GPU", view.name);
-    else if (card->requested || hn_card_is_reachable(card))
+    else if (card->requested || view.state == HN_HOST_OUT || hn_card_is_reachable(card))
         ask_device(card, &err);
     for (size_t i = 0; card->known && i < workers->card_count && !hn_failed(&err); i++) {
         const struct hn_card *other = workers->cards[i];

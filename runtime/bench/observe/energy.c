@@ -77,7 +77,7 @@ static bool start_meter(struct meter *meter)
 {
     meter->steps = 0;
     meter->stopped = false;
-    meter->running = hn_thread_start(&meter->thread, follow, meter) == 0;
+    meter->running = hn_thread_start(&meter->thread, follow, meter, NULL);
     return meter->running;
 }
 
