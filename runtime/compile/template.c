@@ -11,13 +11,23 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
+#include "runtime/plan/option_list.h"
+#include "runtime/plan/plan.h"
 
 enum { FILE_LIMIT = 16 << 20, INCLUDE_LIMIT = 256 };
 
+/* What the compiler reads in a folder of -I without being given it: several may go by one name. */
+struct other {
+    struct other *next;
+    char *path, *text;
+};
+
 struct loader {
     struct hn_template *template;
-    char **paths; /* where files[i] was found */
-    bool program; /* its compiler may find other includes than these */
+    const struct hn_plan *plan; /* NULL: not known */
+    bool program;               /* its compiler may find other includes than these */
+    char **paths;               /* where files[i] was found */
+    struct other *others;
     bool uses[HN_HOST_HEADER_COUNT];
 };
 
@@ -60,45 +70,78 @@ static void add_found(struct loader *loader, const char *file, int line, const c
         check_text(path, include->text, err);
 }
 
+static void add_other(struct loader *loader, const char *path, struct hn_error *err)
+{
+    struct hn_error ignored;
+    struct other **at = &loader->others;
+    while (*at != NULL && strcmp((*at)->path, path) != 0)
+        at = &(*at)->next;
+    if (*at != NULL || hn_failed(err))
+        return;
+    *at = hn_allocate(1, sizeof **at, err);
+    if (*at == NULL)
+        return;
+    (*at)->path = hn_copy_string(path, err);
+    hn_file_read(path, FILE_LIMIT, &(*at)->text, NULL, &ignored);
+}
+
+/* A file in a folder, which may be relative to that of another file. */
+static bool is_there(const char *file, const char *folder, const char *name, char real[PATH_MAX])
+{
+    char path[2 * PATH_MAX];
+    const char *slash = *folder == '/' || file == NULL ? NULL : strrchr(file, '/');
+    snprintf(path, sizeof path, "%.*s%s/%s", slash != NULL ? (int)(slash - file + 1) : 0,
+             slash != NULL ? file : "", folder, name);
+    return realpath(*name == '/' ? name : path, real) != NULL && !hn_is_folder(real);
+}
+
+/* Beside the file that includes it with quotes, else in a folder of -I. */
+static bool find(const struct loader *loader, const char *file, bool quoted, const char *name,
+                 char real[PATH_MAX])
+{
+    const struct hn_plan *plan = loader->plan;
+    bool found = quoted && is_there(file, ".", name, real);
+    for (size_t i = 0; plan != NULL && i < plan->option_count && !found; i++) {
+        const char *folder = hn_option_value(plan->options[i].text, "include-path");
+        found = folder != NULL && is_there(plan->config, folder, name, real);
+    }
+    return found;
+}
+
 /* One that is not there may be for others who compile the file: the compiler says whether it is
  * needed. */
-static void add_include(struct loader *loader, const char *file, const struct hn_include *include,
-                        struct hn_error *err)
+static void add_include(struct loader *loader, const char *file, bool given,
+                        const struct hn_include *include, struct hn_error *err)
 {
     char real[PATH_MAX];
     char *name = strndup(include->name, include->length);
-    char *beside = NULL;
     const char *slash = strrchr(file, '/');
     int folder = slash != NULL && *include->name != '/' ? (int)(slash - file + 1) : 0;
+    bool found = name != NULL && find(loader, file, include->quoted, name, real);
     const struct hn_host_header *header = hn_host_header_find(include->name, include->length);
-    if (name == NULL || asprintf(&beside, "%.*s%s", folder, file, name) < 0) {
-        beside = NULL;
+    if (name == NULL)
         hn_fail_memory(err);
-    } else if (realpath(beside, real) != NULL) {
+    else if (found && given && include->quoted)
         add_found(loader, file, include->line, name, real, err);
-    } else if (header != NULL) {
+    else if (found)
+        add_other(loader, real, err);
+    else if (header != NULL && (include->quoted || !include->host))
         hn_host_header_use(header, loader->uses);
-    } else if (!include->conditional && !loader->program) {
+    else if (given && include->quoted && !include->conditional && !loader->program)
         hn_fail(err, HN_ECONFIG,
-                "%s:%d: include \"%s\" was not found: no file %s (headers of the CUDA "
-                "toolkit are included with <>)",
-                file, include->line, name, beside);
-    }
-    free(beside);
+                "%s:%d: include \"%s\" was not found: no file %.*s%s, nor in a folder of -I "
+                "(headers of the CUDA toolkit are included with <>)",
+                file, include->line, name, folder, file, name);
     free(name);
 }
 
-static void scan(struct loader *loader, const char *file, const char *text, struct hn_error *err)
+static void scan(struct loader *loader, const char *file, const char *text, bool given,
+                 struct hn_error *err)
 {
     struct hn_include_scan lines = {.next = text};
     struct hn_include include;
-    while (!hn_failed(err) && hn_include_next(&lines, &include)) {
-        const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
-        if (include.quoted)
-            add_include(loader, file, &include, err);
-        else if (header != NULL && !include.host)
-            hn_host_header_use(header, loader->uses);
-    }
+    while (text != NULL && !hn_failed(err) && hn_include_next(&lines, &include))
+        add_include(loader, file, given, &include, err);
 }
 
 static void hash(struct loader *loader, struct hn_error *err)
@@ -116,6 +159,8 @@ static void hash(struct loader *loader, struct hn_error *err)
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
         if (loader->uses[i])
             hn_text_printf(&all, "<%s>\n%s", hn_host_headers[i].name, hn_host_headers[i].text);
+    for (const struct other *other = loader->others; other != NULL; other = other->next)
+        hn_text_printf(&all, "<>\n%s", other->text != NULL ? other->text : "");
     if (all.failed)
         hn_fail_memory(err);
     else
@@ -140,15 +185,18 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
         check_text(own->name, own->text, err);
     loader->paths[0] = hn_copy_string(own->name, err);
     for (size_t i = 0; i < template->file_count; i++)
-        scan(loader, loader->paths[i], template->files[i].text, err);
+        scan(loader, loader->paths[i], template->files[i].text, true, err);
+    for (const struct other *other = loader->others; other != NULL; other = other->next)
+        scan(loader, other->path, other->text, false, err);
     hash(loader, err);
 }
 
-enum hn_status hn_template_load(const char *path, struct hn_template *template, bool program,
-                                struct hn_error *err)
+enum hn_status hn_template_load(const char *path, struct hn_template *template,
+                                const struct hn_plan *plan, struct hn_error *err)
 {
     struct hn_error own;
-    struct loader loader = {.template = template, .program = program};
+    struct loader loader = {
+        .template = template, .plan = plan, .program = plan != NULL && plan->program != NULL};
     err = hn_error_begin(err, &own);
     *template = (struct hn_template){.files = NULL};
     template->files = hn_allocate(INCLUDE_LIMIT + 1, sizeof *template->files, err);
@@ -158,6 +206,12 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template, 
     for (size_t i = 0; i < template->file_count; i++)
         free(loader.paths[i]);
     free(loader.paths);
+    for (struct other *next, *other = loader.others; other != NULL; other = next) {
+        next = other->next;
+        free(other->path);
+        free(other->text);
+        free(other);
+    }
     if (hn_failed(err))
         hn_template_finish(template);
     return err->status;

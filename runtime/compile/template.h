@@ -16,13 +16,16 @@ struct hn_template {
      * includes, named as they are between the quotes. */
     struct hn_text_file *files;
     size_t file_count;
-    struct hn_hash hash; /* of the texts and the includes' names, Hone's own headers of the host among them */
+    struct hn_hash hash; /* of the texts and the includes' names, Hone's own headers of the host and files of -I among them */
 };
 
 /* HN_ECONFIG: no such file, or an include that is missing, with the file and line that asks for it. Quoted includes
- * resolve beside the file that names them, recursively. Of a program that is measured, whose compiler may look elsewhere,
- * those that are not found, or not told apart, are left out. */
-enum hn_status hn_template_load(const char *path, struct hn_template *template, bool program, struct hn_error *err);
+ * resolve beside the file that names them, recursively, else in the folders of -I of the plan (NULL: there are none), as
+ * others do. Of a program that is measured, whose compiler may look elsewhere, those that are not found, or not told
+ * apart, are left out. */
+struct hn_plan;
+enum hn_status hn_template_load(const char *path, struct hn_template *template, const struct hn_plan *plan,
+                                struct hn_error *err);
 /* The number of the file that is included by this name, which need not end at a zero; 0: it was not read. */
 size_t hn_template_find(const struct hn_template *template, const char *name, size_t length);
 void hn_template_finish(struct hn_template *template);

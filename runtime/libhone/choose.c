@@ -81,7 +81,7 @@ static const struct hn_lib_plan *get_plan(struct hone_cache *cache, const struct
     }
     made->version = tuned->version;
     const char *path = made->template.files->name;
-    if (path[0] == '/' && hn_template_load(path, &now, false, NULL) == HN_OK) {
+    if (path[0] == '/' && hn_template_load(path, &now, made->plan, NULL) == HN_OK) {
         made->changed = strcmp(now.hash.hex, tuned->version.template_hash) != 0;
         hn_template_finish(&now);
     }

@@ -148,9 +148,11 @@ class Templates(hone.Case):
 
     def test_folders_of_includes_are_relative_to_the_config(self):
         config = self.with_options("-Iinc")
-        self.spoil(self.folder / "saxpy.cu", "// y = a x + y", "#include <helper.cuh> //")
+        self.spoil(self.folder / "saxpy.cu", "// y = a x + y", "#include <helper.cuh>\n#include \"quoted.cuh\" //")
         (self.folder / "inc").mkdir()
         self.write("inc/helper.cuh", "// found\n")
+        self.write("inc/quoted.cuh", "__device__ real twice(real x) { return x + x; }\n")
+        self.spoil(config, "LOAD:", "real: [float, double]\n  LOAD:")
         self.hone("compile", "--arch", "sm_90", config.name)
         self.hone("compile", "--arch", "sm_90", config, cwd="/")
 

@@ -53,7 +53,7 @@ static void compile_reference(struct bench_fixture *fixture)
                             &plan->defaults, &source, &err),
              &err);
     } else {
-        must(hn_template_load(plan->reference.template_path, &fixture->reference_template, false,
+        must(hn_template_load(plan->reference.template_path, &fixture->reference_template, NULL,
                               &err),
              &err);
         must(hn_source_make_reference(plan, &fixture->reference_template,
@@ -76,7 +76,7 @@ void bench_fixture_load(struct bench_fixture *fixture, const char *config, int c
     snprintf(path, sizeof path, "%s/%s", HONE_TEST_DATA, config);
     must(hn_nvrtc_open(&fixture->nvrtc, &err), &err);
     must(hn_config_load(path, NULL, &fixture->config, &err), &err);
-    must(hn_template_load(fixture->config->plan->template_path, &fixture->template, false, &err),
+    must(hn_template_load(fixture->config->plan->template_path, &fixture->template, NULL, &err),
          &err);
     const struct hn_source support = hn_support_program(NULL, NULL);
     compile(fixture, &support, &fixture->support);

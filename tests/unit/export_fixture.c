@@ -47,7 +47,7 @@ static int64_t begin_result(struct hn_store *store, const struct result *result)
              strcmp(result->kernel, "matmul") == 0 ? HONE_SOURCE_DIR "/templates"
                                                    : HONE_TEST_DATA "/templates",
              result->kernel);
-    assert_ok(hn_template_load(path, &template, false, &said));
+    assert_ok(hn_template_load(path, &template, NULL, &said));
     json_auto_t *json = plan_json(result->kernel, template.files->name);
     const struct hn_stored_plan plan = {json, template.files, template.file_count};
 

@@ -86,7 +86,7 @@ static struct hn_hash hash_of(const char *text)
     assert_true(file >= 0);
     close(file);
     assert_ok(hn_file_write(path, text, strlen(text), NULL));
-    assert_ok(hn_template_load(path, &template, false, NULL));
+    assert_ok(hn_template_load(path, &template, NULL, NULL));
     struct hn_hash hash = template.hash;
     unlink(path);
     return hash;

@@ -31,7 +31,7 @@ static struct subject {
 static int set_up(void **state)
 {
     tiled.plan = load_plan("tiled.json");
-    assert_ok(hn_template_load(HONE_TEST_DATA "/templates/tiled.cu", &tiled.template, false, NULL));
+    assert_ok(hn_template_load(HONE_TEST_DATA "/templates/tiled.cu", &tiled.template, NULL, NULL));
     parse_bindings(problem_text, &tiled.problem);
     parse_bindings(point_text, &tiled.point);
     return 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/template.h"
 
+#include <sys/stat.h>
+
 #include "base/file.h"
 #include "base/text.h"
 #include "nvrtc_fixture.h"
@@ -10,7 +12,7 @@
 TEST(reads_quoted_includes_once)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_ok(hn_template_load(FOLDER "/sub/../main.cu", &template, false, &said));
+    assert_ok(hn_template_load(FOLDER "/sub/../main.cu", &template, NULL, &said));
     assert_string_equal(template.files->name, FOLDER "/main.cu");
     assert_int_equal(template.file_count, 4);
     assert_string_equal(template.files[1].name, "one.cuh");
@@ -23,7 +25,7 @@ TEST(reads_quoted_includes_once)
 TEST_WITH(what_was_read_compiles, open_nvrtc, NULL)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_ok(hn_template_load(FOLDER "/main.cu", &template, false, NULL));
+    assert_ok(hn_template_load(FOLDER "/main.cu", &template, NULL, NULL));
     const char *entry = "sum";
     struct request request = {
         .name = "/nowhere/main.cu",
@@ -42,14 +44,14 @@ TEST_WITH(what_was_read_compiles, open_nvrtc, NULL)
 TEST(ends_on_a_circle)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_ok(hn_template_load(FOLDER "/circle.cu", &template, false, NULL));
+    assert_ok(hn_template_load(FOLDER "/circle.cu", &template, NULL, NULL));
     assert_int_equal(template.file_count, 2);
 }
 
 static void fails_with(const char *path, const char *message)
 {
     struct hn_template template;
-    assert_error(hn_template_load(path, &template, false, &said), HN_ECONFIG, message);
+    assert_error(hn_template_load(path, &template, NULL, &said), HN_ECONFIG, message);
     assert_null(template.files);
 }
 
@@ -58,14 +60,15 @@ TEST(names_what_is_missing)
     fails_with("/nowhere/x.cu", "template /nowhere/x.cu: No such file or directory");
     fails_with(FOLDER "/missing.cu",
                FOLDER "/missing.cu:3: include \"nowhere.cuh\" was not found: no file " FOLDER
-                      "/nowhere.cuh (headers of the CUDA toolkit are included with <>)");
+                      "/nowhere.cuh, nor in a folder of -I (headers of the CUDA toolkit are "
+                      "included with <>)");
 }
 
 /* What stands between #if and #endif may be missing, and is used where it is there. */
 TEST(leaves_conditions_to_the_compiler)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_ok(hn_template_load(FOLDER "/elsewhere.cu", &template, false, NULL));
+    assert_ok(hn_template_load(FOLDER "/elsewhere.cu", &template, NULL, NULL));
     assert_string_equal(template.files[1].name, "one.cuh");
     for (size_t i = 1; i < template.file_count; i++)
         assert_string_not_equal(template.files[i].name, "tuned.h");
@@ -75,9 +78,11 @@ TEST(leaves_conditions_to_the_compiler)
 TEST(leaves_includes_of_a_program_to_its_compiler)
 {
     static const char *const paths[] = {FOLDER "/missing.cu", FOLDER "/conflict.cu"};
+    char hash[] = "of its commands";
+    const struct hn_plan plan = {.program = hash};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         struct hn_template template ENDED_BY(hn_template_finish);
-        assert_ok(hn_template_load(paths[i], &template, true, &said));
+        assert_ok(hn_template_load(paths[i], &template, &plan, &said));
         assert_string_equal(template.files->name, paths[i]);
     }
 }
@@ -96,13 +101,19 @@ static void write_file(const char *folder, const char *name, const char *text)
     assert_ok(hn_file_write(path, text, strlen(text), NULL));
 }
 
-static struct hn_hash hash_of(const char *folder)
+static struct hn_hash hash_with(const char *folder, const struct hn_plan *plan,
+                                struct hn_template *template)
 {
     char path[256];
-    struct hn_template template ENDED_BY(hn_template_finish);
     snprintf(path, sizeof path, "%s/main.cu", folder);
-    assert_ok(hn_template_load(path, &template, false, NULL));
-    return template.hash;
+    assert_ok(hn_template_load(path, template, plan, &said));
+    return template->hash;
+}
+
+static struct hn_hash hash_of(const char *folder)
+{
+    struct hn_template template ENDED_BY(hn_template_finish);
+    return hash_with(folder, NULL, &template);
 }
 
 TEST(hash_tells_texts_not_places)
@@ -117,4 +128,38 @@ TEST(hash_tells_texts_not_places)
     assert_string_equal(hash_of(there).hex, first.hex);
     write_file(there, "a.cuh", "#define A 2\n");
     assert_string_not_equal(hash_of(there).hex, first.hex);
+}
+
+/* What is quoted is given to the compiler by its name; what is not, and what that includes, the
+ * compiler finds by itself, and it counts all the same. */
+TEST(looks_into_the_folders_of_options)
+{
+    const char *here = own_folder();
+    char config[256], nested[256];
+    struct hn_option options[] = {{.text = "-DX"}, {.text = "-Iinc"}, {.text = "-I{GONE}"}};
+    const struct hn_plan plan = {.config = config, .options = options, .option_count = 3};
+    const char *const files[] = {"inc/quoted.cuh", "inc/bracketed.cuh", "inc/beside.cuh"};
+    snprintf(config, sizeof config, "%s/here.yaml", here);
+    snprintf(nested, sizeof nested, "%s/inc", here);
+    assert_int_equal(mkdir(nested, 0700), 0);
+    snprintf(nested, sizeof nested, "%s/inc/limits", here);
+    assert_int_equal(mkdir(nested, 0700), 0);
+    write_file(here, "main.cu",
+               "#include \"quoted.cuh\"\n#include <bracketed.cuh>\n#include <limits>\n");
+    write_file(here, files[0], "");
+    write_file(here, files[1], "#include \"beside.cuh\"\n#include \"bracketed.cuh\"\n");
+    write_file(here, files[2], "");
+    struct hn_template first ENDED_BY(hn_template_finish);
+    hash_with(here, &plan, &first);
+    assert_int_equal(first.file_count, 2);
+    assert_string_equal(first.files[1].name, "quoted.cuh");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct hn_template changed ENDED_BY(hn_template_finish);
+        write_file(here, files[i], "#define OTHER\n");
+        assert_string_not_equal(hash_with(here, &plan, &changed).hex, first.hash.hex);
+        write_file(here, files[i],
+                   i == 1 ? "#include \"beside.cuh\"\n#include \"bracketed.cuh\"\n" : "");
+    }
+    struct hn_template again ENDED_BY(hn_template_finish);
+    assert_string_equal(hash_with(here, &plan, &again).hex, first.hash.hex);
 }

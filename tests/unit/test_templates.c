@@ -58,7 +58,7 @@ static void check_defaults(const struct hn_config *config, const struct hn_bindi
     struct hn_template template ENDED_BY(hn_template_finish);
     struct hn_source source ENDED_BY(hn_source_finish);
     struct hn_image tuned, alone;
-    ASSERT_OK(hn_template_load(config->plan->template_path, &template, false, &err));
+    ASSERT_OK(hn_template_load(config->plan->template_path, &template, NULL, &err));
     ASSERT_OK(hn_source_make(config->plan, &template, &config->problems[0], point, &source, &err));
     compile(&source, source.text, &tuned);
     compile(&source, template.files->text, &alone);
@@ -76,7 +76,7 @@ static void check_reference(const struct hn_config *config, const struct hn_bind
     struct hn_source source ENDED_BY(hn_source_finish);
     struct hn_image image ENDED_BY(hn_image_finish);
     assert_int_equal(config->plan->reference.kind, HN_REFERENCE_TEMPLATE);
-    ASSERT_OK(hn_template_load(config->plan->reference.template_path, &template, false, &err));
+    ASSERT_OK(hn_template_load(config->plan->reference.template_path, &template, NULL, &err));
     ASSERT_OK(hn_source_make_reference(config->plan, &template, &config->problems[0], point,
                                        &source, &err));
     compile(&source, source.text, &image);

@@ -634,7 +634,6 @@ static void complete_plan(struct hn_reader *reader)
         if (!config->constraints[i].promising)
             hn_expression_copy(config->constraints[i].expression,
                                &plan->constraints[plan->constraint_count++], reader->err);
-    plan->config = realpath(config->path, NULL);
     if (plan->config != NULL && hn_text_find_not_utf8(plan->config) != NULL)
         hn_fail(reader->err, HN_ECONFIG,
                 "the path of the config, '%s', is not UTF-8, which caches "
@@ -659,6 +658,7 @@ enum hn_status hn_config_load(const char *path, const struct hn_config_for *use,
                                .err = err};
     *reader.config = (struct hn_config){
         .path = hn_need_copy(path), .root = root, .plan = reader.plan, .look_ahead = HN_LOOK_AHEAD};
+    reader.plan->config = realpath(path, NULL);
     read_root(&reader);
     if (!hn_failed(err))
         complete_plan(&reader);

@@ -113,8 +113,7 @@ static void check_template(const struct hn_config *config, const char *path,
                            const struct hn_step *steps, size_t count, struct hn_error *err)
 {
     struct hn_template template;
-    if (hn_failed(err) ||
-        hn_template_load(path, &template, config->plan->program != NULL, err) != HN_OK)
+    if (hn_failed(err) || hn_template_load(path, &template, config->plan, err) != HN_OK)
         return;
     for (size_t i = 0; i < count && !hn_failed(err); i++)
         if (steps[i].entry != NULL)
@@ -188,7 +187,7 @@ char *hn_config_find_unused(const struct hn_config *config)
     struct hn_template template;
     struct hn_text names = {0};
     if (config->plan->template_path == NULL || config->run != NULL ||
-        hn_template_load(config->plan->template_path, &template, false, NULL) != HN_OK)
+        hn_template_load(config->plan->template_path, &template, config->plan, NULL) != HN_OK)
         return NULL;
     hn_text_append(&names, "");
     char *launch = launch_text(config->plan);
@@ -280,9 +279,9 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     if (status == HN_OK)
         status = hn_config_check_files(config, err);
     if (status == HN_OK)
-        status = hn_template_load(plan->template_path, &template, plan->program != NULL, err);
+        status = hn_template_load(plan->template_path, &template, plan, err);
     if (status == HN_OK && has_reference)
-        status = hn_template_load(plan->reference.template_path, &reference, false, err);
+        status = hn_template_load(plan->reference.template_path, &reference, plan, err);
     if (status == HN_OK)
         status = hn_config_version(plan, problem, &template, has_reference ? &reference : NULL,
                                    &kept->version, err);

@@ -501,7 +501,7 @@ static void read_types(struct hn_reader *reader)
     }
     /* Whether it is there is asked by others. */
     if (hn_failed(reader->err) ||
-        hn_template_load(plan->template_path, &template, false, NULL) != HN_OK)
+        hn_template_load(plan->template_path, &template, plan, NULL) != HN_OK)
         return;
     for (size_t i = 0; i < plan->word_list_count; i++)
         plan->word_lists[i].types =

@@ -24,11 +24,10 @@ static void load_templates(struct hn_task *task, struct hn_error *err)
                 task->config->path);
         return;
     }
-    err->status =
-        hn_template_load(plan->template_path, &task->template, plan->program != NULL, err);
+    err->status = hn_template_load(plan->template_path, &task->template, plan, err);
     if (hn_failed(err) || plan->reference.kind != HN_REFERENCE_TEMPLATE)
         return;
-    err->status = hn_template_load(plan->reference.template_path, &task->reference, false, err);
+    err->status = hn_template_load(plan->reference.template_path, &task->reference, plan, err);
 }
 
 static void identify(struct hn_task *task, bool measures, struct hn_error *err)
