@@ -23,7 +23,7 @@ _hone_kernels() {
         --cache=*) cache=("${words[i]}") ;;
         esac
     done
-    "${words[0]}" cache list "${cache[@]}" 2>/dev/null | sed -n -E '2,$s/^([A-Za-z_][A-Za-z0-9_]*)  .*/\1/p' | sort -u
+    "${words[0]}" cache list "${cache[@]}" 2>/dev/null | sed -n -E '0,/^kernel  /d; s/^([A-Za-z_][A-Za-z0-9_]*)  .*/\1/p' | sort -u
 }
 
 # What `hone space` tells of the config on the line: NAME= of its parameters, or of its problem values.

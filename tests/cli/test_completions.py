@@ -135,6 +135,10 @@ class Completions(hone.Case):
             for words in (("export", ""), ("cache", "show", ""), ("cache", "prune", ""), ("cache", "compile", "")):
                 self.assertEqual(self.offered(shell, *words), ["saxpy"])
             self.assertEqual(self.offered(shell, "export", "--cache", "other.db", ""), [])
+        self.hone("cache", "import", self.record(problem={"SIZE": 4096}))
+        self.assertIn("in all rows: ", self.hone("cache", "list").stdout.splitlines()[0])
+        for shell in self.shells():
+            self.assertEqual(self.offered(shell, "export", ""), ["saxpy"])
 
     def test_files(self):
         self.write("recording.json", "{}")
