@@ -368,6 +368,29 @@ class FewParameters(Labels):
         self.look(40)
 
 
+class LongNames(Labels):
+    """23 parameters; the best was found behind a point of the same machine code."""
+
+    @classmethod
+    def make(cls):
+        parameters = {f"PARAMETER_OF_LONG_NAME_{k}": [1, 0] for k in range(23)}
+        document = recordings.recording(parameters, 32)
+        for k, entry in enumerate(document["cache"].values()):
+            entry.update({name: 1 - (k >> p % 5 & 1) for p, name in enumerate(parameters)})
+        first, second = list(document["cache"].values())[:2]
+        first["hone"].update(outcome="duplicate", original=",".join(f"{name}={second[name]}" for name in sorted(parameters)))
+        cls.report(recordings.write(cls.folder / "long.json", document))
+
+    def test_each_axis_has_its_name(self):
+        self.look(60)
+        self.assertEqual(self.browser.count("#parallel .parallel-axis"), 24)
+        self.assertEqual(self.browser.count("#parallel .parallel-axis text.label"), 24)
+
+    def test_the_best_is_the_first_of_its_rank(self):
+        self.assertEqual(self.column("rank")[:3], ["1", "1", "2"])
+        self.assertEqual(self.column("remarks")[:2], ["best", "duplicate"])
+
+
 class ManyParameters(Labels):
     """SGEMM: 27 parameters and 19 problems."""
 
@@ -448,6 +471,8 @@ class ManyParameters(Labels):
             self.assertEqual([int(rank) for rank in self.browser.texts("#top tbody td:first-child")], names[:10])
             ranks = [int(rank) for rank in self.column("rank") if rank != "–"]
             self.assertEqual(ranks, sorted(ranks))
+            self.assertEqual(self.browser.texts("#records tr.winner td:first-child"), ["1"])
+            self.assertTrue(self.browser.evaluate("document.querySelector('#records tbody tr').classList.contains('winner')"))
 
     def test_effects_of_a_search_are_called_hints(self):
         self.assertRegex(self.browser.text("#effects .banner"), r"Hints only: a search chose these [\d,]+ points")

@@ -317,24 +317,19 @@ static json_t *record_to_json(const struct hn_record *record, double started, bo
     return json;
 }
 
-/* Of the best records, in the order of the objective, the samples are kept. */
+/* Of the best records the samples are kept. */
 static bool *choose_sampled(const struct hn_report_tuning *tuning)
 {
     bool *sampled = hn_need(tuning->recording.records.count, sizeof *sampled);
     for (int k = 0; k < SAMPLED_RECORDS; k++) {
-        const struct hn_record *best = NULL;
-        size_t place = 0;
-        for (size_t i = 0; i < tuning->recording.records.count; i++) {
-            const struct hn_record *record = record_at(tuning, i);
-            if (sampled[i] || record->outcome != HN_OUTCOME_OK ||
-                record->timing.sample_count == 0 ||
-                (best != NULL && record->objective >= best->objective))
-                continue;
-            best = record;
-            place = i;
-        }
-        if (best != NULL)
-            sampled[place] = true;
+        size_t best = SIZE_MAX;
+        for (size_t i = 0; i < tuning->recording.records.count; i++)
+            if (!sampled[i] && record_at(tuning, i)->timing.sample_count > 0 &&
+                hn_record_beats(record_at(tuning, i),
+                                best == SIZE_MAX ? NULL : record_at(tuning, best)))
+                best = i;
+        if (best != SIZE_MAX)
+            sampled[best] = true;
     }
     return sampled;
 }

@@ -90,12 +90,13 @@ class Tuning {
     this.original = this.rows.map(({original}) => places.get(original) ?? null);
   }
 
-  /** The valid ones by their cost, the best first where others cost as much. A duplicate has the place of what it is a duplicate of, so that ranks
-   * count different variants. */
+  /** The valid ones by their cost, those of the final race first, as it decides, and the best first where others cost as much. A duplicate has the
+   * place of what it is a duplicate of, so that ranks count different variants. */
   rankRecords() {
     const {original} = this;
     const own = i => (this.outcome[i] === "duplicate" && original[i] !== null && this.isValid(original[i]) ? original[i] : i);
-    const order = (a, b) => (a === b ? 0 : this.compare(a, b) || (b === this.best) - (a === this.best) || a - b);
+    const raced = this.column("final");
+    const order = (a, b) => (a === b ? 0 : raced[b] - raced[a] || this.compare(a, b) || (b === this.best) - (a === this.best) || a - b);
     this.ranked = this.records(i => this.isValid(i)).sort((a, b) => order(own(a), own(b)) || (a !== own(a)) - (b !== own(b)) || a - b);
     this.rank = new Array(this.count).fill(null);
     this.ranks = 0;

@@ -190,7 +190,8 @@ function build(body, tuning) {
   const between = Math.max(NARROWEST, (body.clientWidth - margin.left - margin.right) / Math.max(1, axes.length - 1));
   const names = axes.map(axis => textWidth(axis.name));
   const slanted = axes.some((_, k) => k > 0 && (names[k - 1] + names[k]) / 2 + 6 > between);
-  if (slanted) Object.assign(margin, {top: 30 + Math.max(...names) * 0.65, right: Math.max(60, names.at(-1) * 0.77 + 8)});
+  const beyond = names.map((name, k) => name * 0.77 + 8 - NARROWEST * (axes.length - 1 - k)); // the last axis
+  if (slanted) Object.assign(margin, {top: 30 + Math.max(...names) * 0.65, right: Math.max(60, ...beyond)});
   const host = html("div", {class: "scroll wide", tabindex: 0, role: "group", "aria-label": "Axes"});
   body.append(host);
   const plot = frame(host, {height: HEIGHT - 34 + margin.top, margin, least: margin.left + margin.right + NARROWEST * (axes.length - 1),

@@ -10,7 +10,7 @@ const PAGE = 50;
 
 const view = {sort: "rank", ascending: true, page: 0, columns: [], order: []};
 
-/** key: what a column is sorted by, null comes last; text: what it shows. */
+/** key: what a column is sorted by, null comes last, and what is equal by rank; text: what it shows. */
 function columnsOf(tuning) {
   const get = name => i => tuning.column(name)[i];
   const columns = [
@@ -43,10 +43,11 @@ function columnsOf(tuning) {
 function order(tuning) {
   const column = view.columns.find(({name}) => name === view.sort) ?? view.columns[0];
   const sign = view.ascending ? 1 : -1;
-  const keyed = tuning.records(i => state.selected[i]).map(i => [column.key(i), i]);
-  keyed.sort(([a, i], [b, j]) => {
-    if (a === null || b === null) return (a === null) - (b === null) || i - j;
-    return (a < b ? -1 : a > b ? 1 : 0) * sign || i - j;
+  const selected = [...tuning.ranked, ...tuning.records(i => !tuning.isValid(i))].filter(i => state.selected[i]);
+  const keyed = selected.map(i => [column.key(i), i]);
+  keyed.sort(([a], [b]) => {
+    if (a === null || b === null) return (a === null) - (b === null);
+    return (a < b ? -1 : a > b ? 1 : 0) * sign;
   });
   view.order = keyed.map(([, i]) => i);
 }

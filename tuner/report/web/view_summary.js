@@ -56,7 +56,7 @@ function figures(tuning) {
   if (best === null) return html("p", {class: "banner"}, "No point is valid: see the outcomes.");
   const merit = tuning.merit && tuning.merit !== tuning.objectiveName ? tuning.merit : null;
   const bound = tuning.bound(best);
-  const worst = tuning.ranked.at(-1);
+  const worst = tuning.ranked.reduce((found, i) => (tuning.compare(i, found) > 0 ? i : found));
   return html("div", {class: "figures"},
     bestFigure(tuning),
     merit ? key(merit, figure(tuning.metric(merit)[best] ?? NaN), "of the best, a metric of the config") : null,
@@ -162,6 +162,8 @@ function topTable(tuning) {
     String(tuning.column("registers")[i] ?? NONE), bytes(tuning.column("shared")[i] ?? NaN),
     percent(tuning.column("occupancy")[i] ?? NaN), ...differing.map(p => tuning.value(p, i)), tuning.remarks(i).join(", ")]);
   return html("div", {class: "scroll", id: "top", tabindex: 0, role: "group", "aria-label": "The best points"},
+    tuning.ranked.some(i => tuning.compare(i, tuning.best) < 0)
+      ? html("p", {class: "hint"}, "Finalists stand first, with the times of their race, which decides; times of the search may be shorter.") : null,
     best.length > 1 && shared !== "" ? html("p", {class: "hint"}, `In all of them: ${shared}`) : null,
     table(`The best ${rows.length}`, [">#", ...(tuning.timed ? [] : [`>${tuning.objectiveName}`]), ">time", ">±95%",
       ...(merit ? [`>${merit}`] : []), ">of roof", ">registers", ">shared", ">occupancy", ...differing.map(p => `>${tuning.parameters[p].name}`), "remarks"], rows));
