@@ -71,8 +71,6 @@ static void resolve_fill(const struct hn_plan *plan, size_t i, const struct hn_v
         hn_plan_data_path(plan, argument->fill.file, values, &buffer->file, err);
 }
 
-/* Only what a variant may find uninitialised or zeroed, whatever its size, can depend on
- * parameters. */
 static void size_buffers(struct hn_arena *arena, const struct hn_value *values,
                          struct hn_error *err)
 {
@@ -81,20 +79,10 @@ static void size_buffers(struct hn_arena *arena, const struct hn_value *values,
         const struct hn_argument *argument = &plan->arguments[i];
         if (argument->count == NULL)
             continue;
-        const char *parameter = hn_plan_parameter_used(plan, argument->count);
-        if (parameter == NULL)
-            parameter = hn_plan_parameter_used(plan, argument->shape.pitch);
-        if (parameter == NULL)
-            parameter = hn_plan_parameter_used(plan, argument->align);
-        if (parameter != NULL && argument->role != HN_ROLE_SCRATCH &&
-            argument->role != HN_ROLE_COUNTER && argument->role != HN_ROLE_METRIC)
-            hn_fail(err, HN_ECONFIG,
-                    "the size or align of argument '%s' uses the parameter '%s'; only scratch, "
-                    "counter and metric arguments can have one that depends on "
-                    "parameters, and '%s' is %s",
-                    argument->name, parameter, argument->name, hn_role_names[argument->role]);
-        arena->buffers[i].dynamic = parameter != NULL;
-        if (parameter != NULL)
+        arena->buffers[i].dynamic = hn_plan_parameter_used(plan, argument->count) != NULL ||
+                                    hn_plan_parameter_used(plan, argument->shape.pitch) != NULL ||
+                                    hn_plan_parameter_used(plan, argument->align) != NULL;
+        if (arena->buffers[i].dynamic)
             continue;
         evaluate_size(plan, argument, values, &arena->buffers[i], err);
         resolve_fill(plan, i, values, &arena->buffers[i], err);

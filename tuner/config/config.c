@@ -386,6 +386,20 @@ static void try_problem(struct hn_reader *reader, size_t problem)
     free(trial.where);
 }
 
+/* Only what a variant may find uninitialised or zeroed, whatever its size, can depend on
+ * parameters. */
+static void check_size(struct hn_reader *reader, const struct hn_argument *argument,
+                       const struct hn_expression *size)
+{
+    const char *parameter = hn_plan_parameter_used(reader->plan, size);
+    if (parameter != NULL && argument->role != HN_ROLE_SCRATCH &&
+        argument->role != HN_ROLE_COUNTER && argument->role != HN_ROLE_METRIC)
+        hn_config_fail(reader, hn_config_place(reader, size),
+                       "'%s' is %s and uses the parameter '%s' here; expected problem values, on "
+                       "which all but scratch, counter and metric have to depend alone",
+                       argument->name, hn_role_names[argument->role], parameter);
+}
+
 /* The reference is run once for each value of what it depends on: nothing else may reach it. */
 static void check_reference_use(void *context, struct hn_expression *expression,
                                 const struct hn_field *field, size_t item)
@@ -453,6 +467,11 @@ static void check_all(struct hn_reader *reader)
         return;
     for (size_t i = 0; i < plan->other_default_count; i++)
         check_other_default(reader, &plan->other_defaults[i]);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        check_size(reader, &plan->arguments[i], plan->arguments[i].count);
+        check_size(reader, &plan->arguments[i], plan->arguments[i].shape.pitch);
+        check_size(reader, &plan->arguments[i], plan->arguments[i].align);
+    }
     check_pipeline(reader);
     check_energy(reader);
     hn_expressions_walk(&hn_step_structure, reference, check_reference_use, reader);
