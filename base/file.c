@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -45,10 +46,16 @@ char *hn_file_absolute(const char *path, struct hn_error *err)
 void hn_cache_folder_append(struct hn_text *path)
 {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char room[4096];
+    struct passwd entry, *found = NULL;
+    if (home == NULL || *home == '\0') {
+        getpwuid_r(getuid(), &entry, room, sizeof room, &found);
+        home = found != NULL ? found->pw_dir : ".";
+    }
     if (xdg != NULL && *xdg != '\0')
         hn_text_printf(path, "%s/hone", xdg);
     else
-        hn_text_printf(path, "%s/.cache/hone", home != NULL && *home != '\0' ? home : ".");
+        hn_text_printf(path, "%s/.cache/hone", home);
 }
 
 void hn_files_visit(const char *path, const char *const *ends,

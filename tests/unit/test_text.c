@@ -2,7 +2,10 @@
 #include "base/file.h"
 #include "base/text.h"
 
+#include <pwd.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/unit/unit.h"
 
@@ -182,4 +185,31 @@ TEST(words_of_a_shell)
         hn_text_append_word(&text, words[i][0]);
         assert_string_equal(text.data, words[i][1]);
     }
+}
+
+/* A service has no $HOME, and no other cache in each folder that it is started in. */
+TEST(the_caches_folder_is_at_home)
+{
+    static const char *const homes[] = {"/h", "", NULL};
+    const char *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
+    char *old_home = home != NULL ? keep(strdup(home), free) : NULL;
+    char *old_xdg = xdg != NULL ? keep(strdup(xdg), free) : NULL;
+    const struct passwd *user = getpwuid(getuid());
+    unsetenv("XDG_CACHE_HOME");
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
+        struct hn_text path ENDED_BY(hn_text_finish) = {0}, expected ENDED_BY(hn_text_finish) = {0};
+        unsetenv("HOME");
+        if (homes[i] != NULL)
+            setenv("HOME", homes[i], 1);
+        hn_cache_folder_append(&path);
+        hn_text_printf(&expected, "%s/.cache/hone",
+                       i == 0         ? "/h"
+                       : user == NULL ? "."
+                                      : user->pw_dir);
+        assert_string_equal(path.data, expected.data);
+    }
+    if (old_home != NULL)
+        setenv("HOME", old_home, 1);
+    if (old_xdg != NULL)
+        setenv("XDG_CACHE_HOME", old_xdg, 1);
 }
