@@ -256,6 +256,7 @@ struct hn_plan {
     struct hn_expression **constraints; /* that points have to satisfy; none in plans that were kept before they were */
     size_t constraint_count;
     char *program; /* of a program that is measured (the config's `run`, which no plan brings along): its hash; NULL: kernels are */
+    bool given;   /* data, numbers or reference are not the config's: --capture or --reference gave them */
     char *config; /* absolute path of the config that it was read from; NULL: not known */
 };
 

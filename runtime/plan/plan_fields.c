@@ -515,6 +515,7 @@ static const struct hn_field plan_fields[] = {
      HN_LIST(hn_plan, other_defaults, other_default_count, default_structure)},
     {.key = "constraints", HN_LIST(hn_plan, constraints, constraint_count, hn_expression_list)},
     {.key = "program", .kind = HN_FIELD_TEXT, HN_AT(hn_plan, program)},
+    {.key = "given", .kind = HN_FIELD_FLAG, HN_AT(hn_plan, given)},
     {.key = "config", .kind = HN_FIELD_TEXT, HN_AT(hn_plan, config)},
     {HN_LIST(hn_plan, names, name_count, word_list)},
     {HN_LIST(hn_plan, pitches, pitch_count, word_list)},

@@ -168,6 +168,47 @@ class Captures(double.Case):
         tuning, = json.loads(self.hone("tune", self.config, "--capture", self.file, "--json", "--quiet", expect=3).stdout)
         self.assertEqual(list(tuning["outcomes"]), ["wrong_result"])
 
+    def test_what_is_tuned_with_a_launch_is_current(self):
+        """Its data is not the config's, and yet nothing has changed since: what comes next says so, until something has."""
+        self.capture()
+        told = self.hone("tune", "scale.yaml", "--capture", "launch.honecap").stderr
+        export, explain = [line.split("hone ")[1].split() for line in told.split("next: ")[1].splitlines()]
+        self.assertEqual((export, explain), (["export", "scale", "-p", f"n={N}", "-o", "scale_tuned.h"],
+                                             ["explain", "scale.yaml", "-p", f"n={N}"]))
+
+        def stale():
+            exported = self.hone(*export)
+            [listed] = [row for row in json.loads(self.hone("cache", "list", "--json").stdout)["tunings"] if row["problem"] == {"n": N}]
+            self.hone("report", "scale", "-p", f"n={N}", "-o", "a.html")
+            [reported] = hone.report_document((self.folder / "a.html").read_text())["tunings"]
+            explained = self.hone(*explain).stdout
+            return [" stale " in exported.stderr, "STALE" in (self.folder / "scale_tuned.h").read_text(),
+                    "stale" in self.hone(*export, "--config", "scale.yaml").stderr, listed["stale"], reported["stale"],
+                    "stale:" in explained]
+
+        self.assertEqual(stale(), [False] * 6)
+        # Also where the capture is no longer there, but not where it measures something else.
+        self.file.rename(self.folder / "kept.honecap")
+        self.assertEqual(stale(), [False] * 6)
+        self.spoil(self.config, "{name: a, type: float32, value: ", "{name: a, type: float32, value: 1 + ")
+        self.assertEqual(stale(), [False] * 6)
+        self.spoil(self.config, "count: n, role: output", "count: n + 0, role: output")
+        self.assertEqual(stale(), [True] * 6)
+
+    def test_a_replay_takes_the_capture(self):
+        self.capture()
+        self.hone("tune", self.config, "--capture", self.file, "--quiet")
+        replay = ("replay", "scale.yaml", "-p", f"n={N}", "--max-slowdown", "100%")
+        self.assertNotIn("stale", self.hone("replay", "scale.yaml", "--capture", self.file, "--max-slowdown", "100%").stdout)
+        self.assertIn("another version: plan (--capture or --reference gave its data)\n", self.hone(*replay).stdout)
+        # Another driver makes a tuning stale that is raced again, but not on other data than it was tuned for.
+        for table in "session", "image":
+            self.forge(f"UPDATE {table} SET version = json_set(version, '$.driver', '1.0')")
+        self.assertIn("looked at 2 tunings: 1 raced again, 0 up to date already, 1 of another device, of other arguments or data",
+                      self.hone("replay", "--all", "scale.yaml").stdout)
+        for other in "--all", "--family":
+            self.misused(f"--capture is of one tuning: leave {other} out", "replay", other, "scale.yaml", "--capture", "a.honecap")
+
     @unittest.skipIf(hone.why_no_sources(), hone.why_no_sources())
     def test_the_page(self):
         """A program captured and its kernel replaced: from its launch to a header, and no line is written."""

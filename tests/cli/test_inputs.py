@@ -3,6 +3,7 @@
 
 import ast
 import json
+import shutil
 import struct
 
 import double
@@ -93,6 +94,9 @@ class Inputs(double.Case):
         self.hone("tune", self.config, *only, expect=2)
         found = json.loads(self.hone("tune", self.config, *only, "--json", "--reference", "y=y-{n}.npy").stdout)
         self.assertEqual([one["best"]["verdict"]["kind"] for one in found], ["verified", "verified"])
+        # The config's own reference is another one, and no news.
+        shutil.copy(self.folder / "y-64.npy", self.folder / "nowhere.npy")
+        self.assertNotIn("stale", self.hone("export", "scale", "-o", "scale.h").stderr)
         self.hone("tune", self.config, *only, "--json", "--reference", "y=y-{n}.npy", "--seed", "2",
                   "--cache", "other.db", expect=3)
         for words, message in ((("y",), "--reference: found 'y', expected NAME=FILE"),

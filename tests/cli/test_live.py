@@ -458,7 +458,7 @@ class ReplayAll(double.Case):
         self.assertRegex(result.stdout, r"^scale n=65536 \(cold\): confirmed, \S+ us ±\S+ was, \S+ us ±\S+ is, ")
         self.assertIn(f"\n  origin    measured on {socket.gethostname()}\n  changed ", result.stdout)
         self.assertIn("\n  changed   driver 1.0 -> ", result.stdout)
-        self.assertIn("\nlooked at 1 tuning: 1 raced again, 0 up to date already, 0 of another device, of other arguments or "
+        self.assertIn("\nlooked at 1 tuning: 1 raced again, 0 up to date already, 0 of another device, of other arguments or data, or "
                       "simulated\n", result.stdout)
         self.assertEqual(self.sql("SELECT command FROM session WHERE id = 2"), [("hone replay --all",)])
         self.assertEqual(self.sql("SELECT count(DISTINCT point) FROM record WHERE session_id = 2"), [(5,)])
@@ -467,7 +467,7 @@ class ReplayAll(double.Case):
         self.stale()
         self.replay_all()
         self.assertEqual(self.replay_all().stdout, "looked at 1 tuning: 0 raced again, 1 up to date already, "
-                         "0 of another device, of other arguments or simulated\n")
+                         "0 of another device, of other arguments or data, or simulated\n")
         [tuning] = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
         self.assertEqual((tuning["best"]["point"], tuning["stale"]), (BEST, False))
 

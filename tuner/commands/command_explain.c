@@ -4,6 +4,7 @@
 
 #include "base/run.h"
 #include "tuner/commands/command.h"
+#include "tuner/config/config_files.h"
 #include "tuner/explain/explain.h"
 #include "tuner/report/summary.h"
 #include "tuner/session/backend.h"
@@ -145,8 +146,8 @@ static void show(struct explain *explain, const struct hn_task *task,
         .records = records,
         .roofs = known ? &roofs : NULL,
         .simulated = tuned->simulated,
-        .stale = tuned->stale || (hn_version_knows_template(&tuned->version) &&
-                                  !hn_version_same_source(&tuned->version, &task->version)),
+        .stale = tuned->stale || hn_config_has_changed(task->config, given->store, &task->identity,
+                                                       &tuned->version),
         .origin = tuned->origin,
         .config = given->path,
         .tune = hn_follow_up(&options, "tune", given->path, lines[0]),

@@ -7,6 +7,7 @@
 #include "base/run.h"
 #include "cache/record/record.h"
 #include "tuner/commands/command.h"
+#include "tuner/config/capture.h"
 #include "tuner/family/family.h"
 #include "tuner/session/backend.h"
 #include "tuner/session/session.h"
@@ -37,6 +38,18 @@ static const struct hn_tuned *find_tuned(const struct replay *replay, const stru
         best = grade;
     }
     return found;
+}
+
+/* Whether --capture or --reference gave the data that it was tuned with, which a config has not. */
+static bool has_given(struct hn_store *store, const struct hn_tuned *tuned)
+{
+    struct hn_stored_plan plan;
+    struct hn_error ignored;
+    if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, &ignored) != HN_OK)
+        return false;
+    bool given = json_is_true(json_object_get(plan.json, "given"));
+    hn_stored_plan_free(&plan);
+    return given;
 }
 
 /* The cached image, when what it was compiled from is what we have now. */
@@ -167,18 +180,21 @@ static const struct hn_view views[] = {
 };
 
 /* The differences between versions; null: there are none. */
-static json_t *difference_to_json(const struct hn_version *was, const struct hn_version *is)
+static json_t *difference_to_json(const struct hn_version *was, const struct hn_version *is,
+                                  bool given)
 {
     struct hn_text text = {0};
     if (!hn_version_equal(was, is))
         hn_version_append_difference(&text, was, is);
+    if (text.length > 0 && given)
+        hn_text_append(&text, " (--capture or --reference gave its data)");
     json_t *json = hn_render_text(&text);
     return json != NULL ? json : json_null();
 }
 
 static json_t *comparison_to_json(const struct hn_task *task, const struct hn_tuned *tuned,
                                   const struct hn_record *record, enum hn_replay_verdict verdict,
-                                  bool from_cache)
+                                  bool from_cache, bool given)
 {
     const struct hn_timing *was = &tuned->best.timing, *now = &record->timing;
     return json_pack("{ss so so so sb ss sb so so so so sb}", "kernel", task->plan->kernel,
@@ -188,7 +204,7 @@ static json_t *comparison_to_json(const struct hn_task *task, const struct hn_tu
                      "verdict", verdict_names[verdict], "image_from_cache", from_cache, "recorded",
                      hn_record_to_json(&tuned->best), "now", hn_record_to_json(record), "origin",
                      hn_origin_to_json(&tuned->origin), "changed",
-                     difference_to_json(&tuned->version, &task->version), "compared",
+                     difference_to_json(&tuned->version, &task->version, given), "compared",
                      now->median_us > 1.025 * was->median_us || now->processes > 0);
 }
 
@@ -228,7 +244,9 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
     confirm(replay, backend, tuned, &image, &record, &verdict, err);
     if (!hn_failed(err)) {
         replay->failed = replay->failed || verdict >= HN_REPLAY_SLOWER;
-        hn_show(replay->given, comparison_to_json(task, tuned, &record, verdict, from_cache),
+        hn_show(replay->given,
+                comparison_to_json(task, tuned, &record, verdict, from_cache,
+                                   has_given(replay->given->store, tuned)),
                 views);
     }
     hn_image_finish(&image);
@@ -275,7 +293,11 @@ static void replay_config(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     struct replay replay = {.given = given};
+    if (options->capture != NULL)
+        hn_capture_open(options->capture, &given->capture, err);
     given->config = hn_options_config(options, given->path, err);
+    if (!hn_failed(err) && given->capture != NULL)
+        hn_capture_apply(given->capture, given->config, err);
     /* The point, the default point, the reference and the support kernels. */
     open_all(given, HN_STORE_READ, 4, err);
     if (!hn_failed(err))
@@ -358,7 +380,7 @@ static void report_all(struct replay_all *replay, const struct hn_tuned *tuned,
                       hn_record_to_json(&tuned->best), "is",
                       now != NULL ? hn_record_to_json(now) : json_null(), "origin",
                       hn_origin_to_json(&tuned->origin), "changed",
-                      difference_to_json(&tuned->version, &task->version)),
+                      difference_to_json(&tuned->version, &task->version, false)),
             raced_views);
 }
 
@@ -432,7 +454,7 @@ static void replay_config_all(struct replay_all *replay, const char *path, struc
         const struct hn_tuned *tuned = &list.items[i];
         bool elsewhere = replay->device.name[0] != '\0' &&
                          !hn_device_identity_equal(&replay->device, &tuned->identity.device);
-        if (tuned->simulated || elsewhere)
+        if (tuned->simulated || elsewhere || has_given(given->store, tuned))
             replay->passed++;
         else
             replay_tuned(replay, path, tuned, err);
@@ -457,7 +479,7 @@ static void replay_all(struct hn_given *given, struct hn_error *err)
     size_t fitting = replay.raced + replay.current;
     if (!hn_failed(err) && !options->json && !options->quiet)
         printf("looked at %zu tuning%s: %zu raced again, %zu up to date already, %zu of another "
-               "device, of other arguments or simulated\n",
+               "device, of other arguments or data, or simulated\n",
                fitting + replay.passed, hn_plural(fitting + replay.passed), replay.raced,
                replay.current, replay.passed);
     if (!hn_failed(err) && fitting == 0)
@@ -515,7 +537,7 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
                       hn_fields_to_json(&hn_rule_parts_structure, &found->parts), "default",
                       hn_fields_to_json(&hn_rule_loss_structure, &found->untuned), "origin",
                       hn_origin_to_json(&stored->origin), "changed",
-                      difference_to_json(&stored->version, &replay->version), "promise",
+                      difference_to_json(&stored->version, &replay->version, false), "promise",
                       hn_render_text(&promise), "told_apart", hn_render_text(&parts), "untuned",
                       hn_render_text(&untuned)),
             family_views);

@@ -76,7 +76,7 @@ static void apply_config(const char *path, void *context, struct hn_error *err)
     for (size_t i = 0; i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
         if (strcmp(tuning->recording.identity.kernel, config->plan->kernel) == 0)
-            hn_report_apply_config(tuning, config);
+            hn_report_apply_config(tuning, input->given->store, config);
     }
     hn_config_destroy(config);
 }

@@ -500,12 +500,15 @@ static void end_workers(struct hn_workers *workers)
 static void print_next(const struct hn_given *given)
 {
     const char *kernel = given->config->plan->kernel;
+    struct hn_options options = *given->options;
     char lines[2][HN_FOLLOW_UP_SIZE];
+    if (options.capture != NULL && given->config->problem_count == 1)
+        options.problem = given->config->problems[0];
     bool is_program = given->config->run != NULL;
     bool declares = given->config->plan->override_count > 0;
     if (!given->options->quiet)
         fprintf(stderr, "\nnext: %s %s%s%s\n      %s\n",
-                hn_follow_up(given->options, "export", kernel, lines[0]),
+                hn_follow_up(&options, "export", kernel, lines[0]),
                 is_program ? "--json"
                 : declares ? "--format patch -o "
                            : "-o ",
@@ -513,7 +516,7 @@ static void print_next(const struct hn_given *given)
                 is_program ? ""
                 : declares ? ".patch"
                            : "_tuned.h",
-                hn_follow_up(given->options, "explain", given->path, lines[1]));
+                hn_follow_up(&options, "explain", given->path, lines[1]));
 }
 
 static void tune_opened(struct hn_tune *tune, struct hn_error *err)

@@ -192,7 +192,7 @@ static const struct row {
     {"output", 'o', "FILE", &text, AT(output), OWN, HN_CAPTURE,
      "Write to FILE (default launch.honecap)"},
     {"output", 'o', "DIR", &text, AT(output), OWN, HN_INPUTS,
-     "The folder to write to; made where it is not there"},
+     "The folder to write to; made where missing"},
     {"problem", 'p', "NAME=VALUE", &bindings, AT(problem), OWN, HN_EXPORT,
      "Only configurations tuned for this problem value; may be repeated"},
     {"problem", 'p', "NAME=VALUE", &bindings, AT(problem), OWN, HN_REPORT | WITH_FILTER,
@@ -211,8 +211,8 @@ static const struct row {
 
     {"allow-run", 0, NULL, &flag, AT(allow_run), OWN, HN_TUNE,
      "Run the commands of a config that measures a program (`run`)"},
-    {"capture", 0, "FILE", &text, AT(capture), OWN, HN_INIT | HN_TUNE,
-     "Take the data of a captured launch, and its output as the reference"},
+    {"capture", 0, "FILE", &text, AT(capture), OWN, HN_INIT | HN_TUNE | HN_REPLAY,
+     "Take data and reference from a captured launch"},
     {"reference", 0, "NAME=FILE", &texts, AT(expected), OWN, HN_TUNE,
      "The expected contents of a result, as a NumPy array, instead of the config's reference; may "
      "be repeated"},
@@ -378,6 +378,8 @@ static const struct clash {
      "--defaults: name the config that has them with --config"},
     {HN_REPLAY, "all", "family", false, true,
      "--all races tunings again, --family a rule: give one of them"},
+    {HN_REPLAY, "capture", "all", false, true, "--capture is of one tuning: leave --all out"},
+    {HN_REPLAY, "capture", "family", false, true, "--capture is of one tuning: leave --family out"},
     {HN_REPLAY, "held-out", "family", true, true, "--held-out is an option of --family"},
     {HN_REPLAY, "budget", "family", true, true, "--budget is the time of --family's searches"},
     {HN_REPLAY, "family", "problem", false, false,

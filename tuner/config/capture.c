@@ -194,6 +194,7 @@ enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *co
     struct hn_plan *plan = config->plan;
     const char *kernel = capture->head.kernel;
     hn_error_init(err);
+    plan->given = true;
     for (size_t i = 0; capture->head.positional && i < plan->step_count; i++)
         if (capture->step == NULL && hn_capture_is_of(kernel, plan->steps[i].entry))
             capture->step = &plan->steps[i];

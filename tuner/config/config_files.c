@@ -241,18 +241,6 @@ enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bin
     return HN_OK;
 }
 
-static void copy_plan(const struct hn_plan *plan, const struct hn_template *template,
-                      struct hn_config_kept *kept)
-{
-    kept->plan.json = hn_needed(hn_plan_to_json(plan));
-    kept->kernel = hn_need_copy(plan->kernel);
-    kept->plan.files = hn_need(template->file_count, sizeof *kept->plan.files);
-    kept->plan.file_count = template->file_count;
-    for (size_t i = 0; i < template->file_count; i++)
-        kept->plan.files[i] = (struct hn_text_file){hn_need_copy(template->files[i].name),
-                                                    hn_need_copy(template->files[i].text)};
-}
-
 /* A problem of the config has the values that its first has. */
 static bool is_of_config(const struct hn_config *config, const struct hn_bindings *problem)
 {
@@ -285,25 +273,60 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     if (status == HN_OK)
         status = hn_config_version(plan, problem, &template, has_reference ? &reference : NULL,
                                    &kept->version, err);
-    if (status == HN_OK)
-        copy_plan(plan, &template, kept);
-    else
-        hn_config_kept_finish(kept);
+    if (status == HN_OK) {
+        kept->kernel = hn_need_copy(plan->kernel);
+        kept->plan = (struct hn_stored_plan){hn_needed(hn_plan_to_json(plan)), template.files,
+                                             template.file_count};
+        template = (struct hn_template){.files = NULL};
+    }
     hn_template_finish(&reference);
     hn_template_finish(&template);
     hn_plan_destroy(own);
     return status;
 }
 
-bool hn_config_has_changed(const struct hn_config *config, const struct hn_identity *identity,
-                           const struct hn_version *version)
+/* Whether a plan of the config is the one that was kept with results, but for what --capture or
+ * --reference gave: that stands in the latter alone, and is put into the former. */
+static bool is_given(json_t *own, const json_t *kept)
+{
+    struct hn_plan *plan = NULL, *other = NULL;
+    size_t i;
+    json_t *argument;
+    if (!json_is_true(json_object_get(kept, "given")))
+        return false;
+    json_array_foreach(json_object_get(own, "arguments"), i, argument)
+    {
+        const json_t *given = json_array_get(json_object_get(kept, "arguments"), i);
+        json_object_set(argument, "fill", json_object_get(given, "fill"));
+        json_object_set(argument, "value", json_object_get(given, "value"));
+    }
+    json_object_set(own, "reference", json_object_get(kept, "reference"));
+    bool same = hn_plan_from_json(own, &plan, NULL) == HN_OK &&
+                hn_plan_from_json(kept, &other, NULL) == HN_OK &&
+                strcmp(hn_plan_hash(plan).hex, hn_plan_hash(other).hex) == 0;
+    hn_plan_destroy(plan);
+    hn_plan_destroy(other);
+    return same;
+}
+
+bool hn_config_has_changed(const struct hn_config *config, struct hn_store *store,
+                           const struct hn_identity *identity, const struct hn_version *version)
 {
     struct hn_config_kept kept;
+    struct hn_stored_plan plan;
+    struct hn_error ignored;
     if (strcmp(config->plan->kernel, identity->kernel) != 0 ||
         !hn_version_knows_template(version) ||
         hn_config_keep(config, &identity->problem, &kept, NULL) != HN_OK)
         return false;
     bool changed = !hn_version_same_source(&kept.version, version);
+    if (changed && store != NULL &&
+        hn_store_get_plan(store, identity->kernel, version, &plan, &ignored) == HN_OK) {
+        if (is_given(kept.plan.json, plan.json))
+            memcpy(kept.version.plan_hash, version->plan_hash, sizeof version->plan_hash);
+        changed = !hn_version_same_source(&kept.version, version);
+        hn_stored_plan_free(&plan);
+    }
     hn_config_kept_finish(&kept);
     return changed;
 }
@@ -324,7 +347,7 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
             config = NULL;
         }
         if (config != NULL || (path != NULL && hn_config_load(path, NULL, &config, NULL) == HN_OK))
-            tuned->stale |= hn_config_has_changed(config, &tuned->identity, &tuned->version);
+            tuned->stale |= hn_config_has_changed(config, store, &tuned->identity, &tuned->version);
         hn_stored_plan_free(&plan);
     }
     hn_config_destroy(config);

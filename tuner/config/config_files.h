@@ -37,8 +37,10 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
 void hn_config_kept_finish(struct hn_config_kept *kept);
 
 /* Whether results of that identity and version are of another template, other options or another plan than the config is now. False of
- * another kernel's, of what does not say what it is of, and where files cannot be read. */
-bool hn_config_has_changed(const struct hn_config *config, const struct hn_identity *identity, const struct hn_version *version);
+ * another kernel's, of what does not say what it is of, and where files cannot be read. Data of --capture and --reference are no change where
+ * the store (may be NULL) keeps the plan. */
+bool hn_config_has_changed(const struct hn_config *config, struct hn_store *store, const struct hn_identity *identity,
+                           const struct hn_version *version);
 /* Marks as stale what the config has changed since, where that still lies where it was tuned. */
 void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list);
 

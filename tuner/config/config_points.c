@@ -493,6 +493,7 @@ enum hn_status hn_config_set_reference(struct hn_config *config, const char *con
 {
     hn_error_init(err);
     hn_reference_finish(&config->plan->reference);
+    config->plan->given = true;
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
         char *name = hn_need_copy(assignments[i]);
         const char *file = split(name);

@@ -44,7 +44,8 @@ static void check_config(const struct hn_config *config, const char *kernel, str
 
 /* Plan and template of a config, for results that come without: recordings, and what was imported
  * from them. */
-static void take_config(struct hn_export *export, const char *path, struct hn_error *err)
+static void take_config(struct hn_export *export, struct hn_store *store, const char *path,
+                        struct hn_error *err)
 {
     struct hn_config_kept kept;
     if (hn_config_load(path, NULL, &export->config, err) != HN_OK)
@@ -59,7 +60,8 @@ static void take_config(struct hn_export *export, const char *path, struct hn_er
         struct hn_tuned *tuned = &export->all.items[i];
         if (export->untuned)
             tuned->version = kept.version;
-        tuned->stale |= hn_config_has_changed(export->config, &tuned->identity, &tuned->version);
+        tuned->stale |=
+            hn_config_has_changed(export->config, store, &tuned->identity, &tuned->version);
     }
     export->stored = kept.plan;
     kept.plan = (struct hn_stored_plan){.json = NULL};
@@ -703,7 +705,7 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
     memcpy(export->template_hash, export->results[0]->version.template_hash,
            sizeof export->template_hash);
     if (request->config != NULL)
-        take_config(export, request->config, err);
+        take_config(export, store, request->config, err);
     else
         find_plan(store, request, export, err);
     if (request->config == NULL && store != NULL)

@@ -114,12 +114,14 @@ static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *pla
     }
 }
 
-void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config)
+void hn_report_apply_config(struct hn_report_tuning *tuning, struct hn_store *store,
+                            const struct hn_config *config)
 {
     json_t *ladder = json_object_get(tuning->shown, "ladder");
     bool has_ladder = json_array_size(ladder) > 0;
     take_plan(tuning, config->plan, config->path);
-    if (hn_config_has_changed(config, &tuning->recording.identity, &tuning->recording.version))
+    if (hn_config_has_changed(config, store, &tuning->recording.identity,
+                              &tuning->recording.version))
         json_object_set_new(tuning->shown, "stale", json_true());
     for (size_t i = 0; i < config->ladder_count && !has_ladder; i++) {
         struct hn_bindings point = hn_need_bindings(&config->plan->defaults, &config->ladder[i]);
@@ -150,7 +152,7 @@ static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
         if (plan->config != NULL &&
             hn_config_load(plan->config, NULL, &config, &ignored) == HN_OK &&
             strcmp(config->plan->kernel, plan->kernel) == 0)
-            hn_report_apply_config(tuning, config);
+            hn_report_apply_config(tuning, store, config);
         hn_config_destroy(config);
         hn_plan_destroy(plan);
     }

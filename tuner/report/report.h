@@ -38,7 +38,7 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
 void hn_report_add_recording(struct hn_report *report, const char *path, struct hn_recording *recording);
 
 /* Takes ladder, figure of merit and path from a config of the tuning's kernel. */
-void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config);
+void hn_report_apply_config(struct hn_report_tuning *tuning, struct hn_store *store, const struct hn_config *config);
 
 /* Records that do not say what their launches ask for of dynamic shared memory, as older versions wrote none, get it from
  * the plan that was kept with them (hn_plan_to_json). NULL, or a plan that cannot be read: they stay as they are. */
