@@ -277,7 +277,7 @@ static void append(struct hn_recording *recording, const char *path, struct hn_t
     *tuned = (struct hn_tuned){.identity = recording->identity,
                                .version = recording->version,
                                .rule = recording->rule,
-                               .learnt = recording->learnt,
+                               .begun = recording->learnt,
                                .points = (int64_t)recording->records.count,
                                .stale = recording->version.protocol != HN_MEASURING_PROTOCOL};
     if (best != NULL) {

@@ -157,6 +157,8 @@ int hn_lookup_order(const void *first, const void *second)
     if (order == 0)
         order = compare_numbers(strcmp(a->identity.objective, "time") != 0,
                                 strcmp(b->identity.objective, "time") != 0);
+    if (order == 0)
+        order = compare_numbers(b->begun, a->begun);
     return order != 0 ? order : compare_numbers(b->best.time, a->best.time);
 }
 

@@ -71,7 +71,7 @@ struct hn_store_session {
     bool simulated;
     const struct hn_origin *from; /* NULL: measured here and now; its date is that of now */
     const char *origin; /* of an imported session: its name in all caches, which is imported once; NULL: a new one */
-    double started;     /* seconds since the epoch; 0: now. The newest session of a point counts */
+    double started;     /* seconds since the epoch; 0: now, after all of its problem. The newest session of a point counts */
     const struct hn_rule *rule; /* of an imported session of a family; NULL: none */
 };
 
@@ -148,7 +148,7 @@ struct hn_tuned {
     struct hn_record best;
     int64_t points;          /* records of that version; 0 where they were not counted */
     struct hn_rule *rule;    /* NULL: the best record counts */
-    double learnt;           /* the rule, seconds since the epoch: when its session was begun */
+    double begun;            /* its session, seconds since the epoch; 0: not known */
     int64_t session_id;      /* of the best record or the rule */
     struct hn_origin origin; /* of the same */
     bool simulated;

@@ -184,6 +184,7 @@ static void take_head(struct hn_tuned *tuned, struct hn_store_head *head)
     tuned->identity = head->identity;
     tuned->version = head->version;
     tuned->simulated = head->simulated;
+    tuned->begun = head->started;
     head->identity = (struct hn_identity){0};
 }
 
@@ -298,7 +299,6 @@ static void list_rules(struct listing *listing, const char *kernel, struct hn_er
             tuned->rule = rule;
             tuned->origin = head.from;
             tuned->session_id = hn_column_integer(rows, HN_HEAD_COLUMN_COUNT);
-            tuned->learnt = head.started;
             tuned->stale = head.version.protocol != HN_MEASURING_PROTOCOL;
             take_head(tuned, &head);
         }

@@ -184,7 +184,7 @@ static void read_rule(struct hn_lib_known *known, size_t index, struct hn_error 
         rule->configurations[i].tuned = (struct hn_tuned){
             .identity = stored->identity,
             .version = stored->version,
-            .best = {.point = stored->rule->configurations[i], .time = stored->learnt},
+            .best = {.point = stored->rule->configurations[i], .time = stored->begun},
             .origin = stored->origin,
             .simulated = stored->simulated,
             .stale = stored->stale,

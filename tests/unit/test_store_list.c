@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/run.h"
+#include "cache/store/lookup.h"
 #include "tests/unit/store_fixture.h"
 
 EACH_TEST(set_up, tear_down)
@@ -93,4 +95,45 @@ TEST(best_is_that_of_all_points_that_count)
         check(store);
         drop(store);
     }
+}
+
+/* The first race is dated by a clock that was set back since, by less than the gate lets through.
+ */
+TEST(what_came_last_counts_whatever_the_clock_says)
+{
+    const double future = hn_epoch_s() + 80000;
+    const struct hn_version *const versions[] = {&version_1, &version_1, &version_2};
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
+    for (int i = 0; i < 3; i++) {
+        struct hn_tuned_list list;
+        struct hn_record record ENDED_BY(hn_record_finish);
+        make_record(&record, 32 + i, 5 + i);
+        record.final = true;
+        record.time = i == 0 ? future + 1 : hn_epoch_s();
+        assert_ok(hn_store_put(
+            store, begin_at(store, versions[i], 4096, false, i == 0 ? future : 0), &record, &said));
+        commit(store);
+        assert_ok(hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &list, &said));
+        assert_int_equal(list.count, 1);
+        assert_true(hn_bindings_equal(&list.items[0].best.point, &record.point));
+        assert_true(hn_version_equal(&list.items[0].version, versions[i]));
+        assert_true(list.items[0].begun >= future && list.items[0].begun < future + 1);
+        hn_tuned_list_free(&list);
+    }
+    /* So is a tuning with other arguments, which is one of its own. */
+    struct hn_tuned_list list;
+    struct hn_identity *identity = identity_of(4096);
+    free(identity->signature);
+    identity->signature = strdup("another");
+    const struct hn_store_session session = {.identity = identity, .version = &version_1};
+    int64_t id;
+    assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
+    put(store, id, 64, 7);
+    commit(store);
+    assert_ok(hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &list, &said));
+    assert_int_equal(list.count, 2);
+    qsort(list.items, list.count, sizeof *list.items, hn_lookup_order);
+    assert_string_equal(list.items[0].identity.signature, identity->signature);
+    hn_tuned_list_free(&list);
+    drop(store);
 }

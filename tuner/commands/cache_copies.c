@@ -377,7 +377,7 @@ static void export_one(const struct hn_given *given, const struct hn_tuned *tune
                        struct hn_error *err)
 {
     struct hn_recording recording = {
-        .from_hone = true, .version = tuned->version, .rule = tuned->rule, .learnt = tuned->learnt};
+        .from_hone = true, .version = tuned->version, .rule = tuned->rule, .learnt = tuned->begun};
     const struct hn_rule *rule = tuned->rule;
     const char *kernel = tuned->identity.kernel, *device = tuned->identity.device.name;
     char date[32] = "";

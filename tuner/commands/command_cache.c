@@ -130,7 +130,7 @@ static json_t *stored_to_json(const struct hn_tuned *stored)
                   identity->regime, "objective", identity->objective, "device",
                   hn_fields_to_json(&hn_device_identity_structure, &identity->device), "version",
                   hn_fields_to_json(&hn_version_structure, &stored->version), "learnt",
-                  stored->learnt, "simulated", stored->simulated, "stale", stored->stale, "origin",
+                  stored->begun, "simulated", stored->simulated, "stale", stored->stale, "origin",
                   hn_origin_to_json(&stored->origin), "rule",
                   hn_fields_to_json(&hn_rule_structure, stored->rule), "problems",
                   hn_render_text(&problems), "promise", hn_render_text(&promise)));

@@ -117,7 +117,7 @@ static void count_problem(struct hn_given *given, struct hn_task *task, struct h
     for (size_t i = 0; i < list.count; i++)
         if (is_of_task(&list.items[i], task) && is_here(&list.items[i], device) &&
             list.items[i].best.outcome == HN_OUTCOME_OK &&
-            (newest == NULL || list.items[i].best.time > newest->best.time))
+            (newest == NULL || list.items[i].begun > newest->begun))
             newest = &list.items[i];
     if (newest != NULL && !hn_observed_any(&newest->best.observed, "counters"))
         count_point(task, given->workers, given->store, &newest->best.point, err);

@@ -97,7 +97,7 @@ static void make_rows(struct hn_export *export, const struct hn_tuned *first,
         row->version = stored->version;
         row->origin = stored->origin;
         row->simulated = stored->simulated;
-        row->best.time = stored->learnt;
+        row->best.time = stored->begun;
     }
 }
 
@@ -398,7 +398,7 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
         "{sI so* so* so so sf so so so sb sb sI sI si so so so}", "configurations",
         (json_int_t)stored->rule->configuration_count, "values", hn_render_text(&values), "loss",
         hn_render_text(&loss), "literal", hn_render_text(&literal), "device",
-        hn_string_to_json(stored->identity.device.name), "learnt", stored->learnt, "predicted",
+        hn_string_to_json(stored->identity.device.name), "learnt", stored->begun, "predicted",
         hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->predicted), "measured",
         hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->measured), "parts",
         hn_fields_to_json(&hn_rule_parts_structure, &stored->rule->parts), "stale",
