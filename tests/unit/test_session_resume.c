@@ -277,6 +277,53 @@ TEST(a_part_of_the_space_may_have_the_best)
     assert_int_equal(stored_best(store), 310);
 }
 
+/* A tune of another process, which is begun and ends while this one is in a phase. */
+struct beside {
+    struct hn_store *store;
+    struct grid *grid;
+    const char *phase; /* NULL: it has ended */
+};
+
+static void run_beside(void *watcher, const struct hn_session_state *state)
+{
+    struct beside *beside = watcher;
+    if (beside->phase == NULL || strncmp(state->phase, beside->phase, strlen(beside->phase)) != 0)
+        return;
+    beside->phase = NULL;
+    run_session(beside->grid, beside->store, NULL);
+}
+
+/* Whichever of two tunes is begun first, ends first and has the best, that is the cache's; also
+ * where one of the whole space has not looked at it. */
+TEST(tunes_side_by_side_leave_the_best_of_both)
+{
+    static const char *const phases[] = {"preparing", "verifying the finalists", "racing"};
+    for (int i = 0; i < 24; i++) {
+        const int best = i / 6 % 2 == 0 ? GRID_BEST : 310;
+        const bool whole = i / 3 % 2 == 1, brief = whole && best == 310;
+        struct hn_session_options options = exhaustive();
+        struct grid *grid = make_grid(whole ? NULL : "A=10");
+        char path[200];
+        snprintf(path, sizeof path, "%s/%d.db", cache.folder, i);
+        struct hn_store *store = open_store(path, HN_STORE_WRITE);
+        struct beside beside = {store, make_grid("A=15"), phases[i % 3]};
+        beside.grid->config->restricted = i / 12 == 0;
+        beside.grid->backend.fates[310].us = best == 310 ? 99 : 101;
+        grid->config->restricted = !whole;
+        grid->backend.seed = grid->backend.first_seed = options.seed;
+        options.budget_count = brief ? 20 : 0;
+        struct hn_session *session;
+        assert_ok(hn_session_create(&grid->backend.base, store, &options, &session, &said));
+        keep(session, hn_session_destroy);
+        assert_ok(hn_session_run(session, run_beside, &beside, &said));
+        assert_null(beside.phase);
+        assert_int_equal(stored_best(store), best);
+        if (brief)
+            assert_null(record_of(session, 310));
+        drop(store);
+    }
+}
+
 /* A better point found since the last race is not outranked by the winner of that race, whose own
  * race it has to win first. */
 TEST(what_is_new_races_the_best_so_far)

@@ -51,7 +51,7 @@ const struct hn_view hn_summary_views[] = {
          "takes {weighed.idle_w:.0f} W"},
     {.line = "  {reservation}{?best}"},
     {.line = "  the cache's best stays {elsewhere.point} with {elsewhere.timing.median_us:time}: "
-             "-s left it out{?elsewhere.objective<best.objective}"},
+             "this tuning did not look at it{?elsewhere.objective<best.objective}"},
     {.line = "  {best.verdict.differed} of {best.verdict.compared} elements of the best's outputs "
              "differ by more than the tolerance, which 'mismatches' allows"},
     {.line = "  unstable: the best's times did not settle; measure again on a quiet "

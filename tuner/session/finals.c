@@ -712,6 +712,34 @@ static enum hn_outcome check_best(struct finals *finals, struct hn_error *err)
     return outcome;
 }
 
+/* The cache's best of the task, where it is that of a race; NULL: there is none. */
+static const struct hn_record *find_stored(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_task *task = session->task;
+    hn_tuned_list_free(&session->stored);
+    if (session->store == NULL ||
+        hn_store_list(session->store, HN_STORE_UNCOUNTED, task->identity.kernel,
+                      &task->identity.problem, &session->stored, err) != HN_OK)
+        return NULL;
+    const struct hn_tuned *tuned =
+        hn_tuned_list_find(&session->stored, &task->identity, &task->version, false);
+    return tuned != NULL && tuned->best.final ? &tuned->best : NULL;
+}
+
+/* The same, of which the state says where it is a point that this session has not looked at: one
+ * that -s left out, or that was measured since. A config may have left it out for good. */
+static const struct hn_record *look_elsewhere(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_record *stored = find_stored(session, err);
+    bool partial = session->task->config->restricted || session->options.point_count > 0;
+    session->state.elsewhere = stored != NULL &&
+                                       hn_session_find(session, &stored->point) == SIZE_MAX &&
+                                       (partial || hn_session_choose(session, &stored->point))
+                                   ? stored
+                                   : NULL;
+    return stored;
+}
+
 /* The best after the race has to pass, else the next one. What the race said counts then, but where
  * a better point lies outside of the part that was asked for; one cut short is held again later. */
 static void find_winner(struct finals *finals, struct hn_error *err)
@@ -725,6 +753,7 @@ static void find_winner(struct finals *finals, struct hn_error *err)
         fell = checked != HN_OUTCOME_OK && checked != HN_OUTCOME_SKIPPED;
         drop_fallen(finals);
     }
+    look_elsewhere(finals->session, err);
     const struct hn_record *elsewhere = finals->session->state.elsewhere;
     bool counts = checked == HN_OUTCOME_OK &&
                   (elsewhere == NULL || record_of(finals, 0)->objective < elsewhere->objective);
@@ -734,6 +763,24 @@ static void find_winner(struct finals *finals, struct hn_error *err)
             hn_session_keep(finals->session, finals->numbers[i], err);
         else
             hn_session_note_result(finals->session, finals->numbers[i]);
+    }
+}
+
+/* The newest session's race counts. Where one that was begun later has ended before with a slower
+ * best, this race is that of a session of its own. */
+static void keep_ahead(struct finals *finals, struct hn_error *err)
+{
+    const struct hn_session *session = finals->session;
+    const struct hn_record *own = record_of(finals, 0), *stored;
+    hn_session_commit(finals->session, err);
+    while (!hn_failed(err) && own->final &&
+           (stored = look_elsewhere(finals->session, err)) != NULL &&
+           hn_record_beats(own, stored)) {
+        int64_t id;
+        hn_task_begin(session->task, session->store, session->options.command, NULL, &id, err);
+        for (size_t i = 0; !hn_failed(err) && i < finals->count; i++)
+            hn_store_put(session->store, id, record_of(finals, i), err);
+        hn_session_commit(finals->session, err);
     }
 }
 
@@ -779,37 +826,23 @@ static void hold(struct finals *finals, struct hn_error *err)
     read_counters(finals, err);
     if (!session->weighs)
         weigh(finals, false, err);
-}
-
-/* The cache's best of the task, where it is that of a race; NULL: there is none. */
-static const struct hn_record *find_stored(struct hn_session *session, struct hn_error *err)
-{
-    const struct hn_task *task = session->task;
-    hn_tuned_list_free(&session->stored);
-    if (session->store == NULL ||
-        hn_store_list(session->store, HN_STORE_UNCOUNTED, task->identity.kernel,
-                      &task->identity.problem, &session->stored, err) != HN_OK)
-        return NULL;
-    const struct hn_tuned *tuned =
-        hn_tuned_list_find(&session->stored, &task->identity, &task->version, false);
-    return tuned != NULL && tuned->best.final ? &tuned->best : NULL;
+    if (finals->count > 0)
+        keep_ahead(finals, err);
 }
 
 /* Whether the finals that were held before tell all that is asked for, and the cache's best is that
  * of these: another race may have been held since, of another space. */
 static bool is_settled(struct hn_session *session, struct hn_error *err)
 {
-    const struct hn_record *stored = find_stored(session, err);
-    const size_t known = stored == NULL ? SIZE_MAX : hn_session_find(session, &stored->point);
-    bool partial = session->task->config->restricted || session->options.point_count > 0;
-    session->state.elsewhere = partial && known == SIZE_MAX ? stored : NULL;
+    const struct hn_record *stored = look_elsewhere(session, err);
     if (!is_unchallenged(session, err))
         return false;
     hn_session_find_best(session, err);
     if (hn_failed(err) || session->best == SIZE_MAX)
         return true;
     const struct hn_record *best = &session->tickets.items[session->best].flight->record;
-    return (stored == NULL || session->state.elsewhere != NULL || known == session->best) &&
+    return (stored == NULL || session->state.elsewhere != NULL ||
+            hn_session_find(session, &stored->point) == session->best) &&
            (session->options.energy_s <= 0 || hn_observed_any(&best->observed, "energy"));
 }
 

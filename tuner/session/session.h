@@ -59,7 +59,7 @@ struct hn_session_state {
     uint64_t reused; /* of them, from the cache */
     uint64_t counts[HN_OUTCOME_COUNT];
     const struct hn_record *best; /* NULL: none yet */
-    const struct hn_record *elsewhere; /* the cache's best, where only a part of the space was asked for that is without it; NULL: none */
+    const struct hn_record *elsewhere; /* the cache's best, of a point that -s left out or that was measured beside; NULL: it is none of these */
     double started_ms; /* as hn_now_ms */
     double elapsed_s;
     double compile_s; /* summed over the workers */
