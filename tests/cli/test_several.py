@@ -44,8 +44,10 @@ class Several(double.Case):
         for point, at in self.sql("SELECT point, json_extract(json, '$.time') FROM record WHERE NOT final"):
             kept[f"{point}@{at:.6f}"] += 1
         self.assertEqual(kept, told, "what was told and what is kept differ")
-        self.assertEqual(sum(kept.values()), len(problems) * RECORDS)
-        self.assertEqual(self.sql("SELECT count(*) FROM session"), [(len(problems),)])
+        # Of two races of one problem the slower may not count, and the better one may be kept again, behind the other session.
+        searched = "(SELECT DISTINCT session_id, point FROM record WHERE NOT final)"
+        self.assertEqual(self.sql(f"SELECT count(*), count(DISTINCT session_id) FROM {searched}"), [(len(problems) * RECORDS, len(problems))])
+        self.assertIn(self.sql("SELECT count(*) FROM session"), ([(len(problems),)], [(len(problems) + 1,)]))
         self.assertEqual(self.sql("PRAGMA integrity_check"), [("ok",)])
         self.hone("cache", "check")
         if RECORDS > 150 or double.ON_GPU:
