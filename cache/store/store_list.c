@@ -211,21 +211,14 @@ static bool read_tuned(const struct listing *listing, const struct hn_store_head
     return true;
 }
 
-static bool has_version(const struct listing *listing, const struct hn_version *version)
-{
-    for (size_t i = listing->task.first; i < listing->list.count; i++)
-        if (hn_version_equal(&listing->list.items[i].version, version))
-            return true;
-    return false;
-}
-
 static void append_tuned(struct listing *listing, struct hn_error *err)
 {
     struct hn_store_head head = {.origin = NULL};
     hn_store_read_head(listing->store, listing->tasks, &head, err);
-    struct hn_tuned *tuned = hn_failed(err) || has_version(listing, &head.version)
-                                 ? NULL
-                                 : hn_tuned_list_add(&listing->list, err);
+    bool has = false;
+    for (size_t i = listing->task.first; i < listing->list.count; i++)
+        has = has || hn_version_equal(&listing->list.items[i].version, &head.version);
+    struct hn_tuned *tuned = has ? NULL : hn_tuned_list_add(&listing->list, err);
     if (tuned != NULL && read_tuned(listing, &head, tuned, err))
         take_head(tuned, &head);
     else if (tuned != NULL)

@@ -381,15 +381,6 @@ static void add_line(struct hn_statement *prepared, int64_t session_id, const ch
     json_decref(json);
 }
 
-static void put_line_of_rule(struct hn_store *store, int64_t session_id, const char *line,
-                             struct hn_error *err)
-{
-    struct hn_rule rule = {0};
-    hn_document_read("rule", &hn_rule_structure, line, &rule, err);
-    set_rule(store, session_id, &rule, err);
-    hn_rule_finish(&rule);
-}
-
 enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64_t first,
                                const char *const *lines, size_t count, struct hn_error *err)
 {
@@ -411,10 +402,14 @@ enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64
                 "cache '%s' has %lld records of session '%.64s', expected at least %lld",
                 store->path, (long long)known, origin, (long long)first);
     for (size_t i = first < 0 ? 0 : (size_t)(known - first); i < count && !hn_failed(err); i++) {
-        if (first < 0)
-            put_line_of_rule(store, id, lines[i], err);
-        else
+        struct hn_rule rule = {0};
+        if (first >= 0) {
             add_line(record, id, lines[i], hn_column_text(session, 1), err);
+            continue;
+        }
+        hn_document_read("rule", &hn_rule_structure, lines[i], &rule, err);
+        set_rule(store, id, &rule, err);
+        hn_rule_finish(&rule);
     }
     hn_statement_finish(record);
     hn_statement_finish(session);
@@ -491,18 +486,6 @@ static void copy_records(const struct merge *merge, int64_t from_id, const char 
     }
 }
 
-/* The session itself; returns its id. */
-static int64_t copy_head(const struct merge *merge, struct hn_store_head *head,
-                         struct hn_error *err)
-{
-    hn_base_mark(merge->from, &head->from);
-    check_documents(head, err);
-    hn_store_name_failure(merge->from, "a tuning", err);
-    gate_date(merge->from, head->started, err);
-    merge->merged->rules += head->rule != NULL;
-    return add_head(merge->store, head, err);
-}
-
 static int64_t count_images(const struct hn_store *store, struct hn_error *err)
 {
     int64_t count = 0;
@@ -520,8 +503,14 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
         return;
     int64_t id = hn_store_find_session(merge->store, origin, &known, err);
     const bool is_there = id != 0;
-    if (!is_there)
-        id = copy_head(merge, &head, err);
+    if (!is_there) {
+        hn_base_mark(merge->from, &head.from);
+        check_documents(&head, err);
+        hn_store_name_failure(merge->from, "a tuning", err);
+        gate_date(merge->from, head.started, err);
+        merge->merged->rules += head.rule != NULL;
+        id = add_head(merge->store, &head, err);
+    }
     copy_records(merge, from_id, head.identity.objective, id, known, err);
     struct hn_statement *all = images ? hn_store_get_images(merge->from, from_id, err) : NULL;
     while (hn_store_next_image(merge->from, &all, &image, err))

@@ -214,20 +214,6 @@ struct hn_lib_known *hn_lib_known_rules(struct hone_cache *cache, const char *ke
     return NULL;
 }
 
-/* Results, and which problems have some, are read again when they are next asked for: one was
- * tuned. */
-static void forget_known(struct hone_cache *cache, const char *kernel, struct hn_error *err)
-{
-    struct hn_lib_known *known = find_known(cache, kernel, err);
-    if (known == NULL)
-        return;
-    forget_results(known);
-    for (size_t i = 0; known->rules != NULL && i < known->stored.count; i++) {
-        hn_known_problems_finish(&known->rules[i].known);
-        known->rules[i].has_known = false;
-    }
-}
-
 /* 0: it does not count. The regimes stand in order: cold comes before the others. */
 static int rank_rule(const struct hn_identity *identity, const struct hn_device *device,
                      const struct hone_options *options)
@@ -258,17 +244,6 @@ static struct hn_lib_rule *find_rule(const struct hn_lib_known *known,
     }
     *own = best >= 6;
     return found;
-}
-
-/* Whether there may be a result of this very problem: a kernel with a rule is asked for many that
- * have none. */
-static bool may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule,
-                         const struct hn_bindings *problem, struct hn_error *err)
-{
-    if (!rule->has_known)
-        rule->has_known = hn_known_problems_read(cache->store, rule->stored->identity.kernel,
-                                                 &rule->known, err) == HN_OK;
-    return !rule->has_known || hn_known_problems_may_have(&rule->known, problem);
 }
 
 /* Which point serves a problem: by what the cache holds, and by what the caller wants when it holds
@@ -513,7 +488,14 @@ static bool choose_new(struct search *search, struct hn_lib_choice *choice, stru
     struct hn_lookup_rank rank;
     if (hn_failed(err))
         return false;
-    forget_known(search->asked.cache, search->asked.kernel, err);
+    /* Results, and which problems have some, are read again. */
+    struct hn_lib_known *known = find_known(search->asked.cache, search->asked.kernel, err);
+    if (known != NULL)
+        forget_results(known);
+    for (size_t i = 0; known != NULL && known->rules != NULL && i < known->stored.count; i++) {
+        hn_known_problems_finish(&known->rules[i].known);
+        known->rules[i].has_known = false;
+    }
     search->known = hn_lib_known_results(search->asked.cache, search->asked.kernel, err);
     const struct hn_tuned *tuned = find_tuned(search, true, &rank);
     if (tuned == NULL || rank.grade != HN_GRADE_EXACT)
@@ -737,8 +719,13 @@ static void choose_fast(struct search *search, struct hn_tuned_list *list,
     const char *kernel = search->asked.kernel;
     const struct hn_tuned *exact = NULL;
     struct hn_lookup_rank rank = {.grade = HN_GRADE_NONE};
-    bool may_be =
-        search->rule == NULL || may_be_tuned(cache, search->rule, search->asked.problem, err);
+    struct hn_lib_rule *rule = search->rule;
+    /* A kernel with a rule is asked for many problems that have no result. */
+    if (rule != NULL && !rule->has_known)
+        rule->has_known = hn_known_problems_read(cache->store, rule->stored->identity.kernel,
+                                                 &rule->known, err) == HN_OK;
+    bool may_be = rule == NULL || !rule->has_known ||
+                  hn_known_problems_may_have(&rule->known, search->asked.problem);
     if (cache->store != NULL && may_be && !hn_failed(err) &&
         hn_store_list(cache->store, HN_STORE_UNCOUNTED, kernel, search->asked.problem, list, err) ==
             HN_OK) {

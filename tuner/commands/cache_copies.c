@@ -98,20 +98,6 @@ static bool is_known(const struct hn_given *given, const struct hn_recording *re
     return known;
 }
 
-static bool has_image(struct hn_store *store, const struct hn_identity *identity,
-                      const struct hn_version *version, const struct hn_bindings *point)
-{
-    struct hn_error missing;
-    void *cubin = NULL;
-    char *entry = NULL;
-    size_t size = 0;
-    bool has = hn_store_get_image(store, identity, version, point, &cubin, &size, &entry,
-                                  &missing) == HN_OK;
-    free(cubin);
-    free(entry);
-    return has;
-}
-
 /* The machine code of a rule that was imported as that session; how many the store had not. */
 static int64_t import_code(struct hn_store *store, const struct hn_recording *recording,
                            const struct hn_store_session *rule, struct hn_error *err)
@@ -121,7 +107,15 @@ static int64_t import_code(struct hn_store *store, const struct hn_recording *re
         const struct hn_recording_image *image = &recording->images[i];
         struct hn_identity identity = *rule->identity;
         identity.problem = image->problem;
-        if (has_image(store, &identity, rule->version, &image->point))
+        struct hn_error missing;
+        void *cubin = NULL;
+        char *entry = NULL;
+        size_t size = 0;
+        bool has = hn_store_get_image(store, &identity, rule->version, &image->point, &cubin, &size,
+                                      &entry, &missing) == HN_OK;
+        free(cubin);
+        free(entry);
+        if (has)
             continue;
         hn_rule_code_put(store, rule, &image->problem, &image->point, image->cubin.bytes,
                          image->cubin.size, image->entry, err);
@@ -426,19 +420,6 @@ static void fail_several(const struct hn_tuned_list *list, const char *file, str
     hn_text_finish(&text);
 }
 
-/* Whether a newer tuning goes to the same file: of a config with other arguments or another
- * objective since. */
-static bool is_superseded(const struct hn_tuned_list *list, char *const *paths, size_t index)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        double newer_by = list->items[i].best.time - list->items[index].best.time;
-        if (i != index && strcmp(paths[i], paths[index]) == 0 &&
-            (newer_by > 0 || (newer_by == 0 && i > index)))
-            return true;
-    }
-    return false;
-}
-
 static void export_to_folder(const struct hn_given *given, const struct hn_tuned_list *list,
                              const char *folder, struct hn_error *err)
 {
@@ -455,9 +436,16 @@ static void export_to_folder(const struct hn_given *given, const struct hn_tuned
             file_in_folder(folder, &tuned->identity,
                            tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL ? own : ending);
     }
-    for (size_t i = 0; i < list->count; i++)
-        if (!is_superseded(list, paths, i))
+    for (size_t i = 0; i < list->count; i++) {
+        bool newest = true; /* of one path: of a config with other arguments or objectives since */
+        for (size_t n = 0; n < list->count; n++) {
+            double by = list->items[n].begun - list->items[i].begun;
+            if (n != i && (by > 0 || (by == 0 && n > i)) && strcmp(paths[n], paths[i]) == 0)
+                newest = false;
+        }
+        if (newest)
             export_one(given, &list->items[i], paths[i], err);
+    }
     for (size_t i = 0; i < list->count; i++)
         free(paths[i]);
     free(paths);
@@ -742,18 +730,6 @@ static void add_remarks(const struct hn_tuned_list *now, struct pairs *pairs)
     }
 }
 
-static bool comes_earlier(const struct hn_tuned_list *list, size_t i)
-{
-    const struct hn_identity *own = &list->items[i].identity;
-    for (size_t n = 0; n < i; n++) {
-        const struct hn_identity *other = &list->items[n].identity;
-        if (strcmp(other->kernel, own->kernel) == 0 &&
-            hn_bindings_equal(&other->problem, &own->problem))
-            return true;
-    }
-    return false;
-}
-
 /* Lists the cache's tunings of the problems of another: a merge asks for no more. */
 static void list_same_problems(struct hn_store *store, const struct hn_tuned_list *theirs,
                                struct hn_tuned_list *list, struct hn_error *err)
@@ -762,8 +738,12 @@ static void list_same_problems(struct hn_store *store, const struct hn_tuned_lis
     for (size_t i = 0; i < theirs->count && !hn_failed(err); i++) {
         struct hn_tuned_list part;
         const struct hn_identity *identity = &theirs->items[i].identity;
-        if (comes_earlier(theirs, i) || hn_store_list(store, HN_STORE_UNCOUNTED, identity->kernel,
-                                                      &identity->problem, &part, err) != HN_OK)
+        size_t n = 0;
+        while (strcmp(theirs->items[n].identity.kernel, identity->kernel) != 0 ||
+               !hn_bindings_equal(&theirs->items[n].identity.problem, &identity->problem))
+            n++;
+        if (n < i || hn_store_list(store, HN_STORE_UNCOUNTED, identity->kernel, &identity->problem,
+                                   &part, err) != HN_OK)
             continue;
         list->items = hn_need_more(list->items, list->count + part.count, sizeof *list->items);
         for (size_t k = 0; k < part.count; k++)

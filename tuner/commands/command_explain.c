@@ -87,14 +87,6 @@ static bool is_of_task(const struct hn_tuned *tuned, const struct hn_task *task)
            strcmp(identity->objective, task->identity.objective) == 0;
 }
 
-static bool is_here(const struct hn_tuned *tuned, const struct hn_device_identity *device)
-{
-    const struct hn_identity *identity = &tuned->identity;
-    return !tuned->simulated && strcmp(identity->regime, HN_REGIME_UNKNOWN) != 0 &&
-           strcmp(identity->device.name, device->name) == 0 &&
-           strcmp(identity->device.mig_profile, device->mig_profile) == 0;
-}
-
 /* Reads what this machine's GPU counts of the best point of the problem's newest tuning on it,
  * where that is not known, and keeps it in the cache, as `hone tune --counters` of that point alone
  * does. Why there are no counters is told on stderr. */
@@ -114,11 +106,16 @@ static void count_problem(struct hn_given *given, struct hn_task *task, struct h
                                         &list, err) != HN_OK)
         return;
     const struct hn_device_identity *device = &given->workers->lead->device.identity;
-    for (size_t i = 0; i < list.count; i++)
-        if (is_of_task(&list.items[i], task) && is_here(&list.items[i], device) &&
-            list.items[i].best.outcome == HN_OUTCOME_OK &&
-            (newest == NULL || list.items[i].begun > newest->begun))
-            newest = &list.items[i];
+    for (size_t i = 0; i < list.count; i++) {
+        const struct hn_tuned *tuned = &list.items[i];
+        const struct hn_identity *own = &tuned->identity;
+        if (is_of_task(tuned, task) && !tuned->simulated && tuned->best.outcome == HN_OUTCOME_OK &&
+            strcmp(own->regime, HN_REGIME_UNKNOWN) != 0 &&
+            strcmp(own->device.name, device->name) == 0 &&
+            strcmp(own->device.mig_profile, device->mig_profile) == 0 &&
+            (newest == NULL || tuned->begun > newest->begun))
+            newest = tuned;
+    }
     if (newest != NULL && !hn_observed_any(&newest->best.observed, "counters"))
         count_point(task, given->workers, given->store, &newest->best.point, err);
     hn_tuned_list_free(&list);

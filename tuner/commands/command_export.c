@@ -87,19 +87,6 @@ static json_t *written_to_json(const struct hn_options *options, const struct hn
     return json;
 }
 
-/* Nobody reads the comments of a header that a build makes. */
-static void warn_of_stale(const struct hn_export *export)
-{
-    size_t stale = 0;
-    for (size_t i = 0; i < export->result_count; i++)
-        stale += export->results[i]->stale;
-    if (stale > 0)
-        fprintf(stderr,
-                "hone: warning: stale are %zu of %zu results of '%s': template, config, driver or "
-                "Hone have changed since they were measured; tune again\n",
-                stale, export->result_count, export->kernel);
-}
-
 static void write_out(const struct hn_options *options, const struct hn_export *export,
                       const struct hn_text *out, struct hn_error *err)
 {
@@ -146,7 +133,15 @@ static void export_from(struct hn_store *store, const struct hn_options *options
         if (export.untuned)
             fprintf(stderr, "hone: warning: %s at the defaults of '%s': %s\n", request.kernel,
                     request.config, err->message);
-        warn_of_stale(&export);
+        /* Nobody reads the comments of a header that a build makes. */
+        size_t stale = 0;
+        for (size_t i = 0; i < export.result_count; i++)
+            stale += export.results[i]->stale;
+        if (stale > 0)
+            fprintf(stderr,
+                    "hone: warning: stale are %zu of %zu results of '%s': template, config, driver "
+                    "or Hone have changed since they were measured; tune again\n",
+                    stale, export.result_count, export.kernel);
         if (format_of(options)->write(&export, &out, err) == HN_OK)
             write_out(options, &export, &out, err);
     }

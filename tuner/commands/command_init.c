@@ -22,14 +22,6 @@ struct init {
     const struct hn_capture *capture; /* NULL: there is none */
 };
 
-/* In the source, or by the driver. */
-static bool is_named(const struct hn_kernel *kernel, const char *name)
-{
-    size_t scope = strlen(kernel->scope);
-    return hn_capture_is_of(name, kernel->name) ||
-           (strncmp(kernel->scope, name, scope) == 0 && strcmp(kernel->name, name + scope) == 0);
-}
-
 /* NULL, with why, where none or several could be meant. */
 static const struct hn_kernel *choose(const struct init *init, const struct hn_unit *unit,
                                       struct hn_error *err)
@@ -40,10 +32,15 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
     if (entry == NULL && init->capture != NULL)
         entry = init->capture->head.kernel;
     for (size_t i = 0; chosen == NULL && i < unit->kernels.count; i++) {
-        if (entry != NULL ? is_named(&unit->kernels.items[i], entry) : unit->kernels.count == 1)
-            chosen = &unit->kernels.items[i];
-        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", unit->kernels.items[i].scope,
-                       unit->kernels.items[i].name);
+        const struct hn_kernel *kernel = &unit->kernels.items[i];
+        const size_t scope = strlen(kernel->scope);
+        /* In the source, or by the driver. */
+        if (entry == NULL ? unit->kernels.count == 1
+                          : hn_capture_is_of(entry, kernel->name) ||
+                                (strncmp(kernel->scope, entry, scope) == 0 &&
+                                 strcmp(kernel->name, entry + scope) == 0))
+            chosen = kernel;
+        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", kernel->scope, kernel->name);
     }
     if (unit->kernels.count == 0)
         hn_fail(err, HN_ECONFIG,
@@ -60,21 +57,14 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
     return chosen;
 }
 
-/* NULL: it is not there. */
-static char *folder_of(const char *path)
-{
-    char *copy = hn_need_copy(path);
-    char *folder = realpath(dirname(copy), NULL);
-    free(copy);
-    return folder;
-}
-
 /* The source as a file in the output's folder names it; NULL, with why, where that is not there. */
 static char *template_path(const struct init *init, struct hn_error *err)
 {
     struct hn_text text = {0};
     char *source = realpath(init->path, NULL);
-    char *folder = strcmp(init->output, "-") == 0 ? realpath(".", NULL) : folder_of(init->output);
+    char *output = hn_need_copy(init->output);
+    char *folder = realpath(strcmp(output, "-") == 0 ? "." : dirname(output), NULL);
+    free(output);
     if (source == NULL || folder == NULL) {
         hn_fail(err, HN_ERUN, "the folder of %s cannot be found: %s", init->output,
                 strerror(errno));

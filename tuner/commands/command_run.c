@@ -163,19 +163,6 @@ static const char *obstacle_of(const struct hn_plan *plan)
     return NULL;
 }
 
-/* Judges a point that was verified and measured for --json, as `hone tune` does its finalists: it
- * runs beside its reference, and is verified on a seed that is drawn, audited and repeated. What
- * fails becomes the record's outcome. */
-static void judge(struct result *result, struct hn_error *err)
-{
-    struct hn_record *record = &result->record;
-    if (obstacle_of(result->task.plan) == NULL)
-        hn_bench_beside(result->bench, &result->image, record, &result->beside, err);
-    try_suspect(result, record, err);
-    if (is_good(record, err))
-        verify_again(result, err);
-}
-
 static void work(struct result *result, struct hn_error *err)
 {
     const struct hn_options *options = result->once->options;
@@ -191,8 +178,15 @@ static void work(struct result *result, struct hn_error *err)
     try_suspect(result, record, err);
     if (is_good(record, err) && record->timing.sample_count > 0)
         hn_metrics_evaluate(task->plan, task->problem, record, err);
-    if (is_good(record, err) && options->json && !options->verify_only)
-        judge(result, err);
+    /* Judged as `hone tune` does its finalists: it runs beside its reference, and is verified on a
+     * seed that is drawn, audited and repeated. What fails becomes the record's outcome. */
+    const bool judges = options->json && !options->verify_only && is_good(record, err);
+    if (judges && obstacle_of(task->plan) == NULL)
+        hn_bench_beside(result->bench, &result->image, record, &result->beside, err);
+    if (judges)
+        try_suspect(result, record, err);
+    if (judges && is_good(record, err))
+        verify_again(result, err);
     if (is_good(record, err) && options->search.counters)
         count(result, err);
     if (is_good(record, err) && options->search.energy_s > 0)

@@ -124,14 +124,6 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
     return backend;
 }
 
-/* An older Hone did not measure tensor cores. */
-static bool lacks_pipe(const struct hn_backend *backend, const struct hn_roofs *roofs)
-{
-    enum hn_tensor_pipe pipe = hn_roof_pipe(backend->task->plan);
-    return pipe < HN_PIPE_COUNT && !(roofs->tensor.pipes[pipe].gflops > 0) &&
-           hn_roofs_have_pipe(backend->device.identity.capability, pipe);
-}
-
 /* From the cache, or measured now where the GPU is at work anyway: once for a device and its
  * driver. Without them the report has a column less. */
 static bool find_roofs(struct hn_tune_search *search, const struct hn_session *session,
@@ -145,7 +137,11 @@ static bool find_roofs(struct hn_tune_search *search, const struct hn_session *s
     if (!hn_roof_is_known(backend->task->plan))
         return false;
     bool known = hn_store_get_roofs(search->store, device, driver, roofs, &ignored) == HN_OK;
-    if (known && (search->workers == NULL || !lacks_pipe(backend, roofs)))
+    /* An older Hone did not measure tensor cores. */
+    enum hn_tensor_pipe pipe = hn_roof_pipe(backend->task->plan);
+    bool lacks = known && pipe < HN_PIPE_COUNT && !(roofs->tensor.pipes[pipe].gflops > 0) &&
+                 hn_roofs_have_pipe(backend->device.identity.capability, pipe);
+    if (known && !(lacks && search->workers != NULL))
         return true;
     if (search->workers == NULL || state->finished == state->reused || hn_interrupted() != 0)
         return known;

@@ -168,29 +168,22 @@ static bool occurs(const char *text, const char *name, bool code)
     return false;
 }
 
-/* All of the plan in which a name has an effect. */
-static char *launch_text(const struct hn_plan *plan)
-{
-    static const char *const others[] = {
-        "kernel",    "template", "parameters", "problem",     "freeze",   "words", "metrics",
-        "objective", "defaults", "config",     "constraints", "override", NULL};
-    json_t *json = hn_needed(hn_plan_to_json(plan));
-    for (const char *const *key = others; *key != NULL; key++)
-        json_object_del(json, *key);
-    char *text = hn_needed(json_dumps(json, JSON_COMPACT));
-    json_decref(json);
-    return text;
-}
-
 char *hn_config_find_unused(const struct hn_config *config)
 {
+    static const char *const without_effect[] = {
+        "kernel",    "template", "parameters", "problem",     "freeze",   "words", "metrics",
+        "objective", "defaults", "config",     "constraints", "override", NULL};
     struct hn_template template;
     struct hn_text names = {0};
     if (config->plan->template_path == NULL || config->run != NULL ||
         hn_template_load(config->plan->template_path, &template, config->plan, NULL) != HN_OK)
         return NULL;
     hn_text_append(&names, "");
-    char *launch = launch_text(config->plan);
+    json_t *json = hn_needed(hn_plan_to_json(config->plan));
+    for (const char *const *key = without_effect; *key != NULL; key++)
+        json_object_del(json, *key);
+    char *launch = hn_needed(json_dumps(json, JSON_COMPACT));
+    json_decref(json);
     bool hidden = may_hide_names(config->plan, &template);
     for (size_t i = 0; !hidden && i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
@@ -241,18 +234,6 @@ enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bin
     return HN_OK;
 }
 
-/* A problem of the config has the values that its first has. */
-static bool is_of_config(const struct hn_config *config, const struct hn_bindings *problem)
-{
-    const struct hn_bindings *first = &config->problems[0];
-    bool is = problem->count == first->count;
-    for (size_t i = 0; i < first->count && is; i++) {
-        const struct hn_value *value = hn_bindings_get(problem, first->names[i]);
-        is = value != NULL && (value->type == HN_WORD) == (first->values[i].type == HN_WORD);
-    }
-    return is;
-}
-
 enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bindings *problem,
                               struct hn_config_kept *kept, struct hn_error *err)
 {
@@ -260,8 +241,14 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     struct hn_template template = {.files = NULL}, reference = {.files = NULL};
     bool has_reference = config->plan->reference.kind == HN_REFERENCE_TEMPLATE;
     *kept = (struct hn_config_kept){.kernel = NULL};
-    if (!is_of_config(config, problem))
-        problem = &config->problems[0];
+    const struct hn_bindings *first = &config->problems[0];
+    bool is_of_config = problem->count == first->count;
+    for (size_t i = 0; i < first->count && is_of_config; i++) {
+        const struct hn_value *value = hn_bindings_get(problem, first->names[i]);
+        is_of_config =
+            value != NULL && (value->type == HN_WORD) == (first->values[i].type == HN_WORD);
+    }
+    problem = is_of_config ? problem : first;
     enum hn_status status = hn_config_make_plan(config, problem, &own, err);
     const struct hn_plan *plan = own != NULL ? own : config->plan;
     if (status == HN_OK)

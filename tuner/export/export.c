@@ -475,16 +475,6 @@ static void list_defaults(const struct hn_export_request *request, struct hn_tun
     hn_config_destroy(config);
 }
 
-static bool problem_matches(const struct hn_bindings *problem, const struct hn_bindings *wanted)
-{
-    for (size_t i = 0; i < wanted->count; i++) {
-        const struct hn_value *value = hn_bindings_get(problem, wanted->names[i]);
-        if (value == NULL || !hn_value_equal(value, &wanted->values[i]))
-            return false;
-    }
-    return true;
-}
-
 /* Keeps the preferred one of several results for one device and problem. */
 static void add_result(struct hn_export *export, const struct hn_tuned *tuned)
 {
@@ -507,8 +497,13 @@ static void collect(struct hn_export *export, const struct hn_export_request *re
     export->results = hn_need_block(&export->memory, export->all.count, sizeof *export->results);
     for (size_t i = 0; i < export->all.count; i++) {
         const struct hn_tuned *tuned = &export->all.items[i];
-        if (tuned->best.outcome == HN_OUTCOME_OK &&
-            problem_matches(&tuned->identity.problem, request->problem) &&
+        bool matches = true;
+        for (size_t k = 0; k < request->problem->count && matches; k++) {
+            const struct hn_value *value =
+                hn_bindings_get(&tuned->identity.problem, request->problem->names[k]);
+            matches = value != NULL && hn_value_equal(value, &request->problem->values[k]);
+        }
+        if (tuned->best.outcome == HN_OUTCOME_OK && matches &&
             (request->regime == NULL || strcmp(request->regime, tuned->identity.regime) == 0))
             add_result(export, tuned);
         hn_text_append(&problems, i > 0 ? "; " : "");
@@ -534,17 +529,6 @@ static size_t list_devices(const struct hn_export *export, struct hn_text *text)
             hn_text_printf(text, "%s%s", devices++ > 0 ? ", " : "", name);
     }
     return devices;
-}
-
-static size_t find_device(const struct hn_export *export, const struct hn_device_identity *device)
-{
-    for (size_t i = 0; i < export->result_count; i++)
-        if (hn_device_identity_equal(&export->results[i]->identity.device, device))
-            return i;
-    for (size_t i = 0; i < export->result_count; i++)
-        if (export->results[i]->identity.device.capability == device->capability)
-            return i;
-    return export->result_count;
 }
 
 /* The whole name, or a part of it that only one device has: "H200". */
@@ -573,8 +557,15 @@ static size_t choose(const struct hn_export *export, const struct hn_export_requ
     size_t count = list_devices(export, &devices), chosen = export->result_count;
     if (request->device_name != NULL)
         chosen = find_device_name(export, request->device_name);
-    else if (request->present != NULL)
-        chosen = find_device(export, request->present);
+    /* This device, or else one of its capability. */
+    for (size_t i = 0; request->present != NULL && i < 2 * export->result_count; i++) {
+        size_t at = i % export->result_count;
+        const struct hn_device_identity *device = &export->results[at]->identity.device;
+        if (chosen == export->result_count &&
+            (i == at ? hn_device_identity_equal(device, request->present)
+                     : device->capability == request->present->capability))
+            chosen = at;
+    }
     if (chosen == export->result_count && request->device_name != NULL)
         hn_fail(err, HN_ENOTFOUND,
                 "'%s' was not tuned on '%s', or that names several; cached are: %s",
@@ -639,18 +630,6 @@ static size_t number_one(struct hn_export *export, char **keys, const struct hn_
     return export->count++;
 }
 
-static void add_fallback(struct hn_export *export)
-{
-    const struct hn_plan *plan = export->plan;
-    export->body_count = export->count;
-    if (plan == NULL || !has_names(&plan->defaults, plan->parameters, plan->parameter_count))
-        return;
-    export->fallback = hn_need_block(&export->memory, 1, sizeof *export->fallback);
-    *export->fallback = *export->configs[0];
-    export->fallback->best.point = plan->defaults;
-    export->configs[export->body_count++] = export->fallback;
-}
-
 /* Numbers the configurations, those of a family behind the others: results of the same code share
  * one. */
 static void number(struct hn_export *export, struct hn_error *err)
@@ -667,7 +646,14 @@ static void number(struct hn_export *export, struct hn_error *err)
         export->config_of[i] = number_one(export, keys, export->results[i], err);
     for (size_t i = 0; family != NULL && i < family->row_count; i++)
         family->config_of[i] = number_one(export, keys, &family->rows[i], err);
-    add_fallback(export);
+    export->body_count = export->count;
+    const struct hn_plan *plan = export->plan;
+    if (plan == NULL || !has_names(&plan->defaults, plan->parameters, plan->parameter_count))
+        return;
+    export->fallback = hn_need_block(&export->memory, 1, sizeof *export->fallback);
+    *export->fallback = *export->configs[0];
+    export->fallback->best.point = plan->defaults;
+    export->configs[export->body_count++] = export->fallback;
 }
 
 /* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". Free it. */

@@ -712,10 +712,14 @@ static enum hn_outcome check_best(struct finals *finals, struct hn_error *err)
     return outcome;
 }
 
-/* The cache's best of the task, where it is that of a race; NULL: there is none. */
-static const struct hn_record *find_stored(struct hn_session *session, struct hn_error *err)
+/* The cache's best of the task, where it is that of a race; NULL: there is none. The state says
+ * where it is a point that this session has not looked at: one that -s left out, or that was
+ * measured since. A config may have left it out for good. */
+static const struct hn_record *look_elsewhere(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_task *task = session->task;
+    const bool partial = task->config->restricted || session->options.point_count > 0;
+    session->state.elsewhere = NULL;
     hn_tuned_list_free(&session->stored);
     if (session->store == NULL ||
         hn_store_list(session->store, HN_STORE_UNCOUNTED, task->identity.kernel,
@@ -723,21 +727,12 @@ static const struct hn_record *find_stored(struct hn_session *session, struct hn
         return NULL;
     const struct hn_tuned *tuned =
         hn_tuned_list_find(&session->stored, &task->identity, &task->version, false);
-    return tuned != NULL && tuned->best.final ? &tuned->best : NULL;
-}
-
-/* The same, of which the state says where it is a point that this session has not looked at: one
- * that -s left out, or that was measured since. A config may have left it out for good. */
-static const struct hn_record *look_elsewhere(struct hn_session *session, struct hn_error *err)
-{
-    const struct hn_record *stored = find_stored(session, err);
-    bool partial = session->task->config->restricted || session->options.point_count > 0;
-    session->state.elsewhere = stored != NULL &&
-                                       hn_session_find(session, &stored->point) == SIZE_MAX &&
-                                       (partial || hn_session_choose(session, &stored->point))
-                                   ? stored
-                                   : NULL;
-    return stored;
+    if (tuned == NULL || !tuned->best.final)
+        return NULL;
+    if (hn_session_find(session, &tuned->best.point) == SIZE_MAX &&
+        (partial || hn_session_choose(session, &tuned->best.point)))
+        session->state.elsewhere = &tuned->best;
+    return &tuned->best;
 }
 
 /* The best after the race has to pass, else the next one. What the race said counts then, but where
