@@ -14,48 +14,33 @@
  * driver's launches, as the CUDA runtime does, is given those below. A kernel that is not wanted
  * passes with one comparison once it is known. */
 
-enum { SLOTS = 1024, BUFFERS_MOST = 1024, NAME_SIZE = 24 };
+enum { SLOTS = 1 << 12, PROBES = 8, BUFFERS_MOST = 1024, NAME_SIZE = 24 };
 
 static struct hn_driver driver;
 static _Thread_local bool is_loading;                  /* the driver's own functions */
 static void *(*find)(void *library, const char *name); /* dlsym of the C library */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Atomic(CUfunction) passed[SLOTS]; /* by their addresses, functions that are not wanted */
-static atomic_ulong launches;             /* of those that are */
+static _Atomic(CUfunction) passed[SLOTS + PROBES]; /* not wanted; near where a hash says */
+static atomic_ulong launches;                      /* of those that are */
 static unsigned long long wanted_launch, most_bytes;
 static char *file; /* NULL: nothing is captured */
 static const char *kernel;
 static char others[400]; /* that were launched and are not wanted */
 
-/* The versions that x86-64 and aarch64 have had. */
-static void find_dlsym(void)
-{
-    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
-    void *found = NULL;
-    for (size_t i = 0; found == NULL && i < sizeof versions / sizeof *versions; i++)
-        found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-    memcpy(&find, &found, sizeof find);
-}
-
-static void read_settings(void)
-{
-    const char *text = getenv(HN_INTERPOSER);
-    char *rest;
-    kernel = text == NULL ? NULL : strrchr(text, '\n');
-    if (kernel == NULL)
-        return;
-    wanted_launch = strtoull(text, &rest, 10);
-    most_bytes = strtoull(rest, &rest, 10);
-    rest += *rest == ' ';
-    file = strndup(rest, (size_t)(kernel++ - rest));
-}
-
 /* Whoever asks for a capture wants to know that there can be none. */
 static void load(void)
 {
     struct hn_error err;
+    const char *settings = getenv(HN_INTERPOSER);
+    char *rest;
     hn_error_init(&err);
-    read_settings();
+    kernel = settings == NULL ? NULL : strrchr(settings, '\n');
+    if (kernel != NULL) {
+        wanted_launch = strtoull(settings, &rest, 10);
+        most_bytes = strtoull(rest, &rest, 10);
+        rest += *rest == ' ';
+        file = strndup(rest, (size_t)(kernel++ - rest));
+    }
     is_loading = true;
     if (hn_driver_load(&driver, &err) == HN_OK && driver.p_cuFuncGetParamInfo == NULL)
         hn_fail(&err, HN_ERUN, "the driver is older than CUDA 12.4");
@@ -95,10 +80,16 @@ __attribute__((destructor)) static void tell_others(void)
         fprintf(stderr, "hone: it launched %s\n", others);
 }
 
-static _Atomic(CUfunction) *slot_of(CUfunction function)
+/* Where it is, or can be; the last place that it may have where all are taken. */
+static inline _Atomic(CUfunction) *slot_of(CUfunction function)
 {
-    const uintptr_t address = (uintptr_t)function;
-    return &passed[(address >> 4 ^ address >> 12) % SLOTS];
+    _Atomic(CUfunction) *slot = &passed[((uintptr_t)function * 0x9e3779b97f4a7c15) >> 52];
+    for (int i = 1; i < PROBES; i++, slot++) {
+        CUfunction there = atomic_load_explicit(slot, memory_order_relaxed);
+        if (there == function || there == NULL)
+            break;
+    }
+    return slot;
 }
 
 /* A launch into a graph that is being captured has no data yet, and does not count. */
@@ -303,8 +294,12 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **address, int versio
  * thing that is done here. */
 void *dlsym(void *library, const char *name)
 {
-    if (find == NULL)
-        find_dlsym();
+    /* Those that x86-64 and aarch64 have had. */
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+    for (size_t i = 0; find == NULL && i < sizeof versions / sizeof *versions; i++) {
+        void *found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+        memcpy(&find, &found, sizeof find);
+    }
     void *own = !is_loading && strncmp(name, "cu", 2) == 0 ? find_own(name, 0, false) : NULL;
     if (own != NULL && find(library, name) != NULL)
         return own;

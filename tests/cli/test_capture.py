@@ -4,7 +4,10 @@
 import json
 import os
 import struct
+import subprocess
+import sys
 import unittest
+import unittest.mock
 import zlib
 
 import double
@@ -208,6 +211,21 @@ class Captures(double.Case):
                       self.hone("replay", "--all", "scale.yaml").stdout)
         for other in "--all", "--family":
             self.misused(f"--capture is of one tuning: leave {other} out", "replay", other, "scale.yaml", "--capture", "a.honecap")
+
+    def test_others_are_looked_at_once(self):
+        """A kernel that is not wanted costs a comparison, however many there are: the driver tells the name of each once."""
+        sys.path.insert(0, str(hone.SOURCE / "bench" / "launch"))
+        import captured as bench
+        asked = 'asked++; *name = "other"'
+        stub = ("#include <stdio.h>\nstatic int asked;\n__attribute__((destructor)) static void tell(void) { printf(\"%%d\", asked); }\n"
+                + bench.STUB.replace('*name = "other"', asked))
+        with unittest.mock.patch.object(bench, "STUB", stub):
+            program = bench.build(self.folder)
+        for kernels in 1, 100, 1000:
+            told = subprocess.run([hone.HONE, "capture", "--kernel", "scale", "--", program, str(kernels)], cwd=self.folder, text=True,
+                                  capture_output=True, env=self.environment(LD_LIBRARY_PATH=str(self.folder)))
+            self.assertIn("nothing was captured", told.stderr)
+            self.assertEqual(told.stdout.splitlines()[1], str(kernels))
 
     @unittest.skipIf(hone.why_no_sources(), hone.why_no_sources())
     def test_the_page(self):
