@@ -70,10 +70,3 @@ struct hn_interval hn_interval_widen(struct hn_interval interval, double resolut
     interval.high = fmax(interval.high, interval.median + 0.5 * resolution);
     return interval;
 }
-
-double hn_interval_half_width(const struct hn_interval *interval)
-{
-    if (interval->median <= 0.0)
-        return INFINITY;
-    return 0.5 * (interval->high - interval->low) / interval->median;
-}

@@ -36,7 +36,4 @@ struct hn_interval hn_interval_of(double *values, size_t count, double outside);
 /* Widens an interval to at least `resolution` around its median. */
 struct hn_interval hn_interval_widen(struct hn_interval interval, double resolution);
 
-/* Half the width over the median; infinite for a median of 0. */
-double hn_interval_half_width(const struct hn_interval *interval);
-
 #endif

@@ -7,8 +7,6 @@
 
 enum { ALIGNMENT = HN_MOST_ALIGN };
 static const uint64_t FLUSH_STEP = 1u << 20;
-/* An upper bound well beyond any device keeps sums of sizes from overflowing. */
-static const int64_t MAX_BYTES = (int64_t)1 << 50;
 
 static uint64_t align(uint64_t offset)
 {
@@ -22,30 +20,13 @@ static void evaluate_size(const struct hn_plan *plan, const struct hn_argument *
                           const struct hn_value *values, struct hn_buffer *buffer,
                           struct hn_error *err)
 {
-    const char *name = argument->name;
     int64_t count = 0;
-    int64_t element_size = (int64_t)hn_argument_bytes(argument);
     bool textured = false;
+    hn_argument_buffer_bytes(argument, values, &buffer->bytes, err);
+    hn_argument_evaluate_rows(argument, values, &buffer->row, &buffer->pitch, err);
     if (!hn_expression_integer(argument->count, values, &count, err))
         return;
-    if (count < 1 || count > MAX_BYTES / element_size) {
-        hn_fail(err, HN_ECONFIG, "argument '%s' has a count of %lld; expected 1 to %lld elements",
-                name, (long long)count, (long long)(MAX_BYTES / element_size));
-        return;
-    }
     buffer->count = (uint64_t)count * argument->lanes;
-    buffer->bytes = (uint64_t)(count * element_size);
-    hn_argument_evaluate_rows(argument, values, &buffer->row, &buffer->pitch, err);
-    if (hn_failed(err))
-        return;
-    uint64_t rows = buffer->row == 0 ? 0 : buffer->count / buffer->row;
-    if (rows > 0 && rows > (uint64_t)MAX_BYTES / buffer->pitch) {
-        hn_fail(err, HN_ECONFIG, "argument '%s' has %llu rows of %llu bytes: too large", name,
-                (unsigned long long)rows, (unsigned long long)buffer->pitch);
-        return;
-    }
-    if (buffer->row > 0)
-        buffer->bytes = rows * buffer->pitch;
     for (size_t i = 0; i < plan->argument_count; i++)
         textured = textured || (plan->arguments[i].role == HN_ROLE_TEXTURE &&
                                 &plan->arguments[hn_plan_source(plan, i)] == argument);

@@ -125,14 +125,6 @@ static const struct row *row_of(enum hn_regime regime)
     return regime == HN_STREAM ? &STREAMS : &GRAPHS;
 }
 
-static void queue_deployed(const struct hn_work *work, size_t count, struct hn_error *err)
-{
-    if (work->deploy != NULL)
-        work->deploy(work->subject, work->sampler->regime, count, err);
-    for (size_t i = 0; work->deploy == NULL && i < count && !hn_failed(err); i++)
-        work->launch(work->subject, 0, err);
-}
-
 void hn_sampler_prepare(const struct hn_work *work, size_t sets, enum hn_outputs_before before,
                         struct hn_error *err)
 {
@@ -152,11 +144,10 @@ void hn_sampler_prepare(const struct hn_work *work, size_t sets, enum hn_outputs
 
 void hn_sampler_queue(const struct hn_work *work, size_t sets, size_t count, struct hn_error *err)
 {
-    if (hn_regime_is_deployed(work->sampler->regime)) {
-        queue_deployed(work, count, err);
-        return;
-    }
-    for (size_t i = 0; i < count && !hn_failed(err); i++)
+    bool deploys = work->deploy != NULL && hn_regime_is_deployed(work->sampler->regime);
+    if (deploys)
+        work->deploy(work->subject, work->sampler->regime, count, err);
+    for (size_t i = 0; !deploys && i < count && !hn_failed(err); i++)
         work->launch(work->subject, i % sets, err);
 }
 
@@ -202,13 +193,10 @@ static void take_one(const struct hn_work *work, bool compared, struct hn_sample
     queue_before(work, 1, compared, 0, SPIN_NS, err);
     hn_context_synchronize(context, work->what, err);
     if (ahead > 0)
-        queue_deployed(work, ahead, err);
+        hn_sampler_queue(work, 1, ahead, err);
     double started_ms = hn_now_ms();
     record(sampler, sampler->starts[0], err);
-    if (work->issued)
-        work->launch(work->subject, 0, err);
-    else
-        queue_deployed(work, batch, err);
+    hn_sampler_queue(work, 1, batch, err);
     record(sampler, sampler->ends[0], err);
     HN_CALL(context, cuEventSynchronize, (sampler->ends[0]), work->what, err);
     double ended_ms = hn_now_ms();
@@ -434,7 +422,8 @@ static enum hn_stop stopping_decide(const struct hn_stopping_rule *rule,
     if (count < rule->min_samples)
         return HN_STOP_NOT;
     double width = interval->high - interval->low;
-    if (hn_interval_half_width(interval) <= rule->target || width <= rule->resolution_us)
+    bool precise = interval->median > 0.0 && 0.5 * width / interval->median <= rule->target;
+    if (precise || width <= rule->resolution_us)
         return HN_STOP_PRECISE;
     if (count >= rule->max_samples || elapsed_ms >= rule->budget_ms)
         return HN_STOP_BOUND;

@@ -34,9 +34,9 @@ static void append_value(const struct hn_plan *plan, const char *name, const str
         return;
     if (value->type == HN_WORD) {
         const struct hn_word_list *list = hn_plan_find_words(plan, name);
-        size_t i = 0;
-        while (list != NULL && i < list->count && strcmp(list->words[i], value->word) != 0)
-            i++;
+        size_t i = list == NULL
+                       ? 0
+                       : hn_text_place(value->word, (const char *const *)list->words, list->count);
         if (list == NULL || i == list->count)
             hn_fail(err, HN_ECONFIG, "'%s' is no word of %s", value->word, name);
         else if (list->types)

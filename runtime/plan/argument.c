@@ -408,9 +408,12 @@ void hn_argument_buffer_bytes(const struct hn_argument *argument, const struct h
         hn_fail(err, HN_EVALUE, "argument '%s' has a count of %lld; expected 1 to %lld",
                 argument->name, (long long)count, (long long)most);
     hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
+    uint64_t rows = row == 0 ? 0 : (uint64_t)count * argument->lanes / row;
+    if (!hn_failed(err) && rows > 0 && rows > (UINT64_C(1) << 50) / pitch)
+        hn_fail(err, HN_EVALUE, "argument '%s' has %llu rows of %llu bytes: too large",
+                argument->name, (unsigned long long)rows, (unsigned long long)pitch);
     if (!hn_failed(err))
-        *bytes = row == 0 ? (uint64_t)(count * element_bytes)
-                          : (uint64_t)count * argument->lanes / row * pitch;
+        *bytes = row == 0 ? (uint64_t)(count * element_bytes) : rows * pitch;
 }
 
 void hn_argument_evaluate_scalar(const struct hn_argument *argument, const struct hn_value *values,

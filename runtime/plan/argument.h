@@ -289,7 +289,7 @@ void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TY
 size_t hn_argument_bytes(const struct hn_argument *argument);
 /* The largest count that is possible. */
 int64_t hn_argument_most(const struct hn_argument *argument);
-/* The bytes of a buffer with its rows. HN_EVALUE: a count that is not possible. */
+/* The bytes of a buffer with its rows, few enough that no sum of sizes overflows. HN_EVALUE: a count that is not possible. */
 void hn_argument_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values, uint64_t *bytes,
                               struct hn_error *err);
 /* The bytes of a scalar's value. HN_EVALUE: also a number that its type cannot hold. */

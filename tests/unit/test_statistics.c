@@ -79,14 +79,6 @@ TEST(widening_never_narrows)
     assert_near(wide.high, 10.1);
 }
 
-TEST(half_width_is_relative)
-{
-    struct hn_interval interval = {10.0, 9.9, 10.3};
-    struct hn_interval zero = {0.0, 0.0, 0.0};
-    assert_near(hn_interval_half_width(&interval), 0.02);
-    assert_true(isinf(hn_interval_half_width(&zero)));
-}
-
 TEST(equal_keys_stay_in_their_places)
 {
     struct hn_ranked ranked[] = {{2.0, 0}, {1.0, 3}, {2.0, 1}, {1.0, 2}};

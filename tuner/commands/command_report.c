@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "runtime/bench/roofs.h"
 #include "tuner/commands/command.h"
 #include "tuner/report/report.h"
 

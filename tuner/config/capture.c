@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/capture.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/memory.h"
-#include "cache/record/record.h"
 
 void hn_capture_close(struct hn_capture *capture)
 {

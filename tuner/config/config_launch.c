@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/template.h"
-#include "runtime/device/device.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 

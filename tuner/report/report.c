@@ -11,7 +11,6 @@
 #include "base/statistics.h"
 #include "cache/record/record.h"
 #include "cache/store/store.h"
-#include "runtime/bench/roofs.h"
 #include "runtime/device/health.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_files.h"

@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "cache/record/record.h"
-#include "runtime/bench/roofs.h"
 #include "runtime/plan/launch.h"
 
 enum { BEST_SHOWN = 5, EDGES_SHOWN = 3, FINDINGS_SHOWN = 3 };

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "cache/record/record.h"
 
 enum { LEAST_COLUMNS = 20, MOST_COLUMNS = 100000 };
 

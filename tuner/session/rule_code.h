@@ -3,7 +3,6 @@
 #define HONE_TUNER_SESSION_RULE_CODE_H
 
 #include "cache/store/store.h"
-#include "runtime/compile/source.h"
 #include "runtime/plan/plan.h"
 #include "tuner/workers/compile_pool.h"
 
