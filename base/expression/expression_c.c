@@ -398,8 +398,8 @@ enum hn_status hn_expression_append_c(const struct hn_expression *expression,
                                       enum hn_c_form form, bool *real, struct hn_text *text,
                                       struct hn_error *err)
 {
-    struct hn_error own;
-    struct generator generator = {expression, slots, prefix, .err = hn_error_begin(err, &own)};
+    struct generator generator = {expression, slots, prefix, .err = err};
+    hn_error_init(err);
     const struct part *part = generate_all(&generator, form == HN_C_CONDITION);
     if (part == NULL)
         return finish(&generator);

@@ -657,9 +657,8 @@ enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_source *
                           const char *architecture, struct hn_image *image, struct hn_error *err)
 {
     char name[HN_ARCHITECTURE_SIZE];
-    struct hn_error own;
     bool nvcc = source->compiler == HN_COMPILER_NVCC;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     hn_architecture_name(architecture, source->arch_specific, name);
     hn_image_init(image);
     if (!nvcc)

@@ -470,8 +470,7 @@ enum hn_status hn_cubin_inspect(const void *bytes, size_t size, const char *cons
                                 char code_hash[33], struct hn_error *err)
 {
     struct cubin cubin;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *resources = (struct hn_resources){0};
     open_cubin(bytes, size, &cubin, err);
     for (size_t i = 0; i < entry_count && !hn_failed(err); i++)
@@ -486,8 +485,7 @@ enum hn_status hn_cubin_read_parameters(const void *bytes, size_t size, const ch
 {
     struct cubin cubin;
     struct attribute attribute;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *parameters =
         (struct hn_parameters){.bytes = hn_allocate(MOST_PARAMETERS, sizeof(uint16_t), err)};
     open_cubin(bytes, size, &cubin, err);

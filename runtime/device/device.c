@@ -127,8 +127,7 @@ json_t *hn_device_to_json(const struct hn_device *device)
 enum hn_status hn_device_from_json(const json_t *json, struct hn_device *device,
                                    struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *device = (struct hn_device){.ordinal = -1};
     hn_fields_read("device", &structure, json, device, err);
     return err->status;

@@ -201,8 +201,7 @@ enum hn_status hn_driver_device(const struct hn_driver *driver, int ordinal,
                                 struct hn_device *device, struct hn_error *err)
 {
     CUdevice handle = 0;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *device = (struct hn_device){.ordinal = ordinal};
     ASK(cuDeviceGet, (&handle, ordinal));
     read_identity(driver, handle, device, err);
@@ -227,8 +226,7 @@ enum hn_status hn_driver_select(const struct hn_driver *driver, const char *sele
     int count = 0;
     int matches = 0;
     struct hn_text list = {0};
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     ASK(cuDeviceGetCount, (&count));
     if (!hn_failed(err) && count == 0)
         hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
@@ -255,8 +253,7 @@ enum hn_status hn_driver_select(const struct hn_driver *driver, const char *sele
 enum hn_status hn_context_init(struct hn_context *context, const struct hn_driver *driver,
                                const struct hn_device *device, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *context = (struct hn_context){.driver = driver, .device = device};
     HN_CALL(context, cuDeviceGet, (&context->handle, device->ordinal), "cuDeviceGet", err);
     HN_CALL(context, cuDevicePrimaryCtxRetain, (&context->primary, context->handle),

@@ -76,8 +76,7 @@ enum hn_status hn_recipe_make(const struct hn_plan *plan, size_t argument,
                               const struct hn_value *values, struct hn_recipe *recipe,
                               struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *recipe = (struct hn_recipe){.argument = argument};
     resolve(plan, &plan->arguments[argument], values, &recipe->fill, &recipe->count, err);
     if (hn_failed(err) || !hn_fill_has_source(recipe->fill.kind))
@@ -229,8 +228,7 @@ enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint
     char magic[NPY_MAGIC_BYTES];
     uint64_t found = count;
     const char *reason = NULL;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *stream = hn_file_stream(path, &reason);
     if (*stream == NULL)
         return fail_file(path, reason, err);
@@ -278,10 +276,9 @@ enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
                                  const struct hn_value *values, char **path, struct hn_error *err)
 {
     struct hn_text text = {0};
-    struct hn_error own;
     const char *slash = strrchr(file, '/');
     const char *at = slash == NULL ? file : slash;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *path = NULL;
     hn_text_append_bytes(&text, file, (size_t)(at - file));
     while (!hn_failed(err) && *at != '\0') {

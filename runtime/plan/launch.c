@@ -466,8 +466,7 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
                                    struct hn_error *err)
 {
     struct hn_value *values = NULL;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     if (hn_plan_values(plan, problem, point, &values, err) == HN_OK)
         evaluate_step(step, values, launch, err);
     free(values);
@@ -719,8 +718,7 @@ enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_b
                                    struct hn_record *record, struct hn_error *err)
 {
     struct hn_value *values = NULL;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     if (hn_plan_values(plan, problem, &record->point, &values, err) != HN_OK)
         return err->status;
     size_t slot = hn_plan_slot_count(plan);

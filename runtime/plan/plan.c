@@ -259,8 +259,7 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
         (size_t)HN_ACCESS_COUNT + HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT + HN_TENSOR_FILL_COUNT;
     for (size_t i = 0; i < plan->word_list_count; i++)
         most_words += plan->word_lists[i].count;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     const char **names = hn_allocate(most, sizeof *names, err);
     const char **words = hn_allocate(most_words, sizeof *words, err);
     struct binder binder = {.plan = plan, .failed = failed, .names = names, .err = err};

@@ -133,8 +133,7 @@ enum hn_status hn_message_decode(const void *body, size_t size, struct hn_messag
     size_t length = 0;
     json_error_t problem;
     *message = (struct hn_message){0};
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     const char *text = (const char *)take_bytes(&at, &left, &length);
     if (text == NULL)
         hn_fail(err, HN_EFORMAT, "truncated message of %zu bytes", size);
@@ -191,8 +190,7 @@ enum hn_status hn_message_amount(const struct hn_message *message, const char *k
 {
     const json_t *json = json_object_get(message->json, key);
     double number = json_is_number(json) ? json_number_value(json) : NAN;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     hn_gate_amount(key, number, err);
     if (!hn_failed(err))
         *amount = number;
@@ -358,15 +356,15 @@ static void expect_outcome(struct hn_json_reader *reader, const struct hn_image 
 enum hn_status hn_message_get_image(const struct hn_message *message, const json_t *json,
                                     struct hn_image *image, struct hn_error *err)
 {
-    struct hn_error own;
-    struct hn_json_reader reader = {"image", hn_error_begin(err, &own), NULL};
+    struct hn_json_reader reader = {"image", err, NULL};
+    hn_error_init(err);
     hn_image_init(image);
-    hn_fields_read("image", &image_structure, json, image, reader.err);
+    hn_fields_read("image", &image_structure, json, image, err);
     read_cubin(&reader, message, json_object_get(json, "cubin"), image);
     expect_outcome(&reader, image);
-    if (hn_failed(reader.err))
+    if (hn_failed(err))
         hn_image_finish(image);
-    return reader.err->status;
+    return err->status;
 }
 
 void hn_channel_init(struct hn_channel *channel, int fd)

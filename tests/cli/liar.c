@@ -51,10 +51,11 @@ static void change(struct hn_message *message)
 static void tell(uint32_t worker, const char *frame, size_t size)
 {
     struct hn_message message;
+    struct hn_error said;
     char *changed;
     if (strcmp(lie, "frame") == 0 && memmem(frame, size, "\"record\"", 8) != NULL)
         hn_bytes_append(&hone.output, "no frame at all", 15);
-    if (hn_message_decode(frame + 4, size - 4, &message, NULL) != HN_OK)
+    if (hn_message_decode(frame + 4, size - 4, &message, &said) != HN_OK)
         exit(3);
     /* Its device is known, and it is heard no more; of what it compiles it is. */
     bool speaks = strcmp(lie, "silent") != 0 || !opened[worker % 4096];

@@ -54,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(log, data, size);
     log[size] = '\0';
     hn_cubin_read_log(log, entries, 2, &resources);
+    struct hn_error err;
     struct hn_parameters parameters ENDED_BY(hn_parameters_finish);
-    (void)hn_cubin_read_parameters(data, size, "k", &parameters, NULL);
+    (void)hn_cubin_read_parameters(data, size, "k", &parameters, &err);
     return 0;
 }

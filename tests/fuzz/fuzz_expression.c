@@ -54,6 +54,7 @@ static void write_c(const struct hn_expression *expression, bool folded)
     struct hn_c_slot slots[NAMES] = {{0}};
     struct hn_text text ENDED_BY(hn_text_finish) = {0};
     struct hn_text helpers ENDED_BY(hn_text_finish) = {0};
+    struct hn_error err;
     bool real = false;
     bool needs_math = false;
     row(0, values);
@@ -64,9 +65,9 @@ static void write_c(const struct hn_expression *expression, bool folded)
     for (size_t i = 0; i < NAMES && folded; i += 2)
         slots[i].constant = &values[i];
     if (hn_expression_append_c(expression, slots, "hn", folded ? HN_C_INTEGER : HN_C_NUMBER, &real,
-                               &text, NULL) == HN_OK)
+                               &text, &err) == HN_OK)
         hn_expression_append_c_helpers(text.data, "hn", &helpers, &needs_math);
-    hn_expression_append_c(expression, slots, "hn", HN_C_CONDITION, NULL, &text, NULL);
+    hn_expression_append_c(expression, slots, "hn", HN_C_CONDITION, NULL, &text, &err);
 }
 
 static void use_expression(const char *string)

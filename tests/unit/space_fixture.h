@@ -31,7 +31,7 @@ static inline void constrain(struct hn_space *space, const char *text)
 /* The space, built, until the test ends. */
 static inline struct hn_space *build(struct hn_space *space)
 {
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     return keep(space, hn_space_destroy);
 }
 

@@ -54,7 +54,7 @@ TEST_WITH(a_right_variant_is_verified_and_measured, open_scale, NULL)
     assert_int_equal(record->timing.dropped, 0);
     assert_false(record->timing.unstable);
     assert_true(fabs(record->timing.clock_mhz - 1980.0) < 1.0);
-    assert_ok(hn_metrics_evaluate(scale.config->plan, &scale.config->problems[0], record, NULL));
+    assert_ok(hn_metrics_evaluate(scale.config->plan, &scale.config->problems[0], record, &said));
     const struct hn_value *gbps = hn_bindings_get(&record->metrics, "gbps");
     assert_non_null(gbps);
     assert_true(fabs(gbps->real - 8 * 65536 / record->timing.median_us / 1000) < 1e-9);

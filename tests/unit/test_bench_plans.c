@@ -29,7 +29,7 @@ TEST(every_role_is_restored_between_launches)
     assert_int_equal(record->timing.batch, 1);
     assert_true(fabs(record->timing.resolution_us - 0.032) < 0.001); /* what the events step by */
     assert_ok(hn_metrics_evaluate(accumulate.config->plan, &accumulate.config->problems[0], record,
-                                  NULL));
+                                  &said));
     assert_true(hn_value_number(hn_bindings_get(&record->metrics, "mean")) == 1.5);
     assert_true(hn_value_number(hn_bindings_get(&record->metrics, "doubled")) == 3.0);
     bench_fixture_record(&accumulate, "SCRATCH=1073741824", &both, HN_OUTCOME_OUT_OF_MEMORY,

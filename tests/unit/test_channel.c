@@ -74,7 +74,7 @@ static void expect_closed(struct pair *pair, const char *reason)
 static void expect_nothing(struct pair *pair)
 {
     struct hn_message message;
-    assert_int_equal(hn_channel_receive(&pair->channel, false, &message, NULL),
+    assert_int_equal(hn_channel_receive(&pair->channel, false, &message, &said),
                      HN_RECEIVED_NOTHING);
 }
 
@@ -159,7 +159,7 @@ TEST(a_large_message_goes_through)
         struct hn_channel channel;
         close(pair->channel.fd);
         hn_channel_init(&channel, pair->other);
-        bool fine = hn_channel_receive(&channel, true, &message, NULL) == HN_RECEIVED_MESSAGE &&
+        bool fine = hn_channel_receive(&channel, true, &message, &said) == HN_RECEIVED_MESSAGE &&
                     hn_channel_send(&channel, &message, NULL) == HN_OK;
         _exit(fine ? 0 : 1);
     }
@@ -167,7 +167,7 @@ TEST(a_large_message_goes_through)
     hn_message_init(&message, "a");
     assert_ok(hn_message_add_blob(&message, data, size, NULL, NULL));
     assert_ok(hn_channel_send(&pair->channel, &message, NULL));
-    assert_int_equal(hn_channel_receive(&pair->channel, true, &echo, NULL), HN_RECEIVED_MESSAGE);
+    assert_int_equal(hn_channel_receive(&pair->channel, true, &echo, &said), HN_RECEIVED_MESSAGE);
     assert_int_equal(echo.blobs[0].size, size);
     assert_memory_equal(echo.blobs[0].data, data, size);
     int code;

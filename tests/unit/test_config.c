@@ -37,7 +37,7 @@ static struct hn_plan *read_again(const struct hn_plan *plan)
 {
     struct hn_plan *again = NULL;
     json_auto_t *json = hn_plan_to_json(plan);
-    assert_ok(hn_plan_from_json(json, &again, NULL));
+    assert_ok(hn_plan_from_json(json, &again, &said));
     return keep(again, hn_plan_destroy);
 }
 
@@ -319,7 +319,7 @@ TEST(a_partial_point_is_completed)
 TEST(a_restricted_parameter_keeps_some_values)
 {
     struct hn_config *config = load("good/full.yaml");
-    assert_ok(hn_config_restrict(config, "TILE=8,32,LOAD=plain", NULL));
+    assert_ok(hn_config_restrict(config, "TILE=8,32,LOAD=plain", &said));
     assert_int_equal(config->parameters[1].count, 2);
     assert_int_equal(config->parameters[1].values[1].integer, 32);
     assert_int_equal(config->parameters[5].count, 1);
@@ -341,10 +341,10 @@ static enum hn_status set_problem(struct hn_config *config, const char *assignme
 TEST(a_problem_value_is_replaced_everywhere)
 {
     struct hn_config *config = load("good/full.yaml");
-    assert_ok(set_problem(config, "N=32", NULL));
+    assert_ok(set_problem(config, "N=32", &said));
     assert_int_equal(config->problem_count, 2);
     assert_bindings(&config->problems[0], "M=64,N=32,PATTERN=plain,SCALE=0.5");
-    assert_ok(set_problem(config, "PATTERN=offset", NULL));
+    assert_ok(set_problem(config, "PATTERN=offset", &said));
     assert_int_equal(config->problem_count, 1);
     /* A constraint may still name the word that is left. */
     assert_int_equal(hn_space_size(build(config, 0)), 51);
@@ -353,7 +353,7 @@ TEST(a_problem_value_is_replaced_everywhere)
 TEST(a_new_word_joins_the_list)
 {
     struct hn_config *config = load("good/full.yaml");
-    assert_ok(set_problem(config, "PATTERN=stride", NULL));
+    assert_ok(set_problem(config, "PATTERN=stride", &said));
     assert_int_equal(config->problem_count, 2);
     assert_int_equal(config->plan->word_lists[2].count, 3);
     assert_string_equal(config->plan->word_lists[2].words[2], "stride");

@@ -14,7 +14,7 @@ ALL_TESTS(set_up, NULL)
 
 static void take_problem(struct hn_config *config, const char *text)
 {
-    assert_ok(hn_config_take_problem(config, parsed(text), NULL));
+    assert_ok(hn_config_take_problem(config, parsed(text), &said));
 }
 
 static struct hn_space *build(const struct hn_config *config)
@@ -76,7 +76,7 @@ TEST(thawed_is_what_serves_any_size)
 {
     struct hn_config *config = load("frozen.yaml");
     assert_default(config, "FROZEN=1,TILE=8,WORD=1");
-    assert_ok(hn_config_thaw(config, NULL));
+    assert_ok(hn_config_thaw(config, &said));
     take_problem(config, "M=1000,N=64,S=3");
     assert_int_equal(count_points(config), 6);
     assert_false(is_in_space(config, "FROZEN=1,TILE=8,WORD=1"));
@@ -91,7 +91,7 @@ TEST(what_does_not_vary_may_be_frozen)
     static const char *const paths[] = {"frozen_fixed.yaml", "frozen_two.yaml"};
     for (size_t i = 0; i < 2; i++) {
         struct hn_config *config = load(paths[i]);
-        assert_ok(hn_config_thaw(config, NULL));
+        assert_ok(hn_config_thaw(config, &said));
         take_problem(config, "M=1000,N=64,S=3");
         assert_int_equal(count_points(config), 12);
         assert_default(config, "FROZEN=1,TILE=16,WORD=1");

@@ -36,8 +36,8 @@ TEST(takes_the_largest_of_several_entries)
     struct hn_resources unused;
     char scale_hash[33];
     char unused_hash[33];
-    assert_ok(inspect(image.cubin, image.size, "scale", &scale, scale_hash, NULL));
-    assert_ok(inspect(image.cubin, image.size, "unused", &unused, unused_hash, NULL));
+    assert_ok(inspect(image.cubin, image.size, "scale", &scale, scale_hash, &said));
+    assert_ok(inspect(image.cubin, image.size, "unused", &unused, unused_hash, &said));
     assert_int_equal(scale.shared_bytes, 512);
     assert_int_equal(unused.shared_bytes, 0);
     assert_true(scale.registers >= unused.registers);
@@ -75,7 +75,7 @@ TEST(survives_truncation)
         struct hn_resources resources;
         char hash[33];
         memcpy(cut, image.cubin, size);
-        assert_int_equal(inspect(cut, size, "scale", &resources, hash, NULL), HN_EFORMAT);
+        assert_int_equal(inspect(cut, size, "scale", &resources, hash, &said), HN_EFORMAT);
     }
 }
 
@@ -88,10 +88,10 @@ TEST(survives_damage)
         damaged[i] ^= 0xff;
         struct hn_resources resources;
         char hash[33];
-        enum hn_status status = inspect(damaged, image.size, "scale", &resources, hash, NULL);
+        enum hn_status status = inspect(damaged, image.size, "scale", &resources, hash, &said);
         assert_true(status == HN_OK || status == HN_EFORMAT || status == HN_ENOTFOUND);
         struct hn_parameters parameters ENDED_BY(hn_parameters_finish);
-        (void)hn_cubin_read_parameters(damaged, image.size, "scale", &parameters, NULL);
+        (void)hn_cubin_read_parameters(damaged, image.size, "scale", &parameters, &said);
     }
 }
 

@@ -113,11 +113,11 @@ TEST(refuses_damaged_json)
     json_object_foreach(whole, key, value)
     {
         json_object_del(json, key);
-        assert_int_equal(hn_device_from_json(json, &device, NULL), HN_EFORMAT);
+        assert_int_equal(hn_device_from_json(json, &device, &said), HN_EFORMAT);
         json_object_set_new(json, key, json_array());
-        assert_int_equal(hn_device_from_json(json, &device, NULL), HN_EFORMAT);
+        assert_int_equal(hn_device_from_json(json, &device, &said), HN_EFORMAT);
         json_object_set(json, key, value);
-        assert_ok(hn_device_from_json(json, &device, NULL));
+        assert_ok(hn_device_from_json(json, &device, &said));
         keys++;
     }
     assert_true(keys > 30);

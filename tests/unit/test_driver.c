@@ -15,7 +15,7 @@ TEST(device_has_identity_and_limits)
 {
     struct hn_device device;
     const struct hn_driver *driver = open_double("1");
-    assert_ok(hn_driver_device(driver, 0, &device, NULL));
+    assert_ok(hn_driver_device(driver, 0, &device, &said));
     assert_string_equal(device.identity.name, "Hone Double");
     assert_string_equal(device.identity.mig_profile, "");
     assert_string_equal(device.uuid, "GPU-d0112233-4455-6677-8899-aabbccddeeff");
@@ -36,7 +36,7 @@ TEST(a_mig_instance_has_a_profile)
     struct hn_device device;
     const struct hn_driver *driver = open_double("1");
     setenv("HONE_DOUBLE_NAME", "NVIDIA H200 MIG 1g.18gb", 1);
-    assert_ok(hn_driver_device(driver, 0, &device, NULL));
+    assert_ok(hn_driver_device(driver, 0, &device, &said));
     unsetenv("HONE_DOUBLE_NAME");
     assert_string_equal(device.identity.name, "NVIDIA H200");
     assert_string_equal(device.identity.mig_profile, "1g.18gb");
@@ -47,11 +47,11 @@ TEST(selects_by_nothing_number_and_uuid)
 {
     struct hn_device device;
     const struct hn_driver *driver = open_double("3");
-    assert_ok(hn_driver_select(driver, NULL, &device, NULL));
+    assert_ok(hn_driver_select(driver, NULL, &device, &said));
     assert_int_equal(device.ordinal, 0);
-    assert_ok(hn_driver_select(driver, "2", &device, NULL));
+    assert_ok(hn_driver_select(driver, "2", &device, &said));
     assert_int_equal(device.ordinal, 2);
-    assert_ok(hn_driver_select(driver, "GPU-d1", &device, NULL));
+    assert_ok(hn_driver_select(driver, "GPU-d1", &device, &said));
     assert_int_equal(device.ordinal, 1);
 }
 

@@ -159,7 +159,8 @@ static void check_text(const char *expression_text, const char *expected)
 {
     struct hn_expression *expression = parse(expression_text);
     struct hn_text code ENDED_BY(hn_text_finish) = {0};
-    assert_ok(hn_expression_append_c(expression, slots, "hone_x", HN_C_INTEGER, NULL, &code, NULL));
+    assert_ok(
+        hn_expression_append_c(expression, slots, "hone_x", HN_C_INTEGER, NULL, &code, &said));
     assert_string_equal(code.data, expected);
 }
 

@@ -87,7 +87,7 @@ TEST(the_middle_stands_for_the_family)
     assert_text(&config->problems[0], "K=1024,M=28,N=34");
     size_t conditions = config->family->where_count;
     config->family->where_count = 0;
-    assert_ok(hn_family_middle(config->family, &middle, NULL));
+    assert_ok(hn_family_middle(config->family, &middle, &said));
     assert_text(&middle, "K=1024,M=128,N=50");
     config->family->where_count = conditions;
 }
@@ -115,9 +115,9 @@ TEST(draws_are_of_the_family_and_repeatable)
     int alike = 0;
     for (int i = 0; i < 500; i++) {
         struct hn_bindings problem, again, other;
-        assert_ok(hn_family_draw(config->family, 7, &at, &problem, NULL));
-        assert_ok(hn_family_draw(config->family, 7, &again_at, &again, NULL));
-        assert_ok(hn_family_draw(config->family, 8, &other_at, &other, NULL));
+        assert_ok(hn_family_draw(config->family, 7, &at, &problem, &said));
+        assert_ok(hn_family_draw(config->family, 7, &again_at, &again, &said));
+        assert_ok(hn_family_draw(config->family, 8, &other_at, &other, &said));
         assert_true(hn_family_has(config->family, &problem));
         assert_true(hn_bindings_equal(&problem, &again));
         alike += hn_bindings_equal(&problem, &other);
@@ -140,7 +140,7 @@ TEST(draws_reach_everywhere)
         uint64_t at = 0, m = 0, n = 0, layouts = 0, k = 0;
         for (int i = 0; i < 200; i++) {
             struct hn_bindings problem ENDED_BY(hn_bindings_finish);
-            assert_ok(hn_family_draw(config->family, seed, &at, &problem, NULL));
+            assert_ok(hn_family_draw(config->family, seed, &at, &problem, &said));
             m |= 1ull << (63 - __builtin_clzll((uint64_t)hn_bindings_get(&problem, "M")->integer));
             n |= 1ull << (63 - __builtin_clzll((uint64_t)hn_bindings_get(&problem, "N")->integer));
             k |= 1ull << hn_bindings_get(&problem, "K")->integer / 10;

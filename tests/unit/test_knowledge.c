@@ -18,7 +18,7 @@ static struct hn_space *make_space(void)
     for (int64_t i = 0; i < 4; i++)
         values[i] = hn_integer(i);
     hn_space_add_parameter(space, "PAD", values, 4);
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     return keep(space, hn_space_destroy);
 }
 
@@ -88,7 +88,7 @@ TEST(nearest_tuning_first)
     /* what this very tuning found is no prior */
     add_tuning(store, &task.identity, &task.version, POINTS, 400, 60);
 
-    assert_ok(knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
+    assert_ok(knowledge_collect(store, &task, false, INFINITY, &knowledge, &said));
     assert_int_equal(knowledge.sources, 3);
     assert_int_equal(knowledge.count, 3 * POINTS);
     assert_true(best_of(&knowledge, 0) == 201);
@@ -114,7 +114,7 @@ TEST(another_version_is_nearest)
     struct hn_version older = task.version;
     strcpy(older.driver, "1.2.3");
     add_tuning(store, &task.identity, &older, POINTS, 200, 50);
-    assert_ok(knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
+    assert_ok(knowledge_collect(store, &task, false, INFINITY, &knowledge, &said));
     assert_int_equal(knowledge.sources, 2);
     assert_true(best_of(&knowledge, 0) == 201);
     knowledge_finish(&knowledge);
@@ -129,14 +129,14 @@ TEST(what_came_later_or_is_too_little_does_not_count)
     make_task(&task, make_space(), 1024);
     add_problem(store, 2048, POINTS, 100, 70);
     add_problem(store, 512, 8, 200, 50);
-    assert_ok(knowledge_collect(store, &task, false, 60, &knowledge, NULL));
+    assert_ok(knowledge_collect(store, &task, false, 60, &knowledge, &said));
     assert_int_equal(knowledge.sources, 0);
     assert_int_equal(knowledge.count, 0);
     knowledge_finish(&knowledge);
-    assert_ok(knowledge_collect(store, &task, true, INFINITY, &knowledge, NULL));
+    assert_ok(knowledge_collect(store, &task, true, INFINITY, &knowledge, &said));
     assert_int_equal(knowledge.sources, 0);
     knowledge_finish(&knowledge);
-    assert_ok(knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
+    assert_ok(knowledge_collect(store, &task, false, INFINITY, &knowledge, &said));
     assert_int_equal(knowledge.sources, 1);
     knowledge_finish(&knowledge);
     hn_identity_finish(&task.identity);

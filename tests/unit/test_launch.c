@@ -45,7 +45,7 @@ TEST(evaluates_the_reference_without_a_whole_point)
 {
     struct hn_launch_step step;
     assert_ok(hn_launch_make_step(plan, &plan->reference.step, parsed("K=4,LAYOUT=row,M=64,N=100"),
-                                  parsed("VARIANT=simple"), &step, NULL));
+                                  parsed("VARIANT=simple"), &step, &said));
     const int64_t grid[] = {7, 1, 1};
     assert_memory_equal(step.grid, grid, sizeof grid);
 }

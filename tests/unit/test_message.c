@@ -35,7 +35,7 @@ TEST(messages_survive_the_wire)
     char *frame = make_frame(&body, &size);
     const unsigned char *head = (const unsigned char *)frame;
     assert_int_equal(head[0] | head[1] << 8 | head[2] << 16 | head[3] << 24, size);
-    assert_ok(hn_message_decode(body, size, &is, NULL));
+    assert_ok(hn_message_decode(body, size, &is, &said));
     make_message(&was);
     assert_string_equal(hn_message_type(&is), "evaluate");
     assert_true(json_equal(was.json, is.json));
@@ -93,15 +93,15 @@ TEST(what_is_no_message_is_refused)
     static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, '{', '}'};
     static const unsigned char blob[] = {2, 0, 0, 0, '{', '}', 0xfc, 0xff, 0xff, 0xff, 1};
     struct hn_message message;
-    assert_int_equal(hn_message_decode(huge, sizeof huge, &message, NULL), HN_EFORMAT);
-    assert_int_equal(hn_message_decode(blob, sizeof blob, &message, NULL), HN_EFORMAT);
+    assert_int_equal(hn_message_decode(huge, sizeof huge, &message, &said), HN_EFORMAT);
+    assert_int_equal(hn_message_decode(blob, sizeof blob, &message, &said), HN_EFORMAT);
 }
 
 TEST(a_message_without_type_has_an_empty_one)
 {
     static const unsigned char body[] = {2, 0, 0, 0, '{', '}'};
     struct hn_message message ENDED_BY(hn_message_finish);
-    assert_ok(hn_message_decode(body, sizeof body, &message, NULL));
+    assert_ok(hn_message_decode(body, sizeof body, &message, &said));
     assert_string_equal(hn_message_type(&message), "");
 }
 
@@ -170,8 +170,8 @@ TEST(images_survive_the_wire)
     assert_ok(hn_message_add_blob(&message, "first", 5, NULL, NULL));
     assert_ok(hn_message_add_image(&message, message.json, &was, NULL));
     assert_ok(hn_message_encode(&message, &frame, &size, NULL));
-    assert_ok(hn_message_decode(frame + 4, size - 4, &received, NULL));
-    assert_ok(hn_message_get_image(&received, json_object_get(received.json, "image"), &is, NULL));
+    assert_ok(hn_message_decode(frame + 4, size - 4, &received, &said));
+    assert_ok(hn_message_get_image(&received, json_object_get(received.json, "image"), &is, &said));
     assert_int_equal(is.outcome, HN_OUTCOME_OK);
     assert_null(is.message);
     assert_string_equal(is.log, was.log);
@@ -200,7 +200,7 @@ TEST(a_failed_compilation_has_no_cubin)
     hn_message_init(&message, "compiled");
     assert_ok(hn_message_add_image(&message, message.json, &was, NULL));
     assert_int_equal(message.blob_count, 0);
-    assert_ok(hn_message_get_image(&message, json_object_get(message.json, "image"), &is, NULL));
+    assert_ok(hn_message_get_image(&message, json_object_get(message.json, "image"), &is, &said));
     assert_int_equal(is.outcome, HN_OUTCOME_COMPILE_ERROR);
     assert_string_equal(is.message, was.message);
     assert_null(is.cubin);

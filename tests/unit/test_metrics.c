@@ -48,7 +48,7 @@ static enum hn_status evaluate(struct fixture *fixture, struct hn_error *err)
 TEST(evaluates_in_order)
 {
     struct fixture *fixture = *state;
-    assert_ok(evaluate(fixture, NULL));
+    assert_ok(evaluate(fixture, &said));
     const struct hn_bindings *metrics = &fixture->record.metrics;
     assert_int_equal(metrics->count, 4); /* the metric argument is one of them */
     const struct hn_value *flops = hn_bindings_get(metrics, "flops");
@@ -63,7 +63,7 @@ TEST(evaluates_in_order)
 TEST(a_maximised_metric_is_negated)
 {
     struct fixture *fixture = *state;
-    assert_ok(evaluate(fixture, NULL));
+    assert_ok(evaluate(fixture, &said));
     assert_true(fixture->record.objective == -67108864.0 / 50 / 1000);
 }
 
@@ -71,10 +71,10 @@ TEST(time_or_a_minimised_metric_is_not)
 {
     struct fixture *fixture = *state;
     set_objective(fixture, "time", false);
-    assert_ok(evaluate(fixture, NULL));
+    assert_ok(evaluate(fixture, &said));
     assert_true(fixture->record.objective == 50);
     set_objective(fixture, "clocks_per_tile", false);
-    assert_ok(evaluate(fixture, NULL));
+    assert_ok(evaluate(fixture, &said));
     assert_true(fixture->record.objective == 500);
 }
 
@@ -83,7 +83,7 @@ TEST(a_metric_without_a_value_is_nan)
     struct fixture *fixture = *state;
     fixture->record.timing.median_us = 0;
     set_objective(fixture, "time", false);
-    assert_ok(evaluate(fixture, NULL));
+    assert_ok(evaluate(fixture, &said));
     assert_true(isnan(hn_bindings_get(&fixture->record.metrics, "gflops")->real));
     assert_int_equal(fixture->record.outcome, HN_OUTCOME_OK);
 }
@@ -93,7 +93,7 @@ TEST(an_objective_without_a_value_is_skipped)
     struct fixture *fixture = *state;
     fixture->record.timing.median_us = 0;
     set_objective(fixture, "gflops", true);
-    assert_ok(evaluate(fixture, NULL));
+    assert_ok(evaluate(fixture, &said));
     assert_int_equal(fixture->record.outcome, HN_OUTCOME_SKIPPED);
     assert_int_equal(
         strncmp(fixture->record.message, "the objective has no value: metric gflops: ", 43), 0);

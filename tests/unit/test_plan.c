@@ -70,7 +70,7 @@ TEST(a_plan_reads_back)
     struct hn_plan *plan = read_small();
     json_t *first = keep(hn_plan_to_json(plan), json_decref);
     struct hn_plan *again = NULL;
-    assert_ok(hn_plan_from_json(first, &again, NULL));
+    assert_ok(hn_plan_from_json(first, &again, &said));
     json_t *second = keep(hn_plan_to_json(again), json_decref);
     char *a = keep(json_dumps(first, JSON_SORT_KEYS), free);
     char *b = keep(json_dumps(second, JSON_SORT_KEYS), free);
@@ -160,7 +160,7 @@ static void assert_hashes(const char *from, const char *to, bool same_plan, bool
     struct hn_plan *plan = read_small();
     struct hn_plan *other = NULL;
     json_t *json = changed(from, to);
-    assert_ok(hn_plan_from_json(json, &other, NULL));
+    assert_ok(hn_plan_from_json(json, &other, &said));
     assert_int_equal(strcmp(hn_plan_hash(plan).hex, hn_plan_hash(other).hex) == 0, same_plan);
     assert_int_equal(strcmp(hn_plan_options_hash(plan).hex, hn_plan_options_hash(other).hex) == 0,
                      same_options);
@@ -286,7 +286,7 @@ static void damage(json_t *root, json_t *node)
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
             struct hn_plan *plan = NULL;
             json_object_set_new(node, key, others[i]);
-            hn_plan_from_json(root, &plan, NULL);
+            hn_plan_from_json(root, &plan, &said);
             hn_plan_destroy(plan);
         }
         json_object_set_new(node, key, kept);

@@ -125,8 +125,8 @@ TEST(a_program_that_does_not_fit_is_refused)
     hn_image_init(&image);
     image.outcome = HN_OUTCOME_COMPILE_ERROR;
     assert_ok(hn_driver_open(&driver, NULL));
-    assert_ok(hn_driver_device(&driver, 0, &device, NULL));
-    assert_ok(hn_context_init(&context, &driver, &device, NULL));
+    assert_ok(hn_driver_device(&driver, 0, &device, &said));
+    assert_ok(hn_context_init(&context, &driver, &device, &said));
     assert_error(hn_roofs_measure(&context, &image, &roofs, &said), HN_ERUN,
                  "the kernels of the roofs did not compile: no message");
 }

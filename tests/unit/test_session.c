@@ -65,7 +65,7 @@ TEST(ranking_starts_with_the_best_and_counts_the_tied)
     grid->backend.fates[60].us = 50.001;
     grid->backend.fates[50].us = 50.2;
     struct hn_session *session = run_session(grid, NULL, NULL);
-    assert_ok(hn_session_ranking(session, &ranking, NULL));
+    assert_ok(hn_session_ranking(session, &ranking, &said));
     assert_int_equal(ranking.count, GRID_POINTS);
     assert_int_equal(point_number(&keep_record(session, ranking.tickets[0])->point), 70);
     assert_int_equal(point_number(&keep_record(session, ranking.tickets[1])->point), 60);

@@ -165,7 +165,7 @@ TEST(equals_have_one_order)
         struct hn_session *session = run_session(grid, NULL, &options);
         const struct hn_record *best = hn_session_state(session)->best;
         assert_int_equal(point_number(&best->point), 7);
-        assert_ok(hn_session_ranking(session, &ranking, NULL));
+        assert_ok(hn_session_ranking(session, &ranking, &said));
         assert_int_equal(point_number(&keep_record(session, ranking.tickets[0])->point), 7);
     }
 }

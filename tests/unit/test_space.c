@@ -66,7 +66,7 @@ TEST(points_come_in_declared_order)
     hn_space_add_constant(space, "N", &n);
     constrain(space, "PAD == 0 or LOAD == ldg");
     constrain(space, "TILE + PAD <= N");
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     static const char *const expected[] = {
         "LOAD=plain,ONE=7,PAD=0,TILE=16", "LOAD=plain,ONE=7,PAD=0,TILE=32",
         "LOAD=ldg,ONE=7,PAD=0,TILE=16",   "LOAD=ldg,ONE=7,PAD=1,TILE=16",
@@ -89,7 +89,7 @@ TEST(finds_its_points_and_no_others)
 {
     struct hn_space *space = small_space();
     constrain(space, "PAD == 0 or LOAD == ldg");
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     size_t found = 0;
     for (uint16_t i = 0; i < 3 * 3 * 2 * 4; i++) {
         /* one index beyond each list too */
@@ -225,7 +225,7 @@ TEST(choice_is_checked)
 {
     struct hn_space *space = small_space();
     constrain(space, "PAD == 0");
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     static const struct {
         const char *point;
         const char *message; /* NULL: is one */

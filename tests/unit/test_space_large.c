@@ -78,7 +78,7 @@ TEST(too_many_points_are_counted)
     count_chains(LINKS, counts);
     for (size_t i = 0; i < VALUES; i++)
         total += counts[i];
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     assert_false(hn_space_enumerated(space));
     assert_true(hn_space_size(space) == UINT64_MAX);
     assert_true(hn_space_valid(space, &exact) == total);
@@ -96,7 +96,7 @@ TEST(draws_are_uniform)
     double total = 0;
     int seen[2][VALUES] = {{0}};
     count_chains(LINKS, counts);
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     for (int i = 0; i < DRAWS; i++) {
         uint16_t choice[LINKS];
         hn_space_sample(space, &random, choice);
@@ -163,7 +163,7 @@ TEST(first_point_has_what_is_wanted)
     int wanted[LINKS];
     for (size_t i = 0; i < LINKS; i++)
         wanted[i] = -1;
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     assert_true(hn_space_first(space, NULL, choice));
     for (size_t i = 0; i < LINKS; i++)
         assert_int_equal(choice[i], 0);
@@ -182,8 +182,8 @@ TEST(a_thread_builds_the_same)
     struct hn_space *built = chain_space(), *begun = chain_space();
     uint16_t choice[LINKS];
     int wanted[LINKS] = {0};
-    assert_ok(hn_space_build(built, NULL));
-    assert_ok(hn_space_begin(begun, NULL));
+    assert_ok(hn_space_build(built, &said));
+    assert_ok(hn_space_begin(begun, &said));
     assert_true(hn_space_first(begun, wanted, choice));
     assert_true(hn_space_contains(begun, choice));
     choice[1] = 6, choice[2] = 4; /* 7 beside 5 */
@@ -212,7 +212,7 @@ TEST(haste_numbers_less)
         add_range(space, (const char *[]){"A", "B", "C", "D", "E"}[i], 1, 40);
     constrain_pair(space, "(A + B + C + D + E) % 2 == 0 and A * B + C * D != E * 7 + %d", 1000, 0);
     hn_space_make_hasty(space);
-    assert_ok(hn_space_begin(space, NULL));
+    assert_ok(hn_space_begin(space, &said));
     assert_ok(hn_space_wait(space, NULL));
     assert_false(hn_space_enumerated(space));
     assert_true(hn_space_valid(space, &exact) > 45e6 && hn_space_valid(space, &exact) < 57e6);
@@ -227,7 +227,7 @@ TEST(what_was_begun_can_be_let_go)
 {
     for (int i = 0; i < 20; i++) {
         struct hn_space *space = chain_space();
-        assert_ok(hn_space_begin(space, NULL));
+        assert_ok(hn_space_begin(space, &said));
         usleep((unsigned)i * 2000);
     }
 }
@@ -270,7 +270,7 @@ TEST(strategies_cope)
 {
     struct hn_space *space = chain_space();
     struct hn_strategy *strategy = NULL;
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     const struct hn_search search = {.space = space, .seed = 3, .look_ahead = 1};
     const struct hn_strategy_kind *exhaustive = hn_strategy_find("exhaustive");
     assert_error(exhaustive->create(&search, &strategy, &said), HN_ECONFIG,
@@ -311,7 +311,7 @@ TEST(divisors_and_multiples_are_all_found)
         add_range(space, "B", 12, 280);
         add_range(space, "C", 1, 3);
         constrain(space, constraints[i]);
-        assert_ok(hn_space_build(space, NULL));
+        assert_ok(hn_space_build(space, &said));
         for (uint16_t point = 0; point < 300 * 280 / 2; point++) {
             for (uint16_t rest = 0; rest < 6; rest++) {
                 uint16_t choice[] = {point % 300, (uint16_t)(point / 300 * 2 + rest % 2), rest / 2};
@@ -351,12 +351,12 @@ TEST(cores_make_no_difference)
             CPU_SET(i, &one);
     }
     struct hn_space *space = pairs_space();
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     uint64_t size = hn_space_size(space);
     uint64_t hash = hash_points(space);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
     space = pairs_space();
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
     assert_int_equal(hn_space_size(space), size);
     assert_true(hash_points(space) == hash);
@@ -401,7 +401,7 @@ TEST(several_threads_may_read)
         struct reading readings[THREADS];
         if (kind == 2) /* alternates with another group: a block of two */
             add_range(space, "Q", 1, 3);
-        assert_ok(hn_space_build(space, NULL));
+        assert_ok(hn_space_build(space, &said));
         for (uint64_t i = 0; i < THREADS; i++) {
             readings[i] = (struct reading){.space = space, .seed = i};
             assert_int_equal(pthread_create(&threads[i], NULL, read_space, &readings[i]), 0);

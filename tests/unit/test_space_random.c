@@ -181,7 +181,7 @@ static void check_open(struct random_space *made, int64_t count)
     struct hn_space *numbered = made->space;
     made->space = random_space_again(made);
     made->space->limits = limits;
-    if (hn_space_build(made->space, NULL) != HN_OK)
+    if (hn_space_build(made->space, &said) != HN_OK)
         fail_space(made, "not built when too large");
     if (hn_space_enumerated(made->space) != ((uint64_t)count <= limits.points))
         fail_space(made, "numbered though too large, or the other way round");

@@ -323,7 +323,7 @@ TEST(proposes_all_there_is_and_ends)
     hn_space_add_parameter(space, "B", values, 3);
     add_range(space, "C", 3, 1);
     add_range(space, "D", 3, 1);
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     static struct run found;
     const struct plan plan = {"auto", 1, 4, MOST, NULL, 0, false, 0, false, NULL};
     run(space, &plan, &found);
@@ -337,7 +337,7 @@ TEST(proposes_all_there_is_and_ends)
         const char text[2] = {*name, 0};
         add_range(space, text, 3, 1);
     }
-    assert_ok(hn_space_build(space, NULL));
+    assert_ok(hn_space_build(space, &said));
     run(space, &plan, &found);
     assert_int_equal(found.distinct, 1);
     hn_space_destroy(space);

@@ -125,8 +125,7 @@ enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn
 {
     const struct hn_plan *plan = config->plan;
     const struct hn_reference *reference = &plan->reference;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     if (plan->template_path == NULL || hn_config_check_files(config, err) != HN_OK)
         return err->status;
     check_template(config, plan->template_path, plan->steps, plan->step_count, err);

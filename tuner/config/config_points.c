@@ -216,8 +216,7 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
     const struct hn_plan *plan = config->plan;
     struct hn_config_parameter *deciding = NULL;
     size_t count = 0;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     for (size_t slot = 0; frozen != NULL && plan->freeze_if != NULL && slot < plan->name_count;
          slot++) {
         if (!hn_expression_uses(plan->freeze_if, slot))
@@ -369,8 +368,7 @@ static void set_problem(struct hn_config *config, const char *name, const struct
 enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem,
                                       struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     for (size_t i = 0; i < problem->count && !hn_failed(err); i++)
         set_problem(config, problem->names[i], &problem->values[i], err);
     hn_config_compute(config, err);
@@ -439,9 +437,8 @@ static char *next_assignment(char *values)
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment,
                                   struct hn_error *err)
 {
-    struct hn_error own;
     char *copy = hn_need_copy(assignment), *next = NULL;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     config->restricted = true;
     for (char *name = copy; name != NULL && !hn_failed(err); name = next) {
         char *values = split(name);

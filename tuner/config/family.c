@@ -166,9 +166,8 @@ static void draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
 enum hn_status hn_family_draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
                               struct hn_bindings *problem, struct hn_error *err)
 {
-    struct hn_error own;
     struct hn_value values[family->value_count + 1];
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     draw(family, seed, at, values, err);
     give(family, values, problem, err);
     return err->status;
@@ -197,9 +196,8 @@ enum hn_status hn_family_middle(const struct hn_family *family, struct hn_bindin
                                 struct hn_error *err)
 {
     uint64_t at = 0;
-    struct hn_error own;
     struct hn_value values[family->value_count + 1];
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     if (family->size_count > 0)
         return hn_bindings_copy(problem, &family->sizes[0], err);
     if (!find_middle(family, values))

@@ -626,8 +626,7 @@ static void count_tied(const struct hn_session *session, struct hn_ranking *rank
 enum hn_status hn_session_ranking(const struct hn_session *session, struct hn_ranking *ranking,
                                   struct hn_error *err)
 {
-    struct hn_error ignored;
-    err = hn_error_begin(err, &ignored);
+    hn_error_init(err);
     *ranking = (struct hn_ranking){0};
     ranking->tickets = hn_need(session->tickets.count, sizeof *ranking->tickets);
     for (size_t i = 0; i < session->tickets.count; i++) {

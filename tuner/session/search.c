@@ -342,8 +342,7 @@ static enum hn_status knowledge_collect(struct hn_store *store, const struct hn_
                                         struct hn_knowledge *knowledge, struct hn_error *err)
 {
     struct hn_tuned_list list;
-    struct hn_error ignored;
-    err = hn_error_begin(err, &ignored);
+    hn_error_init(err);
     *knowledge = (struct hn_knowledge){0};
     if (hn_store_list(store, HN_STORE_RESULTS, task->identity.kernel, NULL, &list, err) != HN_OK)
         return err->status;

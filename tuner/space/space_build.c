@@ -548,8 +548,6 @@ static void take_basis(struct hn_space *space, struct hn_space_basis *basis)
 
 enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err)
 {
-    struct hn_error own;
-    err = err != NULL ? err : &own;
     struct hn_space_basis *basis = make_basis(space, err);
     if (basis == NULL)
         return err->status;
@@ -650,8 +648,6 @@ static bool was_quick(struct hn_space_building *building)
 
 enum hn_status hn_space_begin(struct hn_space *space, struct hn_error *err)
 {
-    struct hn_error own;
-    err = err != NULL ? err : &own;
     struct hn_space_basis *basis = make_basis(space, err);
     if (basis == NULL)
         return err->status;
