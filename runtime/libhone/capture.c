@@ -50,6 +50,10 @@ static void add_slot(struct hn_capture_writer *writer, const struct hone_kernel 
     bool is_input = argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT;
     if (argument->value != NULL)
         add_scalar(writer, kernel, index, value, err);
+    else if (argument->structure != NULL && slot->taken)
+        hn_fail(err, HN_ECONFIG,
+                "argument '%s' has fields, and captures do not hold the buffers that they point to",
+                argument->name);
     else if (slot->kind == HONE_BYTES && !slot->mapped && value != 0)
         add(writer, writer->inputs, plan->arguments[source].name, NULL, NULL, value,
             slot->value_bytes, err);

@@ -230,6 +230,13 @@ class Programs(Case):
         result = self.run_program(PROGRAM, "captures_*", HONE_CAPTURE=str(blocked), HONE_TEST_CAPTURE="1")
         self.assertIn("HONE_CAPTURE_FAILED: scale was launched, but not captured", result.stdout + result.stderr)
 
+    def test_what_captures_do_not_hold(self):
+        self.tune_all()
+        result = self.run_program(PROGRAM, "structures_with_fields_are_the_callers", HONE_CAPTURE=str(self.folder / "captured"))
+        self.assertIn("params was launched, but not captured: argument 'p' has fields, and captures do not hold the buffers that they "
+                      "point to", result.stdout + result.stderr)
+        self.assertEqual(list((self.folder / "captured").iterdir()), [])
+
     @unittest.skipIf(double.ON_GPU, "once is enough")
     def test_an_import_keeps_the_plan(self):
         self.tune_all()

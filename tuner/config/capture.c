@@ -163,7 +163,7 @@ static void set_reference(struct hn_capture *capture, const struct hn_config *co
 {
     struct hn_plan *plan = config->plan;
     size_t compared = 0;
-    if (capture->head.expected_count == 0 || hn_failed(err))
+    if ((capture->head.expected_count == 0 && capture->step == NULL) || hn_failed(err))
         return;
     hn_reference_finish(&plan->reference);
     for (size_t i = 0; i < capture->head.expected_count && !hn_failed(err); i++) {
@@ -181,7 +181,7 @@ static void set_reference(struct hn_capture *capture, const struct hn_config *co
     if (!hn_failed(err) && plan->reference.file_count != compared)
         hn_fail(err, HN_ECONFIG,
                 "'%s' has %zu of the %zu results that the config compares: it was captured "
-                "with another one",
+                "with another one, or they lie behind pointers in structures",
                 capture->path, plan->reference.file_count, compared);
 }
 
