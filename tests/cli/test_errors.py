@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -90,6 +91,22 @@ class Templates(hone.Case):
         self.assertIn(f"first failure: {self.folder}/saxpy.cu(2): error: macro 'BLOCK' is defined again, but line ",
                       result.stdout)
         self.assertIn("of the prelude has '#define BLOCK 128', which so has no effect;", result.stdout)
+
+    def test_names_that_the_config_forgot(self):
+        config = self.copy_config()
+        source = self.folder / "saxpy.cu"
+        kept, frozen = source.read_text(), config.read_text()
+        self.spoil(source, "// y = a x + y", "constexpr int BLOCK = 64; //")
+        result = self.hone("compile", "--arch", "sm_90", config, expect=3)
+        self.assertIn("saxpy.cu(2): error: expected an identifier; the source declares 'BLOCK', which is a macro, too: "
+                      "`override: {BLOCK: constexpr}` gives it its values\n", result.stdout)
+        config.write_text(frozen + "override: {BLOCK: constexpr}\n")
+        self.hone("compile", "--arch", "sm_90", config)
+        source.write_text(kept)
+        config.write_text(re.sub("^freeze:.*\n", "", frozen, flags=re.M))
+        self.spoil(source, "{", "{ static_assert(SIZE > 0);")
+        result = self.hone("compile", "--arch", "sm_90", config, expect=3)
+        self.assertIn("identifier \"SIZE\" is undefined; 'SIZE' is a value of the problem: `freeze: [SIZE]` makes it a macro\n", result.stdout)
 
     def test_a_parameter_without_effect(self):
         config = self.copy_config()

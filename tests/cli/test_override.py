@@ -84,6 +84,14 @@ class Override(double.Case):
         self.check_patch(before)
         self.check_exports()
 
+    def test_one_that_is_forgotten(self):
+        self.spoil(self.config, "override: {BLOCK: constexpr, ", "override: {")
+        advice = "`override: {BLOCK: constexpr}` gives it its values"
+        found, = self.tune("-s", "BLOCK=128", "-s", "REPEATS=2", expect=3)
+        self.assertEqual(list(found["outcomes"]), ["compile_error"])
+        self.assertIn(advice, found["failures"][0]["message"])
+        self.assertIn(advice, self.hone("run", self.config, expect=3).stdout)
+
     def check_patch(self, before):
         said = self.hone("export", "scale", "--format", "patch", "-o", "scale.patch").stderr
         self.assertIn("wrote scale.patch\n  for Hone Double, n=65536: ", said)

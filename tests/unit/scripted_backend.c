@@ -76,6 +76,9 @@ static void complete(struct hn_backend *backend, const struct hn_bindings *point
     int number = point_number(point);
     int code = scripted_of(backend)->fates[number].code;
     (void)err;
+    key[0] = '\0';
+    if (image->outcome != HN_OUTCOME_OK)
+        return;
     image->resources.occupancy = 0.5;
     snprintf(key, 33, "%032x", code != 0 ? GRID_POINTS + (unsigned)code : (unsigned)number);
 }

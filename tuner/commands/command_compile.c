@@ -111,9 +111,8 @@ static void compile_points(struct compile *compile, struct hn_error *err)
             continue;
         compile->done++;
         compile->finished++;
-        if (image.outcome == HN_OUTCOME_OK)
-            hn_task_complete_image(&compile->task, &compile->device, &compile->variants[i].point,
-                                   &image, key, err);
+        hn_task_complete_image(&compile->task, &compile->device, &compile->variants[i].point,
+                               &image, key, err);
         compile->good += !hn_failed(err) && image.outcome == HN_OUTCOME_OK;
         /* Only what it says of the point is wanted: thousands of cubins would fill the memory. */
         free(image.cubin);

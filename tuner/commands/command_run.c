@@ -215,12 +215,10 @@ static void evaluate(struct result *result, struct hn_error *err)
         return;
     hn_compile(&once->nvrtc, &source, once->architecture, image, err);
     hn_source_finish(&source);
-    if (!hn_failed(err) && image->outcome == HN_OUTCOME_OK) {
-        hn_task_complete_image(task, &once->device, &record->point, image, key, err);
-        record->resources = image->resources;
-    }
-    if (hn_failed(err))
+    if (hn_failed(err) ||
+        hn_task_complete_image(task, &once->device, &record->point, image, key, err) != HN_OK)
         return;
+    record->resources = image->resources;
     if (image->outcome != HN_OUTCOME_OK) {
         hn_record_fail(record, image->outcome, "%s", image->message != NULL ? image->message : "");
         return;

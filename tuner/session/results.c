@@ -518,7 +518,7 @@ static void take_compiled(struct hn_session *session, struct hn_backend_event *e
     record->costs.compile_ms = image->compile_ms;
     if (image->outcome == HN_OUTCOME_OK && backend->kind->complete == NULL)
         memcpy(record->code_hash, image->code_hash, sizeof record->code_hash);
-    else if (image->outcome == HN_OUTCOME_OK)
+    else if (backend->kind->complete != NULL)
         backend->kind->complete(session->backend, &record->point, image, record->code_hash, err);
     record->resources = image->resources;
     if (hn_failed(err))

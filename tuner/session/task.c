@@ -387,19 +387,59 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
     free(whole);
 }
 
+/* What the config can do about a name that the source takes for a macro, or declares itself. */
+static void advise(const struct hn_task *task, struct hn_image *image)
+{
+    const struct hn_plan *plan = task->plan;
+    const char *message = image->message != NULL ? image->message : "";
+    const bool declares = strstr(message, "expected an identifier") != NULL;
+    struct hn_text text = {0};
+    char undefined[HN_WORD_MOST + 64];
+    for (size_t i = 0; i < plan->problem_count && text.length == 0; i++) {
+        const char *name = plan->problem[i];
+        snprintf(undefined, sizeof undefined, "identifier \"%s\" is undefined", name);
+        if (strstr(message, undefined) != NULL &&
+            !hn_text_is_among(name, (const char *const *)plan->freeze, plan->freeze_count))
+            hn_text_printf(&text,
+                           "%s; '%s' is a value of the problem: `freeze: [%s]` makes it a macro",
+                           message, name, name);
+    }
+    for (size_t i = 0; i < plan->parameter_count && declares && text.length == 0; i++) {
+        const char *name = plan->parameters[i], *at = task->template.files->text;
+        struct hn_code_value value;
+        bool overrides = false;
+        for (size_t n = 0; n < plan->override_count; n++)
+            overrides = overrides || strcmp(plan->overrides[n].name, name) == 0;
+        if (!overrides && hn_code_next_value(&at, name, false, &value))
+            hn_text_printf(&text,
+                           "%s; the source declares '%s', which is a macro, too: `override: {%s: "
+                           "constexpr}` gives it its values",
+                           message, name, name);
+    }
+    if (text.length > 0) {
+        free(image->message);
+        image->message = hn_needed(hn_text_take(&text));
+    }
+}
+
 enum hn_status hn_task_complete_image(const struct hn_task *task, const struct hn_device *device,
                                       const struct hn_bindings *point, struct hn_image *image,
                                       char key[33], struct hn_error *err)
 {
     struct hn_launch launch;
     struct hn_record record = {0};
+    hn_error_init(err);
+    key[0] = '\0';
+    if (image->outcome != HN_OUTCOME_OK) {
+        advise(task, image);
+        return HN_OK;
+    }
     if (hn_launch_make_checked(task->plan, device, task->problem, point, &launch, &record, err) ==
         HN_OK)
         hn_error_init(err);
     if (record.outcome != HN_OUTCOME_OK)
         refuse(image, record.outcome, record.message != NULL ? record.message : "no message");
     hn_record_finish(&record);
-    key[0] = '\0';
     if (launch.step_count == 0)
         return err->status;
     image->resources.occupancy = occupancy_of(&launch, device, &image->resources);

@@ -58,7 +58,8 @@ enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindi
 
 /* Fills in theoretical occupancy, dynamic shared memory and the hash of code, launch, arguments and what the reference
  * depends on, which is equal for points that do the same. A launch that the device cannot hold, or whose arguments are not
- * those that the kernels declare, makes the image's outcome invalid_launch. HN_EVALUE, HN_ECONFIG as hn_launch_make. */
+ * those that the kernels declare, makes the image's outcome invalid_launch. What did not compile gets
+ * advice where the config can help. HN_EVALUE, HN_ECONFIG as hn_launch_make. */
 enum hn_status hn_task_complete_image(const struct hn_task *task, const struct hn_device *device,
                                       const struct hn_bindings *point, struct hn_image *image, char key[33],
                                       struct hn_error *err);
