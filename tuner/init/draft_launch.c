@@ -108,23 +108,18 @@ static struct hn_tokens initial_value(const struct hn_draft *draft, struct hn_to
     return meaning != NULL && !known ? meaning->body : tokens;
 }
 
-/* "block.x = BX;" of a variable. */
-static size_t read_members(const struct hn_unit *unit, const char *name, struct hn_tokens parts[3])
-{
-    size_t count = 0;
-    for (size_t i = 0; i < unit->tokens.count && count < 3; i++)
-        if (hn_at(unit, i, name) && hn_at(unit, i + 1, ".") && hn_at(unit, i + 3, "=") &&
-            hn_text_at(unit, i + 2)[0] == "xyz"[count])
-            parts[count++] =
-                (struct hn_tokens){i + 4, hn_find(unit, (struct hn_tokens){i, SIZE_MAX}, ";")};
-    return count;
-}
-
 /* The components of "dim3(a, b)", of a variable "dim3 block(a, b)" or "= {a, b}", or one number. */
 static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
                         struct hn_tokens parts[3])
 {
-    size_t count = read_members(draft->unit, single(draft, tokens), parts);
+    const struct hn_unit *unit = draft->unit;
+    const char *name = single(draft, tokens);
+    size_t count = 0;
+    for (size_t i = 0; i < unit->tokens.count && count < 3; i++) /* "block.x = BX;" */
+        if (hn_at(unit, i, name) && hn_at(unit, i + 1, ".") && hn_at(unit, i + 3, "=") &&
+            hn_text_at(unit, i + 2)[0] == "xyz"[count])
+            parts[count++] =
+                (struct hn_tokens){i + 4, hn_find(unit, (struct hn_tokens){i, SIZE_MAX}, ";")};
     for (int depth = 0; count == 0 && depth < 4; depth++) {
         size_t open = tokens.begin + hn_at(draft->unit, tokens.begin, "dim3");
         if (hn_at(draft->unit, open, "{") || (open > tokens.begin && hn_at(draft->unit, open, "(")))

@@ -175,17 +175,6 @@ static void fill_arguments(struct hn_draft *draft)
         HN_DRAFT_NOTE(draft, "constants", "there are");
 }
 
-static void fill_launch(struct hn_draft *draft)
-{
-    for (int axis = 0; axis < draft->dimensions; axis++) {
-        append_scalar(hn_draft_part(draft, "block", ", "), "", draft->block[axis]);
-        append_scalar(hn_draft_part(draft, "grid", ", "), "", draft->grid[axis]);
-    }
-    append_scalar(hn_draft_part(draft, "shared", ""), "", draft->shared_bytes);
-    append_comment(hn_draft_part(draft, "shared", ""), "TODO: ", draft->shared_todo);
-    hn_text_append(hn_draft_part(draft, "cooperative", ""), draft->cooperative ? "true" : "");
-}
-
 /* A part that a line of draft.yaml has behind a sign; moves the line behind it. "": it is empty. */
 static const char *part_at(const struct hn_draft *draft, const char **line)
 {
@@ -209,7 +198,13 @@ char *hn_draft_write(struct hn_draft *draft)
     fill_head(draft);
     fill_names(draft);
     fill_arguments(draft);
-    fill_launch(draft);
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        append_scalar(hn_draft_part(draft, "block", ", "), "", draft->block[axis]);
+        append_scalar(hn_draft_part(draft, "grid", ", "), "", draft->grid[axis]);
+    }
+    append_scalar(hn_draft_part(draft, "shared", ""), "", draft->shared_bytes);
+    append_comment(hn_draft_part(draft, "shared", ""), "TODO: ", draft->shared_todo);
+    hn_text_append(hn_draft_part(draft, "cooperative", ""), draft->cooperative ? "true" : "");
     while (hn_text_line(&rest, &line, &length)) {
         const char *end = line + length, *part = NULL;
         bool is_there = true;

@@ -212,18 +212,6 @@ static void gather(struct finals *finals, struct hn_error *err)
     finals->count = hn_failed(err) ? 0 : count;
 }
 
-/* All that were gathered, those that fell among them. */
-static void let_go(struct hn_session *session)
-{
-    for (size_t i = 0; i < session->tickets.count; i++) {
-        struct hn_flight *flight = session->tickets.items[i].flight;
-        if (flight == NULL || !flight->held)
-            continue;
-        flight->held = false;
-        hn_session_release(session, i);
-    }
-}
-
 static void sort(struct finals *finals)
 {
     qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, hn_session_compare,
@@ -863,7 +851,14 @@ bool hn_session_finals(struct hn_session *session, struct hn_error *err)
     /* The finals leave the second seed's inputs behind. */
     if (finals.again && !hn_session_is_over(session))
         session->backend->kind->run(session->backend, &reseed, err);
-    let_go(session);
+    /* All that were gathered, those that fell among them. */
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        struct hn_flight *flight = session->tickets.items[i].flight;
+        if (flight != NULL && flight->held) {
+            flight->held = false;
+            hn_session_release(session, i);
+        }
+    }
     /* Finals that were cut short may have made finalists fall. */
     if (hn_failed(err) && err->status != HN_EINTERRUPTED)
         return false;

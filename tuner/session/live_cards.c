@@ -454,18 +454,6 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
     hn_message_finish(&result->message);
 }
 
-static void begin(struct hn_live *live, struct hn_card *card, struct hn_error *err)
-{
-    struct hn_gpu_result result;
-    if (!hn_card_is_reachable(card))
-        return;
-    card->refusal[0] = '\0';
-    if (live->prepared)
-        follow(live, card, err);
-    else
-        hn_card_process(card, &result, err);
-}
-
 static void move_card(struct hn_live *live, struct hn_card *card)
 {
     struct hn_gpu_result result;
@@ -474,7 +462,13 @@ static void move_card(struct hn_live *live, struct hn_card *card)
     if (!card->known || card->out || card->state == HN_CARD_OUT)
         return;
     if (card->state == HN_CARD_NEW) {
-        begin(live, card, &reason);
+        if (!hn_card_is_reachable(card))
+            return;
+        card->refusal[0] = '\0';
+        if (live->prepared)
+            follow(live, card, &reason);
+        else
+            hn_card_process(card, &result, &reason);
     } else if (card->state == HN_CARD_ANCHORING && !card->requested) {
         measure_anchors(live, card, &reason);
     } else {

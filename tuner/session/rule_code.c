@@ -83,16 +83,6 @@ static void make_problem(const struct hn_plan *plan, const struct hn_rule *rule,
     hn_rule_set_variant(plan, rule, variant, problem, err);
 }
 
-/* Not all that differs between variants is a constant of each configuration. */
-static bool is_listed(const struct hn_rule_code_list *list, const struct hn_rule_code_item *item)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].point == item->point &&
-            hn_bindings_equal(&list->items[i].values, &item->values))
-            return true;
-    return false;
-}
-
 void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule,
                        struct hn_rule_code_list *list, struct hn_error *err)
 {
@@ -109,7 +99,13 @@ void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule,
             if (!hn_rule_can_serve(plan, item.point, &problem))
                 continue;
             hn_plan_program_values(plan, item.point, &problem, &item.values, err);
-            if (is_listed(list, &item))
+            /* Not all that differs between variants is a constant of each configuration. */
+            size_t same = 0;
+            while (same < list->count &&
+                   (list->items[same].point != item.point ||
+                    !hn_bindings_equal(&list->items[same].values, &item.values)))
+                same++;
+            if (same < list->count)
                 hn_bindings_finish(&item.values);
             else
                 list->items[list->count++] = item;

@@ -36,17 +36,6 @@ static size_t find_other_size(const struct hn_task *task, const struct hn_record
     return SIZE_MAX;
 }
 
-static bool fits(const struct hn_task *task, const struct hn_recording *recording)
-{
-    const struct hn_identity *identity = &recording->identity;
-    if (strcmp(identity->kernel, task->identity.kernel) != 0)
-        return false;
-    return !recording->from_hone ||
-           (hn_bindings_equal(&identity->problem, task->problem) &&
-            (strcmp(identity->regime, hn_regime_names[task->regime]) == 0 ||
-             strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0));
-}
-
 struct search {
     const struct hn_task *task;
     struct hn_recording *recording; /* that, or the last of the others */
@@ -62,9 +51,14 @@ static void try_recording(const char *path, void *context, struct hn_error *err)
         return;
     hn_recording_finish(search->recording);
     hn_origin_of_file(path, search->origin);
+    const struct hn_identity *is = &search->recording->identity;
     search->found =
         hn_recording_load(path, search->recording, err) == HN_OK &&
-        fits(search->task, search->recording) &&
+        strcmp(is->kernel, search->task->identity.kernel) == 0 &&
+        (!search->recording->from_hone ||
+         (hn_bindings_equal(&is->problem, search->task->problem) &&
+          (strcmp(is->regime, hn_regime_names[search->task->regime]) == 0 ||
+           strcmp(is->regime, HN_REGIME_UNKNOWN) == 0))) &&
         (!search->folder || find_other_size(search->task, search->recording) == SIZE_MAX);
 }
 

@@ -344,18 +344,6 @@ static void append_arguments(struct hn_text *text, const struct hn_task *task,
     free(values);
 }
 
-static void append_tensor(struct hn_text *text, const struct hn_tensor *tensor)
-{
-    hn_text_printf(text, " map %zu %s", tensor->buffer, hn_element_name(tensor->element));
-    for (int i = 0; i < tensor->rank; i++)
-        hn_text_printf(text, " %lld %lld %lld %lld", (long long)tensor->dims[i],
-                       (long long)tensor->strides[i], (long long)tensor->box[i],
-                       (long long)tensor->element_strides[i]);
-    for (int i = 0; i < HN_TENSOR_SETTING_COUNT; i++)
-        hn_text_printf(text, " %lld", (long long)tensor->settings[i]);
-    hn_text_append(text, ";");
-}
-
 static void make_key(const struct hn_task *task, const struct hn_launch *launch,
                      const struct hn_bindings *point, const struct hn_image *image, char key[33],
                      struct hn_error *err)
@@ -364,8 +352,17 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
     struct hn_bindings depends;
     hn_text_append(&text, image->code_hash);
     append_geometry(&text, launch);
-    for (size_t i = 0; i < launch->tensor_count; i++)
-        append_tensor(&text, &launch->tensors[i]);
+    for (size_t i = 0; i < launch->tensor_count; i++) {
+        const struct hn_tensor *tensor = &launch->tensors[i];
+        hn_text_printf(&text, " map %zu %s", tensor->buffer, hn_element_name(tensor->element));
+        for (int n = 0; n < tensor->rank; n++)
+            hn_text_printf(&text, " %lld %lld %lld %lld", (long long)tensor->dims[n],
+                           (long long)tensor->strides[n], (long long)tensor->box[n],
+                           (long long)tensor->element_strides[n]);
+        for (int n = 0; n < HN_TENSOR_SETTING_COUNT; n++)
+            hn_text_printf(&text, " %lld", (long long)tensor->settings[n]);
+        hn_text_append(&text, ";");
+    }
     append_flow(&text, launch);
     /* Points have grids of their own where these depend on what the device has room for. */
     for (size_t i = 0; i < launch->step_count; i++) {
