@@ -16,10 +16,11 @@
 
 enum { FILE_LIMIT = 16 << 20, INCLUDE_LIMIT = 256 };
 
-/* What the compiler reads in a folder of -I without being given it: several may go by one name. */
+/* What the compiler finds in a folder of -I: several may go by one name, so it is not given to it.
+ */
 struct other {
     struct other *next;
-    char *path, *text;
+    char path[];
 };
 
 struct loader {
@@ -27,7 +28,9 @@ struct loader {
     const struct hn_plan *plan; /* NULL: not known */
     bool program;               /* its compiler may find other includes than these */
     char **paths;               /* where files[i] was found */
+    struct hn_blocks memory;
     struct other *others;
+    struct hn_text texts; /* theirs */
     bool uses[HN_HOST_HEADER_COUNT];
 };
 
@@ -72,17 +75,14 @@ static void add_found(struct loader *loader, const char *file, int line, const c
 
 static void add_other(struct loader *loader, const char *path, struct hn_error *err)
 {
-    struct hn_error ignored;
     struct other **at = &loader->others;
     while (*at != NULL && strcmp((*at)->path, path) != 0)
         at = &(*at)->next;
-    if (*at != NULL || hn_failed(err))
+    if (*at != NULL)
         return;
-    *at = hn_allocate(1, sizeof **at, err);
-    if (*at == NULL)
-        return;
-    (*at)->path = hn_copy_string(path, err);
-    hn_file_read(path, FILE_LIMIT, &(*at)->text, NULL, &ignored);
+    *at = hn_made(hn_blocks_take(&loader->memory, sizeof **at + strlen(path) + 1), err);
+    if (*at != NULL)
+        strcpy((*at)->path, path);
 }
 
 /* A file in a folder, which may be relative to that of another file. */
@@ -95,12 +95,9 @@ static bool is_there(const char *file, const char *folder, const char *name, cha
     return realpath(*name == '/' ? name : path, real) != NULL && !hn_is_folder(real);
 }
 
-/* Beside the file that includes it with quotes, else in a folder of -I. */
-static bool find(const struct loader *loader, const char *file, bool quoted, const char *name,
-                 char real[PATH_MAX])
+static bool is_in_folder(const struct hn_plan *plan, const char *name, char real[PATH_MAX])
 {
-    const struct hn_plan *plan = loader->plan;
-    bool found = quoted && is_there(file, ".", name, real);
+    bool found = false;
     for (size_t i = 0; plan != NULL && i < plan->option_count && !found; i++) {
         const char *folder = hn_option_value(plan->options[i].text, "include-path");
         found = folder != NULL && is_there(plan->config, folder, name, real);
@@ -117,13 +114,13 @@ static void add_include(struct loader *loader, const char *file, bool given,
     char *name = strndup(include->name, include->length);
     const char *slash = strrchr(file, '/');
     int folder = slash != NULL && *include->name != '/' ? (int)(slash - file + 1) : 0;
-    bool found = name != NULL && find(loader, file, include->quoted, name, real);
+    bool beside = name != NULL && include->quoted && is_there(file, ".", name, real);
     const struct hn_host_header *header = hn_host_header_find(include->name, include->length);
     if (name == NULL)
         hn_fail_memory(err);
-    else if (found && given && include->quoted)
+    else if (beside && given)
         add_found(loader, file, include->line, name, real, err);
-    else if (found)
+    else if (beside || is_in_folder(loader->plan, name, real))
         add_other(loader, real, err);
     else if (header != NULL && (include->quoted || !include->host))
         hn_host_header_use(header, loader->uses);
@@ -140,7 +137,7 @@ static void scan(struct loader *loader, const char *file, const char *text, bool
 {
     struct hn_include_scan lines = {.next = text};
     struct hn_include include;
-    while (text != NULL && !hn_failed(err) && hn_include_next(&lines, &include))
+    while (!hn_failed(err) && hn_include_next(&lines, &include))
         add_include(loader, file, given, &include, err);
 }
 
@@ -159,9 +156,8 @@ static void hash(struct loader *loader, struct hn_error *err)
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
         if (loader->uses[i])
             hn_text_printf(&all, "<%s>\n%s", hn_host_headers[i].name, hn_host_headers[i].text);
-    for (const struct other *other = loader->others; other != NULL; other = other->next)
-        hn_text_printf(&all, "<>\n%s", other->text != NULL ? other->text : "");
-    if (all.failed)
+    hn_text_append(&all, loader->texts.data != NULL ? loader->texts.data : "");
+    if (all.failed || loader->texts.failed)
         hn_fail_memory(err);
     else
         template->hash = hn_hash_bytes(all.data, all.length);
@@ -186,8 +182,14 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
     loader->paths[0] = hn_copy_string(own->name, err);
     for (size_t i = 0; i < template->file_count; i++)
         scan(loader, loader->paths[i], template->files[i].text, true, err);
-    for (const struct other *other = loader->others; other != NULL; other = other->next)
-        scan(loader, other->path, other->text, false, err);
+    for (const struct other *other = loader->others; other != NULL; other = other->next) {
+        char *text = NULL;
+        if (hn_file_read(other->path, FILE_LIMIT, &text, NULL, &reason) == HN_OK) {
+            hn_text_printf(&loader->texts, "<>\n%s", text);
+            scan(loader, other->path, text, false, err);
+        }
+        free(text);
+    }
     hash(loader, err);
 }
 
@@ -206,12 +208,8 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     for (size_t i = 0; i < template->file_count; i++)
         free(loader.paths[i]);
     free(loader.paths);
-    for (struct other *next, *other = loader.others; other != NULL; other = next) {
-        next = other->next;
-        free(other->path);
-        free(other->text);
-        free(other);
-    }
+    hn_blocks_finish(&loader.memory);
+    hn_text_finish(&loader.texts);
     if (hn_failed(err))
         hn_template_finish(template);
     return err->status;

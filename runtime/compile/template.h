@@ -20,8 +20,8 @@ struct hn_template {
 };
 
 /* HN_ECONFIG: no such file, or an include that is missing, with the file and line that asks for it. Quoted includes
- * resolve beside the file that names them, recursively, else in the folders of -I of the plan (NULL: there are none), as
- * others do. Of a program that is measured, whose compiler may look elsewhere, those that are not found, or not told
+ * resolve beside the file that names them, recursively. What the compiler finds in a folder of -I of the plan (NULL: there
+ * are none) is no part of the files. Of a program that is measured, whose compiler may look elsewhere, those that are not found, or not told
  * apart, are left out. */
 struct hn_plan;
 enum hn_status hn_template_load(const char *path, struct hn_template *template, const struct hn_plan *plan,
