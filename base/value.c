@@ -52,19 +52,13 @@ int hn_compare_integer_real(int64_t integer, double real)
     return real > whole ? -1 : 0;
 }
 
-static int compare_reals(double a, double b)
-{
-    if (isnan(a) || isnan(b))
-        return (isnan(a) ? 1 : 0) - (isnan(b) ? 1 : 0);
-    return (a > b) - (a < b);
-}
-
 static int compare_numbers(const struct hn_value *a, const struct hn_value *b)
 {
     if (a->type == HN_INTEGER && b->type == HN_INTEGER)
         return (a->integer > b->integer) - (a->integer < b->integer);
     if (a->type == HN_REAL && b->type == HN_REAL)
-        return compare_reals(a->real, b->real);
+        return isnan(a->real) || isnan(b->real) ? !!isnan(a->real) - !!isnan(b->real)
+                                                : (a->real > b->real) - (a->real < b->real);
     if (a->type == HN_REAL)
         return -compare_numbers(b, a);
     int order = isnan(b->real) ? -1 : hn_compare_integer_real(a->integer, b->real);

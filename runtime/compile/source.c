@@ -436,16 +436,11 @@ struct prelude {
 
 static const char define[] = "#define ";
 
-static bool is_define(const char *text)
-{
-    return strncmp(text, define, sizeof define - 1) == 0 &&
-           hn_word_length(text + sizeof define - 1);
-}
-
 static void read_prelude(const char *text, struct prelude *prelude, struct hn_error *err)
 {
     *prelude = (struct prelude){0};
-    while (is_define(text) &&
+    while (strncmp(text, define, sizeof define - 1) == 0 &&
+           hn_word_length(text + sizeof define - 1) > 0 &&
            hn_make_room(&prelude->lines, prelude->count, sizeof *prelude->lines, err)) {
         const char *name = text + sizeof define - 1;
         size_t length = strcspn(text, "\n");

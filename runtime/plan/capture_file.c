@@ -213,15 +213,6 @@ void hn_capture_begin(struct hn_capture_writer *writer, char *path, struct hn_er
     write_bytes(writer, HN_CAPTURE_MAGIC, strlen(HN_CAPTURE_MAGIC), err);
 }
 
-static void read_contents(const struct hn_driver *driver, uint64_t address, void *to, size_t bytes,
-                          struct hn_error *err)
-{
-    if (driver == NULL)
-        memcpy(to, (const void *)(uintptr_t)address, bytes);
-    else
-        hn_driver_check(driver, driver->p_cuMemcpyDtoH(to, address, bytes), "cuMemcpyDtoH", err);
-}
-
 /* Piece by piece, as a stream of the file. */
 static void pack(struct hn_capture_writer *writer, const struct hn_driver *driver, uint64_t address,
                  uint64_t bytes, struct hn_error *err)
@@ -236,7 +227,11 @@ static void pack(struct hn_capture_writer *writer, const struct hn_driver *drive
     for (uint64_t at = 0; !hn_failed(err) && at < bytes;) {
         uint64_t left = bytes - at;
         size_t size = left < HN_CAPTURE_PIECE ? (size_t)left : HN_CAPTURE_PIECE;
-        read_contents(driver, address + at, piece, size, err);
+        if (driver == NULL)
+            memcpy(piece, (const void *)(uintptr_t)(address + at), size);
+        else
+            hn_driver_check(driver, driver->p_cuMemcpyDtoH(piece, address + at, size),
+                            "cuMemcpyDtoH", err);
         at += size;
         stream.next_in = piece;
         stream.avail_in = (uInt)size;

@@ -321,14 +321,6 @@ static void check_pipeline(struct hn_reader *reader)
         return;
     check_words(reader, HN_PIPELINE_ORDER, hn_order_names, HN_ORDER_COUNT);
     check_words(reader, HN_PIPELINE_HOST_MEMORY, hn_host_memory_names, HN_HOST_MEMORY_COUNT);
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        const char *parameter = hn_plan_parameter_used(plan, plan->arguments[i].count);
-        if ((plan->pipeline->parts[i] & HN_PARTS_ON_HOST) != 0 && parameter != NULL)
-            hn_config_fail(reader, node,
-                           "the size of '%s' uses the parameter '%s'; what is copied has the same "
-                           "size at all points",
-                           plan->arguments[i].name, parameter);
-    }
     check_whole(reader, node);
 }
 
@@ -388,16 +380,18 @@ static void try_problem(struct hn_reader *reader, size_t problem)
 
 /* Only what a variant may find uninitialised or zeroed, whatever its size, can depend on
  * parameters. */
-static void check_size(struct hn_reader *reader, const struct hn_argument *argument,
+static void check_size(struct hn_reader *reader, const struct hn_argument *argument, bool copied,
                        const struct hn_expression *size)
 {
     const char *parameter = hn_plan_parameter_used(reader->plan, size);
-    if (parameter != NULL && argument->role != HN_ROLE_SCRATCH &&
-        argument->role != HN_ROLE_COUNTER && argument->role != HN_ROLE_METRIC)
+    if (parameter != NULL &&
+        (copied || (argument->role != HN_ROLE_SCRATCH && argument->role != HN_ROLE_COUNTER &&
+                    argument->role != HN_ROLE_METRIC)))
         hn_config_fail(reader, hn_config_place(reader, size),
                        "'%s' is %s and uses the parameter '%s' here; expected problem values, on "
                        "which all but scratch, counter and metric have to depend alone",
-                       argument->name, hn_role_names[argument->role], parameter);
+                       argument->name, copied ? "copied" : hn_role_names[argument->role],
+                       parameter);
 }
 
 /* The reference is run once for each value of what it depends on: nothing else may reach it. */
@@ -468,9 +462,12 @@ static void check_all(struct hn_reader *reader)
     for (size_t i = 0; i < plan->other_default_count; i++)
         check_other_default(reader, &plan->other_defaults[i]);
     for (size_t i = 0; i < plan->argument_count; i++) {
-        check_size(reader, &plan->arguments[i], plan->arguments[i].count);
-        check_size(reader, &plan->arguments[i], plan->arguments[i].shape.pitch);
-        check_size(reader, &plan->arguments[i], plan->arguments[i].align);
+        const struct hn_argument *argument = &plan->arguments[i];
+        check_size(reader, argument,
+                   plan->pipeline != NULL && (plan->pipeline->parts[i] & HN_PARTS_ON_HOST) != 0,
+                   argument->count);
+        check_size(reader, argument, false, argument->shape.pitch);
+        check_size(reader, argument, false, argument->align);
     }
     check_pipeline(reader);
     check_energy(reader);
