@@ -327,6 +327,13 @@ class Replay(double.Case):
         result = self.replay("-p", "n=1024", expect=3)
         self.assertIn("the cache holds no tuned scale for n=1024", result.stderr)
 
+    def test_the_best_of_a_part(self):
+        """-s leaves a part of the points; it is no other tuning's best that holds."""
+        for part, best in (("BLOCK=128", "BLOCK=128,FAULT=0,ITEMS=4"), ("BLOCK=128,256", "BLOCK=256,FAULT=0,ITEMS=4")):
+            self.assertIn(f"  point     {best}\n", self.replay("-s", part).stdout)
+        self.assertIn("the cache holds no tuned scale for n=65536 (cold); `hone tune scale.yaml -s ITEMS=1`",
+                      self.hone("replay", self.config.name, "-s", "ITEMS=1", expect=3).stderr)
+
     def test_wrong_result(self):
         """Another template is stale: it is compiled anew, and what it computes counts."""
         self.spoil(self.folder / "scale.cu", "ITEMS, FAULT}", "ITEMS, 4}")
@@ -451,6 +458,11 @@ class ReplayAll(double.Case):
 
     def replay_all(self, *arguments, **settings):
         return self.hone("replay", "--all", self.config, *arguments, **settings)
+
+    def test_options_that_say_nothing_there(self):
+        for option in ("--set=BLOCK=128", "--problem=n=1024", "--regime=cold", "--max-slowdown=5"):
+            self.assertEqual(self.replay_all(option, expect=2).stderr, "hone: --all races what is stale of all problems and regimes: "
+                             f"it cannot be given with {option.partition('=')[0]}\n")
 
     def test_confirms(self):
         self.stale()

@@ -253,12 +253,51 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
     hn_record_finish(&record);
 }
 
+enum { BEST_COUNT = 5 };
+
+/* The best points of a tuning that a space has; the records begin with theirs. */
+struct best {
+    struct hn_records records;
+    struct hn_bindings points[BEST_COUNT];
+    size_t count;
+};
+
+static int compare_records(const void *a, const void *b)
+{
+    return hn_record_beats(a, b) ? -1 : hn_record_beats(b, a);
+}
+
+static void load_best(struct hn_store *store, const struct hn_tuned *tuned,
+                      const struct hn_space *space, struct best *best, struct hn_error *err)
+{
+    struct hn_records *records = &best->records;
+    *best = (struct best){.count = 0};
+    if (hn_failed(err) || hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated,
+                                        records, err) != HN_OK)
+        return;
+    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    if (records->count > 0)
+        qsort(records->items, records->count, sizeof *records->items, compare_records);
+    for (size_t i = 0; i < records->count && best->count < BEST_COUNT; i++) {
+        struct hn_record record = records->items[i];
+        if (record.outcome != HN_OUTCOME_OK ||
+            hn_space_choice(space, &record.point, choice, NULL) != HN_OK)
+            continue;
+        records->items[i] = records->items[best->count];
+        records->items[best->count] = record;
+        best->points[best->count++] = record.point;
+    }
+    free(choice);
+}
+
 static void replay_problem(struct replay *replay, size_t problem, struct hn_error *err)
 {
     struct hn_given *given = replay->given;
     const struct hn_options *options = given->options;
     struct hn_task task;
     struct hn_backend *backend = NULL;
+    struct hn_tuned restricted;
+    struct best best = {.count = 0};
     char line[HN_FOLLOW_UP_SIZE];
     if (hn_task_make(given->config, problem, (enum hn_regime)options->regime, HN_TASK_MEASURES,
                      &task, err) != HN_OK)
@@ -266,6 +305,13 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
     hn_backend_live(&task, given->workers, &(struct hn_live_options){.seed = options->search.seed},
                     &backend, err);
     const struct hn_tuned *tuned = hn_failed(err) ? NULL : find_tuned(replay, &task);
+    if (tuned != NULL && given->config->restricted) {
+        load_best(given->store, tuned, task.space, &best, err);
+        restricted = *tuned;
+        if (best.count > 0)
+            restricted.best = best.records.items[0];
+        tuned = best.count > 0 ? &restricted : NULL;
+    }
     if (tuned != NULL) {
         replay_on(replay, backend, tuned, err);
     } else if (!hn_failed(err)) {
@@ -275,6 +321,7 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
                 hn_follow_up(options, "tune", given->path, line));
         free(text);
     }
+    hn_records_free(&best.records);
     hn_backend_destroy(backend);
     hn_task_finish(&task);
 }
@@ -314,8 +361,6 @@ static void replay_config(struct hn_given *given, struct hn_error *err)
     hn_tuned_list_free(&replay.tuned);
 }
 
-enum { BEST_COUNT = 5 };
-
 struct replay_all {
     struct hn_given *given;
     struct hn_device_identity device; /* "" until the first backend was made */
@@ -324,33 +369,6 @@ struct replay_all {
     size_t passed; /* of another device or signature, or not measured by Hone */
     size_t lost;
 };
-
-/* The best points of a tuning, borrowed from its records. */
-struct best {
-    struct hn_records records;
-    struct hn_bindings points[BEST_COUNT];
-    size_t count;
-};
-
-static int compare_records(const void *a, const void *b)
-{
-    return hn_record_beats(a, b) ? -1 : hn_record_beats(b, a);
-}
-
-static void load_best(struct hn_store *store, const struct hn_tuned *tuned, struct best *best,
-                      struct hn_error *err)
-{
-    struct hn_records *records = &best->records;
-    *best = (struct best){.count = 0};
-    if (hn_failed(err) ||
-        hn_store_load(store, &tuned->identity, &tuned->version, false, records, err) != HN_OK)
-        return;
-    if (records->count > 0)
-        qsort(records->items, records->count, sizeof *records->items, compare_records);
-    for (size_t i = 0; i < records->count && best->count < BEST_COUNT; i++)
-        if (records->items[i].outcome == HN_OUTCOME_OK)
-            best->points[best->count++] = records->items[i].point;
-}
 
 static const struct hn_view raced_views[] = {
     {.line =
@@ -421,7 +439,7 @@ static void replay_tuned(struct replay_all *replay, const char *path, const stru
     if (!hn_failed(err))
         hn_config_take_problem(config, &tuned->identity.problem, err);
     if (!hn_failed(err) && hn_task_make(config, 0, regime, HN_TASK_MEASURES, &task, err) == HN_OK) {
-        load_best(given->store, tuned, &best, err);
+        load_best(given->store, tuned, task.space, &best, err);
         const struct hn_live_options live = {
             .seed = given->options->search.seed,
             .ahead = {.points = best.points, .count = best.count, .complete = true}};

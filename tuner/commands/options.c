@@ -335,6 +335,7 @@ _Static_assert((int)ROWS <= (int)HN_OPTION_ROWS, "a bool for each row");
 #define OF_ENERGY                                                                                  \
     "--energy is measured of one problem's finalists on a GPU: it goes with neither --family nor " \
     "--simulate"
+#define OF_ALL "--all races what is stale of all problems and regimes: it cannot be given with "
 
 /* Options that do not go together, or with another only. */
 static const struct clash {
@@ -380,6 +381,10 @@ static const struct clash {
      "--all races tunings again, --family a rule: give one of them"},
     {HN_REPLAY, "capture", "all", false, true, "--capture is of one tuning: leave --all out"},
     {HN_REPLAY, "capture", "family", false, true, "--capture is of one tuning: leave --family out"},
+    {HN_REPLAY, "all", "problem", false, false, OF_ALL "--problem"},
+    {HN_REPLAY, "all", "set", false, false, OF_ALL "--set"},
+    {HN_REPLAY, "all", "regime", false, false, OF_ALL "--regime"},
+    {HN_REPLAY, "all", "max-slowdown", false, false, OF_ALL "--max-slowdown"},
     {HN_REPLAY, "held-out", "family", true, true, "--held-out is an option of --family"},
     {HN_REPLAY, "budget", "family", true, true, "--budget is the time of --family's searches"},
     {HN_REPLAY, "family", "problem", false, false,
