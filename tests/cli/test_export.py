@@ -238,6 +238,13 @@ int main(void)
         self.assertTrue(self.hone(*defaults, "--format", "source").stdout.startswith("// saxpy, NOT TUNED: "))
         self.assertIn("name it with --arch", self.hone(*defaults, "--format", "cubin-header", expect=2).stderr)
 
+    def test_nothing_is_compiled_for_another_architecture(self):
+        """But for cubin-header: what is kept is of one, and the text of all."""
+        self.tune_simulated()
+        for form in ("header", "cubin", "source", "json"):
+            self.misused(f"--arch: {form} has what was tuned; expected --format cubin-header, which compiles", "export", "saxpy",
+                         "--format", form, "--arch", "sm_80")
+
     def test_defaults_of_a_family(self):
         """The point that has to serve all of its sizes."""
         config = self.copy_config()

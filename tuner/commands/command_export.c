@@ -158,6 +158,11 @@ static void run(struct hn_given *given, struct hn_error *err)
             options, err,
             "--defaults: %s has results only; expected header, source, patch or cubin-header",
             format_of(options)->name);
+    else if (options->architecture != NULL && kind_of(options) != HN_EXPORT_CUBIN_HEADER)
+        hn_options_misused(options, err,
+                           "--arch: %s has what was tuned; expected --format cubin-header, which "
+                           "compiles",
+                           format_of(options)->name);
     else
         check_kernel(options, err);
     if (options->recorded.count == 0)

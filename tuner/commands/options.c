@@ -82,7 +82,6 @@ enum {
     WITH_SPACE = HN_TUNE | HN_RUN | HN_SPACE | HN_INPUTS | HN_COMPILE | HN_EXPLAIN | HN_REPLAY,
     WITH_DEVICE = HN_TUNE | HN_RUN | HN_REPLAY,
     WITH_COMPILING = HN_TUNE | HN_COMPILE | HN_EXPORT | HN_REPLAY | HN_CACHE_COMPILE,
-    WITH_ARCHITECTURE = HN_TUNE | HN_COMPILE | HN_REPLAY,
     WITH_WORKERS = HN_TUNE | HN_DEVICE,
     OF_CACHE = HN_CACHE_LIST | HN_CACHE_SHOW | HN_CACHE_EXPORT | HN_CACHE_IMPORT | HN_CACHE_MERGE |
                HN_CACHE_DIFF | HN_CACHE_PRUNE | HN_CACHE_CHECK | HN_CACHE_COMPILE,
@@ -161,7 +160,7 @@ static const struct row {
      "Compile workers (default: as many as the machine allows)"},
     {"compile-timeout", 0, "SECONDS", &seconds, AT(compile_timeout_s), COMPILING, WITH_COMPILING,
      "Limit for compiling one variant (default 60)"},
-    {"arch", 0, "sm_90", &text, AT(architecture), COMPILING, WITH_ARCHITECTURE,
+    {"arch", 0, "sm_90", &text, AT(architecture), COMPILING, HN_COMPILE,
      "Architecture to compile for (default: the GPU's)"},
     {"arch", 0, "sm_90", &text, AT(architecture), COMPILING, HN_CACHE_COMPILE,
      "Architecture to compile for (default: that of the GPU that a rule was learnt on)"},
