@@ -53,7 +53,7 @@ class Init(hone.Case):
                 compiled = self.hone("compile", config, "--arch", "sm_90", "--json")
                 self.assertIn('"ok"', compiled.stdout)
                 # How large a structure is that is passed by value is asked of the compiler.
-                self.assertEqual("{name: values_data, type: uint8, count: 36}" in config.read_text(), name == "stencil_1d")
+                self.assertEqual("{name: values_data, type: float32, count: 9}" in config.read_text(), name == "stencil_1d")
 
     def test_kernels_of_others(self):
         """What people write, none of it for a tuner. What only its author can say is asked for at its place."""
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                            " cooperative_groups::this_grid().sync(); }\n")
         for part in ("  TILE: [32, 64, 128]\n", "  STEP: [4, 8, 16]\n", "override: {TILE: constexpr, STEP: constexpr}",
                      "  - 8 * TILE * (TILE + 1) + STEP <= 49152\n", "  - TILE % STEP == 0\n", "  - TILE * STEP <= 1024\n",
-                     "{name: b, type: float32x3, count: n, role: inout}", "{name: box_data, type: uint8, count: 12}", "{name: box, from: box_data}",
+                     "{name: b, type: float32x3, count: n, role: inout}", "{name: box, type: Box, fields: {low: 1, high: 1, n: n}}  # TODO: which values?\n",
                      "{name: out, type: float64, count: n, role: output}\n", "{name: in, type: float64, count: n}\n",
                      "block: [TILE * STEP]", 'grid: ["ceil_div(n, TILE * STEP)"]', "  cooperative: true\n"):
             self.assertIn(part, draft)
@@ -383,7 +383,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(float *y, int M) { dim3 block(32, 4); k<<<M / 4, block>>>(y, M); }", ("  grid: [M // BLOCK_Y, 1]\n",), ()),
                 ("template <bool B> __global__ void k(real_t *x, View view, float2 by, real_t n) { x[blockIdx.x] = n + by.x; }\n"
                  "template <class scalar_t> __global__ void other(scalar_t *x) {}\nvoid f(void *x) { DISPATCH([&] { other<scalar_t><<<1, 64>>>((scalar_t *)x); }); }",
-                 ("{name: x, type: float32, count: SIZE, role: output}", "{name: by_data, type: uint8, count: 8}", "{name: n, type: float32, value: 1}"), ()),
+                 ("{name: x, type: float32, count: SIZE, role: output}", "{name: by, type: float2, fields: {x: 1, y: 1}}  # TODO: which values?\n", "{name: n, type: float32, value: 1}"), ()),
                 ("__global__ void k(float *x, int n, int m, int k, int w) { x[blockIdx.x * blockDim.x] = n + m + k + w; }",
                  ("problem: {n: 32, m: 32, k: 32, w: 32}\n",), ()),
                 ("__global__ void k(float *x, int n, int m) { int i = (blockIdx.x + blockIdx.y * gridDim.x) * blockDim.x + threadIdx.x; if (i >= n * m) return; x[i] = 0; }",
@@ -400,6 +400,71 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 self.assertIn(part, draft, source)
             for part in absent:
                 self.assertNotIn(part, draft, source)
+
+    def test_headers_of_the_host(self):
+        """They are Hone's own: what they declare is none of the kernel's, and no missing one of a library hides what is."""
+        draft = self.draft("#include <cub/cub.cuh>\n#include <cmath>\n#include <climits>\n#include <type_traits>\n#include <cuda.h>\n"
+                           "#define SIDE INT_MAX / 2 / 1024 / 65536\n"
+                           "template <class T, std::enable_if_t<std::is_floating_point<T>::value, int> = 0> __device__ T f(T x) { return x * M_PI; }\n"
+                           "__global__ void k(float *x) { for (int i = 0; i < ITEMS; i++) x[SIDE * i] = f(x[i]) < FLT_MAX && i < SHRT_MAX; }\n")
+        self.assertIn("\nparameters:\n  ITEMS: [1, 2, 4]  # TODO: which values? The source defines it nowhere\n  BLOCK: ", draft)
+
+    def test_structures(self):
+        """What the problem has goes by the field's name, pointers are buffers, many numbers are one; what has no address is bytes."""
+        source = self.write("k.cu", """\
+namespace own {
+enum Mode { plain };
+struct Base { float *out; };
+struct Node { Node *next; int id; };
+union Both { float real; unsigned bits; };
+typedef struct : Base { const double *in[2]; float4 by; Both both; Mode mode; struct { int width, height; } size; Node *nodes; } Image;
+struct Packed { int low : 4, high : 4; };
+class Hidden { int own; };
+struct Weights { float w[3][4]; };
+}
+__global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own::Weights weights, own::Node *list, int height)
+{
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < image.size.width && y < image.size.height)
+        image.out[y] = image.in[0][x] + weights.w[0][0];
+    list[0].id = height;
+}
+""")
+        config = self.folder / "k.yaml"
+        self.hone("init", source, "-o", config, "-q")
+        text = config.read_text()
+        for part in ("problem: {width: 2048, height: 2048}\n", 'grid: ["ceil_div(width, BLOCK_X)", "ceil_div(height, BLOCK_Y)"]\n',
+                     "  - {name: image_out, type: float32, count: width * height, role: output}\n",
+                     "  - {name: image_1, type: float64, count: width * height}\n",
+                     '  - {name: image, type: "own::Image", fields: {out: {buffer: image_out}, "in[0]": {buffer: image_1}, '
+                     '"in[1]": {buffer: image_2}, by.x: 1, by.y: 1, by.z: 1, by.w: 1, both.real: 1, mode: 1, size.width: width, '
+                     "size.height: height, nodes: {buffer: image_nodes}}}  # TODO: which values?\n",
+                     "  - {name: packed_data, type: int32, count: 1}  # TODO: which contents", "  - {name: hidden_data, type: int32, count: 1}",
+                     "  - {name: weights_data, type: float32, count: 12}", "  arguments: [image, packed, hidden, weights, list, height]\n",
+                     "  - {name: list, type: uint8x16, count: width * height, role: output}  # TODO: own::Node has fields of several types; "):
+            self.assertIn(part, text)
+        self.hone("compile", config, "--arch", "sm_90")
+
+    def test_launches_in_macros(self):
+        source = """\
+#define SIZE_OF_BLOCK 128
+enum class Mode { one, two };
+template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = n; }
+#define RUN(M, kernel) kernel<float, M, 4><<<grid, block>>>(x, size)
+"""
+        launch = "void f(float *x, int size) { dim3 block(SIZE_OF_BLOCK), grid(size / block.x); %s; }\n"
+        for before, use in ((source.replace("kernel<", "k<"), "RUN(Mode::one, k)"),
+                            (source.rpartition("#define RUN")[0] + "#define RUN(kernel, ...) kernel<float, Mode::one, 4> __VA_ARGS__\n",
+                             "RUN(k, <<<grid, block>>>(x, size))")):
+            draft = self.draft(before + launch % use)
+            for part in ("block: [SIZE_OF_BLOCK]\n", "grid: [n // SIZE_OF_BLOCK]\n", "(Mode)0, "):
+                self.assertIn(part, draft, use)
+
+    def test_conditions_of_the_preprocessor(self):
+        draft = self.draft("#include <cinttypes>\n__global__ void k(float *x) {\n#if PRIVATE\n x[0] = MIN_BLOCKS;\n#endif\n printf(PRIu64, x); }\n")
+        self.assertIn("parameters:\n  PRIVATE: [0, 1]  # TODO", draft)
+        self.assertNotIn("PRIu64", draft)
+        self.assertNotIn("[MIN_BLOCKS]", draft)
 
     def test_which_sources_need_nvcc(self):
         for before, nvcc in (("#include <cublas_v2.h>\n", True), ("#include <stdint.h>\n#include <cmath>\n#include <cuda_fp16.h>\n#include <cub/block/block_scan.cuh>\n", False),

@@ -32,15 +32,15 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
     if (entry == NULL && init->capture != NULL)
         entry = init->capture->head.kernel;
     for (size_t i = 0; chosen == NULL && i < unit->kernels.count; i++) {
-        const struct hn_kernel *kernel = &unit->kernels.items[i];
-        const size_t scope = strlen(kernel->scope);
+        const struct hn_kernel *each = &unit->kernels.items[i];
+        size_t scope = strlen(each->scope);
         /* In the source, or by the driver. */
-        if (entry == NULL ? unit->kernels.count == 1
-                          : hn_capture_is_of(entry, kernel->name) ||
-                                (strncmp(kernel->scope, entry, scope) == 0 &&
-                                 strcmp(kernel->name, entry + scope) == 0))
-            chosen = kernel;
-        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", kernel->scope, kernel->name);
+        bool named = entry == NULL ? unit->kernels.count == 1
+                                   : hn_capture_is_of(entry, each->name) ||
+                                         (strncmp(each->scope, entry, scope) == 0 &&
+                                          strcmp(each->name, entry + scope) == 0);
+        chosen = named ? each : NULL;
+        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", each->scope, each->name);
     }
     if (unit->kernels.count == 0)
         hn_fail(err, HN_ECONFIG,
@@ -60,27 +60,24 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
 /* The source as a file in the output's folder names it; NULL, with why, where that is not there. */
 static char *template_path(const struct init *init, struct hn_error *err)
 {
-    struct hn_text text = {0};
-    char *source = realpath(init->path, NULL);
-    char *output = hn_need_copy(init->output);
-    char *folder = realpath(strcmp(output, "-") == 0 ? "." : dirname(output), NULL);
-    free(output);
+    struct hn_text text = {0}, within = {0};
+    char *source = realpath(init->path, NULL), *output = hn_need_copy(init->output);
+    char *folder = realpath(dirname(output), NULL);
     if (source == NULL || folder == NULL) {
         hn_fail(err, HN_ERUN, "the folder of %s cannot be found: %s", init->output,
                 strerror(errno));
     } else {
-        size_t common = 0;
-        for (size_t i = 0; source[i] == folder[i] && source[i] != '\0'; i++)
-            if (source[i] == '/')
-                common = i + 1;
-        if (strncmp(source, folder, strlen(folder)) == 0 && source[strlen(folder)] == '/')
-            common = strlen(folder) + 1;
-        if (common <= strlen(folder))
-            for (const char *c = folder + common - 1; *c != '\0'; c++)
-                hn_text_append(&text, *c == '/' || c == folder + common - 1 ? "../" : "");
+        size_t common = 0, i = 0;
+        hn_text_printf(&within, "%s/", folder);
+        for (; source[i] == within.data[i]; i++)
+            common = source[i] == '/' ? i + 1 : common;
+        for (i = common; i < within.length; i++)
+            hn_text_append(&text, within.data[i] == '/' ? "../" : "");
         hn_text_append(&text, source + common);
     }
+    hn_text_finish(&within);
     free(source);
+    free(output);
     free(folder);
     return hn_failed(err) ? NULL : hn_needed(hn_text_take(&text));
 }
@@ -156,52 +153,41 @@ static void import_problem(struct init *init, struct hn_error *err)
  * program that it is. It prints as NVBench does, and has CUB's own tuning where TUNE_BASE is 1. */
 static void draft_program(struct init *init, const char *source, struct hn_error *err)
 {
-    struct hn_text parameters = {0}, macros = {0}, firsts = {0}, text = {0};
+    struct hn_unit unit = {.path = NULL};
+    struct hn_draft draft = {.unit = &unit};
     const char *slash = strrchr(init->path, '/'), *file = slash != NULL ? slash + 1 : init->path;
-    char *name = hn_needed(strndup(file, hn_word_length(file)));
+    char *name = hn_needed(strndup(file, hn_word_length(file))), *config = NULL;
     name_output(init, name);
     char *template = template_path(init, err);
+    HN_DRAFT_NOTE(&draft, "name", "%s", name);
+    hn_text_printf(hn_draft_part(&draft, "template", ""), "\"%s\"",
+                   template != NULL ? template : "");
+    hn_text_append(hn_draft_part(&draft, "macros", ""), "\"-DTUNE_BASE=${TUNE_BASE}\"");
     for (const char *at = source; (at = strstr(at, range_mark)) != NULL; at++) {
         char macro[HN_WORD_MOST + 1];
         long long first, last, step;
         if (sscanf(at + strlen(range_mark), " %255[A-Za-z0-9_] %*s %lld:%lld:%lld", macro, &first,
                    &last, &step) != 4)
             continue;
-        hn_text_printf(&parameters, "  %s: {range: [%lld, %lld], step: %lld}\n", macro, first, last,
-                       step);
-        hn_text_printf(&macros, ", \"-D%s=${%s}\"", macro, macro);
-        hn_text_printf(&firsts, "%s%s == %lld", firsts.length > 0 ? " and " : "", macro, first);
+        HN_DRAFT_NOTE(&draft, "ranges", "  %s: {range: [%lld, %lld], step: %lld}", macro, first,
+                      last, step);
+        hn_text_printf(hn_draft_part(&draft, "macros", ""), ", \"-D%s=${%s}\"", macro, macro);
+        hn_text_printf(hn_draft_part(&draft, "firsts", " and "), "%s == %lld", macro, first);
     }
-    hn_text_printf(
-        &text,
-        "hone: 1\nkernel: %s\ntemplate: \"%s\"\n\nparameters:\n"
-        "  TUNE_BASE: [1, 0]      # 1: CUB's own tuning, one point\n%sconstraints:\n"
-        "  - TUNE_BASE == 0 or (%s)\n\nrun:\n"
-        "  # TODO: its types, as -DTUNE_T=int; headers and libraries, NVBench's among them\n"
-        "  build: [nvcc, -O3, -arch=native, -std=c++17, --extended-lambda, "
-        "\"-DTUNE_BASE=${TUNE_BASE}\"%s, -o, bench, \"${SOURCE}\"]\n"
-        "  # TODO: its other axes, of whose values only the first is timed; `workloads` scores "
-        "several\n"
-        "  command: [./bench, -a, \"Elements{io}[pow2]=28\", --json, stdout]\n"
-        "  time: {json: "
-        "benchmarks.0.states.0.summaries.tag=nv/cold/time/gpu/mean.data.0.value, unit: s}\n"
-        "  # check: [./bench, --check]         # TODO: whether results are right\n",
-        name, template != NULL ? template : "", parameters.data != NULL ? parameters.data : "",
-        firsts.data != NULL ? firsts.data : "true", macros.data != NULL ? macros.data : "");
+    config = hn_draft_fill(&draft, hn_init_program);
     if (!hn_failed(err))
-        write_config(init, text.data, err);
-    hn_text_finish(&parameters);
-    hn_text_finish(&macros);
-    hn_text_finish(&firsts);
-    hn_text_finish(&text);
+        write_config(init, config, err);
+    hn_draft_finish(&draft);
+    hn_unit_finish(&unit);
     free(template);
+    free(config);
     free(name);
 }
 
 static void draft_source(struct init *init, struct hn_error *err)
 {
     struct hn_unit unit = {.path = NULL};
-    struct hn_draft draft = {.unit = NULL};
+    struct hn_draft draft = {.capture = init->capture};
     const struct hn_kernel *kernel = NULL;
     if (hn_unit_read(init->path, &unit, err) == HN_OK)
         kernel = choose(init, &unit, err);
@@ -210,7 +196,6 @@ static void draft_source(struct init *init, struct hn_error *err)
         char *path = template_path(init, err);
         draft.template = path;
         draft.output = init->output;
-        draft.capture = init->capture;
         if (init->capture != NULL && path != NULL && access(init->output, F_OK) != 0)
             hn_draft_take_capture(&draft, err);
         char *text = hn_failed(err) ? NULL : hn_draft_write(&draft);

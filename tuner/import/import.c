@@ -356,7 +356,7 @@ static void add_conditions(struct import *import)
     json_array_foreach(json_object_get(import->space, "Conditions"), i, json)
     {
         const char *condition = text_of(json, "Expression");
-        if (condition == NULL || !hn_draft_holds(draft, condition, HN_OF_ALL, NULL, &why)) {
+        if (!hn_draft_holds(draft, condition, HN_OF_ALL, NULL, &why)) {
             HN_DRAFT_NOTE(draft, "odd_constraints", "# TODO: %.160s  (%s)",
                           condition != NULL ? condition : "a condition", why.message);
             continue;
@@ -456,7 +456,7 @@ static bool set_fill(struct import *import, const json_t *json, struct hn_draft_
     const char *source = text_of(json, "DataSource");
     const char *value = number_of(import, json_object_get(json, "FillValue"));
     bool random = has(json, "FillType", "Random"), constant = has(json, "FillType", "Constant");
-    if (value != NULL && hn_draft_holds(&import->draft, value, HN_OF_SIZES, NULL, NULL))
+    if (hn_draft_holds(&import->draft, value, HN_OF_SIZES, NULL, NULL))
         argument->fill = random     ? FORMAT(import, "uniform(0, %s)", value)
                          : constant ? FORMAT(import, "constant(%s)", value)
                                     : NULL;
@@ -499,6 +499,17 @@ static const char *argument_name(struct import *import, const json_t *json,
     return usable ? name : FORMAT(import, "argument_%zu", draft->arguments.count + 1);
 }
 
+/* What the file does not say so that it is known; the last question is the one that is left. */
+static void ask(struct import *import, const json_t *json, bool known, const char *question,
+                const char *key, struct hn_draft_argument *argument)
+{
+    const char *said = number_of(import, json_object_get(json, key));
+    if (!known)
+        argument->todo =
+            HN_DRAFT_LINE(&import->draft, "%s%s%s", question,
+                          said != NULL ? " The file says: " : "", said != NULL ? said : "");
+}
+
 /* An argument, a variable of the source that is a copy of it, or such a variable alone. */
 static void add_argument(struct import *import, const json_t *json)
 {
@@ -511,40 +522,29 @@ static void add_argument(struct import *import, const json_t *json)
             ? &draft->kernel->arguments[index]
             : NULL;
     struct hn_draft_argument argument = {.name = name, .type = type_of(import, json, declared)};
-    bool role = true, filled = true, counted = true, valued = true, typed = argument.type != NULL;
+    bool typed = argument.type != NULL;
     if (has(json, "MemoryType", "Local"))
         return;
     if (!symbol)
         argument.name = argument_name(import, json, declared);
+    argument.type = typed ? argument.type : scalar ? "int32" : "uint8";
     if (scalar) {
         said = number_of(import, json_object_get(json, "FillValue"));
-        valued = said != NULL && hn_draft_holds(draft, said, HN_OF_ALL, NULL, NULL);
+        bool valued = hn_draft_holds(draft, said, HN_OF_ALL, NULL, NULL);
         argument.value = name != NULL && hn_draft_find(draft, name) != NULL ? name
                          : valued                                           ? said
                                                                             : "1";
+        ask(import, json, typed, "which type?", "Type", &argument);
+        ask(import, json, valued, "which value?", "FillValue", &argument);
     } else {
-        role = symbol || set_role(json, declared, &argument);
-        filled = argument.role == HN_DRAFT_OUTPUT || set_fill(import, json, &argument);
-        argument.count = count_of(import, json);
-        counted = argument.count != NULL;
-        argument.count = counted ? argument.count : "1";
-    }
-    argument.type = typed ? argument.type : scalar ? "int32" : "uint8";
-    /* The last one that is open is asked. */
-    const struct {
-        bool known;
-        const char *question, *key;
-    } questions[] = {{role, "input, output or inout?", "AccessType"},
-                     {filled, "which fill?", "DataSource"},
-                     {typed, "which type?", "Type"},
-                     {counted, "how many elements?", "Size"},
-                     {valued, "which value?", "FillValue"}};
-    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
-        said = number_of(import, json_object_get(json, questions[i].key));
-        if (!questions[i].known)
-            argument.todo =
-                HN_DRAFT_LINE(draft, "%s%s%s", questions[i].question,
-                              said != NULL ? " The file says: " : "", said != NULL ? said : "");
+        const char *count = count_of(import, json);
+        argument.count = count != NULL ? count : "1";
+        ask(import, json, symbol || set_role(json, declared, &argument), "input, output or inout?",
+            "AccessType", &argument);
+        ask(import, json, argument.role == HN_DRAFT_OUTPUT || set_fill(import, json, &argument),
+            "which fill?", "DataSource", &argument);
+        ask(import, json, typed, "which type?", "Type", &argument);
+        ask(import, json, count != NULL, "how many elements?", "Size", &argument);
     }
     if (!symbol)
         *HN_GROW(draft->arguments) = argument;
@@ -586,7 +586,7 @@ static const char *size_of(struct import *import, const char *key, const json_t 
     struct hn_draft *draft = &import->draft;
     const char *text = number_of(import, size);
     struct hn_error why = {"found no text", HN_OK};
-    if (text != NULL && hn_draft_holds(draft, text, HN_OF_ALL, NULL, &why))
+    if (hn_draft_holds(draft, text, HN_OF_ALL, NULL, &why))
         return text;
     if (size != NULL)
         HN_DRAFT_NOTE(draft, "how_launched", "# TODO: %s.%s: %s; the file says: %s", key, axis,
@@ -647,31 +647,27 @@ static void set_launch(struct import *import)
         draft->shared_bytes = NULL;
 }
 
-static void add_option(struct import *import, const char *option)
-{
-    struct hn_draft *draft = &import->draft;
-    const char *folder = option != NULL ? hn_option_value(option, "include-path") : NULL;
-    if (option == NULL || hn_option_check(option, NULL) != HN_OK ||
-        hn_option_value(option, "gpu-architecture") != NULL || strpbrk(option, "{}") != NULL) {
-        HN_DRAFT_NOTE(draft, "odd_options",
-                      "# TODO: the file's compiler option %s (docs/config.md, compile)",
-                      option != NULL ? option : "that is no text");
-        return;
-    }
-    if (folder != NULL && folder[0] != '/')
-        option = FORMAT(import, "%.*s%s%s", (int)(folder - option), option, import->place->prefix,
-                        folder);
-    *HN_GROW(draft->options) = option;
-}
-
 /* Those of the file, and macros that Kernel Tuner defines in every source. */
 static void add_options(struct import *import)
 {
     struct hn_draft *draft = &import->draft;
-    const json_t *option;
+    const json_t *json;
     size_t i;
-    json_array_foreach(json_object_get(import->kernel, "CompilerOptions"), i, option)
-        add_option(import, json_string_value(option));
+    json_array_foreach(json_object_get(import->kernel, "CompilerOptions"), i, json)
+    {
+        const char *option = json_is_string(json) ? json_string_value(json) : "that is no text";
+        const char *folder = hn_option_value(option, "include-path");
+        if (hn_option_check(option, NULL) != HN_OK ||
+            hn_option_value(option, "gpu-architecture") != NULL || strpbrk(option, "{}") != NULL)
+            HN_DRAFT_NOTE(draft, "odd_options",
+                          "# TODO: the file's compiler option %s (docs/config.md, compile)",
+                          option);
+        else
+            *HN_GROW(draft->options) = folder == NULL || folder[0] == '/'
+                                           ? option
+                                           : FORMAT(import, "%.*s%s%s", (int)(folder - option),
+                                                    option, import->place->prefix, folder);
+    }
     if (hn_unit_has(&import->unit, "kernel_tuner"))
         *HN_GROW(draft->options) = "-Dkernel_tuner=1";
     for (int axis = 0; axis < 3; axis++) {

@@ -25,27 +25,26 @@ enum hn_status hn_clang_open(struct hn_clang *clang, struct hn_error *err)
     };
     size_t count = sizeof symbols / sizeof *symbols;
     const char *chosen = getenv("HONE_LIBCLANG"), *environment = getenv("VIRTUAL_ENV");
+    bool named = chosen != NULL && *chosen != '\0';
     char wheel[1024];
     glob_t found = {0};
     struct hn_error why;
-    if (chosen != NULL && *chosen != '\0')
-        return hn_library_open(&chosen, 1, symbols, count, &clang->library, &why) == HN_OK
-                   ? HN_OK
-                   : hn_fail(err, HN_ERUN, "HONE_LIBCLANG, with which sources are read: %s",
-                             why.message);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        glob(places[i], GLOB_APPEND | GLOB_BRACE | (i < 2 ? GLOB_NOCHECK : 0), NULL, &found);
     snprintf(wheel, sizeof wheel, "%s/lib/python3*/site-packages/clang/native/libclang.so",
              environment != NULL ? environment : "");
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        glob(places[i], GLOB_APPEND | GLOB_BRACE | (i < 2 ? GLOB_NOCHECK : 0), NULL, &found);
     glob(wheel, GLOB_APPEND, NULL, &found);
-    enum hn_status status = hn_library_open((const char *const *)found.gl_pathv, found.gl_pathc,
-                                            symbols, count, &clang->library, NULL);
+    enum hn_status status =
+        hn_library_open(named ? &chosen : (const char *const *)found.gl_pathv,
+                        named ? 1 : found.gl_pathc, symbols, count, &clang->library, &why);
     globfree(&found);
-    return status == HN_OK
-               ? HN_OK
-               : hn_fail(err, HN_ERUN,
-                         "sources are read with libclang, which is not found: looked for it in the "
-                         "loader's path, folders of LLVM and Python environments; `apt-get install "
-                         "libclang1` or `pip install libclang` brings it, HONE_LIBCLANG names a "
-                         "file");
+    if (status == HN_OK)
+        return HN_OK;
+    return named ? hn_fail(err, HN_ERUN, "HONE_LIBCLANG, with which sources are read: %s",
+                           why.message)
+                 : hn_fail(err, HN_ERUN,
+                           "sources are read with libclang, which is not found: looked for it in "
+                           "the loader's path, folders of LLVM and Python environments; `apt-get "
+                           "install libclang1` or `pip install libclang` brings it, HONE_LIBCLANG "
+                           "names a file");
 }

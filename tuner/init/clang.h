@@ -41,7 +41,7 @@ struct CXUnsavedFile {
 typedef int CXCursorVisitor(CXCursor cursor, CXCursor parent, void *data);
 
 enum { CXChildVisit_Break, CXChildVisit_Continue, CXChildVisit_Recurse };
-enum { CXToken_Comment = 4, CXTranslationUnit_KeepGoing = 0x200 };
+enum { CX_CXXPublic = 1, CXToken_Comment = 4, CXTranslationUnit_KeepGoing = 0x200 };
 enum {
     CXType_Bool = 3, CXType_Int128 = 20, CXType_Pointer = 101, CXType_Record = 105, CXType_ConstantArray = 112,
     CXType_DependentSizedArray = 116, CXType_Auto = 118
@@ -50,7 +50,7 @@ enum {
     CXCursor_UnexposedDecl = 1, CXCursor_StructDecl, CXCursor_UnionDecl, CXCursor_ClassDecl, CXCursor_FieldDecl = 6,
     CXCursor_FunctionDecl = 8, CXCursor_VarDecl, CXCursor_ParmDecl, CXCursor_CXXMethod = 21, CXCursor_Namespace,
     CXCursor_LinkageSpec, CXCursor_TemplateTypeParameter = 27, CXCursor_NonTypeTemplateParameter,
-    CXCursor_TemplateTemplateParameter, CXCursor_FunctionTemplate
+    CXCursor_TemplateTemplateParameter, CXCursor_FunctionTemplate, CXCursor_CXXBaseSpecifier = 44
 };
 
 #define HN_CLANG_FUNCTIONS(X)                                                                                         \
@@ -63,11 +63,12 @@ enum {
     X(CXSourceRange, getCursorExtent, (CXCursor)) X(CXSourceLocation, getCursorLocation, (CXCursor))                  \
     X(CXSourceLocation, getRangeStart, (CXSourceRange)) X(CXSourceLocation, getRangeEnd, (CXSourceRange))             \
     X(int, Location_isFromMainFile, (CXSourceLocation))                                                               \
-    X(void, getExpansionLocation, (CXSourceLocation, void **, unsigned *, unsigned *, unsigned *))                    \
+    X(void, getFileLocation, (CXSourceLocation, void **, unsigned *, unsigned *, unsigned *))                    \
     X(CXType, getCursorType, (CXCursor)) X(CXType, getCanonicalType, (CXType))                                        \
     X(CXCursor, getTypeDeclaration, (CXType)) X(CXType, getArrayElementType, (CXType))                                \
     X(CXType, getPointeeType, (CXType)) X(CXString, getTypeSpelling, (CXType))                                        \
     X(unsigned, isConstQualifiedType, (CXType)) X(long long, Type_getSizeOf, (CXType))                                \
+    X(unsigned, Cursor_isBitField, (CXCursor)) X(int, getCXXAccessSpecifier, (CXCursor))                              \
     X(unsigned, getNumDiagnostics, (CXTranslationUnit)) X(void *, getDiagnostic, (CXTranslationUnit, unsigned))       \
     X(CXString, getDiagnosticSpelling, (void *)) X(CXSourceLocation, getDiagnosticLocation, (void *))                 \
     X(void, disposeDiagnostic, (void *))                                                                              \

@@ -122,18 +122,15 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
 static int64_t usual_side(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;
-    const struct hn_tokens body = draft->kernel->body;
     char type[HN_TYPE_SIZE];
-    for (size_t i = body.begin; i < body.end; i++) {
+    HN_EACH_AT(i, unit, draft->kernel->body, name) {
         size_t begin = i;
         bool side = false;
-        for (; hn_at(unit, i, name) && strchr(";{}", hn_text_at(unit, begin - 1)[0]) == NULL;
-             begin--)
+        for (; strchr(";{}", hn_text_at(unit, begin - 1)[0]) == NULL; begin--)
             side |= hn_at(unit, begin, "[");
-        if (side && hn_at(unit, begin, "__shared__"))
-            return 16;
-        if (side && hn_type_of_c(hn_text_at(unit, begin), type))
-            return 4;
+        bool shared = hn_at(unit, begin, "__shared__");
+        if (side && (shared || hn_type_of_c(hn_text_at(unit, begin), type)))
+            return shared ? 16 : 4;
     }
     return 1;
 }
@@ -180,27 +177,28 @@ static bool is_word(const struct hn_unit *unit, const char *name)
     return false;
 }
 
-/* A word must not be the name of something else. */
-static void add_words(struct hn_draft *draft, const struct hn_meaning *macro)
+/* A word must not be the name of something else. False: it is no macro of words. */
+static bool add_words(struct hn_draft *draft, const struct hn_meaning *macro)
 {
     const struct hn_unit *unit = draft->unit;
     const char *chosen = word_of(macro, hn_text_at(unit, macro->body.begin)), *word;
-    struct hn_draft_name words = {.name = macro->name, .own = macro->name};
+    struct hn_draft_name words = {
+        .name = macro->name, .own = macro->name, .preset = hn_word(chosen)};
+    bool fits = chosen != NULL;
     HN_EACH(each, unit->meanings) {
-        word = word_of(macro, each->name);
-        if (chosen == NULL || word == NULL || !each->macro)
+        word = fits && each->macro ? word_of(macro, each->name) : NULL;
+        if (word == NULL)
             continue;
-        if (hn_draft_find(draft, word) != NULL || hn_unit_meaning(unit, word, 0) != NULL ||
-            hn_is_digit(word[0]))
-            chosen = NULL;
+        fits = hn_draft_find(draft, word) == NULL && hn_unit_meaning(unit, word, 0) == NULL &&
+               !hn_is_digit(word[0]);
         *HN_GROW(words.values) = hn_word(word);
-        words.has_preset |= chosen != NULL && strcmp(word, chosen) == 0;
+        words.has_preset |= strcmp(word, chosen) == 0;
     }
-    words.preset = hn_word(chosen);
-    if (chosen != NULL && words.has_preset)
+    if (fits && words.has_preset)
         *HN_GROW(draft->names) = words;
     else
         free(words.values.items);
+    return chosen != NULL;
 }
 
 /* Whether the kernel, its declaration, the block that it is launched with, code of the device that
@@ -268,22 +266,12 @@ static const char *named(void *data, const char *name, size_t at)
 static bool constant_of(struct hn_draft *draft, struct hn_tokens tokens, int64_t *number)
 {
     struct hn_translation translation = {.unit = draft->unit, .known = named, .data = draft};
-    const char *text = hn_translate(&translation, tokens);
     struct hn_value value;
-    if (text == NULL || !hn_draft_holds(draft, text, HN_OF_NOTHING, &value, NULL) ||
-        value.type != HN_INTEGER)
-        return hn_unit_number(draft->unit, tokens, number);
-    *number = value.integer;
-    return true;
-}
-
-/* Whether a macro is of a third axis that the source has no use for. */
-static bool is_idle(const struct hn_draft *draft, const char *name)
-{
-    size_t count = 0;
-    HN_EACH(token, draft->unit->tokens)
-        count += strcmp(token->text, name) == 0;
-    return count == 2 && draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z';
+    bool holds =
+        hn_draft_holds(draft, hn_translate(&translation, tokens), HN_OF_NOTHING, &value, NULL) &&
+        value.type == HN_INTEGER;
+    *number = holds ? value.integer : 0;
+    return holds;
 }
 
 /* What the source leaves to whoever compiles, then what it declares itself. */
@@ -296,11 +284,13 @@ static void choose_declared(struct hn_draft *draft, bool guarded)
         if (meaning->guarded != guarded || meaning->parameters.end > meaning->parameters.begin ||
             hn_draft_find(draft, name) != NULL || is_word(unit, name))
             continue;
-        bool is_number = meaning->constant ? constant_of(draft, meaning->body, &number)
-                                           : hn_unit_number(unit, meaning->body, &number);
-        if (guarded && !is_number)
-            add_words(draft, meaning);
-        if (!is_number || !(guarded ? !is_idle(draft, name) : may_override(draft, meaning, number)))
+        size_t uses = 0;
+        HN_EACH_AT(i, unit, HN_EVERYWHERE, name)
+            uses++;
+        /* A macro may be of a third axis that the source has no use for. */
+        bool idle = uses == 2 && draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z';
+        if ((guarded && add_words(draft, meaning)) || !constant_of(draft, meaning->body, &number) ||
+            !(guarded ? !idle : may_override(draft, meaning, number)))
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
@@ -336,7 +326,7 @@ static const char *add_template_value(struct hn_draft *draft,
     struct hn_draft_name *parameter =
         hn_draft_add(draft, hn_draft_free_name(draft, declared->name), declared->name, false);
     bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
-    int64_t preset = 0;
+    int64_t preset;
     bool known = constant_of(draft, given, &preset) ||
                  constant_of(draft, declared->preset, &preset) || boolean;
     if (known)
@@ -348,9 +338,15 @@ static const char *add_template_value(struct hn_draft *draft,
     return parameter->name;
 }
 
-/* A type of a template of the source, and none that has the name besides. */
-static bool is_open(const struct hn_unit *unit, const char *name)
+/* A parameter of a macro, or a type of a template of the source, and none that has the name
+ * besides. */
+static bool is_open(const struct hn_unit *unit, size_t token)
 {
+    const char *name = hn_text_at(unit, token);
+    HN_EACH(macro, unit->meanings)
+        if (macro->macro && macro->body.begin <= token && token < macro->body.end &&
+            hn_find(unit, macro->parameters, name) != SIZE_MAX)
+            return true;
     for (size_t i = 0; i < unit->tokens.count; i++)
         if ((hn_at(unit, i, "using") || hn_at(unit, i, "struct")) && hn_at(unit, i + 1, name))
             return false;
@@ -365,7 +361,7 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
     struct hn_text text = {0};
     for (size_t i = item.begin; i < item.end; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
-        bool known = !is_open(unit, token->text);
+        bool known = !is_open(unit, i);
         bool apart = i > item.begin && token->begin > token[-1].end;
         draft->instances_are_known &= known;
         hn_text_printf(&text, "%s%s", apart ? " " : "", known ? token->text : open);
@@ -394,14 +390,13 @@ static void choose_template(struct hn_draft *draft)
             draft->instances[i] = add_template_value(draft, declared, item);
         else if (declared->kind == HN_PARAMETER_TYPE)
             draft->instances[i] = given_type(draft, item, index ? "int" : "float");
-        else if (item.end > item.begin)
+        else if (item.end > item.begin && !is_open(draft->unit, item.begin))
             draft->instances[i] = hn_unit_text(draft->unit, item);
+        draft->instances_are_known &= draft->instances[i] != NULL;
     }
 }
 
 /* How the kernel is asked for, compiled and passed its arguments. */
-
-#define HOST_LIBRARIES "*thrust/ *cublas *cudnn *cufft *cusolver *cusparse *nccl *nvml curand.h"
 
 /* Code that NVRTC cannot compile is for the host; where it is guarded there is a word for it. It
  * has headers of its own and of the toolkit, and may have others. */
@@ -415,7 +410,8 @@ const char *hn_draft_why_nvcc(const struct hn_draft *draft)
         const char *name = HN_DRAFT_TEXT(draft, "%.*s", (int)include.length, include.name);
         bool suits = include.quoted || hn_host_header_find(name, include.length) != NULL ||
                      !hn_is_header_of_host(name, include.length);
-        if (!suits || hn_draft_is_like(name, HOST_LIBRARIES))
+        if (!suits || hn_draft_is_like(name, "*thrust/ *cublas *cudnn *cufft *cusolver *cusparse "
+                                             "*nccl *nvml curand.h"))
             return HN_DRAFT_LINE(draft, "NVRTC has no <%s>", name);
     }
     HN_EACH(function, draft->unit->functions)
@@ -449,13 +445,26 @@ const char *hn_draft_entry(const struct hn_draft *draft)
     return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
 
+enum { FEW_FIELDS = 8 };
+
 /* As configs have it. */
 struct passed {
     enum { BUFFER, SCALAR, STRUCTURE, TEXTURE, MAP } as;
-    const char *type; /* of an element */
-    int64_t multiple; /* of it in an element of the source */
+    const char *type, *field; /* of an element; of all its fields, or bytes */
+    int64_t multiple;         /* of it in an element of the source */
     bool type_is_known;
 };
+
+/* Of all fields of a structure; NULL: there are none, or of several types. */
+static const char *field_type(const struct hn_kernel_argument *declared)
+{
+    const struct hn_kernel_argument *fields = declared->fields;
+    for (size_t i = 0; i < declared->field_count; i++)
+        if (fields[i].pointer || fields[i].type[0] == '\0' ||
+            strcmp(fields[i].type, fields[0].type) != 0)
+            return NULL;
+    return declared->field_count > 0 ? fields[0].type : NULL;
+}
 
 /* A structure is a vector of what its fields are, or several elements; a function object without
  * fields one byte. */
@@ -464,15 +473,15 @@ static struct passed passed_as(const struct hn_draft *draft,
 {
     const struct hn_kernel *kernel = draft->kernel;
     const char *name = declared->type_name, *instance = NULL;
-    const char *field = declared->field[0] != '\0' ? declared->field : "uint8";
+    const char *common = field_type(declared), *field = common != NULL ? common : "uint8";
     char of_template[HN_TYPE_SIZE];
-    struct passed passed = {.as = SCALAR, .multiple = 1, .type = declared->type};
+    struct passed passed = {.as = SCALAR, .multiple = 1, .type = declared->type, .field = field};
     for (size_t i = 0; i < kernel->parameter_count; i++)
         if (kernel->parameters[i].kind == HN_PARAMETER_TYPE &&
             strcmp(kernel->parameters[i].name, name) == 0)
             instance = draft->instances[i];
-    passed.type_is_known =
-        declared->type[0] != '\0' || (instance != NULL && draft->instances_are_known);
+    passed.type_is_known = declared->type[0] != '\0' || common != NULL ||
+                           (instance != NULL && draft->instances_are_known);
     if (declared->pointer)
         passed.as = BUFFER;
     else if (hn_draft_is_like(name, "cudaTextureObject_t CUtexObject"))
@@ -497,14 +506,30 @@ static struct passed passed_as(const struct hn_draft *draft,
     return passed;
 }
 
+/* Whether the config sets each field of a structure; many numbers are a buffer's. */
+static bool has_fields(const struct hn_draft *draft, const struct hn_kernel_argument *declared)
+{
+    bool any = declared->field_count > 0 && declared->field_count <= FEW_FIELDS;
+    for (size_t i = 0; i < declared->field_count; i++)
+        any |= declared->fields[i].pointer;
+    return any && !declared->hides && declared->record[0] != '\0' && draft->capture == NULL &&
+           passed_as(draft, declared).as == STRUCTURE;
+}
+
+/* "n" of "line.n". */
+static const char *last_name(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot != NULL ? dot + 1 : path;
+}
+
 enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared, bool *known)
 {
     bool may_write = declared->pointer && !declared->constant;
-    bool shown = !declared->passed && (declared->reads || declared->writes);
-    *known = !may_write || shown;
-    return !may_write || (shown && !declared->writes) ? HN_DRAFT_INPUT
-           : declared->reads                          ? HN_DRAFT_INOUT
-                                                      : HN_DRAFT_OUTPUT;
+    *known = !may_write || (!declared->passed && (declared->reads || declared->writes));
+    return !may_write || !declared->writes ? HN_DRAFT_INPUT
+           : declared->reads               ? HN_DRAFT_INOUT
+                                           : HN_DRAFT_OUTPUT;
 }
 
 /* Elements of a buffer: those of the whole problem; of matrices A, B and C their own. */
@@ -524,53 +549,58 @@ static const char *elements_of(const struct hn_draft *draft, const char *name)
 }
 
 /* A buffer, and what the kernel is passed in its place. */
-static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *declared, bool map)
+static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *declared,
+                     const struct passed *passed)
 {
+    bool map = passed->as == MAP;
     const char *own = declared->name, *name = HN_DRAFT_TEXT(draft, "%s_data", own);
-    struct hn_draft_argument data = {.name = name, .hidden = true}, passed = {.name = own};
-    data.type = map ? "float32" : "uint8";
-    if (map) {
-        data.count = "65536"; /* until somebody says how many there are */
-        data.role = HN_DRAFT_INOUT;
-        data.todo = HN_DRAFT_LINE(draft, "what is the buffer under %s?", own);
-        passed.other = HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: %s, box: 32", name, data.count);
-        passed.todo = "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)";
-    } else {
-        data.count = HN_DRAFT_TEXT(draft, "%lld", (long long)declared->bytes);
-        data.todo = HN_DRAFT_LINE(draft,
-                                  "which contents has %s? `file` or `fill`; with pointers it needs "
-                                  "`fields` (docs/config.md)",
-                                  declared->type_name);
-        passed.from = name;
-    }
-    *HN_GROW(draft->arguments) = data;
-    *HN_GROW(draft->arguments) = passed;
+    int64_t count = map ? 65536 : declared->bytes / hn_type_bytes(passed->field);
+    const char *elements = HN_DRAFT_TEXT(draft, "%lld", (long long)count);
+    const char *contents = HN_DRAFT_LINE(
+        draft, map ? "what is the buffer under %s?" : "which contents has %s? `file` or `fill`",
+        map ? own : declared->type_name);
+    *HN_GROW(draft->arguments) =
+        (struct hn_draft_argument){.name = name,
+                                   .hidden = true,
+                                   .type = map ? "float32" : passed->field,
+                                   .count = elements, /* of a map until somebody says it */
+                                   .role = map ? HN_DRAFT_INOUT : HN_DRAFT_INPUT,
+                                   .todo = contents};
+    *HN_GROW(draft->arguments) = (struct hn_draft_argument){
+        .name = own,
+        .from = map ? NULL : name,
+        .other =
+            map ? HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: %s, box: 32", name, elements) : NULL,
+        .todo = map ? "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)" : NULL};
 }
 
-/* doubtful: the kernel does not show what it writes to. */
+static const char open_role[] = "output, inout, scratch or counter?";
+
 static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument *declared,
-                         const char *given, bool doubtful)
+                         const char *name, const char *given)
 {
     struct passed passed = passed_as(draft, declared);
-    struct hn_draft_argument argument = {.name = declared->name, .type = passed.type};
-    const struct hn_draft_name *size = hn_draft_find(draft, declared->name);
+    struct hn_draft_argument argument = {.name = name, .type = passed.type};
+    const struct hn_draft_name *size = hn_draft_find(draft, name);
+    const char *question =
+        declared->field_count == 0
+            ? ": which type?"
+            : " has fields of several types; without a `file` its bytes are random";
     bool known;
     if (passed.as == MAP || passed.as == STRUCTURE) {
-        add_pair(draft, declared, passed.as == MAP);
+        add_pair(draft, declared, &passed);
         return;
     }
     if (passed.as == BUFFER) {
         argument.role = hn_draft_role_of(declared, &known);
-        argument.role = doubtful ? HN_DRAFT_INOUT : argument.role;
-        argument.count = given != NULL ? given : elements_of(draft, declared->name);
+        argument.count = given != NULL ? given : elements_of(draft, name);
         if (passed.multiple > 1)
             argument.count =
                 HN_DRAFT_TEXT(draft, "%lld * %s", (long long)passed.multiple, argument.count);
-        argument.todo = doubtful || !known ? "output, inout, scratch or counter?" : NULL;
+        argument.todo = known ? NULL : open_role;
         if (!passed.type_is_known)
-            argument.todo = HN_DRAFT_LINE(draft, "%s: which type?%s%s", declared->type_name,
-                                          argument.todo != NULL ? "  # TODO: " : "",
-                                          argument.todo != NULL ? argument.todo : "");
+            argument.todo = HN_DRAFT_LINE(draft, "%s%s%s%s", declared->type_name, question,
+                                          known ? "" : "  # TODO: ", known ? "" : open_role);
     } else {
         argument.value = size != NULL ? size->name : given != NULL ? given : "1";
         if (size == NULL && !passed.type_is_known)
@@ -583,27 +613,60 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
     *HN_GROW(draft->arguments) = argument;
 }
 
+/* A structure of numbers that the problem has, others, and buffers that only it passes. */
+static void add_structure(struct hn_draft *draft, const struct hn_kernel_argument *declared)
+{
+    struct hn_text text = {0};
+    struct hn_draft_argument whole = {.name = declared->name, .type = declared->record};
+    for (size_t i = 0; i < declared->field_count; i++) {
+        const struct hn_kernel_argument *field = &declared->fields[i];
+        const struct hn_draft_name *size = hn_draft_find(draft, last_name(field->name));
+        bool word = strchr(field->name, '[') == NULL;
+        hn_text_printf(&text, word ? "%s%s: " : "%s\"%s\": ", i > 0 ? ", " : "fields: {",
+                       field->name);
+        if (field->pointer) {
+            const char *name = hn_text_is_word(field->name)
+                                   ? HN_DRAFT_TEXT(draft, "%s_%s", declared->name, field->name)
+                                   : HN_DRAFT_TEXT(draft, "%s_%zu", declared->name, i);
+            hn_text_printf(&text, "{buffer: %s}", name);
+            add_argument(draft, field, name, NULL);
+            draft->arguments.items[draft->arguments.count - 1].within = true;
+        } else {
+            hn_text_append(&text, size != NULL ? size->name : "1");
+            whole.todo = size != NULL ? whole.todo : "which values?";
+        }
+    }
+    hn_text_append(&text, "}");
+    whole.other = hn_need_kept(&draft->unit->memory, hn_text_take(&text));
+    *HN_GROW(draft->arguments) = whole;
+}
+
 /* The last pointer that is not const, but only read by name, may be written where that does not
  * show of any. */
 static void add_arguments(struct hn_draft *draft, struct hn_error *err)
 {
     const struct hn_kernel *kernel = draft->kernel;
-    const struct hn_kernel_argument *last = NULL;
-    bool written = false, known;
+    size_t last = SIZE_MAX;
+    bool written = false;
     for (size_t i = 0; i < kernel->argument_count; i++) {
         const struct hn_kernel_argument *each = &kernel->arguments[i];
-        written |=
-            passed_as(draft, each).as == MAP || hn_draft_role_of(each, &known) != HN_DRAFT_INPUT;
-        last = each->pointer && !each->constant ? each : last;
+        if (has_fields(draft, each))
+            add_structure(draft, each);
+        else
+            add_argument(draft, each, each->name, hn_draft_given(draft, i));
+        last = each->pointer && !each->constant ? draft->arguments.count - 1 : last;
     }
-    if (!written && last == NULL)
+    HN_EACH(argument, draft->arguments)
+        written |= argument->role != HN_DRAFT_INPUT;
+    if (!written && last == SIZE_MAX) {
         hn_fail(err, HN_ECONFIG,
                 "%s: kernel '%s' has no argument that it could write to; its results have to be "
                 "there to be compared",
                 draft->unit->path, kernel->name);
-    for (size_t i = 0; !hn_failed(err) && i < kernel->argument_count; i++)
-        add_argument(draft, &kernel->arguments[i], hn_draft_given(draft, i),
-                     !written && &kernel->arguments[i] == last);
+    } else if (!written) {
+        draft->arguments.items[last].role = HN_DRAFT_INOUT;
+        draft->arguments.items[last].todo = open_role;
+    }
 }
 
 /* Sizes: macros, whole numbers that are passed by value, and one where none of these tells any. */
@@ -622,6 +685,23 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
         }
 }
 
+/* A whole number that is passed, or of a structure's fields each; one name is one size. */
+static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *declared)
+{
+    const char *name = last_name(declared->name);
+    struct passed passed = passed_as(draft, declared);
+    for (size_t i = 0; i < declared->field_count && has_fields(draft, declared); i++)
+        add_size(draft, &declared->fields[i]);
+    if (passed.as != SCALAR || !hn_draft_is_like(passed.type, "int32 uint32 int64 uint64") ||
+        hn_draft_find(draft, name) != NULL || !hn_text_is_word(name))
+        return;
+    /* Or a free name where configs mean something by it. */
+    const char *own = hn_draft_is_reserved(name) ? hn_draft_free_name(draft, name) : name;
+    struct hn_draft_name *size = hn_draft_add(draft, own, name, true);
+    size->is_extent = is_extent(name);
+    size->preset = hn_integer(1);
+}
+
 static void choose_sizes(struct hn_draft *draft)
 {
     bool any = false, sized = false;
@@ -629,19 +709,8 @@ static void choose_sizes(struct hn_draft *draft)
     HN_EACH(missing, draft->unit->missing)
         if (missing->compared_count == 0 && is_extent(missing->name))
             hn_draft_add(draft, missing->name, missing->name, true)->frozen = true;
-    for (size_t i = 0; i < draft->kernel->argument_count; i++) {
-        const char *name = draft->kernel->arguments[i].name;
-        struct passed passed = passed_as(draft, &draft->kernel->arguments[i]);
-        if (passed.as != SCALAR || !hn_draft_is_like(passed.type, "int32 uint32 int64 uint64") ||
-            hn_draft_find(draft, name) != NULL)
-            continue;
-        /* Or a free name where configs mean something by it. */
-        bool reserved = hn_draft_is_reserved(name);
-        struct hn_draft_name *size =
-            hn_draft_add(draft, reserved ? hn_draft_free_name(draft, name) : name, name, true);
-        size->is_extent = is_extent(name);
-        size->preset = hn_integer(1);
-    }
+    for (size_t i = 0; i < draft->kernel->argument_count; i++)
+        add_size(draft, &draft->kernel->arguments[i]);
     /* What the source fixes stands for no more than itself. */
     HN_EACH(each, draft->names)
         any |= each->is_extent;
@@ -667,7 +736,7 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
         values[scope.name_count] = of == HN_OF_LARGEST ? hn_draft_largest(each) : each->preset;
         names[scope.name_count++] = each->name;
     }
-    bool holds = hn_expression_parse(text, &expression, err) == HN_OK &&
+    bool holds = text != NULL && hn_expression_parse(text, &expression, err) == HN_OK &&
                  hn_expression_bind(expression, &scope, err) == HN_OK;
     if (result != NULL)
         holds = holds && (of <= HN_OF_ALL || hn_expression_slots(expression) > 0) &&
@@ -692,6 +761,7 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
                                .kernel = kernel,
                                .origin = unit->path,
                                .name = kernel->name,
+                               .capture = draft->capture,
                                .dimensions = 1};
     hn_error_init(err);
     for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {

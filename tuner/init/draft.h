@@ -34,13 +34,14 @@ struct hn_draft_argument {
     const char *todo;  /* behind it, without "TODO: " */
     enum hn_draft_role role;
     bool hidden; /* the kernel is not passed it */
+    bool within; /* passed by a structure's field */
     bool unread; /* the kernel only writes it */
 };
 
 /* Of a launch in the source. */
 enum hn_draft_launch { HN_LAUNCH_GRID, HN_LAUNCH_BLOCK, HN_LAUNCH_SHARED };
 
-/* Of draft.yaml.in. */
+/* Of a text that is filled. */
 struct hn_draft_part {
     const char *name;
     struct hn_text text;
@@ -73,7 +74,7 @@ struct hn_draft {
     const char *elements;                     /* of a buffer of which nothing else is known */
 };
 
-/* HN_ECONFIG: a kernel that writes to no argument. To be finished all the same. */
+/* Into a draft that has no more than a capture. HN_ECONFIG: a kernel that writes to no argument. To be finished all the same. */
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel, struct hn_draft *draft,
                              struct hn_error *err);
 /* Sets what its capture tells; the contents go to files beside the output. HN_ECONFIG: it has other parameters. */
@@ -81,8 +82,11 @@ void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
 void hn_draft_finish(struct hn_draft *draft);
 /* The config's text, once; free it. */
 char *hn_draft_write(struct hn_draft *draft);
-/* draft.yaml.in. */
-extern const char hn_init_draft[];
+/* The same of the parts alone. In the text a line "?PART TEXT" is there where the part is, "!PART TEXT" where it is not, both also
+ * one behind the other, and one that has "@PART" in it where that is not empty. */
+char *hn_draft_fill(const struct hn_draft *draft, const char *lines);
+/* draft.yaml.in, program.yaml.in. */
+extern const char hn_init_draft[], hn_init_program[];
 
 /* A text that lives as long as the draft. */
 #define HN_DRAFT_TEXT(draft, ...) hn_need_format(&(draft)->unit->memory, __VA_ARGS__)
@@ -101,7 +105,7 @@ bool hn_draft_is_reserved(const char *name);
 bool hn_draft_is_like(const char *name, const char *list);
 bool hn_draft_is_block(const char *name);
 /* Names like the number of blocks. */
-#define HN_DRAFT_BLOCKS "*num_blocks *n_blocks *nblocks *numblocks *grid_size"
+#define HN_DRAFT_BLOCKS "*num_blocks n_blocks *nblocks *numblocks *grid_size"
 /* "name" or "&scope::name", also of one of several, "scope::name<float, BM>" with what the template's parameters are
  * called in the config; NULL: it is not known with what. */
 const char *hn_draft_entry(const struct hn_draft *draft);
@@ -117,7 +121,7 @@ struct hn_value hn_draft_largest(const struct hn_draft_name *parameter);
 /* known: whether the kernel's body tells it. */
 enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared, bool *known);
 
-/* Whether configs understand an expression of these names, and, where result is not NULL, its value at the default
+/* Whether configs understand an expression (NULL: there is none) of these names, and, where result is not NULL, its value at the default
  * point, or where each parameter is at its largest; of the parameters alone, a constant has none. */
 enum hn_draft_names { HN_OF_NOTHING, HN_OF_SIZES, HN_OF_ALL, HN_OF_PARAMETERS, HN_OF_LARGEST };
 bool hn_draft_holds(const struct hn_draft *draft, const char *expression, enum hn_draft_names names,

@@ -12,7 +12,7 @@
 static int64_t number_of(const struct hn_draft *draft, const char *text)
 {
     struct hn_value value;
-    bool known = text != NULL && hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL);
+    bool known = hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL);
     return known && value.type == HN_INTEGER ? value.integer : -1;
 }
 
@@ -47,18 +47,6 @@ static void take_scalar(struct hn_draft *draft, struct hn_draft_argument *argume
         argument->todo = NULL;
 }
 
-/* As many blocks as there were, and where blocks do more each, fewer. */
-static const char *fixed_grid(const struct hn_draft *draft, const char *grid, int blocks)
-{
-    const char *comma = grid != NULL ? strrchr(grid, ',') : NULL;
-    const char *work =
-        comma != NULL ? HN_DRAFT_TEXT(draft, "%.*s", (int)strlen(comma) - 3, comma + 2) : NULL;
-    int64_t elements = number_of(draft, work);
-    return elements < 1 || strncmp(grid, "ceil_div(", 9) != 0
-               ? HN_DRAFT_TEXT(draft, "%d", blocks)
-               : HN_DRAFT_TEXT(draft, "ceil_div(%d * %lld, %s)", blocks, (long long)elements, work);
-}
-
 static void take_launch(struct hn_draft *draft, const struct hn_capture_head *head)
 {
     for (int axis = draft->dimensions; axis < 3; axis++)
@@ -72,9 +60,18 @@ static void take_launch(struct hn_draft *draft, const struct hn_capture_head *he
         else if (number_of(draft, *block) != head->block[axis])
             *block = HN_DRAFT_TEXT(draft, "%d", head->block[axis]);
     }
-    for (int axis = 0; axis < draft->dimensions; axis++)
-        if (number_of(draft, draft->grid[axis]) != head->grid[axis])
-            draft->grid[axis] = fixed_grid(draft, draft->grid[axis], head->grid[axis]);
+    /* As many blocks as there were, and where blocks do more each, fewer. */
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        const char **grid = &draft->grid[axis], *by = strrchr(*grid != NULL ? *grid : "", ',');
+        const char *work =
+            by != NULL ? HN_DRAFT_TEXT(draft, "%.*s", (int)strlen(by) - 3, by + 2) : NULL;
+        int64_t each = number_of(draft, work);
+        if (number_of(draft, *grid) != head->grid[axis])
+            *grid = each > 0 && strncmp(*grid, "ceil_div(", 9) == 0
+                        ? HN_DRAFT_TEXT(draft, "ceil_div(%d * %lld, %s)", head->grid[axis],
+                                        (long long)each, work)
+                        : HN_DRAFT_TEXT(draft, "%d", head->grid[axis]);
+    }
     if (number_of(draft, draft->shared_bytes != NULL ? draft->shared_bytes : "0") !=
         head->shared_bytes)
         draft->shared_bytes = HN_DRAFT_TEXT(draft, "%d", head->shared_bytes);
@@ -162,13 +159,14 @@ static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft
 void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err)
 {
     /* What is passed by value says how many elements buffers have. */
-    for (int buffers = 0; buffers < 2 && !hn_failed(err); buffers++) {
+    for (int buffers = 0; buffers < 2; buffers++) {
         size_t place = 0;
-        HN_EACH(argument, draft->arguments) {
-            if (!argument->hidden && (argument->count != NULL) == (buffers == 1) && !hn_failed(err))
-                take_parameter(draft, place, argument, err);
-            place += !argument->hidden;
-        }
+        HN_EACH(argument, draft->arguments)
+            if (!argument->hidden && !hn_failed(err)) {
+                if ((argument->count != NULL) == (buffers == 1))
+                    take_parameter(draft, place, argument, err);
+                place++;
+            }
         if (buffers == 0 && !hn_failed(err))
             take_launch(draft, &draft->capture->head);
     }

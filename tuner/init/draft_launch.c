@@ -32,6 +32,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
     struct hn_unit *unit = draft->unit;
     size_t close = hn_find(unit, (struct hn_tokens){behind, SIZE_MAX}, ">>>"), call = kernel, open;
     struct hn_tokens parts[5] = {{0}};
+    behind += hn_at(unit, behind, ","); /* "LAUNCH(kernel, <<<grid, block>>>(arguments))" */
     if (hn_at(unit, behind, "<<<") && close != SIZE_MAX) {
         hn_split(unit, (struct hn_tokens){behind + 1, close}, draft->launch, 3);
         open = close + 1;
@@ -60,9 +61,9 @@ void hn_draft_find_launch(struct hn_draft *draft)
     struct hn_unit *unit = draft->unit;
     const struct hn_kernel *kernel = draft->kernel;
     draft->passed = hn_need_block(&unit->memory, kernel->argument_count, sizeof *draft->passed);
-    for (size_t i = 0; i < unit->tokens.count; i++) {
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, kernel->name) {
         struct hn_tokens given = {0, i};
-        if (i == kernel->head.end || in_kernel(draft, i) || !hn_at(unit, i, kernel->name))
+        if (i == kernel->head.end || in_kernel(draft, i))
             continue;
         if (hn_at(unit, i + 1, "<"))
             given = hn_inside(unit, i + 1);
@@ -108,26 +109,26 @@ static struct hn_tokens initial_value(const struct hn_draft *draft, struct hn_to
     return meaning != NULL && !known ? meaning->body : tokens;
 }
 
-/* The components of "dim3(a, b)", of a variable "dim3 block(a, b)" or "= {a, b}", or one number. */
+/* The components of "dim3(a, b)", of a variable "dim3 block(a, b)" or "= {a, b}", where "block.x =
+ * a;" follows, or one number. */
 static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
                         struct hn_tokens parts[3])
 {
     const struct hn_unit *unit = draft->unit;
-    const char *name = single(draft, tokens);
     size_t count = 0;
-    for (size_t i = 0; i < unit->tokens.count && count < 3; i++) /* "block.x = BX;" */
-        if (hn_at(unit, i, name) && hn_at(unit, i + 1, ".") && hn_at(unit, i + 3, "=") &&
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, single(draft, tokens))
+        if (count < 3 && hn_at(unit, i + 1, ".") && hn_at(unit, i + 3, "=") &&
             hn_text_at(unit, i + 2)[0] == "xyz"[count])
             parts[count++] =
                 (struct hn_tokens){i + 4, hn_find(unit, (struct hn_tokens){i, SIZE_MAX}, ";")};
     for (int depth = 0; count == 0 && depth < 4; depth++) {
-        size_t open = tokens.begin + hn_at(draft->unit, tokens.begin, "dim3");
-        if (hn_at(draft->unit, open, "{") || (open > tokens.begin && hn_at(draft->unit, open, "(")))
-            tokens = hn_inside(draft->unit, open);
+        size_t open = tokens.begin + hn_at(unit, tokens.begin, "dim3");
+        if (hn_at(unit, open, "{") || (open > tokens.begin && hn_at(unit, open, "(")))
+            tokens = hn_inside(unit, open);
         else
             tokens = initial_value(draft, tokens);
     }
-    return count > 0 ? count : hn_split(draft->unit, tokens, parts, 3);
+    return count > 0 ? count : hn_split(unit, tokens, parts, 3);
 }
 
 static bool is_number(const char *text)
@@ -137,10 +138,10 @@ static bool is_number(const char *text)
 
 /* What names of the source are in the config. */
 
-static const char *parameter_named(const struct hn_draft *draft, const char *own)
+static const char *named(const struct hn_draft *draft, const char *own, bool is_size)
 {
-    const struct hn_draft_name *parameter = hn_draft_find(draft, own);
-    return is_numeric(parameter) ? parameter->name : NULL;
+    const struct hn_draft_name *found = hn_draft_find(draft, own);
+    return found != NULL && (is_size ? found->is_size : is_numeric(found)) ? found->name : NULL;
 }
 
 static const char *known_name(void *data, const char *name, size_t token)
@@ -151,7 +152,12 @@ static const char *known_name(void *data, const char *name, size_t token)
     if (dot != NULL) {
         bool own = strncmp(name, "blockDim.", 9) == 0 ||
                    (strlen(host) == (size_t)(dot - name) && strncmp(name, host, strlen(host)) == 0);
-        return own && dot[1] >= 'x' && dot[1] <= 'z' ? draft->block[dot[1] - 'x'] : NULL;
+        if (own)
+            return dot[1] >= 'x' && dot[1] <= 'z' ? draft->block[dot[1] - 'x'] : NULL;
+        for (size_t i = 0; i < draft->kernel->argument_count && in_kernel(draft, token); i++)
+            if (hn_at(draft->unit, token, draft->kernel->arguments[i].name))
+                found = named(draft, dot + 1, true);
+        return found;
     }
     if (!in_kernel(draft, token))
         found = host_name(draft, name);
@@ -200,12 +206,6 @@ static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
            index_width(draft, own->body.begin, axis) == 3;
 }
 
-static const char *size_at(const struct hn_draft *draft, size_t token)
-{
-    const struct hn_draft_name *found = hn_draft_find(draft, hn_text_at(draft->unit, token));
-    return found != NULL && found->is_size ? found->name : NULL;
-}
-
 /* Whether a variable of the kernel begins with a block's index along an axis, or with one that
  * does. */
 static bool is_index(const struct hn_draft *draft, const struct hn_meaning *own, int axis,
@@ -231,7 +231,7 @@ static const char *find_bound(struct hn_draft *draft, int axis)
             struct hn_tokens bound = {sign + 1, sign + 2};
             if (!hn_at(unit, i, own->name) || (!hn_at(unit, sign, "<") && !hn_at(unit, sign, ">=")))
                 continue;
-            while (hn_at(unit, bound.end, "*"))
+            while (hn_at(unit, bound.end, "*") || hn_at(unit, bound.end, "."))
                 bound.end += 2;
             const char *text = translate(draft, bound);
             if (text != NULL && hn_draft_has_size(draft, text))
@@ -240,49 +240,39 @@ static const char *find_bound(struct hn_draft *draft, int axis)
     return NULL;
 }
 
-/* The operand of a product that goes on behind a token, or ends before it, without sizes of the
- * problem at its ends. */
-static struct hn_tokens factor_at(const struct hn_draft *draft, size_t before, size_t behind)
-{
-    const struct hn_unit *unit = draft->unit;
-    struct hn_tokens operand = {behind + 1, behind + 1};
-    if (hn_at(unit, behind, "*")) {
-        while (strchr("+-;,)]<>=?", hn_text_at(unit, operand.end)[0]) == NULL &&
-               !hn_at(unit, operand.end, ":"))
-            operand.end = hn_at(unit, operand.end, "(") ? hn_behind(unit, operand.end, SIZE_MAX)
-                                                        : operand.end + 1;
-    } else if (hn_at(unit, before, "*")) {
-        operand = (struct hn_tokens){before, before};
-        while (strchr("+-;,([<>=?:{", hn_text_at(unit, operand.begin - 1)[0]) == NULL)
-            operand.begin--;
-    }
-    while (operand.end > operand.begin + 2 && size_at(draft, operand.begin) != NULL)
-        operand.begin += 2;
-    while (operand.end > operand.begin + 2 && size_at(draft, operand.end - 1) != NULL)
-        operand.end -= 2;
-    return operand;
-}
-
-/* What blockIdx is multiplied by in a function: the elements of a block; NULL: nothing, or what is
- * not known. */
+/* What blockIdx is multiplied by in a function: the elements of a block, and no sizes of the
+ * problem where it has other factors. NULL: nothing, or what is not known. */
 static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens body)
 {
     struct hn_unit *unit = draft->unit;
     for (size_t i = body.begin; i < body.end; i++) {
-        size_t width = index_width(draft, i, axis);
-        if (width == 0)
-            continue;
-        struct hn_tokens operand = factor_at(draft, i - 1, i + width);
-        const char *text = translate(draft, operand);
-        if (text == NULL)
+        size_t width = index_width(draft, i, axis), begin = i, end = i + width;
+        const char *tile = NULL, *size = NULL;
+        while (width > 0 && strchr("+-;,([<>=?:{", hn_text_at(unit, begin - 1)[0]) == NULL)
+            begin--;
+        while (width > 0 && strchr("+-;,)]<>=?", hn_text_at(unit, end)[0]) == NULL &&
+               !hn_at(unit, end, ":"))
+            end = hn_at(unit, end, "(") ? hn_behind(unit, end, SIZE_MAX) : end + 1;
+        for (struct hn_tokens factor = {begin, begin}; factor.begin < end;
+             factor.begin = factor.end + 1) {
+            for (factor.end = factor.begin; factor.end < end && !hn_at(unit, factor.end, "*");)
+                factor.end = hn_at(unit, factor.end, "(") ? hn_behind(unit, factor.end, end)
+                                                          : factor.end + 1;
+            const char *text = factor.begin == i ? NULL : translate(draft, factor);
+            if (text != NULL && named(draft, single(draft, factor), true) != NULL)
+                size = text;
+            else if (text != NULL)
+                tile = hn_times(unit, tile, text);
+        }
+        if (tile == NULL && size == NULL)
             continue;
         /* "(blockIdx.x * BLOCK + threadIdx.x) * ITEMS" */
-        size_t close = operand.end;
-        while (close < body.end && strchr(";,(){}", hn_text_at(unit, close)[0]) == NULL)
-            close++;
-        bool more = hn_at(unit, close, ")") && hn_at(unit, close + 1, "*");
-        const char *times = more ? parameter_named(draft, hn_text_at(unit, close + 2)) : NULL;
-        return times == NULL ? text : hn_times(unit, text, times);
+        while (end < body.end && strchr(";,(){}", hn_text_at(unit, end)[0]) == NULL)
+            end++;
+        bool more = hn_at(unit, end, ")") && hn_at(unit, end + 1, "*");
+        const char *times = more ? named(draft, hn_text_at(unit, end + 2), false) : NULL;
+        tile = tile != NULL ? tile : size;
+        return times != NULL ? hn_times(unit, tile, times) : tile;
     }
     return NULL;
 }
@@ -306,13 +296,11 @@ static bool ends_with(const struct hn_draft_name *parameter, const char *end)
 static const struct hn_draft_name *find_step(const struct hn_draft *draft, int axis)
 {
     const struct hn_unit *unit = draft->unit;
-    for (size_t i = 0; i + 6 < unit->tokens.count; i++) {
-        if (!hn_at(unit, i, "threadIdx") || hn_text_at(unit, i + 2)[0] != 'x' + axis ||
-            !hn_at(unit, i + 3, "+") || !hn_at(unit, i + 5, "*"))
-            continue;
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx") {
         size_t step = hn_at(unit, i + 6, "threadIdx") ? i + 4 : i + 6;
         const struct hn_draft_name *found = hn_draft_find(draft, hn_text_at(unit, step));
-        if (is_numeric(found))
+        if (is_numeric(found) && hn_text_at(unit, i + 2)[0] == 'x' + axis &&
+            hn_at(unit, i + 3, "+") && hn_at(unit, i + 5, "*"))
             return found;
     }
     return NULL;
@@ -366,8 +354,8 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
         const char *text = translate_along(draft, parts[axis], along);
         if (text != NULL && strstr(text, "//") == NULL && strstr(text, "ceil_div") == NULL)
             text = translate(draft, parts[axis]);
-        if (text == NULL || !hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL) ||
-            value.type != HN_INTEGER || value.integer > (grid ? INT32_MAX : 1024) ||
+        if (!hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL) || value.type != HN_INTEGER ||
+            value.integer > (grid ? INT32_MAX : 1024) ||
             (value.integer < 1 && !(grid && hn_draft_has_size(draft, text))))
             return false;
         texts[axis] = text;
@@ -430,7 +418,7 @@ static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_val
     const struct hn_meaning *own =
         hn_unit_meaning(draft->unit, single(draft, passed), passed.begin);
     const char *text = translate(draft, own != NULL ? own->body : passed);
-    return text != NULL && hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
+    return hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
 }
 
 const char *hn_draft_given(struct hn_draft *draft, size_t index)
@@ -462,8 +450,8 @@ static void guess_block(struct hn_draft *draft)
     struct hn_unit *unit = draft->unit;
     const struct hn_draft_name *square = find_axis(draft, -1);
     bool along = square != NULL && ends_with(square, axes[0]), flat = true;
-    for (size_t i = 0; i < unit->tokens.count; i++)
-        flat &= !hn_at(unit, i, "threadIdx") || strchr("yz", hn_text_at(unit, i + 2)[0]) == NULL;
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx")
+        flat &= strchr("yz", hn_text_at(unit, i + 2)[0]) == NULL;
     draft->block_is_known = true;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         /* One that is named for x alone leaves one thread in y. */
@@ -510,17 +498,6 @@ static const char *extent_of(struct hn_draft *draft, int axis)
     return name != NULL ? name : "1";
 }
 
-/* Whether each block has a row: "blockIdx.x" alone, or times a size of the problem. */
-static bool is_rowwise(const struct hn_draft *draft, const char *tile)
-{
-    for (size_t i = draft->kernel->body.begin; i + 4 < draft->kernel->body.end && tile == NULL; i++)
-        if (hn_at(draft->unit, i, "blockIdx") &&
-            strchr(";,)]", hn_text_at(draft->unit, i + 3)[0]) != NULL &&
-            strchr("=(", hn_text_at(draft->unit, i - 1)[0]) != NULL)
-            return true;
-    return tile != NULL && hn_draft_has_size(draft, tile);
-}
-
 static void guess_grid(struct hn_draft *draft)
 {
     const struct hn_unit *unit = draft->unit;
@@ -528,7 +505,11 @@ static void guess_grid(struct hn_draft *draft)
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
         const char *extent = extent_of(draft, axis);
-        bool rowwise = is_rowwise(draft, tile);
+        bool rowwise = tile != NULL && hn_draft_has_size(draft, tile);
+        /* "blockIdx.x" alone, too. */
+        HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
+            rowwise |= tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
+                       strchr("=(", hn_text_at(unit, i - 1)[0]) != NULL;
         draft->grid[axis] = "1";
         /* Blocks that are numbered along both axes need one alone. */
         if (axis > 0 && strchr(extent, '*') != NULL &&
@@ -592,17 +573,25 @@ void hn_draft_bound_threads(struct hn_draft *draft)
 }
 
 /* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over; so does
- * what is asserted. */
+ * what is asserted. What the launch gives the template by a constant that is a parameter too
+ * changes with it. */
 static void read_divisions(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
+    struct hn_tokens list = draft->template_arguments, item;
+    for (size_t i = 0; i < draft->kernel->parameter_count && hn_next(unit, &list, &item); i++) {
+        const char *given = named(draft, single(draft, item), false), *own = draft->instances[i];
+        if (given != NULL && draft->kernel->parameters[i].kind == HN_PARAMETER_NUMBER &&
+            strcmp(given, own) != 0)
+            add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", own, given));
+    }
     for (size_t i = 0; i < unit->tokens.count; i++) {
         bool loop = hn_at(unit, i, "<") && hn_at(unit, i + 2, ";") && hn_at(unit, i + 4, "+=") &&
                     hn_at(unit, i + 6, ")");
         bool divides = hn_at(unit, i + 1, "/") && strpbrk(hn_text_at(unit, i - 1), "+-*") == NULL;
         size_t first = loop ? i + 1 : i, second = loop ? i + 5 : i + 2;
-        const char *whole = parameter_named(draft, hn_text_at(unit, first)),
-                   *part = parameter_named(draft, hn_text_at(unit, second));
+        const char *whole = named(draft, hn_text_at(unit, first), false),
+                   *part = named(draft, hn_text_at(unit, second), false);
         if (in_kernel(draft, i) && (loop || divides) && whole != NULL && part != NULL &&
             whole != part)
             add_constraint(draft, HN_DRAFT_TEXT(draft, "%s %% %s == 0", whole, part));
@@ -613,19 +602,6 @@ static void read_divisions(struct hn_draft *draft)
         const char *text = translate(draft, condition);
         if (text != NULL && strstr(text, " > 0") == NULL)
             add_constraint(draft, text);
-    }
-}
-
-/* What the launch gives the template by a constant that is a parameter too changes with it. */
-static void read_given(struct hn_draft *draft)
-{
-    struct hn_tokens list = draft->template_arguments, item;
-    for (size_t i = 0; i < draft->kernel->parameter_count && hn_next(draft->unit, &list, &item);
-         i++) {
-        const char *given = parameter_named(draft, single(draft, item)), *own = draft->instances[i];
-        if (given != NULL && draft->kernel->parameters[i].kind == HN_PARAMETER_NUMBER &&
-            strcmp(given, own) != 0)
-            add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", own, given));
     }
 }
 
@@ -644,12 +620,11 @@ static const char *times_sides(struct hn_draft *draft, const char *product, size
 static void read_symbols(struct hn_draft *draft)
 {
     char type[HN_TYPE_SIZE];
-    for (size_t i = 0; i < draft->unit->tokens.count; i++) {
+    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "__constant__") {
         const char *name = hn_text_at(draft->unit, i + 2), *count = NULL;
-        if (hn_at(draft->unit, i, "__constant__") && hn_text_is_word(name) &&
-            hn_type_of_c(hn_text_at(draft->unit, i + 1), type))
+        if (hn_text_is_word(name) && hn_type_of_c(hn_text_at(draft->unit, i + 1), type))
             count = times_sides(draft, "1", i + 3);
-        if (count != NULL && hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL))
+        if (hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL))
             *HN_GROW(draft->symbols) =
                 (struct hn_draft_argument){.name = name,
                                            .type = HN_DRAFT_TEXT(draft, "%s", type),
@@ -665,10 +640,8 @@ static void read_shared(struct hn_draft *draft)
     struct hn_unit *unit = draft->unit;
     const char *sum = NULL;
     struct hn_value most;
-    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
+    HN_EACH_AT(i, unit, draft->kernel->body, "__shared__") {
         char type[HN_TYPE_SIZE];
-        if (!hn_at(unit, i, "__shared__"))
-            continue;
         if (hn_at(unit, i - 1, "extern")) {
             const char *told = translate_along(draft, draft->launch[HN_LAUNCH_SHARED],
                                                draft->dimensions == 1 ? 0 : -1);
@@ -682,8 +655,7 @@ static void read_shared(struct hn_draft *draft)
         if (bytes != NULL && hn_at(unit, i + 3, "["))
             sum = sum != NULL ? HN_DRAFT_TEXT(draft, "%s + %s", sum, bytes) : bytes;
     }
-    if (sum != NULL && hn_draft_holds(draft, sum, HN_OF_LARGEST, &most, NULL) &&
-        hn_value_number(&most) > 49152)
+    if (hn_draft_holds(draft, sum, HN_OF_LARGEST, &most, NULL) && hn_value_number(&most) > 49152)
         add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= 49152", sum));
 }
 
@@ -749,5 +721,4 @@ void hn_draft_read_launch(struct hn_draft *draft)
     read_shared(draft);
     hn_draft_bound_threads(draft);
     read_divisions(draft);
-    read_given(draft);
 }

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/schema.h"
 #include "base/text.h"
 #include "tuner/init/draft.h"
 
@@ -14,16 +18,11 @@ const char *hn_draft_line(const struct hn_draft *draft, const char *text)
 
 static void append_quoted(struct hn_text *text, const char *string)
 {
-    hn_text_append(text, "\"");
-    for (const char *c = string; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            hn_text_printf(text, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            hn_text_printf(text, "\\x%02x", (unsigned char)*c);
-        else
-            hn_text_append_bytes(text, c, 1);
-    }
-    hn_text_append(text, "\"");
+    json_t *json = hn_needed(hn_string_to_json(string));
+    char *quoted = hn_needed(json_dumps(json, JSON_ENCODE_ANY));
+    hn_text_append(text, quoted);
+    free(quoted);
+    json_decref(json);
 }
 
 /* Whatever stands before it. NULL: it is left out. YAML takes these signs for a text as they stand,
@@ -71,7 +70,8 @@ static void fill_head(struct hn_draft *draft)
         append_quoted(entry, draft->entry);
     append_comment(entry, "TODO: ", draft->entry_todo);
     HN_DRAFT_NOTE(draft, "origin", "%s", draft->origin);
-    HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture != NULL ? draft->capture->path : "");
+    if (draft->capture != NULL)
+        HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture->path);
     HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
     HN_DRAFT_NOTE(draft, "nvcc", "%s", draft->nvcc != NULL ? draft->nvcc : "");
     struct hn_text *template = hn_draft_part(draft, "template", "");
@@ -88,14 +88,11 @@ static void append_values(const struct hn_draft_name *parameter, struct hn_text 
 {
     const struct hn_value *values = parameter->values.items;
     const size_t count = parameter->values.count;
-    int64_t step = 0, gap;
-    bool even = count > 4;
-    for (size_t i = 1; i < count && even; i++) {
-        even = values[i].type == HN_INTEGER && values[0].type == HN_INTEGER &&
-               !__builtin_sub_overflow(values[i].integer, values[i - 1].integer, &gap) && gap > 0 &&
-               (i == 1 || gap == step);
-        step = even ? gap : 1;
-    }
+    bool even = count > 4 && values[1].integer > values[0].integer;
+    int64_t step = even ? values[1].integer - values[0].integer : 1;
+    for (size_t i = 0; i < count; i++)
+        even &= values[i].type == HN_INTEGER &&
+                (i == 0 || values[i].integer - values[i - 1].integer == step);
     hn_text_append(text, even ? "{range: [" : "[");
     for (size_t i = 0; i < count; i += even ? count - 1 : 1) {
         hn_text_append(text, i > 0 ? ", " : "");
@@ -167,7 +164,7 @@ static void fill_arguments(struct hn_draft *draft)
     }
     /* A step has to list its arguments where not all of the plan are the kernel's. */
     HN_EACH(argument, draft->arguments)
-        if (!all && !argument->hidden)
+        if (!all && !argument->hidden && !argument->within)
             hn_text_append(hn_draft_part(draft, "passed", ", "), argument->name);
     HN_EACH(symbol, draft->symbols)
         append_argument(symbol, hn_draft_part(draft, "symbols", "\n"));
@@ -188,24 +185,12 @@ static const char *part_at(const struct hn_draft *draft, const char **line)
     return "";
 }
 
-/* In draft.yaml a line "?PART TEXT" is there where the part is, "!PART TEXT" where it is not, both
- * also one behind the other, and one that has "@PART" in it where that is not empty. */
-char *hn_draft_write(struct hn_draft *draft)
+char *hn_draft_fill(const struct hn_draft *draft, const char *lines)
 {
-    const char *rest = hn_init_draft, *line;
+    const char *line;
     struct hn_text text = {0};
     size_t length;
-    fill_head(draft);
-    fill_names(draft);
-    fill_arguments(draft);
-    for (int axis = 0; axis < draft->dimensions; axis++) {
-        append_scalar(hn_draft_part(draft, "block", ", "), "", draft->block[axis]);
-        append_scalar(hn_draft_part(draft, "grid", ", "), "", draft->grid[axis]);
-    }
-    append_scalar(hn_draft_part(draft, "shared", ""), "", draft->shared_bytes);
-    append_comment(hn_draft_part(draft, "shared", ""), "TODO: ", draft->shared_todo);
-    hn_text_append(hn_draft_part(draft, "cooperative", ""), draft->cooperative ? "true" : "");
-    while (hn_text_line(&rest, &line, &length)) {
+    while (hn_text_line(&lines, &line, &length)) {
         const char *end = line + length, *part = NULL;
         bool is_there = true;
         for (char sign = *line; sign == '?' || sign == '!'; sign = *++line)
@@ -225,4 +210,19 @@ char *hn_draft_write(struct hn_draft *draft)
         hn_text_append(&text, "\n");
     }
     return hn_needed(hn_text_take(&text));
+}
+
+char *hn_draft_write(struct hn_draft *draft)
+{
+    fill_head(draft);
+    fill_names(draft);
+    fill_arguments(draft);
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        append_scalar(hn_draft_part(draft, "block", ", "), "", draft->block[axis]);
+        append_scalar(hn_draft_part(draft, "grid", ", "), "", draft->grid[axis]);
+    }
+    append_scalar(hn_draft_part(draft, "shared", ""), "", draft->shared_bytes);
+    append_comment(hn_draft_part(draft, "shared", ""), "TODO: ", draft->shared_todo);
+    hn_text_append(hn_draft_part(draft, "cooperative", ""), draft->cooperative ? "true" : "");
+    return hn_draft_fill(draft, hn_init_draft);
 }

@@ -174,23 +174,27 @@ static size_t append(const struct hn_translation *translation, size_t at, struct
         hn_text_append(text, sign_of(word));
         return at + 1;
     }
-    if (!hn_text_is_word(word)) {
-        /* "256.0f" is as good as 256. */
+    bool whole = hn_unit_number(unit, at, &number);
+    if (!whole && !hn_text_is_word(word)) {
         double real = hn_c_strtod(word, &end);
-        number = real > -1e15 && real < 1e15 ? (int64_t)real : 0;
-        if (!hn_unit_number(unit, (struct hn_tokens){at, at + 1}, &number) &&
-            (!hn_is_digit(word[0]) || end[strspn(end, "fF")] != '\0'))
+        if (!hn_is_digit(word[0]) || end[strspn(end, "fF")] != '\0')
             return 0;
+        /* "256.0f" is as good as 256. */
+        number = real < 1e15 ? (int64_t)real : 0;
+        whole = (double)number == real;
+        if (!whole)
+            hn_text_printf(text, "%.*s", (int)(end - word), word);
+    }
+    if (whole) {
         if (translation->literal != NULL && number == translation->literal_value)
             hn_text_append(text, translation->literal);
         else if (translation->literal != NULL && number == translation->literal_value - 1)
             hn_text_printf(text, "(%s - 1)", translation->literal);
-        else if ((double)number != real && strpbrk(word, "xX") == NULL)
-            hn_text_printf(text, "%.*s", (int)(end - word), word);
         else
             hn_text_printf(text, "%lld", (long long)number);
-        return at + 1;
     }
+    if (whole || !hn_text_is_word(word))
+        return at + 1;
     snprintf(name, sizeof name, "%.60s%s%.60s", word, member ? "." : "",
              member ? hn_text_at(unit, at + 2) : "");
     value =

@@ -9,11 +9,12 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
+#include "runtime/compile/template.h"
 #include "runtime/device/library.h"
 #include "tuner/init/clang.h"
 
 static const size_t size_limit = 4u << 20;
-enum { MOST_MISSING = 24, MOST_PASSES = 6 };
+enum { MOST_MISSING = 24, MOST_PASSES = 6, MOST_FIELDS = 64 };
 
 struct reading {
     struct hn_unit *unit;
@@ -21,9 +22,9 @@ struct reading {
     CXTranslationUnit tree;
     const char *scope; /* of namespaces */
     struct hn_tokens function;
-    struct hn_kernel *kernel; /* which that function is; NULL: none */
-    char *field;              /* the type of the fields so far */
-    bool foreign;             /* a file of the source's own is missing, which may define anything */
+    struct hn_kernel *kernel;         /* which that function is; NULL: none */
+    struct hn_kernel_argument *whole; /* the structure whose fields are read; NULL: none */
+    bool foreign; /* a file of the source's own is missing, which may define anything */
     const char *types[MOST_MISSING]; /* that nothing declares: as good as float */
     size_t type_count;
 };
@@ -50,7 +51,7 @@ size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *
 
 bool hn_unit_has(const struct hn_unit *unit, const char *text)
 {
-    return hn_find(unit, (struct hn_tokens){0, SIZE_MAX}, text) != SIZE_MAX;
+    return hn_find(unit, HN_EVERYWHERE, text) != SIZE_MAX;
 }
 
 static bool is_one_of(const char *text, const char *signs)
@@ -119,26 +120,14 @@ const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens)
     return hn_need_kept(&unit->memory, hn_text_take(&text));
 }
 
-static bool read_number(const char *text, int64_t *number)
+bool hn_unit_number(const struct hn_unit *unit, size_t token, int64_t *number)
 {
+    const char *text = hn_text_at(unit, token);
     char *end;
     errno = 0;
     text = strcmp(text, "true") == 0 ? "1" : strcmp(text, "false") == 0 ? "0" : text;
     *number = strtoll(text, &end, 0);
     return end != text && errno == 0 && end[strspn(end, "uUlL")] == '\0';
-}
-
-bool hn_unit_number(const struct hn_unit *unit, struct hn_tokens tokens, int64_t *number)
-{
-    int64_t shift = 0;
-    while (hn_at(unit, tokens.begin, "(") &&
-           hn_behind(unit, tokens.begin, tokens.end) == tokens.end)
-        tokens = hn_inside(unit, tokens.begin);
-    bool shifted = tokens.end == tokens.begin + 3 && hn_at(unit, tokens.begin + 1, "<<") &&
-                   read_number(hn_text_at(unit, tokens.end - 1), &shift);
-    bool read = (tokens.end == tokens.begin + 1 || shifted) && shift >= 0 && shift < 40 &&
-                read_number(hn_text_at(unit, tokens.begin), number);
-    return read && !__builtin_mul_overflow(*number, (int64_t)1 << shift, number);
 }
 
 /* Those of libclang. */
@@ -159,7 +148,7 @@ static const char *name_of(struct reading *reading, CXCursor cursor)
 static size_t offset_of(const struct reading *reading, CXSourceLocation location)
 {
     unsigned offset = 0;
-    reading->clang.getExpansionLocation(location, NULL, NULL, NULL, &offset);
+    reading->clang.getFileLocation(location, NULL, NULL, NULL, &offset);
     return offset;
 }
 
@@ -219,22 +208,18 @@ static void read_tokens(struct reading *reading)
 
 /* What names stand for. */
 
-static struct hn_meaning *add_meaning(struct reading *reading, const char *name,
-                                      struct hn_tokens body)
-{
-    struct hn_meaning *meaning = HN_GROW(reading->unit->meanings);
-    *meaning = (struct hn_meaning){.name = name, .body = body, .scope = reading->function};
-    return meaning;
-}
-
 const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at)
 {
     const struct hn_meaning *found = NULL;
-    HN_EACH(each, unit->meanings)
-        if ((each->scope.begin == 0 || each->body.begin <= at) && each->scope.begin <= at &&
-            at < each->scope.end && strcmp(each->name, name) == 0 &&
+    /* What a macro names is known where it is used. */
+    bool anywhere = at > 0 && at < unit->tokens.count && unit->tokens.items[at].directive;
+    HN_EACH(each, unit->meanings) {
+        bool known = (each->scope.begin == 0 || each->body.begin <= at) &&
+                     each->scope.begin <= at && at < each->scope.end;
+        if ((known || anywhere) && strcmp(each->name, name) == 0 &&
             (found == NULL || each->scope.begin >= found->scope.begin))
             found = each;
+    }
     return found;
 }
 
@@ -274,11 +259,13 @@ static void read_macros(struct reading *reading)
         const struct hn_token *name = &unit->tokens.items[i + 2];
         bool takes = hn_at(unit, i + 3, "(") && name[1].begin == name->end;
         size_t body = takes ? hn_behind(unit, i + 3, end) : i + 3;
-        struct hn_meaning *macro = add_meaning(reading, name->text, (struct hn_tokens){body, end});
-        if (takes)
-            macro->parameters = hn_inside(unit, i + 3);
-        macro->macro = true;
-        macro->guarded = guard[depth] != NULL && body < end;
+        *HN_GROW(unit->meanings) = (struct hn_meaning){
+            .name = name->text,
+            .body = {body, end},
+            .scope = reading->function,
+            .parameters = takes ? hn_inside(unit, i + 3) : (struct hn_tokens){0, 0},
+            .macro = true,
+            .guarded = guard[depth] != NULL && body < end};
     }
 }
 
@@ -305,12 +292,15 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     } else {
         return;
     }
-    struct hn_meaning *meaning = add_meaning(reading, name, body);
     bool number = type.kind >= CXType_Bool && type.kind < CXType_Int128;
-    meaning->pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto;
-    meaning->constant =
-        (number && clang->isConstQualifiedType(type)) ||
-        (type.kind == CXType_Pointer && clang->isConstQualifiedType(clang->getPointeeType(type)));
+    CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
+    *HN_GROW(unit->meanings) =
+        (struct hn_meaning){.name = name,
+                            .body = body,
+                            .scope = reading->function,
+                            .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
+                            .constant = (number || type.kind == CXType_Pointer) &&
+                                        clang->isConstQualifiedType(pointee)};
 }
 
 /* How kernels use their pointers. */
@@ -334,14 +324,22 @@ static bool is_operand(const char *text)
     return hn_is_word_char(text[0]) ? strcmp(text, "return") != 0 : is_one_of(text, ")]");
 }
 
+/* Of a pointer, or of one that a structure of that name has as a field; all of it may be passed on.
+ */
 static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel, const char *name,
-                      struct hn_kernel_argument *argument, int depth)
+                      const char *field, struct hn_kernel_argument *argument, int depth)
 {
-    for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {
+    HN_EACH_AT(i, unit, kernel->body, name) {
         const struct hn_meaning *alias = NULL;
-        size_t first = i, end = i + 1;
-        if (!hn_at(unit, i, name) || hn_at(unit, i - 1, "."))
+        bool member = field != NULL && hn_at(unit, i + 1, ".");
+        size_t first = i, end = i + (member ? 3 : 1);
+        if (hn_at(unit, i - 1, ".") ||
+            (member &&
+             !hn_text_has_word(field, hn_text_at(unit, i + 2), strlen(hn_text_at(unit, i + 2)))))
             continue;
+        while (member && hn_at(unit, end, "."))
+            end += 2;
+        size_t last = end - 1;
         while (hn_at(unit, first - 1, "(") && !is_operand(hn_text_at(unit, first - 2)) &&
                !hn_at(unit, first - 2, ">"))
             first--;
@@ -350,22 +348,22 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
         /* "*(out + i)", "reinterpret_cast<float4 *>(out)[i]", also of "&out[i]" */
         bool star = hn_at(unit, first - 1, "*") && !is_operand(hn_text_at(unit, first - 2));
         if (!star && (hn_at(unit, end, "=") || hn_at(unit, end, "+=") || hn_at(unit, end, "-=")) &&
-            end == i + 1)
+            end == last + 1)
             continue;
         bool address = hn_at(unit, first - 1, "&") && !is_operand(hn_text_at(unit, first - 2));
         size_t open = first - 1 - address;
         bool cast = hn_at(unit, open, "(") && hn_at(unit, open - 1, ">") && hn_at(unit, end, ")") &&
                     hn_at(unit, end + 1, "[");
-        bool indexed = !address && (end > i + 1 || hn_at(unit, end, "->"));
+        bool indexed = !address && (end > last + 1 || hn_at(unit, end, "->"));
         size_t behind = hn_at(unit, first, "(") ? hn_behind(unit, first, kernel->body.end) : end;
         /* "T *row = out + 4;" is the pointer by another name. */
         HN_EACH(each, unit->meanings)
             if (each->pointer && each->body.begin <= i && i < each->body.end && depth < 3)
                 alias = each;
         if (indexed || star || cast)
-            note_access(unit, indexed ? i + 1 : behind, argument);
+            note_access(unit, indexed ? last + 1 : behind, argument);
         else if (alias != NULL && !alias->constant)
-            note_uses(unit, kernel, alias->name, argument, depth + 1);
+            note_uses(unit, kernel, alias->name, NULL, argument, depth + 1);
         else
             argument->reads = true;
         argument->passed |= !indexed && !star && !cast && alias == NULL;
@@ -384,34 +382,56 @@ static const char *without_words(const char *spelled)
     return spelled;
 }
 
-/* The type that all fields of a structure have. */
+static void read_type(struct reading *reading, CXType type, struct hn_kernel_argument *argument);
+
+/* A number or a pointer of a structure, or each of those within a structure or an array, by its
+ * path. */
+static void add_field(struct reading *reading, CXType type, const char *path)
+{
+    const struct hn_clang *clang = &reading->clang;
+    struct hn_blocks *memory = &reading->unit->memory;
+    struct hn_kernel_argument field = {.name = path}, *whole = reading->whole;
+    CXType canonical = clang->getCanonicalType(type);
+    if (canonical.kind == CXType_ConstantArray) {
+        CXType element = clang->getArrayElementType(canonical);
+        long long bytes = clang->Type_getSizeOf(canonical), each = clang->Type_getSizeOf(element);
+        for (long long i = 0; i * each < bytes && !whole->hides; i++)
+            add_field(reading, element, hn_need_format(memory, "%s[%lld]", path, i));
+        return;
+    }
+    read_type(reading, type, &field);
+    bool within = canonical.kind == CXType_Record &&
+                  (field.type[0] == '\0' || strchr(field.type, 'x') != NULL);
+    size_t count = within ? field.field_count : 1;
+    whole->hides |= (within && field.hides) || whole->field_count + count > MOST_FIELDS;
+    for (size_t i = 0; i < count && whole->field_count < MOST_FIELDS; i++) {
+        struct hn_kernel_argument *added = &whole->fields[whole->field_count++];
+        *added = within ? field.fields[i] : field;
+        if (within && path[0] != '\0')
+            added->name = hn_need_format(memory, "%s.%s", path, added->name);
+    }
+}
+
+/* Of a union the first one. What is not public or no whole number of bytes has no address. */
 static int read_field(CXCursor cursor, CXCursor parent, void *data)
 {
     struct reading *reading = data;
     const struct hn_clang *clang = &reading->clang;
-    char type[HN_TYPE_SIZE] = "", *field = reading->field;
-    CXType own = clang->getCanonicalType(clang->getCursorType(cursor));
-    (void)parent;
-    if (cursor.kind != CXCursor_FieldDecl)
+    bool base = cursor.kind == CXCursor_CXXBaseSpecifier;
+    if (!base && cursor.kind != CXCursor_FieldDecl)
         return CXChildVisit_Continue;
-    while (own.kind == CXType_ConstantArray)
-        own = clang->getCanonicalType(clang->getArrayElementType(own));
-    hn_type_of_c(keep(reading, clang->getTypeSpelling(own)), type);
-    bool same = field[0] == '\0' || strcmp(field, type) == 0;
-    memcpy(field, same ? type : "", same ? sizeof type : 1);
-    return field[0] == '\0' ? CXChildVisit_Break : CXChildVisit_Continue;
+    add_field(reading, clang->getCursorType(cursor), base ? "" : name_of(reading, cursor));
+    reading->whole->hides |= clang->Cursor_isBitField(cursor) != 0 ||
+                             clang->getCXXAccessSpecifier(cursor) > CX_CXXPublic;
+    return parent.kind == CXCursor_UnionDecl ? CXChildVisit_Break : CXChildVisit_Continue;
 }
 
-static void read_argument(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
+/* Of an argument or a field. */
+static void read_type(struct reading *reading, CXType type, struct hn_kernel_argument *argument)
 {
     const struct hn_clang *clang = &reading->clang;
-    struct hn_kernel_argument *argument = &kernel->arguments[kernel->argument_count++];
-    CXType type = clang->getCursorType(cursor), canonical = clang->getCanonicalType(type);
-    argument->name = name_of(reading, cursor);
-    if (argument->name[0] == '\0')
-        argument->name =
-            hn_need_format(&reading->unit->memory, "argument_%zu", kernel->argument_count);
-    argument->spelled = keep(reading, clang->getTypeSpelling(type));
+    struct hn_kernel_argument *outer = reading->whole;
+    CXType canonical = clang->getCanonicalType(type);
     bool array =
         canonical.kind >= CXType_ConstantArray && canonical.kind <= CXType_DependentSizedArray;
     argument->pointer = array || canonical.kind == CXType_Pointer;
@@ -422,14 +442,31 @@ static void read_argument(struct reading *reading, CXCursor cursor, struct hn_ke
             array ? clang->getArrayElementType(canonical) : clang->getPointeeType(canonical);
         argument->constant = clang->isConstQualifiedType(canonical) != 0;
     }
+    const char *spelled = without_words(keep(reading, clang->getTypeSpelling(canonical)));
     argument->type_name = without_words(keep(reading, clang->getTypeSpelling(type)));
+    argument->record = strchr(spelled, '(') == NULL ? spelled : "";
     argument->bytes = clang->Type_getSizeOf(canonical);
     if (!hn_type_of_c(argument->type_name, argument->type))
-        hn_type_of_c(without_words(keep(reading, clang->getTypeSpelling(canonical))),
-                     argument->type);
-    reading->field = argument->field;
-    if (canonical.kind == CXType_Record)
-        clang->visitChildren(clang->getTypeDeclaration(canonical), read_field, reading);
+        hn_type_of_c(spelled, argument->type);
+    /* What a field points to may be what it is in. */
+    if (canonical.kind != CXType_Record || (argument->pointer && outer != NULL))
+        return;
+    argument->fields = hn_need_block(&reading->unit->memory, MOST_FIELDS, sizeof *argument->fields);
+    reading->whole = argument;
+    clang->visitChildren(clang->getTypeDeclaration(canonical), read_field, reading);
+    reading->whole = outer;
+}
+
+static void read_argument(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
+{
+    struct hn_kernel_argument *argument = &kernel->arguments[kernel->argument_count++];
+    CXType type = reading->clang.getCursorType(cursor);
+    argument->name = name_of(reading, cursor);
+    if (argument->name[0] == '\0')
+        argument->name =
+            hn_need_format(&reading->unit->memory, "argument_%zu", kernel->argument_count);
+    argument->spelled = keep(reading, reading->clang.getTypeSpelling(type));
+    read_type(reading, type, argument);
 }
 
 static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
@@ -495,9 +532,14 @@ static void read_function(struct reading *reading, CXCursor cursor)
     reading->kernel = kernel ? add_kernel(reading, cursor, head, body) : NULL;
     struct hn_kernel *read = reading->kernel;
     reading->clang.visitChildren(cursor, read_declaration, reading);
-    for (size_t i = 0; read != NULL && i < read->argument_count; i++)
-        if (read->arguments[i].pointer)
-            note_uses(unit, read, read->arguments[i].name, &read->arguments[i], 0);
+    for (size_t i = 0; read != NULL && i < read->argument_count; i++) {
+        struct hn_kernel_argument *each = &read->arguments[i];
+        if (each->pointer)
+            note_uses(unit, read, each->name, NULL, each, 0);
+        for (size_t k = 0; !each->pointer && k < each->field_count; k++)
+            if (each->fields[k].pointer)
+                note_uses(unit, read, each->name, each->fields[k].name, &each->fields[k], 0);
+    }
     reading->function = outer;
     reading->kernel = NULL;
 }
@@ -506,46 +548,36 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
 {
     struct reading *reading = data;
     const struct hn_clang *clang = &reading->clang;
-    const char *outer = reading->scope, *name;
+    const char *outer = reading->scope;
+    const int kind = cursor.kind;
     bool local = reading->function.begin > 0;
     bool own = reading->kernel != NULL &&
                (parent.kind == CXCursor_FunctionDecl || parent.kind == CXCursor_FunctionTemplate);
     if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
-    switch (cursor.kind) {
-    case CXCursor_Namespace:
-        name = name_of(reading, cursor);
+    if (kind == CXCursor_UnexposedDecl || kind == CXCursor_LinkageSpec ||
+        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl)
+        return CXChildVisit_Recurse;
+    if (kind == CXCursor_Namespace) {
+        const char *name = name_of(reading, cursor);
         if (hn_text_is_word(name))
             reading->scope = hn_need_format(&reading->unit->memory, "%s%s::", outer, name);
         clang->visitChildren(cursor, read_declaration, reading);
         reading->scope = outer;
         return CXChildVisit_Continue;
-    case CXCursor_UnexposedDecl:
-    case CXCursor_LinkageSpec:
-    case CXCursor_StructDecl:
-    case CXCursor_ClassDecl:
-        return CXChildVisit_Recurse;
-    case CXCursor_VarDecl:
-        read_variable(reading, cursor);
-        break;
-    case CXCursor_FunctionDecl:
-    case CXCursor_FunctionTemplate:
-    case CXCursor_CXXMethod:
+    }
+    if (kind == CXCursor_FunctionDecl || kind == CXCursor_FunctionTemplate ||
+        kind == CXCursor_CXXMethod) {
         read_function(reading, cursor);
         return CXChildVisit_Continue;
-    case CXCursor_TemplateTypeParameter:
-    case CXCursor_NonTypeTemplateParameter:
-    case CXCursor_TemplateTemplateParameter:
-        if (own)
-            read_parameter(reading, cursor, reading->kernel);
-        break;
-    case CXCursor_ParmDecl:
-        if (own)
-            read_argument(reading, cursor, reading->kernel);
-        break;
-    default:
-        break;
     }
+    if (kind == CXCursor_VarDecl)
+        read_variable(reading, cursor);
+    else if (own && kind == CXCursor_ParmDecl)
+        read_argument(reading, cursor, reading->kernel);
+    else if (own && kind >= CXCursor_TemplateTypeParameter &&
+             kind <= CXCursor_TemplateTemplateParameter)
+        read_parameter(reading, cursor, reading->kernel);
     return local ? CXChildVisit_Recurse : CXChildVisit_Continue;
 }
 
@@ -565,7 +597,6 @@ static bool may_be_number(const struct hn_unit *unit, size_t token, const char *
     static const char *const behind[] = {"(", "::", ".", "->", "[", "{", "="};
     size_t next = token + 1;
     if (strncmp(name, "__", 2) == 0 || hn_same_letters(name, "cuda", 4) ||
-        strncmp(name, "CU_", 3) == 0 || strncmp(name, "PRI", 3) == 0 ||
         (hn_at(unit, next, "<") && hn_at(unit, hn_behind(unit, next, SIZE_MAX), "(")))
         return false;
     return next >= unit->tokens.count || unit->tokens.items[next].starts ||
@@ -587,7 +618,7 @@ static void find_compared(const struct hn_unit *unit, struct hn_missing *missing
         bool last = i + 1 >= unit->tokens.count || unit->tokens.items[i + 1].starts;
         const char *sign = last ? "" : hn_text_at(unit, i + 1);
         bool read = strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0
-                        ? hn_unit_number(unit, (struct hn_tokens){i + 2, i + 3}, &number)
+                        ? hn_unit_number(unit, i + 2, &number)
                         : last || strpbrk(sign, ")&|?") != NULL;
         for (size_t k = 0; k < missing->compared_count; k++)
             read &= missing->compared[k] != number;
@@ -607,12 +638,9 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     const struct hn_clang *clang = &reading->clang;
     CXSourceLocation location = clang->getDiagnosticLocation(diagnostic);
     const char *message = keep(reading, clang->getDiagnosticSpelling(diagnostic));
-    const char *quote = strchr(message, '\'');
+    const char *quote = strchr(message, '\''), *name = quote != NULL ? quote + 1 : "";
+    const char *kept = hn_need_format(&unit->memory, "%.*s", (int)strcspn(name, "'"), name);
     size_t used = token_at(unit, offset_of(reading, location));
-    if (quote == NULL)
-        return;
-    char *name = hn_needed(strndup(quote + 1, strcspn(quote + 1, "'")));
-    const char *kept = hn_need_kept(&unit->memory, name);
     if (strstr(message, "file not found") != NULL) {
         bool main = clang->Location_isFromMainFile(location) != 0;
         bool own = main && hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0;
@@ -620,20 +648,21 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         if (own && strstr(unit->absent, kept) == NULL)
             unit->absent = hn_need_format(&unit->memory, "%s %s", unit->absent, kept);
     }
+    if (quote == NULL || is_of_host(unit, used))
+        return;
     if (strstr(message, "unknown type name") != NULL && reading->type_count < MOST_MISSING &&
-        !is_of_host(unit, used) && !hn_template_parameter_is_declared(unit->text, kept) &&
+        !hn_template_parameter_is_declared(unit->text, kept) &&
         !hn_text_is_among(kept, reading->types, reading->type_count))
         reading->types[reading->type_count++] = kept;
     if ((strstr(message, "undeclared identifier") == NULL &&
          strstr(message, "is not defined, evaluates to 0") == NULL) ||
-        is_of_host(unit, used) || unit->missing.count == MOST_MISSING)
+        unit->missing.count == MOST_MISSING)
         return;
     HN_EACH(each, unit->missing)
         if (strcmp(each->name, kept) == 0)
             return;
     /* It may be a macro's. */
-    size_t token =
-        hn_at(unit, used, kept) ? used : hn_find(unit, (struct hn_tokens){0, SIZE_MAX}, kept);
+    size_t token = hn_at(unit, used, kept) ? used : hn_find(unit, HN_EVERYWHERE, kept);
     if (token == SIZE_MAX || !may_be_number(unit, token, kept) || !may_be_number(unit, used, kept))
         return;
     struct hn_missing *missing = HN_GROW(unit->missing);
@@ -641,33 +670,48 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     find_compared(unit, missing, kept);
 }
 
+static const char *const options[] = {"-xcuda",
+                                      "--cuda-device-only",
+                                      "--cuda-gpu-arch=sm_80",
+                                      "-nocudainc",
+                                      "-nocudalib",
+                                      "-nostdinc",
+                                      "-std=c++17",
+                                      "-Wno-everything",
+                                      "-Wundef",
+                                      "-ferror-limit=0",
+                                      "-fno-spell-checking",
+                                      "-I/hone",
+                                      "-include/hone/prelude.cuh"};
+
 /* Reads it as it would be with the names that are missing so far; tells whether there are more. */
 static bool parse(struct reading *reading)
 {
     struct hn_unit *unit = reading->unit;
     const struct hn_clang *clang = &reading->clang;
-    const char *arguments[32 + 2 * MOST_MISSING];
-    int count = 0;
-    char *options = hn_need_kept(
-        &unit->memory, hn_need_copy("-x cuda --cuda-device-only -nocudainc -nocudalib -nostdinc "
-                                    "-nostdinc++ --cuda-gpu-arch=sm_80 -std=c++17 "
-                                    "-Wno-everything -Wundef -ferror-limit=0 -fno-spell-checking "
-                                    "-include /hone/prelude.cuh"));
-    for (char *rest = options, *option; (option = strsep(&rest, " ")) != NULL;)
-        arguments[count++] = option;
+    struct hn_text prelude = {0};
     size_t before = unit->missing.count + reading->type_count;
-    struct CXUnsavedFile files[] = {{"/hone/prelude.cuh", hn_init_prelude, strlen(hn_init_prelude)},
-                                    {unit->path, unit->text, strlen(unit->text)}};
+    hn_text_append(&prelude, hn_init_prelude);
     HN_EACH(missing, unit->missing)
-        arguments[count++] =
-            hn_need_format(&unit->memory, "-D%s=%lld", missing->name,
-                           missing->compared_count > 0 ? (long long)missing->compared[0] : 8);
+        hn_text_printf(&prelude, "#define %s %lld\n", missing->name,
+                       missing->compared_count > 0 ? (long long)missing->compared[0] : 8);
     for (size_t i = 0; i < reading->type_count; i++)
-        arguments[count++] = hn_need_format(&unit->memory, "-D%s=float", reading->types[i]);
+        hn_text_printf(&prelude, "#define %s float\n", reading->types[i]);
+    struct CXUnsavedFile files[HN_HOST_HEADER_COUNT + 2] = {
+        {"/hone/prelude.cuh", prelude.data, prelude.length},
+        {unit->path, unit->text, strlen(unit->text)}};
+    unsigned count = 2;
+    /* What cub/cub.cuh includes is not there. */
+    for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
+        if (strchr(hn_host_headers[i].name, '/') == NULL)
+            files[count++] = (struct CXUnsavedFile){
+                hn_need_format(&unit->memory, "/hone/%s", hn_host_headers[i].name),
+                hn_host_headers[i].text, strlen(hn_host_headers[i].text)};
     unit->tokens.count = unit->kernels.count = unit->meanings.count = unit->functions.count = 0;
     void *index = clang->createIndex(0, 0);
-    if (clang->parseTranslationUnit2(index, unit->path, arguments, count, files, 2,
-                                     CXTranslationUnit_KeepGoing, &reading->tree) == 0) {
+    if (clang->parseTranslationUnit2(index, unit->path, options, sizeof options / sizeof *options,
+                                     files, count, CXTranslationUnit_KeepGoing,
+                                     &reading->tree) == 0) {
         read_tokens(reading);
         read_macros(reading);
         clang->visitChildren(clang->getTranslationUnitCursor(reading->tree), read_declaration,
@@ -680,6 +724,7 @@ static bool parse(struct reading *reading)
         clang->disposeTranslationUnit(reading->tree);
     }
     clang->disposeIndex(index);
+    hn_text_finish(&prelude);
     return unit->missing.count + reading->type_count > before;
 }
 

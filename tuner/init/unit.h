@@ -28,7 +28,10 @@ struct hn_kernel_argument {
     const char *name, *type_name; /* the type of an element, in the source */
     const char *spelled;          /* the whole type: "const float *" */
     char type[HN_TYPE_SIZE];      /* of an element, as configs name it; "": none of theirs */
-    char field[HN_TYPE_SIZE];     /* of all fields of a structure; "": it is none, or of several types */
+    const char *record;           /* a structure's name from anywhere; "": it has none, or is none */
+    struct hn_kernel_argument *fields; /* numbers and pointers within it, by their paths: "a.b", "w[2]" */
+    size_t field_count;
+    bool hides;                   /* not all of them are there, or can be named */
     int64_t bytes;                /* of an element; not positive: not known */
     bool pointer, constant;       /* constant: what it points to */
     bool reads, writes, passed;   /* in the kernel's body; passed on, or its address taken */
@@ -104,6 +107,11 @@ bool hn_at(const struct hn_unit *unit, size_t token, const char *text);
 /* The first such token; SIZE_MAX where there is none. */
 size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *text);
 bool hn_unit_has(const struct hn_unit *unit, const char *text);
+#define HN_EVERYWHERE ((struct hn_tokens){0, SIZE_MAX})
+/* For each such token. */
+#define HN_EACH_AT(i, unit, within, text)                                                                              \
+    for (size_t i = hn_find(unit, within, text); i != SIZE_MAX;                                                        \
+         i = hn_find(unit, (struct hn_tokens){i + 1, (within).end}, text))
 /* Behind the bracket that closes the one at `open`; of "<" too. */
 size_t hn_behind(const struct hn_unit *unit, size_t open, size_t end);
 /* What stands in the brackets at `open`. */
@@ -114,8 +122,8 @@ bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_token
 size_t hn_split(const struct hn_unit *unit, struct hn_tokens list, struct hn_tokens *items, size_t most);
 /* The innermost that is known at a token; NULL: none. */
 const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at);
-/* 16, (16), 0x10u, 1 << 20, true. */
-bool hn_unit_number(const struct hn_unit *unit, struct hn_tokens tokens, int64_t *number);
+/* 16, 0x10u, true. */
+bool hn_unit_number(const struct hn_unit *unit, size_t token, int64_t *number);
 /* As it stands, in one line. */
 const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens);
 
