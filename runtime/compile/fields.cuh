@@ -7,7 +7,8 @@ template <class hone_T, bool = __is_class(hone_T) || __is_union(hone_T)> struct 
 };
 template <class hone_T> struct hone_kind<hone_T, false> {
     enum {
-        is = (hone_T(-1) < hone_T(0) ? 0 : 4) + (sizeof(hone_T) > 1) + (sizeof(hone_T) > 2) + (sizeof(hone_T) > 4)
+        is = sizeof(hone_T) > 8 ? 101
+                                : (hone_T(-1) < hone_T(0) ? 0 : 4) + (sizeof(hone_T) > 1) + (sizeof(hone_T) > 2) + (sizeof(hone_T) > 4)
     };
 };
 template <> struct hone_kind<float, false> {

@@ -125,6 +125,11 @@ class Fields(double.Case):
                 self.write("kinds.yaml", KINDS_CONFIG.replace(before, after))
                 self.assertEqual(self.compile(config), message)
 
+    def test_integers_that_no_value_fills(self):
+        self.write("kinds.cu", KINDS.replace("double real;", "double real; __int128 large_one;"))
+        self.write("kinds.yaml", KINDS_CONFIG.replace("real: 1 / 3", "real: 1 / 3, large_one: 1") + "compile: {options: [--device-int128]}\n")
+        self.assertIn("field 'large_one' of 'all' is no number (16 bytes); ", self.compile(self.folder / "kinds.yaml"))
+
     def test_a_mistake_is_told_of_the_config(self):
         more = ("argument 'p' of the config(1): error: static assertion failed with \"the structure has more fields than the config, which has "
                 "9; give all, those within as a.b or w[2]\"")
