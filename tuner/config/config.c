@@ -39,17 +39,6 @@ static void fail_default(struct hn_reader *reader, size_t problem, const struct 
     hn_space_destroy(space);
 }
 
-/* Complete defaults are tested against the constraints, for which no space has to be built. */
-static void take_defaults(struct hn_reader *reader)
-{
-    const struct hn_config *config = reader->config;
-    for (size_t i = 0; i < config->problem_count && !hn_failed(reader->err); i++)
-        if (hn_config_find_broken(config, i, &config->defaults, reader->err) != NULL)
-            fail_default(reader, i, &config->defaults);
-    if (!hn_failed(reader->err))
-        hn_bindings_copy(&reader->plan->defaults, &reader->config->defaults, reader->err);
-}
-
 /* Partial defaults are completed by the first valid point that has them. */
 static void complete_defaults(struct hn_reader *reader)
 {
@@ -453,8 +442,14 @@ static void check_all(struct hn_reader *reader)
                        "'%s' is a problem value; expected an expression of parameters, since the "
                        "point says what is frozen",
                        used);
-    if (reader->config->defaults.count == reader->config->parameter_count)
-        take_defaults(reader);
+    /* Complete defaults are tested against the constraints, for which no space has to be built. */
+    const struct hn_config *config = reader->config;
+    const bool complete = config->defaults.count == config->parameter_count;
+    for (size_t i = 0; complete && i < config->problem_count && !hn_failed(reader->err); i++)
+        if (hn_config_find_broken(config, i, &config->defaults, reader->err) != NULL)
+            fail_default(reader, i, &config->defaults);
+    if (complete && !hn_failed(reader->err))
+        hn_bindings_copy(&plan->defaults, &config->defaults, reader->err);
     else if (plan->template_path != NULL && !hn_failed(reader->err))
         complete_defaults(reader);
     if (plan->template_path == NULL || hn_failed(reader->err))

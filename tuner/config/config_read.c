@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,6 +254,19 @@ const struct hn_yaml *hn_config_place(const struct hn_reader *reader,
     return reader->root;
 }
 
+/* Whether numbers stand on both sides of '^': who writes "2 ^ 10" wants no 8. */
+static bool has_false_power(const char *text)
+{
+    regex_t alone;
+    if (strchr(text, '^') == NULL ||
+        regcomp(&alone, "(^|[[(,=]|[^<]<|[^>]>) *[0-9]+ *\\^ *[0-9]+ *($|[]),!=<>])",
+                REG_EXTENDED | REG_NOSUB) != 0)
+        return false;
+    bool has = regexec(&alone, text, 0, NULL, 0) == 0;
+    regfree(&alone);
+    return has;
+}
+
 void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                      struct hn_expression **to)
 {
@@ -262,6 +276,9 @@ void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const
     char *expanded = hn_config_expand(reader, node, text, false);
     if (!hn_failed(reader->err) && hn_expression_parse(expanded, to, &reason) == HN_OK)
         hn_config_remember(reader, *to, node);
+    if (!hn_failed(&reason) && has_false_power(expanded))
+        hn_fail(&reason, HN_ECONFIG,
+                "found '^' between numbers, the exclusive or of their bits; a power is '**'");
     hn_config_take(reader, node, text, &reason);
     free(expanded);
 }

@@ -325,31 +325,27 @@ static const struct hn_yaml *find_scalar(const struct hn_yaml *node, const char 
     return found;
 }
 
-/* The list of this name's words is under parameters, or somewhere under problem. */
-static const struct hn_yaml *place_of_word(const struct hn_reader *reader, const char *name,
-                                           const char *word)
-{
-    const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
-    const struct hn_yaml *list = hn_yaml_get(parameters, name);
-    const struct hn_yaml *node =
-        find_scalar(list != NULL ? list : hn_yaml_get(reader->root, "problem"), word, false);
-    if (node == NULL)
-        node = find_scalar(hn_yaml_get(reader->root, "family"), word, false);
-    return node == NULL ? parameters : node;
-}
-
 static void check_words(struct hn_reader *reader)
 {
     for (size_t i = 0; i < reader->plan->word_list_count; i++) {
         const struct hn_word_list *list = &reader->plan->word_lists[i];
         for (size_t w = 0; w < list->count; w++) {
             const char *word = list->words[w];
-            if (hn_plan_has_name(reader->plan, word))
-                hn_config_fail(
-                    reader, place_of_word(reader, list->name, word),
-                    "'%s' is a word of '%s' and the name of a %s; rename one", word, list->name,
-                    hn_bindings_get(&reader->config->problems[0], word) == NULL ? "parameter"
-                                                                                : "problem value");
+            if (!hn_plan_has_name(reader->plan, word))
+                continue;
+            /* The list of this name's words is under parameters, or somewhere under problem. */
+            const struct hn_yaml *root = reader->root;
+            const struct hn_yaml *parameters = hn_yaml_get(root, "parameters");
+            const struct hn_yaml *own = hn_yaml_get(parameters, list->name);
+            const struct hn_yaml *node =
+                find_scalar(own != NULL ? own : hn_yaml_get(root, "problem"), word, false);
+            if (node == NULL)
+                node = find_scalar(hn_yaml_get(root, "family"), word, false);
+            hn_config_fail(
+                reader, node == NULL ? parameters : node,
+                "'%s' is a word of '%s' and the name of a %s; rename one", word, list->name,
+                hn_bindings_get(&reader->config->problems[0], word) == NULL ? "parameter"
+                                                                            : "problem value");
         }
     }
 }
@@ -424,15 +420,6 @@ static void read_constraints(struct hn_reader *reader)
  */
 enum { EXPANDED_MOST = 16384 };
 
-static const char *find_let(const struct hn_reader *reader, const char *name, size_t length)
-{
-    for (size_t i = 0; i < reader->let_count; i++)
-        if (strncmp(reader->lets[i].name, name, length) == 0 &&
-            reader->lets[i].name[length] == '\0')
-            return reader->lets[i].text;
-    return NULL;
-}
-
 /* The token at `text`: a quoted text, a name, a number, or one character. */
 static size_t token_length(const char *text)
 {
@@ -456,7 +443,11 @@ char *hn_config_expand(struct hn_reader *reader, const struct hn_yaml *node, con
     for (const char *at = text; *at != '\0' && expanded.length <= EXPANDED_MOST;) {
         size_t length = inside ? token_length(at) : 1;
         bool name = inside && at[length + strspn(at + length, " ")] != '('; /* of no function */
-        const char *let = name ? find_let(reader, at, length) : NULL;
+        const char *let = NULL;
+        for (size_t i = 0; name && let == NULL && i < reader->let_count; i++)
+            if (strncmp(reader->lets[i].name, at, length) == 0 &&
+                reader->lets[i].name[length] == '\0')
+                let = reader->lets[i].text;
         if (holes && (*at == '{' || *at == '}'))
             inside = *at == '{';
         if (let != NULL)
@@ -593,17 +584,6 @@ static void read_ladder(struct hn_reader *reader, const struct hn_yaml *node,
 /* For who wants nothing that depends on the device: those of an H200. */
 static const int64_t nominal[HN_DEVICE_LIMITS] = {132, 1024, 232448, 52428800};
 
-static const struct hn_yaml *find_use_in_config(const struct hn_reader *reader, const char *name)
-{
-    static const char *const keys[] = {"parameters", "let",     "constraints", "promising",
-                                       "arguments",  "launch",  "pipeline",    "compile",
-                                       "reference",  "compare", "metrics"};
-    const struct hn_yaml *found = NULL;
-    for (size_t i = 0; found == NULL && i < sizeof keys / sizeof keys[0]; i++)
-        found = find_scalar(hn_yaml_get(reader->root, keys[i]), name, true);
-    return found;
-}
-
 /* That of the device that the reader reads for; that of an H200 where it is not known, and why. */
 static int64_t find_limit(struct hn_reader *reader, size_t limit, struct hn_error *reason)
 {
@@ -628,11 +608,16 @@ static int64_t find_limit(struct hn_reader *reader, size_t limit, struct hn_erro
  * those that it alone names are none, and may be unknown. */
 static void read_device(struct hn_reader *reader)
 {
+    static const char *const users[] = {"parameters", "let",     "constraints", "promising",
+                                        "arguments",  "launch",  "pipeline",    "compile",
+                                        "reference",  "compare", "metrics"};
     struct hn_config *config = reader->config;
     for (size_t i = 0; i < HN_DEVICE_LIMITS && !hn_failed(reader->err); i++) {
         const char *name = hn_device_limit_names[i];
         struct hn_error reason = {0};
-        const struct hn_yaml *node = find_use_in_config(reader, name);
+        const struct hn_yaml *node = NULL;
+        for (size_t k = 0; node == NULL && k < sizeof users / sizeof *users; k++)
+            node = find_scalar(hn_yaml_get(reader->root, users[k]), name, true);
         if (hn_yaml_get(hn_yaml_get(reader->root, "parameters"), name) != NULL ||
             hn_yaml_get(hn_yaml_get(reader->root, "let"), name) != NULL ||
             hn_bindings_get(&config->problems[0], name) != NULL ||
