@@ -159,32 +159,25 @@ struct hn_expression *hn_expression_part(const struct hn_expression *whole, int 
 
 /* The conditions that an operation demands: both operands of an `and` or of the links of a chain
  * do. */
-static enum hn_status add_conjuncts(struct hn_conjuncts *conjuncts,
-                                    const struct hn_expression *expression, int root, size_t source,
-                                    struct hn_error *err)
+static bool add_conjuncts(struct hn_conjuncts *conjuncts, const struct hn_expression *expression,
+                          int root, size_t source)
 {
     const struct hn_operation *operation = &expression->list[root];
-    if (operation->code == HN_OP_AND || operation->code == HN_OP_CHAIN) {
-        enum hn_status status =
-            add_conjuncts(conjuncts, expression, operation->operand[0], source, err);
-        return status != HN_OK
-                   ? status
-                   : add_conjuncts(conjuncts, expression, operation->operand[1], source, err);
-    }
+    if (operation->code == HN_OP_AND || operation->code == HN_OP_CHAIN)
+        return add_conjuncts(conjuncts, expression, operation->operand[0], source) &&
+               add_conjuncts(conjuncts, expression, operation->operand[1], source);
     struct hn_conjunct *items = realloc(conjuncts->items, (conjuncts->count + 1) * sizeof *items);
     conjuncts->items = items != NULL ? items : conjuncts->items;
     struct hn_expression *part = items != NULL ? hn_expression_part(expression, root) : NULL;
-    if (part == NULL)
-        return hn_fail_memory(err);
-    items[conjuncts->count++] = (struct hn_conjunct){part, source};
-    return HN_OK;
+    if (part != NULL)
+        items[conjuncts->count++] = (struct hn_conjunct){part, source};
+    return part != NULL;
 }
 
-enum hn_status hn_conjuncts_add(struct hn_conjuncts *conjuncts,
-                                const struct hn_expression *expression, size_t source,
-                                struct hn_error *err)
+bool hn_conjuncts_add(struct hn_conjuncts *conjuncts, const struct hn_expression *expression,
+                      size_t source)
 {
-    return add_conjuncts(conjuncts, expression, expression->count - 1, source, err);
+    return add_conjuncts(conjuncts, expression, expression->count - 1, source);
 }
 
 void hn_conjuncts_finish(struct hn_conjuncts *conjuncts)

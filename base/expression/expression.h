@@ -88,9 +88,8 @@ struct hn_conjuncts {
     size_t count;
 };
 
-/* Appends those of a bound expression, which outlives them. HN_ENOMEM. */
-enum hn_status hn_conjuncts_add(struct hn_conjuncts *conjuncts, const struct hn_expression *expression, size_t source,
-                                struct hn_error *err);
+/* Appends those of a bound expression, which outlives them. False: memory is out. */
+bool hn_conjuncts_add(struct hn_conjuncts *conjuncts, const struct hn_expression *expression, size_t source);
 void hn_conjuncts_finish(struct hn_conjuncts *conjuncts);
 
 /* Types are elements, or vectors of 2, 3, 4, 8 or 16 of them: "float32x4". */

@@ -8,8 +8,7 @@
 #include "base/expression/expression_internal.h"
 #include "base/hash.h"
 
-enum hn_status hn_terms_init(struct hn_terms *terms, const struct hn_domain *domains,
-                             size_t slot_count, struct hn_error *err)
+bool hn_terms_init(struct hn_terms *terms, const struct hn_domain *domains, size_t slot_count)
 {
     *terms = (struct hn_terms){
         .domains = domains, .slot_count = slot_count, .slot_words = slot_count / 64 + 1};
@@ -17,11 +16,11 @@ enum hn_status hn_terms_init(struct hn_terms *terms, const struct hn_domain *dom
     terms->scratch = calloc(terms->slot_words, sizeof *terms->scratch);
     if (terms->values == NULL || terms->scratch == NULL) {
         hn_terms_finish(terms);
-        return hn_fail_memory(err);
+        return false;
     }
     for (size_t i = 0; i < slot_count; i++)
         terms->values[i] = domains[i].values[0];
-    return HN_OK;
+    return true;
 }
 
 void hn_terms_finish(struct hn_terms *terms)
@@ -867,7 +866,7 @@ void hn_program_init(struct hn_program *program, const struct hn_domain *domains
     program->slots = malloc((slot_count + 1) * sizeof *program->slots);
     program->positions = calloc(slot_count + 1, sizeof *program->positions);
     program->failed = program->slots == NULL || program->positions == NULL ||
-                      hn_terms_init(&program->terms, domains, slot_count, NULL) != HN_OK;
+                      !hn_terms_init(&program->terms, domains, slot_count);
     if (program->failed)
         return;
     memset(program->slots, -1, slot_count * sizeof *program->slots);

@@ -82,9 +82,8 @@ struct hn_terms {
     bool out_of_memory;
 };
 
-/* values of the domains and their words are borrowed. HN_ENOMEM. */
-enum hn_status hn_terms_init(struct hn_terms *terms, const struct hn_domain *domains, size_t slot_count,
-                             struct hn_error *err);
+/* values of the domains and their words are borrowed. False: memory is out. */
+bool hn_terms_init(struct hn_terms *terms, const struct hn_domain *domains, size_t slot_count);
 void hn_terms_finish(struct hn_terms *terms);
 
 /* Of an expression; fails is 1 where it has no value. Both are -1 where terms cannot say (or memory is out, which terms then

@@ -170,16 +170,6 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
     hn_gate_date(head->started, err);
 }
 
-/* Where the clock was set back, what is begun now is newer than what is there all the same. */
-static void follow_newest(struct hn_store *store, struct hn_store_head *head, struct hn_error *err)
-{
-    (void)hn_database_do(store->database, err,
-                         "SELECT max(?1, coalesce(max(started) + 0.001, 0)) FROM session"
-                         " WHERE kernel = ?2 AND problem = ?3 AND source = ''",
-                         "rtt>r", head->started, head->subject.kernel, head->subject.problem,
-                         &head->started);
-}
-
 /* Whether no session of that origin is there. */
 static bool is_new(struct hn_store *store, const char *origin, struct hn_error *err)
 {
@@ -196,8 +186,13 @@ enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_sess
     hn_error_init(err);
     make_head(session, &head, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    /* Where the clock was set back, what is begun now is newer than what is there all the same. */
     if (session->started <= 0)
-        follow_newest(store, &head, err);
+        (void)hn_database_do(store->database, err,
+                             "SELECT max(?1, coalesce(max(started) + 0.001, 0)) FROM session"
+                             " WHERE kernel = ?2 AND problem = ?3 AND source = ''",
+                             "rtt>r", head.started, head.subject.kernel, head.subject.problem,
+                             &head.started);
     *session_id = is_new(store, session->origin, err) ? add_head(store, &head, err) : 0;
     struct hn_statement *statement = records != NULL ? prepare_record(store->database, err) : NULL;
     for (size_t i = 0; records != NULL && i < records->count && *session_id != 0; i++)

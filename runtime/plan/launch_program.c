@@ -154,14 +154,6 @@ static bool add_argument(struct maker *maker, size_t index)
     return true;
 }
 
-/* What was demanded since `before` need hold only where the condition does. */
-static void demand_only_where(struct hn_program *program, int condition, int before)
-{
-    int own = program->valid, not = hn_terms_make(&program->terms, HN_OP_NOT, condition, -1, -1);
-    program->valid = before;
-    hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_OR, not, own, -1));
-}
-
 /* Whether all of a tensor map is the same for all problems, but for extents, strides and the bytes
  * of its buffer; then it is valid with small ones. */
 static bool fix_tensor(struct maker *maker, const struct hn_argument *argument,
@@ -248,7 +240,11 @@ static bool add_steps(struct maker *maker)
                 fixed = add_tensor(maker, plan->steps[i].arguments[k]);
         if (fixed && own.programmatic)
             hn_program_demand(program, any);
-        demand_only_where(program, launched.value, before);
+        /* What it demands need hold only where it is launched. */
+        int demanded = program->valid;
+        int not = hn_terms_make(terms, HN_OP_NOT, launched.value, -1, -1);
+        program->valid = before;
+        hn_program_demand(program, hn_terms_make(terms, HN_OP_OR, not, demanded, -1));
         any = hn_terms_make(terms, HN_OP_OR, any, launched.value, -1);
         maker->made->varies = maker->made->varies || !hn_terms_is(terms, launched.value, 1);
     }

@@ -414,16 +414,6 @@ void hn_worker_compile(struct hn_channel *channel)
     hn_nvrtc_close(&nvrtc);
 }
 
-/* Where memory runs out, the kernel is to end a worker and not hone or another's process. */
-static void offer_to_end(void)
-{
-    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (file < 0)
-        return;
-    (void)!write(file, "1000", 4);
-    close(file);
-}
-
 bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel))
 {
     struct hn_channel channel;
@@ -433,7 +423,12 @@ bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel))
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         return true;
-    offer_to_end();
+    /* Where memory runs out, the kernel is to end a worker and not hone or another's process. */
+    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file >= 0) {
+        (void)!write(file, "1000", 4);
+        close(file);
+    }
     hn_channel_init(&channel, 3);
     hn_message_init(&hello, "hello");
     json_object_set_new(hello.json, "protocol", json_integer(HN_PROTOCOL));

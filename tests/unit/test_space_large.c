@@ -375,8 +375,7 @@ static void *read_space(void *argument)
     struct hn_random random = hn_random_seeded(reading->seed);
     size_t count = hn_space_parameter_count(space);
     uint16_t choice[LINKS], back[LINKS];
-    uint16_t *neighbours =
-        calloc(hn_space_neighbour_limit(space, HN_HAMMING) * count + 1, sizeof *neighbours);
+    uint16_t *neighbours = calloc(hn_space_neighbour_limit(space) * count + 1, sizeof *neighbours);
     for (int i = 0; i < 300; i++) {
         hn_space_sample(space, &random, choice);
         size_t found = hn_space_neighbours(space, choice, HN_HAMMING, neighbours);

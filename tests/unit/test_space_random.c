@@ -117,7 +117,7 @@ static size_t try_values(struct random_space *made, uint16_t *trial, size_t para
 static void check_neighbours(struct random_space *made, const uint16_t *choice)
 {
     for (int kind = HN_ADJACENT; kind <= HN_HAMMING; kind++) {
-        size_t limit = hn_space_neighbour_limit(made->space, (enum hn_neighbourhood)kind) + 1;
+        size_t limit = hn_space_neighbour_limit(made->space) + 1;
         size_t n = made->parameter_count;
         uint16_t *found FREED = calloc(limit * n, sizeof *found);
         uint16_t *expected FREED = calloc(limit * n, sizeof *expected);

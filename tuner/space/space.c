@@ -713,13 +713,11 @@ enum hn_status hn_space_choice(const struct hn_space *space, const struct hn_bin
     return point->count > space->parameter_count ? fail_unknown(space, point, err) : HN_OK;
 }
 
-size_t hn_space_neighbour_limit(const struct hn_space *space, enum hn_neighbourhood kind)
+size_t hn_space_neighbour_limit(const struct hn_space *space)
 {
     size_t limit = 0;
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        size_t others = space->parameters[i].count - 1;
-        limit += kind == HN_ADJACENT && others > 2 ? 2 : others;
-    }
+    for (size_t i = 0; i < space->parameter_count; i++)
+        limit += space->parameters[i].count - 1;
     return limit;
 }
 

@@ -99,7 +99,7 @@ void hn_space_sample(const struct hn_space *space, struct hn_random *random, uin
  * direction (adjacent), or at any (Hamming). By parameter, then by value. neighbours has room for
  * hn_space_neighbour_limit() points; returns how many there are. */
 enum hn_neighbourhood { HN_ADJACENT, HN_HAMMING };
-size_t hn_space_neighbour_limit(const struct hn_space *space, enum hn_neighbourhood kind);
+size_t hn_space_neighbour_limit(const struct hn_space *space);
 size_t hn_space_neighbours(const struct hn_space *space, const uint16_t *choice, enum hn_neighbourhood kind,
                            uint16_t *neighbours);
 

@@ -35,7 +35,7 @@ static void demands_init(struct hn_space_demands *demands, struct hn_space *spac
         if (status != HN_OK)
             hn_fail(err, status, "%sconstraint '%s': %s", constraint->where,
                     hn_expression_text(constraint->expression), reason.message);
-        else if (hn_conjuncts_add(&demands->conjuncts, constraint->expression, i, NULL) != HN_OK)
+        else if (!hn_conjuncts_add(&demands->conjuncts, constraint->expression, i))
             hn_needed(NULL);
     }
     free((void *)scope.names);
@@ -275,7 +275,7 @@ static void problem_init(struct hn_space_problem *problem, const struct hn_space
         problem->may_fail[i] = problem->may_fail[i] || !problem->folded[i];
     if (problem->empty)
         return;
-    if (hn_terms_init(&problem->terms, problem->domains, demands->slot_count, NULL) != HN_OK)
+    if (!hn_terms_init(&problem->terms, problem->domains, demands->slot_count))
         hn_needed(NULL);
     for (size_t i = 0; i < end_of(problem); i++)
         if (!problem->folded[i])

@@ -503,15 +503,6 @@ static size_t key_size(const struct hn_space_count_level *level)
     return level->term_count + level->slot_count;
 }
 
-static void take_key(const struct hn_space_count_level *level, const struct hn_space_search *search,
-                     uint64_t *key)
-{
-    for (size_t i = 0; i < level->term_count; i++)
-        *key++ = (uint64_t)search->cells[level->terms[i]].integer;
-    for (size_t i = 0; i < level->slot_count; i++)
-        *key++ = search->positions[level->slots[i]];
-}
-
 /* Entries are a key and its count, as a double's bits; a count below zero is a free one. */
 static uint64_t *find_entry(const struct hn_space_count_level *level, const uint64_t *key)
 {
@@ -551,13 +542,6 @@ static bool grow(struct hn_space_counts *counts, struct hn_space_count_level *le
     return true;
 }
 
-static double count_of(uint64_t bits)
-{
-    double count;
-    memcpy(&count, &bits, sizeof count);
-    return count;
-}
-
 static double count_below(struct hn_space_counts *counts, struct hn_space_search *search,
                           size_t depth, uint64_t most_steps);
 
@@ -590,13 +574,17 @@ static double count_below(struct hn_space_counts *counts, struct hn_space_search
     struct hn_space_count_level *level = &counts->levels[depth];
     size_t size = key_size(level);
     uint64_t key[size + 1];
-    take_key(level, search, key);
-    if (level->capacity > 0) {
-        const uint64_t *known = find_entry(level, key);
-        if (known[size] != UINT64_MAX)
-            return count_of(known[size]);
+    double total;
+    for (size_t i = 0; i < level->term_count; i++)
+        key[i] = (uint64_t)search->cells[level->terms[i]].integer;
+    for (size_t i = 0; i < level->slot_count; i++)
+        key[level->term_count + i] = search->positions[level->slots[i]];
+    const uint64_t *known = level->capacity > 0 ? find_entry(level, key) : NULL;
+    if (known != NULL && known[size] != UINT64_MAX) {
+        memcpy(&total, &known[size], sizeof total);
+        return total;
     }
-    double total = count_each(counts, search, depth, most_steps);
+    total = count_each(counts, search, depth, most_steps);
     if (total < 0 || search->steps > most_steps ||
         (2 * level->used >= level->capacity && !grow(counts, level)))
         return -1;

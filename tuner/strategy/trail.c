@@ -9,7 +9,7 @@
 void hn_trail_init(struct hn_trail *trail, const struct hn_search *search)
 {
     size_t width = hn_space_parameter_count(search->space);
-    size_t limit = hn_space_neighbour_limit(search->space, HN_HAMMING);
+    size_t limit = hn_space_neighbour_limit(search->space);
     *trail = (struct hn_trail){
         .space = search->space,
         .width = width,
