@@ -271,6 +271,19 @@ int main(void)
         self.assertGreater(len({point for _, point in self.pairs()}), known[0])
         self.assertEqual(self.rules()[0]["measured"]["sizes"], 2)
 
+    def test_new_programs_are_compiled_meanwhile(self):
+        """While sizes are measured, and before somebody asks: also that of a point which no size allows."""
+        kept = self.folder / "programs"
+        kept.mkdir()
+        self.spoil(self.config, FAMILY, self.RARE.replace("7", "99991"))
+        self.hone("tune", "--family", self.config, "--budget", "300", "--held-out", "1", HONE_DOUBLE_KEPT=str(kept))
+        compiled = [path.stat().st_mtime for path in kept.iterdir()]
+        [(first,)] = self.sql("SELECT count(DISTINCT point) FROM record WHERE session_id = 1")
+        [(second,)] = self.sql("SELECT started FROM session WHERE id = 2")
+        [(points,)] = self.sql("SELECT count(DISTINCT point) FROM record")
+        others = sum(at < second for at in compiled) - first  # of what measures
+        self.assertEqual(len(compiled), points + others + 1)
+
     def test_values_that_decide_what_is_frozen(self):
         """Searches for the family take programs for all sizes only; what the rule has is none that is for one. The best block is
         allowed in such alone: what is lost by that is told apart."""

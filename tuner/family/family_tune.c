@@ -54,6 +54,7 @@ struct tuning {
     size_t tuned, searched; /* sizes with a search of their own: wanted, so far */
     bool is_small;          /* the space: all points are in the matrix */
     struct hn_random random;
+    struct hn_compile_pool *ahead; /* what is compiled for sizes that are next */
     struct hn_family_outcome *outcome;
 };
 
@@ -99,22 +100,6 @@ static void add_named(struct tuning *tuning, struct hn_error *err)
     }
 }
 
-/* The default point is there before all others. */
-static void add_default(struct tuning *tuning, struct hn_error *err)
-{
-    struct hn_bindings point;
-    struct hn_space *space = NULL;
-    struct hn_config *config = tuning->measuring.config;
-    if (hn_failed(err) ||
-        hn_config_take_problem(config, &tuning->measuring.matrix->sizes[0].problem, err) != HN_OK ||
-        hn_config_space(config, 0, false, &space, err) != HN_OK)
-        return;
-    hn_config_default_point(config, space, &point);
-    hn_matrix_add_point(tuning->measuring.matrix, &point);
-    hn_bindings_finish(&point);
-    hn_space_destroy(space);
-}
-
 /* Points that the author of the config would try: default points for some problems, then the
  * ladder, the last first, since a ladder gets better downwards. What cannot be launched at a size
  * costs no time there. */
@@ -131,21 +116,26 @@ static void add_ladder(struct tuning *tuning, struct hn_error *err)
             hn_matrix_add_point(matrix, &config->ladder[i]);
 }
 
-/* All points of a space that has few, at that size. */
+/* The default point, which is there before all others, and all points of a space that has few, at
+ * that size. */
 static void add_space(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     struct hn_config *config = tuning->measuring.config;
     struct hn_matrix *matrix = tuning->measuring.matrix;
     struct hn_space *space = NULL;
-    struct hn_error reason;
+    struct hn_bindings point;
     if (hn_failed(err) ||
         hn_config_take_problem(config, &matrix->sizes[size].problem, err) != HN_OK ||
-        hn_config_space(config, 0, false, &space, &reason) != HN_OK)
+        hn_config_space(config, 0, false, &space, err) != HN_OK)
         return;
+    if (matrix->point_count == 0) {
+        hn_config_default_point(config, space, &point);
+        hn_matrix_add_point(matrix, &point);
+        hn_bindings_finish(&point);
+    }
     uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
     tuning->is_small = hn_space_enumerated(space) && hn_space_size(space) <= SMALL_SPACE;
     for (uint64_t i = 0; tuning->is_small && i < hn_space_size(space); i++) {
-        struct hn_bindings point;
         hn_space_point(space, i, choice);
         hn_space_bindings(space, choice, &point);
         hn_matrix_add_point(matrix, &point);
@@ -230,48 +220,38 @@ static void search_size(struct hn_measuring *measuring, size_t size, double budg
     hn_visit_end(&visit);
 }
 
-/* Spaces are built for each size anew: of the points alone that takes no time. */
-static void narrow(struct hn_measuring *measuring, struct hn_error *err)
-{
-    const struct hn_matrix *matrix = measuring->matrix;
-    const struct hn_bindings *points[HN_MATRIX_POINTS];
-    if (measuring->cells != NULL && measuring->cells_points == matrix->point_count)
-        return;
-    hn_config_destroy(measuring->cells);
-    measuring->cells = NULL;
-    measuring->cells_points = matrix->point_count;
-    for (size_t p = 0; p < matrix->point_count; p++)
-        points[p] = &matrix->points[p].values;
-    if (measuring->options->load(measuring->options->context, &measuring->cells, err) == HN_OK)
-        hn_config_keep_points(measuring->cells, points, matrix->point_count);
-}
-
 /* In one session, which takes longer to begin than most of them. */
 static void fill(struct hn_measuring *measuring, size_t size, const size_t *points, size_t count,
                  double budget_s, struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
+    struct hn_config *config = NULL;
     struct hn_visit visit;
     struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
+    const struct hn_bindings *known[HN_MATRIX_POINTS];
     size_t wanted_count = 0;
     for (size_t i = 0; i < count; i++)
         if (isnan(matrix->times[points[i]][size]))
             wanted[wanted_count++] = matrix->points[points[i]].values;
     if (measuring->options->search.budget_count > 0 && budget_s > 0)
         wanted_count = (size_t)fmin((double)wanted_count, ceil(budget_s * HN_EVALUATIONS_PER_S));
-    if (wanted_count == 0 || hn_failed(err))
+    if (wanted_count == 0 || hn_failed(err) ||
+        measuring->options->load(measuring->options->context, &config, err) != HN_OK)
         return;
-    narrow(measuring, err);
+    /* Spaces are built for each size anew: of these points alone that takes no time. */
+    for (size_t p = 0; p < matrix->point_count; p++)
+        known[p] = &matrix->points[p].values;
+    hn_config_keep_points(config, known, matrix->point_count);
     const struct hn_session_options asked = {.points = wanted,
                                              .point_count = wanted_count,
                                              .budget_s = budget_s,
                                              .race_within = racing_loss,
                                              .hasty = true};
-    if (!hn_visit_run(measuring, measuring->cells, &matrix->sizes[size].problem, &asked, &visit,
-                      err))
-        return;
-    read_cells(measuring, size, visit.session, err);
-    hn_visit_end(&visit);
+    if (hn_visit_run(measuring, config, &matrix->sizes[size].problem, &asked, &visit, err)) {
+        read_cells(measuring, size, visit.session, err);
+        hn_visit_end(&visit);
+    }
+    hn_config_destroy(config);
 }
 
 /* Finds what is good at a size: among all points, or by a search. */
@@ -313,8 +293,6 @@ static void tune_sizes(struct tuning *tuning, struct hn_error *err)
         size_t size = i < named ? i : draw_size(tuning, err);
         if (size == SIZE_MAX)
             break;
-        if (i == 0)
-            add_default(tuning, err);
         if (i == 0 || tuning->is_small)
             add_space(tuning, size, err);
         if (i == 0)
@@ -432,7 +410,6 @@ static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *er
     size_t points[2 * HN_MATRIX_POINTS], all[HN_MATRIX_POINTS];
     struct hn_measuring *measuring = &tuning->measuring;
     const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
-    propose(tuning, size, err);
     size_t count = hn_measuring_promising(measuring, problem, HN_MEASURING_PROPOSED, points);
     for (size_t c = 0; c < tuning->learnt.rule.configuration_count; c++)
         points[count++] = tuning->learnt.picked[c];
@@ -442,32 +419,56 @@ static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *er
     fill(measuring, size, points, count, fmax(size_least_s, size_share * tuning->budget_s), err);
 }
 
-static void draw_cells(struct tuning *tuning, size_t count, struct hn_error *err)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < count && (size = draw_size(tuning, err)) != SIZE_MAX; i++)
-        fill_briefly(tuning, size, err);
-}
-
 /* Tells of points that are new whose program they have: as those have that differ in the launch
- * alone. */
-static void know_programs(struct hn_measuring *measuring, struct hn_error *err)
+ * alone. One that was not loaded yet is compiled while there is nothing else to compile. */
+static void take_programs(struct tuning *tuning, struct hn_error *err)
 {
+    struct hn_measuring *measuring = &tuning->measuring;
     struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_want want = {
+        .client = tuning->ahead, .rank = HN_RANK_GUESSED, .patience_ms = INFINITY};
     struct hn_task task;
+    char architecture[16];
     if (hn_failed(err) ||
         hn_measuring_task(measuring, &matrix->sizes[0].problem, &task, err) != HN_OK)
         return;
+    snprintf(architecture, sizeof architecture, "sm_%d", task.identity.device.capability);
     for (size_t p = matrix->point_count; p-- > 0 && *matrix->points[p].program.hex == '\0';) {
+        struct hn_matrix_point *point = &matrix->points[p];
         struct hn_source source;
         struct hn_source_key key;
-        if (hn_task_source(&task, &matrix->points[p].values, &source, NULL) != HN_OK)
+        if (hn_task_source(&task, &point->values, &source, NULL) != HN_OK)
             continue;
         if (hn_source_key(&source, "", &key, err) == HN_OK)
-            matrix->points[p].program = key.hash;
+            point->program = key.hash;
+        if (!point->loaded && !hn_failed(err))
+            hn_compile_pool_ask(&want, &source, architecture, err);
         hn_source_finish(&source);
     }
     hn_task_finish(&task);
+}
+
+/* Measures at sizes; the new programs for the next one are compiled meanwhile. */
+static void fill_sizes(struct tuning *tuning, const size_t *sizes, size_t count,
+                       struct hn_error *err)
+{
+    for (size_t i = 0; i <= count && !hn_failed(err); i++) {
+        if (i < count)
+            propose(tuning, sizes[i], err);
+        take_programs(tuning, err);
+        if (i > 0)
+            fill_briefly(tuning, sizes[i - 1], err);
+    }
+    hn_compile_pool_forget(tuning->ahead, HN_RANK_GUESSED, false);
+}
+
+/* Adds sizes that are drawn, as far as there are any, to those that are to be measured at. */
+static size_t draw_sizes(struct tuning *tuning, size_t most, size_t *sizes, struct hn_error *err)
+{
+    size_t count = 0;
+    while (count < most && (sizes[count] = draw_size(tuning, err)) != SIZE_MAX)
+        count++;
+    return count;
 }
 
 static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
@@ -478,7 +479,7 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
                                              .trees =
                                                  samples < SAMPLES ? QUICK_TREES : HN_LEARN_TREES,
                                              .wanted = WANTED};
-    know_programs(&tuning->measuring, err);
+    take_programs(tuning, err);
     if (hn_failed(err))
         return;
     tuning->measuring.model = NULL;
@@ -510,7 +511,8 @@ static void refine(struct tuning *tuning, struct hn_error *err)
     struct hn_matrix *matrix = tuning->measuring.matrix;
     const struct hn_learnt *learnt = &tuning->learnt;
     double began_s = hn_measuring_spent_s(&tuning->measuring);
-    draw_cells(tuning, FIRST_CELLS, err);
+    size_t sizes[FIRST_CELLS + WANTED + DRAWN];
+    fill_sizes(tuning, sizes, draw_sizes(tuning, FIRST_CELLS, sizes, err), err);
     while (!hn_failed(err)) {
         double measured_s = hn_measuring_spent_s(&tuning->measuring);
         learn(tuning, QUICK_SAMPLES, err);
@@ -528,15 +530,16 @@ static void refine(struct tuning *tuning, struct hn_error *err)
             before == HN_MATRIX_SIZES)
             break;
         began_s = hn_measuring_spent_s(&tuning->measuring);
-        for (size_t i = 0; i < learnt->wanted_count && !hn_failed(err); i++) {
-            size_t size = hn_matrix_add_size(matrix, &learnt->wanted[i], false);
-            /* Searches where the rule is least sure. */
-            if (size != SIZE_MAX && i == 0 && tuning->searched < tuning->tuned)
-                tune_size(tuning, size, err);
-            if (size != SIZE_MAX && !hn_failed(err))
-                fill_briefly(tuning, size, err);
-        }
-        draw_cells(tuning, DRAWN, err);
+        size_t count = 0;
+        while (count < learnt->wanted_count &&
+               (sizes[count] = hn_matrix_add_size(matrix, &learnt->wanted[count], false)) !=
+                   SIZE_MAX)
+            count++;
+        /* Searches where the rule is least sure. */
+        if (count > 0 && tuning->searched < tuning->tuned)
+            tune_size(tuning, sizes[0], err);
+        count += draw_sizes(tuning, DRAWN, sizes + count, err);
+        fill_sizes(tuning, sizes, count, err);
         if (matrix->size_count == before)
             break; /* the family has no more */
     }
@@ -614,6 +617,8 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     if (!hn_workers_open_lead(options->workers, true, err) || hn_failed(err))
         return;
     options->workers->pool->keeps_all = true;
+    tuning->ahead = hn_compile_pool_share(options->workers->pool, -1);
+    tuning->ahead->keeps_all = true;
     plan(tuning);
     tuning->random = hn_random_seeded(options->search.seed);
     add_named(tuning, err);
@@ -657,6 +662,7 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
         hn_fail(err, HN_EINTERRUPTED,
                 "interrupted; what was measured is kept%s, and the same command goes on from there",
                 tuning.kept > 0 ? ", the rule too, with the predicted loss alone" : "");
+    hn_compile_pool_destroy(tuning.ahead);
     hn_learnt_finish(&tuning.learnt);
     hn_measuring_finish(&tuning.measuring);
     return err->status;

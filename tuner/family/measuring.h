@@ -24,8 +24,6 @@ struct hn_measuring {
     const struct hn_family_options *options;
     struct hn_config *config; /* of which problems are tuned for the family: nothing that varies is a constant of the program */
     double started_ms;        /* from which lines count their time */
-    struct hn_config *cells;  /* with no other points than those of the matrix */
-    size_t cells_points;      /* so many points it knows */
     struct hn_matrix *matrix;
     const struct hn_model *model; /* of what the matrix has; NULL: none is learnt yet. Borrowed */
     size_t cell_count;

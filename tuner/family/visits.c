@@ -40,7 +40,6 @@ void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_o
 void hn_measuring_finish(struct hn_measuring *measuring)
 {
     hn_config_destroy(measuring->config);
-    hn_config_destroy(measuring->cells);
     hn_matrix_destroy(measuring->matrix);
     *measuring = (struct hn_measuring){.cell_count = 0};
 }
