@@ -2,7 +2,9 @@
 #include "tuner/family/family.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/run.h"
@@ -29,13 +31,14 @@ enum {
     SAMPLES = 16000,
     /* Times of QUICK_SAMPLES, at most: only what is picked is looked at in all of them. */
     SAMPLES_COST = 4,
-    SMALL_SPACE = HN_MATRIX_POINTS * 3 / 4, /* all of its points are looked at */
+    SMALL_SPACE = 768, /* all of its points are looked at */
     ORIGINS = 6,
-    STEPS = 3, /* from these in a large space, */
-    MUTANTS_MOST = 3000,
-    MUTANTS_JOIN = 4,                   /* of each of which so many join */
-    ANY = 3,                            /* points at each size that nobody believes in */
-    LADDER_MOST = HN_MATRIX_POINTS / 8, /* points before entries of the ladder are left out */
+    STEPS = 3,    /* from these in a large space, */
+    MUTANTS = 60, /* of each of which so many are looked at, with up to so many changes, */
+    CHANGES = 9,
+    MUTANTS_JOIN = 4,  /* and so many join */
+    ANY = 3,           /* points at each size that nobody believes in */
+    LADDER_MOST = 128, /* points before entries of the ladder are left out */
     FEWEST_TUNED = 6
 };
 /* How much of the time what is known may be measured at one size: a large one can take as long as a
@@ -54,6 +57,7 @@ struct tuning {
     size_t tuned, searched; /* sizes with a search of their own: wanted, so far */
     bool is_small;          /* the space: all points are in the matrix */
     struct hn_random random;
+    struct hn_template template;
     struct hn_compile_pool *ahead; /* what is compiled for sizes that are next */
     struct hn_family_outcome *outcome;
 };
@@ -318,43 +322,73 @@ static void recall(struct tuning *tuning, struct hn_error *err)
                          hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
 }
 
-/* Points that differ from others in one value, each with the occupancy of where it comes from. */
+/* Valid points near others, each with the occupancy of where it comes from. */
 struct mutants {
     struct hn_matrix_point *items;
     const struct hn_matrix_point **asked;
     size_t count;
 };
 
-/* Whether all constraints hold, also those that say what is promising. */
-static bool is_worth_it(const struct hn_config *config, const struct hn_bindings *problem,
-                        const struct hn_bindings *point)
+/* The first constraint that does not hold, also of those that say what is promising. */
+static const struct hn_config_constraint *find_broken(const struct hn_config *config,
+                                                      const struct hn_bindings *problem,
+                                                      const struct hn_bindings *point)
 {
     struct hn_value *values = NULL;
-    bool holds = hn_plan_values(config->plan, problem, point, &values, NULL) == HN_OK;
-    for (size_t i = 0; holds && i < config->constraint_count; i++)
-        holds = hn_expression_truth(config->constraints[i].expression, values) == HN_TRUE;
+    const struct hn_config_constraint *broken = NULL;
+    if (hn_plan_values(config->plan, problem, point, &values, NULL) != HN_OK)
+        return &config->constraints[0];
+    for (size_t i = 0; broken == NULL && i < config->constraint_count; i++)
+        if (hn_expression_truth(config->constraints[i].expression, values) != HN_TRUE)
+            broken = &config->constraints[i];
     free(values);
-    return holds;
+    return broken;
 }
 
-static void add_mutants(const struct hn_config *config, const struct hn_bindings *problem,
+static bool asks_for(const struct hn_plan *plan, const struct hn_config_constraint *constraint,
+                     const char *parameter)
+{
+    for (size_t slot = 0; slot < plan->name_count; slot++)
+        if (strcmp(plan->names[slot], parameter) == 0)
+            return hn_plan_uses(plan, constraint->expression, slot);
+    return false;
+}
+
+/* Gives a parameter a value by chance: any, or one that a constraint asks for. */
+static void mutate(const struct hn_config *config, const struct hn_config_constraint *broken,
+                   struct hn_random *random, struct hn_bindings *point, struct hn_error *err)
+{
+    size_t one = 0, count = 0;
+    for (size_t i = 0; i < config->parameter_count; i++)
+        if ((broken == NULL || asks_for(config->plan, broken, config->parameters[i].name)) &&
+            hn_random_below(random, ++count) == 0)
+            one = i;
+    size_t value = (size_t)hn_random_below(random, config->parameters[one].count);
+    hn_bindings_set(point, config->parameters[one].name, &config->parameters[one].values[value],
+                    err);
+}
+
+/* Tiles and what they are made of differ together: what breaks a constraint is mended by another
+ * parameter that this asks for. */
+static void add_mutants(struct tuning *tuning, const struct hn_bindings *problem,
                         const struct hn_matrix_point *origin, struct mutants *mutants,
                         struct hn_error *err)
 {
-    for (size_t i = 0; i < config->parameter_count; i++)
-        for (size_t k = 0; k < config->parameters[i].count; k++) {
-            struct hn_matrix_point mutant = {.occupancy = origin->occupancy};
-            mutant.values = hn_need_bindings(&origin->values, NULL);
-            hn_bindings_set(&mutant.values, config->parameters[i].name,
-                            &config->parameters[i].values[k], err);
-            if (mutants->count == MUTANTS_MOST || !is_worth_it(config, problem, &mutant.values)) {
-                hn_bindings_finish(&mutant.values);
-                continue;
-            }
-            mutants->items[mutants->count] = mutant;
-            mutants->asked[mutants->count] = &mutants->items[mutants->count];
-            mutants->count++;
+    const struct hn_config *config = tuning->measuring.config;
+    for (int i = 0; i < MUTANTS; i++) {
+        const struct hn_config_constraint *broken = NULL;
+        struct hn_matrix_point *mutant = &mutants->items[mutants->count];
+        *mutant = (struct hn_matrix_point){.values = hn_need_bindings(&origin->values, NULL),
+                                           .occupancy = origin->occupancy};
+        for (int changes = 0; changes == 0 || (broken != NULL && changes < CHANGES); changes++) {
+            mutate(config, broken, &tuning->random, &mutant->values, err);
+            broken = find_broken(config, problem, &mutant->values);
         }
+        if (broken == NULL)
+            mutants->asked[mutants->count++] = mutant;
+        else
+            hn_bindings_finish(&mutant->values);
+    }
 }
 
 /* The mutants that the model believes in most join the points. */
@@ -365,7 +399,7 @@ static void join_mutants(struct hn_measuring *measuring, size_t size, const stru
     double *deviations = losses + mutants->count;
     hn_model_ask(measuring->model, mutants->asked, mutants->count, &matrix->sizes[size].problem, 1,
                  false, losses, deviations);
-    for (int joined = 0; joined < MUTANTS_JOIN; joined++) {
+    for (size_t joined = 0; joined < MUTANTS_JOIN;) {
         size_t best = 0, known = matrix->point_count;
         for (size_t i = 1; i < mutants->count; i++)
             if (losses[i] - deviations[i] < losses[best] - deviations[best])
@@ -375,6 +409,7 @@ static void join_mutants(struct hn_measuring *measuring, size_t size, const stru
             break;
         if (matrix->point_count > known)
             matrix->points[known].occupancy = mutants->items[best].occupancy;
+        joined += matrix->point_count - known;
         losses[best] = INFINITY;
     }
     free(losses);
@@ -387,13 +422,13 @@ static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
     struct hn_measuring *measuring = &tuning->measuring;
     struct hn_matrix *matrix = measuring->matrix;
     const struct hn_bindings *problem = &matrix->sizes[size].problem;
-    struct mutants mutants = {.items = hn_need(MUTANTS_MOST, sizeof *mutants.items),
-                              .asked = hn_need(MUTANTS_MOST, sizeof(void *))};
+    struct mutants mutants = {.items = hn_need(ORIGINS * MUTANTS, sizeof *mutants.items),
+                              .asked = hn_need(ORIGINS * MUTANTS, sizeof(void *))};
     for (int step = 0; step < STEPS && !tuning->is_small && measuring->model != NULL; step++) {
         size_t origins[ORIGINS];
         size_t count = hn_measuring_promising(measuring, problem, ORIGINS, origins);
         for (size_t i = 0; i < count && !hn_failed(err); i++)
-            add_mutants(measuring->config, problem, &matrix->points[origins[i]], &mutants, err);
+            add_mutants(tuning, problem, &matrix->points[origins[i]], &mutants, err);
         if (mutants.count > 0)
             join_mutants(measuring, size, &mutants);
         for (; mutants.count > 0; mutants.count--)
@@ -423,21 +458,19 @@ static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *er
  * alone. One that was not loaded yet is compiled while there is nothing else to compile. */
 static void take_programs(struct tuning *tuning, struct hn_error *err)
 {
-    struct hn_measuring *measuring = &tuning->measuring;
-    struct hn_matrix *matrix = measuring->matrix;
+    struct hn_matrix *matrix = tuning->measuring.matrix;
     const struct hn_want want = {
         .client = tuning->ahead, .rank = HN_RANK_GUESSED, .patience_ms = INFINITY};
-    struct hn_task task;
+    const struct hn_device *device = &tuning->options->workers->lead->device;
     char architecture[16];
-    if (hn_failed(err) ||
-        hn_measuring_task(measuring, &matrix->sizes[0].problem, &task, err) != HN_OK)
-        return;
-    snprintf(architecture, sizeof architecture, "sm_%d", task.identity.device.capability);
-    for (size_t p = matrix->point_count; p-- > 0 && *matrix->points[p].program.hex == '\0';) {
+    snprintf(architecture, sizeof architecture, "sm_%d", device->identity.capability);
+    for (size_t p = matrix->point_count;
+         !hn_failed(err) && p-- > 0 && *matrix->points[p].program.hex == '\0';) {
         struct hn_matrix_point *point = &matrix->points[p];
         struct hn_source source;
         struct hn_source_key key;
-        if (hn_task_source(&task, &point->values, &source, NULL) != HN_OK)
+        if (hn_source_make(tuning->measuring.config->plan, &tuning->template,
+                           &matrix->sizes[0].problem, &point->values, &source, NULL) != HN_OK)
             continue;
         if (hn_source_key(&source, "", &key, err) == HN_OK)
             point->program = key.hash;
@@ -445,7 +478,6 @@ static void take_programs(struct tuning *tuning, struct hn_error *err)
             hn_compile_pool_ask(&want, &source, architecture, err);
         hn_source_finish(&source);
     }
-    hn_task_finish(&task);
 }
 
 /* Measures at sizes; the new programs for the next one are compiled meanwhile. */
@@ -619,6 +651,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     options->workers->pool->keeps_all = true;
     tuning->ahead = hn_compile_pool_share(options->workers->pool, -1);
     tuning->ahead->keeps_all = true;
+    hn_template_load(tuning->measuring.config->plan->template_path, &tuning->template, false, err);
     plan(tuning);
     tuning->random = hn_random_seeded(options->search.seed);
     add_named(tuning, err);
@@ -663,6 +696,7 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
                 "interrupted; what was measured is kept%s, and the same command goes on from there",
                 tuning.kept > 0 ? ", the rule too, with the predicted loss alone" : "");
     hn_compile_pool_destroy(tuning.ahead);
+    hn_template_finish(&tuning.template);
     hn_learnt_finish(&tuning.learnt);
     hn_measuring_finish(&tuning.measuring);
     return err->status;

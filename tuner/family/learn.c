@@ -376,8 +376,7 @@ static void pick(struct learning *learning)
 }
 
 /* The questions that a rule may ask of a problem: each size and what 2 and 4 leave of it, products
- * and quotients of two, the product of all, which value of a list it has, and how many blocks a
- * configuration has for it. */
+ * and quotients of two, the product of all, and which value of a list it has. */
 
 /* The range or the words of a value; of one that is the same for the whole family its own. */
 static void set_value(const struct hn_family *family, const char *name,
@@ -467,42 +466,6 @@ static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
     hn_text_finish(&all);
 }
 
-/* The text of an expression with a point's values in the place of its parameters. */
-static char *write_with(const char *expression, const struct hn_bindings *point)
-{
-    struct hn_text text = {0};
-    while (*expression != '\0') {
-        char name[64];
-        size_t length = hn_word_length(expression);
-        snprintf(name, sizeof name, "%.*s", (int)length, expression);
-        const struct hn_value *value =
-            length > 0 && length < sizeof name ? hn_bindings_get(point, name) : NULL;
-        length += length == 0;
-        if (value != NULL)
-            hn_value_append(&text, value);
-        else
-            hn_text_printf(&text, "%.*s", (int)length, expression);
-        expression += length;
-    }
-    return hn_needed(hn_text_take(&text));
-}
-
-/* How many blocks a configuration has along each side of its grid: where waves of blocks end, its
- * times jump. A side that has conditions is no question that somebody could read. */
-static void add_grids(const struct hn_plan *plan, struct hn_rule *rule)
-{
-    for (size_t c = 0; c < rule->configuration_count; c++)
-        for (size_t k = 0; k < 3 * plan->step_count; k++) {
-            const struct hn_expression *side = plan->steps[k / 3].geometry.grid[k % 3];
-            if (side == NULL || hn_expression_slots(side) == 0 ||
-                strstr(hn_expression_text(side), " if ") != NULL)
-                continue;
-            char *text = write_with(hn_expression_text(side), &rule->configurations[c]);
-            ask(rule, "%s", text);
-            free(text);
-        }
-}
-
 static void evaluate_features(struct learning *learning, struct hn_error *err)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
@@ -569,7 +532,6 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
                   &rule->values[i]);
     rule->value_count = example->count;
     add_sizes(learning->kernel->family, rule);
-    add_grids(learning->kernel->plan, rule);
     if (hn_rule_complete(rule, err) == HN_OK)
         evaluate_features(learning, err);
 }

@@ -13,7 +13,7 @@
 
 enum {
     HN_MATRIX_SIZES = 320,
-    HN_MATRIX_POINTS = 1024,
+    HN_MATRIX_POINTS = 2048,
 };
 
 struct hn_matrix {

@@ -379,14 +379,12 @@ static void ask_some(const struct asking *asking, size_t problem, size_t first, 
     }
 }
 
-static void ask_at(void *context, size_t problem)
+static void ask_part(void *context, size_t part)
 {
     const struct asking *asking = context;
+    size_t first = part / asking->count * AT_ONCE, left = asking->point_count - first;
     float *seen = hn_need(AT_ONCE * asking->model->sight.features, sizeof *seen);
-    for (size_t first = 0; first < asking->point_count; first += AT_ONCE) {
-        size_t left = asking->point_count - first;
-        ask_some(asking, problem, first, left < AT_ONCE ? left : AT_ONCE, seen);
-    }
+    ask_some(asking, part % asking->count, first, left < AT_ONCE ? left : AT_ONCE, seen);
     free(seen);
 }
 
@@ -402,5 +400,5 @@ void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *co
                             .unseen = unseen,
                             .losses = losses,
                             .deviations = deviations};
-    hn_parallel_do(count, 0, ask_at, &asking);
+    hn_parallel_do((point_count + AT_ONCE - 1) / AT_ONCE * count, 0, ask_part, &asking);
 }
