@@ -284,6 +284,17 @@ int main(void)
         others = sum(at < second for at in compiled) - first  # of what measures
         self.assertEqual(len(compiled), points + others + 1)
 
+    def test_what_searches_do_not_look_at(self):
+        """The best configuration of a rule counts where no search may look at it."""
+        self.spoil(self.config, FAMILY, "promising: [BLOCK * ITEMS == 128]\nfamily: {n: {range: [1, 100000]}, ladder: [{BLOCK: 256, ITEMS: 4}]}")
+        self.hone("tune", "--family", self.config, "--budget", "300", "--held-out", "1")
+        [rule] = self.rules()
+        self.assertIn(BEST, rule["configurations"])
+        rule["nodes"] = [{"configuration": 0, "sure": True}]
+        self.forge("UPDATE session SET rule = ?1 WHERE rule IS NOT NULL", json.dumps(rule))
+        said = self.hone("replay", "--family", self.config, "--held-out", "2", "--budget", "60", "--json", expect=4).stdout
+        self.assertGreater(json.loads(said)[0]["parts"]["choice"]["mean"], 0.05)
+
     def test_values_that_decide_what_is_frozen(self):
         """Searches for the family take programs for all sizes only; what the rule has is none that is for one. The best block is
         allowed in such alone: what is lost by that is told apart."""

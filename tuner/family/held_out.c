@@ -20,18 +20,15 @@ struct compared {
     double best_us;               /* of all */
 };
 
-/* A configuration whose time in a search is so near to the best one's may be the best of the rule.
- */
-static const double racing_loss = 0.1;
-/* What the rule chose meets the others in a race, unless it is out of the question. */
-static const double racing_sides_loss = 3;
+/* Sides whose times are so near to the best one's meet it in a race. */
+static const double racing_loss = 0.2;
 
-/* The sides of a race: of the rule's configurations its choice and those that may be as good, then
- * the default point and what searches found. */
+/* What is compared: the rule's configurations, which searches may not look at, then the default
+ * point and what searches found. */
 struct comparison {
     struct hn_bindings points[HN_RULE_CONFIGURATIONS_MOST + 3]; /* borrowed, but for `found` */
-    size_t count, own_count;                                    /* the first are the rule's */
-    struct hn_bindings found[2];                                /* with words of their own */
+    size_t count;
+    struct hn_bindings found[2]; /* with words of their own */
     size_t found_count;
     double times_us[HN_RULE_CONFIGURATIONS_MOST + 3];
 };
@@ -45,21 +42,6 @@ static size_t add_side(struct comparison *comparison, const struct hn_bindings *
     if (place == comparison->count)
         comparison->points[comparison->count++] = *point;
     return place;
-}
-
-/* Those of the rule's configurations that may be the best of them, by their times in a search. */
-static void add_own_sides(const struct hn_rule *rule, const struct hn_session *session,
-                          struct comparison *comparison, struct hn_error *err)
-{
-    double times_us[HN_RULE_CONFIGURATIONS_MOST], best_us = INFINITY, occupancy;
-    for (size_t i = 0; i < rule->configuration_count; i++) {
-        times_us[i] = hn_visit_time(session, &rule->configurations[i], &occupancy, err);
-        best_us = fmin(best_us, times_us[i]);
-    }
-    for (size_t i = 0; i < rule->configuration_count; i++)
-        if (times_us[i] <= best_us * (1 + racing_loss) && isfinite(times_us[i]))
-            (void)add_side(comparison, &rule->configurations[i]);
-    comparison->own_count = comparison->count;
 }
 
 /* Searches among the points of a config, those of the rule and the matrix first; the best is a
@@ -79,8 +61,6 @@ static void search(struct hn_measuring *measuring, struct hn_config *config,
         return;
     const struct hn_record *best = hn_session_state(visit.session)->best;
     if (best != NULL) {
-        if (comparison->found_count == 0)
-            add_own_sides(rule, visit.session, comparison, err);
         struct hn_bindings *found = &comparison->found[comparison->found_count++];
         *found = hn_need_bindings(&best->point, NULL);
         (void)add_side(comparison, found);
@@ -88,16 +68,14 @@ static void search(struct hn_measuring *measuring, struct hn_config *config,
     hn_visit_end(&visit);
 }
 
-/* Points that cannot be told from the best meet it in a race, and so does the rule's choice. The
- * default point need not: it may take a hundred times as long. */
-static void race(struct hn_measuring *measuring, struct hn_config *whole,
-                 const struct hn_bindings *problem, struct comparison *comparison,
-                 struct hn_error *err)
+/* Measures all sides. */
+static void measure(struct hn_measuring *measuring, struct hn_config *whole,
+                    const struct hn_bindings *problem, struct comparison *comparison,
+                    struct hn_error *err)
 {
     const struct hn_bindings *points[sizeof comparison->points / sizeof *comparison->points];
-    const struct hn_session_options asked = {.points = comparison->points,
-                                             .point_count = comparison->count,
-                                             .race_within = racing_sides_loss};
+    const struct hn_session_options asked = {
+        .points = comparison->points, .point_count = comparison->count, .race_within = racing_loss};
     struct hn_visit visit;
     double occupancy;
     for (size_t i = 0; i < comparison->count; i++)
@@ -122,11 +100,11 @@ static void compare(struct hn_measuring *measuring, const struct hn_bindings *pr
 {
     struct hn_config *whole = NULL;
     const struct hn_family_options *options = measuring->options;
-    struct comparison comparison = {.own_count = 1};
+    struct comparison comparison = {.count = rule->configuration_count};
     if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
         return;
     const struct hn_plan *plan = whole->plan;
-    size_t own = add_side(&comparison, &rule->configurations[chosen]);
+    memcpy(comparison.points, rule->configurations, comparison.count * sizeof *comparison.points);
     bool freezes = plan->freeze_if != NULL;
     if (freezes)
         search(measuring, measuring->config, problem, rule, budget_s / 2, &comparison, err);
@@ -134,15 +112,15 @@ static void compare(struct hn_measuring *measuring, const struct hn_bindings *pr
     size_t untuned = add_side(&comparison, hn_plan_default(plan, problem));
     for (size_t i = 0; i < comparison.count; i++)
         comparison.times_us[i] = NAN;
-    race(measuring, whole, problem, &comparison, err);
-    compared->chosen_us = comparison.times_us[own];
+    measure(measuring, whole, problem, &comparison, err);
+    compared->chosen_us = comparison.times_us[chosen];
     compared->default_us = comparison.times_us[untuned];
     for (size_t i = 0; i < comparison.count; i++) {
         double time_us = comparison.times_us[i];
         compared->best_us = fmin(compared->best_us, time_us);
         if (hn_measuring_serves_all(plan, &comparison.points[i]))
             compared->shared_us = fmin(compared->shared_us, time_us);
-        if (i < comparison.own_count)
+        if (i < rule->configuration_count)
             compared->own_us = fmin(compared->own_us, time_us);
     }
     for (size_t i = 0; i < comparison.found_count; i++)
