@@ -413,13 +413,16 @@ TEST(what_is_picked_serves_together)
     const double weights[] = {1, 1, 1, 1};
     const struct hn_choice_tree_data data = {
         .samples = 4, .choices = 4, .costs = costs, .weights = weights};
-    size_t picked[8];
-    assert_int_equal(hn_pick(&data, NULL, 3, 1e-6, picked), 3);
+    size_t picked[8], used;
+    assert_int_equal(hn_pick(&data, NULL, 3, 1e-6, picked, &used), 3);
+    assert_int_equal(used, 3);
     assert_int_equal(picked[0], 0);
     assert_int_equal(picked[1] + picked[2], 5);
     /* The third has the program of the first, the fourth that of the second. */
     const size_t programs[] = {0, 1, 0, 1};
-    assert_int_equal(hn_pick(&data, programs, 1, 1e-6, picked), 2);
+    assert_int_equal(hn_pick(&data, programs, 1, 1e-6, picked, &used), 2);
+    assert_int_equal(used, 1);
     assert_int_equal(picked[1], 2);
-    assert_int_equal(hn_pick(&data, programs, 2, 1e-6, picked), 4);
+    assert_int_equal(hn_pick(&data, programs, 2, 1e-6, picked, &used), 4);
+    assert_int_equal(used, 2);
 }

@@ -24,6 +24,7 @@ struct leaf {
 
 struct growth {
     const struct hn_choice_tree_data *data;
+    struct hn_blocks memory;
     size_t least;
     size_t width;     /* of a row of costs: choices, and what fills the last lanes */
     uint32_t *order;  /* [feature]: the samples by its values, a leaf's together */
@@ -296,23 +297,19 @@ struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data,
 {
     struct growth growth = {.data = data, .least = least > 0 ? least : 1};
     growth.width = (data->choices + LANES - 1) / LANES * LANES;
-    growth.order = hn_need(data->features * data->samples, sizeof *growth.order);
-    growth.sorted = hn_need(data->samples, sizeof *growth.sorted);
-    growth.above = hn_need(data->samples, sizeof *growth.above);
-    growth.coarse = hn_need(data->features, sizeof *growth.coarse);
-    growth.costs = hn_need(data->samples * growth.width, sizeof *growth.costs);
-    growth.whole = hn_need(4 * growth.width, sizeof *growth.whole);
+    growth.order =
+        hn_need_block(&growth.memory, data->features * data->samples, sizeof *growth.order);
+    growth.sorted = hn_need_block(&growth.memory, data->samples, sizeof *growth.sorted);
+    growth.above = hn_need_block(&growth.memory, data->samples, sizeof *growth.above);
+    growth.coarse = hn_need_block(&growth.memory, data->features, sizeof *growth.coarse);
+    growth.costs =
+        hn_need_block(&growth.memory, data->samples * growth.width, sizeof *growth.costs);
+    growth.whole = hn_need_block(&growth.memory, 4 * growth.width, sizeof *growth.whole);
     growth.left = growth.whole + 2 * growth.width;
-    growth.leaves = hn_need(leaves, sizeof *growth.leaves);
+    growth.leaves = hn_need_block(&growth.memory, leaves, sizeof *growth.leaves);
     growth.nodes = hn_need(2 * leaves, sizeof *growth.nodes);
     grow(&growth, leaves, gain);
-    free(growth.order);
-    free(growth.sorted);
-    free(growth.above);
-    free(growth.coarse);
-    free(growth.costs);
-    free(growth.whole);
-    free(growth.leaves);
+    hn_blocks_finish(&growth.memory);
     *node_count = growth.node_count;
     return growth.nodes;
 }
@@ -432,7 +429,7 @@ static void exchange_choices(struct picking *picking, double gain)
 }
 
 size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, size_t most,
-               double gain, size_t *picked)
+               double gain, size_t *picked, size_t *used)
 {
     double weight = 0;
     struct picking picking = {.data = data,
@@ -450,5 +447,6 @@ size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, s
     add_choices(&picking, 0, launch_gain * gain * weight);
     free(picking.uses);
     free(picking.least);
+    *used = picking.used;
     return picking.count;
 }

@@ -62,19 +62,6 @@ struct tuning {
     struct hn_family_outcome *outcome;
 };
 
-static void plan(struct tuning *tuning)
-{
-    const struct hn_family_options *options = tuning->options;
-    const struct hn_family *family = tuning->measuring.config->family;
-    const struct hn_family_worth *worth = &tuning->measuring.worth;
-    const double given_s = tuning->measuring.budget_s;
-    tuning->budget_s = given_s > 0 ? given_s : worth->budget_s;
-    tuning->loss = options->loss > 0 ? options->loss : family->loss;
-    /* A search has to last a while, too. */
-    double share = sqrt(fmin(1, tuning->budget_s / worth->budget_s));
-    tuning->tuned = (size_t)fmax(FEWEST_TUNED, round(share * (double)worth->tuned));
-}
-
 /* SIZE_MAX: there is none, or no room for it. */
 static size_t draw_size(struct tuning *tuning, struct hn_error *err)
 {
@@ -237,8 +224,6 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
     for (size_t i = 0; i < count; i++)
         if (isnan(matrix->times[points[i]][size]))
             wanted[wanted_count++] = matrix->points[points[i]].values;
-    if (measuring->options->search.budget_count > 0 && budget_s > 0)
-        wanted_count = (size_t)fmin((double)wanted_count, ceil(budget_s * HN_EVALUATIONS_PER_S));
     if (wanted_count == 0 || hn_failed(err) ||
         measuring->options->load(measuring->options->context, &config, err) != HN_OK)
         return;
@@ -544,6 +529,9 @@ static void refine(struct tuning *tuning, struct hn_error *err)
     const struct hn_learnt *learnt = &tuning->learnt;
     double began_s = hn_measuring_spent_s(&tuning->measuring);
     size_t sizes[FIRST_CELLS + WANTED + DRAWN];
+    if (!hn_failed(err))
+        hn_template_load(tuning->measuring.config->plan->template_path, &tuning->template, false,
+                         err);
     fill_sizes(tuning, sizes, draw_sizes(tuning, FIRST_CELLS, sizes, err), err);
     while (!hn_failed(err)) {
         double measured_s = hn_measuring_spent_s(&tuning->measuring);
@@ -607,22 +595,24 @@ static void keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *
         hn_store_put_rule(options->store, *session, rule, err);
 }
 
-/* Learns again with fewer configurations while their machine code is larger than the family allows.
- */
-static void fit_bytes(struct tuning *tuning, struct hn_error *err)
+/* Learns the rule, again with fewer configurations while their machine code is larger than the
+ * family allows. */
+static void learn_rule(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_family *family = tuning->measuring.config->family;
     struct hn_rule *rule = &tuning->learnt.rule;
-    while (!hn_failed(err) && family->bytes > 0 && rule->bytes > (size_t)family->bytes &&
-           tuning->learnt.programs > 1) {
+    for (;;) {
+        learn(tuning, SAMPLES, err);
+        keep(&tuning->measuring, rule, &tuning->kept, err);
         double count = (double)tuning->learnt.programs;
+        if (hn_failed(err) || family->bytes == 0 || rule->bytes <= (size_t)family->bytes ||
+            count <= 1)
+            return;
         double fitting = floor(count * (double)family->bytes / (double)rule->bytes);
         family->configurations = (int64_t)fmax(1, fmin(fitting, count - 1));
         hn_measuring_say(&tuning->measuring,
                          "%.0f programs have %zu bytes of machine code: %lld at most", count,
                          rule->bytes, (long long)family->configurations);
-        learn(tuning, SAMPLES, err);
-        keep(&tuning->measuring, rule, &tuning->kept, err);
     }
 }
 
@@ -651,8 +641,13 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     options->workers->pool->keeps_all = true;
     tuning->ahead = hn_compile_pool_share(options->workers->pool, -1);
     tuning->ahead->keeps_all = true;
-    hn_template_load(tuning->measuring.config->plan->template_path, &tuning->template, false, err);
-    plan(tuning);
+    const struct hn_family_worth *worth = &tuning->measuring.worth;
+    const double given_s = tuning->measuring.budget_s;
+    tuning->budget_s = given_s > 0 ? given_s : worth->budget_s;
+    tuning->loss = options->loss > 0 ? options->loss : tuning->measuring.config->family->loss;
+    /* A search has to last a while, too. */
+    double share = sqrt(fmin(1, tuning->budget_s / worth->budget_s));
+    tuning->tuned = (size_t)fmax(FEWEST_TUNED, round(share * (double)worth->tuned));
     tuning->random = hn_random_seeded(options->search.seed);
     add_named(tuning, err);
     tune_sizes(tuning, err);
@@ -661,9 +656,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     if (hn_failed(err))
         return;
     tuning->outcome->reached = is_good(tuning);
-    learn(tuning, SAMPLES, err);
-    keep(&tuning->measuring, &tuning->learnt.rule, &tuning->kept, err);
-    fit_bytes(tuning, err);
+    learn_rule(tuning, err);
     if (hn_failed(err))
         return;
     measure_loss(tuning, err);
@@ -675,19 +668,16 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
                               struct hn_family_outcome *outcome, struct hn_error *err)
 {
     struct tuning tuning = {.options = options, .outcome = outcome};
-    const struct hn_matrix *matrix;
     *outcome = (struct hn_family_outcome){.reached = false};
     hn_error_init(err);
     hn_measuring_start(&tuning.measuring, options, err);
     tune(&tuning, err);
-    matrix = tuning.measuring.matrix;
     if (!hn_failed(err)) {
         outcome->rule = tuning.learnt.rule;
         tuning.learnt.rule = (struct hn_rule){0};
         outcome->programs = tuning.learnt.programs;
-        outcome->sizes = matrix->size_count;
-        for (size_t s = 0; s < matrix->size_count; s++)
-            outcome->tuned += isnan(matrix->sizes[s].tuned_us) ? 0 : 1;
+        outcome->sizes = tuning.measuring.matrix->size_count;
+        outcome->tuned = tuning.searched;
         outcome->cells = tuning.measuring.cell_count;
         outcome->elapsed_s = (hn_now_ms() - tuning.measuring.started_ms) / 1e3;
     }

@@ -24,6 +24,7 @@ struct learning {
     const struct hn_matrix *matrix;
     const struct hn_learn_options *options;
     struct hn_learnt *learnt;
+    struct hn_blocks memory;     /* of what follows */
     struct hn_bindings *samples; /* problems of the family */
     double *weights;
     size_t sample_count;
@@ -41,8 +42,10 @@ static void draw_samples(struct learning *learning, struct hn_error *err)
     size_t wanted = learning->options->samples;
     uint64_t at = 0;
     double named = 0;
-    learning->samples = hn_need(wanted + family->size_count, sizeof *learning->samples);
-    learning->weights = hn_need(wanted + family->size_count, sizeof *learning->weights);
+    learning->samples =
+        hn_need_block(&learning->memory, wanted + family->size_count, sizeof *learning->samples);
+    learning->weights =
+        hn_need_block(&learning->memory, wanted + family->size_count, sizeof *learning->weights);
     for (size_t i = 0; i < family->size_count; i++)
         named += family->weights[i];
     for (size_t i = 0; i < family->size_count; i++) {
@@ -60,13 +63,14 @@ static void draw_samples(struct learning *learning, struct hn_error *err)
 /* Of these points of the matrix, whose first sizes are the first samples: those that the family
  * names. */
 static void make_forecast(const struct learning *learning, const size_t *points, size_t point_count,
-                          size_t count, struct forecast *forecast)
+                          size_t count, struct hn_blocks *memory, struct forecast *forecast)
 {
     const struct hn_matrix *matrix = learning->matrix;
     const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
-    *forecast = (struct forecast){.count = count,
-                                  .losses = hn_need(point_count * count, sizeof(double)),
-                                  .deviations = hn_need(point_count * count, sizeof(double))};
+    *forecast =
+        (struct forecast){.count = count,
+                          .losses = hn_need_block(memory, point_count * count, sizeof(double)),
+                          .deviations = hn_need_block(memory, point_count * count, sizeof(double))};
     for (size_t p = 0; p < point_count; p++)
         asked[p] = &matrix->points[points[p]];
     hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count, false,
@@ -117,16 +121,6 @@ static struct hn_choice_tree_data samples_of(const struct learning *learning)
         .costs = learning->costs,
         .weights = learning->weights,
     };
-}
-
-static void grow_tree(struct learning *learning)
-{
-    struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_choice_tree_data data = samples_of(learning);
-    find_costs(learning, &learning->forecast, learning->count, learning->costs);
-    free(rule->nodes);
-    rule->nodes =
-        hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain, &rule->node_count);
 }
 
 /* The predicted loss: those parts of the model that have not seen a size choose there. Trees of
@@ -338,18 +332,6 @@ static size_t find_candidates(const struct hn_matrix *matrix, size_t *candidates
     return count;
 }
 
-/* Numbers points by their programs: each has that of the first one with the same. */
-static void number_programs(const struct hn_matrix *matrix, const size_t *points, size_t count,
-                            size_t *programs)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *own = matrix->points[points[i]].program.hex;
-        for (programs[i] = 0; programs[i] < i; programs[i]++)
-            if (*own != '\0' && strcmp(matrix->points[points[programs[i]]].program.hex, own) == 0)
-                break;
-    }
-}
-
 static void pick(struct learning *learning)
 {
     size_t candidates[HN_MATRIX_POINTS], picked[HN_MATRIX_POINTS], programs[HN_MATRIX_POINTS];
@@ -357,22 +339,26 @@ static void pick(struct learning *learning)
     size_t all = learning->sample_count, samples = all / OF_ALL;
     samples = samples > SAMPLES_OF_ALL ? samples : all < SAMPLES_OF_ALL ? all : SAMPLES_OF_ALL;
     size_t most = (size_t)learning->kernel->family->configurations;
+    struct hn_blocks memory = {0};
     struct forecast forecast;
-    make_forecast(learning, candidates, count, samples, &forecast);
-    double *costs = hn_need(count * samples, sizeof *costs);
+    make_forecast(learning, candidates, count, samples, &memory, &forecast);
+    double *costs = hn_need_block(&memory, count * samples, sizeof *costs);
     find_costs(learning, &forecast, count, costs);
     const struct hn_choice_tree_data data = {
         .samples = samples, .choices = count, .costs = costs, .weights = learning->weights};
-    number_programs(learning->matrix, candidates, count, programs);
-    learning->count = hn_pick(&data, programs, most, least_gain, picked);
+    /* Each has the number of the first one with the same program. */
+    for (size_t i = 0; i < count; i++)
+        for (programs[i] = 0; programs[i] < i; programs[i]++) {
+            const char *own = learning->matrix->points[candidates[i]].program.hex;
+            const char *other = learning->matrix->points[candidates[programs[i]]].program.hex;
+            if (*own != '\0' && strcmp(own, other) == 0)
+                break;
+        }
+    learning->count =
+        hn_pick(&data, programs, most, least_gain, picked, &learning->learnt->programs);
     for (size_t c = 0; c < learning->count; c++)
         learning->learnt->picked[c] = candidates[picked[c]];
-    number_programs(learning->matrix, learning->learnt->picked, learning->count, programs);
-    for (size_t c = 0; c < learning->count; c++)
-        learning->learnt->programs += programs[c] == c;
-    free(costs);
-    free(forecast.losses);
-    free(forecast.deviations);
+    hn_blocks_finish(&memory);
 }
 
 /* The questions that a rule may ask of a problem: each size and what 2 and 4 leave of it, products
@@ -407,29 +393,19 @@ static void set_value(const struct hn_family *family, const char *name,
     }
 }
 
-/* Adds a question, unless it is there or cannot be asked. */
+/* Adds a question, as far as there is room. */
 __attribute__((format(printf, 2, 3))) static void ask(struct hn_rule *rule, const char *format, ...)
 {
     struct hn_text question = {0};
-    struct hn_error ignored;
     va_list arguments;
+    if (rule->feature_count == HN_RULE_FEATURES_MOST)
+        return;
     va_start(arguments, format);
     hn_text_vprintf(&question, format, arguments);
     va_end(arguments);
-    char *text = hn_needed(hn_text_take(&question));
-    bool is_new = rule->feature_count < HN_RULE_FEATURES_MOST;
-    for (size_t i = 0; is_new && i < rule->feature_count; i++)
-        is_new = strcmp(rule->features[i].text, text) != 0;
-    if (!is_new) {
-        free(text);
-        return;
-    }
     rule->features = hn_need_more(rule->features, rule->feature_count + 1, sizeof *rule->features);
-    rule->features[rule->feature_count++] = (struct hn_rule_feature){.text = text};
-    if (hn_rule_complete(rule, &ignored) == HN_OK)
-        return;
-    hn_expression_destroy(rule->features[--rule->feature_count].expression);
-    free(text);
+    rule->features[rule->feature_count++] =
+        (struct hn_rule_feature){.text = hn_needed(hn_text_take(&question))};
 }
 
 static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
@@ -472,7 +448,8 @@ static void evaluate_features(struct learning *learning, struct hn_error *err)
     size_t samples = learning->sample_count;
     int64_t own[HN_RULE_FEATURES_MOST];
     bool inside;
-    learning->features = hn_need(rule->feature_count * samples, sizeof *own);
+    learning->features =
+        hn_need_block(&learning->memory, rule->feature_count * samples, sizeof *own);
     for (size_t s = 0; s < samples && !hn_failed(err); s++) {
         if (!hn_rule_evaluate(rule, &learning->samples[s], own, &inside))
             hn_fail(err, HN_ECONFIG, "the problems of the family have different names");
@@ -520,7 +497,8 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
     rule->nodes = hn_need(1, sizeof *rule->nodes);
     rule->nodes[0] = (struct hn_rule_node){.feature = -1};
     rule->node_count = 1;
-    learning->costs = hn_need(learning->count * learning->sample_count, sizeof *learning->costs);
+    learning->costs = hn_need_block(&learning->memory, learning->count * learning->sample_count,
+                                    sizeof *learning->costs);
     /* In the order of what they save; the default point is last, since it serves all. */
     rule->fallback = hn_need(learning->count, sizeof *rule->fallback);
     for (size_t i = 0; i < learning->count; i++)
@@ -545,11 +523,15 @@ static void learn(struct learning *learning, struct hn_error *err)
                                   learning->options->seed);
     pick(learning);
     make_forecast(learning, learnt->picked, learning->count, learning->sample_count,
-                  &learning->forecast);
+                  &learning->memory, &learning->forecast);
     begin_rule(learning, err);
     if (hn_failed(err))
         return;
-    grow_tree(learning);
+    const struct hn_choice_tree_data data = samples_of(learning);
+    find_costs(learning, &learning->forecast, learning->count, learning->costs);
+    free(learnt->rule.nodes);
+    learnt->rule.nodes = hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain,
+                                             &learnt->rule.node_count);
     predict_loss(learning, judged);
     mark_sure(learning, find_sure_risk(judged, learning->matrix->size_count));
     find_wanted(learning);
@@ -570,12 +552,7 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
         learn(&learning, err);
     for (size_t i = 0; i < learning.sample_count; i++)
         hn_bindings_finish(&learning.samples[i]);
-    free(learning.samples);
-    free(learning.weights);
-    free(learning.forecast.losses);
-    free(learning.forecast.deviations);
-    free(learning.features);
-    free(learning.costs);
+    hn_blocks_finish(&learning.memory);
     if (hn_failed(err))
         hn_learnt_finish(learnt);
     return err->status;

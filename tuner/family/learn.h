@@ -125,8 +125,9 @@ enum { HN_PICKED_A_PROGRAM = 4 };
 /* The choices that together lose least, whatever the features: choice 0 and others, added one by one while each saves
  * `gain` of a sample of mean weight, then exchanged while that saves something. They have up to `most` programs
  * (`programs`, below the number of choices, by choice; NULL: each its own), and are so many times that at most.
- * `picked` has room for these. How many. */
-size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, size_t most, double gain, size_t *picked);
+ * `picked` has room for these, `used` becomes the number of their programs. How many. */
+size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, size_t most, double gain, size_t *picked,
+               size_t *used);
 
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 

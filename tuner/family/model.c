@@ -189,15 +189,16 @@ static void grow_bag(void *context, size_t number)
 {
     const struct gathering *data = context;
     struct bag *bag = &data->model->bags[number];
-    struct growing *growing = hn_need(1, sizeof *growing);
+    struct hn_blocks memory = {0};
+    struct growing *growing = hn_need_block(&memory, 1, sizeof *growing);
     growing->data = data;
     growing->bag = bag;
     growing->random = hn_random_seeded(data->seed + number);
-    growing->seen = hn_need(data->rows, sizeof(uint32_t));
-    growing->rows = hn_need(data->rows, sizeof(uint32_t));
-    growing->takes = hn_need(data->model->sight.features, sizeof(bool));
-    growing->left = hn_need(data->rows, sizeof(float));
-    growing->leaf = hn_need(data->rows, sizeof(uint8_t));
+    growing->seen = hn_need_block(&memory, data->rows, sizeof(uint32_t));
+    growing->rows = hn_need_block(&memory, data->rows, sizeof(uint32_t));
+    growing->takes = hn_need_block(&memory, data->model->sight.features, sizeof(bool));
+    growing->left = hn_need_block(&memory, data->rows, sizeof(float));
+    growing->leaf = hn_need_block(&memory, data->rows, sizeof(uint8_t));
     for (size_t s = 0; s < data->matrix->size_count; s++)
         for (size_t r = data->first[s]; r < data->first[s + 1] && has_seen(number, s); r++) {
             /* By chance: rows of a size have much in common, and would wait for each other. */
@@ -212,12 +213,7 @@ static void grow_bag(void *context, size_t number)
     bag->trees = hn_need(data->model->trees, sizeof *bag->trees);
     for (size_t t = 0; t < data->model->trees; t++)
         grow_tree(growing, &bag->trees[t]);
-    free(growing->seen);
-    free(growing->rows);
-    free(growing->takes);
-    free(growing->left);
-    free(growing->leaf);
-    free(growing);
+    hn_blocks_finish(&memory);
 }
 
 static int by_value(const void *a, const void *b)
@@ -304,29 +300,26 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     struct hn_model *model = hn_need(1, sizeof *model);
     size_t sizes = matrix->size_count;
     struct gathering data = {.model = model, .matrix = matrix, .seed = seed};
+    struct hn_blocks memory = {0};
     model->trees = trees;
     hn_sight_init(&model->sight, kernel);
-    data.first = hn_need(sizes + 1, sizeof *data.first);
+    data.first = hn_need_block(&memory, sizes + 1, sizeof *data.first);
     for (size_t s = 0; s < sizes; s++) {
         data.first[s] = data.rows;
         for (size_t p = 0; p < matrix->point_count; p++)
             data.rows += is_timed(matrix, p, s);
     }
     data.first[sizes] = data.rows;
-    data.targets = hn_need(data.rows, sizeof *data.targets);
-    data.values = hn_need(data.rows * model->sight.features, sizeof *data.values);
-    data.bins = hn_need(data.rows * model->sight.features, sizeof *data.bins);
-    data.edges = hn_need(BINS * model->sight.features, sizeof *data.edges);
+    data.targets = hn_need_block(&memory, data.rows, sizeof *data.targets);
+    data.values = hn_need_block(&memory, data.rows * model->sight.features, sizeof *data.values);
+    data.bins = hn_need_block(&memory, data.rows * model->sight.features, sizeof *data.bins);
+    data.edges = hn_need_block(&memory, BINS * model->sight.features, sizeof *data.edges);
     hn_parallel_do(sizes, 0, gather_size, &data);
     if (data.rows > 0) {
         hn_parallel_do(model->sight.features, 0, find_bins, &data);
         hn_parallel_do(BAGS, 0, grow_bag, &data);
     }
-    free(data.first);
-    free(data.targets);
-    free(data.values);
-    free(data.bins);
-    free(data.edges);
+    hn_blocks_finish(&memory);
     return model;
 }
 
