@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
-#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,17 +253,20 @@ const struct hn_yaml *hn_config_place(const struct hn_reader *reader,
     return reader->root;
 }
 
-/* Whether numbers stand on both sides of '^': who writes "2 ^ 10" wants no 8. */
+/* Whether numbers stand alone on both sides of '^': who writes "2 ^ 10" wants no 8. */
 static bool has_false_power(const char *text)
 {
-    regex_t alone;
-    if (strchr(text, '^') == NULL ||
-        regcomp(&alone, "(^|[[(,=]|[^<]<|[^>]>) *[0-9]+ *\\^ *[0-9]+ *($|[]),!=<>])",
-                REG_EXTENDED | REG_NOSUB) != 0)
-        return false;
-    bool has = regexec(&alone, text, 0, NULL, 0) == 0;
-    regfree(&alone);
-    return has;
+    for (const char *at = strchr(text, '^'); at != NULL; at = strchr(at + 1, '^')) {
+        const char *left = at, *right = at + 1 + strspn(at + 1, " 0123456789");
+        while (left > text && (left[-1] == ' ' || hn_is_digit(left[-1])))
+            left--;
+        bool numbers = left + strspn(left, " ") < at && at + 1 + strspn(at + 1, " ") < right;
+        bool shifts = left > text + 1 && left[-1] != '=' && left[-1] == left[-2];
+        bool begins = left == text || (strchr("([,=<>", left[-1]) != NULL && !shifts);
+        if (numbers && begins && strchr(")],!=<>", *right) != NULL)
+            return true;
+    }
+    return false;
 }
 
 void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
