@@ -215,6 +215,16 @@ int main(void)
         self.assertIn(f"{self.folder}/nowhere/a.h", result.stderr)
         self.assertIn("No such file or directory", result.stderr)
 
+    def test_names_that_are_keywords(self):
+        self.write("k.cu", "__global__ void k(float *x, int n) { x[blockIdx.x * BLOCK + threadIdx.x] = n; }\n")
+        for name in "default", "class", "int", "defaults":
+            config = self.write("k.yaml", f"hone: 1\nkernel: k\ntemplate: k.cu\nentry: k\nproblem: {{{name}: 1024}}\nparameters: {{BLOCK: [64]}}\n"
+                                f"arguments: [{{name: x, type: float32, count: {name}, role: output}}, {{name: n, type: int32, value: {name}}}]\n"
+                                f'launch: {{block: BLOCK, grid: "{name} // 64"}}\n')
+            result = self.hone("export", "k", "--config", config, "--defaults", expect=0 if name == "defaults" else 2)
+            self.assertEqual(f"hone: problem value '{name}' is a keyword of C or C++, so that a header cannot have it; give it another name\n"
+                             in result.stderr, name != "defaults")
+
     def test_defaults_where_nothing_is_tuned(self):
         self.cache.unlink()
         defaults = ["export", "saxpy", "--config", hone.DATA / "saxpy.yaml", "--defaults"]

@@ -782,11 +782,27 @@ static const char *fill(struct hn_export_writer *writer, const json_t *item, con
     return line;
 }
 
+/* No member of a structure in C or C++ may be called so. */
+static const char keywords[] =
+    "alignas alignof asm auto bool break case catch char class const constexpr continue decltype "
+    "default delete do double else enum explicit export extern false float for friend goto if "
+    "inline int long mutable namespace new noexcept nullptr operator private protected public "
+    "register requires restrict return short signed sizeof static struct switch template this "
+    "throw true try typedef typeid typename union unsigned using virtual void volatile while xor";
+
 void hn_export_write(const struct hn_export *export, const char *skeleton, struct hn_text *text,
                      struct hn_error *err)
 {
     struct hn_export_writer writer = {
         .export = export, .plan = export->plan, .text = text, .err = err};
+    for (size_t i = 0; i < export->plan->problem_count && !hn_failed(err); i++) {
+        const char *name = export->plan->problem[i];
+        if (hn_text_has_word(keywords, name, strlen(name)))
+            hn_fail(err, HN_ECONFIG,
+                    "problem value '%s' is a keyword of C or C++, so that a header cannot have it; "
+                    "give it another name",
+                    name);
+    }
     if (hn_failed(err))
         return;
     writer.rule = hn_export_rule_make(&writer);
