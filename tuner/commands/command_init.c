@@ -174,7 +174,7 @@ static void draft_program(struct init *init, const char *source, struct hn_error
         hn_text_printf(hn_draft_part(&draft, "macros", ""), ", \"-D%s=${%s}\"", macro, macro);
         hn_text_printf(hn_draft_part(&draft, "firsts", " and "), "%s == %lld", macro, first);
     }
-    config = hn_draft_fill(&draft, hn_init_program);
+    config = hn_draft_write(&draft, hn_init_program);
     if (!hn_failed(err))
         write_config(init, config, err);
     hn_draft_finish(&draft);
@@ -198,7 +198,7 @@ static void draft_source(struct init *init, struct hn_error *err)
         draft.output = init->output;
         if (init->capture != NULL && path != NULL && access(init->output, F_OK) != 0)
             hn_draft_take_capture(&draft, err);
-        char *text = hn_failed(err) ? NULL : hn_draft_write(&draft);
+        char *text = hn_failed(err) ? NULL : hn_draft_write(&draft, hn_init_draft);
         if (text != NULL)
             write_config(init, text, err);
         free(path);

@@ -308,7 +308,7 @@ static void read_values(struct import *import, const json_t *values,
 static void add_parameter(struct import *import, const json_t *json)
 {
     const char *name = text_of(json, "Name"), *values = text_of(json, "Values");
-    struct hn_draft_name parameter = {.name = name};
+    struct hn_draft_name parameter = {.name = name, .own = name};
     struct hn_draft *draft = &import->draft;
     struct hn_error err = {.status = HN_OK};
     struct hn_value preset = value_of(json_object_get(json, "Default"));
@@ -708,7 +708,7 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
     add_options(&import);
     json_array_foreach(json_object_get(import.kernel, "ReferenceArguments"), i, json)
         add_reference(&import, json);
-    char *text = hn_draft_write(draft);
+    char *text = hn_draft_write(draft, hn_init_draft);
     hn_draft_finish(draft);
     hn_unit_finish(&import.unit);
     return text;

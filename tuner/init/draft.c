@@ -53,7 +53,7 @@ static bool is_extent(const char *name)
 struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *name)
 {
     HN_EACH(each, draft->names)
-        if (strcmp(each->name, name) == 0 || (each->own != NULL && strcmp(each->own, name) == 0))
+        if (strcmp(each->name, name) == 0 || strcmp(each->own, name) == 0)
             return each;
     return NULL;
 }
@@ -63,7 +63,7 @@ struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, con
 {
     struct hn_draft_name *added = HN_GROW(draft->names);
     added->name = name;
-    added->own = own;
+    added->own = own != NULL ? own : name;
     added->is_size = added->is_extent = is_size;
     added->has_preset = true;
     return added;
@@ -143,8 +143,7 @@ static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *p
     bool each = hn_draft_is_like(name, "*item *per_thread *vec *coarsen *unroll *words");
     int64_t preset = wide && draft->dimensions == 1            ? 256
                      : wide || hn_draft_is_like(name, "*tile") ? 16
-                     : parameter->own != NULL                  ? usual_side(draft, parameter->own)
-                                                               : 1;
+                                                               : usual_side(draft, parameter->own);
     choose_values(parameter, hn_integer(preset), preset == 1 && !each);
 }
 

@@ -12,7 +12,7 @@
 
 /* What the config has a name for: a parameter, or a size of the problem. */
 struct hn_draft_name {
-    const char *name, *own; /* own: in the source; NULL: nowhere */
+    const char *name, *own; /* own: in the source, if it has it */
     struct hn_value preset; /* the default, if has_preset; the size, 0 while the draft is made: a usual one */
     bool has_preset;
 
@@ -80,11 +80,10 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
 /* Sets what its capture tells; the contents go to files beside the output. HN_ECONFIG: it has other parameters. */
 void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
 void hn_draft_finish(struct hn_draft *draft);
-/* The config's text, once; free it. */
-char *hn_draft_write(struct hn_draft *draft);
-/* The same of the parts alone. In the text a line "?PART TEXT" is there where the part is, "!PART TEXT" where it is not, both also
- * one behind the other, and one that has "@PART" in it where that is not empty. */
-char *hn_draft_fill(const struct hn_draft *draft, const char *lines);
+/* The config's text, once; free it. It is made of lines: "?PART TEXT" is there where the part is, "!PART TEXT" where it is not, both
+ * also one behind the other, and one that has "@PART" in it where that is not empty. A draft without an entry has no more parts
+ * than it was given. */
+char *hn_draft_write(struct hn_draft *draft, const char *lines);
 /* draft.yaml.in, program.yaml.in. */
 extern const char hn_init_draft[], hn_init_program[];
 

@@ -147,23 +147,18 @@ static const char *named(const struct hn_draft *draft, const char *own, bool is_
 static const char *known_name(void *data, const char *name, size_t token)
 {
     const struct hn_draft *draft = data;
-    const char *dot = strchr(name, '.'), *host = single(draft, draft->launch[HN_LAUNCH_BLOCK]),
-               *found = NULL;
-    if (dot != NULL) {
-        bool own = strncmp(name, "blockDim.", 9) == 0 ||
-                   (strlen(host) == (size_t)(dot - name) && strncmp(name, host, strlen(host)) == 0);
-        if (own)
-            return dot[1] >= 'x' && dot[1] <= 'z' ? draft->block[dot[1] - 'x'] : NULL;
-        for (size_t i = 0; i < draft->kernel->argument_count && in_kernel(draft, token); i++)
-            if (hn_at(draft->unit, token, draft->kernel->arguments[i].name))
-                found = named(draft, dot + 1, true);
+    const char *dot = strchr(name, '.'), *block = single(draft, draft->launch[HN_LAUNCH_BLOCK]);
+    const char *found = dot != NULL || in_kernel(draft, token) ? NULL : host_name(draft, name);
+    const struct hn_draft_name *own = hn_draft_find(draft, name);
+    if (dot != NULL && (hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block)))
+        return dot[1] >= 'x' && dot[1] <= 'z' ? draft->block[dot[1] - 'x'] : NULL;
+    for (size_t i = 0; i < draft->kernel->argument_count && dot != NULL; i++)
+        if (in_kernel(draft, token) && hn_at(draft->unit, token, draft->kernel->arguments[i].name))
+            found = named(draft, dot + 1, true);
+    if (found != NULL || own == NULL)
         return found;
-    }
-    if (!in_kernel(draft, token))
-        found = host_name(draft, name);
-    const struct hn_draft_name *own = found == NULL ? hn_draft_find(draft, name) : NULL;
-    bool size = own != NULL && own->is_size && (own->frozen || in_kernel(draft, token));
-    return size || is_numeric(own) ? own->name : found;
+    bool size = own->is_size && (own->frozen || in_kernel(draft, token));
+    return size || is_numeric(own) ? own->name : NULL;
 }
 
 /* As configs have it; NULL: they have not. Numbers may be those of the block along an axis; -1: of
@@ -279,14 +274,9 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
 
 /* The block. */
 
-static const char *own_name(const struct hn_draft_name *parameter)
-{
-    return parameter->own != NULL ? parameter->own : parameter->name;
-}
-
 static bool ends_with(const struct hn_draft_name *parameter, const char *end)
 {
-    const char *name = own_name(parameter);
+    const char *name = parameter->own;
     size_t length = strlen(name), tail = strlen(end);
     return length > tail && hn_same_letters(name + length - tail, end, SIZE_MAX);
 }
@@ -315,10 +305,10 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
         bool rows = ends_with(each, "ROWS");
         if (!is_numeric(each))
             continue;
-        if (hn_draft_is_block(own_name(each)) &&
+        if (hn_draft_is_block(each->own) &&
             (axis < 0 ? !rows : ends_with(each, axes[axis]) || (axis == 1 && rows)))
             return each;
-        if (axis < 0 && tile == NULL && hn_draft_is_like(own_name(each), "*tile"))
+        if (axis < 0 && tile == NULL && hn_draft_is_like(each->own, "*tile"))
             tile = each;
     }
     return tile;
@@ -330,8 +320,8 @@ static const char *add_block(struct hn_draft *draft, const char *wish, int64_t p
 {
     bool asks = hn_unit_has(draft->unit, "blockDim") || hn_unit_has(draft->unit, "thread_rank");
     HN_EACH(each, draft->names)
-        if (!asks && is_numeric(each) && each->preset.integer == preset && each->own != NULL &&
-            hn_draft_is_block(each->own))
+        if (!asks && is_numeric(each) && each->preset.integer == preset &&
+            hn_unit_has(draft->unit, each->own) && hn_draft_is_block(each->own))
             return each->name;
     return hn_draft_add_launch(draft, wish, preset, !asks);
 }
@@ -519,7 +509,7 @@ static void guess_grid(struct hn_draft *draft)
             if (tile == NULL && !rowwise && function->device)
                 tile = find_tile(draft, axis, function->body);
         HN_EACH(each, draft->names)
-            if (alone && is_numeric(each) && hn_draft_is_like(own_name(each), HN_DRAFT_BLOCKS))
+            if (alone && is_numeric(each) && hn_draft_is_like(each->own, HN_DRAFT_BLOCKS))
                 rows = each->name;
         if (rows == NULL && rowwise && alone)
             rows =

@@ -89,10 +89,10 @@ static void append_values(const struct hn_draft_name *parameter, struct hn_text 
     const struct hn_value *values = parameter->values.items;
     const size_t count = parameter->values.count;
     bool even = count > 4 && values[1].integer > values[0].integer;
-    int64_t step = even ? values[1].integer - values[0].integer : 1;
+    uint64_t step = even ? (uint64_t)values[1].integer - (uint64_t)values[0].integer : 1;
     for (size_t i = 0; i < count; i++)
         even &= values[i].type == HN_INTEGER &&
-                (i == 0 || values[i].integer - values[i - 1].integer == step);
+                (uint64_t)values[i].integer == (uint64_t)values[0].integer + i * step;
     hn_text_append(text, even ? "{range: [" : "[");
     for (size_t i = 0; i < count; i += even ? count - 1 : 1) {
         hn_text_append(text, i > 0 ? ", " : "");
@@ -100,7 +100,7 @@ static void append_values(const struct hn_draft_name *parameter, struct hn_text 
     }
     hn_text_append(text, "]");
     if (even && step > 1)
-        hn_text_printf(text, ", step: %lld", (long long)step);
+        hn_text_printf(text, ", step: %llu", (unsigned long long)step);
     hn_text_append(text, even ? "}" : "");
 }
 
@@ -147,6 +147,7 @@ static void append_argument(const struct hn_draft_argument *argument, struct hn_
     append_comment(text, "TODO: ", argument->todo);
 }
 
+/* And the launch that passes them. */
 static void fill_arguments(struct hn_draft *draft)
 {
     bool all = true;
@@ -170,6 +171,13 @@ static void fill_arguments(struct hn_draft *draft)
         append_argument(symbol, hn_draft_part(draft, "symbols", "\n"));
     if (draft->symbols.count == 0 && hn_unit_has(draft->unit, "__constant__"))
         HN_DRAFT_NOTE(draft, "constants", "there are");
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        append_scalar(hn_draft_part(draft, "block", ", "), "", draft->block[axis]);
+        append_scalar(hn_draft_part(draft, "grid", ", "), "", draft->grid[axis]);
+    }
+    append_scalar(hn_draft_part(draft, "shared", ""), "", draft->shared_bytes);
+    append_comment(hn_draft_part(draft, "shared", ""), "TODO: ", draft->shared_todo);
+    hn_text_append(hn_draft_part(draft, "cooperative", ""), draft->cooperative ? "true" : "");
 }
 
 /* A part that a line of draft.yaml has behind a sign; moves the line behind it. "": it is empty. */
@@ -185,11 +193,16 @@ static const char *part_at(const struct hn_draft *draft, const char **line)
     return "";
 }
 
-char *hn_draft_fill(const struct hn_draft *draft, const char *lines)
+char *hn_draft_write(struct hn_draft *draft, const char *lines)
 {
     const char *line;
     struct hn_text text = {0};
     size_t length;
+    if (draft->entry != NULL) {
+        fill_head(draft);
+        fill_names(draft);
+        fill_arguments(draft);
+    }
     while (hn_text_line(&lines, &line, &length)) {
         const char *end = line + length, *part = NULL;
         bool is_there = true;
@@ -210,19 +223,4 @@ char *hn_draft_fill(const struct hn_draft *draft, const char *lines)
         hn_text_append(&text, "\n");
     }
     return hn_needed(hn_text_take(&text));
-}
-
-char *hn_draft_write(struct hn_draft *draft)
-{
-    fill_head(draft);
-    fill_names(draft);
-    fill_arguments(draft);
-    for (int axis = 0; axis < draft->dimensions; axis++) {
-        append_scalar(hn_draft_part(draft, "block", ", "), "", draft->block[axis]);
-        append_scalar(hn_draft_part(draft, "grid", ", "), "", draft->grid[axis]);
-    }
-    append_scalar(hn_draft_part(draft, "shared", ""), "", draft->shared_bytes);
-    append_comment(hn_draft_part(draft, "shared", ""), "TODO: ", draft->shared_todo);
-    hn_text_append(hn_draft_part(draft, "cooperative", ""), draft->cooperative ? "true" : "");
-    return hn_draft_fill(draft, hn_init_draft);
 }

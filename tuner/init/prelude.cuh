@@ -32,8 +32,6 @@ typedef uint8_t uchar;
 typedef uint16_t ushort;
 typedef uint32_t uint;
 typedef unsigned long ulong;
-typedef long long longlong;
-typedef unsigned long long ulonglong;
 
 #define VECTORS(T, N)                                                                                                    \
     struct N##1 { T x; }; struct N##2 { T x, y; }; struct N##3 { T x, y, z; }; struct N##4 { T x, y, z, w; };

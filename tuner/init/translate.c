@@ -39,18 +39,16 @@ const char *hn_times(struct hn_unit *unit, const char *left, const char *right)
                           as_factor(unit, right));
 }
 
-/* Signs of C++, and what configs write for them; NULL: nothing. */
-static const char *sign_of(const char *text)
+/* What configs write for a sign of C++; NULL: nothing. */
+static const char *sign_of(struct hn_unit *unit, const char *text)
 {
-    static const char *const signs[][2] = {
-        {"/", " // "},  {"*", " * "},   {"+", " + "},    {"-", " - "},   {"%", " % "},
-        {"<<", " << "}, {">>", " >> "}, {"<", " < "},    {"<=", " <= "}, {">", " > "},
-        {">=", " >= "}, {"==", " == "}, {"!=", " != "},  {"&", " & "},   {"!", "not "},
-        {"(", "("},     {")", ")"},     {"&&", " and "}, {"||", " or "}};
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strcmp(text, signs[i][0]) == 0)
-            return signs[i][1];
-    return NULL;
+    static const char *const own[][2] = {{"/", " // "}, {"!", "not "},   {"(", "("},
+                                         {")", ")"},    {"&&", " and "}, {"||", " or "}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(text, own[i][0]) == 0)
+            return own[i][1];
+    bool same = text[0] != '\0' && text[strspn(text, "*+-%<>=!&")] == '\0';
+    return same ? hn_need_format(&unit->memory, " %s ", text) : NULL;
 }
 
 /* "(int)" and "static_cast<std::size_t>" say nothing; returns behind it. */
@@ -170,10 +168,10 @@ static size_t append(const struct hn_translation *translation, size_t at, struct
     if (hn_at(unit, at, "(") && hn_at(unit, at + 2, ")") &&
         hn_text_is_word(hn_text_at(unit, at + 1)))
         return append(translation, at + 1, text) != 0 ? at + 3 : 0;
-    if (sign_of(word) != NULL) {
-        hn_text_append(text, sign_of(word));
+    value = sign_of(unit, word);
+    hn_text_append(text, value != NULL ? value : "");
+    if (value != NULL)
         return at + 1;
-    }
     bool whole = hn_unit_number(unit, at, &number);
     if (!whole && !hn_text_is_word(word)) {
         double real = hn_c_strtod(word, &end);
