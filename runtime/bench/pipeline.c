@@ -261,18 +261,6 @@ static void make_streams(struct hn_stage *stage, size_t count, struct hn_error *
     }
 }
 
-static void make_uploads(struct hn_stage *stage, size_t count, struct hn_error *err)
-{
-    struct hn_context *context = stage->arena->context;
-    if (count > stage->upload_count)
-        stage->uploads = hn_need_more(stage->uploads, count, sizeof(CUevent));
-    while (stage->upload_count < count && !hn_failed(err)) {
-        CUevent *event = &stage->uploads[stage->upload_count];
-        HN_CALL(context, cuEventCreate, (event, CU_EVENT_DISABLE_TIMING), "cuEventCreate", err);
-        stage->upload_count += !hn_failed(err);
-    }
-}
-
 /* Kernels address it in host memory: there is no copy of the device's. */
 static bool is_in_place(const struct hn_flow *flow)
 {
@@ -308,6 +296,7 @@ void hn_pipeline_place(struct hn_variant *variant, struct hn_error *err)
     const struct hn_flow *flow = variant->launch.flow;
     struct hn_bindings *observed = &variant->record->observed;
     struct hn_arena *arena = variant->arena;
+    struct hn_stage *stage = variant->stage;
     double register_ms = 0.0;
     if (flow == NULL || !hn_goes_on(variant, err))
         return;
@@ -316,14 +305,19 @@ void hn_pipeline_place(struct hn_variant *variant, struct hn_error *err)
     allocate(variant, flow, err);
     if (!hn_goes_on(variant, err))
         return;
-    make_streams(variant->stage, flow->streams, err);
-    if (shares_uploads(flow))
-        make_uploads(variant->stage, flow->chunk_count, err);
+    make_streams(stage, flow->streams, err);
+    size_t uploads = shares_uploads(flow) ? flow->chunk_count : 0;
+    if (uploads > stage->upload_count)
+        stage->uploads = hn_need_more(stage->uploads, uploads, sizeof(CUevent));
+    for (; stage->upload_count < uploads && !hn_failed(err); stage->upload_count += !hn_failed(err))
+        HN_CALL(arena->context, cuEventCreate,
+                (&stage->uploads[stage->upload_count], CU_EVENT_DISABLE_TIMING), "cuEventCreate",
+                err);
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         struct hn_staged *staged = &variant->staged[i];
         *staged = (struct hn_staged){.base = arena->buffers[i].address};
         if (is_on_host(flow, i)) {
-            staged->buffer = buffer_of(variant->stage, flow, i);
+            staged->buffer = buffer_of(stage, flow, i);
             register_ms += staged->buffer->register_ms;
         }
         if (staged->buffer != NULL && is_in_place(flow))

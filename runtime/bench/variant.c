@@ -108,7 +108,8 @@ static void allocate(struct hn_variant *variant)
             variant->zeroed[variant->zeroed_count++] = i;
 }
 
-/* A reference need not have the plan's symbols: its template is not the variants'. */
+/* Sets one that has a value; what takes a buffer's contents is set by hn_variant_restore. A
+ * reference need not have the plan's symbols: its template is not the variants'. */
 static void find_symbol(struct hn_variant *variant, size_t symbol, struct hn_error *err)
 {
     struct hn_context *context = variant->arena->context;
@@ -143,17 +144,6 @@ static void find_symbol(struct hn_variant *variant, size_t symbol, struct hn_err
                 "setting a symbol", err);
     else
         variant->symbols[variant->symbol_count++] = (struct hn_variant_symbol){address, source};
-}
-
-/* Sets those that have a value. Those that take a buffer's contents are set by
- * hn_variant_restore. */
-static void find_symbols(struct hn_variant *variant, struct hn_error *err)
-{
-    const struct hn_plan *plan = variant->arena->plan;
-    for (size_t i = 0; i < plan->argument_count && hn_goes_on(variant, err); i++)
-        if (plan->arguments[i].role == HN_ROLE_SYMBOL &&
-            hn_expression_holds(plan->arguments[i].condition, variant->values, err))
-            find_symbol(variant, i, err);
 }
 
 /* Makes the L2 cache as this variant wants it (runtime/device/driver.h). What is set aside is the
@@ -303,7 +293,10 @@ void hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, struct 
                   "loading the module", err);
     }
     find_functions(variant, err);
-    find_symbols(variant, err);
+    for (size_t i = 0; i < arena->plan->argument_count && hn_goes_on(variant, err); i++)
+        if (arena->plan->arguments[i].role == HN_ROLE_SYMBOL &&
+            hn_expression_holds(arena->plan->arguments[i].condition, variant->values, err))
+            find_symbol(variant, i, err);
     hn_variant_place(variant, err);
     open_windows(variant, err);
     if (hn_failed(err))

@@ -100,32 +100,23 @@ static void follow_conditions(struct hn_include_scan *scan, const char *line, co
     }
 }
 
-/* A line within a comment that began before it is passed over. */
-static void go_to_next_line(struct hn_include_scan *scan)
-{
-    enum hn_code kind;
-    const char *at = scan->next;
-    while (*at != '\0' && *at != '\n') {
-        const char *behind = hn_code_behind(at, &kind);
-        for (; at < behind; at++)
-            scan->line += *at == '\n';
-    }
-    scan->line++;
-    scan->next = at + (*at == '\n');
-}
-
 bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
 {
     bool found = false;
     while (!found && *scan->next != '\0') {
-        const char *line = scan->next;
+        const char *line = scan->next, *at = line;
         const char *end = line + strcspn(line, "\n");
+        enum hn_code kind;
         follow_conditions(scan, line, end);
         found = read_include(line, end, include);
         include->conditional = scan->conditions > 0;
         include->host = scan->host;
-        include->line = scan->line + 1;
-        go_to_next_line(scan);
+        include->line = ++scan->line;
+        /* A line within a comment that began before it is passed over. */
+        while (*at != '\0' && *at != '\n')
+            for (const char *behind = hn_code_behind(at, &kind); at < behind; at++)
+                scan->line += *at == '\n';
+        scan->next = at + (*at == '\n');
     }
     return found;
 }

@@ -317,18 +317,6 @@ static void resolve_folder(const struct hn_plan *plan, char **option, struct hn_
     *option = resolved;
 }
 
-static void add_option(const struct hn_plan *plan, const struct hn_option *option,
-                       const struct hn_value *values, struct hn_source *source,
-                       struct hn_error *err)
-{
-    if (!hn_expression_holds(option->condition, values, err))
-        return;
-    char **expanded = &source->options[source->option_count++];
-    *expanded = expand_option(option, values, err);
-    if (!hn_failed(err) && hn_option_check(*expanded, err) == HN_OK)
-        resolve_folder(plan, expanded, err);
-}
-
 /* The steps that are launched at this point, since a kernel that is not need not be there, and the
  * options. */
 static void add_steps_and_options(const struct scope *scope, struct hn_source *source,
@@ -341,8 +329,14 @@ static void add_steps_and_options(const struct scope *scope, struct hn_source *s
     for (size_t i = 0; i < plan->step_count; i++)
         if (hn_expression_holds(plan->steps[i].condition, values, err))
             add_step(scope, &plan->steps[i], source, text, err);
-    for (size_t i = 0; i < plan->option_count; i++)
-        add_option(plan, &plan->options[i], values, source, err);
+    for (size_t i = 0; i < plan->option_count; i++) {
+        if (!hn_expression_holds(plan->options[i].condition, values, err))
+            continue;
+        char **expanded = &source->options[source->option_count++];
+        *expanded = expand_option(&plan->options[i], values, err);
+        if (!hn_failed(err) && hn_option_check(*expanded, err) == HN_OK)
+            resolve_folder(plan, expanded, err);
+    }
     free(values);
 }
 

@@ -321,17 +321,6 @@ static bool is_sorted(const uint64_t *keys, uint64_t count, size_t words)
 enum { BYTES = 8, DIGITS = 256 };
 
 /* How often each byte of the word has each value. */
-static void count_bytes(const uint64_t *keys, uint64_t count, size_t words, size_t word,
-                        uint64_t counts[BYTES][DIGITS])
-{
-    memset(counts, 0, BYTES * sizeof *counts);
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t key = keys[i * words + word];
-        for (size_t byte = 0; byte < BYTES; byte++)
-            counts[byte][key >> (8 * byte) & 0xff]++;
-    }
-}
-
 /* One stable pass of a radix sort. */
 static void sort_by_byte(const uint64_t *from, uint64_t *to, uint64_t count, size_t words,
                          size_t word, unsigned shift, const uint64_t counts[DIGITS])
@@ -354,9 +343,13 @@ static void sort_keys(uint64_t **keys, uint64_t count, size_t words)
     if (is_sorted(*keys, count, words))
         return;
     uint64_t *other = hn_need_more(NULL, count * words, sizeof *other);
-    uint64_t counts[BYTES][DIGITS];
     for (size_t word = words; word-- > 0;) {
-        count_bytes(*keys, count, words, word, counts);
+        uint64_t counts[BYTES][DIGITS] = {{0}};
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t key = (*keys)[i * words + word];
+            for (size_t byte = 0; byte < BYTES; byte++)
+                counts[byte][key >> (8 * byte) & 0xff]++;
+        }
         for (unsigned byte = 0; byte < BYTES; byte++) {
             if (counts[byte][(*keys)[word] >> (8 * byte) & 0xff] == count)
                 continue; /* all the same */

@@ -403,16 +403,6 @@ static void fail_constraint(const struct hn_space_demands *demands, size_t conju
     hn_bindings_finish(&point);
 }
 
-/* The next combination, like an odometer. */
-static void step(const struct hn_space *space, uint16_t *choice)
-{
-    for (size_t i = space->parameter_count; i-- > 0;) {
-        if (++choice[i] < space->parameters[i].count)
-            return;
-        choice[i] = 0;
-    }
-}
-
 /* How many of the combinations, all or a sample, each constraint is the first to reject. */
 static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *choice,
                              struct hn_value *values, size_t *rejected)
@@ -430,7 +420,10 @@ static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *c
                hn_expression_truth(space->constraints[i].expression, values) == HN_TRUE)
             i++;
         rejected[i]++;
-        step(space, choice);
+        /* The next combination, like an odometer. */
+        for (size_t p = space->parameter_count;
+             p-- > 0 && ++choice[p] == space->parameters[p].count;)
+            choice[p] = 0;
     }
     return tried;
 }
