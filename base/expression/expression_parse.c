@@ -379,15 +379,6 @@ static int parse_call(struct parser *parser, const struct token *token)
     return folds ? arguments[0] : emit(parser, code, token, arguments[0], arguments[1], 0);
 }
 
-static int parse_parentheses(struct parser *parser)
-{
-    int value = parse_expression(parser);
-    if (is_mark(parser->token, ","))
-        fail_here(parser, "found ',' in parentheses; a tuple can only follow 'in'");
-    take_closing(parser, ")", "an operator or ')'");
-    return value;
-}
-
 static int parse_primary(struct parser *parser)
 {
     const struct token *token = parser->token;
@@ -399,8 +390,13 @@ static int parse_primary(struct parser *parser)
     }
     if (token->kind == TOKEN_NAME)
         return emit_constant(parser, HN_OP_NAME);
-    if (take_mark(parser, "("))
-        return parse_parentheses(parser);
+    if (take_mark(parser, "(")) {
+        int value = parse_expression(parser);
+        if (is_mark(parser->token, ","))
+            fail_here(parser, "found ',' in parentheses; a tuple can only follow 'in'");
+        take_closing(parser, ")", "an operator or ')'");
+        return value;
+    }
     if (is_mark(token, "["))
         fail_here(parser, "found '[', expected a value; a list can only follow 'in'");
     fail_expected(parser, "a value");

@@ -478,14 +478,6 @@ static const struct hn_field file_fields[] = {
 const struct hn_structure hn_text_file_structure =
     HN_STRUCTURE(hn_text_file, file_fields, check_file);
 
-/* Members of a record that may be objects. All others are what observers saw. */
-static bool is_part(const char *key)
-{
-    static const char *const parts[] = {"point",  "verdict", "costs",     "metrics",
-                                        "timing", "time",    "resources", "objective"};
-    return hn_text_is_among(key, parts, sizeof parts / sizeof *parts);
-}
-
 json_t *hn_record_to_json(const struct hn_record *record)
 {
     json_t *object = hn_fields_to_json(&record_structure, record);
@@ -502,13 +494,17 @@ json_t *hn_record_to_json(const struct hn_record *record)
 enum hn_status hn_record_from_json(const json_t *json, const char *objective,
                                    struct hn_record *record, struct hn_error *err)
 {
+    /* Members that may be objects. All others are what observers saw. */
+    static const char *const parts[] = {"point",  "verdict", "costs",     "metrics",
+                                        "timing", "time",    "resources", "objective"};
     hn_error_init(err);
     const char *key;
     json_t *item;
     hn_fields_read("record", &record_structure, json, record, err);
     json_object_foreach((json_t *)(uintptr_t)json, key, item)
     {
-        if (!hn_failed(err) && json_is_object(item) && !is_part(key))
+        if (!hn_failed(err) && json_is_object(item) &&
+            !hn_text_is_among(key, parts, sizeof parts / sizeof *parts))
             read_observed(&record->observed, key, item, err);
     }
     hn_gate_record(record, objective, err);

@@ -527,22 +527,19 @@ bool hn_statement_next(struct hn_statement **statement, struct hn_error *err)
     return false;
 }
 
-static void read_chars(const char *text, char *to, size_t size, struct hn_error *err)
-{
-    if ((size_t)snprintf(to, size, "%s", text) >= size && !hn_failed(err))
-        hn_fail(err, HN_EFORMAT, "'%.40s…' has %zu bytes, expected fewer than %zu", text,
-                strlen(text), size);
-}
-
 static void read_all(struct hn_statement *statement, int column, const char *kinds, va_list *places,
                      struct hn_error *err)
 {
     for (; *kinds != '\0'; kinds++, column++) {
         const char *text = strchr("tnc", *kinds) != NULL ? hn_column_text(statement, column) : "";
         void *to = va_arg(*places, void *);
+        size_t size;
         switch (*kinds) {
         case 'c':
-            read_chars(text, to, va_arg(*places, size_t), err);
+            size = va_arg(*places, size_t);
+            if ((size_t)snprintf(to, size, "%s", text) >= size && !hn_failed(err))
+                hn_fail(err, HN_EFORMAT, "'%.40s…' has %zu bytes, expected fewer than %zu", text,
+                        strlen(text), size);
             break;
         case 'i':
             *(int64_t *)to = hn_column_integer(statement, column);

@@ -225,13 +225,6 @@ struct hn_lookup_class {
     int unlike;
 };
 
-/* Words are told apart, and from numbers; numbers are not. */
-static int compare_kinds(const struct hn_value *a, const struct hn_value *b)
-{
-    bool a_word = a->type == HN_WORD, b_word = b->type == HN_WORD;
-    return a_word && b_word ? strcmp(a->word, b->word) : compare_numbers(a_word, b_word);
-}
-
 /* 0 within a class. */
 static int compare_classes(const struct hn_identity *a, const struct hn_identity *b)
 {
@@ -240,9 +233,13 @@ static int compare_classes(const struct hn_identity *a, const struct hn_identity
     if (order == 0)
         order = (x->count > y->count) - (x->count < y->count);
     for (size_t i = 0; order == 0 && i < x->count; i++) {
+        const struct hn_value *own = &x->values[i], *other = &y->values[i];
+        bool is_word = own->type == HN_WORD, other_is = other->type == HN_WORD;
         order = strcmp(x->names[i], y->names[i]);
+        /* Words are told apart, and from numbers; numbers are not. */
         if (order == 0)
-            order = compare_kinds(&x->values[i], &y->values[i]);
+            order = is_word && other_is ? strcmp(own->word, other->word)
+                                        : compare_numbers(is_word, other_is);
     }
     return order;
 }

@@ -367,15 +367,6 @@ static struct word next_word(const char **at)
     return word;
 }
 
-/* Behind the bracket that closes the one before. */
-static void skip_brackets(const char **at)
-{
-    for (int depth = 1; depth > 0 && **at != '\0';) {
-        struct word word = next_word(at);
-        depth += equals(&word, "(") - equals(&word, ")");
-    }
-}
-
 static void append_word(char *text, size_t size, const struct word *word)
 {
     size_t length = strlen(text), blank = length > 0;
@@ -479,7 +470,10 @@ bool hn_declared_find(const char *source, const char *name, size_t name_length,
                 continue;
             at = open;
             if (strncmp(word.text, "__", 2) == 0) {
-                skip_brackets(&at);
+                for (int depth = 1; depth > 0 && *at != '\0';) {
+                    next = next_word(&at);
+                    depth += equals(&next, "(") - equals(&next, ")");
+                }
                 continue;
             }
             struct hn_declared own;

@@ -24,20 +24,16 @@ static const char *resolve(void *library, const struct hn_symbol *symbols, size_
     return NULL;
 }
 
-/* dlopen() would wait for whoever writes into a FIFO. */
-static bool is_special(const char *name)
-{
-    struct stat about;
-    return strchr(name, '/') != NULL && stat(name, &about) == 0 && !S_ISREG(about.st_mode);
-}
-
 enum hn_status hn_library_open(const char *const *names, size_t name_count,
                                const struct hn_symbol *symbols, size_t symbol_count, void **library,
                                struct hn_error *err)
 {
     struct hn_text tried = {0};
     for (size_t i = 0; i < name_count; i++) {
-        bool special = is_special(names[i]);
+        /* dlopen() would wait for whoever writes into a FIFO. */
+        struct stat about;
+        bool special =
+            strchr(names[i], '/') != NULL && stat(names[i], &about) == 0 && !S_ISREG(about.st_mode);
         /* The driver and NVRTC start threads and register exit handlers: they stay loaded once
          * closed. */
         void *handle = special ? NULL : dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -98,21 +98,16 @@ static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct 
     return true;
 }
 
-/* The upper bits are mixed best. */
-static size_t first_place(const struct hn_lib_memos *memos, uint64_t hash)
-{
-    return (size_t)(hash >> 20) & memos->mask;
-}
-
 static struct hone_kernel *recall(struct hone_cache *cache, uint64_t hash,
                                   const struct request *request)
 {
     const struct hn_lib_memos *memos = atomic_load_explicit(&cache->memos, memory_order_acquire);
     if (memos == NULL)
         return NULL;
-    for (size_t place = first_place(memos, hash);; place = (place + 1) & memos->mask) {
+    /* The upper bits are mixed best. */
+    for (size_t place = (size_t)(hash >> 20);; place++) {
         const struct hn_lib_memo *memo =
-            atomic_load_explicit(&memos->slots[place], memory_order_acquire);
+            atomic_load_explicit(&memos->slots[place & memos->mask], memory_order_acquire);
         if (memo == NULL || matches(memo, hash, request))
             return memo == NULL ? NULL : memo->handle;
     }
@@ -120,10 +115,10 @@ static struct hone_kernel *recall(struct hone_cache *cache, uint64_t hash,
 
 static void add(struct hn_lib_memos *memos, struct hn_lib_memo *memo)
 {
-    size_t place = first_place(memos, memo->hash);
-    while (atomic_load_explicit(&memos->slots[place], memory_order_relaxed) != NULL)
-        place = (place + 1) & memos->mask;
-    atomic_store_explicit(&memos->slots[place], memo, memory_order_release);
+    size_t place = (size_t)(memo->hash >> 20);
+    while (atomic_load_explicit(&memos->slots[place & memos->mask], memory_order_relaxed) != NULL)
+        place++;
+    atomic_store_explicit(&memos->slots[place & memos->mask], memo, memory_order_release);
     memos->count++;
 }
 

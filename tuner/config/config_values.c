@@ -153,15 +153,6 @@ static void read_bounds(struct hn_reader *reader, const struct hn_yaml *node, st
                        node->child->text, node->child->next->text);
 }
 
-static struct hn_value step_value(const struct hn_value *low, const struct hn_value *step,
-                                  size_t index)
-{
-    /* Modulo 2^64: the product may be beyond int64 where the sum is not. */
-    if (low->type == HN_INTEGER && step->type == HN_INTEGER)
-        return hn_integer((int64_t)((uint64_t)low->integer + (uint64_t)step->integer * index));
-    return hn_real(hn_value_number(low) + hn_value_number(step) * (double)index);
-}
-
 /* Steps from low that stay within high. A real step may miss it by rounding only: 0.1 to 0.3 by 0.1
  * has three values. */
 static double count_steps(const struct hn_value *low, const struct hn_value *high,
@@ -194,8 +185,12 @@ static void read_range(struct hn_reader *reader, const struct hn_yaml *node,
         return;
     }
     *values = hn_need_block(&reader->config->blocks, (size_t)most + 1, sizeof **values);
+    /* Modulo 2^64: the product may be beyond int64 where the sum is not. */
     for (*count = 0; *count < (size_t)most + 1; ++*count)
-        (*values)[*count] = step_value(&low, &step, *count);
+        (*values)[*count] =
+            low.type == HN_INTEGER && step.type == HN_INTEGER
+                ? hn_integer((int64_t)((uint64_t)low.integer + (uint64_t)step.integer * *count))
+                : hn_real(hn_value_number(&low) + hn_value_number(&step) * (double)*count);
     check_repeats(reader, node, *values, *count);
 }
 

@@ -513,16 +513,11 @@ static void write_shared_limits(struct hn_export_writer *writer)
 /* Tensor maps in C: what each says for a configuration and problem, and a function that encodes it.
  */
 
-static bool is_map(const struct hn_plan *plan, size_t argument)
-{
-    return plan->arguments[argument].role == HN_ROLE_TENSOR_MAP;
-}
-
 size_t hn_export_map_number(const struct hn_plan *plan, size_t argument)
 {
     size_t number = 0;
     for (size_t i = 0; i < argument; i++)
-        number += is_map(plan, i);
+        number += plan->arguments[i].role == HN_ROLE_TENSOR_MAP;
     return number;
 }
 
@@ -595,7 +590,8 @@ static void list_map(const struct hn_export_code *code, size_t number, struct hn
 {
     const struct hn_plan *plan = code->plan;
     size_t argument = 0;
-    while (!is_map(plan, argument) || hn_export_map_number(plan, argument) != number)
+    while (plan->arguments[argument].role != HN_ROLE_TENSOR_MAP ||
+           hn_export_map_number(plan, argument) != number)
         argument++;
     const struct hn_argument *over = &plan->arguments[hn_plan_source(plan, argument)];
     const struct hn_tensor_map *map = &plan->arguments[argument].tensor_map;

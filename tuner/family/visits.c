@@ -50,16 +50,11 @@ struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring
                                      &measuring->options->workers->lead->device};
 }
 
-static double elapsed_s(const struct hn_measuring *measuring)
-{
-    return (hn_now_ms() - measuring->started_ms) / 1e3;
-}
-
 double hn_measuring_spent_s(const struct hn_measuring *measuring)
 {
     return measuring->options->search.budget_count > 0
                ? (double)measuring->evaluations / HN_EVALUATIONS_PER_S
-               : elapsed_s(measuring);
+               : (hn_now_ms() - measuring->started_ms) / 1e3;
 }
 
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...)
@@ -67,7 +62,7 @@ void hn_measuring_say(const struct hn_measuring *measuring, const char *format, 
     struct hn_text line = {0};
     va_list arguments;
     va_start(arguments, format);
-    hn_text_printf(&line, "%4.0f s  ", elapsed_s(measuring));
+    hn_text_printf(&line, "%4.0f s  ", (hn_now_ms() - measuring->started_ms) / 1e3);
     hn_text_vprintf(&line, format, arguments);
     va_end(arguments);
     measuring->options->say(measuring->options->context, line.data);

@@ -101,11 +101,6 @@ struct node {
 
 enum { DIGITS = 32, PATH_MOST = 4096 };
 
-static void path_of(const struct files *files, char *path, size_t size)
-{
-    snprintf(path, size, "%s/%s", files->folder.path, files->hash.hex);
-}
-
 /* Answers. False: it is no offer. */
 static bool take_offer(struct files *files, struct hn_link *link, const struct hn_link_frame *frame)
 {
@@ -122,7 +117,7 @@ static bool take_offer(struct files *files, struct hn_link *link, const struct h
     if (files->fd >= 0)
         close(files->fd);
     files->fd = -1;
-    path_of(files, own, sizeof own);
+    snprintf(own, sizeof own, "%s/%s", files->folder.path, files->hash.hex);
     /* Without a folder none is wanted: who is to read it says what it lacks. */
     char there = hn_hash_is(text + DIGITS, files->hash.hex, &reason) || !files->made;
     if (there == 0)
@@ -141,7 +136,7 @@ static void take_part(struct files *files, const struct hn_link_frame *frame)
     bool kept = hn_file_write_all(files->fd, frame->data, frame->size);
     if (kept && frame->size > 0)
         return;
-    path_of(files, own, sizeof own);
+    snprintf(own, sizeof own, "%s/%s", files->folder.path, files->hash.hex);
     close(files->fd);
     files->fd = -1;
     if (!kept || !hn_hash_is(own, files->hash.hex, &reason))

@@ -122,11 +122,6 @@ static void append_cards(const struct hn_session_state *state, struct hn_text *t
     }
 }
 
-static bool is_failure(int outcome)
-{
-    return outcome >= HN_OUTCOME_INVALID_LAUNCH;
-}
-
 static void append_outcomes(const struct hn_progress_view *view,
                             const struct hn_session_state *state, bool all, struct hn_text *text)
 {
@@ -134,10 +129,10 @@ static void append_outcomes(const struct hn_progress_view *view,
         if (state->counts[outcome] == 0)
             continue;
         hn_text_append(text, text->length > 0 ? ", " : "");
-        paint(view, text, is_failure(outcome) ? red : "");
+        paint(view, text, outcome >= HN_OUTCOME_INVALID_LAUNCH ? red : "");
         hn_text_printf(text, "%llu %s", (unsigned long long)state->counts[outcome],
                        hn_outcome_names[(enum hn_outcome)outcome]);
-        paint(view, text, is_failure(outcome) ? plain : "");
+        paint(view, text, outcome >= HN_OUTCOME_INVALID_LAUNCH ? plain : "");
     }
     if (all && state->reused > 0)
         hn_text_printf(text, "%s%llu of them from the cache", text->length > 0 ? ", " : "",

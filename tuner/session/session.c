@@ -465,11 +465,6 @@ static void feed_gpu(struct hn_session *session, struct hn_error *err)
     }
 }
 
-static bool all_finished(const struct hn_session *session)
-{
-    return session->next_settled == session->tickets.count;
-}
-
 /* An evaluation is soon done; a compilation may take a minute. */
 static void wait_for_gpu(struct hn_session *session, struct hn_error *err)
 {
@@ -537,11 +532,11 @@ static void search(struct hn_session *session, struct hn_error *err)
         register_codes(session, err);
         hn_session_tell(session, err);
         feed_gpu(session, err);
-        if (hn_session_is_over(session) || (all_finished(session) && session->exhausted))
+        bool all_finished = session->next_settled == session->tickets.count;
+        if (hn_session_is_over(session) || (all_finished && session->exhausted))
             return;
         /* Behind what took no time, as points that were declined, there may be more to propose. */
-        if (session->state.finished == finished &&
-            (!all_finished(session) || session->strategy == NULL))
+        if (session->state.finished == finished && (!all_finished || session->strategy == NULL))
             step_and_take(session, err);
     }
 }
