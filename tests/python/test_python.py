@@ -97,6 +97,18 @@ class Tuning(Case):
         self.assertEqual(config["template"], source)
         with self.assertRaisesRegex(TypeError, "a config holds object"):
             hone.tune({**config, "kernel": object()})
+        with self.assertRaisesRegex(ValueError, "not JSON compliant"):  # NaN would be a word
+            hone.space({**config, "parameters": {**config["parameters"], "SCALE": [math.nan, 1.0]}})
+
+    def test_paths_in_a_dict_are_of_the_current_folder(self):
+        (self.folder / "inc").mkdir()
+        (self.folder / "inc" / "two.cuh").write_text("#define TWO 2\n")
+        (self.folder / "sizes.txt").write_text("n=256\nn=512\n")
+        source = (self.folder / "scale.cu").read_text()
+        for option in ("-Iinc", "--include-path=inc", {"if": "BLOCK > 0", "option": "-Iinc"}):
+            hone.space({**self.dictionary('// é\n#include "two.cuh"\n' + source), "compile": {"options": [option]}})
+        family = {"n": {"range": [1, 4096]}, "sizes": "sizes.txt"}
+        hone.space({**self.dictionary(source), "family": family})
 
     def test_a_template_is_a_file_or_its_source(self):
         place = pathlib.Path("a{b}.cu")
@@ -284,8 +296,9 @@ def best_time(config: str) -> float:
         self.assertEqual(len(hone.space({"kernel": "k", "parameters": {"A": range(1, 9)}}, sample=3).points["A"]), 3)
 
     def test_values_on_the_command_line(self):
-        self.assertEqual(_command.space_options({"a": True, "b": "row", "c": numpy.float32(0.5)}, {"B": (1, 2), "W": "row"}),
-                         ["-p", "a=true", "-p", "b=row", "-p", "c=0.5", "-s", "B=1,2", "-s", "W=row"])
+        self.assertEqual(_command.space_options({"a": True, "b": "row", "c": numpy.float32(0.5)},
+                                                {"B": (1, 2), "W": "row", "F": numpy.array([True, False])}),
+                         ["-p", "a=true", "-p", "b=row", "-p", "c=0.5", "-s", "B=1,2", "-s", "W=row", "-s", "F=true,false"])
 
     def test_records_that_lack_numbers(self):
         from hone import _results

@@ -20,9 +20,10 @@ Event = Mapping[str, Any]
 
 def text_of(value: Value) -> str:
     """As the command line has values: true, 4096, 0.5, row."""
-    if isinstance(value, (bool, str)):
-        return str(value).lower() if isinstance(value, bool) else value
-    return repr(value.item() if hasattr(value, "item") else value)
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, str):
+        return plain
+    return str(plain).lower() if isinstance(plain, bool) else repr(plain)
 
 
 def space_options(problem: Optional[Mapping[str, Value]], restrict: Optional[Mapping[str, Any]]) -> list[str]:

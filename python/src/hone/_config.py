@@ -46,6 +46,14 @@ def _place(mapping: Any, key: str) -> None:
     mapping[key] = str(pathlib.Path.cwd() / path)
 
 
+def _place_folder(option: Any) -> Any:
+    """The same of a compile option that names a folder of includes."""
+    if isinstance(option, dict):
+        return {**option, "option": _place_folder(option.get("option"))}
+    found = re.fullmatch("(?:-I|--include-path=)(.+)", option) if isinstance(option, str) else None
+    return f"-I{pathlib.Path.cwd() / found[1]}" if found else option
+
+
 def settle(config: Config) -> Config:
     """The same, wherever the program goes and whatever becomes of the dict."""
     if not isinstance(config, Mapping):
@@ -54,6 +62,10 @@ def settle(config: Config) -> Config:
     reference = own.get("reference")
     _place(own, "template")
     _place(reference, "template")
+    _place(own.get("family"), "sizes")
+    compiling = own.get("compile")
+    if isinstance(compiling, dict) and isinstance(compiling.get("options"), (list, tuple)):
+        compiling["options"] = [_place_folder(option) for option in compiling["options"]]
     for item in [*own.get("arguments", []), *own.get("symbols", [])]:
         _place(item, "file")
     files = reference.get("files") if isinstance(reference, dict) else None
@@ -76,10 +88,10 @@ def _write(config: Mapping[str, Any], folder: pathlib.Path) -> pathlib.Path:
     own = dict(config)
     for name, mapping in (("template.cu", own), ("reference.cu", own.get("reference"))):
         if isinstance(mapping, dict) and _is_source(mapping.get("template")):
-            (folder / name).write_text(mapping["template"])
+            (folder / name).write_text(mapping["template"], encoding="utf-8")
             mapping["template"] = name
     path = folder / "config.yaml"
-    path.write_text(json.dumps(own, default=_plain))
+    path.write_text(json.dumps(own, default=_plain, allow_nan=False))
     return path
 
 
