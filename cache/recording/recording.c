@@ -642,20 +642,6 @@ static void append_head(struct hn_text *text, const struct hn_recording *recordi
     json_decref(root);
 }
 
-/* The values in the order of the parameters, as Python writes them. */
-static void append_key(struct hn_text *text, const struct hn_recording *recording,
-                       const struct hn_record *record)
-{
-    for (size_t i = 0; i < recording->parameter_count; i++) {
-        const struct hn_value *value = hn_bindings_get(&record->point, recording->parameters[i]);
-        hn_text_append(text, i == 0 ? "" : ",");
-        if (value->type == HN_BOOLEAN)
-            hn_text_append(text, value->boolean ? "True" : "False");
-        else
-            hn_value_append(text, value);
-    }
-}
-
 static enum hn_status check_points(const struct hn_recording *recording, struct hn_error *err)
 {
     for (size_t i = 0; i < recording->records.count; i++) {
@@ -681,10 +667,18 @@ enum hn_status hn_recording_save(const char *path, const struct hn_recording *re
     struct hn_text text = {0};
     append_head(&text, recording);
     for (size_t i = 0; i < recording->records.count; i++) {
-        hn_text_append(&text, i == 0 ? "" : ",");
         const struct hn_record *record = &recording->records.items[i];
-        hn_text_append(&text, "\n\"");
-        append_key(&text, recording, record);
+        hn_text_append(&text, i == 0 ? "\n\"" : ",\n\"");
+        /* The values in the order of the parameters, as Python writes them. */
+        for (size_t p = 0; p < recording->parameter_count; p++) {
+            const struct hn_value *value =
+                hn_bindings_get(&record->point, recording->parameters[p]);
+            hn_text_append(&text, p == 0 ? "" : ",");
+            if (value->type == HN_BOOLEAN)
+                hn_text_append(&text, value->boolean ? "True" : "False");
+            else
+                hn_value_append(&text, value);
+        }
         hn_text_append(&text, "\": ");
         append_json(&text, write_row(recording, record));
     }

@@ -516,29 +516,13 @@ bool hn_store_next_image(const struct hn_store *store, struct hn_statement **ima
     return true;
 }
 
-static void take_image(const struct hn_store_image *image, void **cubin, size_t *size, char **entry,
-                       struct hn_error *err)
-{
-    *size = image->size;
-    *entry = hn_copy_string(image->entry, err);
-    *cubin = hn_allocate(*size, 1, err);
-    if (*cubin != NULL && *size > 0)
-        memcpy(*cubin, image->cubin, *size);
-    if (hn_failed(err)) {
-        free(*entry);
-        *entry = NULL;
-    }
-}
-
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,
                                   const struct hn_version *version, const struct hn_bindings *point,
                                   void **cubin, size_t *size, char **entry, struct hn_error *err)
 {
     struct hn_subject subject;
-    struct hn_store_image image;
+    struct hn_store_image image = {.size = 0};
     hn_error_init(err);
-    *cubin = NULL;
-    *entry = NULL;
     char *key = hn_bindings_text(point);
     hn_subject_make(&subject, identity, version, err);
     (void)hn_made(key, err);
@@ -548,11 +532,14 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
         HN_SUBJECT_VALUES(&subject), key);
     if (hn_statement_step(statement, err)) {
         hn_store_read_image(store, statement, &image, err);
-        if (!hn_failed(err))
-            take_image(&image, cubin, size, entry, err);
     } else if (!hn_failed(err)) {
         hn_fail(err, HN_ENOTFOUND, "the cache keeps no image of %s", key);
     }
+    *size = image.size;
+    *cubin = hn_allocate(image.size, 1, err);
+    if (*cubin != NULL && image.size > 0)
+        memcpy(*cubin, image.cubin, image.size);
+    *entry = hn_copy_string(image.entry, err);
     hn_statement_finish(statement);
     hn_subject_finish(&subject);
     free(key);

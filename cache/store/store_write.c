@@ -86,17 +86,6 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
     return hn_database_commit(store->database, err);
 }
 
-/* A name that no other session in any cache has. */
-static struct hn_hash new_origin(void)
-{
-    struct {
-        unsigned char random[16];
-        double time;
-    } seed = {.time = hn_epoch_s()};
-    (void)!getrandom(seed.random, sizeof seed.random, 0);
-    return hn_hash_bytes(&seed, sizeof seed);
-}
-
 /* The rows below are written inside the caller's transaction. */
 
 static int64_t add_head(struct hn_store *store, const struct hn_store_head *head,
@@ -104,9 +93,15 @@ static int64_t add_head(struct hn_store *store, const struct hn_store_head *head
 {
     int64_t id = 0;
     struct hn_hash plan = {""};
-    const struct hn_hash origin = new_origin();
+    struct {
+        unsigned char random[16];
+        double time;
+    } seed = {.time = hn_epoch_s()};
     if (hn_failed(err))
         return 0;
+    /* A name that no other session in any cache has. */
+    (void)!getrandom(seed.random, sizeof seed.random, 0);
+    const struct hn_hash origin = hn_hash_bytes(&seed, sizeof seed);
     if (head->plan != NULL)
         add_plan(store, head->plan, &plan, err);
     (void)hn_database_do(store->database, err,

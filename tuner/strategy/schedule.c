@@ -119,22 +119,16 @@ static const struct hn_schedule_ticket *find_compiled(const struct hn_schedule *
     return next;
 }
 
-static const struct hn_schedule_ticket *find_finished(const struct hn_schedule *schedule)
-{
-    const struct hn_schedule_ticket *next = NULL;
-    for (size_t i = 0; i < schedule->count; i++) {
-        const struct hn_schedule_ticket *ticket = &schedule->tickets[i];
-        if (!compiles(ticket) && (next == NULL || ticket->compiled_ms < next->compiled_ms))
-            next = ticket;
-    }
-    return next;
-}
-
 enum hn_schedule_event hn_schedule_next(struct hn_schedule *schedule, uint64_t *number)
 {
     double known_ms, unknown_ms;
     const struct hn_schedule_ticket *compiled = find_compiled(schedule, &known_ms, &unknown_ms);
-    const struct hn_schedule_ticket *finished = find_finished(schedule);
+    const struct hn_schedule_ticket *finished = NULL;
+    for (size_t i = 0; i < schedule->count; i++) {
+        const struct hn_schedule_ticket *ticket = &schedule->tickets[i];
+        if (!compiles(ticket) && (finished == NULL || ticket->compiled_ms < finished->compiled_ms))
+            finished = ticket;
+    }
     /* The one that makes room is first of two at once. */
     bool presses = schedule->compiling >= most_compiling(schedule);
     double finished_ms = finished != NULL ? finished->compiled_ms + HN_SCHEDULE_LEAST_MS : INFINITY;

@@ -92,15 +92,6 @@ bool hn_move_sample(struct hn_trail *trail, uint16_t *choice)
     return false;
 }
 
-/* By how many steps a neighbour differs in its one parameter. */
-static int distance(const uint16_t *a, const uint16_t *b, size_t width)
-{
-    for (size_t i = 0; i < width; i++)
-        if (a[i] != b[i])
-            return abs(a[i] - b[i]);
-    return 0;
-}
-
 /* The nearest valid neighbour of an invalid point, any of several as near, a new one if there is
  * any: that does not just undo what made the point. False when there is none. */
 static bool repair_one(struct hn_trail *trail, uint16_t *choice)
@@ -112,7 +103,10 @@ static bool repair_one(struct hn_trail *trail, uint16_t *choice)
     uint64_t ties = 0;
     for (size_t i = 0; i < count; i++) {
         const uint16_t *neighbour = trail->neighbours + i * width;
-        int steps = distance(neighbour, choice, width);
+        size_t p = 0; /* the one parameter in which they differ */
+        while (p + 1 < width && neighbour[p] == choice[p])
+            p++;
+        int steps = abs(neighbour[p] - choice[p]);
         if (!is_new(trail, neighbour))
             steps += FAR;
         if (nearest == NULL || steps < nearest_distance)
