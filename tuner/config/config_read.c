@@ -261,7 +261,7 @@ static bool has_false_power(const char *text)
         while (left > text && (left[-1] == ' ' || hn_is_digit(left[-1])))
             left--;
         bool numbers = left + strspn(left, " ") < at && at + 1 + strspn(at + 1, " ") < right;
-        bool shifts = left > text + 1 && left[-1] != '=' && left[-1] == left[-2];
+        bool shifts = left > text + 1 && left[-1] == left[-2] && strchr("<>", left[-1]) != NULL;
         bool begins = left == text || (strchr("([,=<>", left[-1]) != NULL && !shifts);
         if (numbers && begins && strchr(")],!=<>", *right) != NULL)
             return true;
