@@ -370,8 +370,10 @@ static void add_code(struct hn_store *store, struct hn_recording *recording, str
 static void export_one(const struct hn_given *given, const struct hn_tuned *tuned, const char *path,
                        struct hn_error *err)
 {
-    struct hn_recording recording = {
-        .from_hone = true, .version = tuned->version, .rule = tuned->rule, .learnt = tuned->begun};
+    struct hn_recording recording = {.from_hone = true,
+                                     .version = tuned->version,
+                                     .rule = tuned->rule,
+                                     .learnt = tuned->rule != NULL ? tuned->begun : 0};
     const struct hn_rule *rule = tuned->rule;
     const char *kernel = tuned->identity.kernel, *device = tuned->identity.device.name;
     char date[32] = "";
