@@ -82,27 +82,14 @@ static char *template_path(const struct init *init, struct hn_error *err)
     return hn_failed(err) ? NULL : hn_needed(hn_text_take(&text));
 }
 
-/* A draft should be a config as it stands; where it is none, what is wrong is the first thing to
- * do. */
-static void tell(const struct init *init)
+/* Never over a file that is there. A draft should be a config as it stands; where it is none, what
+ * is wrong is the first thing to do. */
+static void write_config(const struct init *init, const char *text, struct hn_error *err)
 {
     struct hn_config *config = NULL;
     struct hn_error wrong;
     char line[HN_FOLLOW_UP_SIZE];
-    bool valid = hn_config_load(init->output, NULL, &config, &wrong) == HN_OK;
-    hn_config_destroy(config);
-    if (!init->options->quiet)
-        printf("wrote %s\nnext: %s`%s`\n", init->output,
-               init->capture != NULL ? "" : "look at its lines marked TODO, then ",
-               hn_follow_up(init->options, init->capture != NULL ? "tune" : "space", init->output,
-                            line));
-    if (!valid)
-        fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
-}
-
-/* Never over a file that is there. */
-static void write_config(const struct init *init, const char *text, struct hn_error *err)
-{
+    const char *next = init->capture != NULL ? "tune" : "space";
     if (strcmp(init->output, "-") == 0) {
         hn_output_data(text, strlen(text), err);
         return;
@@ -115,8 +102,13 @@ static void write_config(const struct init *init, const char *text, struct hn_er
                 init->output);
     else if ((file != NULL && fclose(file) != 0) || failed)
         hn_fail(err, HN_ERUN, "%s cannot be written: %s", init->output, strerror(errno));
-    else
-        tell(init);
+    else if (!init->options->quiet)
+        printf("wrote %s\nnext: %s`%s`\n", init->output,
+               init->capture != NULL ? "" : "look at its lines marked TODO, then ",
+               hn_follow_up(init->options, next, init->output, line));
+    if (!hn_failed(err) && hn_config_load(init->output, NULL, &config, &wrong) != HN_OK)
+        fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
+    hn_config_destroy(config);
 }
 
 static void name_output(struct init *init, const char *kernel)

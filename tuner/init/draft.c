@@ -316,27 +316,6 @@ static void choose_missing(struct hn_draft *draft)
     }
 }
 
-/* The prelude must not define a name that the source declares, so a value of the template gets one
- * of its own. */
-static const char *add_template_value(struct hn_draft *draft,
-                                      const struct hn_kernel_parameter *declared,
-                                      struct hn_tokens given)
-{
-    struct hn_draft_name *parameter =
-        hn_draft_add(draft, hn_draft_free_name(draft, declared->name), declared->name, false);
-    bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
-    int64_t preset;
-    bool known = constant_of(draft, given, &preset) ||
-                 constant_of(draft, declared->preset, &preset) || boolean;
-    if (known)
-        choose_values(parameter, boolean ? hn_boolean(preset != 0) : hn_integer(preset), false);
-    else
-        choose_unknown(draft, parameter);
-    parameter->comment = HN_DRAFT_LINE(draft, "the template's %s%s", declared->name,
-                                       known ? "" : "; TODO: which values?");
-    return parameter->name;
-}
-
 /* A parameter of a macro, or a type of a template of the source, and none that has the name
  * besides. */
 static bool is_open(const struct hn_unit *unit, size_t token)
@@ -372,11 +351,13 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
 }
 
 /* What a launch or an instantiation of the source gives the template; types that sound like indices
- * are int, others float. */
+ * are int, others float. The prelude must not define a name that the source declares, so a value
+ * gets one of its own. */
 static void choose_template(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
     struct hn_tokens list = draft->template_arguments, item;
+    int64_t preset;
     draft->instances =
         hn_need_block(&draft->unit->memory, kernel->parameter_count, sizeof *draft->instances);
     draft->instances_are_known = list.end > list.begin;
@@ -385,12 +366,24 @@ static void choose_template(struct hn_draft *draft)
         bool index = hn_draft_is_like(declared->name, "*index *idx *offset *int");
         if (!hn_next(draft->unit, &list, &item))
             item = declared->preset;
-        if (declared->kind <= HN_PARAMETER_BOOLEAN)
-            draft->instances[i] = add_template_value(draft, declared, item);
-        else if (declared->kind == HN_PARAMETER_TYPE)
+        if (declared->kind <= HN_PARAMETER_BOOLEAN) {
+            struct hn_draft_name *value = hn_draft_add(
+                draft, hn_draft_free_name(draft, declared->name), declared->name, false);
+            bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
+            bool known = constant_of(draft, item, &preset) ||
+                         constant_of(draft, declared->preset, &preset) || boolean;
+            if (known)
+                choose_values(value, boolean ? hn_boolean(preset != 0) : hn_integer(preset), false);
+            else
+                choose_unknown(draft, value);
+            value->comment = HN_DRAFT_LINE(draft, "the template's %s%s", declared->name,
+                                           known ? "" : "; TODO: which values?");
+            draft->instances[i] = value->name;
+        } else if (declared->kind == HN_PARAMETER_TYPE) {
             draft->instances[i] = given_type(draft, item, index ? "int" : "float");
-        else if (item.end > item.begin && !is_open(draft->unit, item.begin))
+        } else if (item.end > item.begin && !is_open(draft->unit, item.begin)) {
             draft->instances[i] = hn_unit_text(draft->unit, item);
+        }
         draft->instances_are_known &= draft->instances[i] != NULL;
     }
 }

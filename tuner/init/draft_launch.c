@@ -378,16 +378,29 @@ static void take_block(struct hn_draft *draft)
     }
 }
 
-/* "n" of what the source allocates for a pointer of the host, "n * sizeof(float)" or "sizeof(float)
- * * n"; NULL: bytes are told otherwise. */
-static const char *count_elements(struct hn_draft *draft, struct hn_tokens passed)
+/* What the host calls n is n in the kernel, and has the value that it has there. */
+static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_value *value)
+{
+    const struct hn_tokens passed = draft->passed[index];
+    const struct hn_meaning *own =
+        hn_unit_meaning(draft->unit, single(draft, passed), passed.begin);
+    const char *text = translate(draft, own != NULL ? own->body : passed);
+    return hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
+}
+
+/* For a pointer of the host it is "n" of what the source allocates, "n * sizeof(float)" or
+ * "sizeof(float) * n". */
+const char *hn_draft_given(struct hn_draft *draft, size_t index)
 {
     struct hn_unit *unit = draft->unit;
     struct hn_tokens parts[2], bytes = {0, 0};
+    const char *passed = hn_text_at(unit, draft->passed[index].begin);
+    if (!draft->kernel->arguments[index].pointer)
+        return scalar_at(draft, index, &(struct hn_value){0});
     for (size_t i = 0; i < unit->tokens.count && bytes.end == 0; i++)
         if (strncmp(hn_text_at(unit, i), "cudaMalloc", 10) == 0 && hn_at(unit, i + 1, "(") &&
             hn_split(unit, hn_inside(unit, i + 1), parts, 2) == 2 &&
-            hn_find(unit, parts[0], hn_text_at(unit, passed.begin)) != SIZE_MAX)
+            hn_find(unit, parts[0], passed) != SIZE_MAX)
             bytes = parts[1];
     bytes = initial_value(draft, initial_value(draft, bytes));
     size_t at = hn_find(unit, bytes, "sizeof");
@@ -399,22 +412,6 @@ static const char *count_elements(struct hn_draft *draft, struct hn_tokens passe
     else
         return NULL;
     return translate(draft, bytes);
-}
-
-/* What the host calls n is n in the kernel, and has the value that it has there. */
-static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_value *value)
-{
-    const struct hn_tokens passed = draft->passed[index];
-    const struct hn_meaning *own =
-        hn_unit_meaning(draft->unit, single(draft, passed), passed.begin);
-    const char *text = translate(draft, own != NULL ? own->body : passed);
-    return hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
-}
-
-const char *hn_draft_given(struct hn_draft *draft, size_t index)
-{
-    return draft->kernel->arguments[index].pointer ? count_elements(draft, draft->passed[index])
-                                                   : scalar_at(draft, index, &(struct hn_value){0});
 }
 
 static void read_passed(struct hn_draft *draft)

@@ -533,12 +533,12 @@ static void read_function(struct reading *reading, CXCursor cursor)
     struct hn_kernel *read = reading->kernel;
     reading->clang.visitChildren(cursor, read_declaration, reading);
     for (size_t i = 0; read != NULL && i < read->argument_count; i++) {
-        struct hn_kernel_argument *each = &read->arguments[i];
+        struct hn_kernel_argument *each = &read->arguments[i], *field = each->fields;
         if (each->pointer)
             note_uses(unit, read, each->name, NULL, each, 0);
-        for (size_t k = 0; !each->pointer && k < each->field_count; k++)
-            if (each->fields[k].pointer)
-                note_uses(unit, read, each->name, each->fields[k].name, &each->fields[k], 0);
+        for (; !each->pointer && field < each->fields + each->field_count; field++)
+            if (field->pointer)
+                note_uses(unit, read, each->name, field->name, field, 0);
     }
     reading->function = outer;
     reading->kernel = NULL;
