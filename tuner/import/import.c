@@ -219,6 +219,8 @@ static void read_source(struct import *import)
 {
     static const char *const places[] = {"", "../"};
     const char *file = text_of(import->kernel, "KernelFile"), *at = "";
+    const char *language = text_of(import->kernel, "Language");
+    const char *name = text_of(import->kernel, "KernelName");
     bool relative = file != NULL && file[0] != '\0' && file[0] != '/', found = false;
     struct hn_draft *draft = &import->draft;
     struct hn_error why = {.status = HN_OK};
@@ -238,23 +240,15 @@ static void read_source(struct import *import)
     HN_EACH(kernel, import->unit.kernels)
         if (draft->kernel == NULL && strcmp(kernel->name, draft->name) == 0)
             draft->kernel = kernel;
-    if (!found || hn_failed(&why))
-        return;
-    draft->nvcc = hn_draft_why_nvcc(draft);
-    if (draft->kernel == NULL)
+    if (found && !hn_failed(&why))
+        draft->nvcc = hn_draft_why_nvcc(draft);
+    if (found && !hn_failed(&why) && draft->kernel == NULL)
         HN_DRAFT_NOTE(draft, "head", "# TODO: the source has no kernel of this name");
-}
-
-static void set_head(struct import *import)
-{
-    const char *language = text_of(import->kernel, "Language");
-    const char *name = text_of(import->kernel, "KernelName");
-    struct hn_draft *draft = &import->draft;
-    const char *own = draft->kernel != NULL ? hn_draft_entry(draft) : draft->name;
-    bool instance = name != NULL && strchr(name, '<') != NULL;
     if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
         HN_DRAFT_NOTE(draft, "head", "# TODO: the kernel has to be CUDA. The file says: %s",
                       language);
+    const char *own = draft->kernel != NULL ? hn_draft_entry(draft) : draft->name;
+    bool instance = name != NULL && strchr(name, '<') != NULL;
     draft->entry = instance ? name : own != NULL ? own : draft->name;
     if (!instance && own == NULL)
         draft->entry_todo = "it is a template: which arguments?";
@@ -334,25 +328,17 @@ static void add_parameter(struct import *import, const json_t *json)
     *HN_GROW(draft->names) = parameter;
 }
 
-/* What the file's defaults lack or break is written before them. */
-static void note_flaw(struct hn_draft *draft, const char *flaw)
-{
-    if (hn_draft_part(draft, "odd_defaults", "")->length == 0)
-        HN_DRAFT_NOTE(draft, "odd_defaults",
-                      "# TODO: which point to begin with? The file's defaults lack or break %s",
-                      flaw);
-}
-
+/* What the file's defaults lack or break first is written before them. */
 static void add_conditions(struct import *import)
 {
     const json_t *json;
     struct hn_draft *draft = &import->draft;
     struct hn_value holds;
     struct hn_error why = {"found no text", HN_OK};
+    const char *flaw = NULL;
     size_t i;
     HN_EACH(each, draft->names)
-        if (!each->has_preset)
-            note_flaw(draft, each->name);
+        flaw = flaw != NULL || each->has_preset ? flaw : each->name;
     json_array_foreach(json_object_get(import->space, "Conditions"), i, json)
     {
         const char *condition = text_of(json, "Expression");
@@ -362,9 +348,14 @@ static void add_conditions(struct import *import)
             continue;
         }
         *HN_GROW(draft->constraints) = condition;
-        if (!hn_draft_holds(draft, condition, HN_OF_ALL, &holds, NULL) || !hn_value_truth(&holds))
-            note_flaw(draft, condition);
+        bool kept =
+            hn_draft_holds(draft, condition, HN_OF_ALL, &holds, NULL) && hn_value_truth(&holds);
+        flaw = flaw != NULL || kept ? flaw : condition;
     }
+    if (flaw != NULL)
+        HN_DRAFT_NOTE(draft, "odd_defaults",
+                      "# TODO: which point to begin with? The file's defaults lack or break %s",
+                      flaw);
 }
 
 /* The problem: whole numbers that are passed by value, and those of ProblemSize. */
@@ -690,7 +681,6 @@ char *hn_import_write(const json_t *root, const struct hn_import_place *place)
     *draft = (struct hn_draft){.unit = &import.unit, .origin = place->path, .name = place->kernel};
     hn_text_append(hn_draft_part(draft, "tuner", ""), "T1");
     read_source(&import);
-    set_head(&import);
     json_array_foreach(json_object_get(import.space, "TuningParameters"), i, json)
         add_parameter(&import, json);
     json_array_foreach(json_object_get(import.kernel, "ProblemSize"), i, json)

@@ -118,32 +118,28 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
             add_value(parameter, hn_integer(value));
 }
 
-/* A side of an array in shared memory is a tile's, one of a thread's own array a part of it. */
-static int64_t usual_side(const struct hn_draft *draft, const char *name)
-{
-    const struct hn_unit *unit = draft->unit;
-    char type[HN_TYPE_SIZE];
-    HN_EACH_AT(i, unit, draft->kernel->body, name) {
-        size_t begin = i;
-        bool side = false;
-        for (; strchr(";{}", hn_text_at(unit, begin - 1)[0]) == NULL; begin--)
-            side |= hn_at(unit, begin, "[");
-        bool shared = hn_at(unit, begin, "__shared__");
-        if (side && (shared || hn_type_of_c(hn_text_at(unit, begin), type)))
-            return shared ? 16 : 4;
-    }
-    return 1;
-}
-
-/* Where nothing tells what may be worth a try, one value stands for all. */
+/* Where nothing tells what may be worth a try, one value stands for all. A side of an array in
+ * shared memory is a tile's, one of a thread's own array a part of it. */
 static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *parameter)
 {
+    const struct hn_unit *unit = draft->unit;
     const char *name = parameter->name;
     bool wide = hn_draft_is_block(name) || hn_draft_is_like(name, HN_DRAFT_BLOCKS);
     bool each = hn_draft_is_like(name, "*item *per_thread *vec *coarsen *unroll *words");
     int64_t preset = wide && draft->dimensions == 1            ? 256
                      : wide || hn_draft_is_like(name, "*tile") ? 16
-                                                               : usual_side(draft, parameter->own);
+                                                               : 0;
+    char type[HN_TYPE_SIZE];
+    HN_EACH_AT(i, unit, draft->kernel->body, parameter->own) {
+        size_t begin = i;
+        bool side = false;
+        for (; strchr(";{}", hn_text_at(unit, begin - 1)[0]) == NULL; begin--)
+            side |= hn_at(unit, begin, "[");
+        bool shared = hn_at(unit, begin, "__shared__");
+        if (preset == 0 && side && (shared || hn_type_of_c(hn_text_at(unit, begin), type)))
+            preset = shared ? 16 : 4;
+    }
+    preset = preset > 0 ? preset : 1;
     choose_values(parameter, hn_integer(preset), preset == 1 && !each);
 }
 
@@ -165,15 +161,6 @@ static const char *word_of(const struct hn_meaning *macro, const char *name)
     size_t length = strlen(macro->name);
     bool begins = macro->guarded && strncmp(name, macro->name, length) == 0 && name[length] == '_';
     return begins && name[length + 1] != '\0' ? name + length + 1 : NULL;
-}
-
-static bool is_word(const struct hn_unit *unit, const char *name)
-{
-    HN_EACH(macro, unit->meanings)
-        if (word_of(macro, name) != NULL &&
-            word_of(macro, hn_text_at(unit, macro->body.begin)) != NULL)
-            return true;
-    return false;
 }
 
 /* A word must not be the name of something else. False: it is no macro of words. */
@@ -280,8 +267,12 @@ static void choose_declared(struct hn_draft *draft, bool guarded)
     HN_EACH(meaning, unit->meanings) {
         const char *name = meaning->name;
         int64_t number;
+        bool word = false;
+        HN_EACH(macro, unit->meanings)
+            word |= word_of(macro, name) != NULL &&
+                    word_of(macro, hn_text_at(unit, macro->body.begin)) != NULL;
         if (meaning->guarded != guarded || meaning->parameters.end > meaning->parameters.begin ||
-            hn_draft_find(draft, name) != NULL || is_word(unit, name))
+            hn_draft_find(draft, name) != NULL || word)
             continue;
         size_t uses = 0;
         HN_EACH_AT(i, unit, HN_EVERYWHERE, name)

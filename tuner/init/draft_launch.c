@@ -281,21 +281,6 @@ static bool ends_with(const struct hn_draft_name *parameter, const char *end)
     return length > tail && hn_same_letters(name + length - tail, end, SIZE_MAX);
 }
 
-/* "threadIdx.x + i * MDIMC", "threadIdx.x + MDIMC * threadIdx.y": the parameter in whose steps
- * threads go on. */
-static const struct hn_draft_name *find_step(const struct hn_draft *draft, int axis)
-{
-    const struct hn_unit *unit = draft->unit;
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx") {
-        size_t step = hn_at(unit, i + 6, "threadIdx") ? i + 4 : i + 6;
-        const struct hn_draft_name *found = hn_draft_find(draft, hn_text_at(unit, step));
-        if (is_numeric(found) && hn_text_at(unit, i + 2)[0] == 'x' + axis &&
-            hn_at(unit, i + 3, "+") && hn_at(unit, i + 5, "*"))
-            return found;
-    }
-    return NULL;
-}
-
 /* The parameter that is the block along an axis by its name, or, with -1, the tile or block that
  * stands for all. */
 static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int axis)
@@ -446,8 +431,15 @@ static void guess_block(struct hn_draft *draft)
         const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
         if (found == NULL && !one && (flat || !along))
             found = square;
-        if (found == NULL && !flat)
-            found = find_step(draft, axis);
+        /* "threadIdx.x + i * MDIMC", "threadIdx.x + MDIMC * threadIdx.y": threads go on in steps.
+         */
+        HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx") {
+            size_t step = hn_at(unit, i + 6, "threadIdx") ? i + 4 : i + 6;
+            const struct hn_draft_name *next = hn_draft_find(draft, hn_text_at(unit, step));
+            if (found == NULL && !flat && hn_text_at(unit, i + 2)[0] == 'x' + axis &&
+                hn_at(unit, i + 3, "+") && hn_at(unit, i + 5, "*") && is_numeric(next))
+                found = next;
+        }
         draft->block[axis] = axis == 0 && flat && draft->bounds != NULL ? draft->bounds
                              : found != NULL                            ? found->name
                              : one                                      ? "1"
