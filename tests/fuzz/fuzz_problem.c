@@ -38,7 +38,6 @@ static void check_config(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hn_import_place place = {NULL, "problem.json", "../problems/"};
     char *kernel;
     struct hn_error err = {0};
     json_t *root;
@@ -46,8 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             hn_import_load(fuzz_write_file("problem.json", data, size), &root, &kernel, &err),
             &err))
         return 0;
-    place.kernel = kernel;
-    char *text = hn_import_write(root, &place);
+    char *text = hn_import_write(root, kernel, "problem.json", "../problems/");
     check_config(text);
     free(text);
     free(kernel);

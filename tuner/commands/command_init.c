@@ -132,7 +132,7 @@ static void import_problem(struct init *init, struct hn_error *err)
     if (prefix != NULL) {
         char *slash = strrchr(prefix, '/');
         *(slash != NULL ? slash + 1 : prefix) = '\0';
-        char *config = hn_import_write(root, &(struct hn_import_place){kernel, init->path, prefix});
+        char *config = hn_import_write(root, kernel, init->path, prefix);
         write_config(init, config, err);
         free(config);
     }

@@ -20,9 +20,9 @@ static const char *const block_names[] = {"block_size_x", "block_size_y", "block
 
 struct import {
     const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
-    const struct hn_import_place *place;
-    int lists;           /* of one text */
-    struct hn_unit unit; /* empty: there is no source, or none that could be read */
+    const char *prefix;           /* hn_import_write */
+    int lists;                    /* of one text */
+    struct hn_unit unit;          /* empty: there is no source, or none that could be read */
     struct hn_draft draft;
 };
 
@@ -225,9 +225,10 @@ static void read_source(struct import *import)
     struct hn_draft *draft = &import->draft;
     struct hn_error why = {.status = HN_OK};
     for (size_t i = 0; i < 2 && relative && !found; i++) {
-        const char *slash = strrchr(import->place->path, '/');
-        int folder = slash != NULL ? (int)(slash + 1 - import->place->path) : 0;
-        const char *path = FORMAT(import, "%.*s%s%s", folder, import->place->path, places[i], file);
+        const char *slash = strrchr(import->draft.origin, '/');
+        int folder = slash != NULL ? (int)(slash + 1 - import->draft.origin) : 0;
+        const char *path =
+            FORMAT(import, "%.*s%s%s", folder, import->draft.origin, places[i], file);
         found = access(path, R_OK) == 0;
         at = found ? places[i] : "";
         if (found && hn_unit_read(path, &import->unit, &why) != HN_OK)
@@ -235,7 +236,7 @@ static void read_source(struct import *import)
     }
     draft->template = "TODO.cu";
     if (file != NULL && file[0] != '\0')
-        draft->template = FORMAT(import, "%s%s%s", relative ? import->place->prefix : "", at, file);
+        draft->template = FORMAT(import, "%s%s%s", relative ? import->prefix : "", at, file);
     draft->template_todo = found ? NULL : "it is not there";
     HN_EACH(kernel, import->unit.kernels)
         if (draft->kernel == NULL && strcmp(kernel->name, draft->name) == 0)
@@ -454,8 +455,7 @@ static bool set_fill(struct import *import, const json_t *json, struct hn_draft_
     if (source != NULL && has(json, "FillType", "Generator"))
         argument->fill = iota_of(import, source);
     if (source != NULL && has(json, "FillType", "BinaryRaw"))
-        argument->file =
-            FORMAT(import, "%s%s", source[0] == '/' ? "" : import->place->prefix, source);
+        argument->file = FORMAT(import, "%s%s", source[0] == '/' ? "" : import->prefix, source);
     return random || argument->fill != NULL || argument->file != NULL;
 }
 
@@ -562,7 +562,7 @@ static void add_reference(struct import *import, const json_t *json)
                   target != NULL ? target : "an argument", source != NULL ? source : "nothing");
     if (target != NULL && source != NULL && has(json, "FillType", "BinaryRaw"))
         HN_DRAFT_NOTE(draft, "reference", "# reference: {files: {%s: %s%s}}", target,
-                      import->place->prefix, source);
+                      import->prefix, source);
     if (threshold != NULL)
         HN_DRAFT_NOTE(draft, "reference", "# compare: {%s: %s}", relative ? "relative" : "absolute",
                       threshold);
@@ -657,7 +657,7 @@ static void add_options(struct import *import)
             *HN_GROW(draft->options) = folder == NULL || folder[0] == '/'
                                            ? option
                                            : FORMAT(import, "%.*s%s%s", (int)(folder - option),
-                                                    option, import->place->prefix, folder);
+                                                    option, import->prefix, folder);
     }
     if (hn_unit_has(&import->unit, "kernel_tuner"))
         *HN_GROW(draft->options) = "-Dkernel_tuner=1";
@@ -670,15 +670,15 @@ static void add_options(struct import *import)
     }
 }
 
-char *hn_import_write(const json_t *root, const struct hn_import_place *place)
+char *hn_import_write(const json_t *root, const char *kernel, const char *path, const char *prefix)
 {
     struct import import = {.space = json_object_get(root, "ConfigurationSpace"),
                             .kernel = json_object_get(root, "KernelSpecification"),
-                            .place = place};
+                            .prefix = prefix};
     struct hn_draft *draft = &import.draft;
     const json_t *json;
     size_t i;
-    *draft = (struct hn_draft){.unit = &import.unit, .origin = place->path, .name = place->kernel};
+    *draft = (struct hn_draft){.unit = &import.unit, .origin = path, .name = kernel};
     hn_text_append(hn_draft_part(draft, "tuner", ""), "T1");
     read_source(&import);
     json_array_foreach(json_object_get(import.space, "TuningParameters"), i, json)

@@ -13,13 +13,8 @@
  * HN_EFORMAT: no JSON, or not of a tuning problem. */
 enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err);
 
-struct hn_import_place {
-    const char *kernel; /* as hn_import_load has it */
-    const char *path;   /* of the file */
-    const char *prefix; /* how to get there from the config's: "" or "../problems/" */
-};
-
-/* The config; free it. Looks for the kernel's source, which may be missing, in the file's folder and the one above. */
-char *hn_import_write(const json_t *root, const struct hn_import_place *place);
+/* The config of that kernel from the file at `path`; free it. prefix: how to get to the file's folder from the config's, "" or
+ * "../problems/". Looks for the kernel's source, which may be missing, in the file's folder and the one above. */
+char *hn_import_write(const json_t *root, const char *kernel, const char *path, const char *prefix);
 
 #endif

@@ -428,8 +428,6 @@ const char *hn_draft_entry(const struct hn_draft *draft)
     return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
 
-enum { FEW_FIELDS = 8 };
-
 /* As configs have it. */
 struct passed {
     enum { BUFFER, SCALAR, STRUCTURE, TEXTURE, MAP } as;
@@ -492,7 +490,7 @@ static struct passed passed_as(const struct hn_draft *draft,
 /* Whether the config sets each field of a structure; many numbers are a buffer's. */
 static bool has_fields(const struct hn_draft *draft, const struct hn_kernel_argument *declared)
 {
-    bool any = declared->field_count > 0 && declared->field_count <= FEW_FIELDS;
+    bool any = declared->field_count > 0 && declared->field_count <= 8;
     for (size_t i = 0; i < declared->field_count; i++)
         any |= declared->fields[i].pointer;
     return any && !declared->hides && declared->record[0] != '\0' && draft->capture == NULL &&
