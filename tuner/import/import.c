@@ -171,14 +171,11 @@ static bool has(const json_t *object, const char *key, const char *word)
 /* "sum" of "ns::sum<float, 4>". */
 static char *short_name(const char *given)
 {
-    const char *begin = given != NULL ? given : "", *end = begin + strcspn(begin, "<( ");
-    for (const char *c = begin; c < end; c++)
-        begin = *c == ':' ? c + 1 : begin;
-    char *kernel = hn_needed(strndup(begin, (size_t)(end - begin)));
-    if (hn_text_is_word(kernel))
-        return kernel;
-    free(kernel);
-    return hn_need_copy("kernel");
+    char *whole = hn_needed(strndup(given, strcspn(given, "<( ")));
+    const char *colon = strrchr(whole, ':'), *name = colon != NULL ? colon + 1 : whole;
+    char *kernel = hn_need_copy(hn_text_is_word(name) ? name : "kernel");
+    free(whole);
+    return kernel;
 }
 
 enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err)
@@ -196,8 +193,9 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
     const json_t *parameters =
         json_object_get(json_object_get(*root, "ConfigurationSpace"), "TuningParameters");
     const json_t *specified = json_object_get(*root, "KernelSpecification");
+    const char *name = text_of(specified, "KernelName");
     if (json_array_size(parameters) > 0 && json_is_object(specified)) {
-        *kernel = short_name(text_of(specified, "KernelName"));
+        *kernel = short_name(name != NULL ? name : "");
         return HN_OK;
     }
     /* Other tuners write results as JSON, too. */

@@ -583,14 +583,6 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
 
 /* Names that nothing declares. */
 
-static bool is_of_host(const struct hn_unit *unit, size_t token)
-{
-    bool host = false;
-    HN_EACH(function, unit->functions)
-        host |= function->host && function->body.begin < token && token < function->body.end;
-    return host;
-}
-
 /* A call, a scope, a structure and what headers of CUDA have is no number. */
 static bool may_be_number(const struct hn_unit *unit, size_t token, const char *name)
 {
@@ -648,7 +640,10 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         if (own && strstr(unit->absent, kept) == NULL)
             unit->absent = hn_need_format(&unit->memory, "%s %s", unit->absent, kept);
     }
-    if (quote == NULL || is_of_host(unit, used))
+    bool host = false;
+    HN_EACH(function, unit->functions)
+        host |= function->host && function->body.begin < used && used < function->body.end;
+    if (quote == NULL || host)
         return;
     if (strstr(message, "unknown type name") != NULL && reading->type_count < MOST_MISSING &&
         !hn_template_parameter_is_declared(unit->text, kept) &&
