@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 
 /* Reading a value. */
@@ -33,11 +34,8 @@ const char *hn_json_type_name(const json_t *json)
 static void read_text(struct hn_json_reader *reader, const json_t *json, const char *key,
                       bool holds, const char *expected, char **to)
 {
-    if (!hn_json_expect(reader, holds, key, expected))
-        return;
-    *to = strdup(json_string_value(json));
-    if (*to == NULL)
-        hn_fail_memory(reader->err);
+    if (hn_json_expect(reader, holds, key, expected))
+        *to = hn_copy_string(json_string_value(json), reader->err);
 }
 
 bool hn_real_from_json(const json_t *json, double *real)
@@ -123,10 +121,8 @@ bool hn_field_applies(const struct hn_field *field, const void *owner)
 
 static void *allocate(struct hn_json_reader *reader, size_t count, size_t size, void *member)
 {
-    void *made = calloc(count, size);
-    if (made == NULL)
-        hn_fail_memory(reader->err);
-    else
+    void *made = hn_allocate(count, size, reader->err);
+    if (made != NULL)
         memcpy(member, &made, sizeof made);
     return made;
 }

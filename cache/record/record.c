@@ -167,6 +167,15 @@ bool hn_record_beats(const struct hn_record *a, const struct hn_record *b)
     return first;
 }
 
+int hn_record_compare(const void *a, const void *b)
+{
+    const struct hn_record *x = a, *y = b;
+    bool x_ok = x->outcome == HN_OUTCOME_OK;
+    if (x_ok != (y->outcome == HN_OUTCOME_OK))
+        return x_ok ? -1 : 1;
+    return hn_record_beats(x, y) ? -1 : hn_record_beats(y, x);
+}
+
 double hn_observed(const struct hn_bindings *observed, const char *name)
 {
     const struct hn_value *value = hn_bindings_get(observed, name);

@@ -289,6 +289,8 @@ enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from
  * final race count before others, then the lower objective, then the shorter text of a point, then the first by strcmp:
  * wherever exact ties are told or taken, they are in this order. */
 bool hn_record_beats(const struct hn_record *a, const struct hn_record *b);
+/* For qsort: what is ok before what is not, the best first. */
+int hn_record_compare(const void *a, const void *b);
 /* Sets outcome and message (printf). An allocation failure leaves message NULL. */
 void hn_record_fail(struct hn_record *record, enum hn_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -45,8 +45,8 @@ bool hn_store_is_server(const char *path);
  * way, where everybody may write if only owners rename (/tmp): the next part has to be the user's, too. why is "" before. */
 bool hn_store_is_own(const char *path, bool leads_on, char *why, size_t size);
 
-/* What a merge calls the cache as a source, in place of its file's name. Copied; HN_ENOMEM. */
-enum hn_status hn_store_set_name(struct hn_store *store, const char *name, struct hn_error *err);
+/* What a merge calls the cache as a source, in place of its file's name. Copied. */
+void hn_store_set_name(struct hn_store *store, const char *name, struct hn_error *err);
 
 /* Who is told after each commit, in the caller's thread, and when the store has been closed. Members may be NULL. */
 struct hn_store_follower {

@@ -37,14 +37,6 @@ static const char *store_network_name(unsigned long type)
     return NULL;
 }
 
-/* Of a path that is there; NULL: it lies on a local one. */
-static const char *network_of(const char *path)
-{
-    struct statfs info;
-    return statfs(path, &info) == 0 ? store_network_name((unsigned long)info.f_type & 0xffffffff)
-                                    : NULL;
-}
-
 static void make_folders(const char *path, struct hn_error *err)
 {
     char *folder = hn_copy_string(path, err);
@@ -253,7 +245,10 @@ static void open_schema(const struct hn_store *store, struct hn_error *err)
  * a power cut is measured again; one fsync a record would slow down every tune. */
 static void set_journal(struct hn_store *store, struct hn_error *err)
 {
-    const char *network = network_of(store->path);
+    struct statfs info;
+    const char *network = statfs(store->path, &info) != 0
+                              ? NULL
+                              : store_network_name((unsigned long)info.f_type & 0xffffffff);
     bool done = hn_database_set_wal(store->database, network == NULL, err);
     if (network != NULL)
         snprintf(store->warning, sizeof store->warning,
@@ -278,17 +273,6 @@ static void open_for_writing(struct hn_store *store, struct hn_error *err)
         set_journal(store, err);
 }
 
-static void open_for_reading(struct hn_store *store, struct hn_error *err)
-{
-    /* SQLite cannot make the shared memory of a write-ahead log in a folder that it may not write.
-     */
-    bool immutable = hn_database_is_read_only(store->path) && !has_journal(store->path);
-    store->database =
-        hn_database_open(store->path, immutable ? HN_DATABASE_IMMUTABLE : HN_DATABASE_READ, err);
-    if (store->database != NULL)
-        open_schema(store, err);
-}
-
 enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct hn_store **store,
                              struct hn_error *err)
 {
@@ -305,10 +289,16 @@ enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct h
         make_folders(path, err);
     if (!hn_failed(err) && check_place(path, writes, err) == HN_ENOTFOUND && writes)
         hn_error_init(err);
-    if (!hn_failed(err) && writes)
+    if (!hn_failed(err) && writes) {
         open_for_writing(own, err);
-    else if (!hn_failed(err))
-        open_for_reading(own, err);
+    } else if (!hn_failed(err)) {
+        /* SQLite cannot make the shared memory of a log in a folder that it may not write. */
+        bool immutable = hn_database_is_read_only(path) && !has_journal(path);
+        own->database =
+            hn_database_open(path, immutable ? HN_DATABASE_IMMUTABLE : HN_DATABASE_READ, err);
+        if (own->database != NULL)
+            open_schema(own, err);
+    }
     if (hn_failed(err))
         hn_store_close(own);
     else
@@ -336,11 +326,10 @@ void hn_store_close(struct hn_store *store)
     free(store);
 }
 
-enum hn_status hn_store_set_name(struct hn_store *store, const char *name, struct hn_error *err)
+void hn_store_set_name(struct hn_store *store, const char *name, struct hn_error *err)
 {
     free(store->name);
-    store->name = strdup(name);
-    return store->name == NULL ? hn_fail_memory(err) : HN_OK;
+    store->name = hn_copy_string(name, err);
 }
 
 void hn_store_follow(struct hn_store *store, const struct hn_store_follower *follower)

@@ -114,15 +114,6 @@ bool hn_driver_result_is_fatal(CUresult result)
     return true;
 }
 
-static void format_uuid(const unsigned char *bytes, bool mig, char uuid[48])
-{
-    int length = snprintf(uuid, 48, mig ? "MIG-" : "GPU-");
-    for (int i = 0; i < 16; i++) {
-        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
-        length += snprintf(uuid + length, 48 - (size_t)length, dash ? "-%02x" : "%02x", bytes[i]);
-    }
-}
-
 /* Asks the driver, where err has not failed. */
 #define ASK(function, arguments)                                                                   \
     (hn_failed(err)                                                                                \
@@ -191,8 +182,13 @@ static void read_identity(const struct hn_driver *driver, CUdevice handle, struc
         *mark = '\0';
     }
     ASK(cuDeviceGetUuid, (&uuid, handle));
-    format_uuid((const unsigned char *)uuid.bytes, device->identity.mig_profile[0] != '\0',
-                device->uuid);
+    bool mig = device->identity.mig_profile[0] != '\0';
+    int length = snprintf(device->uuid, sizeof device->uuid, mig ? "MIG-" : "GPU-");
+    for (int i = 0; i < 16; i++) {
+        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+        length += snprintf(device->uuid + length, sizeof device->uuid - (size_t)length,
+                           dash ? "-%02x" : "%02x", (unsigned char)uuid.bytes[i]);
+    }
     ASK(cuDeviceTotalMem, (&bytes, handle));
     device->memory_bytes = (int64_t)bytes;
 }

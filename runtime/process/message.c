@@ -330,29 +330,14 @@ static void read_cubin(struct hn_json_reader *reader, const struct hn_message *m
                                           "cubin", "one that is attached"))
         return;
     const struct hn_blob *blob = &message->blobs[index];
-    image->cubin = malloc(blob->size + 1);
-    if (image->cubin == NULL) {
-        hn_fail_memory(reader->err);
+    image->cubin = hn_allocate(blob->size + 1, 1, reader->err);
+    if (image->cubin == NULL)
         return;
-    }
     memcpy(image->cubin, blob->data, blob->size);
     image->size = blob->size;
 }
 
 /* What can be launched has code and says where; and only what comes of compiling is an image. */
-static void expect_outcome(struct hn_json_reader *reader, const struct hn_image *image)
-{
-    bool fine = image->outcome == HN_OUTCOME_OK;
-    bool failed = image->outcome == HN_OUTCOME_COMPILE_ERROR ||
-                  image->outcome == HN_OUTCOME_COMPILE_TIMEOUT ||
-                  image->outcome == HN_OUTCOME_COMPILE_CRASH ||
-                  image->outcome == HN_OUTCOME_INVALID_LAUNCH;
-    bool consistent = failed || (fine && image->cubin != NULL && image->entry_count > 0);
-    if (!hn_failed(reader->err) && !consistent)
-        hn_fail(reader->err, HN_EFORMAT, "an image is %s, %s", hn_outcome_names[image->outcome],
-                fine ? "and has no code" : "which compiling does not give");
-}
-
 enum hn_status hn_message_get_image(const struct hn_message *message, const json_t *json,
                                     struct hn_image *image, struct hn_error *err)
 {
@@ -361,7 +346,15 @@ enum hn_status hn_message_get_image(const struct hn_message *message, const json
     hn_image_init(image);
     hn_fields_read("image", &image_structure, json, image, err);
     read_cubin(&reader, message, json_object_get(json, "cubin"), image);
-    expect_outcome(&reader, image);
+    bool fine = image->outcome == HN_OUTCOME_OK;
+    bool failed = image->outcome == HN_OUTCOME_COMPILE_ERROR ||
+                  image->outcome == HN_OUTCOME_COMPILE_TIMEOUT ||
+                  image->outcome == HN_OUTCOME_COMPILE_CRASH ||
+                  image->outcome == HN_OUTCOME_INVALID_LAUNCH;
+    bool consistent = failed || (fine && image->cubin != NULL && image->entry_count > 0);
+    if (!hn_failed(err) && !consistent)
+        hn_fail(err, HN_EFORMAT, "an image is %s, %s", hn_outcome_names[image->outcome],
+                fine ? "and has no code" : "which compiling does not give");
     if (hn_failed(err))
         hn_image_finish(image);
     return err->status;

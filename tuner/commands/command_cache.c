@@ -219,15 +219,6 @@ struct view {
     json_t *parameters; /* in declared order; NULL: the cache does not have the plan */
 };
 
-static int compare_records(const void *a, const void *b)
-{
-    const struct hn_record *x = a, *y = b;
-    bool x_ok = x->outcome == HN_OUTCOME_OK;
-    if (x_ok != (y->outcome == HN_OUTCOME_OK))
-        return x_ok ? -1 : 1;
-    return hn_record_beats(a, b) ? -1 : hn_record_beats(b, a);
-}
-
 static void make_view(const struct hn_given *given, const struct hn_tuned *tuned, struct view *view,
                       struct hn_error *err)
 {
@@ -246,7 +237,7 @@ static void make_view(const struct hn_given *given, const struct hn_tuned *tuned
     }
     hn_stored_plan_free(&stored);
     if (records->count > 0)
-        qsort(records->items, records->count, sizeof *records->items, compare_records);
+        qsort(records->items, records->count, sizeof *records->items, hn_record_compare);
     while (view->ok_count < records->count &&
            records->items[view->ok_count].outcome == HN_OUTCOME_OK)
         view->ok_count++;

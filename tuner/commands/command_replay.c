@@ -262,11 +262,6 @@ struct best {
     size_t count;
 };
 
-static int compare_records(const void *a, const void *b)
-{
-    return hn_record_beats(a, b) ? -1 : hn_record_beats(b, a);
-}
-
 static void load_best(struct hn_store *store, const struct hn_tuned *tuned,
                       const struct hn_space *space, struct best *best, struct hn_error *err)
 {
@@ -277,7 +272,7 @@ static void load_best(struct hn_store *store, const struct hn_tuned *tuned,
         return;
     uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
     if (records->count > 0)
-        qsort(records->items, records->count, sizeof *records->items, compare_records);
+        qsort(records->items, records->count, sizeof *records->items, hn_record_compare);
     for (size_t i = 0; i < records->count && best->count < BEST_COUNT; i++) {
         struct hn_record record = records->items[i];
         if (record.outcome != HN_OUTCOME_OK ||
