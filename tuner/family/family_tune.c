@@ -219,18 +219,22 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
     struct hn_config *config = NULL;
     struct hn_visit visit;
     struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
-    const struct hn_bindings *known[HN_MATRIX_POINTS];
-    size_t wanted_count = 0;
-    for (size_t i = 0; i < count; i++)
+    const struct hn_bindings *kept[HN_MATRIX_POINTS];
+    bool keeps[HN_MATRIX_POINTS] = {true}; /* the default point */
+    size_t wanted_count = 0, kept_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        keeps[points[i]] = true;
         if (isnan(matrix->times[points[i]][size]))
             wanted[wanted_count++] = matrix->points[points[i]].values;
+    }
     if (wanted_count == 0 || hn_failed(err) ||
         measuring->options->load(measuring->options->context, &config, err) != HN_OK)
         return;
-    /* Spaces are built for each size anew: of these points alone that takes no time. */
+    /* Spaces are built for each size anew: of few points that takes no time. */
     for (size_t p = 0; p < matrix->point_count; p++)
-        known[p] = &matrix->points[p].values;
-    hn_config_keep_points(config, known, matrix->point_count);
+        if (keeps[p] || !isnan(matrix->times[p][size]))
+            kept[kept_count++] = &matrix->points[p].values;
+    hn_config_keep_points(config, kept, kept_count);
     const struct hn_session_options asked = {.points = wanted,
                                              .point_count = wanted_count,
                                              .budget_s = budget_s,
@@ -255,8 +259,6 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
         fill(&tuning->measuring, size, points, shuffle_points(tuning, points), each_s, err);
         matrix->sizes[size].searched = true;
         matrix->sizes[size].tuned_us = hn_matrix_best(matrix, size);
-        if (isinf(matrix->sizes[size].tuned_us))
-            matrix->sizes[size].tuned_us = NAN;
     } else
         search_size(&tuning->measuring, size, each_s, err);
     tuning->searched++;

@@ -206,14 +206,14 @@ static void predict_loss(struct learning *learning, struct judged *judged)
         predicted->worst = fmax(predicted->worst, expm1(judged[s].choice + judged[s].coverage));
         if (size->drawn) {
             add(&choice, judged[s].choice);
-            if (!isnan(size->tuned_us))
+            if (isfinite(size->tuned_us))
                 add(&coverage, judged[s].coverage);
         }
     }
     predicted->mean = expm1(mean_of(&choice) + mean_of(&coverage));
     for (size_t s = 0; s < matrix->size_count; s++) {
         const struct hn_matrix_size *size = &matrix->sizes[s];
-        if (isnan(size->tuned_us))
+        if (!isfinite(size->tuned_us))
             judged[s].coverage = fmax(judged[s].coverage, mean_of(&coverage));
         if (!size->drawn)
             judged[s].risk = INFINITY;

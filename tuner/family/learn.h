@@ -21,7 +21,7 @@ struct hn_matrix {
         struct hn_bindings problem;
         bool drawn;      /* or named by the family: not chosen for what is known of it, as any size that may come */
         bool searched;   /* on its own */
-        double tuned_us; /* the best that this search found among what may serve the family; NAN: nothing, or none was made */
+        double tuned_us; /* the best that it found among what may serve the family; not finite: nothing, or none was made */
     } sizes[HN_MATRIX_SIZES];
     size_t size_count;
     struct hn_matrix_point {
