@@ -320,7 +320,6 @@ static bool is_sorted(const uint64_t *keys, uint64_t count, size_t words)
 
 enum { BYTES = 8, DIGITS = 256 };
 
-/* How often each byte of the word has each value. */
 /* One stable pass of a radix sort. */
 static void sort_by_byte(const uint64_t *from, uint64_t *to, uint64_t count, size_t words,
                          size_t word, unsigned shift, const uint64_t counts[DIGITS])
@@ -344,6 +343,7 @@ static void sort_keys(uint64_t **keys, uint64_t count, size_t words)
         return;
     uint64_t *other = hn_need_more(NULL, count * words, sizeof *other);
     for (size_t word = words; word-- > 0;) {
+        /* How often each byte of the word has each value. */
         uint64_t counts[BYTES][DIGITS] = {{0}};
         for (uint64_t i = 0; i < count; i++) {
             uint64_t key = (*keys)[i * words + word];
