@@ -76,10 +76,11 @@ class Streams(Case):
         reader, writer = os.pipe()
         os.close(reader)
         self.addCleanup(os.close, writer)
-        result = subprocess.run([hone.HONE, "space", str(self.config), "--list=all"], stdout=writer, stderr=subprocess.PIPE,
-                                env=self.environment(), timeout=60)
-        self.assertEqual(result.stderr, b"hone: cannot write to standard output: Broken pipe\n")
-        self.assertEqual(result.returncode, 1)
+        self.tune("-s", "BLOCK=128,256")
+        for words in (["space", str(self.config), "--list=all"], ["explain", str(self.config)]):
+            result = subprocess.run([hone.HONE, *words], stdout=writer, stderr=subprocess.PIPE, env=self.environment(), timeout=60)
+            self.assertEqual(result.stderr, b"hone: cannot write to standard output: Broken pipe\n", words)
+            self.assertEqual(result.returncode, 1)
 
     def test_limits_of_file_sizes_are_errors(self):
         """SIGXFSZ would end a command wherever it stands."""

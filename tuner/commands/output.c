@@ -13,6 +13,7 @@
 #include "base/file.h"
 
 static const char not_written[] = "cannot write to standard output";
+static int first_errno; /* of a write to it that failed, for who asks at the end; 0: none has */
 
 /* A stream that text goes through. */
 struct filter {
@@ -21,11 +22,6 @@ struct filter {
                     second */
 };
 
-static size_t append_escaped(char *to, unsigned char byte)
-{
-    return (size_t)sprintf(to, "\\x%02x", byte);
-}
-
 /* Appends the text that is shown for a byte: 8 bytes at most. Control bytes are those of ASCII but
  * for newline and tab, and U+0080 to U+009F. */
 static size_t append_shown(struct filter *filter, unsigned char byte, char *to)
@@ -33,14 +29,14 @@ static size_t append_shown(struct filter *filter, unsigned char byte, char *to)
     size_t length = 0;
     bool second = filter->has_c2 && byte >= 0x80 && byte < 0xa0;
     if (second)
-        length = append_escaped(to, 0xc2);
+        length = (size_t)sprintf(to, "\\xc2");
     else if (filter->has_c2)
         to[length++] = (char)0xc2;
     filter->has_c2 = byte == 0xc2;
     if (filter->has_c2)
         return length;
     if (second || (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
-        return length + append_escaped(to + length, byte);
+        return length + (size_t)sprintf(to + length, "\\x%02x", byte);
     to[length++] = (char)byte;
     return length;
 }
@@ -56,8 +52,11 @@ static ssize_t write_text(void *cookie, const char *text, size_t size)
         length += append_shown(filter, (unsigned char)text[i], shown + length);
         if (length + ROOM <= sizeof shown && i + 1 < size)
             continue;
-        if (!hn_file_write_all(filter->fd, shown, length))
+        if (!hn_file_write_all(filter->fd, shown, length)) {
+            if (filter->fd == STDOUT_FILENO && first_errno == 0)
+                first_errno = errno;
             return 0;
+        }
         length = 0;
     }
     return (ssize_t)size;
@@ -75,7 +74,8 @@ static void put_filter(FILE **stream, struct filter *filter, int mode)
 
 static const char *reason(void)
 {
-    return errno == EBADF ? "it is closed" : strerror(errno);
+    int error = first_errno != 0 ? first_errno : errno;
+    return error == EBADF ? "it is closed" : strerror(error);
 }
 
 /* NULL: no document is promised, or one was begun. */
