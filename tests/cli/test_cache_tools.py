@@ -142,6 +142,9 @@ class CacheTools(hone.Case):
         self.fails(2, "hone: nothing is chosen: say what to remove with --stale, --simulated, --older-than DAYS or "
                    "--images", "cache", "prune")
 
+        self.assertIn("--older-than: found '0', expected a number above 0\n",
+                      self.hone("cache", "prune", "--older-than", "0", expect=2).stderr)
+
     def test_prune_stale(self):
         self.hone("cache", "import", self.recording("a.json"))
         self.hone("cache", "import", self.recording("b.json", driver="590.1", moment=1795168900))

@@ -55,7 +55,7 @@ static const struct kind proposals = {WHOLE, 1, HN_LOOK_AHEAD_MOST, "a whole num
 static const struct kind chance = {REAL, 0, 1 - DBL_EPSILON / 2, "a chance from 0 to below 1",
                                    NULL, 0};
 static const struct kind window = {REAL, 0.2, 5, "seconds from 0.2 to 5", NULL, HN_ENERGY_SECONDS};
-static const struct kind days = {REAL, 0, INFINITY, "a number of at least 0", NULL, 0};
+static const struct kind days = {REAL, DBL_MIN, INFINITY, "a number above 0", NULL, 0};
 static const struct kind threshold = {PERCENT, 0, INFINITY, "a number of at least 0", NULL, 0};
 static const struct kind slowdown = {PERCENT, 0, INFINITY, "a percentage such as 5%", NULL, 0};
 static const struct kind loss = {PERCENT, DBL_MIN, 1000, "a percentage above 0, as 3%", NULL, 0};
