@@ -300,11 +300,6 @@ static void set_default(struct hn_reader *reader, enum hn_element element,
         hn_expression_parse(default_relative_bound(element), &compare->relative, reader->err);
 }
 
-static bool has_bounds(const struct hn_compare *compare)
-{
-    return compare->relative != NULL || compare->absolute != NULL;
-}
-
 /* "10", an expression of the problem and the parameters, or a share: "0.1%". */
 static void read_mismatches(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
@@ -348,10 +343,11 @@ static void read_comparison(struct hn_reader *reader, const struct hn_yaml *node
 static void read_own_compare(struct hn_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_argument *argument = owner;
-    argument->compare = hn_need(1, sizeof *argument->compare);
-    read_comparison(reader, node, argument->compare);
-    if (argument->compare->mode == HN_COMPARE_MAX_NORM && !has_bounds(argument->compare))
-        set_default(reader, argument->element, argument->compare);
+    struct hn_compare *compare = argument->compare = hn_need(1, sizeof *compare);
+    read_comparison(reader, node, compare);
+    if (compare->mode == HN_COMPARE_MAX_NORM && compare->relative == NULL &&
+        compare->absolute == NULL)
+        set_default(reader, argument->element, compare);
 }
 
 /* Where the config gives no bounds, what halves cannot keep to is not asked of them. */
@@ -379,7 +375,8 @@ void hn_config_read_compare(struct hn_reader *reader)
 {
     struct hn_compare *compare = &reader->plan->compare;
     read_comparison(reader, hn_yaml_get(reader->root, "compare"), compare);
-    if (compare->mode == HN_COMPARE_MAX_NORM && !has_bounds(compare))
+    if (compare->mode == HN_COMPARE_MAX_NORM && compare->relative == NULL &&
+        compare->absolute == NULL)
         set_defaults(reader);
 }
 

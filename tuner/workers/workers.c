@@ -138,11 +138,6 @@ bool hn_card_is_quiet(const struct hn_card *card)
     return card->waiting && !is_setting_up(card) && hn_process_is_quiet(&card->process);
 }
 
-static double limit_ms(const struct hn_card *card)
-{
-    return is_setting_up(card) ? setup_limit_ms : card->request_limit_ms;
-}
-
 /* No limit holds while another tuner has its turn on the GPU; opening the device needs none. */
 static bool awaits_turn(const struct hn_card *card)
 {
@@ -162,7 +157,8 @@ static int timeout_of(const struct hn_card *card)
         return hn_card_is_reachable(card) && has_work(card) ? 0 : -1;
     if (awaits_turn(card))
         return card->host != NULL ? MUTE_MS / 10 : -1;
-    double left = card->sent_ms + limit_ms(card) - hn_now_ms();
+    double limit_ms = is_setting_up(card) ? setup_limit_ms : card->request_limit_ms;
+    double left = card->sent_ms + limit_ms - hn_now_ms();
     return left > 0 ? (int)left + 1 : 0;
 }
 
@@ -345,10 +341,10 @@ static void check_mute(struct hn_card *card, struct hn_error *err)
 
 static void enforce_limit(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
 {
-    if (hn_failed(err) || result->end != HN_GPU_NOTHING || !card->waiting || awaits_turn(card) ||
-        hn_now_ms() - card->sent_ms < limit_ms(card))
-        return;
     bool in_setup = is_setting_up(card);
+    if (hn_failed(err) || result->end != HN_GPU_NOTHING || !card->waiting || awaits_turn(card) ||
+        hn_now_ms() - card->sent_ms < (in_setup ? setup_limit_ms : card->request_limit_ms))
+        return;
     drop_worker(card);
     if (in_setup) {
         hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s", setup_limit_ms / 1e3);
