@@ -295,6 +295,15 @@ int main(void)
         said = self.hone("replay", "--family", self.config, "--held-out", "2", "--budget", "60", "--json", expect=4).stdout
         self.assertGreater(json.loads(said)[0]["parts"]["choice"]["mean"], 0.05)
 
+    def test_values_that_the_config_no_longer_has(self):
+        """They were measured before, at many sizes."""
+        self.family()
+        self.assertIn(BEST, self.rules()[-1]["configurations"])
+        for option in (["-s", "BLOCK=64,128"], []):
+            self.spoil(self.config, "powers_of_two: [32, 1024]", "powers_of_two: [32, 128]") if not option else None
+            document, = json.loads(self.family("--json", *option).stdout)
+            self.assertLessEqual({one["BLOCK"] for one in document["family"]["rule"]["configurations"]}, {32, 64, 128})
+
     def test_values_that_decide_what_is_frozen(self):
         """Searches for the family take programs for all sizes only; what the rule has is none that is for one. The best block is
         allowed in such alone: what is lost by that is told apart."""

@@ -69,6 +69,8 @@ static void read_known(struct hn_measuring *measuring, struct known *known, stru
     if (hn_failed(err) ||
         hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
         return;
+    /* Of points that have values which the config no longer has nothing is known. */
+    uint16_t *choice = hn_need(hn_space_parameter_count(task.space), sizeof *choice);
     hn_store_list(store, HN_STORE_RESULTS, task.identity.kernel, NULL, &known->list, err);
     known->sizes = hn_need(known->list.count, sizeof *known->sizes);
     for (size_t i = 0; i < known->list.count && !hn_failed(err); i++) {
@@ -79,7 +81,11 @@ static void read_known(struct hn_measuring *measuring, struct known *known, stru
         size->problem = &tuned->identity.problem;
         known->count += hn_store_load(store, &tuned->identity, &tuned->version, false,
                                       &size->records, err) == HN_OK;
+        for (size_t r = 0; r < size->records.count && !hn_failed(err); r++)
+            if (hn_space_choice(task.space, &size->records.items[r].point, choice, NULL) != HN_OK)
+                size->records.items[r].outcome = HN_OUTCOME_SKIPPED;
     }
+    free(choice);
     hn_task_finish(&task);
 }
 
