@@ -530,11 +530,6 @@ static int parse_and(struct parser *parser)
     return parse_logical(parser, HN_OP_AND, parse_not);
 }
 
-static int parse_or(struct parser *parser)
-{
-    return parse_logical(parser, HN_OP_OR, parse_and);
-}
-
 /* Moves operations by some places together with the places that they name. */
 static void shift(struct hn_operation *list, int first, int end, int places)
 {
@@ -549,12 +544,12 @@ static void shift(struct hn_operation *list, int first, int end, int places)
 static int parse_conditional(struct parser *parser)
 {
     int first = parser->count;
-    int value = parse_or(parser);
+    int value = parse_logical(parser, HN_OP_OR, parse_and);
     int second = parser->count;
     const struct token *token = parser->token;
     if (!take_mark(parser, "if"))
         return value;
-    int condition = parse_or(parser);
+    int condition = parse_logical(parser, HN_OP_OR, parse_and);
     int skip = emit(parser, HN_OP_SKIP_UNLESS, token, condition, 0, 0);
     if (!take_mark(parser, "else"))
         fail_expected(parser, "'else'");

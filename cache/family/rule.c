@@ -344,14 +344,10 @@ static void check_fallback(const struct hn_rule *rule, struct hn_error *err)
     }
 }
 
-static bool is_share(double share)
-{
-    return isfinite(share) && share >= -1;
-}
-
 static void check_loss(const char *what, const struct hn_rule_loss *loss, struct hn_error *err)
 {
-    if (!hn_failed(err) && !(is_share(loss->mean) && is_share(loss->worst)))
+    if (!hn_failed(err) &&
+        !(isfinite(loss->mean) && loss->mean >= -1 && isfinite(loss->worst) && loss->worst >= -1))
         hn_fail(err, HN_ECONFIG,
                 "rule: the %s loss is %g in the mean, %g at worst, expected shares above -1", what,
                 loss->mean, loss->worst);
