@@ -5,10 +5,8 @@
     bench/told.py nvrtc LIBNVRTC...     # compile times by these versions, with nothing beside; needs no GPU
     bench/told.py energy                # of the best copy in five sessions
     bench/told.py large [SECONDS]       # searches of sgemm with seeds 1 to 5, over the best of them and of recordings
-    bench/told.py products [COUNT]      # bf16 products of so many drawn shapes (8), each tuned from nothing for 10 s, beside cublasLt
     bench/told.py operator              # examples/pytorch/linear.py behind a tune of its layers; skipped (77) without PyTorch"""
 
-import argparse
 import gzip
 import importlib.util
 import json
@@ -103,30 +101,6 @@ def large(seconds="29"):
     return rows
 
 
-def product(line):
-    """A row of what bench_family says of a shape."""
-    tuned = line["sides"]["chosen"]
-    vendor, = (side for name, side in line["sides"].items() if name != "chosen")
-    shape = " x ".join(str(line["problem"][name]) for name in "MNK")
-    return [shape, f"{tuned['cold_us'][1]:.1f}", *(f"{vendor[regime + '_ratio'][1]:.3f}" for regime in ("cold", "warm"))]
-
-
-def products(count="8"):
-    sys.path.insert(0, str(ROOT / "bench" / "family"))
-    import beside
-    options = argparse.Namespace(kernel="bgemm", seed=20261122, sizes=int(count), draw=[], rounds=41, seconds=1)
-    rows = []
-    for problem in beside.draw(options):
-        with tempfile.TemporaryDirectory() as folder:
-            given = [word for name, value in problem.items() for word in ("-p", f"{name}={value}")]
-            hone("tune", ROOT / "configs" / "bgemm.yaml", *given, "--budget", "10s", "--quiet", "--cache", f"{folder}/hone.db")
-            rows.append(product(*beside.measure(options, [problem], [("chosen", f"{folder}/hone.db")], 60)))
-    means = [f"{evidence.mean([float(row[column]) for row in rows]):.3f}" for column in (2, 3)]
-    rows.append([f"geometric mean of {len(rows)} drawn", "", *means])
-    evidence.keep("bgemm-drawn", rows)
-    return rows
-
-
 def operator():
     if importlib.util.find_spec("torch") is None:
         sys.exit(77)
@@ -140,5 +114,5 @@ def operator():
 
 
 if __name__ == "__main__":
-    for row in {"nvrtc": nvrtc, "energy": energy, "large": large, "products": products, "operator": operator}[sys.argv[1]](*sys.argv[2:]):
+    for row in {"nvrtc": nvrtc, "energy": energy, "large": large, "operator": operator}[sys.argv[1]](*sys.argv[2:]):
         print(*row, sep=" | ")

@@ -30,6 +30,7 @@ struct bench {
 struct times {
     double us[MOST_SIDES][MOST_ROUNDS];
     int count;
+    char kernels[512]; /* of the vendor */
 };
 
 static void require(CUresult result, const char *what)
@@ -149,6 +150,7 @@ static int measure(struct bench *bench, int warm, struct times *times)
         if (times->count >= LEAST_ROUNDS && now_us() - began > bench->seconds * 0.5e6)
             break;
     }
+    peer_describe(&sides->peer, times->kernels, sizeof times->kernels);
     return 1;
 }
 
@@ -188,8 +190,11 @@ static json_t *describe(const struct side *side, size_t index, const struct time
         json_object_set_new(json, "cold_ratio", ratio_of(cold, index));
         json_object_set_new(json, "warm_ratio", ratio_of(warm, index));
     }
-    if (side->cache == NULL)
+    if (side->cache == NULL) {
+        json_object_set_new(json, "cold_kernels", json_string(cold->kernels));
+        json_object_set_new(json, "warm_kernels", json_string(warm->kernels));
         return json;
+    }
     const struct hone_info *info = hone_kernel_info(side->kernel);
     json_object_set_new(json, "grade", json_integer(info->grade));
     json_object_set_new(json, "sure", json_boolean(info->sure));

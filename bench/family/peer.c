@@ -13,6 +13,7 @@ typedef int (*blas_geam)(void *, int, int, int, int, const float *, const float 
                          const float *, const float *, int, float *, int);
 typedef int (*lt_set)(const void *, const void *, void *, int64_t, int64_t, int64_t, int);
 typedef int (*lt_run)(int);
+typedef void (*lt_describe)(int, char *, size_t);
 typedef int (*blas_dot)(void *, int, const float *, int, const float *, int, float *);
 
 enum { OP_N = 0, OP_T = 1, POINTER_MODE_HOST = 0, POINTER_MODE_DEVICE = 1 };
@@ -166,6 +167,7 @@ static int open_cublaslt(struct peer *peer, void *library)
         return 0;
     int version = version_of(peer, library, "peers_lt_version");
     peer->set = version < 0 ? NULL : dlsym(library, "peers_lt_set");
+    peer->describe = version < 0 ? NULL : dlsym(library, "peers_lt_describe");
     snprintf(peer->name, sizeof peer->name, "cublasLt %d.%d.%d, %s", version / 10000,
              version / 100 % 100, version % 100, peer->kind->says);
     return peer->function != NULL;
@@ -254,4 +256,13 @@ int peer_set(struct peer *peer, const json_t *problem, const CUdeviceptr *inputs
 int peer_launch(struct peer *peer)
 {
     return peer->kind->launch(peer);
+}
+
+void peer_describe(struct peer *peer, char *text, size_t size)
+{
+    lt_describe call;
+    memcpy(&call, &peer->describe, sizeof call);
+    text[0] = '\0';
+    if (call != NULL)
+        call(peer->way, text, size);
 }

@@ -16,7 +16,7 @@ struct peer {
     char name[64];                /* "cuBLAS 13.0.2 cublasSgemm" */
     char missing[256];            /* why there is none */
     void *function;
-    void *set; /* of cublasLt: gives it a problem */
+    void *set, *describe; /* of cublasLt: gives it a problem; says what it launches */
     void *blas;
     CUdeviceptr storage; /* of CUB */
     size_t storage_bytes;
@@ -35,5 +35,7 @@ void peer_give_up(struct peer *peer, const char *why);
 int peer_set(struct peer *peer, const json_t *problem, const CUdeviceptr *inputs, size_t input_count, CUdeviceptr output);
 /* 0: queued on the NULL stream. */
 int peer_launch(struct peer *peer);
+/* Which kernels the way that is taken launches, with grids; "" where that is not known. */
+void peer_describe(struct peer *peer, char *text, size_t size);
 
 #endif

@@ -3,6 +3,7 @@
 // that reads, for a cold L2 cache without lines that have to be written back, and cublasLt with all that its heuristics propose.
 // cublasLt is not linked: who calls it here has loaded it for all, and without it the rest works.
 #include <cub/cub.cuh>
+#include <cuda.h>
 
 #include "../kernels/cublaslt_peer.cuh"
 
@@ -44,6 +45,37 @@ extern "C" int peers_lt_run(int algorithm)
     product->take(algorithm);
     (*product)();
     return cudaGetLastError();
+}
+
+// Which kernels that launches: name, blocks, threads of a block, blocks of a cluster, bytes of shared memory.
+extern "C" void peers_lt_describe(int algorithm, char *text, size_t size)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    CUgraphNode nodes[8];
+    size_t count = 8, at = 0;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    product->take(algorithm);
+    product->use(stream);
+    (*product)();
+    product->use(nullptr);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    cuGraphGetNodes(graph, nodes, &count);
+    for (size_t i = 0; i < count && at < size; ++i) {
+        CUDA_KERNEL_NODE_PARAMS kernel = {};
+        CUlaunchAttributeValue cluster = {};
+        const char *name = "?";
+        if (cuGraphKernelNodeGetParams(nodes[i], &kernel) != CUDA_SUCCESS)
+            continue; // it copies or sets memory
+        if (kernel.func == nullptr || cuFuncGetName(&name, kernel.func) != CUDA_SUCCESS)
+            cuKernelGetName(&name, kernel.kern);
+        cuGraphKernelNodeGetAttribute(nodes[i], CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &cluster);
+        at += snprintf(text + at, size - at, "%s%s <%u,%u,%u; %u; %ux%u; %u>", at > 0 ? " + " : "", name, kernel.gridDimX, kernel.gridDimY,
+                       kernel.gridDimZ, kernel.blockDimX, cluster.clusterDim.x, cluster.clusterDim.y, kernel.sharedMemBytes);
+    }
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
 }
 
 // A graph of products, one after another: rows offsets[g] to offsets[g + 1] of A times the transposed B[g], n x k, each by the algorithm that

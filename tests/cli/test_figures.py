@@ -151,26 +151,40 @@ class Read(hone.Case):
         told.tune = lambda config, *options: {"best": {"energy": {"joules": joules.pop(0)}}} if options == ("--energy",) else None
         self.assertEqual(told.energy(), FIGURES["energy"]["rows"])
 
-    def test_drawn_products(self):
-        """Of a tune of each, whose result alone is in the cache that is measured."""
-        told, tuned = module(BENCH / "told.py"), []
-        told.hone = lambda *words: tuned.append(words)
+    def test_products(self):
+        """Each from a tune of its own; a second run goes on where the first ended, and a shape that fails is in no mean."""
         with unittest.mock.patch.object(sys, "path", [str(BENCH / "family"), *sys.path]):
-            import beside
+            products = module(BENCH / "products.py")
+        searched, file = [], self.folder / "products.json"
 
-            def measure(options, problems, caches, within):
-                (_, cache), = caches
-                self.assertEqual(tuned[-1][-2:], ("--cache", cache))
-                return [{"problem": problems[0], "sides": {"chosen": {"cold_us": [1, 122.31, 2]}, "cublasLt 13.1.0": {
-                    "cold_ratio": [1, 0.9848, 1], "warm_ratio": [1, 0.9754, 1]}}}]
+        def tune(problem, seconds, cache):
+            searched.append((problem["M"], problem["N"], problem["K"], seconds))
+            return None if problem["M"] == 500 else {"records": []}
 
-            with unittest.mock.patch.object(beside, "measure", measure):
-                *rows, mean = told.products("2")
-        self.assertEqual([row[1:] for row in rows], [FIGURES["bgemm-drawn"]["rows"][0][1:]] * 2)
-        self.assertEqual(mean, ["geometric mean of 2 drawn", "", "0.985", "0.975"])
-        self.assertEqual(tuned[0][:2], ("tune", hone.SOURCE / "configs" / "bgemm.yaml"))
-        for words, row in zip(tuned, rows):
-            self.assertEqual([words[words.index(f"{name}={size}") - 1] for name, size in zip("MNK", row[0].split(" x "))], ["-p"] * 3)
+        def measure(options, problems, caches, within):
+            return [{"problem": problems[0], "sides": {"chosen": {"cold_us": [1, 122.31, 2]}, "cublasLt 13.1.0": {
+                "cold_ratio": [1, 0.9848, 1], "warm_ratio": [1, 0.9754, 1]}}}]
+
+        def run(*words):
+            with unittest.mock.patch.object(sys, "argv", ["products.py", *words, "--file", str(file)]):
+                return products.main()
+
+        products.tune, products.beside.measure = tune, measure
+        self.assertEqual(run("models", "--at", "1", "--seconds", "3"), 0)
+        self.assertEqual(run("models", "--at", "0-1,3", "--seconds", "3"), 0)
+        self.assertEqual(searched, [(48, 10240, 5120, 3), (1, 10240, 5120, 3), (8192, 10240, 5120, 3)])
+        self.assertEqual(run("models", "--at", "2"), 1, "its tune failed")
+        self.assertEqual(run("models", "--at", "4", "--within", "20"), 1, "there is no time for it")
+        lines = json.loads(file.read_text())
+        self.assertEqual([line["problem"]["M"] for line in lines], [48, 1, 8192, 500])
+        *rows, mean, worst = products.table(lines)
+        self.assertEqual(rows[0], ["48 x 10240 x 5120, Qwen3-32B", "122.3", "0.985", "0.975"])
+        self.assertEqual(mean, ["geometric mean of 3", "", "0.985", "0.975"])
+        self.assertEqual(worst, ["worst; below 0.95", "", "0.985; 0", "0.975; 0"])
+        for name, shapes in (("drawn", 40), ("models", 24)):
+            known = [" x ".join(str(problem[size]) for size in "MNK") + (f", {model}" if model else "") for model, problem in products.SETS[name]()]
+            self.assertEqual(len(set(known)), shapes)
+            self.assertLessEqual({row[0] for row in FIGURES[f"bgemm-{name}"]["rows"][:-2]}, set(known))
 
     def test_parts_of_a_loss(self):
         part = {"mean": 0.012, "worst": 0.058, "sizes": 12}
