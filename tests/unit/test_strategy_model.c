@@ -458,6 +458,37 @@ TEST(candidates_follow_an_estimate)
     assert_in_range(hopeful, 0, DRAWS);
 }
 
+/* Where many points are near the best, the others do not look alike. */
+TEST(what_is_far_from_the_best_differs)
+{
+    enum { POINTS = 40 };
+    struct hn_space *space = make_space();
+    const struct hn_search search = {.space = space, .seed = 1};
+    struct hn_trail trail;
+    struct hn_surrogate surrogate;
+    uint16_t choice[WIDTH];
+    bool began;
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        hn_trail_init(&trail, &search);
+        hn_surrogate_init(&surrogate, &search, &trail);
+        for (uint64_t i = 0; i < POINTS; i++) {
+            assert_true(hn_move_sample(&trail, choice));
+            hn_trail_add(&trail, i, choice, 0);
+            const double cost = i < POINTS / 2 ? 1 + 1e-4 * (double)i : i % 2 == 0 ? 1.1 : 1.4;
+            const struct hn_observation told = {.cost = sign > 0 ? cost : -1 / cost};
+            hn_trail_tell(&trail, i, &told);
+        }
+        assert_true(hn_surrogate_update(&surrogate, &began));
+        double near = 0, far = 0;
+        for (size_t i = 0; i < POINTS; i++)
+            if (surrogate.members[i] >= POINTS / 2)
+                *(surrogate.members[i] % 2 == 0 ? &near : &far) = surrogate.targets[i];
+        assert_true(far > near + 0.5);
+        hn_surrogate_finish(&surrogate);
+        hn_trail_finish(&trail);
+    }
+}
+
 /* Of a boolean only one byte is set. */
 TEST(booleans_are_numbers)
 {

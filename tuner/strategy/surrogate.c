@@ -241,8 +241,9 @@ void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choic
 
 enum { LEAST_KNOWN = 3, FIRST_STEPS = 30, LATER_STEPS = 12 };
 
-/* Targets are capped at quantile + (quantile - best) of the known ones. */
-static const double cap_quantile = 0.3;
+/* Targets are capped at quantile + (quantile - best) of the known ones, or at this logarithm above
+ * the best: where many are near it, others must not look alike. */
+static const double cap_quantile = 0.3, least_span = 0.4;
 
 void hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *search,
                        const struct hn_trail *trail)
@@ -341,10 +342,8 @@ static double collect(struct hn_surrogate *surrogate, size_t all)
     double least = raw_target(best, best, worst);
     double quantile = raw_target(known[(size_t)(cap_quantile * (double)count)], best, worst);
     double most = raw_target(worst, best, worst);
-    /* where the better part are equals, the next worse cost is the bound */
-    for (size_t i = 0; i < count && quantile == least; i++)
-        quantile = raw_target(known[i], best, worst);
-    return fmin(2 * quantile - least, most);
+    double span = best > 0 || worst < 0 ? least_span : (most - least) / 2;
+    return fmin(fmax(2 * quantile - least, least + span), most);
 }
 
 static void make_targets(struct hn_surrogate *surrogate, size_t all)
