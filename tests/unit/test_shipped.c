@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 #include <glob.h>
+#include <math.h>
 
 #include "cache/recording/recording.h"
 #include "runtime/bench/roofs.h"
@@ -147,6 +148,62 @@ TEST(every_recording_is_of_what_is_shipped)
 TEST(so_are_rules_and_what_lies_beside_them)
 {
     assert_int_equal(look_at_all(RECORDED "*/families/*.gz", 4), 0);
+}
+
+struct known {
+    double estimate, us;
+};
+
+static int by_estimate(const void *a, const void *b)
+{
+    const struct known *x = a;
+    const struct known *y = b;
+    return (x->estimate > y->estimate) - (x->estimate < y->estimate);
+}
+
+/* How much longer the best of the sixteen points that the config estimates to be best takes than
+ * the best. */
+static double loss_of_estimate(const char *path)
+{
+    enum { LOOKED_AT = 16 };
+    struct shipped shipped = {.path = path};
+    struct hn_space *space = NULL;
+    uint16_t choice[256];
+    double best = INFINITY, found = INFINITY;
+    size_t count = 0;
+    assert_ok(hn_recording_load(path, &shipped.recording, &said));
+    load_config(&shipped);
+    assert_ok(hn_config_space(shipped.config, 0, true, &space, &said));
+    const struct hn_records *records = &shipped.recording.records;
+    struct known *known = calloc(records->count, sizeof *known);
+    for (size_t i = 0; i < records->count; i++) {
+        const struct hn_record *record = &records->items[i];
+        if (record->outcome != HN_OUTCOME_OK && record->outcome != HN_OUTCOME_SLOWER)
+            continue;
+        assert_ok(hn_space_choice(space, &record->point, choice, &said));
+        known[count++] = (struct known){hn_space_estimate(space, choice), record->timing.median_us};
+        best = fmin(best, record->timing.median_us);
+    }
+    qsort(known, count, sizeof *known, by_estimate);
+    for (size_t i = 0; i < count && i < LOOKED_AT; i++)
+        found = fmin(found, known[i].us);
+    free(known);
+    hn_space_destroy(space);
+    hn_config_destroy(shipped.config);
+    hn_recording_finish(&shipped.recording);
+    return found / best;
+}
+
+TEST(products_are_estimated_as_they_were_measured)
+{
+    glob_t files;
+    double sum = 0;
+    assert_int_equal(glob(RECORDED "nvidia-h200/bgemm-*.gz", 0, NULL, &files), 0);
+    assert_true(files.gl_pathc >= 17);
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        sum += log(loss_of_estimate(files.gl_pathv[i]));
+    assert_true(sum / (double)files.gl_pathc < log(1.02));
+    globfree(&files);
 }
 
 /* All that Hone measures now, of the device and driver of the recordings beside them. */
