@@ -284,6 +284,15 @@ int main(void)
         others = sum(at < second for at in compiled) - first  # of what measures
         self.assertEqual(len(compiled), points + others + 1)
 
+    def test_headers_of_a_folder(self):
+        (self.folder / "include").mkdir()
+        (self.folder / "include" / "own.h").touch()
+        template = self.folder / "scale.cu"
+        template.write_text('#include "own.h"\n' + template.read_text())
+        self.config.write_text(self.config.read_text() + f'compile: {{options: ["-I{self.folder}/include"]}}\n')
+        self.hone("tune", "--family", self.config, "--budget", "100", "--held-out", "1", "-q")
+        self.assertEqual(len(self.rules()), 1)
+
     def test_what_searches_do_not_look_at(self):
         """The best configuration of a rule counts where no search may look at it."""
         self.spoil(self.config, FAMILY, "promising: [BLOCK * ITEMS == 128]\nfamily: {n: {range: [1, 100000]}, ladder: [{BLOCK: 256, ITEMS: 4}]}")

@@ -531,9 +531,9 @@ static void refine(struct tuning *tuning, struct hn_error *err)
     const struct hn_learnt *learnt = &tuning->learnt;
     double began_s = hn_measuring_spent_s(&tuning->measuring);
     size_t sizes[FIRST_CELLS + WANTED + DRAWN];
+    const struct hn_plan *plan = tuning->measuring.config->plan;
     if (!hn_failed(err))
-        hn_template_load(tuning->measuring.config->plan->template_path, &tuning->template, false,
-                         err);
+        hn_template_load(plan->template_path, &tuning->template, plan, err);
     fill_sizes(tuning, sizes, draw_sizes(tuning, FIRST_CELLS, sizes, err), err);
     while (!hn_failed(err)) {
         double measured_s = hn_measuring_spent_s(&tuning->measuring);
