@@ -213,19 +213,6 @@ static void evaluate_fields(const struct hn_plan *plan, const struct hn_value *v
     check_counts(plan, values, flow, err);
 }
 
-/* A buffer that is not cut is copied once or not at all. */
-static void check_copies(const struct hn_plan *plan, struct hn_flow *flow)
-{
-    for (size_t i = 0; flow->chunk_count > 1 && i < flow->pipeline->copy_count; i++) {
-        const struct hn_copy_step *copy = &flow->pipeline->copies[i];
-        for (size_t j = 0; flow->copies[i] && j < copy->argument_count; j++)
-            if ((flow->pipeline->parts[copy->arguments[j]] & HN_PART_CUT) == 0)
-                snprintf(flow->why, sizeof flow->why,
-                         "a step copies all of '%.60s' for each of %zu chunks; list it under 'cut'",
-                         plan->arguments[copy->arguments[j]].name, flow->chunk_count);
-    }
-}
-
 /* Granules are dealt out so that chunks differ by one at most. */
 static void cut(struct hn_flow *flow, int64_t granule)
 {
@@ -281,8 +268,16 @@ static struct hn_flow *make_flow(const struct hn_plan *plan, struct hn_value *va
                  "%zu chunks of an extent of %lld, which has %lld granule%s of %lld",
                  flow->chunk_count, (long long)flow->over, (long long)granules,
                  granules == 1 ? "" : "s", (long long)granule);
-    if (flow->why[0] == '\0')
-        check_copies(plan, flow);
+    /* A buffer that is not cut is copied once or not at all. */
+    bool often = flow->why[0] == '\0' && flow->chunk_count > 1;
+    for (size_t i = 0; often && i < pipeline->copy_count; i++) {
+        const struct hn_copy_step *copy = &pipeline->copies[i];
+        for (size_t j = 0; flow->copies[i] && j < copy->argument_count; j++)
+            if ((pipeline->parts[copy->arguments[j]] & HN_PART_CUT) == 0)
+                snprintf(flow->why, sizeof flow->why,
+                         "a step copies all of '%.60s' for each of %zu chunks; list it under 'cut'",
+                         plan->arguments[copy->arguments[j]].name, flow->chunk_count);
+    }
     if (flow->why[0] == '\0')
         make_chunks(plan, values, granule, steps, step_count, flow, err);
     else

@@ -337,7 +337,6 @@ static void read_cubin(struct hn_json_reader *reader, const struct hn_message *m
     image->size = blob->size;
 }
 
-/* What can be launched has code and says where; and only what comes of compiling is an image. */
 enum hn_status hn_message_get_image(const struct hn_message *message, const json_t *json,
                                     struct hn_image *image, struct hn_error *err)
 {
@@ -346,6 +345,8 @@ enum hn_status hn_message_get_image(const struct hn_message *message, const json
     hn_image_init(image);
     hn_fields_read("image", &image_structure, json, image, err);
     read_cubin(&reader, message, json_object_get(json, "cubin"), image);
+    /* What can be launched has code and says where; and only what comes of compiling is an image.
+     */
     bool fine = image->outcome == HN_OUTCOME_OK;
     bool failed = image->outcome == HN_OUTCOME_COMPILE_ERROR ||
                   image->outcome == HN_OUTCOME_COMPILE_TIMEOUT ||

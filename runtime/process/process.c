@@ -38,14 +38,6 @@ static void greet(struct hn_process *process, const struct hn_message *hello, st
     process->greeted = !hn_failed(err);
 }
 
-static void take_failure(const struct hn_message *message, struct hn_error *err)
-{
-    json_int_t code = json_integer_value(json_object_get(message->json, "status"));
-    const char *text = json_string_value(json_object_get(message->json, "message"));
-    hn_fail(err, code > HN_OK && code < HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN, "%s",
-            text != NULL ? text : "a worker failed");
-}
-
 void hn_process_init(struct hn_process *process)
 {
     *process = (struct hn_process){.output = -1};
@@ -233,10 +225,14 @@ enum hn_received hn_process_listen(struct hn_process *process, struct hn_message
             return received;
         bool hello = !process->greeted;
         hn_message_gate(message, err);
-        if (!hn_failed(err) && hello)
+        if (!hn_failed(err) && hello) {
             greet(process, message, err);
-        else if (!hn_failed(err) && strcmp(hn_message_type(message), "failed") == 0)
-            take_failure(message, err);
+        } else if (!hn_failed(err) && strcmp(hn_message_type(message), "failed") == 0) {
+            json_int_t code = json_integer_value(json_object_get(message->json, "status"));
+            const char *text = json_string_value(json_object_get(message->json, "message"));
+            hn_fail(err, code > HN_OK && code < HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN,
+                    "%s", text != NULL ? text : "a worker failed");
+        }
         if (!hn_failed(err) && !hello)
             return HN_RECEIVED_MESSAGE;
         hn_message_finish(message);

@@ -310,14 +310,6 @@ static void list_values(const struct hn_space_table *table, const uint64_t *key,
     }
 }
 
-static bool is_sorted(const uint64_t *keys, uint64_t count, size_t words)
-{
-    for (uint64_t i = 1; i < count; i++)
-        if (compare_keys(keys + (i - 1) * words, keys + i * words, words) > 0)
-            return false;
-    return true;
-}
-
 enum { BYTES = 8, DIGITS = 256 };
 
 /* One stable pass of a radix sort. */
@@ -339,7 +331,11 @@ static void sort_by_byte(const uint64_t *from, uint64_t *to, uint64_t count, siz
 
 static void sort_keys(uint64_t **keys, uint64_t count, size_t words)
 {
-    if (is_sorted(*keys, count, words))
+    uint64_t ordered = 1;
+    while (ordered < count &&
+           compare_keys(*keys + (ordered - 1) * words, *keys + ordered * words, words) <= 0)
+        ordered++;
+    if (ordered >= count)
         return;
     uint64_t *other = hn_need_more(NULL, count * words, sizeof *other);
     for (size_t word = words; word-- > 0;) {

@@ -464,36 +464,28 @@ static bool compiler_is_scarce(const struct hn_strategy *strategy)
            strategy->prices.compile_ms > cores * strategy->prices.evaluate_ms;
 }
 
-/* The standard deviation of `known` values that are not NAN, of what is no noise in them. */
-static double spread_of(const double *targets, size_t count, size_t known)
-{
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < count; i++) {
-        double value = isnan(targets[i]) ? 0 : fmax(targets[i] - log(LEAST_MS), 0);
-        sum += value;
-        squares += value * value;
-    }
-    double mean = known > 0 ? sum / (double)known : 0;
-    return known > 0 ? sqrt(fmax(squares / (double)known - mean * mean, 0)) : 0;
-}
-
 /* The deviations of the process's points from their mean, NAN where not known. Returns how many are
  * known. */
 static size_t collect_times(struct hn_strategy *strategy, double *targets, double *mean)
 {
     const struct hn_surrogate *surrogate = &strategy->surrogate;
     size_t known = 0;
+    double sum = 0, squares = 0; /* of what is no noise in them */
     *mean = 0;
     for (size_t i = 0; i < surrogate->gaussian.count; i++) {
         uint32_t point = surrogate->members[i];
         targets[i] = point < strategy->seen_room ? strategy->seen[point].log_compile : NAN;
         if (isnan(targets[i]))
             continue;
+        double value = fmax(targets[i] - log(LEAST_MS), 0);
+        sum += value;
+        squares += value * value;
         *mean += targets[i];
         known++;
     }
-    *mean /= known > 0 ? (double)known : 1;
-    strategy->prices.spread = spread_of(targets, surrogate->gaussian.count, known);
+    double all = known > 0 ? (double)known : 1;
+    *mean /= all;
+    strategy->prices.spread = sqrt(fmax(squares / all - sum / all * (sum / all), 0));
     for (size_t i = 0; i < surrogate->gaussian.count; i++)
         targets[i] -= *mean;
     return known;
