@@ -29,24 +29,6 @@ static void set_preset(struct hn_draft_name *name, int64_t number)
         name->comment = NULL;
 }
 
-/* A size, or what the argument was. */
-static void take_scalar(struct hn_draft *draft, struct hn_draft_argument *argument, uint64_t bits)
-{
-    struct hn_draft_name *name = hn_draft_find(draft, argument->value);
-    enum hn_element element = HN_UINT64;
-    unsigned lanes;
-    char text[64];
-    hn_type_parse(argument->type, &element, &lanes);
-    if (name != NULL && !hn_element_is_real(element)) {
-        set_preset(name, hn_element_value(bits, element).integer);
-    } else {
-        hn_element_format(&bits, element, text, sizeof text);
-        argument->value = HN_DRAFT_TEXT(draft, "%s", text);
-    }
-    if (argument->todo != NULL && strcmp(argument->todo, "which value?") == 0)
-        argument->todo = NULL;
-}
-
 static void take_launch(struct hn_draft *draft, const struct hn_capture_head *head)
 {
     for (int axis = draft->dimensions; axis < 3; axis++)
@@ -142,6 +124,7 @@ static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft
     const struct hn_capture_part *before = part_of(head->inputs, head->input_count, name);
     const struct hn_capture_part *after = part_of(head->expected, head->expected_count, name);
     const struct hn_value *scalar = hn_bindings_get(&head->scalars, name);
+    bool number = argument->value != NULL && scalar != NULL;
     if (before == NULL && scalar == NULL)
         hn_fail(err, HN_ECONFIG, "'%s' has no parameter %s, which is '%s' in the source",
                 draft->capture->path, name, argument->name);
@@ -152,8 +135,22 @@ static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft
             (struct hn_draft_argument){.name = argument->name, .type = "uint64", .value = "0"};
     else if (argument->from != NULL && before != NULL)
         take_buffer(draft, before, NULL, true, argument - 1, err);
-    else if (argument->value != NULL && scalar != NULL)
-        take_scalar(draft, argument, (uint64_t)scalar->integer);
+    if (!number)
+        return;
+    /* A size, or what the argument was. */
+    struct hn_draft_name *own = hn_draft_find(draft, argument->value);
+    uint64_t bits = (uint64_t)scalar->integer;
+    enum hn_element element = HN_UINT64;
+    unsigned lanes;
+    char text[64];
+    hn_type_parse(argument->type, &element, &lanes);
+    hn_element_format(&bits, element, text, sizeof text);
+    if (own != NULL && !hn_element_is_real(element))
+        set_preset(own, hn_element_value(bits, element).integer);
+    else
+        argument->value = HN_DRAFT_TEXT(draft, "%s", text);
+    if (argument->todo != NULL && strcmp(argument->todo, "which value?") == 0)
+        argument->todo = NULL;
 }
 
 void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err)

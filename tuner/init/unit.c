@@ -493,26 +493,6 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
 
 static int read_declaration(CXCursor cursor, CXCursor parent, void *data);
 
-static struct hn_kernel *add_kernel(struct reading *reading, CXCursor cursor, struct hn_tokens head,
-                                    struct hn_tokens body)
-{
-    struct hn_unit *unit = reading->unit;
-    const char *mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
-    struct hn_kernel *kernel = HN_GROW(unit->kernels);
-    *kernel = (struct hn_kernel){
-        .name = name_of(reading, cursor), .scope = reading->scope, .head = head, .body = body};
-    kernel->extern_c = cursor.kind == CXCursor_FunctionDecl && strncmp(mangled, "_Z", 2) != 0;
-    /* No more than there are tokens. */
-    size_t most = body.begin - head.begin;
-    kernel->parameters = hn_need_block(&unit->memory, most, sizeof *kernel->parameters);
-    kernel->arguments = hn_need_block(&unit->memory, most, sizeof *kernel->arguments);
-    HN_EACH(other, unit->kernels)
-        if (other != kernel && strcmp(other->name, kernel->name) == 0 &&
-            strcmp(other->scope, kernel->scope) == 0)
-            kernel->overloaded = other->overloaded = true;
-    return kernel;
-}
-
 static void read_function(struct reading *reading, CXCursor cursor)
 {
     struct hn_unit *unit = reading->unit;
@@ -529,8 +509,23 @@ static void read_function(struct reading *reading, CXCursor cursor)
                   hn_find(unit, head, "constexpr") != SIZE_MAX;
     *HN_GROW(unit->functions) = (struct hn_function){body, !kernel && device, !kernel && !device};
     reading->function = (struct hn_tokens){head.end, whole.end};
-    reading->kernel = kernel ? add_kernel(reading, cursor, head, body) : NULL;
-    struct hn_kernel *read = reading->kernel;
+    struct hn_kernel *read = kernel ? HN_GROW(unit->kernels) : NULL;
+    if (kernel) {
+        const char *mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
+        size_t most = body.begin - head.begin; /* no more than there are tokens */
+        read->name = name_of(reading, cursor);
+        read->scope = reading->scope;
+        read->head = head;
+        read->body = body;
+        read->extern_c = cursor.kind == CXCursor_FunctionDecl && strncmp(mangled, "_Z", 2) != 0;
+        read->parameters = hn_need_block(&unit->memory, most, sizeof *read->parameters);
+        read->arguments = hn_need_block(&unit->memory, most, sizeof *read->arguments);
+    }
+    HN_EACH(other, unit->kernels)
+        if (kernel && other != read && strcmp(other->name, read->name) == 0 &&
+            strcmp(other->scope, read->scope) == 0)
+            read->overloaded = other->overloaded = true;
+    reading->kernel = read;
     reading->clang.visitChildren(cursor, read_declaration, reading);
     for (size_t i = 0; read != NULL && i < read->argument_count; i++) {
         struct hn_kernel_argument *each = &read->arguments[i], *field = each->fields;
