@@ -32,7 +32,7 @@ template: k.cu
 entry: k
 problem: {ELEMENTS: 1048576}
 parameters: {BLOCK: [64, 128, 256]}
-arguments: [{name: x, type: float32, count: ELEMENTS}, {name: y, type: float32, count: "ELEMENTS / (2 * BLOCK)", role: output}]
+arguments: [{name: x, type: float32, count: ELEMENTS}, {name: y, type: float32, count: ELEMENTS / 128, role: output}]
 launch: {block: BLOCK, grid: "ELEMENTS / (2 * BLOCK)"}
 """
 
