@@ -122,11 +122,12 @@ void hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_err
 {
     if (hn_failed(err) || hn_text_is_among(word, (const char *const *)list->words, list->count))
         return;
+    /* A list that was read has no room beyond its words. */
+    char **words = hn_made(reallocarray(list->words, list->count + 1, sizeof *words), err);
+    list->words = words != NULL ? words : list->words;
     char *copy = hn_copy_string(word, err);
-    if (copy != NULL && hn_make_room(&list->words, list->count, sizeof copy, err))
+    if (copy != NULL)
         list->words[list->count++] = copy;
-    else
-        free(copy);
 }
 
 void hn_option_read_holes(struct hn_option *option, struct hn_error *err)
