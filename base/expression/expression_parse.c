@@ -424,6 +424,13 @@ static int parse_unary(struct parser *parser)
     return parse_power(parser);
 }
 
+/* Whether an operand is a number of the text, at that token, as it stands. */
+static bool is_integer(const struct parser *parser, int operand, const struct token *token)
+{
+    return token->kind == TOKEN_NUMBER && token->value.type == HN_INTEGER &&
+           parser->list[operand].code == HN_OP_CONSTANT;
+}
+
 /* Left-associative operators that are at least as tight as level. */
 static int parse_binary(struct parser *parser, int level)
 {
@@ -434,6 +441,10 @@ static int parse_binary(struct parser *parser, int level)
         if (form->level < level || !take_mark(parser, form->text))
             continue;
         int right = parse_binary(parser, form->level + 1);
+        if (code == HN_OP_BIT_XOR && is_integer(parser, left, token - 1) &&
+            is_integer(parser, right, token + 1))
+            fail_at(parser, token->column,
+                    "found '^' between numbers, the exclusive or of their bits; a power is '**'");
         left = emit(parser, (enum hn_operator)code, token, left, right, 0);
         code = HN_OP_BIT_OR - 1; /* once more from the first on */
     }

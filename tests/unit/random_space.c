@@ -106,9 +106,9 @@ static void write_number(const struct random_space *space, struct hn_text *text,
         hn_text_append(
             text, PICK("1", "2", "3", "0", "4", "16", "-1", "0.5", "1.5", "32", "100", "true"));
     } else if (form < 13) {
-        hn_text_append(text, "(");
+        hn_text_append(text, "(("); /* 1 ^ 2 is refused, (1) ^ 2 is not */
         write_number(space, text, depth - 1);
-        hn_text_printf(text, " %s ",
+        hn_text_printf(text, ") %s ",
                        PICK("+", "-", "*", "*", "//", "%", "/", "+", "*", "%", "<<", ">>", "&", "|",
                             "^", "**"));
         write_number(space, text, depth - 1);

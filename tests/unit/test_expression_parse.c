@@ -42,6 +42,9 @@ static const struct {
     {"1e999", "column 1: number 1e999 is beyond a double"},
     {"A == 'x", "column 6: the string that begins here has no closing '"},
     {"'a\\n'", "column 1: found '\\' in a string, which has no escapes"},
+    {"A < 2 ^ 10",
+     "column 7: found '^' between numbers, the exclusive or of their bits; a power is "
+     "'**'"},
     {"ceildiv(A, 2)", "column 1: unknown function 'ceildiv'; nearest is 'ceil_div'"},
     {"system(A)", "column 1: unknown function 'system'; known are min, max, abs, ceil_div, "
                   "log2, is_power_of_2, sizeof"},

@@ -253,22 +253,6 @@ const struct hn_yaml *hn_config_place(const struct hn_reader *reader,
     return reader->root;
 }
 
-/* Whether numbers stand alone on both sides of '^': who writes "2 ^ 10" wants no 8. */
-static bool has_false_power(const char *text)
-{
-    for (const char *at = strchr(text, '^'); at != NULL; at = strchr(at + 1, '^')) {
-        const char *left = at, *right = at + 1 + strspn(at + 1, " 0123456789");
-        while (left > text && (left[-1] == ' ' || hn_is_digit(left[-1])))
-            left--;
-        bool numbers = left + strspn(left, " ") < at && at + 1 + strspn(at + 1, " ") < right;
-        bool shifts = left > text + 1 && left[-1] == left[-2] && strchr("<>", left[-1]) != NULL;
-        bool begins = left == text || (strchr("([,=<>", left[-1]) != NULL && !shifts);
-        if (numbers && begins && strchr(")],!=<>", *right) != NULL)
-            return true;
-    }
-    return false;
-}
-
 void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                      struct hn_expression **to)
 {
@@ -278,9 +262,6 @@ void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const
     char *expanded = hn_config_expand(reader, node, text, false);
     if (!hn_failed(reader->err) && hn_expression_parse(expanded, to, &reason) == HN_OK)
         hn_config_remember(reader, *to, node);
-    if (!hn_failed(&reason) && has_false_power(expanded))
-        hn_fail(&reason, HN_ECONFIG,
-                "found '^' between numbers, the exclusive or of their bits; a power is '**'");
     hn_config_take(reader, node, text, &reason);
     free(expanded);
 }
