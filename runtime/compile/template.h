@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 
+struct hn_plan;
+
 /* A kernel template and the files that it includes with quotes, read once at the start of a session, so that a file
  * edited meanwhile changes nothing. Owns all. */
 struct hn_template {
@@ -23,7 +25,6 @@ struct hn_template {
  * resolve beside the file that names them, recursively. What the compiler finds in a folder of -I of the plan (NULL: there
  * are none) is no part of the files. Of a program that is measured, whose compiler may look elsewhere, those that are not found, or not told
  * apart, are left out. */
-struct hn_plan;
 enum hn_status hn_template_load(const char *path, struct hn_template *template, const struct hn_plan *plan,
                                 struct hn_error *err);
 /* The number of the file that is included by this name, which need not end at a zero; 0: it was not read. */

@@ -12,7 +12,7 @@
 
 /* The library that `hone capture` loads into a program before all others. Whoever looks for the
  * driver's launches, as the CUDA runtime does, is given those below. A kernel that is not wanted
- * passes with one comparison once it is known. */
+ * passes with a few comparisons once it is known. */
 
 enum { SLOTS = 1 << 12, PROBES = 8, BUFFERS_MOST = 1024, NAME_SIZE = 24 };
 

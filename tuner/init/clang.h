@@ -63,7 +63,7 @@ enum {
     X(CXSourceRange, getCursorExtent, (CXCursor)) X(CXSourceLocation, getCursorLocation, (CXCursor))                  \
     X(CXSourceLocation, getRangeStart, (CXSourceRange)) X(CXSourceLocation, getRangeEnd, (CXSourceRange))             \
     X(int, Location_isFromMainFile, (CXSourceLocation))                                                               \
-    X(void, getFileLocation, (CXSourceLocation, void **, unsigned *, unsigned *, unsigned *))                    \
+    X(void, getFileLocation, (CXSourceLocation, void **, unsigned *, unsigned *, unsigned *))                         \
     X(CXType, getCursorType, (CXCursor)) X(CXType, getCanonicalType, (CXType))                                        \
     X(CXCursor, getTypeDeclaration, (CXType)) X(CXType, getArrayElementType, (CXType))                                \
     X(CXType, getPointeeType, (CXType)) X(CXString, getTypeSpelling, (CXType))                                        \
