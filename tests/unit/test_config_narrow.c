@@ -110,7 +110,7 @@ TEST(what_is_always_frozen_can_not_be_thawed)
 
 static void keep_all(struct hn_config *config, const char *first, const char *second)
 {
-    const struct hn_bindings *points[] = {parsed(first), parsed(second)};
+    const struct hn_bindings points[] = {*parsed(first), *parsed(second)};
     hn_config_keep_points(config, points, 2);
 }
 

@@ -123,12 +123,11 @@ static void keep_values(struct hn_config_parameter *parameter, const bool *keep)
     parameter->count = kept;
 }
 
-void hn_config_keep_points(struct hn_config *config, const struct hn_bindings *const *points,
-                           size_t count)
+void hn_config_keep_points(struct hn_config *config, const struct hn_bindings *points, size_t count)
 {
     config->only = hn_need(count, sizeof *config->only);
     for (size_t i = 0; i < count; i++)
-        config->only[i] = hn_need_bindings(points[i], NULL);
+        config->only[i] = hn_need_bindings(&points[i], NULL);
     config->only_count = count;
 }
 

@@ -176,8 +176,7 @@ static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_s
         struct hn_record record;
         if (hn_session_record(session, ranking.tickets[i], &record, err) != HN_OK)
             break;
-        double time_us =
-            hn_measuring_time(hn_session_outcome(session, ranking.tickets[i]), &record);
+        double time_us = hn_measuring_time(&record);
         best_us = isnan(best_us) ? time_us : best_us;
         bool good = time_us <= best_us * (1 + joining_loss) && joined < JOINING_MOST;
         if (good)
@@ -218,9 +217,8 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
     const struct hn_matrix *matrix = measuring->matrix;
     struct hn_config *config = NULL;
     struct hn_visit visit;
-    struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
-    const struct hn_bindings *kept[HN_MATRIX_POINTS];
-    bool keeps[HN_MATRIX_POINTS] = {true}; /* the default point */
+    struct hn_bindings wanted[HN_MATRIX_POINTS], kept[HN_MATRIX_POINTS]; /* borrow theirs */
+    bool keeps[HN_MATRIX_POINTS] = {true};                               /* the default point */
     size_t wanted_count = 0, kept_count = 0;
     for (size_t i = 0; i < count; i++) {
         keeps[points[i]] = true;
@@ -233,7 +231,7 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
     /* Spaces are built for each size anew: of few points that takes no time. */
     for (size_t p = 0; p < matrix->point_count; p++)
         if (keeps[p] || !isnan(matrix->times[p][size]))
-            kept[kept_count++] = &matrix->points[p].values;
+            kept[kept_count++] = matrix->points[p].values;
     hn_config_keep_points(config, kept, kept_count);
     const struct hn_session_options asked = {.points = wanted,
                                              .point_count = wanted_count,

@@ -26,10 +26,8 @@ static const double racing_loss = 0.2;
 /* What is compared: the rule's configurations, which searches may not look at, then the default
  * point and what searches found. */
 struct comparison {
-    struct hn_bindings points[HN_RULE_CONFIGURATIONS_MOST + 3]; /* borrowed, but for `found` */
+    struct hn_bindings points[HN_RULE_CONFIGURATIONS_MOST + 3];
     size_t count;
-    struct hn_bindings found[2]; /* with words of their own */
-    size_t found_count;
     double times_us[HN_RULE_CONFIGURATIONS_MOST + 3];
 };
 
@@ -40,7 +38,7 @@ static size_t add_side(struct comparison *comparison, const struct hn_bindings *
     while (place < comparison->count && !hn_bindings_equal(&comparison->points[place], point))
         place++;
     if (place == comparison->count)
-        comparison->points[comparison->count++] = *point;
+        comparison->points[comparison->count++] = hn_need_bindings(point, NULL);
     return place;
 }
 
@@ -60,11 +58,8 @@ static void search(struct hn_measuring *measuring, struct hn_config *config,
     if (!hn_visit_run(measuring, config, problem, &asked, &visit, err))
         return;
     const struct hn_record *best = hn_session_state(visit.session)->best;
-    if (best != NULL) {
-        struct hn_bindings *found = &comparison->found[comparison->found_count++];
-        *found = hn_need_bindings(&best->point, NULL);
-        (void)add_side(comparison, found);
-    }
+    if (best != NULL)
+        (void)add_side(comparison, &best->point);
     hn_visit_end(&visit);
 }
 
@@ -73,16 +68,11 @@ static void measure(struct hn_measuring *measuring, struct hn_config *whole,
                     const struct hn_bindings *problem, struct comparison *comparison,
                     struct hn_error *err)
 {
-    const struct hn_bindings *points[sizeof comparison->points / sizeof *comparison->points];
     const struct hn_session_options asked = {
         .points = comparison->points, .point_count = comparison->count, .race_within = racing_loss};
     struct hn_visit visit;
     double occupancy;
-    for (size_t i = 0; i < comparison->count; i++)
-        points[i] = &comparison->points[i];
-    if (hn_failed(err))
-        return;
-    hn_config_keep_points(whole, points, comparison->count);
+    hn_config_keep_points(whole, comparison->points, comparison->count);
     if (!hn_visit_run(measuring, whole, problem, &asked, &visit, err))
         return;
     for (size_t i = 0; i < comparison->count; i++)
@@ -100,11 +90,13 @@ static void compare(struct hn_measuring *measuring, const struct hn_bindings *pr
 {
     struct hn_config *whole = NULL;
     const struct hn_family_options *options = measuring->options;
-    struct comparison comparison = {.count = rule->configuration_count};
+    struct comparison comparison = {.count = 0};
     if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
         return;
     const struct hn_plan *plan = whole->plan;
-    memcpy(comparison.points, rule->configurations, comparison.count * sizeof *comparison.points);
+    for (; comparison.count < rule->configuration_count; comparison.count++)
+        comparison.points[comparison.count] =
+            hn_need_bindings(&rule->configurations[comparison.count], NULL);
     bool freezes = plan->freeze_if != NULL;
     if (freezes)
         search(measuring, measuring->config, problem, rule, budget_s / 2, &comparison, err);
@@ -122,9 +114,8 @@ static void compare(struct hn_measuring *measuring, const struct hn_bindings *pr
             compared->shared_us = fmin(compared->shared_us, time_us);
         if (i < rule->configuration_count)
             compared->own_us = fmin(compared->own_us, time_us);
+        hn_bindings_finish(&comparison.points[i]);
     }
-    for (size_t i = 0; i < comparison.found_count; i++)
-        hn_bindings_finish(&comparison.found[i]);
     hn_config_destroy(whole);
 }
 
@@ -291,16 +282,17 @@ static void find_rule(struct hn_family_replay *replay, struct hn_store *store,
                       const struct hn_task *task, struct hn_error *err)
 {
     const struct hn_identity *identity = &task->identity;
-    const char *other = NULL; /* device */
+    struct hn_identity wanted = *identity; /* a rule's has no problem */
+    const char *other = NULL;              /* device */
+    wanted.problem = (struct hn_bindings){0};
     replay->version = task->version;
     replay->device = identity->device;
     if (hn_store_list(store, HN_STORE_RULES, identity->kernel, NULL, &replay->rules, err) != HN_OK)
         return;
     for (size_t i = 0; i < replay->rules.count; i++) {
         const struct hn_tuned *stored = &replay->rules.items[i];
-        if (strcmp(stored->identity.signature, identity->signature) != 0 ||
-            strcmp(stored->identity.regime, identity->regime) != 0 ||
-            strcmp(stored->identity.objective, identity->objective) != 0)
+        wanted.device = stored->identity.device;
+        if (!hn_identity_equal(&wanted, &stored->identity))
             continue;
         if (hn_device_identity_equal(&stored->identity.device, &identity->device))
             replay->rule = stored;
@@ -323,12 +315,10 @@ static void look_up(struct hn_measuring *measuring, struct hn_family_replay *rep
     struct hn_bindings middle;
     if (hn_failed(err) || hn_family_middle(measuring->config->family, &middle, err) != HN_OK)
         return;
-    struct hn_bindings whole = hn_need_bindings(&measuring->config->problems[0], &middle);
-    if (hn_measuring_task(measuring, &whole, &task, err) == HN_OK) {
+    if (hn_measuring_task(measuring, &middle, &task, err) == HN_OK) {
         find_rule(replay, measuring->options->store, &task, err);
         hn_task_finish(&task);
     }
-    hn_bindings_finish(&whole);
     hn_bindings_finish(&middle);
 }
 

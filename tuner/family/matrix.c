@@ -54,10 +54,7 @@ size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *v
             return p;
     if (matrix->point_count == HN_MATRIX_POINTS)
         return SIZE_MAX;
-    struct hn_matrix_point *point = &matrix->points[matrix->point_count];
-    point->occupancy = 0;
-    point->loaded = false;
-    point->values = hn_need_bindings(values, NULL);
+    matrix->points[matrix->point_count].values = hn_need_bindings(values, NULL);
     return matrix->point_count++;
 }
 

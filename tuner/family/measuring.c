@@ -24,10 +24,10 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
     return status;
 }
 
-double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record)
+double hn_measuring_time(const struct hn_record *record)
 {
-    bool timed =
-        outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_DUPLICATE || outcome == HN_OUTCOME_SLOWER;
+    bool timed = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE ||
+                 record->outcome == HN_OUTCOME_SLOWER;
     return timed && record->timing.median_us > 0 ? record->timing.median_us : NAN;
 }
 
@@ -38,16 +38,9 @@ enum {
     MOST_POINTS = HN_MATRIX_POINTS * 3 / 4 /* searches are to add some */
 };
 
-/* The records of one problem. */
-struct known_size {
-    const struct hn_bindings *problem;
-    struct hn_records records;
-};
-
 struct known {
     struct hn_tuned_list list;
-    struct known_size *sizes;
-    size_t count;
+    struct hn_records *records; /* of each; none where it is not of the family */
 };
 
 static bool is_of_family(const struct hn_measuring *measuring, const struct hn_task *task,
@@ -62,55 +55,38 @@ static bool is_of_family(const struct hn_measuring *measuring, const struct hn_t
            hn_family_has(measuring->config->family, &other->problem);
 }
 
-static void read_known(struct hn_measuring *measuring, struct known *known, struct hn_error *err)
+static void read_known(const struct hn_measuring *measuring, const struct hn_task *task,
+                       struct known *known, struct hn_error *err)
 {
-    struct hn_task task;
     struct hn_store *store = measuring->options->store;
-    if (hn_failed(err) ||
-        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
-        return;
-    /* Of points that have values which the config no longer has nothing is known. */
-    uint16_t *choice = hn_need(hn_space_parameter_count(task.space), sizeof *choice);
-    hn_store_list(store, HN_STORE_RESULTS, task.identity.kernel, NULL, &known->list, err);
-    known->sizes = hn_need(known->list.count, sizeof *known->sizes);
+    hn_store_list(store, HN_STORE_RESULTS, task->identity.kernel, NULL, &known->list, err);
+    known->records = hn_need(known->list.count, sizeof *known->records);
     for (size_t i = 0; i < known->list.count && !hn_failed(err); i++) {
         const struct hn_tuned *tuned = &known->list.items[i];
-        struct known_size *size = &known->sizes[known->count];
-        if (!is_of_family(measuring, &task, tuned))
-            continue;
-        size->problem = &tuned->identity.problem;
-        known->count += hn_store_load(store, &tuned->identity, &tuned->version, false,
-                                      &size->records, err) == HN_OK;
-        for (size_t r = 0; r < size->records.count && !hn_failed(err); r++)
-            if (hn_space_choice(task.space, &size->records.items[r].point, choice, NULL) != HN_OK)
-                size->records.items[r].outcome = HN_OUTCOME_SKIPPED;
+        if (is_of_family(measuring, task, tuned))
+            hn_store_load(store, &tuned->identity, &tuned->version, false, &known->records[i], err);
     }
-    free(choice);
-    hn_task_finish(&task);
-}
-
-static double time_of(const struct hn_record *record)
-{
-    return hn_measuring_time(record->outcome, record);
 }
 
 /* Those that were measured at several sizes. */
-static void recall_points(struct hn_measuring *measuring, const struct known *known)
+static void recall_points(struct hn_measuring *measuring, const struct hn_space *space,
+                          const struct known *known)
 {
     struct hn_matrix *matrix = measuring->matrix;
-    const struct hn_plan *plan = measuring->config->plan;
+    uint16_t choice[hn_space_parameter_count(space) + 1];
     struct hn_keys seen;
     unsigned *sizes = NULL; /* at which each was measured */
-    hn_keys_init(&seen, sizeof(struct hn_hash));
-    for (size_t i = 0; i < known->count; i++)
-        for (size_t r = 0; r < known->sizes[i].records.count; r++) {
-            const struct hn_record *record = &known->sizes[i].records.items[r];
-            if (isnan(time_of(record)) || !hn_measuring_serves_all(plan, &record->point))
+    memset(choice, 0, sizeof choice);
+    hn_keys_init(&seen, sizeof choice);
+    for (size_t i = 0; i < known->list.count; i++)
+        for (size_t r = 0; r < known->records[i].count; r++) {
+            const struct hn_record *record = &known->records[i].items[r];
+            /* The config may no longer have all values of the point. */
+            if (isnan(hn_measuring_time(record)) ||
+                hn_space_choice(space, &record->point, choice, NULL) != HN_OK ||
+                !hn_measuring_serves_all(measuring->config->plan, &record->point))
                 continue;
-            char *text = hn_needed(hn_bindings_text(&record->point));
-            const struct hn_hash hash = hn_hash_string(text);
-            free(text);
-            uint32_t before = seen.count, number = hn_keys_add(&seen, &hash);
+            uint32_t before = seen.count, number = hn_keys_add(&seen, choice);
             sizes = hn_need_more(sizes, seen.count, sizeof *sizes);
             sizes[number] = seen.count > before ? 1 : sizes[number] + 1;
             if (sizes[number] == POINT_SIZES && matrix->point_count < MOST_POINTS)
@@ -120,32 +96,33 @@ static void recall_points(struct hn_measuring *measuring, const struct known *kn
     free(sizes);
 }
 
-static const struct hn_record *find_record(const struct known_size *size,
+static const struct hn_record *find_record(const struct hn_records *records,
                                            const struct hn_bindings *point)
 {
-    for (size_t i = 0; i < size->records.count; i++)
-        if (!isnan(time_of(&size->records.items[i])) &&
-            hn_bindings_equal(&size->records.items[i].point, point))
-            return &size->records.items[i];
+    for (size_t i = 0; i < records->count; i++)
+        if (!isnan(hn_measuring_time(&records->items[i])) &&
+            hn_bindings_equal(&records->items[i].point, point))
+            return &records->items[i];
     return NULL;
 }
 
-static void recall_size(struct hn_measuring *measuring, const struct known_size *size)
+static void recall_size(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                        const struct hn_records *known)
 {
     struct hn_matrix *matrix = measuring->matrix;
     const struct hn_record *records[HN_MATRIX_POINTS];
     size_t count = 0;
     for (size_t p = 0; p < matrix->point_count; p++) {
-        records[p] = find_record(size, &matrix->points[p].values);
+        records[p] = find_record(known, &matrix->points[p].values);
         count += records[p] != NULL;
     }
     if (count < SIZE_POINTS || matrix->size_count >= MOST_SIZES)
         return;
-    size_t place = hn_matrix_add_size(matrix, size->problem, false);
+    size_t place = hn_matrix_add_size(matrix, problem, false);
     for (size_t p = 0; p < matrix->point_count && place != SIZE_MAX; p++) {
         if (records[p] == NULL || !isnan(matrix->times[p][place]))
             continue;
-        matrix->times[p][place] = time_of(records[p]);
+        matrix->times[p][place] = hn_measuring_time(records[p]);
         hn_matrix_see_occupancy(&matrix->points[p], records[p]->resources.occupancy);
         measuring->cell_count++;
     }
@@ -169,16 +146,21 @@ static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
 
 void hn_recall(struct hn_measuring *measuring, struct hn_error *err)
 {
-    struct known known = {.count = 0};
-    read_known(measuring, &known, err);
+    struct known known = {.records = NULL};
+    struct hn_task task;
+    if (hn_failed(err) ||
+        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
+        return;
+    read_known(measuring, &task, &known, err);
     if (!hn_failed(err)) {
-        recall_points(measuring, &known);
-        for (size_t i = 0; i < known.count; i++)
-            recall_size(measuring, &known.sizes[i]);
+        recall_points(measuring, task.space, &known);
+        for (size_t i = 0; i < known.list.count; i++)
+            recall_size(measuring, &known.list.items[i].identity.problem, &known.records[i]);
         mark_drawn(measuring, err);
     }
-    for (size_t i = 0; i < known.count; i++)
-        hn_records_free(&known.sizes[i].records);
-    free(known.sizes);
+    for (size_t i = 0; i < known.list.count; i++)
+        hn_records_free(&known.records[i]);
+    free(known.records);
     hn_tuned_list_free(&known.list);
+    hn_task_finish(&task);
 }

@@ -49,7 +49,7 @@ void hn_measuring_say(const struct hn_measuring *measuring, const char *format, 
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                  struct hn_task *task, struct hn_error *err);
 /* The median of what was timed, NAN of anything else. */
-double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record);
+double hn_measuring_time(const struct hn_record *record);
 
 /* Puts into the matrix what the store knows of the family from before, by this device and version: points that were
  * measured at eight sizes or more, and the sizes where four of the matrix' points were, up to three quarters of all
@@ -71,7 +71,6 @@ void hn_visit_end(struct hn_visit *visit);
 /* The time of a point that ran, INFINITY of one that failed, NAN of one that was not evaluated. */
 double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point, double *occupancy,
                      struct hn_error *err);
-
 
 enum { HN_MEASURING_PROPOSED = 24 };
 

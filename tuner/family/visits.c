@@ -132,12 +132,12 @@ double hn_visit_time(const struct hn_session *session, const struct hn_bindings 
     if (ticket == SIZE_MAX || hn_failed(err) ||
         hn_session_record(session, ticket, &record, err) != HN_OK)
         return NAN;
-    enum hn_outcome outcome = hn_session_outcome(session, ticket);
-    double time_us = hn_measuring_time(outcome, &record);
+    double time_us = hn_measuring_time(&record);
+    bool failed = isnan(time_us) && !hn_outcome_is_open(record.outcome);
     if (record.resources.occupancy > 0)
         *occupancy = record.resources.occupancy;
     hn_record_finish(&record);
-    return isnan(time_us) && !hn_outcome_is_open(outcome) ? INFINITY : time_us;
+    return failed ? INFINITY : time_us;
 }
 
 /* A point and how soon it is to be measured at a problem. */
