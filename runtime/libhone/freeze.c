@@ -61,7 +61,6 @@ struct hn_lib_freeze *hn_lib_freeze_make(const struct hone_kernel *own,
                                          const struct hone_options *options)
 {
     const struct hn_plan *plan = own->plan->plan;
-    struct hn_launch launch = {.steps = NULL};
     struct hn_lib_freeze *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
@@ -70,8 +69,7 @@ struct hn_lib_freeze *hn_lib_freeze_make(const struct hone_kernel *own,
     bool can = made->command != NULL && plan->freeze_if != NULL &&
                !hn_plan_freezes(plan, &own->point) &&
                freeze_point(plan, &own->point, &made->point) &&
-               hn_launch_try(plan, own->device, &own->problem, &made->point, &launch, NULL);
-    hn_launch_finish(&launch);
+               hn_launch_try(plan, own->device, &own->problem, &made->point, NULL, NULL);
     if (can)
         return made;
     hn_lib_freeze_destroy(made, own->cache);

@@ -607,20 +607,22 @@ bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,
                    struct hn_launch *launch, struct hn_value **values)
 {
     struct hn_record record = {0};
+    struct hn_launch made = {.steps = NULL};
     struct hn_value *own = NULL;
     struct hn_error reason;
     hn_error_init(&reason);
-    *launch = (struct hn_launch){.steps = NULL};
     if (hn_plan_values(plan, problem, point, &own, NULL) != HN_OK)
         return false;
     bool can = hn_plan_allows_values(plan, own);
     if (can)
-        make_from(plan, own, false, launch, &reason);
+        make_from(plan, own, false, &made, &reason);
     can = can && !hn_failed(&reason) &&
-          (device == NULL || plan->program != NULL || hn_launch_check(launch, device, &record));
+          (device == NULL || plan->program != NULL || hn_launch_check(&made, device, &record));
     hn_record_finish(&record);
-    if (!can)
-        hn_launch_finish(launch);
+    if (can && launch != NULL)
+        *launch = made;
+    else
+        hn_launch_finish(&made);
     if (can && values != NULL)
         *values = own;
     else

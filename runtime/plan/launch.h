@@ -153,7 +153,7 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
 void hn_launch_fit_clusters(const struct hn_plan *plan, const struct hn_device *device, struct hn_value *values, int64_t clusters,
                             struct hn_launch_step *step, struct hn_record *record);
 /* Whether a point can be launched for a problem: constraints and the device's limits, where there is one, allow it. Then the launch is the caller's, and so
- * are the values that it was made with, where `values` is not NULL. */
+ * are the values that it was made with, where these are not NULL. */
 bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device, const struct hn_bindings *problem,
                    const struct hn_bindings *point, struct hn_launch *launch, struct hn_value **values);
 

@@ -133,12 +133,8 @@ static bool usable(int configuration, void *context)
 {
     const struct asked *asked = context;
     const struct hn_family_kernel kernel = hn_measuring_kernel(asked->held_out->measuring);
-    struct hn_launch launch;
-    if (!hn_launch_try(kernel.plan, kernel.device, asked->problem,
-                       &asked->held_out->rule->configurations[configuration], &launch, NULL))
-        return false;
-    hn_launch_finish(&launch);
-    return true;
+    return hn_launch_try(kernel.plan, kernel.device, asked->problem,
+                         &asked->held_out->rule->configurations[configuration], NULL, NULL);
 }
 
 static void say_compared(const struct hn_measuring *measuring, const struct hn_bindings *problem,

@@ -187,7 +187,6 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
     const struct hn_space_parameter *own = hn_space_parameter(task->space, parameter);
     const struct hn_value *now = hn_bindings_get(&outlook->best->point, own->name), *values[3];
     struct hn_interval best, times[3];
-    struct hn_launch launch;
     struct hn_value next;
     bool known[3] = {false};
     for (size_t i = 0; i < 3; i++)
@@ -206,12 +205,9 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
                  (!known[2] || times[2].high >= times[1].low);
     enum hn_compiles compiles = HN_COMPILES_NOT;
     (void)hn_bindings_set(&beside, own->name, &next, NULL);
-    if (worse &&
-        hn_launch_try(task->plan, outlook->device, task->problem, &beside, &launch, NULL)) {
-        hn_launch_finish(&launch);
+    if (worse && hn_launch_try(task->plan, outlook->device, task->problem, &beside, NULL, NULL))
         compiles = compiler == NULL ? HN_COMPILES_UNKNOWN
                                     : compiler->compile(compiler->context, task, &beside);
-    }
     hn_bindings_finish(&beside);
     return compiles == HN_COMPILES_NOT
                ? NULL
