@@ -512,7 +512,8 @@ static const struct hn_view family_views[] = {
          "  now       at {now.sizes} sizes that nobody had measured: {now.mean:.1%} slower than "
          "tuned for each in the mean, {now.worst:.1%} at worst"},
     {.line = "            [{told_apart}]"},
-    {.line = "            [{untuned}]"},
+    {.line = "            {?default.sizes}the default point there: {default.mean:.1%} slower in "
+             "the mean, {default.worst:.0%} at worst"},
     {.line = "  origin    {origin:origin}"},
     {.line = "  stale     the rule was learnt with another version: {changed}"},
     {.line = "  verdict   {verdict}"},
@@ -529,7 +530,7 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
         rule->measured.sizes > 0 ? &rule->measured : &rule->predicted;
     double slowdown = given->options->max_slowdown;
     bool holds = found->low <= promised->mean || found->loss.mean <= promised->mean + slowdown;
-    struct hn_text promise = {0}, parts = {0}, untuned = {0};
+    struct hn_text promise = {0}, parts = {0};
     char line[HN_FOLLOW_UP_SIZE];
     if (found->loss.sizes == 0) {
         hn_fail(err, HN_ERUN,
@@ -539,11 +540,10 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
     }
     hn_rule_append_loss(&promise, rule);
     hn_rule_append_parts(&parts, &found->parts);
-    hn_family_append_default(&untuned, &found->untuned);
     hn_show(given,
-            json_pack("{ss so ss so so sf so so so so so* so* so*}", "kernel",
-                      stored->identity.kernel, "device", hn_string_to_json(replay->device.name),
-                      "verdict", holds ? "holds" : "WORSE", "promised",
+            json_pack("{ss so ss so so sf so so so so so* so*}", "kernel", stored->identity.kernel,
+                      "device", hn_string_to_json(replay->device.name), "verdict",
+                      holds ? "holds" : "WORSE", "promised",
                       hn_fields_to_json(&hn_rule_loss_structure, promised), "now",
                       hn_fields_to_json(&hn_rule_loss_structure, &found->loss), "mean_at_least",
                       found->low, "parts",
@@ -551,8 +551,7 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
                       hn_fields_to_json(&hn_rule_loss_structure, &found->untuned), "origin",
                       hn_origin_to_json(&stored->origin), "changed",
                       difference_to_json(&stored->version, &replay->version, false), "promise",
-                      hn_render_text(&promise), "told_apart", hn_render_text(&parts), "untuned",
-                      hn_render_text(&untuned)),
+                      hn_render_text(&promise), "told_apart", hn_render_text(&parts)),
             family_views);
     hn_show_results(given, err);
     if (!hn_failed(err) && !holds)

@@ -415,8 +415,9 @@ static const struct hn_view family_views[] = {
      .line =
          "{rule.configurations+0:.0f} configuration{rule.configurations:s} of {programs} "
          "program{programs:s} for any size[, {rule.bytes:bytes} of machine code], chosen by a tree "
-         "of "
-         "{nodes} node{nodes:s}\n{loss}\n[{untuned}]\n"
+         "of {nodes} node{nodes:s}\n{loss}\n"
+         "[{?default.sizes}the default point there: {default.mean:.1%} slower in the mean, "
+         "{default.worst:.0%} at worst]\n"
          "learnt in {elapsed_s:.0f} s from {sizes} size{sizes:s}, {tuned} of them tuned on their "
          "own, and {cells} time{cells:s} of a configuration at a size"},
     {NULL},
@@ -426,21 +427,19 @@ static void tune_family(struct hn_tune *tune, struct hn_error *err)
 {
     struct hn_given *given = tune->given;
     struct hn_family_outcome outcome;
-    struct hn_text loss = {0}, untuned = {0};
+    struct hn_text loss = {0};
     struct hn_family_options family = hn_family_of(given);
     family.search = tune->search;
     if (hn_family_tune(&family, &outcome, err) == HN_OK) {
         hn_rule_append_loss(&loss, &outcome.rule);
-        hn_family_append_default(&untuned, &outcome.untuned);
         json_t *json = json_pack(
-            "{ss s{so sI sI sI sI sf sb so sI so* so*}}", "kernel", given->config->plan->kernel,
+            "{ss s{so sI sI sI sI sf sb so sI so*}}", "kernel", given->config->plan->kernel,
             "family", "rule", hn_fields_to_json(&hn_rule_structure, &outcome.rule), "programs",
             (json_int_t)outcome.programs, "sizes", (json_int_t)outcome.sizes, "tuned",
             (json_int_t)outcome.tuned, "cells", (json_int_t)outcome.cells, "elapsed_s",
             outcome.elapsed_s, "reached", (int)outcome.reached, "default",
             hn_fields_to_json(&hn_rule_loss_structure, &outcome.untuned), "nodes",
-            (json_int_t)outcome.rule.node_count, "loss", hn_render_text(&loss), "untuned",
-            hn_render_text(&untuned));
+            (json_int_t)outcome.rule.node_count, "loss", hn_render_text(&loss));
         hn_show(given, hn_needed(json), family_views);
     }
     hn_rule_finish(&outcome.rule);

@@ -49,11 +49,7 @@ struct hn_held_out_loss {
     double low;               /* of the mean: the lower end of its 95% interval, of what these sizes say */
 };
 
-/* Appends "the default point there: 41.0% slower in the mean, 210% at worst"; nothing where it is not known. */
-void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *loss);
-
 /* The loss that a rule of the cache promises, measured again at sizes that nobody has measured yet. */
-
 struct hn_family_replay {
     struct hn_tuned_list rules; /* the caller's; that of the cache's rules which was held against searches is `rule` */
     const struct hn_tuned *rule;

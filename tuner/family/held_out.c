@@ -26,6 +26,8 @@ static const double racing_loss = 0.2;
 /* What is compared: the rule's configurations, which searches may not look at, then the default
  * point and what searches found. */
 struct comparison {
+    const struct hn_held_out *held_out;
+    const struct hn_bindings *problem;
     struct hn_bindings points[HN_RULE_CONFIGURATIONS_MOST + 3];
     size_t count;
     double times_us[HN_RULE_CONFIGURATIONS_MOST + 3];
@@ -44,18 +46,19 @@ static size_t add_side(struct comparison *comparison, const struct hn_bindings *
 
 /* Searches among the points of a config, those of the rule and the matrix first; the best is a
  * side. */
-static void search(struct hn_measuring *measuring, struct hn_config *config,
-                   const struct hn_bindings *problem, const struct hn_rule *rule, double budget_s,
-                   struct comparison *comparison, struct hn_error *err)
+static void search(struct comparison *comparison, struct hn_config *config, double budget_s,
+                   struct hn_error *err)
 {
+    struct hn_measuring *measuring = comparison->held_out->measuring;
+    const struct hn_rule *rule = comparison->held_out->rule;
     struct hn_visit visit;
     struct hn_bindings known[HN_RULE_CONFIGURATIONS_MOST + HN_MATRIX_POINTS];
     size_t count = rule->configuration_count;
     memcpy(known, rule->configurations, count * sizeof *known);
-    count += hn_measuring_borrow(measuring, problem, known + count);
+    count += hn_measuring_borrow(measuring, comparison->problem, known + count);
     const struct hn_session_options asked = {
         .first = known, .first_count = count, .budget_s = budget_s, .hasty = true};
-    if (!hn_visit_run(measuring, config, problem, &asked, &visit, err))
+    if (!hn_visit_run(measuring, config, comparison->problem, &asked, &visit, err))
         return;
     const struct hn_record *best = hn_session_state(visit.session)->best;
     if (best != NULL)
@@ -64,16 +67,15 @@ static void search(struct hn_measuring *measuring, struct hn_config *config,
 }
 
 /* Measures all sides. */
-static void measure(struct hn_measuring *measuring, struct hn_config *whole,
-                    const struct hn_bindings *problem, struct comparison *comparison,
-                    struct hn_error *err)
+static void measure(struct comparison *comparison, struct hn_config *whole, struct hn_error *err)
 {
     const struct hn_session_options asked = {
         .points = comparison->points, .point_count = comparison->count, .race_within = racing_loss};
     struct hn_visit visit;
     double occupancy;
     hn_config_keep_points(whole, comparison->points, comparison->count);
-    if (!hn_visit_run(measuring, whole, problem, &asked, &visit, err))
+    if (!hn_visit_run(comparison->held_out->measuring, whole, comparison->problem, &asked, &visit,
+                      err))
         return;
     for (size_t i = 0; i < comparison->count; i++)
         comparison->times_us[i] =
@@ -84,37 +86,38 @@ static void measure(struct hn_measuring *measuring, struct hn_config *whole,
 /* At a problem that is no size of the matrix, which is searched among all points of the space.
  * Where sizes may be constants, half of the time is spent on points without: else chance would say
  * how much the best of these loses. NAN where there is no time. */
-static void compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
-                    const struct hn_rule *rule, size_t chosen, double budget_s,
-                    struct compared *compared, struct hn_error *err)
+static void compare(struct comparison *comparison, size_t chosen, struct compared *compared,
+                    struct hn_error *err)
 {
+    const struct hn_held_out *held_out = comparison->held_out;
+    const struct hn_rule *rule = held_out->rule;
+    const struct hn_family_options *options = held_out->measuring->options;
+    double budget_s = held_out->budget_s / held_out->count;
     struct hn_config *whole = NULL;
-    const struct hn_family_options *options = measuring->options;
-    struct comparison comparison = {.count = 0};
     if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
         return;
     const struct hn_plan *plan = whole->plan;
-    for (; comparison.count < rule->configuration_count; comparison.count++)
-        comparison.points[comparison.count] =
-            hn_need_bindings(&rule->configurations[comparison.count], NULL);
+    for (size_t i = 0; i < rule->configuration_count; i++)
+        comparison->points[i] = hn_need_bindings(&rule->configurations[i], NULL);
+    comparison->count = rule->configuration_count;
     bool freezes = plan->freeze_if != NULL;
     if (freezes)
-        search(measuring, measuring->config, problem, rule, budget_s / 2, &comparison, err);
-    search(measuring, whole, problem, rule, freezes ? budget_s / 2 : budget_s, &comparison, err);
-    size_t untuned = add_side(&comparison, hn_plan_default(plan, problem));
-    for (size_t i = 0; i < comparison.count; i++)
-        comparison.times_us[i] = NAN;
-    measure(measuring, whole, problem, &comparison, err);
-    compared->chosen_us = comparison.times_us[chosen];
-    compared->default_us = comparison.times_us[untuned];
-    for (size_t i = 0; i < comparison.count; i++) {
-        double time_us = comparison.times_us[i];
+        search(comparison, held_out->measuring->config, budget_s / 2, err);
+    search(comparison, whole, freezes ? budget_s / 2 : budget_s, err);
+    size_t untuned = add_side(comparison, hn_plan_default(plan, comparison->problem));
+    for (size_t i = 0; i < comparison->count; i++)
+        comparison->times_us[i] = NAN;
+    measure(comparison, whole, err);
+    compared->chosen_us = comparison->times_us[chosen];
+    compared->default_us = comparison->times_us[untuned];
+    for (size_t i = 0; i < comparison->count; i++) {
+        double time_us = comparison->times_us[i];
         compared->best_us = fmin(compared->best_us, time_us);
-        if (hn_measuring_serves_all(plan, &comparison.points[i]))
+        if (hn_measuring_serves_all(plan, &comparison->points[i]))
             compared->shared_us = fmin(compared->shared_us, time_us);
         if (i < rule->configuration_count)
             compared->own_us = fmin(compared->own_us, time_us);
-        hn_bindings_finish(&comparison.points[i]);
+        hn_bindings_finish(&comparison->points[i]);
     }
     hn_config_destroy(whole);
 }
@@ -124,14 +127,9 @@ static void compare(struct hn_measuring *measuring, const struct hn_bindings *pr
 
 enum { MOST_DRAWS = 200 }; /* until a size comes that was not used */
 
-struct asked {
-    const struct hn_held_out *held_out;
-    const struct hn_bindings *problem;
-};
-
 static bool usable(int configuration, void *context)
 {
-    const struct asked *asked = context;
+    const struct comparison *asked = context;
     const struct hn_family_kernel kernel = hn_measuring_kernel(asked->held_out->measuring);
     return hn_launch_try(kernel.plan, kernel.device, asked->problem,
                          &asked->held_out->rule->configurations[configuration], NULL, NULL);
@@ -163,13 +161,12 @@ static struct compared hold_against(const struct hn_held_out *held_out,
                                     const struct hn_bindings *problem, struct hn_error *err)
 {
     bool sure;
-    struct asked asked = {held_out, problem};
+    struct comparison comparison = {.held_out = held_out, .problem = problem};
     struct compared compared = {NAN, NAN, NAN, NAN, NAN};
-    int configuration = hn_rule_choose(held_out->rule, problem, usable, &asked, &sure);
+    int configuration = hn_rule_choose(held_out->rule, problem, usable, &comparison, &sure);
     if (configuration < 0)
         return compared;
-    compare(held_out->measuring, problem, held_out->rule, (size_t)configuration,
-            held_out->budget_s / held_out->count, &compared, err);
+    compare(&comparison, (size_t)configuration, &compared, err);
     if (!hn_failed(err))
         say_compared(held_out->measuring, problem, &compared, sure);
     return compared;
@@ -262,13 +259,6 @@ struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
         .parts = {loss_of(&choice), loss_of(&coverage), loss_of(&freezing)},
         .untuned = loss_of(&defaults),
         .low = low_of(&chosen)};
-}
-
-void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *loss)
-{
-    if (loss->sizes > 0)
-        hn_text_printf(text, "the default point there: %.1f%% slower in the mean, %.0f%% at worst",
-                       100 * loss->mean, 100 * loss->worst);
 }
 
 /* Replays draw from a sequence of their own. */
