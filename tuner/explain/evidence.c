@@ -3,21 +3,19 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/statistics.h"
 #include "cache/record/record.h"
 
-/* Whether the record is a point of the space; then its values are where those of the next point go.
- */
-static bool place(struct hn_evidence *evidence, const struct hn_record *record)
+/* The number of a record's point, which is added; HN_NO_KEY: it is none of the space. */
+static uint32_t place(struct hn_evidence *evidence, const struct hn_record *record)
 {
-    uint16_t *choice =
-        evidence->choices + (evidence->count + evidence->failed) * evidence->parameters;
-    return record->point.count == evidence->parameters &&
-           hn_space_choice(evidence->space, &record->point, choice, NULL) == HN_OK &&
-           hn_space_contains(evidence->space, choice);
+    uint16_t choice[evidence->parameters + 1];
+    bool is_one = record->point.count == evidence->parameters &&
+                  hn_space_choice(evidence->space, &record->point, choice, NULL) == HN_OK &&
+                  hn_space_contains(evidence->space, choice);
+    return is_one ? hn_keys_add(&evidence->points, choice) : HN_NO_KEY;
 }
 
 /* A metric that is maximised is kept negated. */
@@ -35,19 +33,6 @@ static void take_logarithms(struct hn_evidence *evidence)
     }
 }
 
-static int compare_choices(const struct hn_evidence *evidence, size_t point, const uint16_t *choice)
-{
-    return memcmp(hn_evidence_choice(evidence, point), choice,
-                  evidence->parameters * sizeof *choice);
-}
-
-static int compare_points(const void *a, const void *b, void *context)
-{
-    size_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = compare_choices(context, x, hn_evidence_choice(context, y));
-    return order != 0 ? order : (x > y) - (x < y);
-}
-
 static void begin(const struct hn_space *space, const struct hn_records *records,
                   struct hn_evidence *evidence)
 {
@@ -57,14 +42,13 @@ static void begin(const struct hn_space *space, const struct hn_records *records
         .space = space,
         .records = records,
         .parameters = parameters,
-        .choices = hn_need_block(&memory, room * (parameters + 1), sizeof *evidence->choices),
         .values = hn_need_block(&memory, room, sizeof *evidence->values),
         .lower_bounds = hn_need_block(&memory, room, sizeof *evidence->lower_bounds),
         .numbers = hn_need_block(&memory, room, sizeof *evidence->numbers),
-        .sorted = hn_need_block(&memory, room, sizeof *evidence->sorted),
         .best = SIZE_MAX,
     };
     evidence->memory = memory;
+    hn_keys_init(&evidence->points, parameters * sizeof(uint16_t));
 }
 
 static void find_best(struct hn_evidence *evidence, bool compiling)
@@ -97,11 +81,12 @@ void hn_evidence_make(const struct hn_space *space, const struct hn_records *rec
         /* What a session was not asked for says nothing of a point. */
         if (timed != (i < records->count) || (!timed && hn_outcome_is_open(record->outcome)))
             continue;
-        if (!place(evidence, record)) {
-            evidence->foreign++;
+        size_t known = evidence->count + evidence->failed;
+        uint32_t point = place(evidence, record);
+        evidence->foreign += point == HN_NO_KEY;
+        if (point != known)
             continue;
-        }
-        evidence->numbers[evidence->count + evidence->failed] = (uint32_t)number;
+        evidence->numbers[point] = (uint32_t)number;
         if (timed) {
             evidence->values[evidence->count] =
                 compiling ? record->costs.compile_ms : record->objective;
@@ -112,16 +97,12 @@ void hn_evidence_make(const struct hn_space *space, const struct hn_records *rec
         }
     }
     find_best(evidence, compiling);
-    for (size_t i = 0; i < evidence->count + evidence->failed; i++)
-        evidence->sorted[i] = (uint32_t)i;
-    qsort_r(evidence->sorted, evidence->count + evidence->failed, sizeof *evidence->sorted,
-            compare_points, evidence);
     take_logarithms(evidence);
 }
 
 const uint16_t *hn_evidence_choice(const struct hn_evidence *evidence, size_t point)
 {
-    return evidence->choices + point * evidence->parameters;
+    return hn_keys_at(&evidence->points, (uint32_t)point);
 }
 
 const struct hn_record *hn_evidence_record(const struct hn_evidence *evidence, size_t point)
@@ -136,16 +117,8 @@ double hn_evidence_ratio(const struct hn_evidence *evidence, double value, doubl
 
 size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice)
 {
-    size_t low = 0, count = evidence->count + evidence->failed, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_choices(evidence, evidence->sorted[middle], choice) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < count && compare_choices(evidence, evidence->sorted[low], choice) == 0;
-    return found ? evidence->sorted[low] : SIZE_MAX;
+    uint32_t found = hn_keys_find(&evidence->points, choice);
+    return found == HN_NO_KEY ? SIZE_MAX : found;
 }
 
 static const size_t least_points = 20;

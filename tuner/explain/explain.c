@@ -140,11 +140,10 @@ struct explanation {
 static bool look_up(void *context, const struct hn_bindings *point, struct hn_interval *time_us)
 {
     const struct hn_evidence *evidence = context;
-    uint16_t *choice = hn_need(evidence->parameters, sizeof *choice);
+    uint16_t choice[evidence->parameters + 1];
     size_t found = hn_space_choice(evidence->space, point, choice, NULL) == HN_OK
                        ? hn_evidence_find(evidence, choice)
                        : SIZE_MAX;
-    free(choice);
     if (found >= evidence->count)
         return false;
     hn_edge_time_of(hn_evidence_record(evidence, found), time_us);
@@ -695,6 +694,8 @@ json_t *hn_explain(const struct hn_explain_input *input)
             hn_edges_find(task, known ? device : NULL, hn_evidence_record(evidence, evidence->best),
                           look_up, evidence, input->compiler);
     json_t *document = to_json(&explanation);
+    hn_keys_finish(&evidence->points);
+    hn_keys_finish(&explanation.compiling.points);
     hn_blocks_finish(&evidence->memory);
     hn_blocks_finish(&explanation.effects.memory);
     hn_blocks_finish(&explanation.compiling.memory);

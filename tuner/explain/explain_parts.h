@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_EXPLAIN_EXPLAIN_PARTS_H
 #define HONE_TUNER_EXPLAIN_EXPLAIN_PARTS_H
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "cache/store/store.h"
 #include "tuner/explain/explain.h"
@@ -18,11 +19,10 @@ struct hn_evidence {
     size_t bounded;     /* of them, lower bounds */
     size_t failed;      /* points of the space without a time */
     size_t foreign;     /* records that are no points of the space as it is now */
-    uint16_t *choices;  /* a point's value indices, `parameters` for each; behind the timed ones the failed ones */
+    struct hn_keys points; /* their value indices, those of the failed ones behind the timed ones: to be finished */
     double *values;     /* of the timed ones: lower is better */
     bool *lower_bounds; /* of the timed ones */
     uint32_t *numbers;  /* of the timed and the failed ones: which record */
-    uint32_t *sorted;   /* the timed and the failed ones by their value indices */
     size_t best;        /* of the timed ones; SIZE_MAX: none */
     struct hn_blocks memory; /* of the arrays: to be finished */
     bool logarithmic;   /* differences of values are logarithms of ratios; not so for a metric that changes its sign */
