@@ -221,8 +221,8 @@ const struct hn_tuned *hn_lookup(struct hn_tuned_list *list, const struct hn_loo
 /* Results for one device whose problems differ in nothing but numbers. */
 struct hn_lookup_class {
     size_t first, count;
-    enum hn_grade grade; /* for the query at hand, of which all serve alike but for numbers */
-    int unlike;
+    struct hn_lookup_rank
+        rank; /* for the query at hand, of which all serve alike but for numbers */
 };
 
 /* 0 within a class. */
@@ -297,15 +297,6 @@ void hn_lookup_index_finish(struct hn_lookup_index *index)
     *index = (struct hn_lookup_index){.items = NULL};
 }
 
-/* Of problems with the same names. */
-static int compare_values(const struct hn_bindings *a, const struct hn_bindings *b)
-{
-    int order = 0;
-    for (size_t i = 0; order == 0 && i < a->count; i++)
-        order = hn_value_compare(&a->values[i], &b->values[i]);
-    return order;
-}
-
 /* The results of a class for this very problem. */
 static void take_exact(const struct hn_lookup_index *index, const struct hn_lookup_class *class,
                        const struct hn_lookup_query *query, struct found *found)
@@ -314,13 +305,13 @@ static void take_exact(const struct hn_lookup_index *index, const struct hn_look
     size_t low = 0, high = class->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_values(&items[middle].identity.problem, query->problem) < 0)
+        if (compare_problems(&items[middle].identity.problem, query->problem) < 0)
             low = middle + 1;
         else
             high = middle;
     }
     while (high < class->count &&
-           compare_values(&items[high].identity.problem, query->problem) == 0)
+           compare_problems(&items[high].identity.problem, query->problem) == 0)
         high++;
     take_best(items + low, high - low, query, NULL, 0, found);
 }
@@ -381,12 +372,6 @@ static void take_nearest(const struct hn_lookup_index *index, const struct hn_lo
         *found = own;
 }
 
-static int compare_ranks(const struct hn_lookup_class *a, const struct hn_lookup_class *b)
-{
-    int order = compare_numbers(b->grade, a->grade);
-    return order != 0 ? order : compare_numbers(a->unlike, b->unlike);
-}
-
 /* The best classes of those that are worse than `than`, which may be NULL: one of them. */
 static const struct hn_lookup_class *find_top(const struct hn_lookup_index *index,
                                               const struct hn_lookup_class *than)
@@ -394,8 +379,9 @@ static const struct hn_lookup_class *find_top(const struct hn_lookup_index *inde
     const struct hn_lookup_class *top = NULL;
     for (size_t i = 0; i < index->class_count; i++) {
         const struct hn_lookup_class *class = &index->classes[i];
-        if (class->grade != HN_GRADE_NONE && (than == NULL || compare_ranks(class, than) > 0) &&
-            (top == NULL || compare_ranks(class, top) < 0))
+        if (class->rank.grade != HN_GRADE_NONE &&
+            (than == NULL || hn_lookup_rank_compare(&class->rank, &than->rank) > 0) &&
+            (top == NULL || hn_lookup_rank_compare(&class->rank, &top->rank) < 0))
             top = class;
     }
     return top;
@@ -409,16 +395,17 @@ const struct hn_tuned *hn_lookup_index_find(struct hn_lookup_index *index,
     for (size_t i = 0; i < index->class_count; i++) {
         struct hn_lookup_class *class = &index->classes[i];
         const struct hn_lookup_rank own = rank_task(query, &index->items[class->first].identity);
-        class->grade = own.grade == HN_GRADE_EXACT ? HN_GRADE_PROBLEM : own.grade;
-        class->unlike = own.unlike;
+        class->rank = no_rank;
+        class->rank.grade = own.grade == HN_GRADE_EXACT ? HN_GRADE_PROBLEM : own.grade;
+        class->rank.unlike = own.unlike;
     }
     for (const struct hn_lookup_class *top = find_top(index, NULL);
          top != NULL && found.tuned == NULL; top = find_top(index, top)) {
         for (size_t i = 0; i < index->class_count; i++)
-            if (compare_ranks(&index->classes[i], top) == 0)
+            if (hn_lookup_rank_compare(&index->classes[i].rank, &top->rank) == 0)
                 take_exact(index, &index->classes[i], query, &found);
         for (size_t i = 0; i < index->class_count && found.rank.grade != HN_GRADE_EXACT; i++)
-            if (compare_ranks(&index->classes[i], top) == 0)
+            if (hn_lookup_rank_compare(&index->classes[i].rank, &top->rank) == 0)
                 take_nearest(index, &index->classes[i], query, &found);
     }
     *rank = found.rank;
