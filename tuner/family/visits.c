@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
@@ -140,26 +141,13 @@ double hn_visit_time(const struct hn_session *session, const struct hn_bindings 
     return failed ? INFINITY : time_us;
 }
 
-/* A point and how soon it is to be measured at a problem. */
-struct belief {
-    double loss;
-    size_t point;
-};
-
-static int by_loss(const void *a, const void *b)
-{
-    const struct belief *x = a, *y = b;
-    return x->loss != y->loss ? (x->loss > y->loss) - (x->loss < y->loss)
-                              : (x->point > y->point) - (x->point < y->point);
-}
-
 size_t hn_measuring_promising(const struct hn_measuring *measuring,
                               const struct hn_bindings *problem, size_t most, size_t *points)
 {
     const struct hn_matrix *matrix = measuring->matrix;
     size_t all = matrix->point_count, count = 0;
     const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
-    struct belief beliefs[HN_MATRIX_POINTS];
+    struct hn_ranked beliefs[HN_MATRIX_POINTS];
     double losses[HN_MATRIX_POINTS] = {0}, deviations[HN_MATRIX_POINTS] = {0};
     for (size_t p = 0; p < all; p++)
         asked[p] = &matrix->points[p];
@@ -167,12 +155,10 @@ size_t hn_measuring_promising(const struct hn_measuring *measuring,
         hn_model_ask(measuring->model, asked, all, problem, 1, false, losses, deviations);
     /* Less a deviation: where little is known it may be better. */
     for (size_t p = 0; p < all; p++)
-        beliefs[p] = (struct belief){losses[p] - (isinf(losses[p]) ? 0 : deviations[p]), p};
-    qsort(beliefs, all, sizeof *beliefs, by_loss);
-    while (count < all && count < most && !isinf(beliefs[count].loss)) {
-        points[count] = beliefs[count].point;
-        count++;
-    }
+        beliefs[p] = (struct hn_ranked){losses[p] - (isinf(losses[p]) ? 0 : deviations[p]), p};
+    qsort(beliefs, all, sizeof *beliefs, hn_ranked_compare);
+    for (; count < all && count < most && !isinf(beliefs[count].key); count++)
+        points[count] = beliefs[count].place;
     return count;
 }
 
