@@ -75,13 +75,14 @@ static void clear(struct hn_gaussian *gaussian)
 void hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool *category,
                       size_t capacity)
 {
+    struct hn_blocks *memory = &gaussian->memory;
     *gaussian = (struct hn_gaussian){.features = features, .capacity = capacity};
-    gaussian->inputs = hn_need(capacity * features, sizeof *gaussian->inputs);
-    gaussian->columns = hn_need(capacity * features, sizeof *gaussian->columns);
-    gaussian->factor = hn_need(capacity * (capacity + 1) / 2, sizeof *gaussian->factor);
-    gaussian->scales.lengths = hn_need(features, sizeof *gaussian->scales.lengths);
-    gaussian->weights = hn_need(features, sizeof *gaussian->weights);
-    gaussian->most = hn_need(features, sizeof *gaussian->most);
+    gaussian->inputs = hn_need_block(memory, capacity * features, sizeof(double));
+    gaussian->columns = hn_need_block(memory, capacity * features, sizeof(double));
+    gaussian->factor = hn_need_block(memory, capacity * (capacity + 1) / 2, sizeof(double));
+    gaussian->scales.lengths = hn_need_block(memory, features, sizeof(double));
+    gaussian->weights = hn_need_block(memory, features, sizeof(double));
+    gaussian->most = hn_need_block(memory, features, sizeof(double));
     gaussian->scales.noise = log(2e-3);
     for (size_t f = 0; f < features; f++) {
         gaussian->scales.lengths[f] = log(0.3 * sqrt((double)features));
@@ -92,12 +93,7 @@ void hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool 
 
 void hn_gaussian_finish(struct hn_gaussian *gaussian)
 {
-    free(gaussian->inputs);
-    free(gaussian->columns);
-    free(gaussian->factor);
-    free(gaussian->scales.lengths);
-    free(gaussian->weights);
-    free(gaussian->most);
+    hn_blocks_finish(&gaussian->memory);
     *gaussian = (struct hn_gaussian){0};
 }
 

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/memory.h"
+
 /* A Gaussian process: regression of a smooth function that is known at a few inputs, with its uncertainty elsewhere
  * (Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, chapters 2, 4 and 5). Covariance: Matérn
  * 5/2 with a length for each feature. Targets have mean 0 and variance about 1. */
@@ -25,6 +27,7 @@ struct hn_gaussian {
     double *factor;  /* packed rows of the lower Cholesky factor of the inputs' covariance with noise */
     struct hn_gaussian_scales scales;
     double *weights; /* of the features in a squared distance: 1 / length^2 */
+    struct hn_blocks memory; /* of the arrays */
 };
 
 /* Lengths begin at what the prior says. */

@@ -75,6 +75,7 @@ struct candidates {
     double *mean;      /* as of hn_candidates_predict */
     size_t rows;       /* of whitened, that the first `ready` candidates have */
     size_t ready;
+    struct hn_blocks memory; /* of the arrays */
 };
 
 enum { TILE = 16 };
@@ -86,23 +87,13 @@ static void init_candidates(struct candidates *candidates, const struct hn_encod
                                       .gaussian = gaussian,
                                       .width = hn_space_parameter_count(encoding->space),
                                       .capacity = capacity};
-    candidates->points = hn_need(capacity * candidates->width, sizeof *candidates->points);
-    candidates->hashes = hn_need(capacity, sizeof *candidates->hashes);
-    candidates->features = hn_need(encoding->count * capacity, sizeof *candidates->features);
-    candidates->whitened = hn_need(gaussian->capacity * capacity, sizeof *candidates->whitened);
-    candidates->explained = hn_need(capacity, sizeof *candidates->explained);
-    candidates->mean = hn_need(capacity, sizeof *candidates->mean);
-}
-
-static void finish_candidates(struct candidates *candidates)
-{
-    free(candidates->points);
-    free(candidates->hashes);
-    free(candidates->features);
-    free(candidates->whitened);
-    free(candidates->explained);
-    free(candidates->mean);
-    *candidates = (struct candidates){0};
+    struct hn_blocks *memory = &candidates->memory;
+    candidates->points = hn_need_block(memory, capacity * candidates->width, sizeof(uint16_t));
+    candidates->hashes = hn_need_block(memory, capacity, sizeof *candidates->hashes);
+    candidates->features = hn_need_block(memory, encoding->count * capacity, sizeof(double));
+    candidates->whitened = hn_need_block(memory, gaussian->capacity * capacity, sizeof(double));
+    candidates->explained = hn_need_block(memory, capacity, sizeof(double));
+    candidates->mean = hn_need_block(memory, capacity, sizeof(double));
 }
 
 static bool has(const struct candidates *candidates, const uint16_t *point, uint64_t own)
@@ -310,7 +301,7 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy->seen);
     free(strategy->prices.unread);
     hn_keys_finish(&strategy->prices.programs);
-    finish_candidates(&strategy->candidates);
+    hn_blocks_finish(&strategy->candidates.memory);
     hn_surrogate_finish(&strategy->surrogate);
     hn_trail_finish(&strategy->trail);
     free(strategy);
@@ -319,7 +310,8 @@ static void destroy(struct hn_strategy *strategy)
 enum { GUESS_SAMPLE = 16384, APART = 2 };
 
 /* Writes points that the space estimates to cost least, of a sample, no two alike in all but one
- * parameter; `limit` at most. Returns how many there are: 0 without estimates. */
+ * parameter, the best one last; `limit` at most. Returns how many there are: 0 without estimates.
+ */
 static size_t guess(const struct hn_search *search, size_t limit, uint16_t *choices)
 {
     size_t width = hn_space_parameter_count(search->space);
@@ -340,21 +332,16 @@ static size_t guess(const struct hn_search *search, size_t limit, uint16_t *choi
         const uint16_t *point = points + guesses[i].place * width;
         bool apart = true;
         for (size_t j = 0; j < count && apart; j++) {
+            const uint16_t *other = choices + (limit - 1 - j) * width;
             size_t differing = 0;
             for (size_t p = 0; p < width; p++)
-                differing += point[p] != choices[j * width + p];
+                differing += point[p] != other[p];
             apart = differing >= APART;
         }
         if (apart)
-            memcpy(choices + count++ * width, point, width * sizeof *choices);
+            memcpy(choices + (limit - ++count) * width, point, width * sizeof *choices);
     }
-    for (size_t i = 0; i < count / 2; i++) { /* the best one last */
-        uint16_t *low = choices + i * width;
-        uint16_t *high = choices + (count - 1 - i) * width;
-        memcpy(points, low, width * sizeof *points);
-        memcpy(low, high, width * sizeof *points);
-        memcpy(high, points, width * sizeof *points);
-    }
+    memmove(choices, choices + (limit - count) * width, count * width * sizeof *choices);
     free(guesses);
     free(points);
     return count;
@@ -960,7 +947,7 @@ static void read_signs(const struct hn_strategy *strategy, struct hn_doubt_signs
     predict(&sample, surrogate->whitened);
     if (sample.count > 0)
         signs->expected += sum_chances(surrogate, &sample) / (double)sample.count * signs->left;
-    finish_candidates(&sample);
+    hn_blocks_finish(&sample.memory);
 }
 
 /* The chance, 0 to 1, that a point that gains exists: a logistic regression of the signs, fitted to
