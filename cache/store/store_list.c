@@ -314,17 +314,13 @@ void hn_base_mark(const struct hn_store *base, struct hn_origin *origin)
     origin->imported = 0;
 }
 
-static bool has(const struct hn_tuned_list *list, size_t count, const struct hn_tuned *tuned,
-                bool versions)
+/* Of rules measured and simulated ones are the same. */
+static bool has(const struct hn_tuned_list *list, const struct hn_tuned *tuned, bool versions)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct hn_tuned *own = &list->items[i];
-        if ((own->simulated == tuned->simulated || own->rule != NULL) &&
-            hn_identity_equal(&own->identity, &tuned->identity) &&
-            (!versions || hn_version_equal(&own->version, &tuned->version)))
-            return true;
-    }
-    return false;
+    const struct hn_version *version = versions ? &tuned->version : NULL;
+    return hn_tuned_list_find(list, &tuned->identity, version, tuned->simulated) != NULL ||
+           (tuned->rule != NULL &&
+            hn_tuned_list_find(list, &tuned->identity, version, !tuned->simulated) != NULL);
 }
 
 /* As both caches had them: by kernel, then as they are listed everywhere. */
@@ -343,8 +339,9 @@ static void join(const struct hn_store *base, struct hn_tuned_list *list,
 {
     const size_t own = list->count;
     for (size_t i = 0; i < more->count && !hn_failed(err); i++) {
+        const struct hn_tuned_list first = {list->items, own};
         struct hn_tuned *added =
-            has(list, own, &more->items[i], versions) ? NULL : hn_tuned_list_add(list, err);
+            has(&first, &more->items[i], versions) ? NULL : hn_tuned_list_add(list, err);
         if (added == NULL)
             continue;
         *added = more->items[i];
