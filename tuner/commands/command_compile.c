@@ -61,7 +61,7 @@ static void choose_points(struct compile *compile, struct hn_error *err)
         return;
     compile->count = options->all ? hn_space_size(space) : 1;
     compile->variants = hn_need(compile->count, sizeof *compile->variants);
-    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    uint16_t choice[hn_space_parameter_count(space) + 1];
     for (uint64_t i = 0; !hn_failed(err) && i < compile->count; i++) {
         hn_image_init(&compile->variants[i].image);
         if (options->all) {
@@ -71,7 +71,6 @@ static void choose_points(struct compile *compile, struct hn_error *err)
             hn_single_point(options, &compile->task, &compile->variants[i].point, err);
         }
     }
-    free(choice);
 }
 
 static void submit_some(struct compile *compile, struct hn_error *err)

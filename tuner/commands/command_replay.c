@@ -270,7 +270,7 @@ static void load_best(struct hn_store *store, const struct hn_tuned *tuned,
     if (hn_failed(err) || hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated,
                                         records, err) != HN_OK)
         return;
-    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    uint16_t choice[hn_space_parameter_count(space) + 1];
     if (records->count > 0)
         qsort(records->items, records->count, sizeof *records->items, hn_record_compare);
     for (size_t i = 0; i < records->count && best->count < BEST_COUNT; i++) {
@@ -282,7 +282,6 @@ static void load_best(struct hn_store *store, const struct hn_tuned *tuned,
         records->items[best->count] = record;
         best->points[best->count++] = record.point;
     }
-    free(choice);
 }
 
 static void replay_problem(struct replay *replay, size_t problem, struct hn_error *err)

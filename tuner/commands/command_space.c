@@ -57,7 +57,7 @@ static void visit_points(const struct view *view, const struct arguments *argume
     if (hn_failed(err))
         return;
     hn_permutation_init(&order, size, arguments->seed);
-    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    uint16_t choice[hn_space_parameter_count(space) + 1];
     for (uint64_t i = 0; i < wanted && !hn_failed(err); i++) {
         struct hn_bindings point;
         if (hn_space_enumerated(space))
@@ -68,7 +68,6 @@ static void visit_points(const struct view *view, const struct arguments *argume
         visitor(&point, context, err);
         hn_bindings_finish(&point);
     }
-    free(choice);
 }
 
 /* Into an array, or where there is none printed at once: there may be more than memory holds. */

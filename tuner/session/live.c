@@ -339,11 +339,10 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
     if (hn_failed(err) || !hn_reference_is_kernel(&live->base.task->plan->reference) ||
         hn_task_depends(live->base.task, point, &depends, err) != HN_OK)
         return;
-    char *key = hn_needed(hn_bindings_text(&depends));
-    size_t known = 0;
-    while (known < live->reference_count && strcmp(live->references[known], key) != 0)
-        known++;
-    if (known == live->reference_count) {
+    char *text = hn_needed(hn_bindings_text(&depends));
+    const struct hn_hash key = hn_hash_string(text);
+    free(text);
+    if (hn_keys_find(&live->references, &key) == HN_NO_KEY) {
         start_reference(live, &depends, err);
         bool own = live->base.task->plan->reference.kind == HN_REFERENCE_SELF;
         take_needed(live, OWN_REFERENCE,
@@ -354,12 +353,8 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
         add_variant(&message, message.json, &depends, &image, err);
         set_up_cards(live, &message, NULL, err);
         hn_image_finish(&image);
-        live->references =
-            hn_need_more(live->references, live->reference_count + 1, sizeof *live->references);
-        live->references[live->reference_count++] = key;
-        key = NULL;
+        hn_keys_add(&live->references, &key);
     }
-    free(key);
     hn_bindings_finish(&depends);
 }
 
@@ -704,9 +699,7 @@ static void close_live(struct hn_backend *backend)
     hn_message_finish(&live->warm);
     free(live->returned);
     free(live->events);
-    for (size_t i = 0; i < live->reference_count; i++)
-        free(live->references[i]);
-    free(live->references);
+    hn_keys_finish(&live->references);
     free(live);
 }
 
@@ -736,6 +729,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     live->workers = workers;
     live->pool = workers->pool;
     live->started_ms = hn_now_ms();
+    hn_keys_init(&live->references, sizeof(struct hn_hash));
     while (!hn_workers_open_lead(workers, false, err) && !hn_failed(err))
         hn_live_sleep(live, err);
     if (!hn_failed(err)) {

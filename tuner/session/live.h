@@ -37,8 +37,7 @@ struct hn_live {
     size_t ahead_count; /* points that are compiled ahead, before the device is known */
     double looked_ms;             /* when all cards and hosts were looked at */
     bool opened;                  /* all cards are */
-    char **references;            /* texts of the depends values that have a reference */
-    size_t reference_count;
+    struct hn_keys references;    /* hashes of the depends values that have a reference */
     unsigned trials[HN_SUSPICION_COUNT]; /* how they ended */
     double started_ms;
 };

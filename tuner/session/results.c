@@ -663,13 +663,12 @@ size_t hn_session_find(const struct hn_session *session, const struct hn_binding
 {
     size_t found = SIZE_MAX;
     const struct hn_space *space = session->task->space;
-    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    uint16_t choice[hn_space_parameter_count(space) + 1];
     if (hn_space_choice(space, point, choice, NULL) == HN_OK) {
         uint32_t key = hn_keys_find(&session->points, choice);
         if (key != HN_NO_KEY)
             found = hn_tickets_of_point(&session->tickets, key);
     }
-    free(choice);
     bool finished = found != SIZE_MAX && session->tickets.items[found].state == HN_TICKET_FINISHED;
     return finished ? found : SIZE_MAX;
 }

@@ -666,7 +666,7 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
     err->status = hn_space_wait(task->space, err);
     if (hn_failed(err) || kind->create(&search, &strategy, err) != HN_OK)
         return;
-    uint16_t *choice = hn_need(hn_space_parameter_count(task->space), sizeof *choice);
+    uint16_t choice[hn_space_parameter_count(task->space) + 1];
     for (uint64_t t = 0; t < most && ahead->count < limit && !hn_failed(err); t++) {
         struct hn_bindings point;
         if (t > 0 && kind->waits != NULL && kind->waits(strategy))
@@ -679,7 +679,6 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
         hn_bindings_finish(&point);
     }
     kind->destroy(strategy);
-    free(choice);
 }
 
 enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *task,

@@ -101,8 +101,7 @@ struct simulated {
     struct hn_recording recording;
     struct hn_keys points;     /* those recorded */
     uint32_t *record_of_point; /* by their number */
-    uint16_t *choice;
-    struct job *jobs; /* what was started, in this order */
+    struct job *jobs;          /* what was started, in this order */
     size_t job_count;
     size_t job_next;
     size_t job_capacity;
@@ -118,7 +117,6 @@ static void close_simulated(struct hn_backend *backend)
     hn_recording_finish(&simulated->recording);
     hn_keys_finish(&simulated->points);
     free(simulated->record_of_point);
-    free(simulated->choice);
     free(simulated);
 }
 
@@ -159,11 +157,12 @@ static void evaluate(const struct hn_record *recorded, struct hn_record *record,
 static void start(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err)
 {
     struct simulated *simulated = (struct simulated *)backend;
+    uint16_t choice[hn_space_parameter_count(backend->task->space) + 1];
     uint32_t number = HN_NO_KEY;
     if (hn_failed(err))
         return;
-    if (hn_space_choice(backend->task->space, start->point, simulated->choice, NULL) == HN_OK)
-        number = hn_keys_find(&simulated->points, simulated->choice);
+    if (hn_space_choice(backend->task->space, start->point, choice, NULL) == HN_OK)
+        number = hn_keys_find(&simulated->points, choice);
     simulated->jobs = hn_need_room(simulated->jobs, &simulated->job_capacity, simulated->job_count,
                                    sizeof *simulated->jobs);
     simulated->jobs[simulated->job_count++] =
@@ -220,16 +219,15 @@ static void index_points(struct simulated *simulated, const char *path, struct h
     const struct hn_space *space = simulated->base.task->space;
     const struct hn_records *records = &simulated->recording.records;
     uint64_t size = hn_space_size(space);
+    uint16_t choice[hn_space_parameter_count(space) + 1];
     struct hn_error unfit = {.status = HN_OK};
     hn_keys_init(&simulated->points, hn_space_parameter_count(space) * sizeof(uint16_t));
     simulated->record_of_point = hn_need(records->count, sizeof *simulated->record_of_point);
-    simulated->choice = hn_need(hn_space_parameter_count(space), sizeof *simulated->choice);
     for (size_t i = 0; i < records->count; i++)
-        if (hn_space_choice(space, &records->items[i].point, simulated->choice,
+        if (hn_space_choice(space, &records->items[i].point, choice,
                             hn_failed(&unfit) ? NULL : &unfit) == HN_OK &&
-            hn_space_contains(space, simulated->choice))
-            simulated->record_of_point[hn_keys_add(&simulated->points, simulated->choice)] =
-                (uint32_t)i;
+            hn_space_contains(space, choice))
+            simulated->record_of_point[hn_keys_add(&simulated->points, choice)] = (uint32_t)i;
     uint64_t covered = simulated->points.count;
     if ((double)covered < coverage_limit * (double)size)
         hn_fail(err, HN_ECONFIG,
