@@ -25,7 +25,8 @@ struct request {
     const struct hone_options *options;
 };
 
-enum { FIRST_SLOTS = 256 };
+/* Of a hash the upper bits are mixed best. */
+enum { FIRST_SLOTS = 256, PLACE_SHIFT = 20 };
 
 /* A handle that was given out, by what was asked for. Nothing of it changes. */
 struct hn_lib_memo {
@@ -104,8 +105,7 @@ static struct hone_kernel *recall(struct hone_cache *cache, uint64_t hash,
     const struct hn_lib_memos *memos = atomic_load_explicit(&cache->memos, memory_order_acquire);
     if (memos == NULL)
         return NULL;
-    /* The upper bits are mixed best. */
-    for (size_t place = (size_t)(hash >> 20);; place++) {
+    for (size_t place = (size_t)(hash >> PLACE_SHIFT);; place++) {
         const struct hn_lib_memo *memo =
             atomic_load_explicit(&memos->slots[place & memos->mask], memory_order_acquire);
         if (memo == NULL || matches(memo, hash, request))
@@ -115,7 +115,7 @@ static struct hone_kernel *recall(struct hone_cache *cache, uint64_t hash,
 
 static void add(struct hn_lib_memos *memos, struct hn_lib_memo *memo)
 {
-    size_t place = (size_t)(memo->hash >> 20);
+    size_t place = (size_t)(memo->hash >> PLACE_SHIFT);
     while (atomic_load_explicit(&memos->slots[place & memos->mask], memory_order_relaxed) != NULL)
         place++;
     atomic_store_explicit(&memos->slots[place & memos->mask], memo, memory_order_release);

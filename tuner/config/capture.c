@@ -54,14 +54,12 @@ static struct hn_argument *find_argument(const struct hn_capture *capture, struc
                                          bool (*fits)(const struct hn_argument *argument),
                                          struct hn_error *err)
 {
-    if (capture->step != NULL) {
-        struct hn_argument *found = find_parameter(capture->step, plan, name);
-        return found != NULL && fits(found) ? found : NULL;
-    }
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (strcmp(plan->arguments[i].name, name) == 0 && fits(&plan->arguments[i]))
-            return &plan->arguments[i];
-    if (!hn_failed(err))
+    struct hn_argument *found = capture->step != NULL
+                                    ? find_parameter(capture->step, plan, name)
+                                    : (struct hn_argument *)hn_plan_find_argument(plan, name);
+    if (found != NULL && fits(found))
+        return found;
+    if (capture->step == NULL && !hn_failed(err))
         hn_fail(err, HN_ECONFIG,
                 "'%s' has an argument '%s' that does not fit the config: it was captured with "
                 "another one",

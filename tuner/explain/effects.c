@@ -496,11 +496,16 @@ static void find_pair(const struct sample *sample, struct hn_interaction *pair)
 /* Beyond so many valid points they are drawn. */
 static const uint64_t most_points = 20000;
 
+static bool takes_all(const struct hn_space *space)
+{
+    return hn_space_enumerated(space) && hn_space_size(space) <= most_points;
+}
+
 /* Every valid point has a time of its own or failed. */
 static bool is_complete(const struct hn_evidence *evidence, uint16_t *choice)
 {
     const struct hn_space *space = evidence->space;
-    if (!hn_space_enumerated(space) || hn_space_size(space) > most_points || evidence->bounded > 0)
+    if (!takes_all(space) || evidence->bounded > 0)
         return false;
     for (uint64_t i = 0; i < hn_space_size(space); i++) {
         hn_space_point(space, i, choice);
@@ -541,7 +546,7 @@ static void fill_sample(struct hn_effects *effects, const struct hn_evidence *ev
 {
     const struct hn_space *space = evidence->space;
     struct hn_random random = hn_random_seeded(seed);
-    bool all = hn_space_enumerated(space) && hn_space_size(space) <= most_points;
+    bool all = takes_all(space);
     size_t room = all ? (size_t)hn_space_size(space) : most_points;
     *sample = (struct sample){
         .space = space,

@@ -237,11 +237,9 @@ static json_t *describe(const struct hn_progress_view *view, const struct hn_ses
 /* The length of an escape sequence that sets colours; 0 where there is none. */
 static size_t escape_length(const char *text)
 {
-    size_t length = 2;
-    if (text[0] != '\033' || text[1] != '[')
+    if (strncmp(text, "\033[", 2) != 0)
         return 0;
-    while (text[length] != '\0' && text[length] != 'm')
-        length++;
+    size_t length = 2 + strcspn(text + 2, "m");
     return text[length] == 'm' ? length + 1 : 0;
 }
 
