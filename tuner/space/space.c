@@ -53,7 +53,9 @@ static void add_slot(struct hn_space *space, const char *name, const struct hn_v
     space->parameters =
         hn_need_more(space->parameters, space->slot_count + 1, sizeof *space->parameters);
     struct hn_space_parameter *made = &space->parameters[space->slot_count++];
-    *made = (struct hn_space_parameter){hn_need_copy(name), hn_need(count, sizeof *values), count};
+    *made =
+        (struct hn_space_parameter){hn_need_format(&space->memory, "%s", name),
+                                    hn_need_block(&space->memory, count, sizeof *values), count};
     for (size_t i = 0; i < count; i++) {
         made->values[i] = values[i];
         if (values[i].type != HN_WORD)
@@ -80,18 +82,16 @@ void hn_space_add_word(struct hn_space *space, const char *word)
 {
     space->words =
         hn_need_room(space->words, &space->word_room, space->word_count, sizeof *space->words);
-    space->words[space->word_count++] = hn_need_copy(word);
+    space->words[space->word_count++] = hn_need_format(&space->memory, "%s", word);
 }
 
 void hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression,
                              const char *where)
 {
-    struct hn_space_constraint made = {.expression = NULL};
-    const char *colon = where == NULL ? "" : ": ";
+    struct hn_space_constraint made = {
+        .where = where == NULL ? "" : hn_need_format(&space->memory, "%s: ", where)};
     (void)hn_expression_copy(expression, &made.expression, NULL);
     hn_needed(made.expression);
-    if (asprintf(&made.where, "%s%s", where == NULL ? "" : where, colon) < 0)
-        hn_needed(NULL);
     space->constraints =
         hn_need_more(space->constraints, space->constraint_count + 1, sizeof *space->constraints);
     space->constraints[space->constraint_count++] = made;
@@ -420,7 +420,7 @@ static bool count_points(struct hn_space *space)
 void hn_space_number(struct hn_space *space)
 {
     size_t last = 0;
-    space->blocks = hn_need(space->group_count, sizeof *space->blocks);
+    space->blocks = hn_need_block(&space->memory, space->group_count, sizeof *space->blocks);
     /* Groups whose parameters alternate go into one block; groups are by their first parameter. */
     for (size_t i = 0; i < space->group_count; i++) {
         const struct hn_space_group *group = &space->groups[i];

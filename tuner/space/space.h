@@ -65,7 +65,7 @@ enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choic
 
 size_t hn_space_parameter_count(const struct hn_space *space);
 struct hn_space_parameter {
-    char *name;
+    const char *name;
     struct hn_value *values; /* words are the space's */
     size_t count;
 };

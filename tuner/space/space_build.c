@@ -10,24 +10,21 @@
 #include "base/run.h"
 #include "tuner/space/space_internal.h"
 
-/* The meaning of names in expressions: parameters in declared order, then constants. The list of
- * names is the caller's, all else the space's. */
-static void init_scope(const struct hn_space *space, struct hn_scope *scope)
+/* The meaning of names in expressions: parameters in declared order, then constants. */
+static struct hn_scope make_scope(struct hn_space *space)
 {
-    const char **names = hn_need(space->slot_count, sizeof *names);
+    const char **names = hn_need_block(&space->memory, space->slot_count, sizeof *names);
     for (size_t i = 0; i < space->slot_count; i++)
         names[i] = space->parameters[i].name;
-    *scope = (struct hn_scope){names, space->slot_count, (const char *const *)space->words,
-                               space->word_count};
+    return (struct hn_scope){names, space->slot_count, space->words, space->word_count};
 }
 
 static void demands_init(struct hn_space_demands *demands, struct hn_space *space,
                          struct hn_error *err)
 {
-    struct hn_scope scope;
+    const struct hn_scope scope = make_scope(space);
     *demands = (struct hn_space_demands){.space = space, .slot_count = space->slot_count};
     demands->slot_words = demands->slot_count / 64 + 1;
-    init_scope(space, &scope);
     for (size_t i = 0; i < space->constraint_count && !hn_failed(err); i++) {
         const struct hn_space_constraint *constraint = &space->constraints[i];
         struct hn_error reason;
@@ -38,7 +35,6 @@ static void demands_init(struct hn_space_demands *demands, struct hn_space *spac
         else if (!hn_conjuncts_add(&demands->conjuncts, constraint->expression, i))
             hn_needed(NULL);
     }
-    free((void *)scope.names);
     demands->slots =
         hn_need(demands->conjuncts.count * demands->slot_words, sizeof *demands->slots);
     for (size_t i = 0; i < demands->conjuncts.count; i++)
@@ -58,14 +54,11 @@ static void set_values(const struct hn_space *space, const uint16_t *choice,
 enum hn_status hn_space_set_estimate(struct hn_space *space, const struct hn_expression *expression,
                                      struct hn_error *err)
 {
-    struct hn_scope scope;
+    const struct hn_scope scope = make_scope(space);
     hn_expression_destroy(space->estimate);
     space->estimate = NULL;
     (void)hn_expression_copy(expression, &space->estimate, NULL);
-    init_scope(space, &scope);
-    enum hn_status status = hn_expression_bind(hn_needed(space->estimate), &scope, err);
-    free((void *)scope.names);
-    return status;
+    return hn_expression_bind(hn_needed(space->estimate), &scope, err);
 }
 
 bool hn_space_has_estimate(const struct hn_space *space)
@@ -462,10 +455,11 @@ static void destroy_basis(struct hn_space_basis *basis)
 /* Room for groups; all parameters are as yet in none, at their first value. */
 static void start(struct hn_space *space, size_t group_count)
 {
-    space->groups = hn_need(group_count, sizeof *space->groups);
-    space->group_of = hn_need(space->parameter_count, sizeof *space->group_of);
-    space->fixed = hn_need(space->parameter_count, sizeof *space->fixed);
-    for (size_t i = 0; i < space->parameter_count; i++)
+    size_t count = space->parameter_count;
+    space->groups = hn_need_block(&space->memory, group_count, sizeof *space->groups);
+    space->group_of = hn_need_block(&space->memory, count, sizeof *space->group_of);
+    space->fixed = hn_need_block(&space->memory, count, sizeof *space->fixed);
+    for (size_t i = 0; i < count; i++)
         space->group_of[i] = SIZE_MAX;
 }
 
@@ -473,8 +467,9 @@ static struct hn_space_group *start_group(struct hn_space *space, const size_t *
                                           size_t count)
 {
     struct hn_space_group *group = &space->groups[space->group_count];
-    *group = (struct hn_space_group){.parameter_count = count,
-                                     .parameters = hn_need(count, sizeof *group->parameters)};
+    *group = (struct hn_space_group){
+        .parameter_count = count,
+        .parameters = hn_need_block(&space->memory, count, sizeof *group->parameters)};
     memcpy(group->parameters, parameters, count * sizeof *parameters);
     for (size_t i = 0; i < count; i++)
         space->group_of[parameters[i]] = space->group_count;
@@ -703,7 +698,6 @@ void hn_space_destroy(struct hn_space *space)
     if (space == NULL || abandon(space))
         return;
     for (size_t i = 0; i < space->group_count; i++) {
-        free(space->groups[i].parameters);
         hn_space_table_finish(&space->groups[i].table);
         hn_space_open_destroy(space->groups[i].open);
     }
@@ -711,21 +705,10 @@ void hn_space_destroy(struct hn_space *space)
         hn_space_table_finish(&space->blocks[i].table);
     destroy_basis(space->basis);
     pthread_mutex_destroy(&space->lock);
-    for (size_t i = 0; i < space->slot_count; i++) {
-        free(space->parameters[i].name);
-        free(space->parameters[i].values);
-    }
-    for (size_t i = 0; i < space->constraint_count; i++) {
+    for (size_t i = 0; i < space->constraint_count; i++)
         hn_expression_destroy(space->constraints[i].expression);
-        free(space->constraints[i].where);
-    }
-    for (size_t i = 0; i < space->word_count; i++)
-        free(space->words[i]);
     hn_expression_destroy(space->estimate);
-    free(space->groups);
-    free(space->blocks);
-    free(space->group_of);
-    free(space->fixed);
+    hn_blocks_finish(&space->memory);
     free(space->words);
     free(space->parameters);
     free(space->constraints);

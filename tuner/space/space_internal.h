@@ -62,7 +62,7 @@ void hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t 
 
 struct hn_space_constraint {
     struct hn_expression *expression;
-    char *where; /* "matmul.yaml:24:5: ", which messages begin with; "" when not known */
+    const char *where; /* "matmul.yaml:24:5: ", which messages begin with; "" when not known */
 };
 
 /* Parameters that constraints connect: their combinations are independent of those of other groups, so that the space
@@ -100,11 +100,12 @@ struct hn_space {
     struct hn_space_parameter *parameters; /* by slot; constants behind them have one value */
     size_t parameter_count;
     size_t slot_count;
-    char **words; /* that constraints can use */
+    const char **words; /* that constraints can use */
     size_t word_count, word_room;
     struct hn_space_constraint *constraints;
     size_t constraint_count;
     struct hn_expression *estimate; /* NULL: none */
+    struct hn_blocks memory; /* of names, values, words, and all below that keeps its size */
 
     /* what hn_space_build made */
     size_t *group_of;  /* by parameter; SIZE_MAX: has the one value fixed[parameter] */
