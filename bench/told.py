@@ -3,7 +3,7 @@
 """Figures that a few commands tell:
 
     bench/told.py nvrtc LIBNVRTC...     # compile times by these versions, with nothing beside; needs no GPU
-    bench/told.py energy                # of the best copy in five sessions
+    bench/told.py energy [SECONDS]      # of the best copy in five sessions; of a window
     bench/told.py large [SECONDS]       # searches of sgemm with seeds 1 to 5, over the best of them and of recordings
     bench/told.py operator              # examples/pytorch/linear.py behind a tune of its layers; skipped (77) without PyTorch"""
 
@@ -75,8 +75,8 @@ def nvrtc(*libraries):
     return rows
 
 
-def energy():
-    rows = [[", ".join(f"{tune(ROOT / 'configs' / 'copy.yaml', '--energy')['best']['energy']['joules']:.4f}" for _ in range(5))]]
+def energy(seconds="2"):
+    rows = [[", ".join(f"{tune(ROOT / 'configs' / 'copy.yaml', f'--energy={seconds}')['best']['energy']['joules']:.4f}" for _ in range(5))]]
     evidence.keep("energy", rows)
     return rows
 
@@ -104,9 +104,11 @@ def large(seconds="29"):
 def operator():
     if importlib.util.find_spec("torch") is None:
         sys.exit(77)
+    import paired  # noqa: F401; it tells the package of Python where command and library are
     with tempfile.TemporaryDirectory() as folder:
         hone("tune", ROOT / "configs" / "sgemm.yaml", "-p", "M=16,N=4096,K=4096", "--budget", "30s", "--quiet", "--cache", f"{folder}/hone.db")
-        printed = subprocess.run([sys.executable, ROOT / "examples" / "pytorch" / "linear.py", f"{folder}/hone.db"], check=True, stdout=subprocess.PIPE, text=True).stdout
+        printed = subprocess.run([sys.executable, ROOT / "examples" / "pytorch" / "linear.py", f"{folder}/hone.db"], check=True, stdout=subprocess.PIPE, text=True,
+                                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "python" / "src"), os.environ.get("PYTHONPATH")]))}).stdout
     theirs, ours = re.search(r"PyTorch ([\d.]+) us, tuned ([\d.]+) us", printed).groups()
     rows = [["`linear.py`", f"{float(ours):.0f} us"], ["PyTorch", f"{float(theirs):.0f} us"]]
     evidence.keep("operator", rows)

@@ -92,7 +92,8 @@ def show(which, seed, search, bound):
           f"best {search.best():.1f} us, within 5% after {'-' if reached is None else f'{reached:.2f} s'}  {held.strip()}", flush=True)
 
 
-def compare(words, arguments, known):
+def compare(words, arguments, known, rows):
+    """The ratios; rows, for docs/figures.json, get one more."""
     config, _, values = words.partition(":")
     name = os.path.basename(config).removesuffix(".yaml") + (f" {values}" if values else "")
     problem = values.split(",") if values else []
@@ -114,7 +115,8 @@ def compare(words, arguments, known):
         ratios[which] = rate, statistics.geometric_mean(reached)
         print(f"  {which}: {rate:.2f} points a second, within 5% after {', '.join(f'{s:.2f}' for s in reached)} s")
         if which == "new":
-            evidence.keep("slow-compilers", [[name, f"{rate:.2f}", f"{', '.join(f'{s.best():.1f}' for s in own)} us"]], by_row=True)
+            rows.append([name, f"{rate:.2f}", f"{', '.join(f'{s.best():.1f}' for s in own)} us"])
+            evidence.keep("slow-compilers", rows)
     print(f"  new to old: points a second {ratios['new'][0] / ratios['old'][0]:.2f}, time to 5% {ratios['new'][1] / ratios['old'][1]:.2f}",
           flush=True)
     return ratios["new"][0] / ratios["old"][0], ratios["new"][1] / ratios["old"][1]
@@ -131,7 +133,8 @@ def main():
     parser.add_argument("--known", action="append", default=[], metavar="NAME=US")
     arguments = parser.parse_intermixed_args()
     known = {name: float(us) for name, _, us in (pair.partition("=") for pair in arguments.known)}
-    ratios = [compare(config, arguments, known) for config in arguments.configs]
+    rows = []
+    ratios = [compare(config, arguments, known, rows) for config in arguments.configs]
     means = [statistics.geometric_mean(column) for column in zip(*ratios)]
     print(f"geometric means, new to old: points a second {means[0]:.2f}, time to 5% {means[1]:.2f}")
 

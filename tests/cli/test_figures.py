@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Figures on their way from a bench into the manual: each is written by a bench, or says that it is not; the lines of benches that are no
+"""Figures on their way from a bench into the manual: each is written by a bench, which scripts/measure-all runs; the lines of benches that are no
 Python are read as their sources print them; and what benches leave on the driver double gets onto the page."""
 
 import importlib.machinery
 import importlib.util
 import json
+import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -38,12 +40,12 @@ class Read(hone.Case):
     maxDiff = None
     evidence = module(BENCH / "evidence.py")
 
-    def test_each_is_of_a_bench_or_by_hand(self):
+    def test_each_is_of_a_bench(self):
         kept = {"sgemm", "bgemm", "bgemm-h100", "vendors", "pipeline", "library", "graphs", "search", "search-spaces", "search-peers"}  # main of two files
         for path in [*BENCH.rglob("*"), hone.SOURCE / "scripts" / "false-alarms", hone.SOURCE / "tests" / "fault" / "test_fault.py"]:
             if path.is_file() and path.suffix in ("", ".py"):
                 kept |= set(re.findall(r'(?:evidence\.keep|exit\(main)\("([\w-]+)"', path.read_text()))
-        self.assertEqual(kept, {name for name, figure in FIGURES.items() if "source" not in figure})
+        self.assertEqual(kept, set(FIGURES))
 
     def test_a_page_may_show_some_rows(self):
         figures = module(hone.SOURCE / "scripts" / "figures")
@@ -148,7 +150,7 @@ class Read(hone.Case):
 
     def test_energy(self):
         told, joules = module(BENCH / "told.py"), [0.3305, 0.3277, 0.3303, 0.3277, 0.328]
-        told.tune = lambda config, *options: {"best": {"energy": {"joules": joules.pop(0)}}} if options == ("--energy",) else None
+        told.tune = lambda config, *options: {"best": {"energy": {"joules": joules.pop(0)}}} if options == ("--energy=2",) else None
         self.assertEqual(told.energy(), FIGURES["energy"]["rows"])
 
     def test_products(self):
@@ -209,7 +211,6 @@ class Quoted(hone.Case):
         yield "docs/library.md", f"Two small kernels then take {cell('graphs', 1, 1)} us, not {cell('graphs', 0, 1)}."
         yield "docs/python.md", f"A launch takes {cell('python', 0, 1)} to {cell('python', 1, 1)} us of host time"
         yield "docs/python.md", f"RawKernel takes {cell('python', 2, 1)}."
-        yield "docs/tensor-maps.md", f"found {cell('deepgemm', 0, 1)} us at 4096 x 4096 x 4096, and the JIT's own choice takes {cell('deepgemm', 1, 1)} us"
         yield "examples/README.md", f"take {cell('operator', 0, 1)} us as a graph, PyTorch's {cell('operator', 1, 1)} us"
 
     def test_sentences(self):
@@ -232,7 +233,137 @@ class Quoted(hone.Case):
                 self.assertEqual(ends, sorted({round(min(values), digits), round(max(values), digits)}), row)
 
 
+class MeasureAll(hone.Case):
+    """scripts/measure-all in a bundle whose programs do nothing, but for one that leaves a figure and one that fails."""
+    SCRIPT = (hone.SOURCE / "scripts" / "measure-all").read_text()
+
+    def setUp(self):
+        super().setUp()
+        for name in ("docs/figures.json", "docs/figures.md", "README.md", "scripts/figures", "scripts/measure-all", "bench/evidence.py"):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(hone.SOURCE / name, self.folder / name)
+        for name in {*re.findall(r"\b(?:bench|scripts|tests)/[\w/.-]+", self.SCRIPT), "run-gpu-tests", "bin/hone"} - {"scripts/figures", "scripts/measure-all", "scripts/gpu-bundle"}:
+            self.program(name, "")
+        self.program("build/bench/search/bench_simulate", "")
+        for name in ("cache/recorded/nvidia-h200/copy-cold.json.gz", "commit"):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_text("1234abcd\n")
+
+    def program(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}")  # with nothing in it, Python's, too
+        path.chmod(0o755)
+
+    def measure(self, *words, expect=0):
+        settings = {**os.environ, "OUT": str(self.folder / "out"), "HONE_BUILD": str(self.folder / "build")}
+        done = subprocess.run([self.folder / "scripts" / "measure-all", *words], env=settings, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_every_figure_is_of_a_part(self):
+        """The programs that a figure's command names."""
+        for name, figure in FIGURES.items():
+            programs = [word.rstrip(";") for word in figure["command"].split() if re.match(r"(bench|scripts)/\w|run-gpu-tests", word)]
+            self.assertTrue(programs, name)
+            for program in programs:
+                self.assertIn(program, self.SCRIPT, name)
+
+    def test_two_hours(self):
+        """On one GPU, without an older build to compare with, even where each part takes all of its time."""
+        on_a_gpu = self.SCRIPT[self.SCRIPT.index("on_a_gpu() {"):self.SCRIPT.index("    [ -n")].replace("$(($1 + 60))", "300")
+        limits = dict(re.findall(r"\bstep (\w+) (\d+) ", on_a_gpu))
+        self.assertGreater(len(limits), 25)
+        self.assertLessEqual(sum(int(limit) for name, limit in limits.items() if name != "two_gpus"), 7200)
+
+    def test_in_parts(self):
+        energy = '{"energy": {"rows": [["0.33"]]}, "large": {"rows": [["4096 x 4096 x 4096", "1,545,989", "370 to 480", "1.2"]]}}'
+        self.program("bench/told.py", f"[ $1 != energy ] || echo '{energy}' >\"$HONE_FIGURES/energy.json\"\n")
+        self.program("bench/products.py", "echo one broke; exit 1\n")
+        self.program("bench/workers/cards.py", "echo SKIPPED; exit 77\n")
+        said = self.measure("5", expect=1)
+        self.assertRegex(said, r"(?m)^products: \d+ s\none broke$")
+        self.assertIn("large: 1 rows\n  4096 x 4096 x 4096, median over best known: 1.2, was 1.014\n", said)
+        self.assertRegex(said, r"(?m)^in .*/out: 2 failed: products models$")
+        for name in ("figures.json", "figures.md", "README.md"):
+            self.assertTrue((self.folder / "out" / name).is_file())
+        self.assertIn("| 4096 x 4096 x 4096 | 1,545,989 | 370 to 480 | 1.2 |", (self.folder / "out" / "figures.md").read_text())
+        self.program("bench/products.py", "")
+        said = self.measure("5")
+        self.assertRegex(said, r"(?m)^tests: ended before$")
+        self.assertRegex(said, r"(?m)^products: \d+ s$")
+        self.assertRegex(said, r"(?m)^two_gpus: \d+ s\nSKIPPED$")
+        self.assertNotIn(", was ", said)
+        (self.folder / "commit").write_text("5678cdef\n")
+        self.assertRegex(self.measure("5"), r"(?m)^tests: \d+ s$", "what another commit measured is not of this one")
+
+    def test_without_a_gpu(self):
+        said = self.measure("--no-gpu")
+        self.assertRegex(said, r"(?m)^choosing_sgemm: \d+ s$")
+        self.assertNotRegex(said, r"(?m)^(tests|bench|energy): ")
+
+
 class OnTheDouble(double.Case):
+    def stand_ins(self):
+        """Configs of the double's kernel by the names of those that benches tune, in a folder for the root of the sources."""
+        folder, text = self.folder / "configs", self.config.read_text().replace("[32, 1024]", "[64, 128]").replace("[1, 2, 4, 8]", "[1, 2]")
+        shutil.copytree(double.DATA, folder)
+        (folder / "copy.yaml").write_text(text.replace("{powers_of_two: [64, 128]}", "[128]").replace("[1, 2]", "[1]"))
+        (folder / "matmul.yaml").write_text(text.replace("problem: {n: 65536}", "problem: {n: 65536, K: 32}"))
+        sizes = "".join(f"  - {{M: {m}, N: 64, K: 8}}\n" for m in (16, 32, 64))
+        text = text.replace("problem: {n: 65536}\n", f"problem:\n{sizes}").replace("metrics:", "ladder:\n  - {BLOCK: 64}\nmetrics:")
+        for before, after in (("count: n", "count: M * N"), ("value: n", "value: M * N"), ("(n,", "(M * N,"), ("8 * n", "8 * M * N")):
+            text = text.replace(before, after)
+        (folder / "sgemm.yaml").write_text(text.replace("template: scale", "template: ../configs/scale").replace("kernel: scale", "kernel: sgemm"))
+        return self.folder
+
+    def kept(self, name):
+        return json.loads((self.folder / f"{name}.json").read_text())[name]
+
+    def test_benches_that_need_a_gpu(self):
+        """Those that tell a few figures, on a GPU of the double; the shapes are smaller, and spaces have one point or four."""
+        settings = self.environment(HONE=hone.HONE, HONE_FIGURES=str(self.folder), HONE_DOUBLE_NVML="90", LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
+        told = module(BENCH / "told.py")
+        told.ROOT, told.SHAPES = self.stand_ins(), [(16, 64, 8), (32, 64, 8)]
+        with unittest.mock.patch.dict(os.environ, settings):
+            told.energy("0.2")
+            told.large("60")
+        joules, = self.kept("energy")["rows"]
+        self.assertRegex(joules[0], r"^(\d\.\d{4}, ){4}\d\.\d{4}$")
+        shapes = self.kept("large")["rows"]
+        self.assertEqual([row[:3] for row in shapes], [["16 x 64 x 8", "4", "4 to 4"], ["32 x 64 x 8", "4", "4 to 4"]])
+
+    def test_an_operator(self):
+        """linear.py finds the package of Python, the library and what was tuned; PyTorch is not here."""
+        root, library = self.stand_ins(), next((pathlib.Path(os.environ["HONE_BUILD"]) / "runtime" / "libhone").glob("libhone.so.0"))
+        (root / "python").symlink_to(hone.SOURCE / "python")
+        (root / "examples" / "pytorch").mkdir(parents=True)
+        (root / "examples" / "pytorch" / "linear.py").write_text(
+            "import sys, hone\nhone.use_device(0)\nhone.Cache(sys.argv[1]).kernel('sgemm', M=16, N=4096, K=4096)\n"
+            "print('four layers: PyTorch 388.2 us, tuned 92.9 us')\n")
+        told = module(BENCH / "told.py")
+        told.ROOT = root
+        settings = self.environment(HONE=hone.HONE, HONE_COMMAND=hone.HONE, HONE_LIBRARY=str(library), HONE_FIGURES=str(self.folder))
+        with unittest.mock.patch.dict(os.environ, settings), unittest.mock.patch.object(told.importlib.util, "find_spec", lambda name: name):
+            self.assertEqual(told.operator(), FIGURES["operator"]["rows"])
+        self.assertEqual(self.kept("operator")["rows"], FIGURES["operator"]["rows"])
+
+    def test_gpus_and_cores(self):
+        settings = self.environment(HONE=hone.HONE, HONE_FIGURES=str(self.folder), HONE_DOUBLE_COUNT="2")
+        cards = module(BENCH / "workers" / "cards.py")
+        cards.ROOT, cards.CONFIGS, cards.ROUNDS, cards.PROBLEMS = self.stand_ins(), self.folder / "configs", 2, 2
+        cards.BUDGET = cards.PROBLEM_BUDGET = cards.CORES_BUDGET = "4"
+        with unittest.mock.patch.dict(os.environ, settings):
+            self.assertEqual(len(cards.gpus()), 2)
+            rows = cards.cores("1", "2") if len(os.sched_getaffinity(0)) > 1 else None
+        figure = self.kept("two-gpus")
+        self.assertEqual(figure["device"], "two Hone Double")
+        points, problems = figure["rows"]
+        self.assertRegex(" | ".join(points), r"^points a second, four runs \| [\d.]+, [\d.]+ \| [\d.]+, [\d.]+$")
+        self.assertRegex(" | ".join(problems), r"^four problems of sgemm, 10 s each \| [\d.]+ s \| [\d.]+ s$")
+        if rows:
+            self.assertEqual([row[0] for row in self.kept("compile-hosts")["rows"]], ["1", "2", "1 with the GPU and 1 on another host"])
+
     def test_a_bench_gets_onto_the_page(self):
         """One that measures a row, and two that have no GPU; taken over in a copy of the manual."""
         for name in ("docs/figures.json", "docs/figures.md", "README.md", "scripts/figures", "bench/evidence.py"):
