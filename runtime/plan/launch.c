@@ -664,18 +664,17 @@ static void evaluate_metrics(const struct hn_plan *plan, struct hn_value *values
         const struct hn_metric *metric = &plan->metrics[i];
         struct hn_value *value = &values[first_slot + i];
         struct hn_error reason;
-        double number = 0;
+        double number = NAN;
         hn_error_init(&reason);
         hn_expression_number(metric->expression, values, &number, &reason);
         if (!hn_failed(&reason))
             hn_expression_evaluate(metric->expression, values, value, &reason);
         if (reason.status == HN_EVALUE)
             *value = hn_real((double)NAN);
-        if (reason.status == HN_EVALUE && plan->objective != NULL &&
-            strcmp(plan->objective, metric->name) == 0)
+        if (isnan(number) && plan->objective != NULL && strcmp(plan->objective, metric->name) == 0)
             hn_record_fail(record, HN_OUTCOME_SKIPPED,
                            "the objective has no value: metric %s: %.3000s", metric->name,
-                           reason.message);
+                           hn_failed(&reason) ? reason.message : "it is made of one without");
         if (hn_failed(&reason) && reason.status != HN_EVALUE)
             hn_fail(err, reason.status, "metric %s: %.3000s", metric->name, reason.message);
         else

@@ -100,6 +100,19 @@ TEST(an_objective_without_a_value_is_skipped)
     assert_non_null(strstr(fixture->record.message, "zero"));
 }
 
+TEST(an_objective_that_is_made_of_one_without_a_value_is_skipped)
+{
+    struct fixture *fixture = *state;
+    const struct hn_value none = hn_real((double)NAN);
+    assert_ok(hn_bindings_set(&fixture->record.metrics, "clocks", &none, NULL));
+    set_objective(fixture, "clocks_per_tile", false);
+    assert_ok(evaluate(fixture, &said));
+    assert_int_equal(fixture->record.outcome, HN_OUTCOME_SKIPPED);
+    assert_string_equal(
+        fixture->record.message,
+        "the objective has no value: metric clocks_per_tile: it is made of one without");
+}
+
 TEST(an_unknown_objective_is_an_error)
 {
     struct fixture *fixture = *state;
