@@ -270,6 +270,15 @@ class CacheCommand(hone.Case):
         [file] = (self.folder / "all").iterdir()
         self.assertIn("x:float32:input", json.loads(gzip.decompress(file.read_bytes()))["hone"]["signature"])
 
+    def test_export_to_a_folder_tells_signs_apart(self):
+        document = json.loads(EXAMPLE.read_text())
+        for n in (-512, 512):
+            document["hone"]["problem"]["N"] = n
+            self.hone("cache", "import", self.write("other.json", json.dumps(document)))
+        self.hone("cache", "export", "example", f"{self.folder}/all/")
+        self.assertEqual(sorted(os.listdir(self.folder / "all")),
+                         ["example-n-512-nvidia-example-cold.json.gz", "example-n-m512-nvidia-example-cold.json.gz"])
+
     def test_export_of_several_needs_a_folder(self):
         self.load()
         other = json.loads(EXAMPLE.read_text())

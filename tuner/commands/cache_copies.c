@@ -274,16 +274,18 @@ static void import_file(const struct hn_given *given, const char *path, struct i
     hn_store_close(from);
 }
 
-/* Letters and digits in small, everything else as one '-': "nvidia-h200". */
+/* Letters and digits in small, everything else as one '-': "nvidia-h200"; the sign of a value is an
+ * 'm', else -3 and 3 were one file. */
 static void append_slug(struct hn_text *text, const char *string)
 {
     bool gap = false;
     for (const char *c = string; *c != '\0'; c++) {
-        if (!hn_is_letter_or_digit(*c) && *c != '_') {
+        bool sign = *c == '-' && c != string && c[-1] == '=';
+        if (!hn_is_letter_or_digit(*c) && *c != '_' && !sign) {
             gap = true;
             continue;
         }
-        char letter = hn_lower(*c);
+        char letter = sign ? 'm' : hn_lower(*c);
         if (gap && c != string)
             hn_text_append(text, "-");
         hn_text_append_bytes(text, &letter, 1);
