@@ -141,6 +141,22 @@ class Tune(double.Case):
         self.assertEqual(full["outcomes"], {"ok": 48})
         self.assertEqual(full["reused"], stopped["outcomes"]["ok"])
 
+    def test_formulas_of_metrics_that_have_changed(self):
+        self.spoil(self.config, "{powers_of_two: [32, 1024]}", "[128, 256]")
+        self.spoil(self.config, "[1, 2, 4, 8]", "[1, 4]")
+        self.spoil(self.config, "\narguments:", "\nobjective: gbps\ndirection: maximize\narguments:")
+        slow = {"BLOCK": 128, "FAULT": 0, "ITEMS": 1}
+        formulas = (("8 * n", BEST, {"ok": 4}), ("8 * n * (1000 if BLOCK == 128 and ITEMS == 1 else 1)", slow, {"ok": 4}),
+                    ("8 * n", BEST, {"ok": 4}), ("8 * n // (BLOCK - 256)", slow, {"ok": 2, "skipped": 2}), ("8 * n", BEST, {"ok": 4}))
+        for round, (formula, best, outcomes) in enumerate(formulas):
+            before = formulas[round - 1][0] if round > 0 else formula
+            self.spoil(self.config, f"bytes: {before}", f"bytes: {formula}")
+            tuning, = self.tune()
+            self.assertEqual((tuning["reused"], tuning["outcomes"], tuning["tied"]), (4 * (round > 0), outcomes, 1))
+            self.assertEqual(tuning["best"]["point"], best, formula)
+            kept, = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
+            self.assertEqual((kept["best"]["point"], kept["best"]["metrics"]), (best, tuning["best"]["metrics"]))
+
     def test_retry_failed(self):
         self.config = self.folder / "faults.yaml"
         points = ["-s", "FAULT=0,2,4,9"]

@@ -166,15 +166,52 @@ static bool is_better(const struct hn_session *session, size_t a, size_t b)
     return hn_session_compare(&a, &b, (void *)session) < 0;
 }
 
+/* Into the cache, where the first one begins the session. */
+static void put(struct hn_session *session, const struct hn_record *record, struct hn_error *err)
+{
+    if (!hn_failed(err) && session->session_id == 0)
+        err->status = hn_task_begin(session->task, session->store, session->options.command,
+                                    session->backend->simulated ? &session->backend->origin : NULL,
+                                    &session->session_id, err);
+    if (!hn_failed(err))
+        err->status = hn_store_put(session->store, session->session_id, record, err);
+}
+
+/* Metrics follow from what was measured, and their formulas may have changed since. Whether they
+ * have: then no race counts that was decided by others. Who had a time was skipped for want of an
+ * objective. */
+static bool renew_metrics(const struct hn_session *session, struct hn_record *record,
+                          struct hn_error *err)
+{
+    const struct hn_task *task = session->task;
+    struct hn_bindings before;
+    if (record->outcome == HN_OUTCOME_SKIPPED && record->timing.median_us > 0) {
+        record->outcome = HN_OUTCOME_OK;
+        free(record->message);
+        record->message = NULL;
+    }
+    if ((record->outcome != HN_OUTCOME_OK && record->outcome != HN_OUTCOME_SLOWER) ||
+        hn_bindings_copy(&before, &record->metrics, err) != HN_OK)
+        return false;
+    hn_metrics_evaluate(task->plan, task->problem, record, err);
+    bool renewed = !hn_bindings_equal(&before, &record->metrics);
+    record->final = record->final && !renewed;
+    hn_bindings_finish(&before);
+    return renewed;
+}
+
 static void take_record(void *visitor, int64_t id, struct hn_record *record, struct hn_error *err)
 {
     struct hn_session *session = visitor;
     struct hn_cached *cached = &session->cached;
-    (void)err;
+    struct hn_records *renewed = &cached->renewed;
     cached->earliest = fmin(cached->earliest, record->time);
     /* The space may have changed since: points that it no longer has are left alone. */
     if (!hn_session_choose(session, &record->point))
         return;
+    if (renew_metrics(session, record, err) &&
+        hn_make_room(&renewed->items, renewed->count, sizeof *renewed->items, err))
+        (void)hn_record_copy(&renewed->items[renewed->count++], record, err);
     uint32_t point = hn_keys_add(&session->points, session->choice);
     if (point >= cached->count) {
         uint32_t count = point + point / 2 + 64;
@@ -220,6 +257,11 @@ void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
         return;
     hn_store_visit(session->store, &task->identity, &task->version, simulated, HN_STORE_OWN,
                    take_record, session, err);
+    struct hn_records *renewed = &session->cached.renewed;
+    session->fresh = renewed->count > 0;
+    for (size_t i = 0; i < renewed->count; i++)
+        put(session, &renewed->items[i], err);
+    hn_records_free(renewed);
     hn_store_visit(session->store, &task->identity, &task->version, simulated, HN_STORE_IMPORTED,
                    take_lead, session, err);
 }
@@ -250,6 +292,8 @@ enum hn_status hn_session_record(const struct hn_session *session, size_t number
     } else {
         err->status =
             hn_store_get(session->store, session->cached.entries[ticket->point].row, record, err);
+        if (!hn_failed(err))
+            (void)renew_metrics(session, record, err);
     }
     record->final = ticket->result.final;
     return err->status;
@@ -353,12 +397,8 @@ void hn_session_keep(struct hn_session *session, size_t number, struct hn_error 
     const struct hn_record *record = &ticket->flight->record;
     if (hn_failed(err))
         return;
-    if (session->store != NULL && session->session_id == 0)
-        err->status = hn_task_begin(session->task, session->store, session->options.command,
-                                    session->backend->simulated ? &session->backend->origin : NULL,
-                                    &session->session_id, err);
-    if (session->store != NULL && !hn_failed(err))
-        err->status = hn_store_put(session->store, session->session_id, record, err);
+    if (session->store != NULL)
+        put(session, record, err);
     ticket->kept = session->store != NULL && !hn_failed(err);
     hn_session_tell_news(session, record, err);
     hn_session_note_result(session, number);

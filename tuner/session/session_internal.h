@@ -95,6 +95,7 @@ struct hn_cached {
     uint32_t incumbent; /* the best of the ok ones; HN_NO_KEY: there is none */
     uint32_t lead;      /* the best of what was imported, which is measured before it counts; HN_NO_KEY: there is none */
     double lead_objective;
+    struct hn_records renewed; /* while they are loaded: those whose metrics have other values by now */
 };
 
 struct hn_session {
