@@ -631,6 +631,10 @@ static bool is_tied(const struct hn_record *a, const struct hn_record *b, double
     const struct hn_timing *x = &a->timing, *y = &b->timing;
     size_t rounds = x->sample_count;
     double resolution = fmax(x->resolution_us, noise * x->median_us);
+    /* A metric, which is as uncertain as times are, tells apart even what takes as long. */
+    double within = x->high_us - x->median_us + y->median_us - y->low_us + resolution;
+    if ((b->objective - a->objective) * x->median_us > within * fabs(a->objective))
+        return false;
     if (!a->final || !b->final || rounds != y->sample_count || rounds == 0)
         return y->low_us <= x->high_us + noise * x->median_us;
     double *differences = hn_need(rounds, sizeof *differences);
