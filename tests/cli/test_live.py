@@ -141,6 +141,20 @@ class Tune(double.Case):
         self.assertEqual(full["outcomes"], {"ok": 48})
         self.assertEqual(full["reused"], stopped["outcomes"]["ok"])
 
+    def test_a_version_that_was_taken_back_counts(self):
+        template = self.folder / "scale.cu"
+        self.spoil(self.config, "{powers_of_two: [32, 1024]}", "[64, 128, 256]")
+        self.tune()
+        self.spoil(template, "{BLOCK, ITEMS", "{256 * 64 / BLOCK, ITEMS")
+        self.assertEqual(self.tune()[0]["best"]["point"]["BLOCK"], 64)
+        self.spoil(template, "{256 * 64 / BLOCK, ITEMS", "{BLOCK, ITEMS")
+        for _ in range(2):
+            self.assertEqual(self.tune()[0]["reused"], 12)
+            result = self.hone("export", "scale")
+            self.assertIn("#define HONE_SCALE_BLOCK 256\n", result.stdout)
+            self.assertNotIn("stale", result.stderr)
+        self.assertEqual(self.sql("SELECT count(*) FROM session"), [(3,)], "it is raced once more")
+
     def test_formulas_of_metrics_that_have_changed(self):
         self.spoil(self.config, "{powers_of_two: [32, 1024]}", "[128, 256]")
         self.spoil(self.config, "[1, 2, 4, 8]", "[1, 4]")

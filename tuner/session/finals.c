@@ -814,11 +814,16 @@ static void hold(struct finals *finals, struct hn_error *err)
 }
 
 /* Whether the finals that were held before tell all that is asked for, and the cache's best is that
- * of these: another race may have been held since, of another space. */
+ * of these: another race may have been held since, of another space, or of a version that the
+ * config has been taken back from. */
 static bool is_settled(struct hn_session *session, struct hn_error *err)
 {
+    const struct hn_task *task = session->task;
     const struct hn_record *stored = look_elsewhere(session, err);
-    if (!is_unchallenged(session, err))
+    const struct hn_tuned *counts =
+        hn_tuned_list_find(&session->stored, &task->identity, NULL, false);
+    if (!is_unchallenged(session, err) ||
+        (counts != NULL && !hn_version_equal(&counts->version, &task->version)))
         return false;
     hn_session_find_best(session, err);
     if (hn_failed(err) || session->best == SIZE_MAX)
