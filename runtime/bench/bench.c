@@ -167,7 +167,8 @@ void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings
 
 /* thorough: a second launch over another poison shows elements that it leaves unwritten. What is
  * not compared of outputs that are written in part is found so; nothing at all is no reference.
- * What a person can do about a difference is told. */
+ * Neither is NaN alone, which every variant equals. What a person can do about a difference is
+ * told. */
 static void launch_reference(struct hn_variant *variant, struct hn_outputs *outputs, bool thorough,
                              struct hn_error *err)
 {
@@ -197,6 +198,13 @@ static void launch_reference(struct hn_variant *variant, struct hn_outputs *outp
                        record->message, outputs->partial ? "" : in_part,
                        record->verdict.differed > 0 ? "; what adds in any order needs a tolerance"
                                                     : "");
+    bool tells = false;
+    for (size_t i = 0; i < variant->arena->plan->argument_count; i++)
+        tells = tells || outputs->of[i].tells;
+    if (!hn_failed(err) && record->outcome == HN_OUTCOME_OK && !tells)
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+                       "it computes nothing but NaN and infinities, which tell no two variants "
+                       "apart: choose fills and values for which it computes numbers");
 }
 
 /* The files of a reference, through the buffers whose contents they are to be. What was damaged is

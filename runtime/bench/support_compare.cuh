@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The difference of two buffers, element by element. What is expected is veiled: see support_veil.cuh. */
 
-/* What a block found: the largest |x - r| up to the tolerance and where, the largest |r|, the first place where one of the
- * two is NaN or infinite and the other is not the same, how many other elements are beyond the tolerance, and how many of
- * these are as they were poisoned. */
+/* What a block found: the largest |x - r| up to the tolerance and where (nowhere: no two of the elements are numbers), the
+ * largest |r|, the first place where one of the two is NaN or infinite and the other is not the same, how many other
+ * elements are beyond the tolerance, and how many of these are as they were poisoned. */
 struct hone_difference {
     double max_error;
     double max_reference;
@@ -67,7 +67,7 @@ DEVICE void note_error(struct hone_difference *own, const struct terms *terms, d
         own->differing++;
         if (LOOSE && bits == poison_bits(terms->element, terms->poison, terms->poisoned + at))
             own->unwritten++;
-    } else if (error > own->max_error) {
+    } else if (error > own->max_error || own->worst == NOWHERE) {
         own->max_error = error;
         own->worst = index;
     }

@@ -171,6 +171,7 @@ struct hn_output {
     uint64_t checksum;   /* of all that is kept of it */
     uint64_t count;    /* the elements that are results, by its length argument; of vectors all lanes */
     uint64_t compared; /* how many of these are compared */
+    bool tells;        /* these were not all NaN and infinities when they were compared last */
     double largest;    /* max|r| of all inputs so far: those of one may cancel in a single sum */
 };
 

@@ -646,6 +646,7 @@ static void judge_output(const struct check *check, size_t i)
     struct hn_output *output = &check->outputs->of[i];
     struct hn_verdict *verdict = &check->record->verdict;
     verdict->compared += output->compared;
+    output->tells = true;
     if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET) {
         judge_multiset(check, i);
         return;
@@ -653,6 +654,7 @@ static void judge_output(const struct check *check, size_t i)
     struct tally tally = {.difference = difference_of(check, i), .compared = output->compared};
     const struct hn_difference *difference = &tally.difference;
     output->largest = fmax(output->largest, difference->max_reference);
+    output->tells = output->compared == 0 || difference->worst != UINT64_MAX;
     evaluate_limits(check, i, &tally);
     bool wrong = difference->misplaced != UINT64_MAX;
     if (!hn_failed(check->err) && !wrong && !(difference->max_error <= tally.tolerance))

@@ -50,6 +50,15 @@ class Launches(double.Case):
         self.assertIn("the reference failed: wrong_result: in a second run y[0] is never written; expected ", result.stderr)
         self.assertIn("where it leaves elements unwritten on purpose: compare: {partial: true}", result.stderr)
 
+    def test_results_that_are_no_numbers_verify_nothing(self):
+        self.spoil(self.config, "value: 2.5", "value: 1.0e30 * 1.0e30")
+        told = (" failed: wrong_result: it computes nothing but NaN and infinities, which tell no two variants apart: choose fills and "
+                "values for which it computes numbers")
+        result = self.hone("tune", self.config, "--quiet", "--budget", "1", expect=1)
+        self.assertEqual(result.stderr, f"hone: the reference{told}\n")
+        self.config.write_text(re.sub("\nreference: .*", "", self.config.read_text()))
+        self.fails(1, f"hone: the default point, which is the reference,{told}", "run", self.config, "-s", "ITEMS=2")
+
     def test_an_output_that_is_added_to(self):
         self.config = self.folder / "accumulate.yaml"
         self.spoil(self.config, 'role: inout, fill: "normal(0, 1)"', "role: output")
