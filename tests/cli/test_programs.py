@@ -119,6 +119,17 @@ class Programs(double.Case):
         self.assertIn("\n  score 0.458 of the default point\n", text)
         self.assertIn("UNVERIFIED: `run` has no `check`", text)
 
+    def test_a_number_that_means_two_is_no_time(self):
+        self.write("comma.yaml", """\
+kernel: comma
+template: comma.yaml
+parameters: {A: [1, 2, 3]}
+run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; *) echo 950.5us; esac", "${A}"], time: {regex: '(.*)'}}
+""")
+        tuning, = json.loads(self.hone("tune", "comma.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
+        self.assertEqual([(record["point"]["A"], record["outcome"]) for record in tuning["records"]],
+                         [(3, "ok"), (1, "ok"), (2, "worker_crash")])
+
     def test_builds_go_on_side_by_side_and_commands_do_not(self):
         """Each build waits for another one to be under way; a command that finds another fails."""
         self.spoil(self.config, "  build: [sh, -c, '", "  build: [sh, -c, 'touch ${CONFIG_DIR}/lane.$$; n=0; "

@@ -257,11 +257,13 @@ static bool run_command(struct programs *programs, const struct build *build, co
     return command->why[0] == '\0';
 }
 
-static double number_of(const char *text)
+/* A unit may follow, but no "," and more digits, by which 1,234 means one or the other number. */
+static double number_of(const char *text, size_t length)
 {
     char *end;
     double number = hn_c_strtod(text, &end);
-    return end != text ? number : NAN;
+    bool goes_on = (size_t)(end - text) < length && strchr(",.'", *end) != NULL;
+    return end != text && !(goes_on && hn_is_digit(end[1])) ? number : NAN;
 }
 
 /* The place of an object by a member, "name=value", or by its number. */
@@ -290,7 +292,7 @@ static double find_in_json(const char *place, const char *printed)
     char *rest = NULL, *keys = hn_need_copy(place);
     for (char *key = strtok_r(keys, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest))
         at = json_is_array(at) ? json_array_get(at, find_item(at, key)) : json_object_get(at, key);
-    double number = json_is_string(at)   ? number_of(json_string_value(at))
+    double number = json_is_string(at)   ? number_of(json_string_value(at), json_string_length(at))
                     : json_is_number(at) ? json_number_value(at)
                                          : (double)NAN;
     free(keys);
@@ -308,6 +310,7 @@ static double run_once(struct programs *programs, const struct build *build,
     const struct hn_yaml *json = hn_yaml_get(time, "json"), *unit = hn_yaml_get(time, "unit");
     const struct hn_yaml *by = json != NULL ? json : hn_yaml_get(time, "regex");
     regmatch_t matches[2];
+    const regmatch_t *found = &matches[programs->regex.re_nsub > 0];
     struct command command;
     char last[400];
     double time_us = 0;
@@ -316,7 +319,8 @@ static double run_once(struct programs *programs, const struct build *build,
         if (json != NULL)
             time_us = find_in_json(json->text, command.printed);
         else if (regexec(&programs->regex, command.printed, 2, matches, 0) == 0)
-            time_us = number_of(command.printed + matches[programs->regex.re_nsub > 0].rm_so);
+            time_us =
+                number_of(command.printed + found->rm_so, (size_t)(found->rm_eo - found->rm_so));
         time_us *= units_us[unit != NULL ? hn_text_place(unit->text, units, 4) : 0];
         hn_process_describe_output(&command.process, last, sizeof last);
         if (!(time_us >= 1e-3 && time_us <= 1e13))
@@ -336,7 +340,7 @@ static double run_round(struct programs *programs, struct build *build, double *
     double logarithms = 0, weights = 0, time_us = 0;
     for (const struct hn_yaml *at = programs->workloads; at != NULL; at = at->next) {
         const struct hn_yaml *given = hn_yaml_get(at, "weight");
-        double weight = given != NULL ? number_of(given->text) : 1;
+        double weight = given != NULL ? number_of(given->text, strlen(given->text)) : 1;
         tell(programs, build, at);
         *times_us = time_us = run_once(programs, build, record);
         if (time_us == 0)
