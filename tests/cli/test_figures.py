@@ -269,6 +269,11 @@ class MeasureAll(hone.Case):
             for program in programs:
                 self.assertIn(program, self.SCRIPT, name)
 
+    def test_programs_can_be_run(self):
+        for path in BENCH.rglob("*"):
+            if path.is_file() and path.suffix != ".pyc" and path.read_bytes()[:2] == b"#!":
+                self.assertTrue(os.access(path, os.X_OK), path)
+
     def test_two_hours(self):
         """On one GPU, without an older build to compare with, even where each part takes all of its time."""
         on_a_gpu = self.SCRIPT[self.SCRIPT.index("on_a_gpu() {"):self.SCRIPT.index("    [ -n")].replace("$(($1 + 60))", "300")

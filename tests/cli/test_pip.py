@@ -2,6 +2,7 @@
 """The wheels of scripts/wheel: made for both machines, installed by pip into a fresh environment, and used from there alone."""
 
 import functools
+import json
 import os
 import pathlib
 import platform
@@ -79,6 +80,27 @@ class Pip(double.Case):
                 self.assertLessEqual(max(versions), (2, 28), binary)
                 self.assertLessEqual(set(re.findall(r"NEEDED.*\[(.*)\.so\.\d\]", shown)), {"libc", "libm", "libdl", "libpthread"})
             self.assertEqual(len(list((self.folder / machine).glob("*.dist-info/licenses/LICENSE*"))), 6)
+
+    @unittest.skipUnless(shutil.which("qemu-aarch64-static"), "there is no qemu-aarch64-static (Debian: qemu-user-static)")
+    def test_the_other_machine_finds_the_same(self):
+        """The wheel for aarch64, under an emulator of user programs with Debian's C library: a search on a recording, kept and exported."""
+        run("apt-get", "download", "-qq", "libc6-arm64-cross", cwd=self.folder)
+        run("dpkg", "-x", *self.folder.glob("libc6-arm64-cross*.deb"), self.folder)
+        wheel, = self.wheels.glob("hone-*aarch64.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(self.folder / "wheel")
+        program, = (self.folder / "wheel").glob("*.data/scripts/hone")
+        program.chmod(0o755)
+        share, = (self.folder / "wheel").glob("*.data/data/share/hone")
+        found = []
+        for name, words in (("other", ["qemu-aarch64-static", "-L", self.folder / "usr" / "aarch64-linux-gnu", program]), ("this", [self.venv / "bin" / "hone"])):
+            cache = self.folder / f"{name}.db"
+            version = json.loads(subprocess.run([*map(str, words), "--version", "--json"], capture_output=True, text=True).stdout)
+            self.assertRegex(version["hone"]["compiler"], "Clang")
+            run(*words, "tune", share / "configs" / "reduce.yaml", "-p", "SIZE=268435456", "--simulate", share / "cache" / "recorded" / "nvidia-h200", "--quiet", "--cache", cache)
+            # What one machine keeps the other reads.
+            found.append((run(*words, "export", "reduce", "--cache", cache), run(hone.HONE, "cache", "list", "--cache", cache)))
+        self.assertEqual(*found)
 
     def test_two_commands(self):
         """The second one: README's own kernel, with all that its shell finds of Hone in the environment."""
