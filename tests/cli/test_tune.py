@@ -19,6 +19,19 @@ class Tune(hone.Case):
         self.assertIn("simulated from a recording", result.stdout)
         self.assertIn("16 ok  (16 of 16 points)", result.stdout)
 
+    def test_a_race_for_time_decides_nothing_else(self):
+        recording = self.record()
+        document = json.loads(recording.read_text())
+        document["cache"]["128,2,ldg"]["hone"]["final"] = True
+        recording.write_text(json.dumps(document))
+        config = self.copy_config()
+        with config.open("a") as file:
+            file.write("objective: cost\ndirection: minimize\n")
+        self.spoil(config, "metrics: {", "metrics: {cost: BLOCK * time_us, ")
+        for _ in range(2):
+            tuning, = json.loads(self.hone("tune", config, "--simulate", recording, "--quiet", "--json").stdout)
+            self.assertEqual(tuning["best"]["point"], {"BLOCK": 64, "ITEMS": 2, "LOAD": "ldg"})
+
     def test_again_does_no_work(self):
         self.tune("--quiet")
         events = self.folder / "events.jsonl"

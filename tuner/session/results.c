@@ -586,8 +586,11 @@ static void take_evaluated(struct hn_session *session, struct hn_backend_event *
     hn_record_finish(&flight->record);
     flight->record = *record;
     record = &flight->record;
+    double recorded = record->objective;
     if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
         hn_metrics_evaluate(session->task->plan, session->task->problem, record, err);
+    /* The race of a recording was for the objective that it was recorded with. */
+    record->final = record->final && fabs(record->objective - recorded) <= 1e-9 * fabs(recorded);
     if (!hn_failed(err) && record->outcome == HN_OUTCOME_SLOWER && flight->censor != SIZE_MAX) {
         struct hn_bindings point;
         hn_session_point(session, session->tickets.items[flight->censor].point, &point);
