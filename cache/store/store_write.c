@@ -206,17 +206,17 @@ static void check_documents(const struct hn_store_head *head, struct hn_error *e
     hn_document_check("rule", &hn_rule_structure, head->rule, err);
 }
 
-static void set_rule(struct hn_store *store, int64_t session_id, const struct hn_rule *rule,
+/* One whose loss was measured does not give way to one of the same session that was read before. */
+static void set_rule(struct hn_store *store, int64_t session_id, const char *rule,
                      struct hn_error *err)
 {
-    char *text =
-        hn_failed(err) ? NULL : hn_document_text(hn_fields_to_json(&hn_rule_structure, rule), err);
-    hn_database_do(store->database, err,
-                   "UPDATE session SET rule = ?1, checksum = checksum(origin, kernel,"
-                   " problem, task, version, plan, ?1, started, command, simulated,"
-                   " machine, source, imported) WHERE id = ?2",
-                   "ti", text, session_id);
-    free(text);
+    hn_database_do(
+        store->database, err,
+        "UPDATE session SET rule = ?1, checksum = checksum(origin, kernel,"
+        " problem, task, version, plan, ?1, started, command, simulated,"
+        " machine, source, imported) WHERE id = ?2 AND (rule IS NULL OR"
+        " json_extract(rule, '$.measured.sizes') <= json_extract(?1, '$.measured.sizes'))",
+        "ti", rule, session_id);
 }
 
 enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
@@ -225,7 +225,10 @@ enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
     assert(store->mode == HN_STORE_WRITE);
     hn_error_init(err);
     (void)hn_store_commit(store, err);
-    set_rule(store, session_id, rule, err);
+    char *text =
+        hn_failed(err) ? NULL : hn_document_text(hn_fields_to_json(&hn_rule_structure, rule), err);
+    set_rule(store, session_id, text, err);
+    free(text);
     return err->status;
 }
 
@@ -392,14 +395,12 @@ enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64
                 "cache '%s' has %lld records of session '%.64s', expected at least %lld",
                 store->path, (long long)known, origin, (long long)first);
     for (size_t i = first < 0 ? 0 : (size_t)(known - first); i < count && !hn_failed(err); i++) {
-        struct hn_rule rule = {0};
         if (first >= 0) {
             add_line(record, id, lines[i], hn_column_text(session, 1), err);
             continue;
         }
-        hn_document_read("rule", &hn_rule_structure, lines[i], &rule, err);
-        set_rule(store, id, &rule, err);
-        hn_rule_finish(&rule);
+        hn_document_check("rule", &hn_rule_structure, lines[i], err);
+        set_rule(store, id, lines[i], err);
     }
     hn_statement_finish(record);
     hn_statement_finish(session);
@@ -500,6 +501,10 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
         gate_date(merge->from, head.started, err);
         merge->merged->rules += head.rule != NULL;
         id = add_head(merge->store, &head, err);
+    } else if (head.rule != NULL) {
+        check_documents(&head, err);
+        hn_store_name_failure(merge->from, "a tuning", err);
+        set_rule(merge->store, id, head.rule, err);
     }
     copy_records(merge, from_id, head.identity.objective, id, known, err);
     struct hn_statement *all = images ? hn_store_get_images(merge->from, from_id, err) : NULL;

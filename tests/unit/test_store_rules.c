@@ -120,6 +120,25 @@ TEST(a_merge_takes_rules)
     assert_counts(store, 6, false); /* learnt here, though it is older */
 }
 
+TEST(a_merge_takes_what_was_learnt_of_a_session_since)
+{
+    struct hn_store_merged merged;
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
+    struct hn_store *from = open_store(cache.path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(in_folder("other.db"), HN_STORE_WRITE);
+    struct hn_store *old = open_store(in_folder("old.db"), HN_STORE_WRITE);
+    int64_t id = learn(from, &version_1, 0, false, 1000);
+    assert_ok(hn_store_merge(store, from, false, &merged, &said));
+    assert_ok(hn_store_merge(old, from, false, &merged, &said));
+    assert_counts(store, 0, false);
+    read_rule(rule_text, &rule);
+    assert_ok(hn_store_put_rule(from, id, &rule, &said));
+    assert_ok(hn_store_merge(store, from, false, &merged, &said));
+    assert_counts(store, rule.measured.sizes, false);
+    assert_ok(hn_store_merge(store, old, false, &merged, &said));
+    assert_counts(store, 40, false);
+}
+
 TEST(pruning_keeps_the_rule_that_counts)
 {
     struct hn_pruned pruned;
