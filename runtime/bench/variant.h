@@ -171,7 +171,6 @@ struct hn_output {
     uint64_t checksum;   /* of all that is kept of it */
     uint64_t count;    /* the elements that are results, by its length argument; of vectors all lanes */
     uint64_t compared; /* how many of these are compared */
-    bool tells;        /* these were not all NaN and infinities when they were compared last */
     double largest;    /* max|r| of all inputs so far: those of one may cancel in a single sum */
 };
 
@@ -183,6 +182,7 @@ struct hn_outputs {
     struct hn_output *of; /* one an argument */
     bool partial;         /* of some argument not all elements are compared */
     bool damaged;         /* a variant wrote into it: capture it again */
+    bool tells;           /* not all was NaN and infinities when it was compared last */
 };
 
 void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct hn_error *err);

@@ -818,12 +818,11 @@ static void hold(struct finals *finals, struct hn_error *err)
  * config has been taken back from. */
 static bool is_settled(struct hn_session *session, struct hn_error *err)
 {
-    const struct hn_task *task = session->task;
     const struct hn_record *stored = look_elsewhere(session, err);
     const struct hn_tuned *counts =
-        hn_tuned_list_find(&session->stored, &task->identity, NULL, false);
+        hn_tuned_list_find(&session->stored, &session->task->identity, NULL, false);
     if (!is_unchallenged(session, err) ||
-        (counts != NULL && !hn_version_equal(&counts->version, &task->version)))
+        (counts != NULL && !hn_version_equal(&counts->version, &session->task->version)))
         return false;
     hn_session_find_best(session, err);
     if (hn_failed(err) || session->best == SIZE_MAX)
