@@ -154,6 +154,11 @@ class Tune(double.Case):
             self.assertIn("#define HONE_SCALE_BLOCK 256\n", result.stdout)
             self.assertNotIn("stale", result.stderr)
         self.assertEqual(self.sql("SELECT count(*) FROM session"), [(3,)], "it is raced once more")
+        self.spoil(template, "{BLOCK, ITEMS, FAULT}", "{BLOCK, ITEMS, 4}")
+        self.tune(expect=3)
+        self.spoil(template, "{BLOCK, ITEMS, 4}", "{BLOCK, ITEMS, FAULT}")
+        self.assertEqual(self.tune()[0]["reused"], 12)
+        self.assertEqual(json.loads(self.hone("cache", "list", "--json").stdout)["tunings"][0]["stale"], False)
 
     def test_formulas_of_metrics_that_have_changed(self):
         self.spoil(self.config, "{powers_of_two: [32, 1024]}", "[128, 256]")

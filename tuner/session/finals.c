@@ -814,15 +814,16 @@ static void hold(struct finals *finals, struct hn_error *err)
 }
 
 /* Whether the finals that were held before tell all that is asked for, and the cache's best is that
- * of these: another race may have been held since, of another space, or of a version that the
- * config has been taken back from. */
+ * of these: another race may have been held since, of another space, or a version that the config
+ * has been taken back from may have been tuned, even in vain. */
 static bool is_settled(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_record *stored = look_elsewhere(session, err);
     const struct hn_tuned *counts =
         hn_tuned_list_find(&session->stored, &session->task->identity, NULL, false);
     if (!is_unchallenged(session, err) ||
-        (counts != NULL && !hn_version_equal(&counts->version, &session->task->version)))
+        (counts != NULL &&
+         (counts->stale || !hn_version_equal(&counts->version, &session->task->version))))
         return false;
     hn_session_find_best(session, err);
     if (hn_failed(err) || session->best == SIZE_MAX)
