@@ -70,7 +70,8 @@ def parse():
     options = parser.parse_args()
     options.config = options.config or os.path.join(ROOT, "configs", options.kernel + ".yaml")
     if options.kernel not in KERNELS and not options.draw:
-        parser.error(f"sizes of '{options.kernel}' are not known here: give them by --draw NAME=LOW:HIGH")
+        print(f"sizes of '{options.kernel}' are not known here, so its rule stands alone: give them by --draw NAME=LOW:HIGH")
+        options.sizes = 0
     return options
 
 
@@ -262,7 +263,8 @@ def in_parts(family, seconds):
 
 
 def keep(options, result):
-    evidence.keep("families-vendors", figures(result), by_row=True)
+    if result["comparisons"]:
+        evidence.keep("families-vendors", figures(result), by_row=True)
     if options.learnt:
         command = [program("hone", "tuner"), "cache", "list", "--cache", options.cache, "--json"]
         listed = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["families"]
@@ -290,7 +292,7 @@ def main():
     result = write(options, drawn, lines, tuned_lines)
     print_summary(result)
     keep(options, result)
-    return 1 if result["failed"] or not result["measured"] else 0
+    return 1 if result["failed"] or drawn and not result["measured"] else 0
 
 
 if __name__ == "__main__":

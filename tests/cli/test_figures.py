@@ -177,6 +177,8 @@ class Read(hone.Case):
         self.assertEqual(searched, [(48, 10240, 5120, 3), (1, 10240, 5120, 3), (8192, 10240, 5120, 3)])
         self.assertEqual(run("models", "--at", "2"), 1, "its tune failed")
         self.assertEqual(run("models", "--at", "4", "--within", "20"), 1, "there is no time for it")
+        self.assertEqual(run("models", "--at", "2"), 1, "it is tried again")
+        self.assertEqual(len(searched), 5)
         lines = json.loads(file.read_text())
         self.assertEqual([line["problem"]["M"] for line in lines], [48, 1, 8192, 500])
         *rows, mean, worst = products.table(lines)
@@ -192,9 +194,17 @@ class Read(hone.Case):
         part = {"mean": 0.012, "worst": 0.058, "sizes": 12}
         rule = {"configurations": [{}] * 30, "measured": {"mean": 0.024, "worst": 0.093, "sizes": 12}, "predicted": {"mean": 0.04, "worst": 0.25},
                 "parts": {"choice": part, "coverage": part, "freezing": {"mean": 0, "worst": 0, "sizes": 12}}}
-        row = module(BENCH / "family" / "beside.py").in_parts({"kernel": "matvec", "problems": "rows", "rule": rule}, 80)
+        beside, family = module(BENCH / "family" / "beside.py"), {"kernel": "matvec", "problems": "rows", "rule": rule}
+        row = beside.in_parts(family, 80)
         self.assertEqual(row, ["`matvec`", "rows", "80 s", 30, 12, "2.4%, 9.3%", "1.2%, 5.8%", "1.2%, 5.8%", "0", "4.0%, 25%"])
         self.assertEqual(len(row), len(FIGURES["families-parts"]["columns"]))
+        words = ["beside.py", "matvec", "--cache", "rules.db", "--learnt", "80", "--out", str(self.folder)]
+        listed = subprocess.CompletedProcess([], 0, json.dumps({"families": [family], "devices": [{"name": "G", "driver": "1"}]}))
+        with unittest.mock.patch.object(sys, "argv", words), unittest.mock.patch.object(subprocess, "run", lambda *_, **__: listed), \
+                unittest.mock.patch.dict(os.environ, HONE_FIGURES=str(self.folder)):
+            self.assertEqual(beside.main(), 0, "a kernel without a peer, of which no sizes are drawn")
+        self.assertEqual(json.loads((self.folder / "families-parts.json").read_text())["families-parts"]["rows"], [list(map(str, row))])
+        self.assertFalse((self.folder / "families-vendors.json").exists())
 
 
 class Quoted(hone.Case):
@@ -282,12 +292,13 @@ class MeasureAll(hone.Case):
         self.assertLessEqual(sum(int(limit) for name, limit in limits.items() if name != "two_gpus"), 7200)
 
     def test_in_parts(self):
-        energy = '{"energy": {"rows": [["0.33"]]}, "large": {"rows": [["4096 x 4096 x 4096", "1,545,989", "370 to 480", "1.2"]]}}'
+        energy = '{"bgemm-drawn": {"rows": []}, "energy": {"rows": [["0.33"]]}, "large": {"rows": [["4096 x 4096 x 4096", "1,545,989", "370 to 480", "1.2"]]}}'
         self.program("bench/told.py", f"[ $1 != energy ] || echo '{energy}' >\"$HONE_FIGURES/energy.json\"\n")
         self.program("bench/products.py", "echo one broke; exit 1\n")
         self.program("bench/workers/cards.py", "echo SKIPPED; exit 77\n")
         said = self.measure("5", expect=1)
         self.assertRegex(said, r"(?m)^products: \d+ s\none broke$")
+        self.assertIn("bgemm-drawn: nothing was measured\n", said)
         self.assertIn("large: 1 rows\n  4096 x 4096 x 4096, median over best known: 1.2, was 1.014\n", said)
         self.assertRegex(said, r"(?m)^in .*/out: 2 failed: products models$")
         for name in ("figures.json", "figures.md", "README.md"):
