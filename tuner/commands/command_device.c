@@ -235,7 +235,7 @@ static void run(struct hn_given *given, struct hn_error *err)
     } else {
         json_object_set_new(
             document, "hone",
-            json_pack("{ss ss so}", "version", HONE_VERSION, "compiler", __VERSION__,
+            json_pack("{ss ss so}", "version", HONE_VERSION, "compiler", HONE_COMPILER,
                       "cuda_headers",
                       json_sprintf("%d.%d", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10)));
         add_nvrtc(document);
