@@ -208,29 +208,29 @@ static bool is_used(const struct hn_draft *draft, const char *name)
 /* Macros at least so large that sound like an extent are the size of the problem. */
 static const int64_t least_size = 1024;
 
-/* Whether it is a number that the source declares for itself, once, and no fact of the hardware or
- * the problem, as in "malloc(ROWS * COLUMNS * sizeof(float))". */
+/* Whether it is a number that the source declares for itself, once or in branches of an #if, and no
+ * fact of the hardware or the problem, as in "malloc(ROWS * COLUMNS * sizeof(float))". */
 static bool may_override(const struct hn_draft *draft, const struct hn_meaning *meaning,
                          int64_t number)
 {
     const struct hn_unit *unit = draft->unit;
     const char *name = meaning->name, *next = unit->text;
-    bool inner = meaning->scope.begin == 0 || draft->kernel->head.end == meaning->scope.begin;
-    bool allocated = false;
+    bool refused =
+        hn_draft_is_like(name, "warp kwarp *warp_size *warpsize *mask *radius *filter *bins "
+                               "*channel *seed *max_ *min_ *iter *steps *halo *border");
     struct hn_code_value value;
-    size_t count = 0;
-    while (hn_code_next_value(&next, name, meaning->macro, &value))
-        count++;
+    bool once =
+        hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
+        (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&
+                            !hn_code_next_value(&next, name, false, &value)));
     for (size_t i = 0; i < unit->tokens.count; i++) {
         bool call = hn_find_letters(hn_text_at(unit, i), "malloc") && hn_at(unit, i + 1, "(");
         size_t at = call ? hn_find(unit, hn_inside(unit, i + 1), name) : SIZE_MAX;
-        allocated |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
-                                        (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
+        refused |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
+                                      (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
+        refused |= hn_at(unit, i, "undef") && hn_at(unit, i + 1, name);
     }
-    return (meaning->macro || meaning->constant) && inner && count == 1 && number >= 1 &&
-           number <= least_size && is_used(draft, name) && !allocated &&
-           !hn_draft_is_like(name, "warp kwarp *warp_size *warpsize *mask *radius *filter *bins "
-                                   "*channel *seed *max_ *min_ *iter *steps *halo *border");
+    return once && number >= 1 && number <= least_size && is_used(draft, name) && !refused;
 }
 
 /* A template's own name for a value, which configs call otherwise, may be another's elsewhere. */
