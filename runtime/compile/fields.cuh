@@ -30,6 +30,7 @@ template <> struct hone_kind<__nv_bfloat16, true> {
 template <class hone_T> struct hone_kind<hone_T *, false> {
     enum { is = 100 };
 };
+template <class hone_T> struct hone_kind<hone_T *__restrict__, false> : hone_kind<hone_T *> {};
 template <class hone_T, decltype(sizeof 0) hone_N> struct hone_kind<hone_T[hone_N], false> {
     enum { is = 101 };
 };

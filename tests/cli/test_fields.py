@@ -23,7 +23,7 @@ struct Base {
 template <int N> struct Kinds : Base {
     __host__ __device__ Kinds() : large(0), table{} {}
     const unsigned long long large;
-    float *const table[N];
+    float *__restrict__ const table[N];
     Mode mode;
     __half half;
     __nv_bfloat16 wide;
