@@ -71,7 +71,7 @@ enum {
     X(unsigned, Cursor_isBitField, (CXCursor)) X(int, getCXXAccessSpecifier, (CXCursor))                              \
     X(unsigned, getNumDiagnostics, (CXTranslationUnit)) X(void *, getDiagnostic, (CXTranslationUnit, unsigned))       \
     X(CXString, getDiagnosticSpelling, (void *)) X(CXSourceLocation, getDiagnosticLocation, (void *))                 \
-    X(void, disposeDiagnostic, (void *))                                                                              \
+    X(void, disposeDiagnostic, (void *)) X(long long, getArraySize, (CXType))                                         \
     X(void, tokenize, (CXTranslationUnit, CXSourceRange, CXToken **, unsigned *))                                     \
     X(void, disposeTokens, (CXTranslationUnit, CXToken *, unsigned)) X(int, getTokenKind, (CXToken))                  \
     X(CXSourceLocation, getTokenLocation, (CXTranslationUnit, CXToken))                                               \

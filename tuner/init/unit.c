@@ -394,8 +394,7 @@ static void add_field(struct reading *reading, CXType type, const char *path)
     CXType canonical = clang->getCanonicalType(type);
     if (canonical.kind == CXType_ConstantArray) {
         CXType element = clang->getArrayElementType(canonical);
-        long long bytes = clang->Type_getSizeOf(canonical), each = clang->Type_getSizeOf(element);
-        for (long long i = 0; i * each < bytes && !whole->hides; i++)
+        for (long long i = 0; i < clang->getArraySize(canonical) && !whole->hides; i++)
             add_field(reading, element, hn_need_format(memory, "%s[%lld]", path, i));
         return;
     }
