@@ -23,6 +23,7 @@ struct request {
     const struct hone_value *problem;
     size_t problem_count;
     const struct hone_options *options;
+    uint64_t hash; /* 0: not made yet */
 };
 
 /* Of a hash the upper bits are mixed best. */
@@ -54,11 +55,16 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* What is not a word, as bits. Of a boolean that was not made by hone_boolean only one part is set.
- */
-static int64_t bits_of(const struct hone_value *value)
+static uint64_t mix_number(uint64_t hash, uint64_t number)
 {
-    return value->kind == HONE_BOOLEAN ? value->as.boolean != 0 : value->as.integer;
+    hash = (hash ^ number) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+/* What is no word, as bits. Of a boolean that hone_boolean did not make only one part is set. */
+static uint64_t bits_of(const struct hone_value *value)
+{
+    return value->kind == HONE_BOOLEAN ? value->as.boolean != 0 : (uint64_t)value->as.integer;
 }
 
 static uint64_t hash_request(const struct request *request)
@@ -67,11 +73,10 @@ static uint64_t hash_request(const struct request *request)
     for (size_t i = 0; i < request->problem_count; i++) {
         const struct hone_value *value = &request->problem[i];
         hash = mix(hash, value->name, strlen(value->name));
-        int64_t bits = value->kind == HONE_WORD ? 0 : bits_of(value);
         hash = value->kind == HONE_WORD ? mix(hash, value->as.word, strlen(value->as.word))
-                                        : mix(hash, &bits, sizeof bits);
+                                        : mix_number(hash, bits_of(value));
     }
-    return mix(hash, &request->context, sizeof(CUcontext));
+    return mix_number(hash, (uintptr_t)request->context);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -79,11 +84,11 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct request *request)
+static bool matches(const struct hn_lib_memo *memo, const struct request *request)
 {
     const struct hone_options *a = &memo->options;
     const struct hone_options *b = request->options;
-    if (memo->hash != hash || memo->context != request->context ||
+    if (memo->hash != request->hash || memo->context != request->context ||
         memo->problem_count != request->problem_count || a->on_miss != b->on_miss ||
         !a->forbid_compile != !b->forbid_compile || !a->graph != !b->graph ||
         a->trust != b->trust || !same_text(a->regime, b->regime) ||
@@ -99,16 +104,15 @@ static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct 
     return true;
 }
 
-static struct hone_kernel *recall(struct hone_cache *cache, uint64_t hash,
-                                  const struct request *request)
+static struct hone_kernel *recall(struct hone_cache *cache, const struct request *request)
 {
     const struct hn_lib_memos *memos = atomic_load_explicit(&cache->memos, memory_order_acquire);
     if (memos == NULL)
         return NULL;
-    for (size_t place = (size_t)(hash >> PLACE_SHIFT);; place++) {
+    for (size_t place = (size_t)(request->hash >> PLACE_SHIFT);; place++) {
         const struct hn_lib_memo *memo =
             atomic_load_explicit(&memos->slots[place & memos->mask], memory_order_acquire);
-        if (memo == NULL || matches(memo, hash, request))
+        if (memo == NULL || matches(memo, request))
             return memo == NULL ? NULL : memo->handle;
     }
 }
@@ -144,7 +148,7 @@ static struct hn_lib_memos *make_room(struct hone_cache *cache)
 }
 
 /* With the lock held. */
-static void remember(struct hone_cache *cache, uint64_t hash, const struct request *request,
+static void remember(struct hone_cache *cache, const struct request *request,
                      struct hone_kernel *handle, struct hn_error *err)
 {
     size_t count = request->problem_count;
@@ -154,7 +158,8 @@ static void remember(struct hone_cache *cache, uint64_t hash, const struct reque
         hn_made(hn_blocks_take(memory, sizeof *memo + count * sizeof memo->problem[0]), err);
     if (hn_failed(err))
         return;
-    *memo = (struct hn_lib_memo){hash, request->context, NULL, *request->options, handle, count};
+    *memo = (struct hn_lib_memo){request->hash,     request->context, NULL,
+                                 *request->options, handle,           count};
     hn_lib_put(memory, &memo->kernel, request->kernel, err);
     hn_lib_put(memory, &memo->options.regime, request->options->regime, err);
     hn_lib_put(memory, &memo->options.objective, request->options->objective, err);
@@ -527,18 +532,18 @@ static struct hone_kernel *make(struct hone_cache *cache, const struct request *
 }
 
 /* Another thread may have made and kept one for the same, while this one was tuning. */
-static struct hone_kernel *get(struct hone_cache *cache, const struct request *request,
+static struct hone_kernel *get(struct hone_cache *cache, struct request *request,
                                struct hn_error *err)
 {
     bool is_separate = request->options->separate != 0;
-    uint64_t hash = hash_request(request);
     struct hn_c_locale locale;
+    request->hash = request->hash != 0 ? request->hash : hash_request(request);
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
-    struct hone_kernel *handle = is_separate ? NULL : recall(cache, hash, request);
+    struct hone_kernel *handle = is_separate ? NULL : recall(cache, request);
     struct hone_kernel *made = handle == NULL ? make(cache, request, err) : NULL;
     if (made != NULL && !is_separate)
-        handle = recall(cache, hash, request);
+        handle = recall(cache, request);
     if (handle != NULL) {
         hn_lib_kernel_destroy(made);
     } else if (made != NULL) {
@@ -546,7 +551,7 @@ static struct hone_kernel *get(struct hone_cache *cache, const struct request *r
         made->next = cache->kernels;
         cache->kernels = made;
         if (!is_separate)
-            remember(cache, hash, request, handle, err);
+            remember(cache, request, handle, err);
     }
     pthread_mutex_unlock(&cache->lock);
     hn_c_locale_leave(&locale);
@@ -595,8 +600,10 @@ enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
         request.options->separate == 0 &&
         atomic_load_explicit(&cache->has_driver, memory_order_acquire) &&
         is_right(&request, NULL) &&
-        cache->driver.p_cuCtxGetCurrent(&request.context) == CUDA_SUCCESS)
-        *handle = recall(cache, hash_request(&request), &request);
+        cache->driver.p_cuCtxGetCurrent(&request.context) == CUDA_SUCCESS) {
+        request.hash = hash_request(&request);
+        *handle = recall(cache, &request);
+    }
     return handle != NULL && *handle != NULL ? HONE_OK
                                              : get_with_error(cache, &request, handle, err);
 }
