@@ -297,7 +297,7 @@ static bool can_launch(struct search *search, const struct hn_lib_plan *plan,
                          &search->launch, &search->values);
 }
 
-static struct hn_lib_choice choice_of(const struct search *search, const struct hn_lib_plan *plan,
+static struct hn_lib_choice choice_of(struct search *search, const struct hn_lib_plan *plan,
                                       const struct hn_tuned *tuned)
 {
     return (struct hn_lib_choice){
@@ -306,10 +306,12 @@ static struct hn_lib_choice choice_of(const struct search *search, const struct 
         .tuned = tuned,
         .point =
             tuned == NULL ? hn_plan_default(plan->plan, search->asked.problem) : &tuned->best.point,
+        .launch = &search->launch,
+        .values = &search->values,
     };
 }
 
-static struct hn_lib_choice choice_of_rule(const struct search *search, int configuration)
+static struct hn_lib_choice choice_of_rule(struct search *search, int configuration)
 {
     struct hn_lib_configuration *own = &search->rule->configurations[configuration];
     struct hn_lib_choice choice = choice_of(search, search->rule->plan, &own->tuned);
@@ -368,8 +370,6 @@ static bool choose_by_rule(struct search *search, struct hn_lib_choice *choice)
         return false;
     *choice = choice_of_rule(search, configuration);
     choice->sure = sure;
-    choice->launch = &search->launch;
-    choice->values = search->values;
     return true;
 }
 
@@ -472,14 +472,16 @@ static void choose_default(struct search *search, struct hn_lib_choice *choice,
                 search->asked.kernel, search->asked.device->identity.name);
 }
 
-static void choose_tuned(const struct search *search, const struct hn_tuned *tuned,
-                         enum hn_grade grade, struct hn_lib_choice *choice, struct hn_error *err)
+static void choose_tuned(struct search *search, const struct hn_tuned *tuned, enum hn_grade grade,
+                         struct hn_lib_choice *choice, struct hn_error *err)
 {
     const struct hn_lib_plan *plan = get_plan(search->asked.cache, tuned, err);
     if (plan == NULL)
         return;
     *choice = choice_of(search, plan, tuned);
     choice->grade = grade;
+    if (!can_launch(search, plan, choice->point))
+        hn_fail_memory(err); /* it could when it was looked up */
 }
 
 /* What was tuned for this very problem since results were read; false when nothing was. */
@@ -679,8 +681,6 @@ static bool add_racers(struct search *search, struct hn_lib_race *race,
         struct hn_error ignored;
         if (!can_launch(search, choice.plan, choice.point) || !hn_lib_image_is_kept(&choice))
             continue;
-        choice.launch = &search->launch;
-        choice.values = search->values;
         hn_error_init(&ignored);
         struct hone_kernel *kernel = hn_lib_load(&choice, &image, &ignored);
         if (kernel != NULL && hn_lib_race_add(race, kernel, &image))
@@ -772,7 +772,7 @@ static struct hone_kernel *make_like_others(struct search *search)
             choice_of_rule(search, i == 0 ? leaf->configuration : stored->fallback[i - 1]);
         choice.sure = i == 0 && leaf->sure;
         if ((!choice.sure && options->on_miss != HONE_MISS_NEAREST) ||
-            !hn_lib_pattern_apply(&choice, &made))
+            !hn_lib_make_like(&choice, &made))
             return NULL;
     }
     return made;

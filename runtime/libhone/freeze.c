@@ -11,6 +11,8 @@ enum { STARTS_MOST = 3 };
 
 struct hn_lib_freeze {
     struct hn_bindings point;
+    struct hn_launch launch;
+    struct hn_value *values;                          /* that it was made with */
     char *command;                                    /* `hone` */
     enum { WAITING, COMPILING, LOADING, OVER } stage; /* with the race's lock held */
     int starts;
@@ -66,10 +68,10 @@ struct hn_lib_freeze *hn_lib_freeze_make(const struct hone_kernel *own,
         return NULL;
     hn_image_init(&made->image);
     made->command = hn_lib_find_command(options);
-    bool can = made->command != NULL && plan->freeze_if != NULL &&
-               !hn_plan_freezes(plan, &own->point) &&
-               freeze_point(plan, &own->point, &made->point) &&
-               hn_launch_try(plan, own->device, &own->problem, &made->point, NULL, NULL);
+    bool can =
+        made->command != NULL && plan->freeze_if != NULL && !hn_plan_freezes(plan, &own->point) &&
+        freeze_point(plan, &own->point, &made->point) &&
+        hn_launch_try(plan, own->device, &own->problem, &made->point, &made->launch, &made->values);
     if (can)
         return made;
     hn_lib_freeze_destroy(made, own->cache);
@@ -93,6 +95,8 @@ void hn_lib_freeze_destroy(struct hn_lib_freeze *freeze, struct hone_cache *cach
         return;
     stop(freeze, cache);
     hn_image_finish(&freeze->image);
+    hn_launch_finish(&freeze->launch);
+    free(freeze->values);
     hn_bindings_finish(&freeze->point);
     free(freeze->command);
     free(freeze);
@@ -124,8 +128,11 @@ static struct hone_kernel *load(struct hn_lib_freeze *freeze, const struct hone_
                                           .problem = &own->problem,
                                           .options = &none,
                                           .device = own->device};
-    const struct hn_lib_choice choice = {
-        .asked = &asked, .plan = own->plan, .point = &freeze->point};
+    const struct hn_lib_choice choice = {.asked = &asked,
+                                         .plan = own->plan,
+                                         .point = &freeze->point,
+                                         .launch = &freeze->launch,
+                                         .values = &freeze->values};
     hn_lib_cuda(own->cache, hn_lib_enter(own->cache, own->context, &outside),
                 "making the context current", err);
     if (!hn_failed(err)) {

@@ -136,35 +136,16 @@ static bool names_are_plain(const struct hn_plan *plan)
     return plain;
 }
 
-/* The plain names of the kernels that are launched for the choice's problem, a line each. NULL: it
- * has no value, or there is no memory. */
-static char *launched_entries(const struct hn_lib_choice *choice)
-{
-    const struct hn_plan *plan = choice->plan->plan;
-    struct hn_text lines = {0};
-    struct hn_value *values = NULL;
-    if (hn_plan_values(plan, choice->asked->problem, choice->point, &values, NULL) != HN_OK)
-        return NULL;
-    struct hn_error reason;
-    hn_error_init(&reason);
-    for (size_t i = 0; i < plan->step_count; i++)
-        if (hn_expression_holds(plan->steps[i].condition, values, &reason))
-            hn_text_printf(&lines, "%s%s", lines.length > 0 ? "\n" : "", plan->steps[i].entry);
-    lines.failed = lines.failed || hn_failed(&reason);
-    free(values);
-    return hn_text_take(&lines);
-}
-
 /* Whether the kernels that the choice's problem launches are those of the image, which has its
  * program. */
 static bool image_launches(const struct hn_image *image, const struct hn_lib_choice *choice)
 {
+    const struct hn_launch *launch = choice->launch;
+    bool same = launch->step_count == image->entry_count;
     if (!names_are_plain(choice->plan->plan))
         return true;
-    char *entries = launched_entries(choice), *own = hn_image_entry_lines(image);
-    bool same = entries != NULL && own != NULL && strcmp(entries, own) == 0;
-    free(entries);
-    free(own);
+    for (size_t i = 0; same && i < launch->step_count; i++)
+        same = strcmp(launch->steps[i].step->entry, image->entries[i]) == 0;
     return same;
 }
 
@@ -260,24 +241,16 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
     }
     taken = taken && hn_store_get_image(store, &task, &choice->tuned->version, choice->point,
                                         &image->cubin, &image->size, &entries, &ignored) == HN_OK;
-    if (taken && names_are_plain(choice->plan->plan)) {
-        free(entries); /* of another problem, perhaps, which launches others */
-        entries = launched_entries(choice);
-    }
-    taken = taken && entries != NULL && hn_image_set_entries(image, entries, NULL) == HN_OK;
+    /* Those of another problem, perhaps, which launches others. */
+    const bool plain = names_are_plain(choice->plan->plan);
+    for (size_t i = 0; plain && taken && i < choice->launch->step_count; i++)
+        taken = hn_image_set_entries(image, choice->launch->steps[i].step->entry, NULL) == HN_OK;
+    taken = taken &&
+            (plain || (entries != NULL && hn_image_set_entries(image, entries, NULL) == HN_OK));
     image->outcome = HN_OUTCOME_OK;
     hn_bindings_finish(&values);
     free(entries);
     return taken;
-}
-
-static bool recall(const struct hone_cache *cache, const struct hn_hash *program,
-                   struct hn_image *image)
-{
-    const struct hn_lib_compiled *compiled = cache->compiled;
-    while (compiled != NULL && strcmp(compiled->program.hex, program->hex) != 0)
-        compiled = compiled->next;
-    return compiled != NULL && hn_image_copy(image, &compiled->image, NULL) == HN_OK;
 }
 
 /* Without memory for it, it is compiled again the next time. */
@@ -320,8 +293,11 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
     snprintf(capability, sizeof capability, "%d", compute);
     if (hn_source_make(plan, template, choice->asked->problem, choice->point, &source, err) ==
         HN_OK) {
-        if (hn_source_key(&source, capability, &key, err) == HN_OK &&
-            !recall(cache, &key.hash, image)) {
+        const struct hn_lib_compiled *known = cache->compiled;
+        bool has_key = hn_source_key(&source, capability, &key, err) == HN_OK;
+        while (has_key && known != NULL && strcmp(known->program.hex, key.hash.hex) != 0)
+            known = known->next;
+        if (has_key && (known == NULL || hn_image_copy(image, &known->image, NULL) != HN_OK)) {
             hn_image_finish(image);
             *compiled = true;
             compile_in_child(choice, &source, image, err);
@@ -339,23 +315,16 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
 
 /* Families: rules, and the modules that problems of one share. */
 
-struct hn_lib_pattern {
-    struct hn_launch_program program;
-    size_t *slots;         /* of each problem value: the program's */
-    uint64_t *value_masks; /* of each argument: the bits that its type has; 0: it is a buffer */
-    struct hone_kernel *like;
-};
-
-/* The module that was loaded for another problem with the choice's program, or one that has a
- * pattern; or NULL. Which steps are launched is the same for all that
- * have a pattern. */
-static struct hn_lib_module *find_module(const struct hn_lib_choice *choice, bool with_pattern)
+/* The module that was loaded for another problem with the choice's program; or NULL. with_program:
+ * one behind it that has a program for sizes, whatever it launches. */
+static struct hn_lib_module *find_module(const struct hn_lib_choice *choice,
+                                         const struct hn_lib_module *behind, bool with_program)
 {
     const struct hn_bindings *problem = choice->asked->problem;
     struct hn_lib_module *module =
-        choice->configuration == NULL || choice->asked->options->separate != 0
-            ? NULL
-            : choice->configuration->modules;
+        choice->configuration == NULL || choice->asked->options->separate != 0 ? NULL
+        : behind != NULL                                                       ? behind->next
+                         : choice->configuration->modules;
     for (; module != NULL; module = module->next) {
         const struct hn_bindings *values = &module->values;
         bool fits = module->context == choice->asked->context;
@@ -363,146 +332,166 @@ static struct hn_lib_module *find_module(const struct hn_lib_choice *choice, boo
             const struct hn_value *value = hn_bindings_get(problem, values->names[i]);
             fits = value != NULL && hn_value_equal(value, &values->values[i]);
         }
-        if (fits &&
-            (with_pattern ? module->pattern != NULL : image_launches(&module->image, choice)))
+        if (fits && (with_program ? module->slots != NULL : image_launches(&module->image, choice)))
             return module;
     }
     return NULL;
 }
 
-/* A kernel with slots, problem values and grids of its own behind it, in one piece. */
+/* A kernel with what differs between sizes of its own behind it, in one piece, which goes with the
+ * cache. */
 static struct hone_kernel *copy(const struct hone_kernel *kernel, const struct hn_value *problem)
 {
+    const struct hn_launch *launch = &kernel->launch;
     size_t slots = kernel->slot_count * sizeof *kernel->slots;
     size_t values = kernel->problem.count * sizeof *problem;
+    size_t tensors = launch->tensor_count * sizeof *launch->tensors;
+    size_t maps = tensors > 0 ? HN_LIB_PLACES * sizeof *kernel->maps : 0;
     size_t grids = kernel->step_count * sizeof *kernel->grids;
-    struct hone_kernel *made = malloc(sizeof *made + slots + values + grids);
+    struct hone_kernel *made = hn_blocks_take(
+        &kernel->cache->memory, sizeof *made + slots + values + tensors + maps + grids);
     if (made == NULL)
         return NULL;
     char *behind = (char *)(made + 1);
     memcpy(made, kernel, sizeof *made);
     made->slots = memcpy(behind, kernel->slots, slots);
     made->problem.values = memcpy(behind + slots, problem, values);
-    made->grids = memcpy(behind + slots + values, kernel->grids, grids);
+    behind += slots + values;
+    if (tensors > 0) {
+        made->launch.tensors = memcpy(behind, launch->tensors, tensors);
+        made->maps = (void *)(behind + tensors); /* all 0 */
+    }
+    made->grids = memcpy(behind + tensors + maps, kernel->grids, grids);
     made->is_piece = true;
     return made;
 }
 
-static bool fill_pattern(struct hn_lib_pattern *made, const struct hone_kernel *kernel)
+static int64_t steps_of(const struct hone_kernel *kernel)
 {
-    const struct hn_plan *plan = kernel->plan->plan;
-    made->slots = calloc(kernel->problem.count + 1, sizeof *made->slots);
-    made->value_masks = calloc(kernel->slot_count + 1, sizeof *made->value_masks);
-    if (made->slots == NULL || made->value_masks == NULL)
-        return false;
-    for (size_t i = 0; i < kernel->problem.count; i++)
-        for (size_t slot = 0; slot < plan->name_count; slot++)
-            if (strcmp(plan->names[slot], kernel->problem.names[i]) == 0)
-                made->slots[i] = slot;
-    for (size_t i = 0; i < kernel->slot_count; i++)
-        if (plan->arguments[i].value != NULL)
-            made->value_masks[i] = UINT64_MAX >> (64 - 8 * kernel->slots[i].value_bytes);
-    made->like = copy(kernel, kernel->problem.values);
-    if (made->like == NULL)
-        return false;
-    /* all that it points to is the rule's, its configuration's or the module's */
+    int64_t steps = 0;
+    for (size_t i = 0; i < kernel->step_count; i++)
+        steps |= INT64_C(1) << (kernel->steps[i].of - kernel->plan->plan->steps);
+    return steps;
+}
+
+static struct hone_kernel *find_like(const struct hn_lib_module *module, int64_t steps)
+{
+    struct hone_kernel *like = module->likes;
+    while (like != NULL && steps_of(like) != steps)
+        like = like->next;
+    return like;
+}
+
+/* What is copied is of the kernel alone where it has nothing else than a launch. All that it points
+ * to is the rule's, its configuration's or the module's then. Without memory there is none. */
+static void add_like(struct hn_lib_module *module, const struct hone_kernel *kernel)
+{
     size_t bytes = kernel->step_count * sizeof *kernel->steps;
-    made->like->launch = (struct hn_launch){.steps = NULL};
-    made->like->steps = malloc(bytes + 1);
-    if (made->like->steps == NULL)
-        return false;
-    memcpy(made->like->steps, kernel->steps, bytes);
-    made->like->compiled = false;
-    made->like->about = NULL;
-    made->like->problem.names = kernel->rule->names.names;
-    for (size_t i = 0; i < kernel->problem.count; i++) {
-        const struct hn_value *word =
-            hn_bindings_get(&kernel->shared->values, kernel->problem.names[i]);
-        if (kernel->problem.values[i].type == HN_WORD && word == NULL)
-            return false;
-        if (kernel->problem.values[i].type == HN_WORD)
-            made->like->problem.values[i] = *word;
-    }
-    return true;
-}
-
-static void destroy_pattern(struct hn_lib_pattern *pattern)
-{
-    if (pattern == NULL)
+    if (module->slots == NULL || kernel->as_graph || kernel->is_watched ||
+        find_like(module, steps_of(kernel)) != NULL)
         return;
-    hn_launch_program_finish(&pattern->program);
-    free(pattern->slots);
-    free(pattern->value_masks);
-    if (pattern->like != NULL)
-        free(pattern->like->steps);
-    free(pattern->like);
-    free(pattern);
+    struct hn_lib_step *steps = hn_blocks_take(&module->launches.blocks, bytes);
+    struct hone_kernel *made = steps == NULL ? NULL : copy(kernel, kernel->problem.values);
+    if (made == NULL)
+        return;
+    made->launch.steps = NULL;
+    made->steps = memcpy(steps, kernel->steps, bytes);
+    made->compiled = false;
+    made->about = NULL;
+    made->problem.names = kernel->rule->names.names;
+    for (size_t i = 0; i < kernel->problem.count; i++)
+        if (kernel->problem.values[i].type == HN_WORD)
+            made->problem.values[i] = *hn_bindings_get(&module->values, kernel->problem.names[i]);
+    made->next = module->likes;
+    module->likes = made;
 }
 
-/* Handles for sizes of a family that nobody asked for before. The first handle of a shared module
- * is made as any other is, and leaves a pattern behind: all that its like have in common, and a
- * program for what differs. What is copied is of the kernel alone where it has nothing else than a
- * launch. NULL: its like differ in more than a program can say, or memory is out. */
-static struct hn_lib_pattern *make_pattern(const struct hone_kernel *kernel,
-                                           const struct hn_lib_choice *choice)
+/* Handles for sizes of a family that nobody asked for before. The first one that launches these
+ * steps of a shared module is made as any other is, and others are like it, but for what a program
+ * says. */
+static void make_program(struct hn_lib_module *module, const struct hn_lib_choice *choice)
 {
+    const struct hn_plan *plan = choice->plan->plan;
+    const struct hn_bindings *problem = choice->asked->problem;
     struct hn_bindings low, high;
-    bool is_simple = kernel->symbol_count == 0 && kernel->maps == NULL && !kernel->as_graph &&
-                     !kernel->is_watched && kernel->shared != NULL;
-    struct hn_lib_pattern *made = is_simple ? calloc(1, sizeof *made) : NULL;
-    if (made == NULL)
-        return NULL;
     bool can = make_corner(choice, false, 0, &low);
     can = make_corner(choice, true, 0, &high) && can &&
-          hn_launch_program_make(&made->program, choice->plan->plan, choice->asked->device,
-                                 choice->point, &low, &high) &&
-          !made->program.varies && fill_pattern(made, kernel);
+          hn_launch_program_make(&module->launches, plan, choice->asked->device, choice->point,
+                                 &low, &high);
     hn_bindings_finish(&low);
     hn_bindings_finish(&high);
+    for (size_t i = 0; can && i < problem->count; i++)
+        can = problem->values[i].type != HN_WORD ||
+              hn_bindings_get(&module->values, problem->names[i]) != NULL;
     if (can)
-        return made;
-    destroy_pattern(made);
-    return NULL;
+        module->slots =
+            hn_blocks_take(&module->launches.blocks, problem->count * sizeof *module->slots);
+    for (size_t i = 0; module->slots != NULL && i < problem->count; i++)
+        for (size_t slot = 0; slot < plan->name_count; slot++)
+            if (strcmp(plan->names[slot], problem->names[i]) == 0)
+                module->slots[i] = slot;
 }
 
-bool hn_lib_pattern_apply(const struct hn_lib_choice *choice, struct hone_kernel **handle)
+/* Sets what differs from what the kernel is a copy of. */
+static void set_results(struct hone_kernel *made, const struct hn_launch_program *own)
 {
-    struct hn_lib_module *module = find_module(choice, true);
-    if (module == NULL)
-        return false;
-    struct hn_lib_pattern *pattern = module->pattern;
-    const struct hn_launch_program *own = &pattern->program;
-    struct hn_program *program = &pattern->program.program;
-    const struct hn_bindings *problem = choice->asked->problem;
-    for (size_t i = 0; i < problem->count; i++)
-        if (problem->values[i].type == HN_INTEGER)
-            hn_program_set(program, pattern->slots[i], problem->values[i].integer);
-    struct hone_kernel *made = *handle =
-        hn_program_run(program) ? copy(pattern->like, problem->values) : NULL;
-    if (made == NULL)
-        return true;
-    made->sure = choice->sure;
-    for (size_t i = 0; i < problem->count; i++)
-        if (problem->values[i].type == HN_WORD)
-            made->problem.values[i] = pattern->like->problem.values[i];
+    const struct hn_plan *plan = made->plan->plan;
+    const struct hn_program *program = &own->program;
     for (size_t i = 0; i < made->step_count; i++)
         for (size_t axis = 0; axis < 3; axis++)
-            made->grids[i][axis] = (unsigned int)hn_program_result(program, own->grids[i][axis]);
+            made->grids[i][axis] = (unsigned int)hn_program_result(
+                program, own->grids[made->steps[i].of - plan->steps][axis]);
     for (size_t i = 0; i < made->slot_count; i++) {
         struct hn_lib_slot *slot = &made->slots[i];
+        const struct hn_argument *argument = &plan->arguments[i];
         int term = own->arguments[i], align = own->aligns[i];
         if (align >= 0)
             slot->below_align = (uint64_t)hn_program_result(program, align) - 1;
         if (term < 0)
             continue;
         uint64_t result = (uint64_t)hn_program_result(program, term);
-        if (pattern->value_masks[i] != 0)
-            slot->preset = result & pattern->value_masks[i];
+        if (argument->value != NULL)
+            slot->preset = result & UINT64_MAX >> (64 - 8 * slot->value_bytes);
         else
-            slot->bytes = result * hn_argument_bytes(&made->plan->plan->arguments[i]);
+            slot->bytes = result * hn_argument_bytes(argument);
+    }
+    for (size_t i = 0; i < made->launch.tensor_count; i++) {
+        struct hn_tensor *tensor = &made->launch.tensors[i];
+        const struct hn_tensor_terms *terms = &own->tensors[tensor->argument];
+        tensor->bytes = made->slots[tensor->buffer].bytes;
+        for (size_t k = 0; k < terms->rank; k++)
+            tensor->dims[k] = hn_program_result(program, terms->dims[k]);
+        for (size_t k = 0; k + 1 < terms->rank; k++)
+            tensor->strides[k] = hn_program_result(program, terms->strides[k]);
     }
     hn_lib_slots_place(made);
-    return true;
+}
+
+bool hn_lib_make_like(const struct hn_lib_choice *choice, struct hone_kernel **handle)
+{
+    const struct hn_bindings *problem = choice->asked->problem;
+    struct hn_lib_module *module = NULL;
+    struct hone_kernel *like = NULL, *made = NULL;
+    bool valid = true;
+    while (valid && like == NULL && (module = find_module(choice, module, true)) != NULL) {
+        struct hn_program *program = &module->launches.program;
+        for (size_t i = 0; i < problem->count; i++)
+            if (problem->values[i].type == HN_INTEGER)
+                hn_program_set(program, module->slots[i], problem->values[i].integer);
+        valid = hn_program_run(program);
+        like = find_like(module, hn_program_result(program, module->launches.steps));
+    }
+    if (valid && like != NULL)
+        made = copy(like, problem->values);
+    for (size_t i = 0; made != NULL && i < problem->count; i++)
+        if (problem->values[i].type == HN_WORD)
+            made->problem.values[i] = like->problem.values[i];
+    if (made != NULL) {
+        made->sure = choice->sure;
+        set_results(made, &module->launches);
+    }
+    *handle = made;
+    return !valid || like != NULL;
 }
 
 void hn_lib_module_destroy(struct hn_lib_module *module)
@@ -513,7 +502,7 @@ void hn_lib_module_destroy(struct hn_lib_module *module)
         module->cache->driver.p_cuModuleUnload(module->module);
         hn_lib_leave(module->cache, outside);
     }
-    destroy_pattern(module->pattern);
+    hn_launch_program_finish(&module->launches);
     hn_image_finish(&module->image);
     hn_bindings_finish(&module->values);
     free(module->functions);
@@ -550,6 +539,7 @@ static struct hn_lib_module *add_module(const struct hn_lib_choice *choice, stru
         hn_lib_module_destroy(made);
         return NULL;
     }
+    make_program(made, choice);
     made->next = choice->configuration->modules;
     choice->configuration->modules = made;
     return made;
@@ -558,7 +548,7 @@ static struct hn_lib_module *add_module(const struct hn_lib_choice *choice, stru
 bool hn_lib_image_is_kept(const struct hn_lib_choice *choice)
 {
     struct hn_image image;
-    if (find_module(choice, false) != NULL)
+    if (find_module(choice, NULL, false) != NULL)
         return true;
     hn_image_init(&image);
     bool kept = read_kept(choice, &image);
@@ -578,7 +568,7 @@ struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_im
                     choice->asked->kernel);
         return NULL;
     }
-    struct hn_lib_module *shared = find_module(choice, false);
+    struct hn_lib_module *shared = find_module(choice, NULL, false);
     if (shared == NULL) {
         get_image(choice, image, &compiled, err);
         if (!hn_failed(err) && choice->asked->options->separate == 0 && program_is_shared(choice))
@@ -586,9 +576,7 @@ struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_im
     }
     struct hone_kernel *handle =
         hn_lib_kernel_make(choice, shared != NULL ? &shared->image : image, shared, compiled, err);
-    if (handle != NULL && shared != NULL && !shared->has_pattern) {
-        shared->pattern = make_pattern(handle, choice);
-        shared->has_pattern = true;
-    }
+    if (handle != NULL && handle->shared != NULL)
+        add_like(shared, handle);
     return handle;
 }

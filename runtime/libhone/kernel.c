@@ -502,30 +502,6 @@ static void make_steps(struct hone_kernel *kernel, const struct hn_image *image,
         make_step(kernel, image, i, values, err);
 }
 
-/* Takes the launch that the choice was found with, else makes it, with values that are to be freed.
- * The point of a rule's configuration lives as long as the cache. */
-static struct hn_value *evaluate(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
-                                 struct hn_error *err)
-{
-    const struct hn_plan *plan = choice->plan->plan;
-    const struct hn_bindings *problem = choice->asked->problem;
-    struct hn_value *values = NULL;
-    hn_bindings_copy(&kernel->problem, problem, err);
-    if (choice->configuration != NULL)
-        kernel->point = *choice->point;
-    else if (!hn_failed(err))
-        hn_bindings_copy(&kernel->point, choice->point, err);
-    if (hn_failed(err))
-        return NULL;
-    if (choice->launch != NULL) {
-        kernel->launch = *choice->launch;
-        *choice->launch = (struct hn_launch){.steps = NULL};
-    } else if (hn_launch_make(plan, problem, choice->point, &kernel->launch, err) == HN_OK) {
-        hn_plan_values(plan, &kernel->problem, &kernel->point, &values, err);
-    }
-    return values;
-}
-
 /* Whether a launch is more than one thing to do, and always the same where its values are. */
 static bool is_graph(const struct hone_kernel *kernel)
 {
@@ -558,8 +534,15 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
     made->device = asked->device;
     made->configuration = choice->configuration;
     made->is_watched = asked->cache->capture_folder != NULL;
-    struct hn_value *own = evaluate(made, choice, err);
-    struct hn_value *values = own != NULL ? own : choice->values;
+    struct hn_value *values = *choice->values;
+    made->launch = *choice->launch;
+    *choice->launch = (struct hn_launch){.steps = NULL};
+    hn_bindings_copy(&made->problem, asked->problem, err);
+    /* The point of a rule's configuration lives as long as the cache. */
+    if (choice->configuration != NULL)
+        made->point = *choice->point;
+    else if (!hn_failed(err))
+        hn_bindings_copy(&made->point, choice->point, err);
     if (!hn_failed(err) && shared != NULL && module_serves(shared, &made->launch))
         made->shared = shared;
     if (!hn_failed(err) && (made->shared == NULL || !shared->is_checked)) {
@@ -572,7 +555,6 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
     make_slots(made, image, values, err);
     make_steps(made, image, values, err);
     find_symbols(made, values, err);
-    free(own);
     made->compiled = compiled;
     made->rule = choice->rule;
     made->sure = choice->sure;

@@ -268,8 +268,8 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
     }
     for (size_t i = 0; kernel->maps != NULL && i < HN_LIB_PLACES; i++)
         free(atomic_load(&kernel->maps[i]));
-    free(kernel->maps);
     if (!kernel->is_piece) {
+        free(kernel->maps);
         hn_launch_finish(&kernel->launch);
         hn_bindings_finish(&kernel->problem);
         if (kernel->configuration == NULL)
@@ -278,8 +278,8 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
         free(kernel->steps);
         free(kernel->grids);
         free(kernel->slots);
+        free(kernel);
     }
-    free(kernel);
 }
 
 /* The values' own, or the one that is longest there, which forgets its own. */

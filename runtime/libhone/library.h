@@ -127,15 +127,13 @@ struct hn_lib_question {
     const struct hn_device *device; /* of the context; NULL: not looked up yet */
 };
 
-
 /* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */
 
-/* More arguments than this do not fit on the stack of a launch. */
-enum { HN_LIB_MAX_ARGUMENTS = 64 };
-/* Nor more tensor maps than this. */
-enum { HN_LIB_MAX_MAPS = 8 };
-/* Addresses of tensor maps that are remembered. */
-enum { HN_LIB_PLACES = 128 };
+enum {
+    HN_LIB_MAX_ARGUMENTS = 64, /* more do not fit on the stack of a launch */
+    HN_LIB_MAX_MAPS = 8,       /* nor do more tensor maps */
+    HN_LIB_PLACES = 128        /* addresses of tensor maps that are remembered */
+};
 
 /* An argument of hone_launch; its index is its place in the plan. */
 struct hn_lib_slot {
@@ -188,7 +186,7 @@ struct hone_kernel {
     atomic_bool symbols_are_set;
     bool has_zeroed; /* arguments or symbols */
     bool is_watched; /* its launches are captured or raced */
-    bool is_piece;   /* of a pattern: slots, grids and problem values lie behind it, and it shares all else */
+    bool is_piece;   /* like another one: what differs lies behind it, and all else is shared */
     struct hn_lib_race *race; /* NULL: it has none */
     _Atomic(struct hn_lib_map *) *maps; /* HN_LIB_PLACES, by address; NULL: it takes none */
     uint64_t workspace_bytes;
@@ -256,8 +254,9 @@ struct hn_lib_module {
     struct hn_image image;
     CUmodule module;
     bool is_checked; /* its kernels take what the plan passes */
-    struct hn_lib_pattern *pattern; /* NULL: there is none */
-    bool has_pattern;               /* it was tried to make one */
+    struct hn_launch_program launches; /* of sizes that nobody asked for before */
+    size_t *slots; /* in that program, of each problem value; NULL: they differ in more than a program can say, or memory is out */
+    struct hone_kernel *likes; /* one of each set of steps that was launched: all that sizes have in common */
     struct hn_lib_function {
         CUfunction function; /* NULL: not found yet */
         int64_t shared_bytes, carveout;
@@ -294,8 +293,8 @@ struct hn_lib_choice {
     const struct hn_lib_rule *rule;             /* of a family, that chose it; NULL: none did */
     struct hn_lib_configuration *configuration; /* of that rule; `tuned` is its */
     bool sure;                                  /* what the rule says of it */
-    struct hn_launch *launch; /* made for it already, and taken; NULL: it is not */
-    struct hn_value *values;  /* that the launch was made with */
+    struct hn_launch *launch; /* that was made for it, which its kernel takes */
+    struct hn_value **values; /* that the launch was made with */
 };
 
 /* The kernel for a question, by what the cache holds and the options say. With the lock held, as all that
@@ -306,9 +305,9 @@ struct hone_kernel *hn_lib_choose(const struct hn_lib_question *asked, struct hn
  * shared where its program serves others too. *image: what was loaded, where the module is the handle's own; the caller's to
  * finish. NULL where err has failed. */
 struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_image *image, struct hn_error *err);
-/* The same of a size of a family for which others have left a pattern. *handle NULL: its launch would be invalid, or memory is
- * out. False: there is no pattern. */
-bool hn_lib_pattern_apply(const struct hn_lib_choice *choice, struct hone_kernel **handle);
+/* The same of a size of a family that is like others. *handle NULL: its launch would be invalid, or memory is out. False: none is
+ * like it. */
+bool hn_lib_make_like(const struct hn_lib_choice *choice, struct hone_kernel **handle);
 /* `hone`, by the options and the environment; free it. NULL: out of memory. */
 char *hn_lib_find_command(const struct hone_options *options);
 /* A compilation in a process of its own. Borrows all but the process. */

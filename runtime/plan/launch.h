@@ -176,11 +176,15 @@ enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_b
  * valid, as hn_launch_try tells it, which the program's `valid` says. */
 struct hn_launch_program {
     struct hn_program program;
-    struct hn_blocks blocks; /* of the lists */
-    int (*grids)[3]; /* of each step that is launched, terms of the program */
+    struct hn_blocks blocks; /* of the lists; all are terms of the program */
+    int steps;       /* which steps are launched, a bit each */
+    int (*grids)[3]; /* of each step that some problems launch */
     int *arguments;  /* of each argument: of its value, or of its count; -1: the same for all */
     int *aligns;     /* of each buffer: of its align; -1: the same for all */
-    bool varies;     /* which steps are launched, or tensor maps */
+    struct hn_tensor_terms {
+        size_t rank; /* 0: no step takes it */
+        int dims[HN_TENSOR_RANK], strides[HN_TENSOR_RANK];
+    } *tensors; /* of each argument */
 };
 
 /* For all problems from `low` to `high`, which differ in integers only. False: something else than steps, grids, extents of tensor maps,

@@ -131,6 +131,11 @@ static bool add_argument(struct maker *maker, size_t index)
     int *term = &maker->made->arguments[index], *align = &maker->made->aligns[index];
     int64_t low = 1, high = 0;
     *term = *align = -1;
+    const struct hn_tensor_terms *tensor = &maker->made->tensors[index];
+    for (size_t i = 0; i < tensor->rank; i++)
+        keep(maker, tensor->dims[i]);
+    for (size_t i = 0; i + 1 < tensor->rank; i++)
+        keep(maker, tensor->strides[i]);
     if (differs(maker, argument->align)) {
         *align = keep(maker, hn_program_number(program, argument->align, false));
         demand_between(program, *align, (int64_t)hn_element_size(argument->element), HN_MOST_ALIGN);
@@ -190,13 +195,15 @@ static bool add_tensor(struct maker *maker, size_t index)
     struct hn_tensor fixed;
     if (!fix_tensor(maker, argument, over, &fixed))
         return false;
+    struct hn_tensor_terms *made = &maker->made->tensors[index];
     int grain = hn_terms_constant(terms, hn_tensor_grain(&fixed)), end = 0;
+    made->rank = map->rank;
     for (size_t i = 0; i < map->rank; i++) {
-        int steps = hn_program_number(program, map->dims[i], false);
+        int steps = made->dims[i] = hn_program_number(program, map->dims[i], false);
         int stride = hn_terms_constant(terms, (int64_t)hn_element_size(fixed.element));
         demand_between(program, steps, 1, INT64_C(1) << 32);
         if (i > 0) {
-            stride = hn_program_number(program, map->strides[i - 1], false);
+            stride = made->strides[i - 1] = hn_program_number(program, map->strides[i - 1], false);
             demand_between(program, stride, hn_tensor_grain(&fixed), (INT64_C(1) << 40) - 1);
             demand_between(program, hn_terms_make(terms, HN_OP_MODULO, stride, grain, -1), 0, 0);
             steps = hn_terms_make(terms, HN_OP_SUBTRACT, steps, hn_terms_constant(terms, 1), -1);
@@ -208,9 +215,10 @@ static bool add_tensor(struct maker *maker, size_t index)
     bytes = hn_terms_make(terms, HN_OP_MULTIPLY, hn_program_number(program, over->count, false),
                           bytes, -1);
     hn_program_demand(program, hn_terms_make(terms, HN_OP_LESS_EQUAL, end, bytes, -1));
-    maker->made->varies = true;
     return true;
 }
+
+enum { STEPS_MOST = 62 };
 
 /* Steps that some problems launch, too, of which those that are programmatic come behind another
  * one. */
@@ -219,9 +227,9 @@ static bool add_steps(struct maker *maker)
     const struct hn_plan *plan = maker->plan;
     struct hn_program *program = &maker->made->program;
     struct hn_terms *terms = &program->terms;
-    int any = hn_terms_constant(terms, 0);
-    size_t count = 0;
-    bool fixed = true;
+    int any = hn_terms_constant(terms, 0), *steps = &maker->made->steps;
+    bool fixed = plan->step_count <= STEPS_MOST;
+    *steps = any;
     for (size_t i = 0; fixed && i < plan->step_count; i++) {
         struct hn_launch_step own;
         struct hn_said launched = {hn_terms_constant(terms, 1), hn_terms_constant(terms, 0)};
@@ -234,7 +242,7 @@ static bool add_steps(struct maker *maker)
         program->valid = hn_terms_constant(terms, 1);
         fixed = launched.value >= 0 && fix_step(maker, &plan->steps[i], &own);
         if (fixed)
-            add_grid(maker, &own, maker->made->grids[count++]);
+            add_grid(maker, &own, maker->made->grids[i]);
         for (size_t k = 0; fixed && k < plan->steps[i].argument_count; k++)
             if (plan->arguments[plan->steps[i].arguments[k]].role == HN_ROLE_TENSOR_MAP)
                 fixed = add_tensor(maker, plan->steps[i].arguments[k]);
@@ -246,9 +254,12 @@ static bool add_steps(struct maker *maker)
         program->valid = before;
         hn_program_demand(program, hn_terms_make(terms, HN_OP_OR, not, demanded, -1));
         any = hn_terms_make(terms, HN_OP_OR, any, launched.value, -1);
-        maker->made->varies = maker->made->varies || !hn_terms_is(terms, launched.value, 1);
+        int bit = hn_terms_constant(terms, INT64_C(1) << i);
+        bit = hn_terms_make(terms, HN_OP_MULTIPLY, launched.value, bit, -1);
+        *steps = hn_terms_make(terms, HN_OP_ADD, *steps, bit, -1);
     }
     hn_program_demand(program, any);
+    keep(maker, *steps);
     return fixed;
 }
 
@@ -273,16 +284,18 @@ bool hn_launch_program_make(struct hn_launch_program *made, const struct hn_plan
     *made = (struct hn_launch_program){.grids = NULL};
     if (plan->pitch_count > 0 || plan->pipeline != NULL)
         return false;
+    size_t results = 1 + 3 * plan->step_count + (2 + 2 * HN_TENSOR_RANK) * plan->argument_count;
     made->grids = hn_blocks_take(&made->blocks, plan->step_count * sizeof *made->grids);
     made->arguments = hn_blocks_take(&made->blocks, plan->argument_count * sizeof(int));
     made->aligns = hn_blocks_take(&made->blocks, plan->argument_count * sizeof(int));
     maker.domains = hn_blocks_take(&made->blocks, plan->name_count * sizeof *maker.domains);
     maker.ends = hn_blocks_take(&made->blocks, plan->name_count * sizeof *maker.ends);
-    maker.results = hn_blocks_take(&made->blocks,
-                                   (3 * plan->step_count + 2 * plan->argument_count) * sizeof(int));
+    made->tensors = hn_blocks_take(&made->blocks, plan->argument_count * sizeof *made->tensors);
+    maker.results = hn_blocks_take(&made->blocks, results * sizeof(int));
     bool can = made->grids != NULL && made->arguments != NULL && made->aligns != NULL &&
-               maker.domains != NULL && maker.results != NULL && maker.ends != NULL &&
-               fill_end(&maker, high, 1) && fill_end(&maker, low, 0) && fill_domains(&maker);
+               made->tensors != NULL && maker.domains != NULL && maker.results != NULL &&
+               maker.ends != NULL && fill_end(&maker, high, 1) && fill_end(&maker, low, 0) &&
+               fill_domains(&maker);
     if (can) {
         hn_program_init(&made->program, maker.domains, plan->name_count);
         can = write(&maker);

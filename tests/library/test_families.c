@@ -34,10 +34,28 @@ static const char rule_of_sum[] =
     " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
     " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
 
+/* A step that is another one from 5000 on. */
+static const char rule_of_ways[] =
+    "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 100000}], 'features': ['n'],"
+    " 'nodes': [{'configuration': 0, 'sure': true}],"
+    " 'configurations': [{'BLOCKS': 4, 'FINISH': 'two_pass'}], 'fallback': [0],"
+    " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
+    " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
+
+static const char rule_of_tensor[] =
+    "{'goal': 'mean', 'values': [{'name': 'COLUMNS', 'low': 4, 'high': 1000},"
+    "                            {'name': 'ROWS', 'low': 1, 'high': 1000}], 'features': ['ROWS'],"
+    " 'nodes': [{'configuration': 0, 'sure': true}],"
+    " 'configurations': [{'BOX': 32, 'FAULT': 0, 'PROMOTION': 0, 'SWIZZLE': 128}],"
+    " 'fallback': [0], 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
+    " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
+
 static int set_up_family(void **state)
 {
     learn_on("scale", rule_of_scale, 1, NULL);
     learn_on("sum_once", rule_of_sum, 1, NULL);
+    learn_on("sum_ways", rule_of_ways, 1, NULL);
+    learn_on("tensor", rule_of_tensor, 1, NULL);
     return set_up(state);
 }
 
@@ -187,6 +205,73 @@ TEST(scratch_of_sizes_lies_together)
         CHECK_CUDA(cuMemGetInfo(i < 2 ? &before : &after, &total));
         assert_true(i < 2 || after == before);
     }
+}
+
+TEST(sizes_that_launch_the_same_steps_are_made_like_others)
+{
+    static const struct {
+        int size;
+        bool is_like;
+    } asked[] = {{4100, false}, {4200, true}, {5000, false}, {4999, true}, {5001, true}};
+    struct shared *shared = *state;
+    int ones[5001];
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        ones[i] = 1;
+    CUdeviceptr x = new_buffer(ones, sizeof ones);
+    CUdeviceptr sum = new_buffer(NULL, sizeof(int));
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        const int size = asked[i].size;
+        struct hone_kernel *kernel = get_kernel(shared->cache, "sum_ways", "n", size, NULL);
+        assert_true(kernel->is_piece == asked[i].is_like && kernel->step_count == 2);
+        assert_int_equal(kernel->steps[0].of - kernel->plan->plan->steps, size < 5000 ? 1 : 2);
+        expect_sum(kernel, x, sum, size);
+    }
+}
+
+static void expect_moved(struct hone_kernel *kernel, int rows, int columns)
+{
+    size_t count = (size_t)rows * (size_t)columns;
+    float *host FREED = calloc(count, sizeof *host);
+    for (size_t i = 0; i < count; i++)
+        host[i] = (float)i;
+    CUdeviceptr x = new_buffer(host, count * sizeof *host);
+    CUdeviceptr y = new_buffer(NULL, count * sizeof *host);
+    assert_int_equal(launch(kernel, x, y), HONE_OK);
+    fetch(host, y, count * sizeof *host);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            bool inside = i + 1 < rows && j + 4 < columns;
+            float expected = inside ? (float)((i + 1) * columns + j + 4) : 0;
+            assert_true(host[i * columns + j] == expected);
+        }
+    drop((void *)(uintptr_t)y);
+    drop((void *)(uintptr_t)x);
+}
+
+/* Each has tensor maps of its own extents. */
+TEST(sizes_with_tensor_maps_are_made_like_others)
+{
+    static const int sizes[][2] = {{60, 64}, {1, 4}, {7, 128}, {1000, 1000}, {64, 60}};
+    struct shared *shared = *state;
+    const struct hone_options separate = {.separate = 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const struct hone_value size[] = {hone_integer("ROWS", sizes[i][0]),
+                                          hone_integer("COLUMNS", sizes[i][1])};
+        struct hone_kernel *like = get(shared->cache, "tensor", size, 2, NULL);
+        struct hone_kernel *own = get(shared->cache, "tensor", size, 2, &separate);
+        assert_true(like->is_piece == (i > 0) && !own->is_piece);
+        assert_int_equal(like->launch.tensor_count, 2);
+        for (size_t k = 0; k < 2; k++) {
+            const struct hn_tensor *a = &like->launch.tensors[k], *b = &own->launch.tensors[k];
+            assert_memory_equal(a->dims, b->dims, sizeof a->dims);
+            assert_memory_equal(a->strides, b->strides, sizeof a->strides);
+            assert_int_equal(a->bytes, b->bytes);
+        }
+        expect_moved(like, sizes[i][0], sizes[i][1]);
+    }
+    /* Lines of maps are multiples of 16 bytes. */
+    const struct hone_value wrong[] = {hone_integer("ROWS", 60), hone_integer("COLUMNS", 101)};
+    expect_no_kernel(shared->cache, "tensor", wrong, 2, NULL, HONE_NOT_FOUND, "is not valid");
 }
 
 TEST(what_has_no_machine_code_is_compiled_once)

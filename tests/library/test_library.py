@@ -65,6 +65,12 @@ class Case(double.Case):
             once = self.write("sum_once.yaml", (self.folder / "composite.yaml").read_text()
                               .replace("kernel: sum", "kernel: sum_once").replace("zero: inside", "zero: once"))
             self.hone("tune", once, "-s", "FINISH=last_block,BLOCKS=4", "--quiet")
+            way = "if: FINISH == two_pass{}, arguments: [x, partial, sum, partial, n], block: 32, grid: BLOCKS}}"
+            long = way.format(" and n < 5000") + "\n  - {entry: sum_blocks, " + way.format(" and n >= 5000")
+            text = (self.folder / "composite.yaml").read_text()
+            self.assertIn(way.format(""), text)
+            ways = self.write("sum_ways.yaml", text.replace("kernel: sum", "kernel: sum_ways").replace(way.format(""), long))
+            self.hone("tune", ways, "-s", "FINISH=two_pass,BLOCKS=4", "--quiet")
             accumulate = self.write("accumulate.yaml", (self.folder / "accumulate.yaml").read_text()
                                     .replace(", 1073741824", ""))
             self.hone("tune", accumulate, "--quiet")

@@ -71,10 +71,27 @@ static void set_names(struct hn_program *program, const struct hn_plan *plan,
 static void expect_same(const struct hn_launch_program *made, const struct hn_plan *plan,
                         const struct hn_launch *launch, const struct hn_value *values)
 {
-    for (size_t i = 0; i < launch->step_count; i++)
+    size_t count = 0;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        if ((hn_program_result(&made->program, made->steps) >> i & 1) == 0)
+            continue;
+        assert_true(count < launch->step_count && launch->steps[count].step == &plan->steps[i]);
         for (size_t axis = 0; axis < 3; axis++)
             assert_int_equal(hn_program_result(&made->program, made->grids[i][axis]),
-                             launch->steps[i].grid[axis]);
+                             launch->steps[count].grid[axis]);
+        count++;
+    }
+    assert_int_equal(count, launch->step_count);
+    for (size_t i = 0; i < launch->tensor_count; i++) {
+        const struct hn_tensor *tensor = &launch->tensors[i];
+        const struct hn_tensor_terms *terms = &made->tensors[tensor->argument];
+        assert_int_equal(terms->rank, tensor->rank);
+        for (size_t k = 0; k < terms->rank; k++)
+            assert_int_equal(hn_program_result(&made->program, terms->dims[k]), tensor->dims[k]);
+        for (size_t k = 0; k + 1 < terms->rank; k++)
+            assert_int_equal(hn_program_result(&made->program, terms->strides[k]),
+                             tensor->strides[k]);
+    }
     for (size_t i = 0; i < plan->argument_count; i++) {
         uint64_t bytes = 0, align = 0;
         int64_t value = 0;
@@ -119,8 +136,7 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
         if (hn_program_run(&made.program) != own)
             fail_msg("%s: %s", hn_bindings_text(&problem), own ? "is valid" : "is not valid");
         if (own) {
-            if (!made.varies)
-                expect_same(&made, plan, &launch, values);
+            expect_same(&made, plan, &launch, values);
             hn_launch_finish(&launch);
             free(values);
             valid++;
