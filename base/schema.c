@@ -243,11 +243,12 @@ void hn_field_read(struct hn_json_reader *reader, const struct hn_field *field, 
             *(int64_t *)member = integer;
         break;
     case HN_FIELD_COUNT:
-        snprintf(expected, sizeof expected, "an integer of %d to %d", field->least, most);
-        if (hn_json_expect(reader,
-                           json_is_integer(json) && integer >= field->least && integer <= most,
-                           field->key, expected))
+        if (json_is_integer(json) && integer >= field->least && integer <= most) {
             *(int *)member = (int)integer;
+            break;
+        }
+        snprintf(expected, sizeof expected, "an integer of %d to %d", field->least, most);
+        hn_json_expect(reader, false, field->key, expected);
         break;
     case HN_FIELD_REAL:
     case HN_FIELD_FINITE:

@@ -148,7 +148,7 @@ static void read_sign(struct token *token, struct hn_error *err)
 {
     token->kind = TOKEN_MARK;
     for (size_t i = 0; i < sizeof signs / sizeof *signs && token->length == 0; i++)
-        if (strncmp(token->start, signs[i], strlen(signs[i])) == 0)
+        if (*token->start == *signs[i] && strncmp(token->start, signs[i], strlen(signs[i])) == 0)
             token->length = strlen(signs[i]);
     const char *expected = token->length > 0 ? NULL : "a value or an operator";
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
@@ -211,8 +211,8 @@ static int parse_unary(struct parser *parser);
 
 static bool is_mark(const struct token *token, const char *mark)
 {
-    return token->kind == TOKEN_MARK && strncmp(token->start, mark, token->length) == 0 &&
-           mark[token->length] == '\0';
+    return token->kind == TOKEN_MARK && *token->start == *mark &&
+           strncmp(token->start, mark, token->length) == 0 && mark[token->length] == '\0';
 }
 
 static bool take_mark(struct parser *parser, const char *mark)

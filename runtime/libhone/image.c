@@ -471,7 +471,7 @@ bool hn_lib_make_like(const struct hn_lib_choice *choice, struct hone_kernel **h
 {
     const struct hn_bindings *problem = choice->asked->problem;
     struct hn_lib_module *module = NULL;
-    struct hone_kernel *like = NULL, *made = NULL;
+    struct hone_kernel *like = NULL;
     bool valid = true;
     while (valid && like == NULL && (module = find_module(choice, module, true)) != NULL) {
         struct hn_program *program = &module->launches.program;
@@ -481,8 +481,7 @@ bool hn_lib_make_like(const struct hn_lib_choice *choice, struct hone_kernel **h
         valid = hn_program_run(program);
         like = find_like(module, hn_program_result(program, module->launches.steps));
     }
-    if (valid && like != NULL)
-        made = copy(like, problem->values);
+    struct hone_kernel *made = valid && like != NULL ? copy(like, problem->values) : NULL;
     for (size_t i = 0; made != NULL && i < problem->count; i++)
         if (problem->values[i].type == HN_WORD)
             made->problem.values[i] = like->problem.values[i];

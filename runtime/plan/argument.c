@@ -58,8 +58,9 @@ bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
 {
     static const unsigned sizes[] = {1, 2, 3, 4, 8, 16};
     char text[HN_TYPE_SIZE];
-    for (int i = 0; i < HN_ELEMENT_COUNT; i++)
-        for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+    for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
+        bool begins = strncmp(name, elements[i].name, strlen(elements[i].name)) == 0;
+        for (size_t n = 0; begins && n < sizeof sizes / sizeof sizes[0]; n++) {
             format_type((enum hn_element)i, sizes[n], text);
             if (strcmp(text, name) != 0)
                 continue;
@@ -67,6 +68,7 @@ bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
             *lanes = sizes[n];
             return true;
         }
+    }
     return false;
 }
 

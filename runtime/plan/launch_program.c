@@ -218,8 +218,6 @@ static bool add_tensor(struct maker *maker, size_t index)
     return true;
 }
 
-enum { STEPS_MOST = 62 };
-
 /* Steps that some problems launch, too, of which those that are programmatic come behind another
  * one. */
 static bool add_steps(struct maker *maker)
@@ -228,7 +226,7 @@ static bool add_steps(struct maker *maker)
     struct hn_program *program = &maker->made->program;
     struct hn_terms *terms = &program->terms;
     int any = hn_terms_constant(terms, 0), *steps = &maker->made->steps;
-    bool fixed = plan->step_count <= STEPS_MOST;
+    bool fixed = plan->step_count < 63; /* bits of a number */
     *steps = any;
     for (size_t i = 0; fixed && i < plan->step_count; i++) {
         struct hn_launch_step own;
