@@ -122,7 +122,7 @@ struct hn_expression *hn_expression_part(const struct hn_expression *whole, int 
     /* by operation: 0 where it is not needed, else its place in the part, from 1 */
     int *places = calloc((size_t)root + 1, sizeof *places);
     struct hn_operation *list = malloc(((size_t)root + 1) * sizeof *list);
-    int count = 0, first = root; /* operands lie before what is made of them */
+    int count = 0;
     if (part == NULL || places == NULL || list == NULL) {
         free(part);
         free(places);
@@ -130,19 +130,17 @@ struct hn_expression *hn_expression_part(const struct hn_expression *whole, int 
         return NULL;
     }
     places[root] = 1;
-    for (int i = root; i >= first; i--) {
+    for (int i = root; i >= 0; i--) {
         const struct hn_operation *operation = &whole->list[i];
         if (operation->code == HN_OP_SKIP_IF || operation->code == HN_OP_SKIP_UNLESS)
             places[i] = operation->operand[1] <= root ? places[operation->operand[1]] : 0;
-        for (int j = 0; j < hn_operation_forms[operation->code].operands && places[i] != 0; j++) {
+        for (int j = 0; j < hn_operation_forms[operation->code].operands && places[i] != 0; j++)
             places[operation->operand[j]] = 1;
-            first = operation->operand[j] < first ? operation->operand[j] : first;
-        }
     }
-    for (int i = first; i <= root; i++)
+    for (int i = 0; i <= root; i++)
         if (places[i] != 0)
             places[i] = ++count;
-    for (int i = first; i <= root; i++) {
+    for (int i = 0; i <= root; i++) {
         struct hn_operation operation = whole->list[i];
         for (int j = 0; j < 3; j++) {
             int place = operation.operand[j] <= root ? places[operation.operand[j]] : 0;

@@ -47,10 +47,11 @@ struct hn_lib_memos {
     _Atomic(struct hn_lib_memo *) slots[];
 };
 
-static uint64_t mix_text(uint64_t hash, const char *text)
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 {
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u; /* FNV-1a */
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u; /* FNV-1a */
     return hash;
 }
 
@@ -68,11 +69,11 @@ static uint64_t bits_of(const struct hone_value *value)
 
 static uint64_t hash_request(const struct request *request)
 {
-    uint64_t hash = mix_text(0xcbf29ce484222325u, request->kernel);
+    uint64_t hash = mix(0xcbf29ce484222325u, request->kernel, strlen(request->kernel));
     for (size_t i = 0; i < request->problem_count; i++) {
         const struct hone_value *value = &request->problem[i];
-        hash = mix_text(hash, value->name);
-        hash = value->kind == HONE_WORD ? mix_text(hash, value->as.word)
+        hash = mix(hash, value->name, strlen(value->name));
+        hash = value->kind == HONE_WORD ? mix(hash, value->as.word, strlen(value->as.word))
                                         : mix_number(hash, bits_of(value));
     }
     return mix_number(hash, (uintptr_t)request->context);

@@ -342,9 +342,10 @@ static struct hn_lib_module *find_module(const struct hn_lib_choice *choice,
  * cache. */
 static struct hone_kernel *copy(const struct hone_kernel *kernel, const struct hn_value *problem)
 {
+    const struct hn_launch *launch = &kernel->launch;
     size_t slots = kernel->slot_count * sizeof *kernel->slots;
     size_t values = kernel->problem.count * sizeof *problem;
-    size_t tensors = kernel->launch.tensor_count * sizeof *kernel->launch.tensors;
+    size_t tensors = launch->tensor_count * sizeof *launch->tensors;
     size_t maps = tensors > 0 ? HN_LIB_PLACES * sizeof *kernel->maps : 0;
     size_t grids = kernel->step_count * sizeof *kernel->grids;
     struct hone_kernel *made = hn_blocks_take(
@@ -357,7 +358,7 @@ static struct hone_kernel *copy(const struct hone_kernel *kernel, const struct h
     made->problem.values = memcpy(behind + slots, problem, values);
     behind += slots + values;
     if (tensors > 0) {
-        made->launch.tensors = memcpy(behind, kernel->launch.tensors, tensors);
+        made->launch.tensors = memcpy(behind, launch->tensors, tensors);
         made->maps = (void *)(behind + tensors); /* all 0 */
     }
     made->grids = memcpy(behind + tensors + maps, kernel->grids, grids);
@@ -405,9 +406,9 @@ static void add_like(struct hn_lib_module *module, const struct hone_kernel *ker
     module->likes = made;
 }
 
-/* Handles for sizes of a family that nobody asked for before. The first two of a shared module, and
- * of those with the same steps the first, are made as any other is; the rest are like them, but for
- * what a program says. It takes as long to make as a dozen handles: a module may serve one. */
+/* Handles for sizes of a family that nobody asked for before. The first one that launches these
+ * steps of a shared module is made as any other is, and others are like it, but for what a program
+ * says. */
 static void make_program(struct hn_lib_module *module, const struct hn_lib_choice *choice)
 {
     const struct hn_plan *plan = choice->plan->plan;
@@ -537,6 +538,7 @@ static struct hn_lib_module *add_module(const struct hn_lib_choice *choice, stru
         hn_lib_module_destroy(made);
         return NULL;
     }
+    make_program(made, choice);
     made->next = choice->configuration->modules;
     choice->configuration->modules = made;
     return made;
@@ -545,8 +547,10 @@ static struct hn_lib_module *add_module(const struct hn_lib_choice *choice, stru
 bool hn_lib_image_is_kept(const struct hn_lib_choice *choice)
 {
     struct hn_image image;
+    if (find_module(choice, NULL, false) != NULL)
+        return true;
     hn_image_init(&image);
-    bool kept = find_module(choice, NULL, false) != NULL || read_kept(choice, &image);
+    bool kept = read_kept(choice, &image);
     hn_image_finish(&image);
     return kept;
 }
@@ -571,8 +575,6 @@ struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_im
     }
     struct hone_kernel *handle =
         hn_lib_kernel_make(choice, shared != NULL ? &shared->image : image, shared, compiled, err);
-    if (handle != NULL && handle->shared != NULL && ++shared->handles == 2)
-        make_program(shared, choice);
     if (handle != NULL && handle->shared != NULL)
         add_like(shared, handle);
     return handle;

@@ -254,7 +254,6 @@ struct hn_lib_module {
     struct hn_image image;
     CUmodule module;
     bool is_checked; /* its kernels take what the plan passes */
-    size_t handles; /* that were made as any others are */
     struct hn_launch_program launches; /* of sizes that nobody asked for before */
     size_t *slots; /* in that program, of each problem value; NULL: they differ in more than a program can say, or memory is out */
     struct hone_kernel *likes; /* one of each set of steps that was launched: all that sizes have in common */

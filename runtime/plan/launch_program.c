@@ -225,8 +225,9 @@ static bool add_steps(struct maker *maker)
     const struct hn_plan *plan = maker->plan;
     struct hn_program *program = &maker->made->program;
     struct hn_terms *terms = &program->terms;
-    int any = hn_terms_constant(terms, 0), steps = any;
+    int any = hn_terms_constant(terms, 0), *steps = &maker->made->steps;
     bool fixed = plan->step_count < 63; /* bits of a number */
+    *steps = any;
     for (size_t i = 0; fixed && i < plan->step_count; i++) {
         struct hn_launch_step own;
         struct hn_said launched = {hn_terms_constant(terms, 1), hn_terms_constant(terms, 0)};
@@ -253,10 +254,10 @@ static bool add_steps(struct maker *maker)
         any = hn_terms_make(terms, HN_OP_OR, any, launched.value, -1);
         int bit = hn_terms_constant(terms, INT64_C(1) << i);
         bit = hn_terms_make(terms, HN_OP_MULTIPLY, launched.value, bit, -1);
-        steps = hn_terms_make(terms, HN_OP_ADD, steps, bit, -1);
+        *steps = hn_terms_make(terms, HN_OP_ADD, *steps, bit, -1);
     }
     hn_program_demand(program, any);
-    maker->made->steps = keep(maker, steps);
+    keep(maker, *steps);
     return fixed;
 }
 

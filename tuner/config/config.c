@@ -476,31 +476,38 @@ static void check_all(struct hn_reader *reader)
 
 /* `prior`: what a point may cost. */
 
+double hn_config_estimate(const struct hn_config *config, const struct hn_bindings *problem,
+                          const struct hn_bindings *point, struct hn_error *err)
+{
+    const struct hn_bindings *limits = &config->prior_limits;
+    size_t names = config->plan->name_count;
+    struct hn_value *values = NULL;
+    double estimate = 0;
+    if (hn_plan_values(config->plan, problem, point, &values, err) == HN_OK) {
+        values = hn_need_more(values, names + limits->count, sizeof *values);
+        memcpy(values + names, limits->values, limits->count * sizeof *values);
+        if (!hn_expression_number(config->prior, values, &estimate, err))
+            estimate = 0;
+    }
+    free(values);
+    return estimate;
+}
+
 /* That it is above 0 at the default point of a problem, where there is one. */
 static void try_prior(struct hn_reader *reader, size_t problem)
 {
     const struct hn_config *config = reader->config;
-    const struct hn_plan *plan = config->plan;
-    const struct hn_bindings *limits = &config->prior_limits;
     struct hn_error reason = {0};
-    double estimate = 0;
-    if (plan->defaults.count == 0 || hn_failed(reader->err))
+    if (config->plan->defaults.count == 0 || hn_failed(reader->err))
         return;
     struct trial trial = {.reader = reader, .where = describe_default(config, problem)};
-    if (hn_plan_values(plan, &config->problems[problem], &plan->defaults, &trial.values, &reason) ==
-        HN_OK) {
-        trial.values =
-            hn_need_more(trial.values, plan->name_count + limits->count, sizeof *trial.values);
-        for (size_t i = 0; i < limits->count; i++)
-            trial.values[plan->name_count + i] = limits->values[i];
-        if (hn_expression_number(config->prior, trial.values, &estimate, &reason) &&
-            !(estimate > 0))
-            hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected a time, above 0",
-                    hn_expression_text(config->prior), estimate);
-    }
+    double estimate =
+        hn_config_estimate(config, &config->problems[problem], &config->plan->defaults, &reason);
+    if (!hn_failed(&reason) && !(estimate > 0))
+        hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected a time, above 0",
+                hn_expression_text(config->prior), estimate);
     take_reason(&trial, config->prior, &reason);
     free(trial.where);
-    free(trial.values);
 }
 
 static void read_prior(struct hn_reader *reader)

@@ -9,7 +9,6 @@
 #include "tuner/strategy/loops.h"
 
 enum {
-    COARSE_MOST = 4, /* different values of a feature that says little by itself */
     THRESHOLDS = 64, /* looked at of one feature, where a leaf has that many values */
     LANES = 4        /* choices side by side, which compilers make vectors of */
 };
@@ -29,12 +28,9 @@ struct growth {
     size_t width;     /* of a row of costs: choices, and what fills the last lanes */
     uint32_t *order;  /* [feature]: the samples by its values, a leaf's together */
     uint32_t *sorted; /* room for the samples of a leaf */
-    uint8_t *above;   /* [sample]: on which side of a split it is */
-    bool *coarse;     /* [feature] */
     double *costs;    /* [sample][choice], weighted */
-    double *whole; /* room for the costs of all choices at two sides, and at what is left of a split
-                      of theirs */
-    double *left;
+    double *whole;    /* [choice]: the costs of a leaf, */
+    double *left;     /* and of those of its samples that a pass has seen */
     struct leaf *leaves;
     size_t leaf_count;
     struct hn_rule_node *nodes;
@@ -87,131 +83,64 @@ static int64_t between(int64_t below, int64_t above)
     return below + (above - below - 1) / 2;
 }
 
-/* One of two parts of a leaf, and how its best split saves most. */
-struct side {
-    size_t count;
-    double *whole;      /* costs of all choices */
-    double cost;        /* of the least */
-    double *left;       /* of those of its samples that a pass has seen */
+/* A pass over the samples of a leaf by a feature. */
+struct pass {
+    int feature;
     size_t seen, tried; /* samples up to here, and up to the last threshold */
     int64_t last;
-    double saving;
-    int feature;
-    int64_t threshold;
 };
 
-/* Parts the leaf as growth->above says: no sample is above where there is one side. */
-static void find_sides(struct growth *growth, const struct leaf *leaf, struct side sides[2])
-{
-    size_t width = growth->width;
-    for (size_t number = 0; number < 2; number++)
-        sides[number] = (struct side){.whole = growth->whole + number * width,
-                                      .left = growth->left + number * width};
-    memset(growth->whole, 0, 2 * width * sizeof *growth->whole);
-    for (size_t i = leaf->begin; i < leaf->end; i++) {
-        uint32_t sample = growth->order[i];
-        struct side *side = &sides[growth->above[sample]];
-        add_costs(growth, side->whole, sample);
-        side->count++;
-    }
-    for (size_t number = 0; number < 2; number++) {
-        size_t least = least_of(sides[number].whole, growth->data->choices);
-        sides[number].cost = sides[number].whole[least];
-    }
-}
-
-static void try_threshold(const struct growth *growth, struct side *side, int feature,
-                          int64_t value)
+static void try_threshold(const struct growth *growth, struct leaf *leaf, double cost,
+                          struct pass *pass, int64_t value)
 {
     double lefts[LANES], rights[LANES];
     for (size_t lane = 0; lane < LANES; lane++)
         lefts[lane] = rights[lane] = INFINITY;
     for (size_t c = 0; c < growth->width; c += LANES)
         for (size_t lane = 0; lane < LANES; lane++) {
-            double below = side->left[c + lane], above = side->whole[c + lane] - below;
+            double below = growth->left[c + lane], above = growth->whole[c + lane] - below;
             lefts[lane] = below < lefts[lane] ? below : lefts[lane];
             rights[lane] = above < rights[lane] ? above : rights[lane];
         }
     double left = lefts[least_of(lefts, LANES)], right = rights[least_of(rights, LANES)];
-    side->tried = side->seen;
-    if (side->cost - left - right > side->saving) {
-        side->saving = side->cost - left - right;
-        side->feature = feature;
-        side->threshold = between(side->last, value);
+    pass->tried = pass->seen;
+    if (cost - left - right > leaf->saving) {
+        leaf->saving = cost - left - right;
+        leaf->feature = pass->feature;
+        leaf->threshold = between(pass->last, value);
     }
 }
 
-/* The best split of each side by a feature. */
-HN_WIDE static void try_feature(const struct growth *growth, const struct leaf *leaf, int feature,
-                                struct side sides[2])
+HN_WIDE static void try_feature(const struct growth *growth, struct leaf *leaf, double cost,
+                                int feature)
 {
-    const struct hn_choice_tree_data *data = growth->data;
     const uint32_t *order = order_of(growth, feature);
-    for (size_t number = 0; number < 2; number++) {
-        memset(sides[number].left, 0, growth->width * sizeof *sides[number].left);
-        sides[number].seen = sides[number].tried = 0;
-    }
+    struct pass pass = {.feature = feature};
+    size_t count = leaf->end - leaf->begin;
+    memset(growth->left, 0, growth->width * sizeof *growth->left);
     for (size_t i = leaf->begin; i < leaf->end; i++) {
-        struct side *side = &sides[growth->above[order[i]]];
-        int64_t value = value_of(data, feature, order[i]);
-        if (side->seen >= growth->least && side->count - side->seen >= growth->least &&
-            value != side->last && (side->seen - side->tried) * THRESHOLDS >= side->count)
-            try_threshold(growth, side, feature, value);
-        add_costs(growth, side->left, order[i]);
-        side->last = value;
-        side->seen++;
+        int64_t value = value_of(growth->data, feature, order[i]);
+        if (pass.seen >= growth->least && count - pass.seen >= growth->least &&
+            value != pass.last && (pass.seen - pass.tried) * THRESHOLDS >= count)
+            try_threshold(growth, leaf, cost, &pass, value);
+        add_costs(growth, growth->left, order[i]);
+        pass.last = value;
+        pass.seen++;
     }
 }
 
-static void try_features(struct growth *growth, const struct leaf *leaf, struct side sides[2])
-{
-    find_sides(growth, leaf, sides);
-    for (size_t f = 0; f < growth->data->features; f++)
-        try_feature(growth, leaf, (int)f, sides);
-}
-
-/* The rest of a size by 4, and the like, may save something only together with others: what such a
- * split saves is what it and a further split of each of its sides do, for each leaf. */
-static void look_ahead(struct growth *growth, struct leaf *leaf, double cost, int feature)
-{
-    struct side sides[2];
-    const struct hn_choice_tree_data *data = growth->data;
-    int64_t threshold = value_of(data, feature, order_of(growth, feature)[leaf->begin]);
-    size_t above = 0;
-    for (size_t i = leaf->begin; i < leaf->end; i++) {
-        bool is_above = value_of(data, feature, growth->order[i]) > threshold;
-        growth->above[growth->order[i]] = is_above;
-        above += is_above;
-    }
-    if (above >= growth->least && leaf->end - leaf->begin - above >= growth->least) {
-        try_features(growth, leaf, sides);
-        double saving = cost - sides[0].cost - sides[1].cost + sides[0].saving + sides[1].saving;
-        saving /= 1 + (sides[0].saving > 0) + (sides[1].saving > 0);
-        if (saving > leaf->saving) {
-            leaf->saving = saving;
-            leaf->feature = feature;
-            leaf->threshold = threshold;
-        }
-    }
-    for (size_t i = leaf->begin; i < leaf->end; i++)
-        growth->above[growth->order[i]] = 0;
-}
-
+/* Finds its choice and its best split. */
 static void look_at_leaf(struct growth *growth, struct leaf *leaf)
 {
-    struct side sides[2];
-    try_features(growth, leaf, sides);
-    growth->nodes[leaf->node] = (struct hn_rule_node){
-        .feature = -1,
-        .configuration = (int32_t)least_of(sides[0].whole, growth->data->choices),
-        .sure = true};
-    leaf->saving = sides[0].saving;
-    leaf->feature = sides[0].feature;
-    leaf->threshold = sides[0].threshold;
-    double cost = sides[0].cost;
+    memset(growth->whole, 0, growth->width * sizeof *growth->whole);
+    for (size_t i = leaf->begin; i < leaf->end; i++)
+        add_costs(growth, growth->whole, growth->order[i]);
+    size_t least = least_of(growth->whole, growth->data->choices);
+    growth->nodes[leaf->node] =
+        (struct hn_rule_node){.feature = -1, .configuration = (int32_t)least, .sure = true};
+    leaf->saving = 0;
     for (size_t f = 0; f < growth->data->features; f++)
-        if (growth->coarse[f])
-            look_ahead(growth, leaf, cost, (int)f);
+        try_feature(growth, leaf, growth->whole[least], (int)f);
 }
 
 /* Samples at or below the threshold come first; the order within is kept. */
@@ -257,13 +186,9 @@ static double prepare(struct growth *growth)
     for (size_t f = 0; f < data->features; f++) {
         uint32_t *order = growth->order + f * data->samples;
         const int64_t *values = data->values + f * data->samples;
-        size_t different = 1;
         for (size_t s = 0; s < data->samples; s++)
             order[s] = (uint32_t)s;
         qsort_r(order, data->samples, sizeof *order, compare, (void *)values);
-        for (size_t s = 1; s < data->samples; s++)
-            different += values[order[s]] != values[order[s - 1]];
-        growth->coarse[f] = different <= COARSE_MOST;
     }
     for (size_t s = 0; s < data->samples; s++) {
         weight += data->weights[s] / (double)data->samples;
@@ -300,12 +225,10 @@ struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data,
     growth.order =
         hn_need_block(&growth.memory, data->features * data->samples, sizeof *growth.order);
     growth.sorted = hn_need_block(&growth.memory, data->samples, sizeof *growth.sorted);
-    growth.above = hn_need_block(&growth.memory, data->samples, sizeof *growth.above);
-    growth.coarse = hn_need_block(&growth.memory, data->features, sizeof *growth.coarse);
     growth.costs =
         hn_need_block(&growth.memory, data->samples * growth.width, sizeof *growth.costs);
-    growth.whole = hn_need_block(&growth.memory, 4 * growth.width, sizeof *growth.whole);
-    growth.left = growth.whole + 2 * growth.width;
+    growth.whole = hn_need_block(&growth.memory, 2 * growth.width, sizeof *growth.whole);
+    growth.left = growth.whole + growth.width;
     growth.leaves = hn_need_block(&growth.memory, leaves, sizeof *growth.leaves);
     growth.nodes = hn_need(2 * leaves, sizeof *growth.nodes);
     grow(&growth, leaves, gain);

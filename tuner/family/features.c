@@ -72,14 +72,15 @@ static void scan(void *context, struct hn_expression *expression, const struct h
         struct hn_family_edge edge = finding->edge;
         if ((before == 0 || !hn_is_word_char(at[-1])) &&
             (*part == '%' || *part == '/' || (called && *part == ',')) &&
-            read_part(finding->sight->kernel->plan, part + strspn(part, "%/,"), edge.parameters))
+            read_part(finding->sight->kernel->config->plan, part + strspn(part, "%/,"),
+                      edge.parameters))
             add_edge(finding->sight, &edge);
     }
 }
 
 static void find_edges(struct hn_sight *sight, const char *size, size_t of, bool any)
 {
-    const struct hn_plan *plan = sight->kernel->plan;
+    const struct hn_plan *plan = sight->kernel->config->plan;
     struct finding finding = {sight, {.size = size, .of = of}};
     if (of != HN_EDGE_OF_ONE)
         add_edge(sight, &finding.edge);
@@ -143,7 +144,7 @@ static double product(const int64_t sides[3])
     return (double)sides[0] * (double)sides[1] * (double)sides[2];
 }
 
-enum { OF_LAUNCH = 15, OF_EDGE = 3 };
+enum { OF_LAUNCH = 15, OF_EDGE = 3, OF_PRIOR = 2 };
 
 /* The step that does the work. One that only some points launch clears or copies for the others. */
 static const struct hn_launch_step *main_step(const struct hn_launch *launch)
@@ -195,6 +196,14 @@ static double see_launch(const struct hn_launch *launch, const struct hn_device 
     return log(ceil(waves));
 }
 
+int64_t hn_edge_part(const struct hn_family_edge *edge, const struct hn_bindings *point)
+{
+    int64_t part = 1;
+    for (size_t i = 0; i < HN_EDGE_PARAMETERS && edge->parameters[i] != NULL; i++)
+        part *= hn_bindings_get(point, edge->parameters[i])->integer;
+    return part;
+}
+
 /* Appends how often a block goes through its loops, how full the last pass is, and how often all
  * waves do. */
 static void see_edges(const struct hn_sight *sight, const struct hn_bindings *problem,
@@ -205,9 +214,8 @@ static void see_edges(const struct hn_sight *sight, const struct hn_bindings *pr
                                          product(step->block)};
     for (size_t i = 0; i < sight->edge_count; i++) {
         const struct hn_family_edge *edge = &sight->edges[i];
-        double size = hn_value_number(hn_bindings_get(problem, edge->size)), part = 1;
-        for (size_t k = 0; k < HN_EDGE_PARAMETERS && edge->parameters[k] != NULL; k++)
-            part *= (double)hn_bindings_get(point, edge->parameters[k])->integer;
+        double size = hn_value_number(hn_bindings_get(problem, edge->size));
+        double part = (double)hn_edge_part(edge, point);
         bool is_part = part > 0 && (edge->of == HN_EDGE_OF_ONE || part <= MOST_ITEMS);
         part *= sides[edge->of];
         double passes = is_part ? fmax(1, ceil(size / part)) : 1;
@@ -217,31 +225,41 @@ static void see_edges(const struct hn_sight *sight, const struct hn_bindings *pr
     }
 }
 
-bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem,
+/* Of what has none. */
+static const double least_estimate = 1e-9;
+
+bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem, double usual,
                   const struct hn_matrix_point *point, float *seen)
 {
     struct hn_launch launch;
     const struct hn_family_kernel *kernel = sight->kernel;
-    if (!hn_launch_try(kernel->plan, kernel->device, problem, &point->values, &launch, NULL))
+    if (!hn_launch_try(kernel->config->plan, kernel->device, problem, &point->values, &launch,
+                       NULL))
         return false;
-    double all = see_problem(kernel->family, problem, &seen);
-    see_point(kernel->plan, &point->values, &seen);
+    double all = see_problem(kernel->config->family, problem, &seen);
+    see_point(kernel->config->plan, &point->values, &seen);
     double waves = see_launch(&launch, kernel->device, point->occupancy, all, &seen);
     see_edges(sight, problem, &point->values, main_step(&launch), waves, &seen);
+    if (kernel->config->prior != NULL) {
+        double own = hn_config_estimate(kernel->config, problem, &point->values, NULL);
+        *seen++ = (float)log(fmax(least_estimate, own));
+        *seen++ = (float)log(fmax(least_estimate, own) / fmax(least_estimate, usual));
+    }
     hn_launch_finish(&launch);
     return true;
 }
 
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel)
 {
-    const struct hn_family *family = kernel->family;
+    const struct hn_family *family = kernel->config->family;
     *sight = (struct hn_sight){.kernel = kernel};
     for (int any = 0; any < 2; any++)
         for (int of = any; of < HN_EDGE_KINDS; of++)
             for (size_t i = 0; i < family->value_count; i++)
                 if (family->values[i].kind == HN_FAMILY_RANGE)
                     find_edges(sight, family->values[i].name, (size_t)of, any > 0);
-    sight->features = 1 + kernel->plan->parameter_count + OF_LAUNCH + OF_EDGE * sight->edge_count;
+    sight->features = 1 + kernel->config->plan->parameter_count + OF_LAUNCH +
+                      OF_EDGE * sight->edge_count + (kernel->config->prior != NULL ? OF_PRIOR : 0);
     for (size_t i = 0; i < family->value_count; i++)
         sight->features += family->values[i].kind == HN_FAMILY_RANGE ? 2 : 1;
 }

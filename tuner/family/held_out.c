@@ -131,7 +131,7 @@ static bool usable(int configuration, void *context)
 {
     const struct comparison *asked = context;
     const struct hn_family_kernel kernel = hn_measuring_kernel(asked->held_out->measuring);
-    return hn_launch_try(kernel.plan, kernel.device, asked->problem,
+    return hn_launch_try(kernel.config->plan, kernel.device, asked->problem,
                          &asked->held_out->rule->configurations[configuration], NULL, NULL);
 }
 

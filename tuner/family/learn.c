@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/family/learn.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ struct learning {
  * much. HN_ECONFIG in err: there are none. */
 static void draw_samples(struct learning *learning, struct hn_error *err)
 {
-    const struct hn_family *family = learning->kernel->family;
+    const struct hn_family *family = learning->kernel->config->family;
     size_t wanted = learning->options->samples;
     uint64_t at = 0;
     double named = 0;
@@ -75,7 +76,7 @@ static void make_forecast(const struct learning *learning, const size_t *points,
         asked[p] = &matrix->points[points[p]];
     hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count, false,
                  forecast->losses, forecast->deviations);
-    for (size_t s = 0; s < count && s < learning->kernel->family->size_count; s++)
+    for (size_t s = 0; s < count && s < learning->kernel->config->family->size_count; s++)
         for (size_t p = 0; p < point_count; p++) {
             double time = matrix->times[points[p]][s];
             if (isnan(time))
@@ -98,7 +99,7 @@ static void find_costs(const struct learning *learning, const struct forecast *f
                        size_t points, double *costs)
 {
     size_t samples = forecast->count;
-    double power = learning->kernel->family->worst ? worst_power : mean_power;
+    double power = learning->kernel->config->family->worst ? worst_power : mean_power;
     for (size_t s = 0; s < samples; s++) {
         double least = INFINITY;
         for (size_t at = s; at < points * samples; at += samples)
@@ -338,7 +339,7 @@ static void pick(struct learning *learning)
     size_t count = find_candidates(learning->matrix, candidates);
     size_t all = learning->sample_count, samples = all / OF_ALL;
     samples = samples > SAMPLES_OF_ALL ? samples : all < SAMPLES_OF_ALL ? all : SAMPLES_OF_ALL;
-    size_t most = (size_t)learning->kernel->family->configurations;
+    size_t most = (size_t)learning->kernel->config->family->configurations;
     struct hn_blocks memory = {0};
     struct forecast forecast;
     make_forecast(learning, candidates, count, samples, &memory, &forecast);
@@ -362,7 +363,7 @@ static void pick(struct learning *learning)
 }
 
 /* The questions that a rule may ask of a problem: each size and what 2 and 4 leave of it, products
- * and quotients of two, the product of all, and which value of a list it has. */
+ * and quotients of two, the product of all, which value of a list it has, and tiles. */
 
 /* The range or the words of a value; of one that is the same for the whole family its own. */
 static void set_value(const struct hn_family *family, const char *name,
@@ -393,7 +394,15 @@ static void set_value(const struct hn_family *family, const char *name,
     }
 }
 
-/* Adds a question, as far as there is room. */
+static bool is_asked(const struct hn_rule *rule, const char *question)
+{
+    for (size_t f = 0; f < rule->feature_count; f++)
+        if (strcmp(rule->features[f].text, question) == 0)
+            return true;
+    return false;
+}
+
+/* Adds a question that is new, as far as there is room. */
 __attribute__((format(printf, 2, 3))) static void ask(struct hn_rule *rule, const char *format, ...)
 {
     struct hn_text question = {0};
@@ -403,6 +412,10 @@ __attribute__((format(printf, 2, 3))) static void ask(struct hn_rule *rule, cons
     va_start(arguments, format);
     hn_text_vprintf(&question, format, arguments);
     va_end(arguments);
+    if (is_asked(rule, question.data)) {
+        hn_text_finish(&question);
+        return;
+    }
     rule->features = hn_need_more(rule->features, rule->feature_count + 1, sizeof *rule->features);
     rule->features[rule->feature_count++] =
         (struct hn_rule_feature){.text = hn_needed(hn_text_take(&question))};
@@ -435,11 +448,32 @@ static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
             ask(rule, "%s * %s", other, name);
             ask(rule, "%s // %s", other, name);
             ask(rule, "%s // %s", name, other);
+            /* 0 where both are whole lines of 4. */
+            ask(rule, "%s %% 4 + %s %% 4", other, name);
         }
     }
     if (sizes > 2)
         ask(rule, "%s", all.data);
     hn_text_finish(&all);
+}
+
+/* How many tiles configurations cut two sizes into: where one is chosen depends on how full they
+ * and their waves are. */
+static void add_tiles(const struct hn_family_kernel *kernel, struct hn_rule *rule)
+{
+    struct hn_sight sight;
+    hn_sight_init(&sight, kernel);
+    for (size_t c = 0; c < rule->configuration_count; c++)
+        for (size_t i = 0; i < sight.edge_count; i++)
+            for (size_t k = 0; k < sight.edge_count; k++) {
+                const struct hn_family_edge *one = &sight.edges[i], *other = &sight.edges[k];
+                int64_t part = hn_edge_part(one, &rule->configurations[c]);
+                int64_t beside = hn_edge_part(other, &rule->configurations[c]);
+                if (one->of == HN_EDGE_OF_ONE && other->of == HN_EDGE_OF_ONE && part > 0 &&
+                    beside > 0 && part * beside > 1 && strcmp(one->size, other->size) < 0)
+                    ask(rule, "ceil_div(%s, %" PRId64 ") * ceil_div(%s, %" PRId64 ")", one->size,
+                        part, other->size, beside);
+            }
 }
 
 static void evaluate_features(struct learning *learning, struct hn_error *err)
@@ -488,7 +522,7 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
 {
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_bindings *example = &learning->matrix->sizes[0].problem;
-    rule->worst = learning->kernel->family->worst;
+    rule->worst = learning->kernel->config->family->worst;
     rule->configurations = hn_need(learning->count, sizeof *rule->configurations);
     for (size_t i = 0; i < learning->count; i++)
         rule->configurations[i] =
@@ -506,10 +540,11 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
     rule->fallback_count = learning->count;
     rule->values = hn_need(example->count, sizeof *rule->values);
     for (size_t i = 0; i < example->count; i++)
-        set_value(learning->kernel->family, example->names[i], &example->values[i],
+        set_value(learning->kernel->config->family, example->names[i], &example->values[i],
                   &rule->values[i]);
     rule->value_count = example->count;
-    add_sizes(learning->kernel->family, rule);
+    add_sizes(learning->kernel->config->family, rule);
+    add_tiles(learning->kernel, rule);
     if (hn_rule_complete(rule, err) == HN_OK)
         evaluate_features(learning, err);
 }

@@ -58,8 +58,7 @@ struct hn_bindings hn_family_next(const struct hn_family *family, const struct h
 
 /* The kernel whose launches are looked at. Borrows all. */
 struct hn_family_kernel {
-    const struct hn_family *family;
-    const struct hn_plan *plan;
+    const struct hn_config *config;
     const struct hn_device *device;
 };
 
@@ -72,7 +71,7 @@ enum { HN_EDGE_OF_ONE, HN_EDGE_OF_FIRST, HN_EDGE_OF_SECOND, HN_EDGE_OF_ALL, HN_E
 
 /* What a model sees of a point at a problem: sizes and the powers of two in them, other values, parameters, blocks
  * and waves of the launch, and at last, of each edge, the passes, how full the last one is, and the passes of all
- * waves. */
+ * waves; where the config has a `prior`, what it says, and by how much that is more than of the default point. */
 struct hn_sight {
     const struct hn_family_kernel *kernel;
     struct hn_family_edge {
@@ -83,9 +82,13 @@ struct hn_sight {
     size_t features;
 };
 
+/* The product of its parameters at a point. */
+int64_t hn_edge_part(const struct hn_family_edge *edge, const struct hn_bindings *point);
+
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel);
-/* False: it cannot be launched. `seen` has room for the features. */
-bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem,
+/* False: it cannot be launched. `seen` has room for the features; `usual`: what a `prior` says of the
+ * default point. */
+bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem, double usual,
                   const struct hn_matrix_point *point, float *seen);
 
 /* How much longer than the best of its size a point takes, in logarithms, by a model of all that was measured: also of

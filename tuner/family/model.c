@@ -274,19 +274,29 @@ static bool is_timed(const struct hn_matrix *matrix, size_t point, size_t size)
     return time > 0 && !isinf(time);
 }
 
+/* What a `prior` says of the default point. */
+static double usual_estimate(const struct hn_sight *sight, const struct hn_bindings *problem)
+{
+    const struct hn_config *config = sight->kernel->config;
+    return config->prior != NULL
+               ? hn_config_estimate(config, problem, &config->plan->defaults, NULL)
+               : 0;
+}
+
 static void gather_size(void *context, size_t size)
 {
     const struct gathering *data = context;
     const struct hn_sight *sight = &data->model->sight;
     const struct hn_matrix *matrix = data->matrix;
     float *seen = hn_need(sight->features, sizeof *seen);
+    double usual = usual_estimate(sight, &matrix->sizes[size].problem);
     double best = log(hn_matrix_least(matrix, size));
     size_t row = data->first[size];
     for (size_t p = 0; p < matrix->point_count && row < data->first[size + 1]; p++) {
         if (!is_timed(matrix, p, size))
             continue;
         memset(seen, 0, sight->features * sizeof *seen);
-        (void)hn_sight_see(sight, &matrix->sizes[size].problem, &matrix->points[p], seen);
+        (void)hn_sight_see(sight, &matrix->sizes[size].problem, usual, &matrix->points[p], seen);
         for (size_t f = 0; f < sight->features; f++)
             data->values[f * data->rows + row] = seen[f];
         data->targets[row++] = fmin(most_loss, log(matrix->times[p][size]) - best);
@@ -349,10 +359,11 @@ static void ask_some(const struct asking *asking, size_t problem, size_t first, 
 {
     const struct hn_model *model = asking->model;
     double answers[AT_ONCE], sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = 0;
+    double usual = usual_estimate(&model->sight, &asking->problems[problem]);
     bool can[AT_ONCE];
     for (size_t i = 0; i < count; i++)
-        can[i] = hn_sight_see(&model->sight, &asking->problems[problem], asking->points[first + i],
-                              seen + i * model->sight.features);
+        can[i] = hn_sight_see(&model->sight, &asking->problems[problem], usual,
+                              asking->points[first + i], seen + i * model->sight.features);
     for (size_t bag = 0; bag < BAGS; bag++) {
         if (model->bags[bag].trees == NULL || (asking->unseen && has_seen(bag, problem)))
             continue;

@@ -47,8 +47,7 @@ void hn_measuring_finish(struct hn_measuring *measuring)
 
 struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring)
 {
-    return (struct hn_family_kernel){measuring->config->family, measuring->config->plan,
-                                     &measuring->options->workers->lead->device};
+    return (struct hn_family_kernel){measuring->config, &measuring->options->workers->lead->device};
 }
 
 double hn_measuring_spent_s(const struct hn_measuring *measuring)
