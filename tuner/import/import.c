@@ -16,7 +16,6 @@ static const size_t size_limit = 4u << 20;
 
 static const char *const axes[] = {"X", "Y", "Z"};
 static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z"};
-static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
 
 struct import {
     const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
@@ -393,34 +392,27 @@ static const char *type_of(struct import *import, const json_t *argument,
     return declared != NULL && declared->type[0] != '\0' ? declared->type : NULL;
 }
 
-static const char *replace(struct import *import, const char *text, const char *what,
-                           const char *by)
-{
-    const char *found;
-    while ((found = strstr(text, what)) != NULL)
-        text = FORMAT(import, "%.*s%s%s", (int)(found - text), text, by, found + strlen(what));
-    return text;
-}
-
 /* A number of elements, an expression of the problem, in which "ProblemSize[1]" and "max(tile)",
  * the largest value of a parameter, may stand; NULL where the file has none. */
 static const char *count_of(struct import *import, const json_t *argument)
 {
     const char *count = number_of(import, json_object_get(argument, "Size"));
+    struct hn_draft *draft = &import->draft;
     if (count == NULL || strlen(count) > 400)
         return NULL;
     for (int axis = 0; axis < 3; axis++)
-        if (hn_draft_find(&import->draft, problem_names[axis]) != NULL)
-            count = replace(import, count, FORMAT(import, "ProblemSize[%d]", axis),
-                            problem_names[axis]);
-    HN_EACH(each, import->draft.names) {
+        if (hn_draft_find(draft, problem_names[axis]) != NULL)
+            count = hn_draft_replace(draft, count, FORMAT(import, "ProblemSize[%d]", axis),
+                                     problem_names[axis]);
+    HN_EACH(each, draft->names) {
         struct hn_text largest = {0};
-        struct hn_value value = each->is_size ? each->preset : hn_draft_largest(each);
+        struct hn_value value = each->preset;
+        hn_draft_holds(draft, each->name, HN_OF_LARGEST, &value, NULL);
         hn_value_append(&largest, &value);
-        count = replace(import, count, FORMAT(import, "max(%s)", each->name), largest.data);
+        count = hn_draft_replace(draft, count, FORMAT(import, "max(%s)", each->name), largest.data);
         hn_text_finish(&largest);
     }
-    return hn_draft_holds(&import->draft, count, HN_OF_SIZES, NULL, NULL) ? count : NULL;
+    return hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL) ? count : NULL;
 }
 
 /* "2 * i + 1" of KTT's generators is iota(1, 2); NULL: it is something else. */
@@ -602,8 +594,7 @@ static const char *grid_of(struct import *import, int axis, const char *block)
     if (extent == NULL || strcmp(extent, "1") == 0)
         return "1";
     if (problem && json_array_size(divisors) == 0)
-        divisor =
-            hn_draft_find(&import->draft, block_names[axis]) != NULL ? block_names[axis] : block;
+        divisor = block;
     for (size_t i = 0; problem && i < json_array_size(divisors); i++) {
         part = size_of(import, divided_by, json_array_get(divisors, i), "");
         divisor = part != NULL ? hn_times(&import->unit, divisor, part) : divisor;
@@ -636,7 +627,7 @@ static void set_launch(struct import *import)
         draft->shared_bytes = NULL;
 }
 
-/* Those of the file, and macros that Kernel Tuner defines in every source. */
+/* Those of the file, and the macro that Kernel Tuner defines in every source. */
 static void add_options(struct import *import)
 {
     struct hn_draft *draft = &import->draft;
@@ -659,13 +650,6 @@ static void add_options(struct import *import)
     }
     if (hn_unit_has(&import->unit, "kernel_tuner"))
         *HN_GROW(draft->options) = "-Dkernel_tuner=1";
-    for (int axis = 0; axis < 3; axis++) {
-        const char *name = block_names[axis];
-        const struct hn_meaning *own = hn_unit_meaning(&import->unit, name, 0);
-        if (hn_draft_find(draft, name) == NULL && hn_unit_has(&import->unit, name) &&
-            (own == NULL || !own->macro))
-            *HN_GROW(draft->options) = FORMAT(import, "-D%s={%s}", name, draft->block[axis]);
-    }
 }
 
 char *hn_import_write(const json_t *root, const char *kernel, const char *path, const char *prefix)

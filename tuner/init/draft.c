@@ -77,6 +77,18 @@ bool hn_draft_has_size(const struct hn_draft *draft, const char *text)
     return false;
 }
 
+const char *hn_draft_replace(const struct hn_draft *draft, const char *text, const char *part,
+                             const char *by)
+{
+    size_t length = strlen(part);
+    const char *at = strstr(text, part);
+    while (at != NULL && ((at > text && hn_is_word_char(at[-1])) || hn_is_word_char(at[length])))
+        at = strstr(at + 1, part);
+    return at == NULL ? text
+                      : HN_DRAFT_TEXT(draft, "%.*s%s%s", (int)(at - text), text, by,
+                                      hn_draft_replace(draft, at + length, part, by));
+}
+
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 {
     char upper[128];
@@ -708,7 +720,10 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
     HN_EACH(each, draft->names) {
         if (of == HN_OF_NOTHING || (of != HN_OF_ALL && each->is_size != (of == HN_OF_SIZES)))
             continue;
-        values[scope.name_count] = of == HN_OF_LARGEST ? hn_draft_largest(each) : each->preset;
+        values[scope.name_count] = each->preset;
+        HN_EACH(value, each->values)
+            if (of == HN_OF_LARGEST && hn_value_compare(value, &values[scope.name_count]) > 0)
+                values[scope.name_count] = *value;
         names[scope.name_count++] = each->name;
     }
     bool holds = text != NULL && hn_expression_parse(text, &expression, err) == HN_OK &&
@@ -718,15 +733,6 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
                 hn_expression_evaluate(expression, values, result, err) == HN_OK;
     hn_expression_destroy(expression);
     return holds;
-}
-
-struct hn_value hn_draft_largest(const struct hn_draft_name *parameter)
-{
-    struct hn_value largest = parameter->values.items[0];
-    HN_EACH(value, parameter->values)
-        if (hn_value_compare(value, &largest) > 0)
-            largest = *value;
-    return largest;
 }
 
 enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel,

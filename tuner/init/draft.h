@@ -116,7 +116,8 @@ struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, con
 bool hn_draft_has_size(const struct hn_draft *draft, const char *text);
 /* Why NVRTC cannot compile the source; NULL: it can. */
 const char *hn_draft_why_nvcc(const struct hn_draft *draft);
-struct hn_value hn_draft_largest(const struct hn_draft_name *parameter);
+/* A text with each such part of it, which is no part of a word, by another. */
+const char *hn_draft_replace(const struct hn_draft *draft, const char *text, const char *part, const char *by);
 /* known: whether the kernel's body tells it. */
 enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared, bool *known);
 

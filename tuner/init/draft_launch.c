@@ -171,14 +171,9 @@ static const char *translate_along(struct hn_draft *draft, struct hn_tokens toke
         translation.literal_value = draft->literal[axis];
     }
     const char *text = hn_translate(&translation, tokens);
-    HN_EACH(size, draft->names) {
-        const char *found =
-            text != NULL && size->passed != NULL ? strstr(text, size->passed) : NULL;
-        if (found != NULL && (found == text || !hn_is_word_char(found[-1])) &&
-            !hn_is_word_char(found[strlen(size->passed)]))
-            text = HN_DRAFT_TEXT(draft, "%.*s%s%s", (int)(found - text), text, size->name,
-                                 found + strlen(size->passed));
-    }
+    HN_EACH(size, draft->names)
+        if (text != NULL && size->passed != NULL)
+            text = hn_draft_replace(draft, text, size->passed, size->name);
     return text;
 }
 
