@@ -291,14 +291,15 @@ static bool is_declared_next(const char *at)
     return next > word && (*next == '{' || (*next == '=' && next[1] != '='));
 }
 
-/* Where the value ends that begins there, within brackets or up to a semicolon. */
-static const char *find_value_end(const char *at, bool braced)
+/* Where the value ends that begins there, within brackets or up to a semicolon; one of a list that
+ * is an enum's before the next. */
+static const char *find_value_end(const char *at, bool braced, bool listed)
 {
     enum hn_code kind;
     int depth = 0;
     for (; *at != '\0'; at = hn_code_behind(at, &kind)) {
-        if (depth == 0 &&
-            (braced ? *at == '}' : *at == ';' || (*at == ',' && is_declared_next(at))))
+        bool next = *at == ',' && (listed || is_declared_next(at));
+        if (depth == 0 && (*at == '}' || (!braced && (*at == ';' || next))))
             break;
         depth += (strchr("([{", *at) != NULL) - (strchr(")]}", *at) != NULL);
     }
@@ -320,7 +321,7 @@ static bool read_macro(const struct word *line, const char *name, struct hn_code
 bool hn_code_next_value(const char **at, const char *name, bool is_macro,
                         struct hn_code_value *value)
 {
-    bool is_constant = false;
+    bool is_constant = false, listed = false;
     int depth = 0;
     while (**at != '\0') {
         struct word token;
@@ -329,18 +330,19 @@ bool hn_code_next_value(const char **at, const char *name, bool is_macro,
         if (mark == '#' && is_macro && read_macro(&token, name, value))
             return true;
         depth += (mark == '(') - (mark == ')' && depth > 0);
-        if (mark == '{' && is_constant) { /* of another value */
-            *at = find_value_end(*at, true);
+        listed = (listed && strchr("};", mark) == NULL) || equals(&token, "enum");
+        if (mark == '{' && is_constant && !listed) { /* of another value */
+            *at = find_value_end(*at, true, false);
             *at += **at == '}';
         } else if (kind == HN_CODE_OTHER && strchr(";{}()", mark) != NULL) {
             is_constant = false;
         }
-        is_constant |= equals(&token, "constexpr") || equals(&token, "const");
+        is_constant |= listed || equals(&token, "constexpr") || equals(&token, "const");
         bool braced = *next == '{';
         if (is_macro || !is_constant || depth > 0 || !equals(&token, name) ||
             !(braced || (*next == '=' && next[1] != '=')))
             continue;
-        const char *end = find_value_end(next + 1, braced);
+        const char *end = find_value_end(next + 1, braced, listed);
         set_value(next + 1, end, value);
         *at = end;
         return true;

@@ -337,6 +337,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("  kThreads: [128, 256, 512]\n", "override: {kThreads: constexpr}", "block: [kThreads]\n", '"ceil_div(n, kThreads)"'), ("WARP",)),
                 ("#define WARPS 4\nconstexpr int kThreads = 32 * WARPS;\n__global__ void __launch_bounds__(kThreads) k(float *x) {"
                  " x[threadIdx.x] = 1; }", ("  WARPS: [2, 4, 8]\n", "block: [32 * WARPS]\n"), ("kThreads: ",)),
+                ("enum { BLOCK = 256, BINS = 64, ITEMS = 8 };\nstruct Traits { enum Way { WARPS = BLOCK / 32, LANES }; };\n"
+                 "__global__ void k(float *x, int n) { int i = blockIdx.x * BLOCK * ITEMS + threadIdx.x; if (i < n) x[i] = BINS + Traits::LANES; }\n"
+                 "void f(float *x, int n) { k<<<(n + BLOCK * ITEMS - 1) / (BLOCK * ITEMS), BLOCK>>>(x, n); }",
+                 ("  BLOCK: [128, 256, 512]\n", "  ITEMS: [4, 8, 16]\n", "override: {BLOCK: constexpr, ITEMS: constexpr}", "  block: [BLOCK]\n",
+                  '"ceil_div(n, BLOCK * ITEMS)"'), ("BINS", "WARPS", "LANES")),
                 ("#define ITEMS 4\nconstexpr int kItems = ITEMS;\ntemplate <int I = kItems, int W = 32 / 2> __global__ void k(float *x) { x[I] = W; }",
                  ("  TUNE_I: [1, 2, 4, 8, 16]  # the template's I\n", "  TUNE_W: [4, 8, 16, 32, 64]  # the template's W\n"), ()),
                 ("#define image_width 4096\n#define image_height 2048\n#define other_height 4096\n#ifndef block_size_x\n#define block_size_x 32\n#endif\n"

@@ -18,7 +18,7 @@ DECLARED = """\
 // constexpr int BLOCK = 32; in a comment
 constexpr int BLOCK = 64 *
                       8; // threads
-namespace own { static const unsigned ITEMS{8}, FAULT = 0; }
+namespace own { static const unsigned ITEMS{8}, SPARE = 0; enum kind : int { FIRST = 1, FAULT = 0, LAST }; enum { OTHER = LAST }; }
 using namespace own;
 #if 0
 #define REPEATS 3 /* of nothing */
@@ -102,7 +102,8 @@ class Override(double.Case):
         shutil.copy(self.template, own)
         subprocess.run(["patch", "-p1", "--fuzz=0", "-i", self.folder / "scale.patch"], cwd=own, check=True, capture_output=True)
         changed = (own / "scale.cu").read_text()
-        self.assertIn("\nconstexpr int BLOCK = 256\n; // threads\nnamespace own { static const unsigned ITEMS{4}, FAULT = 0; }\n", changed)
+        self.assertIn("\nconstexpr int BLOCK = 256\n; // threads\nnamespace own { static const unsigned ITEMS{4}, SPARE = 0; "
+                      "enum kind : int { FIRST = 1, FAULT = 0, LAST }; enum { OTHER = LAST }; }\n", changed)
         self.assertIn("#define REPEATS 2 /* of nothing */\n#else\n#  define REPEATS 2\n\n#endif\n", changed)
         self.assertIn("host(const int BLOCK = 3)", changed)
         self.assertEqual(len(changed.splitlines()), len(before.splitlines()))

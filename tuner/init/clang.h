@@ -47,7 +47,8 @@ enum {
     CXType_DependentSizedArray = 116, CXType_Auto = 118
 };
 enum {
-    CXCursor_UnexposedDecl = 1, CXCursor_StructDecl, CXCursor_UnionDecl, CXCursor_ClassDecl, CXCursor_FieldDecl = 6,
+    CXCursor_UnexposedDecl = 1, CXCursor_StructDecl, CXCursor_UnionDecl, CXCursor_ClassDecl, CXCursor_EnumDecl,
+    CXCursor_FieldDecl, CXCursor_EnumConstantDecl,
     CXCursor_FunctionDecl = 8, CXCursor_VarDecl, CXCursor_ParmDecl, CXCursor_CXXMethod = 21, CXCursor_Namespace,
     CXCursor_LinkageSpec, CXCursor_TemplateTypeParameter = 27, CXCursor_NonTypeTemplateParameter,
     CXCursor_TemplateTemplateParameter, CXCursor_FunctionTemplate, CXCursor_CXXBaseSpecifier = 44

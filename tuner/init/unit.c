@@ -269,7 +269,7 @@ static void read_macros(struct reading *reading)
     }
 }
 
-/* A variable's initial value, from the name on: "= value", "(values)", "{values}". */
+/* A variable's or an enumerator's value, from the name on: "= value", "(values)", "{values}". */
 static void read_variable(struct reading *reading, CXCursor cursor)
 {
     struct hn_unit *unit = reading->unit;
@@ -278,6 +278,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     const char *name = name_of(reading, cursor);
     CXType type = clang->getCanonicalType(clang->getCursorType(cursor));
     struct hn_tokens body, list, whole = extent_of(reading, cursor);
+    bool listed = cursor.kind == CXCursor_EnumConstantDecl;
     if (!hn_at(unit, at - 1, name))
         return;
     while (hn_at(unit, at, "["))
@@ -286,7 +287,8 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         body = hn_inside(unit, at);
     } else if (hn_at(unit, at, "=")) {
         /* Signs of templates are the parser's to tell; what calls something unknown is none. */
-        list = (struct hn_tokens){at + 1, hn_find(unit, (struct hn_tokens){at, SIZE_MAX}, ";")};
+        size_t end = hn_find(unit, (struct hn_tokens){at, SIZE_MAX}, ";");
+        list = (struct hn_tokens){at + 1, listed ? whole.end : end};
         hn_next(unit, &list, &body);
         body.end = body.end < whole.end ? whole.end : body.end;
     } else {
@@ -299,8 +301,8 @@ static void read_variable(struct reading *reading, CXCursor cursor)
                             .body = body,
                             .scope = reading->function,
                             .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
-                            .constant = (number || type.kind == CXType_Pointer) &&
-                                        clang->isConstQualifiedType(pointee)};
+                            .constant = listed || ((number || type.kind == CXType_Pointer) &&
+                                                   clang->isConstQualifiedType(pointee))};
 }
 
 /* How kernels use their pointers. */
@@ -550,7 +552,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
     if (kind == CXCursor_UnexposedDecl || kind == CXCursor_LinkageSpec ||
-        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl)
+        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl || kind == CXCursor_EnumDecl)
         return CXChildVisit_Recurse;
     if (kind == CXCursor_Namespace) {
         const char *name = name_of(reading, cursor);
@@ -565,7 +567,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         read_function(reading, cursor);
         return CXChildVisit_Continue;
     }
-    if (kind == CXCursor_VarDecl)
+    if (kind == CXCursor_VarDecl || kind == CXCursor_EnumConstantDecl)
         read_variable(reading, cursor);
     else if (own && kind == CXCursor_ParmDecl)
         read_argument(reading, cursor, reading->kernel);
