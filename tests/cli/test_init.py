@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """hone init: what it writes is a config as it stands."""
 
+import json
 import re
 import shutil
 
@@ -449,6 +450,34 @@ __global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own:
                      "  - {name: list, type: uint8x16, count: width * height, role: output}  # TODO: own::Node has fields of several types; "):
             self.assertIn(part, text)
         self.hone("compile", config, "--arch", "sm_90")
+
+    def test_function_objects(self):
+        """What is called is a structure of the source that can be, unless a launch gives the template another."""
+        objects = """\
+namespace own {
+struct Scale {
+    float by;
+    int add;
+    __device__ float operator()(float x) const { return by * x + add; }
+};
+struct Negate { __device__ float operator()(float x) const { return -x; } };
+template <typename T, class F, class G> __global__ void k(T *y, const T *x, T a, int n, F f, G g)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = f(x[i]) + g(a);
+}
+}
+"""
+        fields = '{name: f, type: "own::Scale", fields: {by: 1, add: add}}  # TODO: which values?\n'
+        for launch, parts in (("", ('entry: "own::k<float, own::Scale, own::Scale>"  # TODO', fields, "{name: a, type: float32, value: 1}")),
+                              ("template __global__ void own::k<double, own::Scale, own::Negate>(double *, const double *, double, int, own::Scale, own::Negate);\n",
+                               ('entry: "own::k<double, own::Scale, own::Negate>"\n', fields, "{name: y, type: float64, count: n, role: output}"))):
+            config = self.folder / f"k{len(launch)}.yaml"
+            self.hone("init", self.write("k.cu", objects + launch), "-o", config, "-q")
+            for part in parts:
+                self.assertIn(part, config.read_text())
+            self.assertEqual(json.loads(self.hone("compile", config, "--arch", "sm_90", "--json").stdout)[0]["outcome"], "ok")
 
     def test_launches_in_macros(self):
         source = """\

@@ -240,8 +240,6 @@ static void read_source(struct import *import)
             draft->kernel = kernel;
     if (found && !hn_failed(&why))
         draft->nvcc = hn_draft_why_nvcc(draft);
-    if (found && !hn_failed(&why) && draft->kernel == NULL)
-        HN_DRAFT_NOTE(draft, "head", "# TODO: the source has no kernel of this name");
     if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
         HN_DRAFT_NOTE(draft, "head", "# TODO: the kernel has to be CUDA. The file says: %s",
                       language);
@@ -378,9 +376,8 @@ static const char *number_of(struct import *import, const json_t *json)
     return hn_need_kept(&import->unit.memory, hn_text_take(&text));
 }
 
-/* The type of an element: "int32", "double4"; else the source's; NULL: no config's. */
-static const char *type_of(struct import *import, const json_t *argument,
-                           const struct hn_kernel_argument *declared)
+/* The type of an element: "int32", "double4"; NULL: no config's. */
+static const char *type_of(struct import *import, const json_t *argument)
 {
     const char *given = text_of(argument, "Type");
     char name[24], type[HN_TYPE_SIZE] = "";
@@ -389,7 +386,7 @@ static const char *type_of(struct import *import, const json_t *argument,
         *c = hn_lower(*c);
     if (hn_type_of_c(name, type) || hn_type_of_c(strcat(name, "_t"), type))
         return FORMAT(import, "%s", type);
-    return declared != NULL && declared->type[0] != '\0' ? declared->type : NULL;
+    return NULL;
 }
 
 /* A number of elements, an expression of the problem, in which "ProblemSize[1]" and "max(tile)",
@@ -449,9 +446,8 @@ static bool set_fill(struct import *import, const json_t *json, struct hn_draft_
     return random || argument->fill != NULL || argument->file != NULL;
 }
 
-/* As the file says it, else as the source has it. */
-static bool set_role(const json_t *json, const struct hn_kernel_argument *declared,
-                     struct hn_draft_argument *argument)
+/* Returns whether the file says it. */
+static bool set_role(const json_t *json, struct hn_draft_argument *argument)
 {
     static const char *const accesses[] = {"ReadOnly", "WriteOnly", "ReadWrite"};
     for (int role = HN_DRAFT_INPUT; role <= HN_DRAFT_INOUT; role++)
@@ -459,21 +455,14 @@ static bool set_role(const json_t *json, const struct hn_kernel_argument *declar
             argument->role = (enum hn_draft_role)role;
             return true;
         }
-    bool known = false;
-    if (declared != NULL)
-        argument->role = hn_draft_role_of(declared, &known);
-    return known;
+    return false;
 }
 
-/* The file's name, or the source's, or none that means anything: also where a variable of the
- * source has it. */
-static const char *argument_name(struct import *import, const json_t *json,
-                                 const struct hn_kernel_argument *declared)
+/* The file's name, or none that means anything: also where a variable of the source has it. */
+static const char *argument_name(struct import *import, const json_t *json)
 {
     const struct hn_draft *draft = &import->draft;
     const char *name = text_of(json, "Name");
-    if (name == NULL && declared != NULL)
-        name = declared->name;
     bool usable = name != NULL && hn_text_is_word(name) && !has(json, "MemType", "Constant");
     for (size_t i = 0; usable && i < draft->arguments.count; i++)
         usable = strcmp(draft->arguments.items[i].name, name) != 0;
@@ -495,19 +484,14 @@ static void ask(struct import *import, const json_t *json, bool known, const cha
 static void add_argument(struct import *import, const json_t *json)
 {
     struct hn_draft *draft = &import->draft;
-    size_t index = draft->arguments.count;
     const char *name = text_of(json, "Name"), *said;
     bool scalar = has(json, "MemoryType", "Scalar"), symbol = has(json, "MemoryType", "Symbol");
-    const struct hn_kernel_argument *declared =
-        !symbol && draft->kernel != NULL && index < draft->kernel->argument_count
-            ? &draft->kernel->arguments[index]
-            : NULL;
-    struct hn_draft_argument argument = {.name = name, .type = type_of(import, json, declared)};
+    struct hn_draft_argument argument = {.name = name, .type = type_of(import, json)};
     bool typed = argument.type != NULL;
     if (has(json, "MemoryType", "Local"))
         return;
     if (!symbol)
-        argument.name = argument_name(import, json, declared);
+        argument.name = argument_name(import, json);
     argument.type = typed ? argument.type : scalar ? "int32" : "uint8";
     if (scalar) {
         said = number_of(import, json_object_get(json, "FillValue"));
@@ -520,7 +504,7 @@ static void add_argument(struct import *import, const json_t *json)
     } else {
         const char *count = count_of(import, json);
         argument.count = count != NULL ? count : "1";
-        ask(import, json, symbol || set_role(json, declared, &argument), "input, output or inout?",
+        ask(import, json, symbol || set_role(json, &argument), "input, output or inout?",
             "AccessType", &argument);
         ask(import, json, argument.role == HN_DRAFT_OUTPUT || set_fill(import, json, &argument),
             "which fill?", "DataSource", &argument);
@@ -673,9 +657,6 @@ char *hn_import_write(const json_t *root, const char *kernel, const char *path, 
     add_conditions(&import);
     json_array_foreach(json_object_get(import.kernel, "Arguments"), i, json)
         add_argument(&import, json);
-    if (draft->kernel != NULL && draft->kernel->argument_count != draft->arguments.count)
-        HN_DRAFT_NOTE(draft, "odd_arguments", "# TODO: the file has %zu arguments, the kernel %zu",
-                      draft->arguments.count, draft->kernel->argument_count);
     set_launch(&import);
     add_options(&import);
     json_array_foreach(json_object_get(import.kernel, "ReferenceArguments"), i, json)

@@ -347,6 +347,19 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
     return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
 
+/* The function object of that type which the kernel calls; NULL: there is none. */
+static struct hn_kernel_argument *find_called(const struct hn_draft *draft, const char *type)
+{
+    struct hn_kernel_argument *each = draft->kernel->arguments;
+    for (size_t i = draft->kernel->argument_count; i > 0; i--, each++) {
+        size_t use = hn_find(draft->unit, draft->kernel->body, each->name);
+        if (!each->pointer && strcmp(each->type_name, type) == 0 &&
+            hn_at(draft->unit, use + 1, "("))
+            return each;
+    }
+    return NULL;
+}
+
 /* What a launch or an instantiation of the source gives the template; types that sound like indices
  * are int, others float. The prelude must not define a name that the source declares, so a value
  * gets one of its own. */
@@ -360,7 +373,6 @@ static void choose_template(struct hn_draft *draft)
     draft->instances_are_known = list.end > list.begin;
     for (size_t i = 0; i < kernel->parameter_count; i++) {
         const struct hn_kernel_parameter *declared = &kernel->parameters[i];
-        bool index = hn_draft_is_like(declared->name, "*index *idx *offset *int");
         if (!hn_next(draft->unit, &list, &item))
             item = declared->preset;
         if (declared->kind <= HN_PARAMETER_BOOLEAN) {
@@ -377,7 +389,18 @@ static void choose_template(struct hn_draft *draft)
                                            known ? "" : "; TODO: which values?");
             draft->instances[i] = value->name;
         } else if (declared->kind == HN_PARAMETER_TYPE) {
-            draft->instances[i] = given_type(draft, item, index ? "int" : "float");
+            struct hn_kernel_argument own = draft->unit->functor;
+            struct hn_kernel_argument *called = find_called(draft, declared->name);
+            bool index = hn_draft_is_like(declared->name, "*index *idx *offset *int");
+            bool calls = called != NULL && own.record != NULL;
+            draft->instances[i] = given_type(draft, item,
+                                             calls   ? own.record
+                                             : index ? "int"
+                                                     : "float");
+            if (calls && strcmp(draft->instances[i], own.record) == 0) {
+                own.name = called->name;
+                *called = own;
+            }
         } else if (item.end > item.begin && !is_open(draft->unit, item.begin)) {
             draft->instances[i] = hn_unit_text(draft->unit, item);
         }
@@ -510,7 +533,8 @@ static const char *last_name(const char *path)
     return dot != NULL ? dot + 1 : path;
 }
 
-enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared, bool *known)
+/* known: whether the kernel's body tells it. */
+static enum hn_draft_role role_of(const struct hn_kernel_argument *declared, bool *known)
 {
     bool may_write = declared->pointer && !declared->constant;
     *known = !may_write || (!declared->passed && (declared->reads || declared->writes));
@@ -579,7 +603,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
         return;
     }
     if (passed.as == BUFFER) {
-        argument.role = hn_draft_role_of(declared, &known);
+        argument.role = role_of(declared, &known);
         argument.count = given != NULL ? given : elements_of(draft, name);
         if (passed.multiple > 1)
             argument.count =

@@ -118,8 +118,6 @@ bool hn_draft_has_size(const struct hn_draft *draft, const char *text);
 const char *hn_draft_why_nvcc(const struct hn_draft *draft);
 /* A text with each such part of it, which is no part of a word, by another. */
 const char *hn_draft_replace(const struct hn_draft *draft, const char *text, const char *part, const char *by);
-/* known: whether the kernel's body tells it. */
-enum hn_draft_role hn_draft_role_of(const struct hn_kernel_argument *declared, bool *known);
 
 /* Whether configs understand an expression (NULL: there is none) of these names, and, where result is not NULL, its value at the default
  * point, or where each parameter is at its largest; of the parameters alone, a constant has none. */

@@ -562,6 +562,9 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         reading->scope = outer;
         return CXChildVisit_Continue;
     }
+    if (kind == CXCursor_CXXMethod && reading->unit->functor.record == NULL &&
+        strcmp(name_of(reading, cursor), "operator()") == 0)
+        read_type(reading, clang->getCursorType(parent), &reading->unit->functor);
     if (kind == CXCursor_FunctionDecl || kind == CXCursor_FunctionTemplate ||
         kind == CXCursor_CXXMethod) {
         read_function(reading, cursor);
