@@ -393,10 +393,10 @@ static void choose_template(struct hn_draft *draft)
             struct hn_kernel_argument *called = find_called(draft, declared->name);
             bool index = hn_draft_is_like(declared->name, "*index *idx *offset *int");
             bool calls = called != NULL && own.record != NULL;
-            draft->instances[i] = given_type(draft, item,
-                                             calls   ? own.record
-                                             : index ? "int"
-                                                     : "float");
+            const char *open = calls ? own.record : index ? "int" : "float";
+            draft->instances[i] = given_type(draft, item, open);
+            if (called != NULL && !calls)
+                draft->entry_todo = "a lambda has no type to name: a struct with operator() has";
             if (calls && strcmp(draft->instances[i], own.record) == 0) {
                 own.name = called->name;
                 *called = own;
@@ -672,8 +672,11 @@ static void add_arguments(struct hn_draft *draft, struct hn_error *err)
     if (!written && last == SIZE_MAX) {
         hn_fail(err, HN_ECONFIG,
                 "%s: kernel '%s' has no argument that it could write to; its results have to be "
-                "there to be compared",
-                draft->unit->path, kernel->name);
+                "there to be compared%s",
+                draft->unit->path, kernel->name,
+                kernel->parameter_count == 0
+                    ? ""
+                    : "; where a lambda captures them, write a kernel that is passed them");
     } else if (!written) {
         draft->arguments.items[last].role = HN_DRAFT_INOUT;
         draft->arguments.items[last].todo = open_role;
@@ -787,7 +790,7 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     if (unit->absent[0] != '\0')
         draft->template_todo = HN_DRAFT_LINE(draft, "put beside it:%s", unit->absent);
     draft->entry = hn_draft_entry(draft);
-    if (kernel->parameter_count > 0 && !draft->instances_are_known)
+    if (kernel->parameter_count > 0 && !draft->instances_are_known && draft->entry_todo == NULL)
         draft->entry_todo = "are these the types and values to instantiate it with?";
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++)
