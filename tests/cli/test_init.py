@@ -483,6 +483,7 @@ template <typename T, class F, class G> __global__ void k(T *y, const T *x, T a,
         source = ("template <class F> __global__ void k(float *x, int n, F f) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = f(i); }\n"
                   "void g(float *x, int n) { k<<<(n + 255) / 256, 256>>>(x, n, [=] __device__(int i) { return x[i] + n; }); }")
         self.assertIn("  # TODO: a lambda has no type to name: a struct with operator() has\n", self.draft(source))
+        self.assertNotIn("lambda", self.draft("#include \"own.h\"\n" + source.replace("k<<<", "k<own::Add<float>><<<").replace("[=] __device__(int i) { return x[i] + n; }", "{}")))
         alone = self.write("alone.cu", source.replace("float *x, int n, F f", "int n, F f").replace("x[i] = f(i)", "f(i)").replace(">>>(x, n", ">>>(n"))
         self.assertIn("; where a lambda captures them, write a kernel that is passed them\n", self.hone("init", alone, "-o", "-", expect=2).stderr)
 

@@ -395,7 +395,7 @@ static void choose_template(struct hn_draft *draft)
             bool calls = called != NULL && own.record != NULL;
             const char *open = calls ? own.record : index ? "int" : "float";
             draft->instances[i] = given_type(draft, item, open);
-            if (called != NULL && !calls)
+            if (called != NULL && !calls && item.end == item.begin)
                 draft->entry_todo = "a lambda has no type to name: a struct with operator() has";
             if (calls && strcmp(draft->instances[i], own.record) == 0) {
                 own.name = called->name;
