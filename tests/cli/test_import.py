@@ -46,6 +46,13 @@ class Import(hone.Case):
         compiled = self.hone("compile", "--all", "scale_rows.yaml", "--arch", "sm_90", "--json")
         self.assertEqual(compiled.stdout.count('"ok"'), 26)
 
+    def test_sizes_of_blocks_that_are_no_parameters(self):
+        source = self.folder / "rows.cu"
+        source.write_text(source.read_text() + "__device__ int block_rows() { return block_size_y; }\n")
+        self.hone("init", "rows.json")
+        self.assertIn('    - "-Dblock_size_y={1}"\n', (self.folder / "scale_rows.yaml").read_text())
+        self.hone("compile", "scale_rows.yaml", "--arch", "sm_90")
+
     def test_what_it_can_not_say_is_left_to_do(self):
         self.hone("init", "threads.json")
         text = (self.folder / "threads.yaml").read_text()

@@ -16,6 +16,7 @@ static const size_t size_limit = 4u << 20;
 
 static const char *const axes[] = {"X", "Y", "Z"};
 static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z"};
+static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
 
 struct import {
     const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
@@ -578,7 +579,8 @@ static const char *grid_of(struct import *import, int axis, const char *block)
     if (extent == NULL || strcmp(extent, "1") == 0)
         return "1";
     if (problem && json_array_size(divisors) == 0)
-        divisor = block;
+        divisor =
+            hn_draft_find(&import->draft, block_names[axis]) != NULL ? block_names[axis] : block;
     for (size_t i = 0; problem && i < json_array_size(divisors); i++) {
         part = size_of(import, divided_by, json_array_get(divisors, i), "");
         divisor = part != NULL ? hn_times(&import->unit, divisor, part) : divisor;
@@ -611,7 +613,7 @@ static void set_launch(struct import *import)
         draft->shared_bytes = NULL;
 }
 
-/* Those of the file, and the macro that Kernel Tuner defines in every source. */
+/* Those of the file, and macros that Kernel Tuner defines in every source. */
 static void add_options(struct import *import)
 {
     struct hn_draft *draft = &import->draft;
@@ -634,6 +636,13 @@ static void add_options(struct import *import)
     }
     if (hn_unit_has(&import->unit, "kernel_tuner"))
         *HN_GROW(draft->options) = "-Dkernel_tuner=1";
+    for (int axis = 0; axis < 3; axis++) {
+        const char *name = block_names[axis];
+        const struct hn_meaning *own = hn_unit_meaning(&import->unit, name, 0);
+        if (hn_draft_find(draft, name) == NULL && hn_unit_has(&import->unit, name) &&
+            (own == NULL || !own->macro))
+            *HN_GROW(draft->options) = FORMAT(import, "-D%s={%s}", name, draft->block[axis]);
+    }
 }
 
 char *hn_import_write(const json_t *root, const char *kernel, const char *path, const char *prefix)
