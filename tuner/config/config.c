@@ -485,7 +485,8 @@ double hn_config_estimate(const struct hn_config *config, const struct hn_bindin
     double estimate = 0;
     if (hn_plan_values(config->plan, problem, point, &values, err) == HN_OK) {
         values = hn_need_more(values, names + limits->count, sizeof *values);
-        memcpy(values + names, limits->values, limits->count * sizeof *values);
+        for (size_t i = 0; i < limits->count; i++)
+            values[names + i] = limits->values[i];
         if (!hn_expression_number(config->prior, values, &estimate, err))
             estimate = 0;
     }
