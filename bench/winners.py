@@ -241,7 +241,7 @@ def winner(rows):
 
 
 def regrets(found, tunes):
-    """In percent; infinite where a tune has no winner, or one that is wrong."""
+    """In percent; infinite, "none", where a tune has no winner, or one that is wrong."""
     least = min(found["times"].values())
     return [100 * (found["times"].get(key(tune["point"]), float("inf")) / least - 1) for tune in tunes]
 
@@ -258,7 +258,10 @@ def at_other_sizes(found):
 
 
 def mean_and_worst(values):
-    return f"{statistics.fmean(values):.1f}%, {max(values):.1f}%" if values else ""
+    """Of those that are finite; how many are not is said."""
+    some = [value for value in values if value < float("inf")]
+    said = [f"{statistics.fmean(some):.1f}%", f"{max(some):.1f}%"] if some else []
+    return ", ".join(said + [f"{len(values) - len(some)} none"] * (len(some) < len(values)))
 
 
 def counted(results, name):

@@ -119,7 +119,7 @@ class Winners(Case):
         found |= {"tunes": [{"point": point} for point in (best, best, other, worst, None)], "times": dict(zip(names, (10, 10.1, 15))), "tied": names[:2],
                   "peer": [{"point": worst}], "elsewhere": [{"times": {names[0]: 11, names[1]: 10}}], "replays": [{"now_us": 9, "recorded_us": 10}], "usual": names[0]}
         file.write_text(json.dumps(found))
-        self.assertIn("\nall | inf%, inf% | 3, 2 of 5 | 50.0%, 50.0% | 0, 1 of 1 | 0.0%, 0.0% | 0.90 to 0.90 | 10.0%, 10.0%\n", self.winners(*arguments))
+        self.assertIn("\nall | 12.8%, 50.0%, 1 none | 3, 2 of 5 | 50.0%, 50.0% | 0, 1 of 1 | 0.0%, 0.0% | 0.90 to 0.90 | 10.0%, 10.0%\n", self.winners(*arguments))
 
     def test_on_a_recording(self):
         self.winners("--recorded", "--seeds", 3, "configs/spheres.yaml:spheres-access-divergent-*")
