@@ -483,7 +483,8 @@ double hn_config_estimate(const struct hn_config *config, const struct hn_bindin
     size_t names = config->plan->name_count;
     struct hn_value *values = NULL;
     double estimate = 0;
-    if (hn_plan_values(config->plan, problem, point, &values, err) == HN_OK) {
+    if (config->prior != NULL &&
+        hn_plan_values(config->plan, problem, point, &values, err) == HN_OK) {
         values = hn_need_more(values, names + limits->count, sizeof *values);
         for (size_t i = 0; i < limits->count; i++)
             values[names + i] = limits->values[i];

@@ -162,7 +162,7 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem, b
                                struct hn_error *err);
 /* The default point: the first valid point in declared order that has the `defaults`; where -p or -s left none
  * that has them, which false says, one that has of them, in declared order, what it can. */
-/* What `prior`, which there is, says that a point costs; 0 in case of an error. */
+/* What `prior` says that a point costs; 0: there is none, or it failed. */
 double hn_config_estimate(const struct hn_config *config, const struct hn_bindings *problem,
                           const struct hn_bindings *point, struct hn_error *err);
 bool hn_config_default_point(const struct hn_config *config, const struct hn_space *space, struct hn_bindings *point);

@@ -394,31 +394,23 @@ static void set_value(const struct hn_family *family, const char *name,
     }
 }
 
-static bool is_asked(const struct hn_rule *rule, const char *question)
-{
-    for (size_t f = 0; f < rule->feature_count; f++)
-        if (strcmp(rule->features[f].text, question) == 0)
-            return true;
-    return false;
-}
-
 /* Adds a question that is new, as far as there is room. */
 __attribute__((format(printf, 2, 3))) static void ask(struct hn_rule *rule, const char *format, ...)
 {
     struct hn_text question = {0};
+    size_t count = rule->feature_count, same = 0;
     va_list arguments;
-    if (rule->feature_count == HN_RULE_FEATURES_MOST)
-        return;
     va_start(arguments, format);
     hn_text_vprintf(&question, format, arguments);
     va_end(arguments);
-    if (is_asked(rule, question.data)) {
-        hn_text_finish(&question);
-        return;
+    while (same < count && strcmp(rule->features[same].text, question.data) != 0)
+        same++;
+    if (same == count && count < HN_RULE_FEATURES_MOST) {
+        rule->features = hn_need_more(rule->features, count + 1, sizeof *rule->features);
+        rule->features[rule->feature_count++] =
+            (struct hn_rule_feature){.text = hn_needed(hn_text_take(&question))};
     }
-    rule->features = hn_need_more(rule->features, rule->feature_count + 1, sizeof *rule->features);
-    rule->features[rule->feature_count++] =
-        (struct hn_rule_feature){.text = hn_needed(hn_text_take(&question))};
+    hn_text_finish(&question);
 }
 
 static void add_sizes(const struct hn_family *family, struct hn_rule *rule)

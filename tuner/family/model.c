@@ -274,22 +274,15 @@ static bool is_timed(const struct hn_matrix *matrix, size_t point, size_t size)
     return time > 0 && !isinf(time);
 }
 
-/* What a `prior` says of the default point. */
-static double usual_estimate(const struct hn_sight *sight, const struct hn_bindings *problem)
-{
-    const struct hn_config *config = sight->kernel->config;
-    return config->prior != NULL
-               ? hn_config_estimate(config, problem, &config->plan->defaults, NULL)
-               : 0;
-}
-
 static void gather_size(void *context, size_t size)
 {
     const struct gathering *data = context;
     const struct hn_sight *sight = &data->model->sight;
     const struct hn_matrix *matrix = data->matrix;
     float *seen = hn_need(sight->features, sizeof *seen);
-    double usual = usual_estimate(sight, &matrix->sizes[size].problem);
+    const struct hn_config *config = sight->kernel->config;
+    double usual =
+        hn_config_estimate(config, &matrix->sizes[size].problem, &config->plan->defaults, NULL);
     double best = log(hn_matrix_least(matrix, size));
     size_t row = data->first[size];
     for (size_t p = 0; p < matrix->point_count && row < data->first[size + 1]; p++) {
@@ -359,7 +352,9 @@ static void ask_some(const struct asking *asking, size_t problem, size_t first, 
 {
     const struct hn_model *model = asking->model;
     double answers[AT_ONCE], sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = 0;
-    double usual = usual_estimate(&model->sight, &asking->problems[problem]);
+    const struct hn_config *config = model->sight.kernel->config;
+    double usual =
+        hn_config_estimate(config, &asking->problems[problem], &config->plan->defaults, NULL);
     bool can[AT_ONCE];
     for (size_t i = 0; i < count; i++)
         can[i] = hn_sight_see(&model->sight, &asking->problems[problem], usual,
