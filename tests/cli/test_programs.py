@@ -137,6 +137,23 @@ run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; *) echo 95
         self.spoil(self.folder / "bench.sh", "echo result", f"mkdir {self.folder}/busy || exit 1\nsleep 0.01\nrmdir {self.folder}/busy\necho result")
         self.assertEqual(set(self.tuned("-s", "FAULT=none", "--jobs", "2")["outcomes"]) - {"slower"}, {"ok"})
 
+    def test_a_search_goes_on_beside_a_slow_build(self):
+        log = self.folder / "log"
+        self.config = self.write("slow.yaml", f"""\
+kernel: slow
+template: bench.sh
+parameters: {{A: {{range: [1, 60]}}}}
+defaults: {{A: 30}}
+run:
+  build: [sh, -c, 'test $HONE_A != 60 || {{ echo slow >>{log}; sleep 4; echo built >>{log}; }}']
+  command: [sh, -c, 'echo run >>{log}; echo {{\\"time\\": $((200 - $HONE_A))}}']
+  time: {{json: time}}
+""")
+        self.tuned("--stop-chance", "0", "--jobs", "4")
+        lines = log.read_text().split()
+        runs = lines[lines.index("slow"):lines.index("built")].count("run")
+        self.assertGreater(runs, 12, lines)
+
     def test_interrupted_it_goes_on_and_nothing_is_left_running(self):
         self.spoil(self.folder / "bench.sh", "echo result", "sleep 0.31; echo result")
         for number in (signal.SIGINT, signal.SIGKILL):

@@ -562,9 +562,11 @@ static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_ba
     size_t wanted = 2 * (size_t)programs->options.jobs;
     size_t builds = count_builds(programs, WAITING, UNDER_WAY);
     bool idle = programs->measured == NULL;
-    (void)ticket;
     *state = (struct hn_backend_state){
         .room = builds < wanted ? wanted - builds : 0, .idle = idle, .quiet = idle};
+    for (const struct build *build = programs->builds; build != NULL; build = build->next)
+        if (build->ticket == ticket && build->state == UNDER_WAY)
+            state->age_ms = hn_now_ms() - build->command.since_ms;
 }
 
 static void usage(const struct hn_backend *backend, struct hn_usage *usage)
