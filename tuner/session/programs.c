@@ -23,7 +23,7 @@
 
 /* A race, or the measuring of one point, ends when it is decided or has used up its time, within
  * these limits. */
-enum { RUNS_LEAST = 2, RUNS_MOST = 3, ROUNDS_LEAST = 5, ROUNDS_MOST = 25 };
+enum { RUNS_LEAST = 2, RUNS_MOST = 3, ROUNDS_LEAST = 6, ROUNDS_MOST = 25 };
 static const double measure_ms = 10e3;
 static const double race_share = 0.1; /* of the time until then */
 /* Who takes so much longer than the best, in the first run or in each of two, is slower. */
