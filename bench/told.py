@@ -5,6 +5,7 @@
     bench/told.py nvrtc LIBNVRTC...     # compile times by these versions, with nothing beside; needs no GPU
     bench/told.py energy [SECONDS]      # of the best copy in five sessions; of a window
     bench/told.py large [SECONDS]       # searches of sgemm with seeds 1 to 5, over the best of them and of recordings
+    bench/told.py programs [SECONDS [BUILD_S RUN_S]]   # how many `run` measures that sleep as CUB's benchmarks; on the double, too
     bench/told.py operator              # examples/pytorch/linear.py behind a tune of its layers; skipped (77) without PyTorch"""
 
 import gzip
@@ -18,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import evidence
 from early_stop import ROOT, find_hone
@@ -30,6 +32,22 @@ entry: empty
 parameters: {BLOCK: [32]}
 arguments: [{name: y, type: int32, count: 32, role: output}]
 launch: {block: BLOCK, grid: 1}
+"""
+
+# Seconds to build and to run; times of 1% noise, the least at the end.
+PROGRAMS = """\
+kernel: asleep
+template: asleep.sh
+parameters: {{AT: {{range: [1, 240]}}, TWICE: [1, 2]}}
+defaults: {{AT: 120, TWICE: 1}}
+run:
+  build: [sleep, "{0}"]
+  command: [sh, "${{SOURCE}}", "${{AT}}", "{1}"]
+  time: {{json: time}}
+"""
+ASLEEP = """\
+sleep $2
+echo '{"time": '$(((240 - $1 + 70) * (9900 + $(od -An -N2 -tu2 /dev/urandom) % 200)))'}'
 """
 
 
@@ -101,6 +119,19 @@ def large(seconds="29"):
     return rows
 
 
+def programs(seconds="420", build_s="7.8", run_s="1.1"):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "asleep.sh").write_text(ASLEEP)
+        (folder / "asleep.yaml").write_text(PROGRAMS.format(build_s, run_s))
+        began = time.monotonic()
+        found = tune(folder / "asleep.yaml", "--allow-run", "--jobs", "16", "--stop-chance", "0", "--budget", f"{seconds}s")
+        each_s = (time.monotonic() - began) / found["finished"]
+    rows = [[f"{seconds} s", found["finished"], f"{3600 / each_s:.0f}", f"{(float(build_s) + float(run_s)) / each_s:.1f}"]]
+    evidence.keep("programs", rows, **evidence.no_gpu())
+    return rows
+
+
 def operator():
     if importlib.util.find_spec("torch") is None:
         sys.exit(77)
@@ -116,5 +147,5 @@ def operator():
 
 
 if __name__ == "__main__":
-    for row in {"nvrtc": nvrtc, "energy": energy, "large": large, "operator": operator}[sys.argv[1]](*sys.argv[2:]):
+    for row in {"nvrtc": nvrtc, "energy": energy, "large": large, "programs": programs, "operator": operator}[sys.argv[1]](*sys.argv[2:]):
         print(*row, sep=" | ")

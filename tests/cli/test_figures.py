@@ -344,8 +344,12 @@ class OnTheDouble(double.Case):
         with unittest.mock.patch.dict(os.environ, settings):
             told.energy("0.2")
             told.large("60")
+            told.programs("3", "0.3", "0.05")
         joules, = self.kept("energy")["rows"]
         self.assertRegex(joules[0], r"^(\d\.\d{4}, ){4}\d\.\d{4}$")
+        (budget, points, rate, times), = self.kept("programs")["rows"]
+        self.assertEqual(budget, "3 s")
+        self.assertGreater(min(int(points), int(rate), float(times)), 0)
         shapes = self.kept("large")["rows"]
         self.assertEqual([row[:3] for row in shapes], [["16 x 64 x 8", "4", "4 to 4"], ["32 x 64 x 8", "4", "4 to 4"]])
 
