@@ -304,6 +304,19 @@ int main(void)
         said = self.hone("replay", "--family", self.config, "--held-out", "2", "--budget", "60", "--json", expect=4).stdout
         self.assertGreater(json.loads(said)[0]["parts"]["choice"]["mean"], 0.05)
 
+    def test_sizes_that_were_not_used_take_back_what_is_sure(self):
+        """At them alone there are better blocks, which nothing that was measured could tell of."""
+        said = self.family().stderr
+        held = re.findall(r"  not used n=(\d+):", said)
+        self.assertNotIn("(not sure)", said)
+        self.cache.unlink()
+        self.spoil(self.config, FAMILY, FAMILY + f"\nconstraints: [BLOCK <= 64 or {' or '.join(f'n == {n}' for n in held)}]")
+        self.spoil(self.config, "defaults: {BLOCK: 128,", "defaults: {BLOCK: 64,")
+        self.assertIn("3 of 3 choices called sure lose more than 10%: none is called so", self.family().stderr)
+        [rule] = self.rules()
+        self.assertGreater(rule["parts"]["coverage"]["mean"], 0.1)
+        self.assertNotIn('"sure": true', json.dumps(rule))
+
     def test_values_that_the_config_no_longer_has(self):
         """They were measured before, at many sizes."""
         self.family()

@@ -269,8 +269,6 @@ const struct hn_command hn_command_compile = {
     .of = HN_COMPILE,
     .arguments = "CONFIG",
     .summary = "compile points: registers, spills, occupancy; needs no GPU",
-    .help = "Compiles points of CONFIG and prints registers, shared memory, spills and theoretical "
-            "occupancy; needs no GPU.",
     .examples = "hone compile scale.yaml --all --arch sm_90",
     HN_ONE_ARGUMENT("expected the path of a config", "found a second config '%s'"),
     .config = HN_POINT_CONFIG,

@@ -178,8 +178,6 @@ const struct hn_command hn_command_export = {
     .of = HN_EXPORT,
     .arguments = "NAME",
     .summary = "write the best as a C header, json, source or cubin",
-    .help = "Writes the tuned configuration of a kernel as a C header, as data, source or machine "
-            "code.",
     .details =
         "The header serves C11 and CUDA C++: prefixed constants, the launch geometry as "
         "functions of the problem, and a choice among several devices and problems. json lists "

@@ -209,7 +209,6 @@ const struct hn_command hn_command_inputs = {
     .of = HN_INPUTS,
     .arguments = "CONFIG",
     .summary = "write the inputs of a problem as NumPy arrays; needs no GPU",
-    .help = "Writes the inputs of a problem as NumPy arrays, as kernels get them; needs no GPU.",
     .details =
         "One NAME.npy for each input that the config fills, and where there are several "
         "problems a folder for each. Another program can compute from them what is expected, "

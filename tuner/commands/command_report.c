@@ -192,7 +192,6 @@ const struct hn_command hn_command_report = {
     .arguments = "[NAME|FILE...]",
     .listed = "[NAME...]",
     .summary = "write what was tuned as one HTML page to look at",
-    .help = "Writes what was tuned as one HTML page to look at.",
     .details =
         "NAME is a kernel of the cache, FILE a recorded tuning or a folder of them (anything "
         "with a '/', or that ends in .json or .json.gz); without either, all that the cache "

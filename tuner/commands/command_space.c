@@ -285,7 +285,6 @@ const struct hn_command hn_command_space = {
     .of = HN_SPACE,
     .arguments = "CONFIG",
     .summary = "count, list or sample the valid points; needs no GPU",
-    .help = "Counts, lists or samples the valid points of a config; needs no GPU.",
     .details =
         "Without an option: the parameters and the size of the space of each problem. A config "
         "with nothing but kernel, parameters and constraints is enough; where it names a "

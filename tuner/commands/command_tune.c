@@ -572,7 +572,6 @@ const struct hn_command hn_command_tune = {
     .of = HN_TUNE,
     .arguments = "CONFIG",
     .summary = "search, verify, measure and cache the variants of a config",
-    .help = "Searches the space of CONFIG: verifies, measures and caches its variants.",
     .details = "Every problem of the config is tuned. Run again, it finishes from the cache; "
                "interrupted, it goes on.",
     .examples = "hone tune scale.yaml --budget 60s\n"

@@ -427,15 +427,14 @@ static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
  * in. */
 static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
 {
-    size_t points[2 * HN_MATRIX_POINTS], all[HN_MATRIX_POINTS];
+    size_t points[2 * HN_MATRIX_POINTS];
     struct hn_measuring *measuring = &tuning->measuring;
     const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
     size_t count = hn_measuring_promising(measuring, problem, HN_MEASURING_PROPOSED, points);
     for (size_t c = 0; c < tuning->learnt.rule.configuration_count; c++)
         points[count++] = tuning->learnt.picked[c];
-    size_t others = shuffle_points(tuning, all);
-    for (size_t i = 0; i < others && i < ANY; i++)
-        points[count++] = all[i];
+    for (size_t i = 0; i < ANY; i++)
+        points[count++] = (size_t)hn_random_below(&tuning->random, measuring->matrix->point_count);
     fill(measuring, size, points, count, fmax(size_least_s, size_share * tuning->budget_s), err);
 }
 
@@ -521,8 +520,7 @@ static bool is_late(const struct tuning *tuning, double round_s)
     return left_s < round_s / 2 + tuning->learn_s * SAMPLES_COST;
 }
 
-/* Measures where the rule is least sure, until it is good enough, or the time for that is used up.
- */
+/* Measures where the rule is least sure, until it is good enough or time is used up. */
 static void refine(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_matrix *matrix = tuning->measuring.matrix;
@@ -631,6 +629,13 @@ static void measure_loss(struct tuning *tuning, struct hn_error *err)
     rule->measured = found.loss;
     rule->parts = found.parts;
     tuning->outcome->untuned = found.untuned;
+    if (found.wrong <= HN_SURE_WRONG * found.sure)
+        return;
+    hn_measuring_say(&tuning->measuring,
+                     "%u of %u choices called sure lose more than 10%%: none is called so",
+                     found.wrong, found.sure);
+    for (size_t n = 0; n < rule->node_count; n++)
+        rule->nodes[n].sure = false;
 }
 
 static void tune(struct tuning *tuning, struct hn_error *err)

@@ -158,17 +158,17 @@ static void say_compared(const struct hn_measuring *measuring, const struct hn_b
 
 /* NAN: the rule says nothing, or nothing could be measured. */
 static struct compared hold_against(const struct hn_held_out *held_out,
-                                    const struct hn_bindings *problem, struct hn_error *err)
+                                    const struct hn_bindings *problem, bool *sure,
+                                    struct hn_error *err)
 {
-    bool sure;
     struct comparison comparison = {.held_out = held_out, .problem = problem};
     struct compared compared = {NAN, NAN, NAN, NAN, NAN};
-    int configuration = hn_rule_choose(held_out->rule, problem, usable, &comparison, &sure);
+    int configuration = hn_rule_choose(held_out->rule, problem, usable, &comparison, sure);
     if (configuration < 0)
         return compared;
     compare(&comparison, (size_t)configuration, &compared, err);
     if (!hn_failed(err))
-        say_compared(held_out->measuring, problem, &compared, sure);
+        say_compared(held_out->measuring, problem, &compared, *sure);
     return compared;
 }
 
@@ -238,9 +238,11 @@ struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
     struct sums chosen = {0}, defaults = {0}, choice = {0}, coverage = {0}, freezing = {0};
     struct hn_bindings *held = hn_need(held_out->count, sizeof *held);
     uint64_t at = 0;
+    struct hn_held_out_loss found = {.sure = 0};
     unsigned count = 0;
     while (count < held_out->count && hold_out(held_out, &at, held, count, err)) {
-        struct compared compared = hold_against(held_out, &held[count++], err);
+        bool sure = false;
+        struct compared compared = hold_against(held_out, &held[count++], &sure, err);
         if (hn_failed(err))
             break;
         add_loss(&chosen, compared.chosen_us, compared.best_us);
@@ -248,17 +250,19 @@ struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
         add_loss(&choice, compared.chosen_us, compared.own_us);
         add_loss(&coverage, compared.own_us, compared.shared_us);
         add_loss(&freezing, compared.shared_us, compared.best_us);
+        found.sure += sure && isfinite(compared.chosen_us);
+        found.wrong += sure && log(compared.chosen_us / compared.shared_us) >= HN_SURE_LOSS;
     }
     if (count < held_out->count && !hn_failed(err))
         hn_measuring_say(held_out->measuring, "the family has no more sizes that were not used");
     for (unsigned i = 0; i < count; i++)
         hn_bindings_finish(&held[i]);
     free(held);
-    return (struct hn_held_out_loss){
-        .loss = loss_of(&chosen),
-        .parts = {loss_of(&choice), loss_of(&coverage), loss_of(&freezing)},
-        .untuned = loss_of(&defaults),
-        .low = low_of(&chosen)};
+    found.loss = loss_of(&chosen);
+    found.parts = (struct hn_rule_parts){loss_of(&choice), loss_of(&coverage), loss_of(&freezing)};
+    found.untuned = loss_of(&defaults);
+    found.low = low_of(&chosen);
+    return found;
 }
 
 /* Replays draw from a sequence of their own. */

@@ -221,11 +221,6 @@ static void predict_loss(struct learning *learning, struct judged *judged)
     }
 }
 
-/* A choice is sure where it loses less than this: in logarithms. */
-static const double sure_loss = 0.0953;
-/* Of the choices that are called sure, at least so many are. */
-static const double sure_are = 0.95;
-
 static int by_risk(const void *a, const void *b)
 {
     const struct judged *x = a, *y = b;
@@ -240,10 +235,9 @@ static double find_sure_risk(struct judged *judged, size_t count)
     qsort(judged, count, sizeof *judged, by_risk);
     for (size_t i = 0; i < count && isfinite(judged[i].risk); i++) {
         seen++;
-        wrong += judged[i].choice + judged[i].coverage >= sure_loss;
+        wrong += judged[i].choice + judged[i].coverage >= HN_SURE_LOSS;
         /* One that was wrong may as well be one and a half. */
-        double expected = wrong > 0 ? wrong + 0.5 : 0;
-        if (expected <= (1 - sure_are) * seen)
+        if (wrong == 0 || wrong + 0.5 <= HN_SURE_WRONG * seen)
             highest = judged[i].risk;
     }
     return highest;

@@ -136,6 +136,10 @@ size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, s
 
 enum { HN_LEARN_TREES = 400 };
 
+/* A choice is sure where it loses less than this, in logarithms; of choices that are called sure, no larger share may not be. */
+#define HN_SURE_LOSS 0.0953
+#define HN_SURE_WRONG 0.05
+
 struct hn_learn_options {
     uint64_t seed;  /* of the problems that predictions are made for */
     size_t samples; /* so many of them */
