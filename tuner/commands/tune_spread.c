@@ -56,6 +56,7 @@ struct spread {
     size_t model_count;
     struct running *running;
     bool told;            /* that there are several */
+    struct hn_error lost; /* why a card was, of which another may take up the search */
     struct hn_error *err; /* the first failure: nothing more is begun */
 };
 
@@ -104,11 +105,23 @@ static bool is_idle(const struct spread *spread, size_t i)
            !(early && has_unknown(spread->workers, i));
 }
 
-static bool has_card(const struct spread *spread)
+/* Those with which a card can be compared; NULL: it is the first of its kind. */
+static struct model *model_of(struct spread *spread, const struct hn_card *card)
 {
-    bool has = false;
-    for (size_t i = 0; i < spread->workers->card_count; i++)
-        has = has || is_usable(spread->workers->cards[i]);
+    for (size_t i = 0; i < spread->model_count; i++)
+        if (hn_device_identity_equal(&spread->models[i].first->device.identity,
+                                     &card->device.identity))
+            return &spread->models[i];
+    return NULL;
+}
+
+/* Whether there is one of the model, NULL: of none yet, or one that may turn out to be. */
+static bool has_card(struct spread *spread, const struct model *model)
+{
+    const struct hn_workers *workers = spread->workers;
+    bool has = has_unknown(workers, workers->card_count);
+    for (size_t i = 0; i < workers->card_count; i++)
+        has = has || (is_usable(workers->cards[i]) && model_of(spread, workers->cards[i]) == model);
     return has;
 }
 
@@ -134,14 +147,13 @@ static void tell_several(struct spread *spread)
     hn_workers_lock(spread->workers);
 }
 
-/* A share with a card that is known. HN_ERUN. */
-static enum hn_status share_workers(struct hn_workers *workers, struct hn_card *lead,
-                                    struct hn_workers **out, struct hn_error *err)
+/* A share with a card that is known. NULL, and err: none can be had. */
+static struct hn_workers *share_workers(struct hn_workers *workers, struct hn_card *lead,
+                                        struct hn_error *err)
 {
-    hn_error_init(err);
     int wakeup = hn_event_make(err);
     if (hn_failed(err))
-        return err->status;
+        return NULL;
     struct hn_workers *share = hn_need(1, sizeof *share);
     *share = (struct hn_workers){.hosts = workers->hosts,
                                  .pool = hn_compile_pool_share(workers->pool, wakeup),
@@ -154,8 +166,7 @@ static enum hn_status share_workers(struct hn_workers *workers, struct hn_card *
     share->pool->timeline = &share->compiling;
     lead->timeline = &share->on_gpu;
     hn_workers_give(share, lead);
-    *out = share;
-    return HN_OK;
+    return share;
 }
 
 static void start_search(struct spread *spread, struct model *model, size_t problem,
@@ -181,11 +192,8 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
     snprintf(search->place, sizeof search->place, " (GPU %s of host %s)", card->selector,
              card->host_name);
     search->names_device = spread->model_count > 1 || search->label[0] == '\0';
-    if (share_workers(spread->workers, card, &search->workers, err) != HN_OK) {
-        free(running);
-        return;
-    }
-    if (!hn_thread_start(&running->thread, run_search, running, err)) {
+    search->workers = share_workers(spread->workers, card, err);
+    if (hn_failed(err) || !hn_thread_start(&running->thread, run_search, running, err)) {
         hn_workers_destroy(search->workers);
         free(running);
         return;
@@ -206,7 +214,8 @@ static void end_search(struct spread *spread, struct running *running)
     bool lost = hn_card_is_left_out(share->lead) || share->lead->refusal[0] != '\0';
     hn_workers_destroy(share);
     /* Another card takes it up where it was left. */
-    if (hn_failed(err) && err->status != HN_EINTERRUPTED && lost && has_card(spread)) {
+    if (hn_failed(err) && err->status != HN_EINTERRUPTED && lost) {
+        spread->lost = *err;
         item->progress = WAITING;
         json_decref(search->json);
     } else if (!hn_failed(err) && search->later) {
@@ -225,12 +234,12 @@ static void end_searches(struct spread *spread)
 {
     for (struct running **at = &spread->running; *at != NULL;) {
         struct running *running = *at;
-        if (!running->ended) {
+        if (running->ended) {
+            *at = running->next;
+            end_search(spread, running);
+        } else {
             at = &running->next;
-            continue;
         }
-        *at = running->next;
-        end_search(spread, running);
     }
 }
 
@@ -257,14 +266,12 @@ static bool has_other_limit(struct spread *spread, struct hn_card *card)
 /* The model of a card; NULL: the card is refused. */
 static struct model *find_model(struct spread *spread, struct hn_card *card)
 {
-    for (size_t i = 0; i < spread->model_count; i++) {
-        const struct hn_device *first = &spread->models[i].first->device;
-        if (!hn_device_identity_equal(&first->identity, &card->device.identity))
-            continue;
-        if (strcmp(first->driver, card->device.driver) == 0)
-            return &spread->models[i];
+    struct model *model = model_of(spread, card);
+    if (model != NULL && strcmp(model->first->device.driver, card->device.driver) == 0)
+        return model;
+    if (model != NULL) {
         hn_workers_refuse(spread->workers, card, "its driver is %s, and the first card's is %s",
-                          card->device.driver, first->driver);
+                          card->device.driver, model->first->device.driver);
         return NULL;
     }
     if (has_other_limit(spread, card))
@@ -326,15 +333,20 @@ static bool is_over(struct spread *spread)
 {
     if (spread->running != NULL || hn_failed(spread->err))
         return spread->running == NULL;
-    bool more = has_unknown(spread->workers, spread->workers->card_count);
-    bool done = spread->model_count > 0;
-    for (size_t i = 0; i < spread->model_count; i++)
-        done = done && next_problem(spread, &spread->models[i]) == spread->problem_count;
-    if (done)
-        return !more || hn_now_ms() - spread->tune->search.started_ms > hosts_wait_ms;
-    if (more || has_card(spread))
-        return false;
-    hn_fail(spread->err, HN_ERUN, "%s", spread->workers->refusal);
+    bool waits = spread->model_count == 0;
+    bool goes_on = has_card(spread, NULL) &&
+                   (waits || hn_now_ms() - spread->tune->search.started_ms < hosts_wait_ms);
+    for (size_t i = 0; i < spread->model_count; i++) {
+        struct model *model = &spread->models[i];
+        bool more = next_problem(spread, model) < spread->problem_count;
+        goes_on = goes_on || (more && has_card(spread, model));
+        waits = waits || more;
+    }
+    if (goes_on || !waits)
+        return !goes_on;
+    note_failure(spread, &spread->lost);
+    if (!hn_failed(spread->err))
+        hn_fail(spread->err, HN_ERUN, "%s", spread->workers->refusal);
     return true;
 }
 

@@ -607,7 +607,6 @@ void hn_host_look(struct hn_host *host, struct hn_host_view *view)
         .state = host->state,
         .gpus = host->options.gpus >= 0 ? host->options.gpus : greeting->gpus,
         .compile = host->options.compile >= 0 ? host->options.compile : greeting->compile,
-        .failures = host->failures,
         .sends = find_next_file(host) != NULL || hn_bytes_size(&host->link.output) > 0,
     };
     snprintf(view->name, sizeof view->name, "%s",

@@ -29,7 +29,6 @@ struct hn_host_view {
     char name[80]; /* as it calls itself, until then the launcher */
     int gpus;      /* 0 until it is known */
     int compile;
-    int failures; /* in a row */
     bool sends; /* what was said to workers there, or files for them, are still on their way */
     char reason[700]; /* of the last failure; "": there was none */
 };

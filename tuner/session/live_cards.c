@@ -237,8 +237,10 @@ static void take_evaluated(struct hn_live *live, struct hn_card *card,
     card->evaluating = false;
 }
 
+/* Its worker is killed, and others take what it was at. */
 static void give_back(struct hn_live *live, struct hn_card *card)
 {
+    hn_card_drop(card);
     if (card->evaluating)
         hand_back(live, &card->job);
     card->evaluating = false;
@@ -266,12 +268,11 @@ static enum hn_status check_match(const struct hn_live *live, const struct hn_ca
     return HN_OK;
 }
 
-/* It is of no use for this problem; others take what it was at. */
+/* It is of no use for this problem. */
 static void give_up(struct hn_live *live, struct hn_card *card, const char *reason)
 {
     snprintf(card->refusal, sizeof card->refusal, "%.390s", reason);
     card->state = HN_CARD_OUT;
-    hn_card_drop(card);
     give_back(live, card);
 }
 
@@ -306,7 +307,6 @@ static bool promote(struct hn_live *live)
     give_back(live, lost);
     if (!live->prepared)
         hn_card_keep_as(next, lost);
-    hn_card_drop(lost);
     lost->state = HN_CARD_OUT;
     live->workers->lead = next;
     return true;
@@ -333,20 +333,17 @@ static bool succeed(struct hn_live *live, struct hn_error *err)
     if (!live->ends && card->host != NULL && !is_lost(card) &&
         (has_heir(live) || live->workers->whole != NULL))
         snprintf(card->refusal, sizeof card->refusal, "%.390s", err->message);
-    while (!live->ends && err->status != HN_EINTERRUPTED && is_lost(live->workers->lead)) {
-        struct hn_error reason;
-        if (promote(live)) {
-            hn_error_init(err);
-            return true;
-        }
-        if (!has_heir(live))
-            return false;
-        hn_error_init(&reason);
+    while (!live->ends && err->status != HN_EINTERRUPTED && is_lost(live->workers->lead) &&
+           !promote(live) && has_heir(live)) {
+        struct hn_error reason = {.status = HN_OK};
         hn_live_sleep(live, &reason);
         if (hn_failed(&reason))
             *err = reason;
     }
-    return false;
+    if (live->ends || live->workers->lead == card)
+        return false;
+    hn_error_init(err);
+    return true;
 }
 
 bool hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s,
@@ -388,10 +385,8 @@ static void follow(struct hn_live *live, struct hn_card *card, struct hn_error *
 /* All anchors are measured that there will be. */
 static void settle_ratio(struct hn_live *live, struct hn_card *card, struct hn_error *err)
 {
-    double sorted[HN_ANCHORS];
     size_t count = card->ratio_count;
-    memcpy(sorted, card->ratios, sizeof sorted);
-    double ratio = count > 0 ? hn_median(sorted, count) : 1;
+    double ratio = count > 0 ? hn_median(card->ratios, count) : 1;
     if (count == 0 && live->anchor_count > 0)
         hn_fail(err, HN_ERUN, "it measured none of the points that the first card did");
     else if (ratio > most_ratio || ratio < 1 / most_ratio)
@@ -426,8 +421,7 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
 {
     const struct hn_live_anchor *anchor;
     struct hn_record record;
-    struct hn_error ignored;
-    hn_error_init(&ignored);
+    struct hn_error ignored = {.status = HN_OK};
     switch (card->state) {
     case HN_CARD_VERIFYING:
         card->state = HN_CARD_WARMING;
@@ -457,8 +451,7 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
 static void move_card(struct hn_live *live, struct hn_card *card)
 {
     struct hn_gpu_result result;
-    struct hn_error reason;
-    hn_error_init(&reason);
+    struct hn_error reason = {.status = HN_OK};
     if (!card->known || card->out || card->state == HN_CARD_OUT)
         return;
     if (card->state == HN_CARD_NEW) {
@@ -477,7 +470,6 @@ static void move_card(struct hn_live *live, struct hn_card *card)
             take_result(live, card, &result, &reason);
         } else if (!hn_failed(&reason) && card->evaluating && !hn_card_is_reachable(card)) {
             /* Its host is gone, for a while or for good. */
-            hn_card_drop(card);
             give_back(live, card);
         }
     }
@@ -501,10 +493,8 @@ static void move_others(struct hn_live *live, struct hn_error *err)
     struct hn_card *lead = live->workers->lead;
     bool reachable = hn_card_is_reachable(lead);
     /* The lead's point need not wait for its host where others are there. */
-    if (lead->evaluating && !reachable) {
-        hn_card_drop(lead);
+    if (lead->evaluating && !reachable)
         give_back(live, lead);
-    }
     /* Who waits for it sees that it is lost, and asks another. */
     if (!reachable && !lead->requested)
         promote(live);

@@ -652,11 +652,10 @@ void hn_workers_unlock(const struct hn_workers *workers)
         pthread_mutex_unlock(workers->lock);
 }
 
+/* Of two limits, which are none where they are negative. */
 static int earlier(int a, int b)
 {
-    if (a < 0)
-        return b;
-    return b < 0 || a < b ? a : b;
+    return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
 /* Where they are divided, whoever has the whole hears nothing of a card that is a share's, or waits
