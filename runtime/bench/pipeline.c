@@ -388,19 +388,14 @@ static bool skips(const struct issue *issue, bool up)
            (issue->variant->skip & (up ? HN_SKIP_UPLOADS : HN_SKIP_DOWNLOADS)) != 0;
 }
 
-static bool takes_part(const struct issue *issue, size_t argument, bool cut, bool up)
-{
-    unsigned char parts = issue->flow->pipeline->parts[argument];
-    return (parts & (up ? HN_PART_UPLOAD : HN_PART_DOWNLOAD)) != 0 &&
-           ((parts & HN_PART_CUT) != 0) == cut && !skips(issue, up);
-}
-
 /* What of the arguments that are cut is a chunk's; of no chunk (NOT_CUT) all others. */
 static void transfer_chunk(struct issue *issue, size_t number, bool up, CUstream stream)
 {
     for (size_t i = 0; i < issue->variant->arena->plan->argument_count; i++) {
         int64_t from = 0, to = 0;
-        if (!takes_part(issue, i, number != NOT_CUT, up))
+        unsigned char parts = issue->flow->pipeline->parts[i];
+        if ((parts & (up ? HN_PART_UPLOAD : HN_PART_DOWNLOAD)) == 0 || skips(issue, up) ||
+            ((parts & HN_PART_CUT) != 0) != (number != NOT_CUT))
             continue;
         if (number != NOT_CUT) {
             from = issue->flow->chunks[number].begin;

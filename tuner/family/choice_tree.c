@@ -42,11 +42,6 @@ static int64_t value_of(const struct hn_choice_tree_data *data, int feature, siz
     return data->values[(size_t)feature * data->samples + sample];
 }
 
-static const uint32_t *order_of(const struct growth *growth, int feature)
-{
-    return growth->order + (size_t)feature * growth->data->samples;
-}
-
 static size_t least_of(const double *costs, size_t count)
 {
     size_t least = 0;
@@ -114,7 +109,7 @@ static void try_threshold(const struct growth *growth, struct leaf *leaf, double
 HN_WIDE static void try_feature(const struct growth *growth, struct leaf *leaf, double cost,
                                 int feature)
 {
-    const uint32_t *order = order_of(growth, feature);
+    const uint32_t *order = growth->order + (size_t)feature * growth->data->samples;
     struct pass pass = {.feature = feature};
     size_t count = leaf->end - leaf->begin;
     memset(growth->left, 0, growth->width * sizeof *growth->left);

@@ -279,20 +279,13 @@ static uint64_t find_first_row(const struct hn_space_table *table, const int *wa
     return UINT64_MAX;
 }
 
-/* Whether the fields before this one are the same. */
-static bool same_before(const uint64_t *a, const uint64_t *b, const struct hn_space_field *field)
-{
-    uint64_t from_here = field->mask << field->shift | (((uint64_t)1 << field->shift) - 1);
-    return compare_keys(a, b, field->word) == 0 &&
-           ((a[field->word] ^ b[field->word]) & ~from_here) == 0;
-}
-
 static void list_values(const struct hn_space_table *table, const uint64_t *key, size_t parameter,
                         uint64_t *valid)
 {
     const struct hn_space_field *field = hn_space_table_field(table, parameter);
     uint64_t trial[table->words], found[table->words];
     uint64_t rest = key[field->word] & ~(field->mask << field->shift);
+    uint64_t from_here = field->mask << field->shift | (((uint64_t)1 << field->shift) - 1);
     uint64_t row = 0;
     memcpy(trial, key, sizeof trial);
     for (uint64_t index = 0; index <= field->mask;) {
@@ -301,7 +294,9 @@ static void list_values(const struct hn_space_table *table, const uint64_t *key,
         if (row == table->count)
             return;
         read_row(table, row, found);
-        if (!same_before(found, trial, field))
+        /* The fields before this one have to be the same. */
+        if (compare_keys(found, trial, field->word) != 0 ||
+            ((found[field->word] ^ trial[field->word]) & ~from_here) != 0)
             return;
         uint64_t next = found[field->word] >> field->shift & field->mask;
         if (compare_keys(found, trial, table->words) == 0)

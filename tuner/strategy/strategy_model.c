@@ -442,15 +442,6 @@ static void note_times(struct hn_strategy *strategy, uint32_t point,
     prices->measured++;
 }
 
-/* Whether the GPU waits for the compiler: always, where only one thing is done at a time. How many
- * cores there really are is not asked, since what is proposed does not depend on the machine. */
-static bool compiler_is_scarce(const struct hn_strategy *strategy)
-{
-    double cores = fmin(strategy->asked_look_ahead / 2.0, HN_SCHEDULE_CORES);
-    return strategy->asked_look_ahead == 1 ||
-           strategy->prices.compile_ms > cores * strategy->prices.evaluate_ms;
-}
-
 /* The deviations of the process's points from their mean, NAN where not known. Returns how many are
  * known. */
 static size_t collect_times(struct hn_strategy *strategy, double *targets, double *mean)
@@ -484,7 +475,12 @@ static void predict_prices(struct hn_strategy *strategy)
     const struct candidates *candidates = &strategy->candidates;
     struct prices *prices = &strategy->prices;
     double targets[HN_SURROGATE_MOST], whitened[HN_SURROGATE_MOST], mean;
-    size_t known = compiler_is_scarce(strategy) ? collect_times(strategy, targets, &mean) : 0;
+    /* The GPU waits for the compiler, always where only one thing is done at a time. How many cores
+     * there really are is not asked, since what is proposed does not depend on the machine. */
+    double cores = fmin(strategy->asked_look_ahead / 2.0, HN_SCHEDULE_CORES);
+    bool waits =
+        strategy->asked_look_ahead == 1 || prices->compile_ms > cores * prices->evaluate_ms;
+    size_t known = waits ? collect_times(strategy, targets, &mean) : 0;
     prices->differ = known >= known_least;
     if (known == 0) {
         for (size_t c = 0; c < candidates->count; c++)
