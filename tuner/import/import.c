@@ -447,18 +447,6 @@ static bool set_fill(struct import *import, const json_t *json, struct hn_draft_
     return random || argument->fill != NULL || argument->file != NULL;
 }
 
-/* Returns whether the file says it. */
-static bool set_role(const json_t *json, struct hn_draft_argument *argument)
-{
-    static const char *const accesses[] = {"ReadOnly", "WriteOnly", "ReadWrite"};
-    for (int role = HN_DRAFT_INPUT; role <= HN_DRAFT_INOUT; role++)
-        if (has(json, "AccessType", accesses[role])) {
-            argument->role = (enum hn_draft_role)role;
-            return true;
-        }
-    return false;
-}
-
 /* The file's name, or none that means anything: also where a variable of the source has it. */
 static const char *argument_name(struct import *import, const json_t *json)
 {
@@ -489,6 +477,7 @@ static void add_argument(struct import *import, const json_t *json)
     bool scalar = has(json, "MemoryType", "Scalar"), symbol = has(json, "MemoryType", "Symbol");
     struct hn_draft_argument argument = {.name = name, .type = type_of(import, json)};
     bool typed = argument.type != NULL;
+    bool writes = has(json, "AccessType", "WriteOnly"), both = has(json, "AccessType", "ReadWrite");
     if (has(json, "MemoryType", "Local"))
         return;
     if (!symbol)
@@ -505,8 +494,10 @@ static void add_argument(struct import *import, const json_t *json)
     } else {
         const char *count = count_of(import, json);
         argument.count = count != NULL ? count : "1";
-        ask(import, json, symbol || set_role(json, &argument), "input, output or inout?",
-            "AccessType", &argument);
+        if (!symbol && (writes || both))
+            argument.role = both ? HN_DRAFT_INOUT : HN_DRAFT_OUTPUT;
+        ask(import, json, symbol || writes || both || has(json, "AccessType", "ReadOnly"),
+            "input, output or inout?", "AccessType", &argument);
         ask(import, json, argument.role == HN_DRAFT_OUTPUT || set_fill(import, json, &argument),
             "which fill?", "DataSource", &argument);
         ask(import, json, typed, "which type?", "Type", &argument);
@@ -579,8 +570,7 @@ static const char *grid_of(struct import *import, int axis, const char *block)
     if (extent == NULL || strcmp(extent, "1") == 0)
         return "1";
     if (problem && json_array_size(divisors) == 0)
-        divisor =
-            hn_draft_find(&import->draft, block_names[axis]) != NULL ? block_names[axis] : block;
+        divisor = block;
     for (size_t i = 0; problem && i < json_array_size(divisors); i++) {
         part = size_of(import, divided_by, json_array_get(divisors, i), "");
         divisor = part != NULL ? hn_times(&import->unit, divisor, part) : divisor;

@@ -181,16 +181,12 @@ static void fill_arguments(struct hn_draft *draft)
 }
 
 /* A part that a line of draft.yaml has behind a sign; moves the line behind it. "": it is empty. */
-static const char *part_at(const struct hn_draft *draft, const char **line)
+static const char *part_at(struct hn_draft *draft, const char **line)
 {
-    size_t length = hn_word_length(*line + 1);
-    const char *name = *line + 1;
-    *line = name + length;
-    HN_EACH(each, draft->parts)
-        if (strlen(each->name) == length && strncmp(each->name, name, length) == 0 &&
-            each->text.length > 0)
-            return each->text.data;
-    return "";
+    const char *name = HN_DRAFT_TEXT(draft, "%.*s", (int)hn_word_length(*line + 1), *line + 1);
+    const struct hn_text *text = hn_draft_part(draft, name, "");
+    *line += 1 + strlen(name);
+    return text->length > 0 ? text->data : "";
 }
 
 char *hn_draft_write(struct hn_draft *draft, const char *lines)
