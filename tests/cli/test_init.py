@@ -394,6 +394,14 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("problem: {n: 32, m: 32, k: 32, w: 32}\n",), ()),
                 ("__global__ void k(float *x, int n, int m) { int i = (blockIdx.x + blockIdx.y * gridDim.x) * blockDim.x + threadIdx.x; if (i >= n * m) return; x[i] = 0; }",
                  ('grid: ["ceil_div(n * m, BLOCK)", 1]',), ()),
+                ("__global__ void k(const float *A, const float *B, float *C, int M, int N, int K) { C[blockIdx.y * blockDim.y * N + threadIdx.y] = A[K] + B[M]; }",
+                 ("{name: A, type: float32, count: M * K}", "{name: B, type: float32, count: K * N}", "{name: C, type: float32, count: M * N, role: output}"), ()),
+                ("template <int B_SIZE, int BLOCK> __global__ void k(float *x) { __shared__ float s[BLOCK]; s[threadIdx.x] = B_SIZE; x[blockIdx.x * BLOCK] = s[0]; }\n"
+                 "void f(float *x) { k<8, 256><<<9, 256>>>(x); }", ("  block: [TUNE_BLOCK]\n",), ("  BLOCK: ",)),
+                ("template <int B> __global__ void k(float *x, int n) { x[blockIdx.x * B + threadIdx.x] = n; }\n"
+                 "void f(float *x, int n) { const int threads = 128; k<threads><<<n / threads, threads>>>(x, n); }", ("  block: [TUNE_B]\n", "  grid: [n // TUNE_B]\n"), ("  BLOCK: ",)),
+                ("__global__ void k(float *x, int n) { for (int i = threadIdx.x; i < n; i += blockDim.x) x[blockIdx.x * n + i] = 1; }\n"
+                 "void f(float *x, int n) { k<<<128, 128>>>(x, n); }", ("  block: [BLOCK]\n", "  grid: [128]\n"), ()),
                 ("#define SIDE 64\ntemplate <int B> __global__ void k(float *x) { __shared__ float s[SIDE]; s[threadIdx.x] = B; x[blockIdx.x * B] = s[0]; }\n"
                  "void f(float *x) { k<SIDE><<<9, SIDE>>>(x); }", ("  - TUNE_B == SIDE\n", "override: {SIDE: define}"), ()),
                 ("#define COUNT 224\nconstexpr int THREADS = 256;\n__global__ void k(float *x) { x[COUNT * blockIdx.x + threadIdx.x] = blockDim.x; }\n"
@@ -495,12 +503,30 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
 #define RUN(M, kernel) kernel<float, M, 4><<<grid, block>>>(x, size)
 """
         launch = "void f(float *x, int size) { dim3 block(SIZE_OF_BLOCK), grid(size / block.x); %s; }\n"
-        for before, use in ((source.replace("kernel<", "k<"), "RUN(Mode::one, k)"),
+        for before, use, given in ((source.replace("kernel<", "k<"), "RUN(Mode::one, k)", '"k<float, Mode::one, TUNE_N>"\n'),
                             (source.rpartition("#define RUN")[0] + "#define RUN(kernel, ...) kernel<float, Mode::one, 4> __VA_ARGS__\n",
-                             "RUN(k, <<<grid, block>>>(x, size))")):
+                             "RUN(k, <<<grid, block>>>(x, size))", "(Mode)0, ")):
             draft = self.draft(before + launch % use)
-            for part in ("block: [SIZE_OF_BLOCK]\n", "grid: [n // SIZE_OF_BLOCK]\n", "(Mode)0, "):
+            for part in ("block: [SIZE_OF_BLOCK]\n", "grid: [n // SIZE_OF_BLOCK]\n", given):
                 self.assertIn(part, draft, use)
+
+    def test_what_templates_of_the_host_are_given(self):
+        """Through functions, macros and pointers to the kernel down to it; what nothing gives is a question still."""
+        kernel = ("template <typename T, int BM, bool CAUSAL, float (*F)(float)> __global__ void k(T *x, int n) { x[blockIdx.x * BM + threadIdx.x] = F(n); }\n"
+                  "template <int N> __device__ float add(float x) { return x + N; }\n"
+                  "template <typename T, int TILE, int WARPS = 4> void run(T *x, int n) { auto kernel = &k<T, TILE, true, add<WARPS>>; kernel<<<(n + TILE - 1) / TILE, WARPS * 32>>>(x, n); }\n")
+        for launch, *parts in (
+                ("void f(double *x, int n) { run<double, 64>(x, n); }", 'entry: "k<double, TUNE_BM, TUNE_CAUSAL, add<4>>"\n', "TUNE_BM: [16, 32, 64, 128, 256]",
+                 "block: [4 * 32]", '"ceil_div(n, TUNE_BM)"'),
+                ("#define RUN(N, ...) run<double, N, 8>(__VA_ARGS__)\n#define OTHER(N) N\nvoid f(float *x, int n) { switch (n) { case 128: RUN(128, x, n); } OTHER(7); }",
+                 'entry: "k<double, TUNE_BM, TUNE_CAUSAL, add<8>>"\n', "TUNE_BM: [32, 64, 128, 256, 512]", "  TUNE_CAUSAL: [false, true]"),
+                ("void f(float *x, int n) { run(x, n); }", 'entry: "k<float, TUNE_BM, TUNE_CAUSAL, add<4>>"  # TODO: ', "TUNE_BM: [1]"),
+                ("#define SWITCH(type, ...) if (type) { using real = float; __VA_ARGS__; } else { using real = double; __VA_ARGS__; }\n"
+                 "void f(void *x, int n) { SWITCH(n, (k<real, 32, false, add<1>><<<n / 32, 32>>>((real *)x, n))); }\ntemplate <class real> struct Other;\n",
+                 'entry: "k<float, TUNE_BM, TUNE_CAUSAL, add<1>>"  # TODO: ')):
+            draft = self.draft((kernel if "SWITCH" not in launch else kernel.rpartition("template <typename T, int TILE")[0]) + launch)
+            for part in parts:
+                self.assertIn(part, draft, launch)
 
     def test_conditions_of_the_preprocessor(self):
         draft = self.draft("#include <cinttypes>\n__global__ void k(float *x) {\n#if PRIVATE\n x[0] = MIN_BLOCKS;\n#endif\n printf(PRIu64, x); }\n")

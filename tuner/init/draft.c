@@ -240,7 +240,6 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         size_t at = call ? hn_find(unit, hn_inside(unit, i + 1), name) : SIZE_MAX;
         refused |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
                                       (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
-        refused |= hn_at(unit, i, "undef") && hn_at(unit, i + 1, name);
     }
     return once && number >= 1 && number <= least_size && is_used(draft, name) && !refused;
 }
@@ -313,17 +312,17 @@ static void choose_missing(struct hn_draft *draft)
     }
 }
 
-/* A parameter of a macro, or a type of a template of the source, and none that has the name
- * besides. */
+/* A parameter that nothing gives a value, or a type of a template of the source, and none that has
+ * the name besides. */
 static bool is_open(const struct hn_unit *unit, size_t token)
 {
     const char *name = hn_text_at(unit, token);
-    HN_EACH(macro, unit->meanings)
-        if (macro->macro && macro->body.begin <= token && token < macro->body.end &&
-            hn_find(unit, macro->parameters, name) != SIZE_MAX)
-            return true;
+    const struct hn_meaning *own = hn_unit_meaning(unit, name, token);
+    if (own != NULL && own->given)
+        return own->body.begin >= own->body.end || is_open(unit, own->body.begin);
     for (size_t i = 0; i < unit->tokens.count; i++)
-        if ((hn_at(unit, i, "using") || hn_at(unit, i, "struct")) && hn_at(unit, i + 1, name))
+        if ((hn_at(unit, i, "using") || hn_at(unit, i, "struct")) && hn_at(unit, i + 1, name) &&
+            !unit->tokens.items[i].directive)
             return false;
     return hn_template_parameter_is_declared(unit->text, name);
 }
@@ -338,8 +337,12 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         const struct hn_token *token = &unit->tokens.items[i];
         bool known = !is_open(unit, i);
         bool apart = i > item.begin && token->begin > token[-1].end;
+        const struct hn_meaning *own = hn_unit_meaning(unit, token->text, i);
         draft->instances_are_known &= known;
-        hn_text_printf(&text, "%s%s", apart ? " " : "", known ? token->text : open);
+        hn_text_printf(&text, "%s%s", apart ? " " : "",
+                       !known                      ? open
+                       : own != NULL && own->given ? given_type(draft, own->body, open)
+                                                   : token->text);
     }
     bool both = item.end == draft->template_arguments.end && hn_at(unit, item.end, ">>");
     hn_text_append(&text, item.end == item.begin ? open : both ? ">" : "");
@@ -402,7 +405,7 @@ static void choose_template(struct hn_draft *draft)
                 *called = own;
             }
         } else if (item.end > item.begin && !is_open(draft->unit, item.begin)) {
-            draft->instances[i] = hn_unit_text(draft->unit, item);
+            draft->instances[i] = given_type(draft, item, "");
         }
         draft->instances_are_known &= draft->instances[i] != NULL;
     }
@@ -486,10 +489,10 @@ static struct passed passed_as(const struct hn_draft *draft,
     const char *common = field_type(declared), *field = common != NULL ? common : "uint8";
     char of_template[HN_TYPE_SIZE];
     struct passed passed = {.as = SCALAR, .multiple = 1, .type = declared->type, .field = field};
-    for (size_t i = 0; i < kernel->parameter_count; i++)
-        if (kernel->parameters[i].kind == HN_PARAMETER_TYPE &&
-            strcmp(kernel->parameters[i].name, name) == 0)
-            instance = draft->instances[i];
+    size_t which; /* a template's own type, as clang calls it */
+    if (sscanf(declared->record, "type-parameter-0-%zu", &which) == 1 &&
+        which < kernel->parameter_count)
+        instance = draft->instances[which];
     passed.type_is_known = declared->type[0] != '\0' || common != NULL ||
                            (instance != NULL && draft->instances_are_known);
     if (declared->pointer)
@@ -543,20 +546,19 @@ static enum hn_draft_role role_of(const struct hn_kernel_argument *declared, boo
                                            : HN_DRAFT_OUTPUT;
 }
 
-/* Elements of a buffer: those of the whole problem; of matrices A, B and C their own. */
+/* Elements of a buffer: those of the whole problem; of matrices A, B and C their own sides. */
 static const char *elements_of(const struct hn_draft *draft, const char *name)
 {
-    const char *sides[3] = {NULL}; /* m, n, k */
-    char which = hn_lower(name[0]);
-    for (int i = 0; i < 3; i++)
+    const char *sides = hn_draft_is_like(name, "a")   ? "mk"
+                        : hn_draft_is_like(name, "b") ? "kn"
+                        : hn_draft_is_like(name, "c") ? "mn"
+                                                      : "";
+    const char *product = NULL;
+    for (; *sides != '\0'; sides++)
         HN_EACH(size, draft->names)
-            if (size->is_extent &&
-                hn_same_letters(size->name, (const char[]){"mnk"[i], '\0'}, SIZE_MAX))
-                sides[i] = size->name;
-    if (sides[0] == NULL || sides[1] == NULL || sides[2] == NULL ||
-        !hn_draft_is_like(name, "a b c"))
-        return draft->elements;
-    return hn_times(draft->unit, sides[which == 'b' ? 2 : 0], sides[which == 'a' ? 2 : 1]);
+            if (size->is_extent && hn_lower(size->name[0]) == *sides && size->name[1] == '\0')
+                product = hn_times(draft->unit, product, size->name);
+    return product != NULL && strchr(product, '*') != NULL ? product : draft->elements;
 }
 
 /* A buffer, and what the kernel is passed in its place. */

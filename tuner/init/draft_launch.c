@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "tuner/init/draft.h"
 
-static const char *const axes[] = {"X", "Y", "Z"};
 /* Of a flat block, else of each axis. */
 static const struct {
     const char *name;
@@ -71,6 +70,12 @@ void hn_draft_find_launch(struct hn_draft *draft)
             draft->template_arguments = given;
         if (draft->launch[HN_LAUNCH_BLOCK].end == 0)
             read_launch(draft, i, given.end + 1);
+        /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
+        HN_EACH(alias, unit->meanings)
+            if (!alias->macro && !alias->given && alias->body.begin <= i && i < alias->body.end)
+                HN_EACH_AT(use, unit, HN_EVERYWHERE, alias->name)
+                    if (draft->launch[HN_LAUNCH_BLOCK].end == 0)
+                        read_launch(draft, use, use + 1);
     }
     for (size_t i = 0; i < kernel->argument_count; i++)
         draft->passed[i].begin += hn_at(unit, draft->passed[i].begin, "&");
@@ -269,11 +274,10 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
 
 /* The block. */
 
-static bool ends_with(const struct hn_draft_name *parameter, const char *end)
+/* Whether its name ends in the axis: BLOCK_X. */
+static bool is_along(const struct hn_draft_name *parameter, int axis)
 {
-    const char *name = parameter->own;
-    size_t length = strlen(name), tail = strlen(end);
-    return length > tail && hn_same_letters(name + length - tail, end, SIZE_MAX);
+    return hn_lower(parameter->own[strlen(parameter->own) - 1]) == 'x' + axis;
 }
 
 /* The parameter that is the block along an axis by its name, or, with -1, the tile or block that
@@ -282,11 +286,11 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
 {
     const struct hn_draft_name *tile = NULL;
     HN_EACH(each, draft->names) {
-        bool rows = ends_with(each, "ROWS");
+        bool rows = hn_draft_is_like(each->own, "*rows");
         if (!is_numeric(each))
             continue;
         if (hn_draft_is_block(each->own) &&
-            (axis < 0 ? !rows : ends_with(each, axes[axis]) || (axis == 1 && rows)))
+            (axis < 0 ? !rows : is_along(each, axis) || (axis == 1 && rows)))
             return each;
         if (axis < 0 && tile == NULL && hn_draft_is_like(each->own, "*tile"))
             tile = each;
@@ -416,7 +420,7 @@ static void guess_block(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     const struct hn_draft_name *square = find_axis(draft, -1);
-    bool along = square != NULL && ends_with(square, axes[0]), flat = true;
+    bool along = square != NULL && is_along(square, 0), flat = true;
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx")
         flat &= strchr("yz", hn_text_at(unit, i + 2)[0]) == NULL;
     draft->block_is_known = true;

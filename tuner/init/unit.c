@@ -214,9 +214,10 @@ const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char 
     /* What a macro names is known where it is used. */
     bool anywhere = at > 0 && at < unit->tokens.count && unit->tokens.items[at].directive;
     HN_EACH(each, unit->meanings) {
-        bool known = (each->scope.begin == 0 || each->body.begin <= at) &&
+        bool known = (each->scope.begin == 0 || each->given || each->body.begin <= at) &&
                      each->scope.begin <= at && at < each->scope.end;
-        if ((known || anywhere) && strcmp(each->name, name) == 0 &&
+        bool other = found != NULL && each->given && !known;
+        if ((known || anywhere) && !other && strcmp(each->name, name) == 0 &&
             (found == NULL || each->scope.begin >= found->scope.begin))
             found = each;
     }
@@ -234,6 +235,25 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
     else if (!hn_at(unit, hash + 1, "ifndef"))
         return NULL;
     return hn_ends_in(hn_text_at(unit, at), ends) ? NULL : hn_text_at(unit, at);
+}
+
+/* The parameters of a macro or of a host's template: "N" of "run<128>(x)" is 128, or what N is
+ * preset to. */
+static void read_given(struct hn_unit *unit, const char *name, const char *open,
+                       struct hn_tokens parameters, struct hn_tokens scope)
+{
+    struct hn_tokens list = {0, 0}, parameter, given;
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, name)
+        if (list.end == 0 && (i < scope.begin || i >= scope.end) && hn_at(unit, i + 1, open))
+            list = hn_inside(unit, i + 1);
+    while (hn_next(unit, &parameters, &parameter)) {
+        size_t equals = hn_find(unit, parameter, "=");
+        size_t end = equals < parameter.end ? equals : parameter.end;
+        if (!hn_next(unit, &list, &given))
+            given = (struct hn_tokens){end + 1, parameter.end};
+        *HN_GROW(unit->meanings) = (struct hn_meaning){
+            .name = hn_text_at(unit, end - 1), .body = given, .scope = scope, .given = true};
+    }
 }
 
 /* Macros, and which of them are for whoever compiles: within the #ifndef of one of them. */
@@ -266,6 +286,9 @@ static void read_macros(struct reading *reading)
             .parameters = takes ? hn_inside(unit, i + 3) : (struct hn_tokens){0, 0},
             .macro = true,
             .guarded = guard[depth] != NULL && body < end};
+        if (takes)
+            read_given(unit, name->text, "(", hn_inside(unit, i + 3),
+                       (struct hn_tokens){i + 2, end});
     }
 }
 
@@ -509,6 +532,9 @@ static void read_function(struct reading *reading, CXCursor cursor)
     bool device = hn_find(unit, head, "__device__") != SIZE_MAX ||
                   hn_find(unit, head, "constexpr") != SIZE_MAX;
     *HN_GROW(unit->functions) = (struct hn_function){body, !kernel && device, !kernel && !device};
+    if (!kernel && !device && cursor.kind == CXCursor_FunctionTemplate)
+        read_given(unit, name_of(reading, cursor), "<", hn_inside(unit, head.begin + 1),
+                   (struct hn_tokens){head.begin, whole.end});
     reading->function = (struct hn_tokens){head.end, whole.end};
     struct hn_kernel *read = kernel ? HN_GROW(unit->kernels) : NULL;
     if (kernel) {

@@ -55,7 +55,7 @@ struct hn_kernel {
     struct hn_tokens head, body; /* from the declaration's first token to its name; in braces */
 };
 
-/* What a name stands for: a macro, or a variable's initial value. */
+/* What a name stands for: a macro, a variable's initial value, or what a parameter is given. */
 struct hn_meaning {
     const char *name;
     struct hn_tokens parameters; /* of a macro; empty: it has none */
@@ -63,6 +63,7 @@ struct hn_meaning {
     bool macro;
     bool guarded;  /* a macro that is left to whoever compiles */
     bool pointer;
+    bool given;    /* a parameter of a macro or of a host's template, as the first use of that gives it; empty: none does */
     bool constant; /* a variable: a whole number that stays what it is, or a pointer to such */
 };
 
