@@ -77,10 +77,9 @@ static bool is_hidden(const struct scope *scope, const char *name)
     for (size_t i = 0; i < scope->plan->override_count && scope->entry == NULL; i++)
         if (strcmp(scope->plan->overrides[i].name, name) == 0)
             return true;
-    for (size_t i = 0; i < scope->plan->template_parameter_count; i++)
-        if (strcmp(scope->plan->template_parameters[i], name) == 0)
-            return scope->entry == NULL || hn_text_has_word(scope->entry, name, strlen(name));
-    return false;
+    return hn_text_is_among(name, (const char *const *)scope->plan->template_parameters,
+                            scope->plan->template_parameter_count) &&
+           (scope->entry == NULL || hn_text_has_word(scope->entry, name, strlen(name)));
 }
 
 /* Of a name that may be pasted together nobody knows. */
@@ -155,9 +154,8 @@ void hn_source_append_macros(const struct hn_plan *plan, const struct hn_binding
 /* The value that a name of a name expression stands for; NULL when it is C++. */
 static const struct hn_value *find_value(const struct scope *scope, const char *name)
 {
-    for (size_t i = 0; i < scope->parameter_count; i++)
-        if (strcmp(scope->parameters[i], name) == 0)
-            return hn_bindings_get(scope->point, name);
+    if (hn_text_is_among(name, (const char *const *)scope->parameters, scope->parameter_count))
+        return hn_bindings_get(scope->point, name);
     const struct hn_value *value = hn_bindings_get(scope->problem, name);
     return is_constant(scope, name, value) ? value : NULL;
 }

@@ -330,24 +330,19 @@ static const struct hn_config_constraint *find_broken(const struct hn_config *co
     return broken;
 }
 
-static bool asks_for(const struct hn_plan *plan, const struct hn_config_constraint *constraint,
-                     const char *parameter)
-{
-    for (size_t slot = 0; slot < plan->name_count; slot++)
-        if (strcmp(plan->names[slot], parameter) == 0)
-            return hn_plan_uses(plan, constraint->expression, slot);
-    return false;
-}
-
 /* Gives a parameter a value by chance: any, or one that a constraint asks for. */
 static void mutate(const struct hn_config *config, const struct hn_config_constraint *broken,
                    struct hn_random *random, struct hn_bindings *point, struct hn_error *err)
 {
-    size_t one = 0, count = 0;
-    for (size_t i = 0; i < config->parameter_count; i++)
-        if ((broken == NULL || asks_for(config->plan, broken, config->parameters[i].name)) &&
-            hn_random_below(random, ++count) == 0)
+    size_t one = 0, count = 0, names = config->plan->name_count;
+    for (size_t i = 0; i < config->parameter_count; i++) {
+        size_t slot = hn_text_place(config->parameters[i].name,
+                                    (const char *const *)config->plan->names, names);
+        bool asked = broken == NULL ||
+                     (slot < names && hn_plan_uses(config->plan, broken->expression, slot));
+        if (asked && hn_random_below(random, ++count) == 0)
             one = i;
+    }
     size_t value = (size_t)hn_random_below(random, config->parameters[one].count);
     hn_bindings_set(point, config->parameters[one].name, &config->parameters[one].values[value],
                     err);
@@ -512,14 +507,6 @@ static bool is_good(const struct tuning *tuning)
            predicted->sizes > 0 && loss <= tuning->loss;
 }
 
-/* Whether half of a round like the last one and the rule itself would take longer than there is. */
-static bool is_late(const struct tuning *tuning, double round_s)
-{
-    double left_s = (HN_TUNED_SHARE + HN_CELLS_SHARE) * tuning->budget_s -
-                    hn_measuring_spent_s(&tuning->measuring);
-    return left_s < round_s / 2 + tuning->learn_s * SAMPLES_COST;
-}
-
 /* Measures where the rule is least sure, until it is good enough or time is used up. */
 static void refine(struct tuning *tuning, struct hn_error *err)
 {
@@ -543,11 +530,13 @@ static void refine(struct tuning *tuning, struct hn_error *err)
             matrix->size_count, tuning->measuring.cell_count, 100 * learnt->rule.predicted.mean,
             100 * learnt->rule.predicted.worst, 100 * learnt->sure);
         size_t before = matrix->size_count;
-        if (is_good(tuning) ||
-            is_late(tuning, hn_measuring_spent_s(&tuning->measuring) - began_s) ||
-            before == HN_MATRIX_SIZES)
+        /* Half of a round like the last one and the rule itself have to fit into what is left. */
+        double now_s = hn_measuring_spent_s(&tuning->measuring);
+        double left_s = (HN_TUNED_SHARE + HN_CELLS_SHARE) * tuning->budget_s - now_s;
+        if (is_good(tuning) || before == HN_MATRIX_SIZES ||
+            left_s < (now_s - began_s) / 2 + tuning->learn_s * SAMPLES_COST)
             break;
-        began_s = hn_measuring_spent_s(&tuning->measuring);
+        began_s = now_s;
         size_t count = 0;
         while (count < learnt->wanted_count &&
                (sizes[count] = hn_matrix_add_size(matrix, &learnt->wanted[count], false)) !=

@@ -224,14 +224,6 @@ static struct hn_rule_loss loss_of(const struct sums *sums)
                                  .sizes = sums->sizes};
 }
 
-/* The lower end of the mean's 95% interval. */
-static double low_of(const struct sums *sums)
-{
-    double n = (double)sums->sizes;
-    double variance = n > 1 ? fmax(0, (sums->squares - sums->sum * sums->sum / n) / (n - 1)) : 0;
-    return n > 0 ? expm1(sums->sum / n - 1.96 * sqrt(variance / n)) : 0;
-}
-
 struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
                                             struct hn_error *err)
 {
@@ -261,7 +253,10 @@ struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
     found.loss = loss_of(&chosen);
     found.parts = (struct hn_rule_parts){loss_of(&choice), loss_of(&coverage), loss_of(&freezing)};
     found.untuned = loss_of(&defaults);
-    found.low = low_of(&chosen);
+    /* The lower end of the mean's 95% interval. */
+    double n = (double)chosen.sizes, mean = n > 0 ? chosen.sum / n : 0;
+    double variance = n > 1 ? fmax(0, (chosen.squares - chosen.sum * chosen.sum / n) / (n - 1)) : 0;
+    found.low = n > 0 ? expm1(mean - 1.96 * sqrt(variance / n)) : 0;
     return found;
 }
 

@@ -96,16 +96,6 @@ static void recall_points(struct hn_measuring *measuring, const struct hn_space 
     free(sizes);
 }
 
-static const struct hn_record *find_record(const struct hn_records *records,
-                                           const struct hn_bindings *point)
-{
-    for (size_t i = 0; i < records->count; i++)
-        if (!isnan(hn_measuring_time(&records->items[i])) &&
-            hn_bindings_equal(&records->items[i].point, point))
-            return &records->items[i];
-    return NULL;
-}
-
 static void recall_size(struct hn_measuring *measuring, const struct hn_bindings *problem,
                         const struct hn_records *known)
 {
@@ -113,7 +103,11 @@ static void recall_size(struct hn_measuring *measuring, const struct hn_bindings
     const struct hn_record *records[HN_MATRIX_POINTS];
     size_t count = 0;
     for (size_t p = 0; p < matrix->point_count; p++) {
-        records[p] = find_record(known, &matrix->points[p].values);
+        records[p] = NULL;
+        for (size_t i = 0; i < known->count && records[p] == NULL; i++)
+            if (!isnan(hn_measuring_time(&known->items[i])) &&
+                hn_bindings_equal(&known->items[i].point, &matrix->points[p].values))
+                records[p] = &known->items[i];
         count += records[p] != NULL;
     }
     if (count < SIZE_POINTS || matrix->size_count >= MOST_SIZES)

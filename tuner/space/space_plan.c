@@ -75,14 +75,6 @@ struct maker {
     struct gatherer exported;
 };
 
-static bool is_within(const uint64_t *slots, const uint64_t *all, size_t words)
-{
-    for (size_t i = 0; i < words; i++)
-        if ((slots[i] & ~all[i]) != 0)
-            return false;
-    return true;
-}
-
 static const uint64_t *step_slots(const struct maker *maker, const struct hn_space_step *step)
 {
     return step->term >= 0 ? maker->terms->items[step->term].slots : step->check->slots;
@@ -94,9 +86,12 @@ static void add_check(struct maker *maker, struct hn_space_level *level, size_t 
     const struct hn_space_check *check = &maker->problem->checks[maker->part->checks[number]];
     struct hn_space_step step = {.check = check, .term = check->term};
     const uint64_t *slots = step_slots(maker, &step);
+    bool asks_more = false; /* than is bound */
     if (!hn_has_slot(slots, level->parameter))
         return;
-    if (!is_within(slots, maker->bound, maker->terms->slot_words)) {
+    for (size_t i = 0; i < maker->terms->slot_words; i++)
+        asks_more |= (slots[i] & ~maker->bound[i]) != 0;
+    if (asks_more) {
         if (step.term < 0)
             return;
         step.term = hn_terms_possible(maker->terms, step.term, maker->bound);
