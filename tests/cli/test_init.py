@@ -495,6 +495,40 @@ template <typename T, class F, class G> __global__ void k(T *y, const T *x, T a,
         alone = self.write("alone.cu", source.replace("float *x, int n, F f", "int n, F f").replace("x[i] = f(i)", "f(i)").replace(">>>(x, n", ">>>(n"))
         self.assertIn("; where a lambda captures them, write a kernel that is passed them\n", self.hone("init", alone, "-o", "-", expect=2).stderr)
 
+    def test_structures_of_the_template_s_types(self):
+        source = self.write("k.cu", """\
+namespace own {
+template <class V> struct View {
+    V *__restrict__ data[2];
+    long long stride;
+};
+template <typename In, typename Out> struct Params {
+    View<const In> in;
+    View<Out> out;
+    Out *last;
+    int n;
+};
+}
+template <int ITEMS, typename T, typename Sum> __global__ void k(own::Params<T, Sum> p, own::View<float> plain)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < p.n)
+        p.out.data[0][i] = p.in.data[0][i] + p.in.data[1][i] + plain.data[0][i];
+}
+template __global__ void k<2, float, double>(own::Params<float, double>, own::View<float>);
+""")
+        config = self.folder / "k.yaml"
+        self.hone("init", source, "-o", config, "-q")
+        text = config.read_text()
+        for part in ("{name: p_0, type: float32, count: n}", "{name: p_3, type: float64, count: n, role: output}",
+                     "{name: p_last, type: float64, count: n",
+                     '{name: p, type: "own::Params<float, double>", fields: {"in.data[0]": {buffer: p_0}, "in.data[1]": {buffer: p_1}, '
+                     'in.stride: stride, "out.data[0]": {buffer: p_3}, "out.data[1]": {buffer: p_4}, out.stride: stride, last: {buffer: p_last}, n: n}}',
+                     '{name: plain, type: "own::View<float>", fields: {"data[0]": {buffer: plain_0}, "data[1]": {buffer: plain_1}, '
+                     "stride: stride}}"):
+            self.assertIn(part, text)
+        self.assertEqual(json.loads(self.hone("compile", config, "--arch", "sm_90", "--json").stdout)[0]["outcome"], "ok")
+
     def test_launches_in_macros(self):
         source = """\
 #define SIZE_OF_BLOCK 128

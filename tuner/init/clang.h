@@ -51,7 +51,8 @@ enum {
     CXCursor_FieldDecl, CXCursor_EnumConstantDecl,
     CXCursor_FunctionDecl = 8, CXCursor_VarDecl, CXCursor_ParmDecl, CXCursor_CXXMethod = 21, CXCursor_Namespace,
     CXCursor_LinkageSpec, CXCursor_TemplateTypeParameter = 27, CXCursor_NonTypeTemplateParameter,
-    CXCursor_TemplateTemplateParameter, CXCursor_FunctionTemplate, CXCursor_CXXBaseSpecifier = 44
+    CXCursor_TemplateTemplateParameter, CXCursor_FunctionTemplate, CXCursor_ClassTemplate,
+    CXCursor_CXXBaseSpecifier = 44
 };
 
 #define HN_CLANG_FUNCTIONS(X)                                                                                         \
@@ -61,6 +62,7 @@ enum {
     X(void, disposeTranslationUnit, (CXTranslationUnit)) X(CXCursor, getTranslationUnitCursor, (CXTranslationUnit))   \
     X(unsigned, visitChildren, (CXCursor, CXCursorVisitor *, void *)) X(CXString, getCursorSpelling, (CXCursor))      \
     X(CXString, Cursor_getMangling, (CXCursor)) X(unsigned, isCursorDefinition, (CXCursor))                           \
+    X(CXCursor, getCursorSemanticParent, (CXCursor)) X(CXCursor, getSpecializedCursorTemplate, (CXCursor))            \
     X(CXSourceRange, getCursorExtent, (CXCursor)) X(CXSourceLocation, getCursorLocation, (CXCursor))                  \
     X(CXSourceLocation, getRangeStart, (CXSourceRange)) X(CXSourceLocation, getRangeEnd, (CXSourceRange))             \
     X(int, Location_isFromMainFile, (CXSourceLocation))                                                               \

@@ -489,8 +489,8 @@ static struct passed passed_as(const struct hn_draft *draft,
     const char *common = field_type(declared), *field = common != NULL ? common : "uint8";
     char of_template[HN_TYPE_SIZE];
     struct passed passed = {.as = SCALAR, .multiple = 1, .type = declared->type, .field = field};
-    size_t which; /* a template's own type, as clang calls it */
-    if (sscanf(declared->record, "type-parameter-0-%zu", &which) == 1 &&
+    size_t which;
+    if (sscanf(declared->record, HN_TEMPLATE_TYPE "%zu", &which) == 1 &&
         which < kernel->parameter_count)
         instance = draft->instances[which];
     passed.type_is_known = declared->type[0] != '\0' || common != NULL ||
@@ -502,7 +502,8 @@ static struct passed passed_as(const struct hn_draft *draft,
     else if (hn_draft_is_like(name, "*ensorMap *ensor_map"))
         passed.as = MAP;
     else if ((declared->type[0] == '\0' || strchr(declared->type, 'x') != NULL) &&
-             instance == NULL && declared->bytes > 0)
+             instance == NULL &&
+             (declared->bytes > 0 || (declared->field_count > 0 && !declared->hides)))
         passed.as = STRUCTURE; /* a vector, too */
     if (declared->type[0] != '\0')
         return passed;
@@ -522,7 +523,7 @@ static struct passed passed_as(const struct hn_draft *draft,
 /* Whether the config sets each field of a structure; many numbers are a buffer's. */
 static bool has_fields(const struct hn_draft *draft, const struct hn_kernel_argument *declared)
 {
-    bool any = declared->field_count > 0 && declared->field_count <= 8;
+    bool any = declared->field_count > 0 && (declared->bytes <= 0 || declared->field_count <= 8);
     for (size_t i = 0; i < declared->field_count; i++)
         any |= declared->fields[i].pointer;
     return any && !declared->hides && declared->record[0] != '\0' && draft->capture == NULL &&
@@ -534,16 +535,6 @@ static const char *last_name(const char *path)
 {
     const char *dot = strrchr(path, '.');
     return dot != NULL ? dot + 1 : path;
-}
-
-/* known: whether the kernel's body tells it. */
-static enum hn_draft_role role_of(const struct hn_kernel_argument *declared, bool *known)
-{
-    bool may_write = declared->pointer && !declared->constant;
-    *known = !may_write || (!declared->passed && (declared->reads || declared->writes));
-    return !may_write || !declared->writes ? HN_DRAFT_INPUT
-           : declared->reads               ? HN_DRAFT_INOUT
-                                           : HN_DRAFT_OUTPUT;
 }
 
 /* Elements of a buffer: those of the whole problem; of matrices A, B and C their own sides. */
@@ -599,13 +590,17 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
         declared->field_count == 0
             ? ": which type?"
             : " has fields of several types; without a `file` its bytes are random";
-    bool known;
+    /* Whether the kernel's body tells its role. */
+    bool told = !declared->passed && (declared->reads || declared->writes);
+    bool known = declared->constant || told;
     if (passed.as == MAP || passed.as == STRUCTURE) {
         add_pair(draft, declared, &passed);
         return;
     }
     if (passed.as == BUFFER) {
-        argument.role = role_of(declared, &known);
+        argument.role = declared->constant || !declared->writes ? HN_DRAFT_INPUT
+                        : declared->reads                       ? HN_DRAFT_INOUT
+                                                                : HN_DRAFT_OUTPUT;
         argument.count = given != NULL ? given : elements_of(draft, name);
         if (passed.multiple > 1)
             argument.count =
@@ -631,6 +626,11 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
 {
     struct hn_text text = {0};
     struct hn_draft_argument whole = {.name = declared->name, .type = declared->record};
+    for (size_t i = 0; i < draft->kernel->parameter_count; i++)
+        if (draft->instances[i] != NULL)
+            whole.type =
+                hn_draft_replace(draft, whole.type, HN_DRAFT_TEXT(draft, HN_TEMPLATE_TYPE "%zu", i),
+                                 draft->instances[i]);
     for (size_t i = 0; i < declared->field_count; i++) {
         const struct hn_kernel_argument *field = &declared->fields[i];
         const struct hn_draft_name *size = hn_draft_find(draft, last_name(field->name));

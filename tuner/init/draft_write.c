@@ -29,15 +29,14 @@ static void append_quoted(struct hn_text *text, const char *string)
  * within brackets too; what looks like a key, a comment or a list it does not. */
 static void append_scalar(struct hn_text *text, const char *before, const char *string)
 {
-    size_t length = 0;
     if (string == NULL)
         return;
-    if (hn_is_word_char(string[0]) || (string[0] != '\0' && strchr("(./", string[0]) != NULL))
-        while (string[length] != '\0' &&
-               (hn_is_word_char(string[length]) || strchr(" +-*/%()<>=!.", string[length]) != NULL))
-            length++;
+    size_t length = strlen(string);
+    bool plain = hn_is_word_char(string[0]) || strchr("(./", string[0]) != NULL;
+    for (const char *c = string; *c != '\0'; c++)
+        plain = plain && (hn_is_word_char(*c) || strchr(" +-*/%()<>=!.", *c) != NULL);
     hn_text_append(text, before);
-    if (length > 0 && string[length] == '\0' && string[length - 1] != ' ')
+    if (plain && length > 0 && string[length - 1] != ' ')
         hn_text_append(text, string);
     else
         append_quoted(text, string);

@@ -409,6 +409,22 @@ static const char *without_words(const char *spelled)
 
 static void read_type(struct reading *reading, CXType type, struct hn_kernel_argument *argument);
 
+/* A field of what its structure's template is given, "View<const float, int>", has that type. */
+static void take_given(struct reading *reading, struct hn_kernel_argument *field)
+{
+    int which;
+    const char *given = strchr(reading->whole->record, '<');
+    if (given == NULL || sscanf(field->record, HN_TEMPLATE_TYPE "%d", &which) != 1)
+        return;
+    for (; which > 0 && *given != '\0'; which--)
+        given += 1 + strcspn(given + 1, ",");
+    given += strspn(given, "<, ");
+    given = hn_need_format(&reading->unit->memory, "%.*s", (int)strcspn(given, ",>"), given);
+    field->type_name = field->record = without_words(given);
+    field->constant |= field->record != given;
+    hn_type_of_c(field->record, field->type);
+}
+
 /* A number or a pointer of a structure, or each of those within a structure or an array, by its
  * path. */
 static void add_field(struct reading *reading, CXType type, const char *path)
@@ -424,13 +440,15 @@ static void add_field(struct reading *reading, CXType type, const char *path)
         return;
     }
     read_type(reading, type, &field);
-    bool within = canonical.kind == CXType_Record &&
+    bool within = field.fields != NULL && !field.pointer &&
                   (field.type[0] == '\0' || strchr(field.type, 'x') != NULL);
     size_t count = within ? field.field_count : 1;
-    whole->hides |= (within && field.hides) || whole->field_count + count > MOST_FIELDS;
+    whole->hides |= (within && field.hides) || whole->field_count + count > MOST_FIELDS ||
+                    canonical.kind == CXType_DependentSizedArray;
     for (size_t i = 0; i < count && whole->field_count < MOST_FIELDS; i++) {
         struct hn_kernel_argument *added = &whole->fields[whole->field_count++];
         *added = within ? field.fields[i] : field;
+        take_given(reading, added);
         if (within && path[0] != '\0')
             added->name = hn_need_format(memory, "%s.%s", path, added->name);
     }
@@ -473,12 +491,22 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
     if (!hn_type_of_c(argument->type_name, argument->type))
         hn_type_of_c(spelled, argument->type);
     /* What a field points to may be what it is in. */
-    if (canonical.kind != CXType_Record || (argument->pointer && outer != NULL))
+    CXCursor declared = clang->getTypeDeclaration(canonical);
+    if ((canonical.kind != CXType_Record && declared.kind != CXCursor_ClassTemplate) ||
+        (argument->pointer && outer != NULL))
         return;
     argument->fields = hn_need_block(&reading->unit->memory, MOST_FIELDS, sizeof *argument->fields);
     reading->whole = argument;
-    clang->visitChildren(clang->getTypeDeclaration(canonical), read_field, reading);
+    clang->visitChildren(declared, read_field, reading);
+    /* An instance has no children of its own. */
+    if (argument->field_count == 0 && canonical.kind == CXType_Record)
+        clang->visitChildren(clang->getSpecializedCursorTemplate(declared), read_field, reading);
     reading->whole = outer;
+    /* Some versions of clang leave its namespaces out. */
+    while (strstr(spelled, "::") == NULL &&
+           (declared = clang->getCursorSemanticParent(declared)).kind == CXCursor_Namespace)
+        argument->record = hn_need_format(&reading->unit->memory, "%s::%s",
+                                          name_of(reading, declared), argument->record);
 }
 
 static void read_argument(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)

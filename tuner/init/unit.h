@@ -24,6 +24,9 @@ struct hn_tokens {
     size_t begin, end;
 };
 
+/* A template's own type, before its number: clang's canonical name. */
+#define HN_TEMPLATE_TYPE "type-parameter-0-"
+
 struct hn_kernel_argument {
     const char *name, *type_name; /* the type of an element, in the source */
     const char *spelled;          /* the whole type: "const float *" */
