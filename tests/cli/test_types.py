@@ -177,3 +177,16 @@ class OfArguments(double.Case):
         found = self.hone("cache", "import", "--config", self.config, "float.json", "int.json")
         self.assertEqual(found.stdout.count("plan and template taken from the config"), 2)
         self.assertEqual(found.stderr, "")
+
+
+class InLists(double.Case):
+    def test_values_of_a_list_of_configurations_are_c(self):
+        self.spoil(self.config, "parameters:\n", "parameters:\n  T: [float, int]\n  LEAST: [-9223372036854775808]\n")
+        self.spoil(self.config, "defaults: {", "defaults: {T: float, LEAST: -9223372036854775808, ")
+        self.tune("-s", "BLOCK=128", "-s", "ITEMS=4")
+        self.hone("export", "scale", "-o", "header.h")
+        self.assertRegex((self.folder / "header.h").read_text(), r" X\(0, (float|int), \(-9223372036854775807 - 1\), 128, 4, ")
+        self.write("main.c", '#include "header.h"\n#define LIST(config, T, LEAST, ...) + (int)sizeof(T) + (LEAST < 0)\n'
+                   "int main(void) { return 0 HONE_SCALE_CONFIGS(LIST); }\n")
+        if shutil.which("cc"):
+            subprocess.run(["cc", "-Werror", "-Wall", "-c", "main.c"], cwd=self.folder, check=True)

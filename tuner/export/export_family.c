@@ -250,16 +250,6 @@ static void write_all_usable(struct hn_export_writer *writer)
                             writer->text);
 }
 
-static void append_integer(struct hn_text *text, int64_t integer)
-{
-    if (integer == INT64_MIN)
-        hn_text_append(text, "(-INT64_C(9223372036854775807) - 1)");
-    else if (integer > INT32_MAX || integer < -INT32_MAX)
-        hn_text_printf(text, "INT64_C(%" PRId64 ")", integer);
-    else
-        hn_text_printf(text, "%" PRId64, integer);
-}
-
 /* "(problem.ORDER == HONE_MATMUL_ROW || …)", or that a number stayed what it was. */
 static void write_inside(struct hn_export_writer *writer)
 {
@@ -291,7 +281,8 @@ static void write_branch(const struct hn_export_rule *out, const struct hn_rule_
         hn_text_printf(text, "%s%s", left ? "!" : "", out->features[node->feature]);
     } else {
         hn_text_printf(text, "%s %s ", out->features[node->feature], left ? "<=" : ">");
-        append_integer(text, node->threshold);
+        const struct hn_value threshold = hn_integer(node->threshold);
+        hn_export_append_value(out->writer->export, "", &threshold, text);
     }
     hn_text_append(text, ") {\n");
 }
@@ -349,14 +340,11 @@ static void write_tree(struct hn_export_writer *writer)
     write_node(writer->rule, 0, 4);
 }
 
-static json_t *end_to_json(double end, bool real)
+static json_t *end_to_json(const struct hn_export_rule *out, double end, bool real)
 {
     struct hn_text text = {0};
-    const struct hn_value value = hn_real(end);
-    if (real)
-        hn_value_append(&text, &value);
-    else
-        append_integer(&text, (int64_t)end);
+    const struct hn_value value = real ? hn_real(end) : hn_integer((int64_t)end);
+    hn_export_append_value(out->writer->export, "", &value, &text);
     return hn_render_text(&text);
 }
 
@@ -371,8 +359,8 @@ static json_t *inputs_to_json(const struct hn_export_rule *out)
         json_array_append_new(
             inputs, json_pack("{ss ss sb ss so so}", "name", value->name, "type",
                               real ? "double" : "int64_t", "word", value->word_count > 0, "cast",
-                              real ? "(double)" : "", "low", end_to_json(value->low, real), "high",
-                              end_to_json(value->high, real)));
+                              real ? "(double)" : "", "low", end_to_json(out, value->low, real),
+                              "high", end_to_json(out, value->high, real)));
     }
     return inputs;
 }

@@ -52,10 +52,17 @@ void hn_export_append_literal(struct hn_text *text, const char *string)
 void hn_export_append_value(const struct hn_export *export, const char *name,
                             const struct hn_value *value, struct hn_text *text)
 {
-    if (value->type == HN_WORD)
+    const struct hn_plan *plan = export->plan;
+    const struct hn_word_list *list = hn_plan_find_words(plan, name);
+    bool type =
+        list != NULL && list->types &&
+        hn_text_is_among(name, (const char *const *)plan->parameters, plan->parameter_count);
+    if (value->type == HN_WORD && !type)
         hn_text_printf(text, "%s_%s_%s", export->upper, name, value->word);
     else if (value->type == HN_BOOLEAN)
         hn_text_append(text, value->boolean ? "1" : "0");
+    else if (value->type == HN_INTEGER && value->integer == INT64_MIN)
+        hn_text_append(text, "(-9223372036854775807 - 1)"); /* C has no literal for it */
     else
         hn_value_append(text, value);
 }
