@@ -87,17 +87,11 @@ static const char record_of[] =
     " AND n.version = s.version AND n.simulated = s.simulated) ELSE 0 END"
     " FROM record r JOIN session s ON s.id = r.session_id WHERE r.id = ?1";
 
-#define BY_DEVICE                                                                                                            \
-    " json_extract(s.task, '$.device.name'), json_extract(s.task, '$.device.capability'),"                                   \
-    " json_extract(s.task, '$.device.sm_count'), json_extract(s.task, '$.device.mig_profile')"
-#define BY_WAY                                                                                                               \
-    " json_extract(s.task, '$.regime'), json_extract(s.task, '$.objective'), json_extract(s.task, '$.signature')"
 /* The sessions of each task, measured and simulated apart, from the one that counts first, and whether they have an ok record. ?1 and ?2 are for
  * the condition. */
 #define TASKS(condition)                                                                                                     \
     "SELECT " HN_HEAD_COLUMNS("s.") ", EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok')"        \
-    " FROM session s WHERE " condition " ORDER BY s.kernel, " BY_DEVICE ", s.problem, " BY_WAY                               \
-    ", s.simulated, s.source <> '', s.started DESC, s.id DESC"
+    " FROM session s WHERE " condition " ORDER BY s.task, s.simulated, s.source <> '', s.started DESC, s.id DESC"
 static const char all_tasks[] = TASKS("?1 IS NULL AND (?2 IS NULL OR problem = ?2)");
 static const char tasks_of_kernel[] = TASKS("kernel = ?1 AND ?2 IS ?2");
 static const char tasks_of_problem[] = TASKS("kernel = ?1 AND problem = ?2");
@@ -106,8 +100,7 @@ static const char tasks_of_problem[] = TASKS("kernel = ?1 AND problem = ?2");
 static const char rules_that_count[] =
     "WITH ranked AS (SELECT id, ROW_NUMBER() OVER (PARTITION BY task ORDER BY simulated, source <> '', started DESC, id DESC)"
     " AS age FROM session WHERE rule IS NOT NULL AND (?1 IS NULL OR kernel = ?1))"
-    " SELECT " HN_HEAD_COLUMNS("s.") ", s.id FROM ranked r JOIN session s ON s.id = r.id WHERE r.age = 1"
-    " ORDER BY s.kernel, " BY_DEVICE ", " BY_WAY;
+    " SELECT " HN_HEAD_COLUMNS("s.") ", s.id FROM ranked r JOIN session s ON s.id = r.id WHERE r.age = 1";
 /* clang-format on */
 
 /* The best of the sessions so far; id 0: none. */
@@ -323,7 +316,7 @@ static bool has(const struct hn_tuned_list *list, const struct hn_tuned *tuned, 
             hn_tuned_list_find(list, &tuned->identity, version, !tuned->simulated) != NULL);
 }
 
-/* As both caches had them: by kernel, then as they are listed everywhere. */
+/* By kernel, then as they are listed everywhere. */
 static int compare(const void *a, const void *b)
 {
     const struct hn_tuned *x = a;
@@ -349,8 +342,6 @@ static void join(const struct hn_store *base, struct hn_tuned_list *list,
         hn_base_mark(base, &added->origin);
         added->session_id = 0; /* none of the upper cache's */
     }
-    if (list->count > own)
-        qsort(list->items, list->count, sizeof *list->items, compare);
 }
 
 enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed,
@@ -375,6 +366,8 @@ enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed
     }
     if (hn_failed(err))
         hn_tuned_list_free(list);
+    else if (list->count > 0)
+        qsort(list->items, list->count, sizeof *list->items, compare);
     free(text);
     return err->status;
 }

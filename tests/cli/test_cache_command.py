@@ -285,8 +285,8 @@ class CacheCommand(hone.Case):
         other["hone"]["problem"]["N"] = 512
         self.hone("cache", "import", self.write("other.json", json.dumps(other)))
         self.fails(2, f"hone: 2 tunings fit, but '{self.folder}/r.json' is one file: name a folder (with a / at the "
-                   "end), or choose with -p and --device-name:\n  N=4096  NVIDIA Example  cold\n"
-                   "  N=512  NVIDIA Example  cold", "cache", "export", "example", self.folder / "r.json")
+                   "end), or choose with -p and --device-name:\n  N=512  NVIDIA Example  cold\n"
+                   "  N=4096  NVIDIA Example  cold", "cache", "export", "example", self.folder / "r.json")
         self.hone("cache", "export", "example", f"{self.folder}/all/")
         self.assertEqual(sorted(os.listdir(self.folder / "all")),
                          ["example-n-4096-nvidia-example-cold.json.gz", "example-n-512-nvidia-example-cold.json.gz"])

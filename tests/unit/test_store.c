@@ -191,13 +191,15 @@ TEST(list_gives_the_best_of_the_newest_version)
     put(store, begin_at(store, &version_2, 4096, true, 0), 16, 4);
     commit(store);
     const struct hn_tuned *list = list_of(store, "matmul", 3);
+    assert_int_equal(hn_bindings_get(&list->identity.problem, "M")->integer, 512);
+    list++;
     assert_true(list->best.objective == 9);
     assert_int_equal(list->points, 3);
     assert_int_equal(list->session_id, session);
     assert_true(hn_version_equal(&list->version, &version_2));
     assert_false(list->simulated || list->stale);
     assert_true(list[1].simulated);
-    assert_int_equal(hn_bindings_get(&list[2].identity.problem, "M")->integer, 512);
+    assert_int_equal(hn_bindings_get(&list[1].identity.problem, "M")->integer, 4096);
     list_of(store, "transpose", 0);
 }
 
