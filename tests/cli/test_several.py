@@ -77,11 +77,10 @@ class Several(double.Case):
         lock, = self.folder.glob("hone-GPU-*.lock")
         with open(lock) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            # One that was measured already may still be told.
-            time.sleep(0.3)
             before = len(self.read_events())
             time.sleep(1.5)
-            self.assertEqual(len(self.read_events()), before)
+            # One that was measured already may still be told.
+            self.assertLessEqual(len(self.read_events()), before + 1)
         _, errors = process.communicate(timeout=60)
         self.assertEqual((process.returncode, errors), (0, ""))
         self.assertEqual({record["outcome"] for record in self.read_events()}, {"ok"})
