@@ -271,6 +271,22 @@ int main(void)
         self.assertGreater(len({point for _, point in self.pairs()}), known[0])
         self.assertEqual(self.rules()[0]["measured"]["sizes"], 2)
 
+    def test_a_rule_of_another_device_is_where_searches_begin(self):
+        """It travels without what was measured for it."""
+        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.cheap_config(block=64, items=16)
+        self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 100000]}}")
+        self.hone("tune", "--family", self.config, "--budget", "600", "--held-out", "1", "-q")
+        [rule] = self.rules()
+        self.hone("cache", "export", "scale", "recorded/")
+        self.cache.unlink()
+        self.hone("cache", "import", *(self.folder / "recorded").glob("*.family.gz"))
+        self.hone("tune", "--family", self.config, "--budget", "60", "--held-out", "1", "-q", "--events", self.events, HONE_DOUBLE_NAME="Other")
+        first = self.pairs()[0][0]
+        begun = {point for size, point in self.pairs() if size == first}
+        for configuration in rule["configurations"]:
+            self.assertIn(double.name(configuration), begun)
+
     def test_new_programs_are_compiled_meanwhile(self):
         """While sizes are measured, and before somebody asks: also that of a point which no size allows."""
         kept = self.folder / "programs"

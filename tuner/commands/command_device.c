@@ -254,9 +254,6 @@ const struct hn_command hn_command_device = {
     .of = HN_DEVICE,
     .arguments = "",
     .summary = "show the GPUs, their identity and limits, and the compiler",
-    .help =
-        "Shows the GPUs that the driver finds, their identity and limits, what the cache holds of "
-        "how fast they are at best, and NVRTC.",
     .details = "Without a driver: NVRTC alone, and exit code 1.",
     .examples = "hone device --measure",
     .extra = "found '%s', expected no argument",

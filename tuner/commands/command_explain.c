@@ -239,10 +239,7 @@ const struct hn_command hn_command_explain = {
     .of = HN_EXPLAIN,
     .arguments = "CONFIG",
     .summary = "what the measured points tell, and what to try next",
-    .help = "Says what the measured points of CONFIG tell: which parameters matter, what the best "
-            "points have in common, what bounds the best, what to try next.",
-    .details = "Reads the cache, or with --simulate a recorded tuning; needs no GPU but for "
-               "--counters.",
+    .details = "Reads the cache, or with --simulate a recording; needs no GPU but for --counters.",
     .examples = "hone explain scale.yaml",
     HN_ONE_ARGUMENT("expected the path of a config",
                     "found a second config '%s'; explain them one by one"),

@@ -597,11 +597,9 @@ const struct hn_command hn_command_replay = {
     .arguments = "CONFIG...",
     .listed = "CONFIG",
     .summary = "run the cached best again and compare it with its record",
-    .help =
-        "Runs the cached best again: compiles, verifies, measures and sets it against the record. "
-        "Exit code 4 when it is wrong or slower.",
     .details =
-        "With --all, and with any number of configs: the best five of each tuning that was "
+        "Exit code 4 when it is wrong or slower. With --all, and with any number of configs: the "
+        "best five of each tuning that was "
         "made with another driver, NVRTC, template or plan are verified and raced again, which "
         "updates or confirms it in seconds. With --family: exit code 4 when the rule loses "
         "more than it promises.",

@@ -442,10 +442,9 @@ const struct hn_command hn_command_run = {
     .of = HN_RUN,
     .arguments = "CONFIG",
     .summary = "one point in one process, for profilers and sanitizers",
-    .help = "Compiles, verifies and measures one point in this very process, for profilers and "
-            "sanitizers: the default point with -s applied.",
-    .details = "With --json it is judged for a program: verified on two seeds, audited, and raced "
-               "beside the reference.",
+    .details =
+        "It is the default point with -s applied; with --json judged for a program: verified on "
+        "two seeds, audited, and raced beside the reference.",
     .examples = "hone run scale.yaml -p n=65536 -s BLOCK=256,ITEMS=4",
     HN_ONE_ARGUMENT("expected the path of a config", "found a second config '%s'"),
     .config = HN_POINT_CONFIG,

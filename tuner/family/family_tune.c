@@ -107,6 +107,23 @@ static void add_ladder(struct tuning *tuning, struct hn_error *err)
             hn_matrix_add_point(matrix, &config->ladder[i]);
 }
 
+/* What rules have that were learnt of the kernel before, on any device. */
+static void add_rules(struct tuning *tuning, const struct hn_space *space, uint16_t *choice,
+                      struct hn_error *err)
+{
+    const struct hn_plan *plan = tuning->measuring.config->plan;
+    struct hn_tuned_list rules = {.count = 0};
+    hn_store_list(tuning->options->store, HN_STORE_RULES, plan->kernel, NULL, &rules, err);
+    for (size_t i = 0; i < rules.count; i++)
+        for (size_t c = 0; c < rules.items[i].rule->configuration_count; c++) {
+            const struct hn_bindings *point = &rules.items[i].rule->configurations[c];
+            if (hn_space_choice(space, point, choice, NULL) == HN_OK &&
+                hn_measuring_serves_all(plan, point))
+                hn_matrix_add_point(tuning->measuring.matrix, point);
+        }
+    hn_tuned_list_free(&rules);
+}
+
 /* The default point, which is there before all others, and all points of a space that has few, at
  * that size. */
 static void add_space(struct tuning *tuning, size_t size, struct hn_error *err)
@@ -119,12 +136,13 @@ static void add_space(struct tuning *tuning, size_t size, struct hn_error *err)
         hn_config_take_problem(config, &matrix->sizes[size].problem, err) != HN_OK ||
         hn_config_space(config, 0, false, &space, err) != HN_OK)
         return;
+    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
     if (matrix->point_count == 0) {
         hn_config_default_point(config, space, &point);
         hn_matrix_add_point(matrix, &point);
         hn_bindings_finish(&point);
+        add_rules(tuning, space, choice, err);
     }
-    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
     tuning->is_small = hn_space_enumerated(space) && hn_space_size(space) <= SMALL_SPACE;
     for (uint64_t i = 0; tuning->is_small && i < hn_space_size(space); i++) {
         hn_space_point(space, i, choice);
@@ -647,12 +665,8 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     tune_sizes(tuning, err);
     recall(tuning, err);
     refine(tuning, err);
-    if (hn_failed(err))
-        return;
     tuning->outcome->reached = is_good(tuning);
     learn_rule(tuning, err);
-    if (hn_failed(err))
-        return;
     measure_loss(tuning, err);
     if (!hn_failed(err))
         hn_store_put_rule(options->store, tuning->kept, &tuning->learnt.rule, err);
