@@ -394,6 +394,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("problem: {n: 32, m: 32, k: 32, w: 32}\n",), ()),
                 ("__global__ void k(float *x, int n, int m) { int i = (blockIdx.x + blockIdx.y * gridDim.x) * blockDim.x + threadIdx.x; if (i >= n * m) return; x[i] = 0; }",
                  ('grid: ["ceil_div(n * m, BLOCK)", 1]',), ()),
+                ("template <int V> __global__ void k(float *x, int rows, int width) { for (int i = threadIdx.x * V; i < width; i += blockDim.x * V) x[blockIdx.x * width + i] = V; }\n"
+                 "void f(float *x, int rows, int width) { dim3 grid(rows), block(std::min(width, 1024)); k<4><<<grid, block>>>(x, rows, width); }",
+                 ("  BLOCK: [64, 128, 256, 512, 1024]  # of the launch alone\n", "  block: [BLOCK]\n", "  grid: [rows]\n"), ()),
                 ("__global__ void k(const float *A, const float *B, float *C, int M, int N, int K) { C[blockIdx.y * blockDim.y * N + threadIdx.y] = A[K] + B[M]; }",
                  ("{name: A, type: float32, count: M * K}", "{name: B, type: float32, count: K * N}", "{name: C, type: float32, count: M * N, role: output}"), ()),
                 ("template <int B_SIZE, int BLOCK> __global__ void k(float *x) { __shared__ float s[BLOCK]; s[threadIdx.x] = B_SIZE; x[blockIdx.x * BLOCK] = s[0]; }\n"

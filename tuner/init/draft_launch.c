@@ -274,12 +274,6 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
 
 /* The block. */
 
-/* Whether its name ends in the axis: BLOCK_X. */
-static bool is_along(const struct hn_draft_name *parameter, int axis)
-{
-    return hn_lower(parameter->own[strlen(parameter->own) - 1]) == 'x' + axis;
-}
-
 /* The parameter that is the block along an axis by its name, or, with -1, the tile or block that
  * stands for all. */
 static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int axis)
@@ -287,10 +281,11 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
     const struct hn_draft_name *tile = NULL;
     HN_EACH(each, draft->names) {
         bool rows = hn_draft_is_like(each->own, "*rows");
+        char last = hn_lower(each->own[strlen(each->own) - 1]);
         if (!is_numeric(each))
             continue;
         if (hn_draft_is_block(each->own) &&
-            (axis < 0 ? !rows : is_along(each, axis) || (axis == 1 && rows)))
+            (axis < 0 ? !rows : last == 'x' + axis || (axis == 1 && rows)))
             return each;
         if (axis < 0 && tile == NULL && hn_draft_is_like(each->own, "*tile"))
             tile = each;
@@ -348,11 +343,16 @@ static void take_block(struct hn_draft *draft)
     bool any = false;
     draft->block_is_known = take(draft, false, block);
     bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
-    for (int axis = 0; draft->block_is_known && axis < 3; axis++)
-        if (is_number(block[axis]) && strcmp(block[axis], "1") != 0) {
+    for (int axis = 0; draft->block_is_known && axis < 3; axis++) {
+        /* "min(n, 1024)" of the problem: any number of threads goes on in steps. */
+        bool capped = strncmp(block[axis], "min(", 4) == 0 && hn_draft_has_size(draft, block[axis]);
+        int which = flat ? 0 : axis + 1;
+        if (is_number(block[axis]) && strcmp(block[axis], "1") != 0)
             draft->literal[axis] = strtoll(block[axis], NULL, 10);
-            block[axis] = add_block(draft, usual[flat ? 0 : axis + 1].name, draft->literal[axis]);
-        }
+        if (capped || draft->literal[axis] > 0)
+            block[axis] = add_block(draft, usual[which].name,
+                                    capped ? usual[which].threads : draft->literal[axis]);
+    }
     /* There has to be something to tune. */
     HN_EACH(each, draft->names)
         any |= !each->is_size;
@@ -420,7 +420,8 @@ static void guess_block(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     const struct hn_draft_name *square = find_axis(draft, -1);
-    bool along = square != NULL && is_along(square, 0), flat = true;
+    bool along = square != NULL && hn_lower(square->own[strlen(square->own) - 1]) == 'x',
+         flat = true;
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx")
         flat &= strchr("yz", hn_text_at(unit, i + 2)[0]) == NULL;
     draft->block_is_known = true;
