@@ -312,14 +312,15 @@ static void choose_missing(struct hn_draft *draft)
     }
 }
 
-/* A parameter that nothing gives a value, or a type of a template of the source, and none that has
- * the name besides. */
-static bool is_open(const struct hn_unit *unit, size_t token)
+/* A parameter that nothing gives a value, also where templates give it to each other, or a type of
+ * a template of the source, and none that has the name besides. */
+static bool is_open(const struct hn_unit *unit, size_t token, int depth)
 {
     const char *name = hn_text_at(unit, token);
     const struct hn_meaning *own = hn_unit_meaning(unit, name, token);
     if (own != NULL && own->given)
-        return own->body.begin >= own->body.end || is_open(unit, own->body.begin);
+        return own->body.begin >= own->body.end || depth == 0 ||
+               is_open(unit, own->body.begin, depth - 1);
     for (size_t i = 0; i < unit->tokens.count; i++)
         if ((hn_at(unit, i, "using") || hn_at(unit, i, "struct")) && hn_at(unit, i + 1, name) &&
             !unit->tokens.items[i].directive)
@@ -329,19 +330,20 @@ static bool is_open(const struct hn_unit *unit, size_t token)
 
 /* What a type is given, "Scale<T>", also where ">>" ends it; what it has of the launch's own
  * template is `open`. */
-static const char *given_type(struct hn_draft *draft, struct hn_tokens item, const char *open)
+static const char *given_type(struct hn_draft *draft, struct hn_tokens item, const char *open,
+                              int depth)
 {
     const struct hn_unit *unit = draft->unit;
     struct hn_text text = {0};
     for (size_t i = item.begin; i < item.end; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
-        bool known = !is_open(unit, i);
+        bool known = depth > 0 && !is_open(unit, i, depth);
         bool apart = i > item.begin && token->begin > token[-1].end;
         const struct hn_meaning *own = hn_unit_meaning(unit, token->text, i);
         draft->instances_are_known &= known;
         hn_text_printf(&text, "%s%s", apart ? " " : "",
                        !known                      ? open
-                       : own != NULL && own->given ? given_type(draft, own->body, open)
+                       : own != NULL && own->given ? given_type(draft, own->body, open, depth - 1)
                                                    : token->text);
     }
     bool both = item.end == draft->template_arguments.end && hn_at(unit, item.end, ">>");
@@ -397,15 +399,15 @@ static void choose_template(struct hn_draft *draft)
             bool index = hn_draft_is_like(declared->name, "*index *idx *offset *int");
             bool calls = called != NULL && own.record != NULL;
             const char *open = calls ? own.record : index ? "int" : "float";
-            draft->instances[i] = given_type(draft, item, open);
+            draft->instances[i] = given_type(draft, item, open, 4);
             if (called != NULL && !calls && item.end == item.begin)
                 draft->entry_todo = "a lambda has no type to name: a struct with operator() has";
             if (calls && strcmp(draft->instances[i], own.record) == 0) {
                 own.name = called->name;
                 *called = own;
             }
-        } else if (item.end > item.begin && !is_open(draft->unit, item.begin)) {
-            draft->instances[i] = given_type(draft, item, "");
+        } else if (item.end > item.begin && !is_open(draft->unit, item.begin, 4)) {
+            draft->instances[i] = given_type(draft, item, "", 4);
         }
         draft->instances_are_known &= draft->instances[i] != NULL;
     }

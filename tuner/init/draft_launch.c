@@ -197,7 +197,7 @@ static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
     const struct hn_meaning *own = hn_unit_meaning(unit, hn_text_at(unit, token), token);
     if (hn_at(unit, token, "blockIdx"))
         return hn_text_at(unit, token + 2)[0] == 'x' + axis ? 3 : 0;
-    return own != NULL && !own->macro && own->body.end == own->body.begin + 3 &&
+    return own != NULL && !own->macro && !own->given && own->body.end == own->body.begin + 3 &&
            index_width(draft, own->body.begin, axis) == 3;
 }
 
