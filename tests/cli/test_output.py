@@ -93,8 +93,9 @@ class Streams(Case):
                                             resource.RLIMIT_FSIZE, (limit, limit)))
                 self.assertNotEqual(result.returncode, -signal.SIGXFSZ, words)
                 if limit == 0:
-                    self.assertIn("cannot be written", result.stderr)
+                    self.assertRegex(result.stderr, "cannot be written|cannot write '0.yaml': File too large")
                     self.assertEqual(result.returncode, 1)
+        self.assertFalse((self.folder / "0.yaml").exists())
 
     def record_of_saxpy(self):
         return self.record(name="saxpy.json")

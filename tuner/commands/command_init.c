@@ -94,15 +94,11 @@ static void write_config(const struct init *init, const char *text, struct hn_er
         hn_output_data(text, strlen(text), err);
         return;
     }
-    FILE *file = fopen(init->output, "wxe");
-    bool failed = file == NULL || fputs(text, file) == EOF;
-    if (file == NULL && errno == EEXIST)
+    if (access(init->output, F_OK) == 0)
         hn_fail(err, HN_EUSAGE,
                 "%s is there already and is not overwritten; -o FILE writes elsewhere",
                 init->output);
-    else if ((file != NULL && fclose(file) != 0) || failed)
-        hn_fail(err, HN_ERUN, "%s cannot be written: %s", init->output, strerror(errno));
-    else if (!init->options->quiet)
+    else if (hn_file_write(init->output, text, strlen(text), err) == HN_OK && !init->options->quiet)
         printf("wrote %s\nnext: %s`%s`\n", init->output,
                init->capture != NULL ? "" : "look at its lines marked TODO, then ",
                hn_follow_up(init->options, next, init->output, line));
