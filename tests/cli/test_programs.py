@@ -126,9 +126,23 @@ template: comma.yaml
 parameters: {A: [1, 2, 3]}
 run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; *) echo 950.5us; esac", "${A}"], time: {regex: '(.*)'}}
 """)
-        tuning, = json.loads(self.hone("tune", "comma.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
-        self.assertEqual([(record["point"]["A"], record["outcome"]) for record in tuning["records"]],
-                         [(3, "ok"), (1, "ok"), (2, "worker_crash")])
+        for before, after, found in ("", "", "worker_crash"), ("(.*)", "([0-9.]+)", "worker_crash"), ("([0-9.]+)", "([0-9.]+)[,u]", "ok"):
+            self.spoil(self.folder / "comma.yaml", before, after)
+            tuning, = json.loads(self.hone("tune", "comma.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
+            self.assertEqual({record["point"]["A"]: record["outcome"] for record in tuning["records"]}, {1: "ok", 2: found, 3: "ok"})
+
+    def test_a_unit_that_is_printed_counts(self):
+        for by, printed in ("regex: 'time: ([0-9.]+)'", "time: {}"), ("json: time", '{{\\"time\\": \\"{}\\"}}'):
+            cases = " ".join(f"{i}) echo '{printed.format(time)}';;" for i, time in enumerate(("1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956")))
+            self.write("unit.yaml", f"""\
+kernel: unit
+template: unit.yaml
+parameters: {{A: [0, 1, 2, 3, 4]}}
+run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
+""")
+            tuning, = json.loads(self.hone("tune", "unit.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
+            times = {record["point"]["A"]: round(record["timing"]["median_us"]) for record in tuning["records"]}
+            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956})
 
     def test_builds_go_on_side_by_side_and_commands_do_not(self):
         """Each build waits for another one to be under way; a command that finds another fails."""

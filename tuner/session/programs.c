@@ -29,7 +29,10 @@ static const double race_share = 0.1; /* of the time until then */
 /* Who takes so much longer than the best, in the first run or in each of two, is slower. */
 static const double slower_by[] = {1.3, 1.1};
 
-enum { PRINTED_MOST = 16 << 20, STEP_MS = 5 };
+enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, UNITS = 6 };
+
+static const char *const units[] = {"us", "ns", "ms", "s", "\u00b5s", "\u03bcs"};
+static const double units_us[] = {1, 1e-3, 1e3, 1e6, 1, 1};
 
 /* What a point is built on, and run where there are no workloads: no values beside its own. */
 static const struct hn_yaml nothing = {.key = NULL};
@@ -257,13 +260,22 @@ static bool run_command(struct programs *programs, const struct build *build, co
     return command->why[0] == '\0';
 }
 
-/* A unit may follow, but no "," and more digits, by which 1,234 means one or the other number. */
-static double number_of(const char *text, size_t length)
+/* The time that a text says, in microseconds: by the unit that follows, as of a program that prints
+ * 950 us and then 1.2 ms, or else by the config's. No "," and more digits may follow, by which
+ * 1,234 means one or the other number. */
+static double time_of(const char *text, size_t length, double unit_us)
 {
     char *end;
     double number = hn_c_strtod(text, &end);
     bool goes_on = (size_t)(end - text) < length && strchr(",.'", *end) != NULL;
-    return end != text && !(goes_on && hn_is_digit(end[1])) ? number : NAN;
+    if (end == text || (goes_on && hn_is_digit(end[1])))
+        return NAN;
+    end += strspn(end, " ");
+    for (size_t i = 0; i < UNITS; i++)
+        if (strncmp(end, units[i], strlen(units[i])) == 0 &&
+            hn_word_length(end + strlen(units[i])) == 0)
+            unit_us = units_us[i];
+    return number * unit_us;
 }
 
 /* The place of an object by a member, "name=value", or by its number. */
@@ -281,7 +293,7 @@ static size_t find_item(const json_t *array, const char *key)
 }
 
 /* In the first JSON object that begins a line; a number, also one in quotes. */
-static double find_in_json(const char *place, const char *printed)
+static double find_in_json(const char *place, const char *printed, double unit_us)
 {
     json_t *whole = NULL;
     const char *line;
@@ -292,36 +304,38 @@ static double find_in_json(const char *place, const char *printed)
     char *rest = NULL, *keys = hn_need_copy(place);
     for (char *key = strtok_r(keys, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest))
         at = json_is_array(at) ? json_array_get(at, find_item(at, key)) : json_object_get(at, key);
-    double number = json_is_string(at)   ? number_of(json_string_value(at), json_string_length(at))
-                    : json_is_number(at) ? json_number_value(at)
-                                         : (double)NAN;
+    double time_us = json_is_string(at)
+                         ? time_of(json_string_value(at), json_string_length(at), unit_us)
+                     : json_is_number(at) ? unit_us * json_number_value(at)
+                                          : (double)NAN;
     free(keys);
     json_decref(whole);
-    return number;
+    return time_us;
 }
 
 /* The time that a run says, in microseconds; 0: the record has failed, or it is over. */
 static double run_once(struct programs *programs, const struct build *build,
                        struct hn_record *record)
 {
-    static const char *const units[] = {"us", "ns", "ms", "s"};
-    static const double units_us[] = {1, 1e-3, 1e3, 1e6};
     const struct hn_yaml *time = hn_yaml_get(programs->run, "time");
     const struct hn_yaml *json = hn_yaml_get(time, "json"), *unit = hn_yaml_get(time, "unit");
     const struct hn_yaml *by = json != NULL ? json : hn_yaml_get(time, "regex");
     regmatch_t matches[2];
     const regmatch_t *found = &matches[programs->regex.re_nsub > 0];
+    double unit_us = units_us[unit != NULL ? hn_text_place(unit->text, units, UNITS) : 0];
     struct command command;
     char last[400];
     double time_us = 0;
     if (run_command(programs, build, "command", HN_OUTCOME_WORKER_CRASH, &command, record)) {
         time_us = NAN;
         if (json != NULL)
-            time_us = find_in_json(json->text, command.printed);
-        else if (regexec(&programs->regex, command.printed, 2, matches, 0) == 0)
-            time_us =
-                number_of(command.printed + found->rm_so, (size_t)(found->rm_eo - found->rm_so));
-        time_us *= units_us[unit != NULL ? hn_text_place(unit->text, units, 4) : 0];
+            time_us = find_in_json(json->text, command.printed, unit_us);
+        /* A "," that the expression has behind its group ends a column. */
+        else if (regexec(&programs->regex, command.printed, 2, matches, 0) == 0 &&
+                 found->rm_so >= 0)
+            time_us = time_of(
+                command.printed + found->rm_so,
+                (size_t)(found->rm_eo - found->rm_so) + (found->rm_eo == matches->rm_eo), unit_us);
         hn_process_describe_output(&command.process, last, sizeof last);
         if (!(time_us >= 1e-3 && time_us <= 1e13))
             hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "%sit says no time by %s '%s'%s",
@@ -340,7 +354,7 @@ static double run_round(struct programs *programs, struct build *build, double *
     double logarithms = 0, weights = 0, time_us = 0;
     for (const struct hn_yaml *at = programs->workloads; at != NULL; at = at->next) {
         const struct hn_yaml *given = hn_yaml_get(at, "weight");
-        double weight = given != NULL ? number_of(given->text, strlen(given->text)) : 1;
+        double weight = given != NULL ? hn_c_strtod(given->text, NULL) : 1;
         tell(programs, build, at);
         *times_us = time_us = run_once(programs, build, record);
         if (time_us == 0)
