@@ -184,7 +184,8 @@ TEST(a_program_whose_compilation_is_stopped_is_compiled_for_the_next)
 TEST(what_is_not_worth_its_time_is_stopped)
 {
     struct hn_compile_pool *pool = make_pool(1, false);
-    submit_at(pool, 1, "2", "", false, 1);
+    /* Two million factors, which no machine compiles in a moment. */
+    submit_at(pool, 1, "E(E(E(E(E(E(E(2)))))))", "#define E(x) x*x*x*x*x*x*x*x\n", false, 1);
     submit_at(pool, 2, "3", "", false, 50e3);
     const struct hn_image *image = wait_for(pool, 1, HN_OUTCOME_COMPILE_STOPPED);
     assert_string_equal(image->message,
