@@ -593,8 +593,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             ? ": which type?"
             : " has fields of several types; without a `file` its bytes are random";
     /* Whether the kernel's body tells its role. */
-    bool told = !declared->passed && (declared->reads || declared->writes);
-    bool known = declared->constant || told;
+    bool known = declared->constant || (!declared->passed && (declared->reads || declared->writes));
     if (passed.as == MAP || passed.as == STRUCTURE) {
         add_pair(draft, declared, &passed);
         return;

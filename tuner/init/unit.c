@@ -237,13 +237,13 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
     return hn_ends_in(hn_text_at(unit, at), ends) ? NULL : hn_text_at(unit, at);
 }
 
-/* The parameters of a macro or of a host's template: "N" of "run<128>(x)" is 128, or what N is
- * preset to. */
-static void read_given(struct hn_unit *unit, const char *name, const char *open,
-                       struct hn_tokens parameters, struct hn_tokens scope)
+/* The parameters of a macro or of a host's template, whose name its scope begins with: "N" of
+ * "run<128>(x)" is 128, or what N is preset to. */
+static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens parameters,
+                       struct hn_tokens scope)
 {
     struct hn_tokens list = {0, 0}, parameter, given;
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, name)
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, hn_text_at(unit, scope.begin))
         if (list.end == 0 && (i < scope.begin || i >= scope.end) && hn_at(unit, i + 1, open))
             list = hn_inside(unit, i + 1);
     while (hn_next(unit, &parameters, &parameter)) {
@@ -287,8 +287,7 @@ static void read_macros(struct reading *reading)
             .macro = true,
             .guarded = guard[depth] != NULL && body < end};
         if (takes)
-            read_given(unit, name->text, "(", hn_inside(unit, i + 3),
-                       (struct hn_tokens){i + 2, end});
+            read_given(unit, "(", hn_inside(unit, i + 3), (struct hn_tokens){i + 2, end});
     }
 }
 
@@ -560,10 +559,9 @@ static void read_function(struct reading *reading, CXCursor cursor)
     bool device = hn_find(unit, head, "__device__") != SIZE_MAX ||
                   hn_find(unit, head, "constexpr") != SIZE_MAX;
     *HN_GROW(unit->functions) = (struct hn_function){body, !kernel && device, !kernel && !device};
-    if (!kernel && !device && cursor.kind == CXCursor_FunctionTemplate)
-        read_given(unit, name_of(reading, cursor), "<", hn_inside(unit, head.begin + 1),
-                   (struct hn_tokens){head.begin, whole.end});
     reading->function = (struct hn_tokens){head.end, whole.end};
+    if (!kernel && !device && cursor.kind == CXCursor_FunctionTemplate)
+        read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function);
     struct hn_kernel *read = kernel ? HN_GROW(unit->kernels) : NULL;
     if (kernel) {
         const char *mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
