@@ -144,6 +144,18 @@ run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
             times = {record["point"]["A"]: round(record["timing"]["median_us"]) for record in tuning["records"]}
             self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956})
 
+    def test_a_name_finds_nothing_in_a_list(self):
+        self.write("list.yaml", """\
+kernel: list
+template: list.yaml
+parameters: {A: [1]}
+run: {command: [echo, '{"runs": [5, 7]}'], time: {json: runs.mean}}
+""")
+        self.assertIn("it says no time by json 'runs.mean'; it last printed: {\"runs\": [5, 7]}",
+                      self.hone("tune", "list.yaml", "--allow-run", expect=3, COLUMNS="").stdout)
+        self.spoil(self.folder / "list.yaml", "runs.mean", "runs.1")
+        self.assertIn(" 7.000 us ", self.hone("tune", "list.yaml", "--allow-run").stdout)
+
     def test_builds_go_on_side_by_side_and_commands_do_not(self):
         """Each build waits for another one to be under way; a command that finds another fails."""
         self.spoil(self.config, "  build: [sh, -c, '", "  build: [sh, -c, 'touch ${CONFIG_DIR}/lane.$$; n=0; "

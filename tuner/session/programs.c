@@ -283,7 +283,7 @@ static size_t find_item(const json_t *array, const char *key)
 {
     size_t i = 0, length = strcspn(key, "=");
     if (key[length] == '\0')
-        return strtoul(key, NULL, 10);
+        return hn_is_digit(*key) ? strtoul(key, NULL, 10) : SIZE_MAX;
     for (; i < json_array_size(array); i++) {
         json_t *member = json_object_getn(json_array_get(array, i), key, length);
         if (json_is_string(member) && strcmp(json_string_value(member), key + length + 1) == 0)
