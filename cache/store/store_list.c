@@ -326,7 +326,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Moves what `more`, the base's, has beside the list's: other identities, or with `versions` other
- * versions of them too. What is left of it is to be freed. */
+ * versions of them too. Frees the rest. */
 static void join(const struct hn_store *base, struct hn_tuned_list *list,
                  struct hn_tuned_list *more, bool versions, struct hn_error *err)
 {
@@ -342,6 +342,7 @@ static void join(const struct hn_store *base, struct hn_tuned_list *list,
         hn_base_mark(base, &added->origin);
         added->session_id = 0; /* none of the upper cache's */
     }
+    hn_tuned_list_free(more);
 }
 
 enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed,
@@ -361,8 +362,6 @@ enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed
             *list = listing.list;
         else
             join(from, list, &listing.list, listed == HN_STORE_VERSIONS, err);
-        if (from != store)
-            hn_tuned_list_free(&listing.list);
     }
     if (hn_failed(err))
         hn_tuned_list_free(list);

@@ -427,8 +427,7 @@ void hn_argument_evaluate_scalar(const struct hn_argument *argument, const struc
     if (hn_element_is_real(argument->element)) {
         hn_expression_number(argument->value, values, &real, err);
         hn_element_encode(real, argument->element, scalar);
-        if (!hn_failed(err) && isfinite(real) &&
-            !isfinite(hn_element_decode(scalar, argument->element)))
+        if (isfinite(real) && !isfinite(hn_element_decode(scalar, argument->element)))
             hn_fail(err, HN_EVALUE, "argument '%s' is %g, which %s cannot hold", argument->name,
                     real, hn_element_name(argument->element));
         return;
