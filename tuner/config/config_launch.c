@@ -551,8 +551,11 @@ static const char **find_told(struct hn_reader *reader, const struct hn_yaml *wo
         if (hn_text_is_among(at->key->text, told, *count))
             hn_config_fail(reader, at->key, "'%s' is a name already", at->key->text);
         if (hn_config_expect_kind(reader, at, HN_YAML_SCALAR, "a value") &&
-            strcmp(at->key->text, "weight") == 0)
-            hn_config_expect(reader, hn_c_strtod(at->text, NULL) > 0, at, "a number above 0");
+            strcmp(at->key->text, "weight") == 0) {
+            const struct hn_value weight = hn_config_read_value(reader, at);
+            hn_config_expect(reader, weight.type <= HN_REAL && hn_value_number(&weight) > 0, at,
+                             "a number above 0");
+        }
         told[(*count)++] = at->key->text;
     }
     return told;

@@ -260,9 +260,8 @@ static bool run_command(struct programs *programs, const struct build *build, co
     return command->why[0] == '\0';
 }
 
-/* The time that a text says, in microseconds: by the unit that follows, as of a program that prints
- * 950 us and then 1.2 ms, or else by the config's. No "," and more digits may follow, by which
- * 1,234 means one or the other number. */
+/* In microseconds, by the unit that follows (950 us, then 1.2 ms), or else by the config's. No ","
+ * and more digits may follow, by which 1,234 means one or the other number. */
 static double time_of(const char *text, size_t length, double unit_us)
 {
     char *end;
