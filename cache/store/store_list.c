@@ -163,9 +163,8 @@ static int64_t find_best(const struct listing *listing, const struct hn_store_he
             hn_statement_run(sessions, err);
             break;
         }
-        bool none = found.id == 0;
+        found.imported = imported;
         look(listing->best, head, hn_column_integer(sessions, 0), &found, err);
-        found.imported = none ? imported : found.imported;
     }
     free(found.point);
     return found.id;
@@ -319,8 +318,7 @@ static bool has(const struct hn_tuned_list *list, const struct hn_tuned *tuned, 
 /* By kernel, then as they are listed everywhere. */
 static int compare(const void *a, const void *b)
 {
-    const struct hn_tuned *x = a;
-    const struct hn_tuned *y = b;
+    const struct hn_tuned *x = a, *y = b;
     int kernels = strcmp(x->identity.kernel, y->identity.kernel);
     return kernels != 0 ? kernels : hn_lookup_order(x, y);
 }
