@@ -72,7 +72,7 @@ static void scan(void *context, struct hn_expression *expression, const struct h
         struct hn_family_edge edge = finding->edge;
         if ((before == 0 || !hn_is_word_char(at[-1])) &&
             (*part == '%' || *part == '/' || (called && *part == ',')) &&
-            read_part(finding->sight->kernel->config->plan, part + strspn(part, "%/,"),
+            read_part(finding->sight->kernel.config->plan, part + strspn(part, "%/,"),
                       edge.parameters))
             add_edge(finding->sight, &edge);
     }
@@ -80,7 +80,7 @@ static void scan(void *context, struct hn_expression *expression, const struct h
 
 static void find_edges(struct hn_sight *sight, const char *size, size_t of, bool any)
 {
-    const struct hn_plan *plan = sight->kernel->config->plan;
+    const struct hn_plan *plan = sight->kernel.config->plan;
     struct finding finding = {sight, {.size = size, .of = of}};
     if (of != HN_EDGE_OF_ONE)
         add_edge(sight, &finding.edge);
@@ -232,7 +232,7 @@ bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *proble
                   const struct hn_matrix_point *point, float *seen)
 {
     struct hn_launch launch;
-    const struct hn_family_kernel *kernel = sight->kernel;
+    const struct hn_family_kernel *kernel = &sight->kernel;
     if (!hn_launch_try(kernel->config->plan, kernel->device, problem, &point->values, &launch,
                        NULL))
         return false;
@@ -252,7 +252,7 @@ bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *proble
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel)
 {
     const struct hn_family *family = kernel->config->family;
-    *sight = (struct hn_sight){.kernel = kernel};
+    *sight = (struct hn_sight){.kernel = *kernel};
     for (int any = 0; any < 2; any++)
         for (int of = any; of < HN_EDGE_KINDS; of++)
             for (size_t i = 0; i < family->value_count; i++)

@@ -73,7 +73,7 @@ enum { HN_EDGE_OF_ONE, HN_EDGE_OF_FIRST, HN_EDGE_OF_SECOND, HN_EDGE_OF_ALL, HN_E
  * and waves of the launch, and at last, of each edge, the passes, how full the last one is, and the passes of all
  * waves; where the config has a `prior`, what it says, and by how much that is more than of the default point. */
 struct hn_sight {
-    const struct hn_family_kernel *kernel;
+    struct hn_family_kernel kernel;
     struct hn_family_edge {
         const char *size, *parameters[HN_EDGE_PARAMETERS]; /* names of the plan; NULL: no more */
         size_t of;

@@ -280,7 +280,7 @@ static void gather_size(void *context, size_t size)
     const struct hn_sight *sight = &data->model->sight;
     const struct hn_matrix *matrix = data->matrix;
     float *seen = hn_need(sight->features, sizeof *seen);
-    const struct hn_config *config = sight->kernel->config;
+    const struct hn_config *config = sight->kernel.config;
     double usual =
         hn_config_estimate(config, &matrix->sizes[size].problem, &config->plan->defaults, NULL);
     double best = log(hn_matrix_least(matrix, size));
@@ -352,7 +352,7 @@ static void ask_some(const struct asking *asking, size_t problem, size_t first, 
 {
     const struct hn_model *model = asking->model;
     double answers[AT_ONCE], sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = 0;
-    const struct hn_config *config = model->sight.kernel->config;
+    const struct hn_config *config = model->sight.kernel.config;
     double usual =
         hn_config_estimate(config, &asking->problems[problem], &config->plan->defaults, NULL);
     bool can[AT_ONCE];
