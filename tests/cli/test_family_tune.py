@@ -287,6 +287,21 @@ int main(void)
         for configuration in rule["configurations"]:
             self.assertIn(double.name(configuration), begun)
 
+    def test_a_rule_of_another_device_stays_where_it_loses_less(self):
+        """It knows blocks that are better, and valid at no size that was measured here."""
+        held = re.findall(r"  not used n=(\d+):", self.family().stderr)
+        [rule] = self.rules()
+        rule["nodes"] = [{"configuration": rule["configurations"].index(BEST), "sure": True}]
+        self.forge("UPDATE session SET rule = ?1 WHERE rule IS NOT NULL", json.dumps(rule))
+        self.spoil(self.config, FAMILY, FAMILY + f"\nconstraints: [BLOCK <= 64 or {' or '.join(f'n == {n}' for n in held)}]")
+        self.spoil(self.config, "defaults: {BLOCK: 128,", "defaults: {BLOCK: 64,")
+        said = self.hone("tune", "--family", self.config, "--budget", "500", "--held-out", "3", HONE_DOUBLE_NAME="Other")
+        self.assertRegex(said.stderr, r"the rule of Hone Double at these sizes:\n(.* not used .*\n){3}.* it loses 0\.\d%, what was learnt "
+                                      r"here [1-3]\d\.\d%: it is taken\n")
+        self.assertEqual(self.rules()[-1]["nodes"], rule["nodes"])
+        self.assertLess(self.rules()[-1]["measured"]["mean"], 0.01)
+        self.assertIn("at 3 sizes that were not used: 0.", said.stdout)
+
     def test_new_programs_are_compiled_meanwhile(self):
         """While sizes are measured, and before somebody asks: also that of a point which no size allows."""
         kept = self.folder / "programs"

@@ -52,10 +52,11 @@ struct tuning {
     struct hn_learnt learnt;
     uint64_t drawn; /* place in the sequence of sizes */
     double budget_s, loss;
-    double learn_s;         /* what the last rule took, of QUICK_SAMPLES */
-    int64_t kept;           /* the session that has the rule; 0: none has, yet */
-    size_t tuned, searched; /* sizes with a search of their own: wanted, so far */
-    bool is_small;          /* the space: all points are in the matrix */
+    double learn_s;             /* what the last rule took, of QUICK_SAMPLES */
+    int64_t kept;               /* the session that has the rule; 0: none has, yet */
+    size_t tuned, searched;     /* sizes with a search of their own: wanted, so far */
+    bool is_small;              /* the space: all points are in the matrix */
+    struct hn_tuned_list given; /* rules that others learnt, of points that are in the space */
     struct hn_random random;
     struct hn_template template;
     struct hn_compile_pool *ahead; /* what is compiled for sizes that are next */
@@ -112,16 +113,27 @@ static void add_rules(struct tuning *tuning, const struct hn_space *space, uint1
                       struct hn_error *err)
 {
     const struct hn_plan *plan = tuning->measuring.config->plan;
-    struct hn_tuned_list rules = {.count = 0};
-    hn_store_list(tuning->options->store, HN_STORE_RULES, plan->kernel, NULL, &rules, err);
-    for (size_t i = 0; i < rules.count; i++)
-        for (size_t c = 0; c < rules.items[i].rule->configuration_count; c++) {
-            const struct hn_bindings *point = &rules.items[i].rule->configurations[c];
-            if (hn_space_choice(space, point, choice, NULL) == HN_OK &&
-                hn_measuring_serves_all(plan, point))
-                hn_matrix_add_point(tuning->measuring.matrix, point);
+    const struct hn_device *device = &tuning->options->workers->lead->device;
+    struct hn_tuned_list *given = &tuning->given;
+    hn_store_list(tuning->options->store, HN_STORE_RULES, plan->kernel, NULL, given, err);
+    for (size_t i = given->count; i-- > 0;) {
+        struct hn_tuned *tuned = &given->items[i];
+        size_t added = 0;
+        for (size_t c = 0; c < tuned->rule->configuration_count; c++) {
+            const struct hn_bindings *point = &tuned->rule->configurations[c];
+            added += hn_space_choice(space, point, choice, NULL) == HN_OK &&
+                     hn_measuring_serves_all(plan, point) &&
+                     hn_matrix_add_point(tuning->measuring.matrix, point) != SIZE_MAX;
         }
-    hn_tuned_list_free(&rules);
+        /* Of one that was learnt here, what was measured for it is known, too. */
+        bool own = hn_device_identity_equal(&tuned->identity.device, &device->identity) &&
+                   !hn_origin_is_foreign(&tuned->origin);
+        if (own || added < tuned->rule->configuration_count ||
+            added > (size_t)tuning->measuring.config->family->configurations) {
+            hn_tuned_finish(tuned);
+            *tuned = given->items[--given->count];
+        }
+    }
 }
 
 /* The default point, which is there before all others, and all points of a space that has few, at
@@ -621,6 +633,34 @@ static void learn_rule(struct tuning *tuning, struct hn_error *err)
     }
 }
 
+/* A rule that was given stays where it loses less here than what little time has learnt. */
+static void compete(struct tuning *tuning, struct hn_held_out held_out,
+                    struct hn_held_out_loss *found, struct hn_error *err)
+{
+    struct hn_rule *rule = &tuning->learnt.rule;
+    held_out.budget_s = 0.01; /* these sizes were searched */
+    for (size_t i = 0; i < tuning->given.count && !hn_failed(err); i++) {
+        const struct hn_tuned *given = &tuning->given.items[i];
+        hn_measuring_say(&tuning->measuring,
+                         "the rule of %s at these sizes:", given->identity.device.name);
+        held_out.rule = given->rule;
+        const struct hn_held_out_loss other = hn_held_out_measure(&held_out, err);
+        if (hn_failed(err) || other.loss.sizes < found->loss.sizes ||
+            other.loss.mean >= found->loss.mean)
+            continue;
+        hn_measuring_say(&tuning->measuring,
+                         "it loses %.1f%%, what was learnt here %.1f%%: it is taken",
+                         100 * other.loss.mean, 100 * found->loss.mean);
+        const struct hn_rule learnt = *rule;
+        *rule = *given->rule;
+        *given->rule = learnt;
+        rule->predicted = (struct hn_rule_loss){.sizes = 0};
+        tuning->learnt.programs = rule->configuration_count; /* at most */
+        *found = other;
+        keep(&tuning->measuring, rule, &tuning->kept, err);
+    }
+}
+
 static void measure_loss(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_rule *rule = &tuning->learnt.rule;
@@ -632,7 +672,8 @@ static void measure_loss(struct tuning *tuning, struct hn_error *err)
         .count = tuning->measuring.worth.held_out,
         .budget_s = fmax(left_s, HN_HELD_OUT_SHARE * tuning->budget_s / 2),
     };
-    const struct hn_held_out_loss found = hn_held_out_measure(&held_out, err);
+    struct hn_held_out_loss found = hn_held_out_measure(&held_out, err);
+    compete(tuning, held_out, &found, err);
     rule->measured = found.loss;
     rule->parts = found.parts;
     tuning->outcome->untuned = found.untuned;
@@ -695,6 +736,7 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
                 tuning.kept > 0 ? ", the rule too, with the predicted loss alone" : "");
     hn_compile_pool_destroy(tuning.ahead);
     hn_template_finish(&tuning.template);
+    hn_tuned_list_free(&tuning.given);
     hn_learnt_finish(&tuning.learnt);
     hn_measuring_finish(&tuning.measuring);
     return err->status;
