@@ -416,20 +416,17 @@ static json_t *list_to_json(const struct hn_field *field, const void *owner)
     return array;
 }
 
-static bool is_written(const struct hn_field *field, const void *owner)
-{
-    bool is_name = field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD;
-    bool anyway = (field->needed || field->always) && !is_name;
-    return field->key != NULL && hn_field_applies(field, owner) &&
-           (field->told == NULL || field->told(owner)) && (anyway || !is_empty(field, owner));
-}
-
 json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owner)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
-        json_t *value = is_written(field, owner) ? value_to_json(field, owner) : json_null();
+        bool is_name = field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD;
+        bool anyway = (field->needed || field->always) && !is_name;
+        if (field->key == NULL || !hn_field_applies(field, owner) ||
+            (field->told != NULL && !field->told(owner)) || (!anyway && is_empty(field, owner)))
+            continue;
+        json_t *value = value_to_json(field, owner);
         if (!json_is_null(value))
             hn_build_set(&object, field->key, value);
     }

@@ -135,15 +135,6 @@ static json_t *parse(const char *text, size_t size, struct hn_error *err)
     return NULL;
 }
 
-/* The position behind the string that starts with the quote at `from`. */
-static size_t string_end(const char *text, size_t size, size_t from)
-{
-    size_t i = from + 1;
-    while (i < size && text[i] != '"')
-        i += text[i] == '\\' ? 2 : 1;
-    return i < size ? i + 1 : size;
-}
-
 /* How long the number at `from` is that Python writes and JSON does not know; 0 when it is none. */
 static size_t python_number(const char *text, size_t size, size_t from)
 {
@@ -162,12 +153,15 @@ static void relax(const char *text, size_t size, struct hn_text *relaxed)
     size_t copied = 0;
     for (size_t i = 0; i < size;) {
         size_t length = text[i] == '"' ? 0 : python_number(text, size, i);
+        if (text[i] == '"')
+            for (i++; i < size && text[i] != '"'; i++)
+                i += text[i] == '\\';
         if (length > 0) {
             hn_text_append_bytes(relaxed, text + copied, i - copied);
             hn_text_append(relaxed, "null");
             copied = i + length;
         }
-        i = text[i] == '"' ? string_end(text, size, i) : i + (length > 0 ? length : 1);
+        i += length > 0 ? length : 1;
     }
     hn_text_append_bytes(relaxed, text + copied, size - copied);
 }

@@ -151,15 +151,6 @@ void hn_source_append_macros(const struct hn_plan *plan, const struct hn_binding
     }
 }
 
-/* The value that a name of a name expression stands for; NULL when it is C++. */
-static const struct hn_value *find_value(const struct scope *scope, const char *name)
-{
-    if (hn_text_is_among(name, (const char *const *)scope->parameters, scope->parameter_count))
-        return hn_bindings_get(scope->point, name);
-    const struct hn_value *value = hn_bindings_get(scope->problem, name);
-    return is_constant(scope, name, value) ? value : NULL;
-}
-
 /* Lines stay where they are. A macro may have a value in each branch of an #if. */
 static char *replace_value(const struct hn_plan *plan, const struct hn_override *override,
                            const char *body, const char *own, struct hn_error *err)
@@ -222,7 +213,13 @@ static char *fill_entry(const struct scope *scope, const char *entry, struct hn_
         char name[HN_WORD_MOST + 1] = "";
         if (length <= HN_WORD_MOST && !plain)
             memcpy(name, entry, length);
-        const struct hn_value *value = *name != '\0' ? find_value(scope, name) : NULL;
+        /* Of a name that is a parameter or a constant; others are C++. */
+        bool parameter =
+            hn_text_is_among(name, (const char *const *)scope->parameters, scope->parameter_count);
+        const struct hn_value *value =
+            hn_bindings_get(parameter ? scope->point : scope->problem, name);
+        if (!parameter && !is_constant(scope, name, value))
+            value = NULL;
         if (value != NULL)
             append_value(scope->plan, name, value, &text, err);
         else

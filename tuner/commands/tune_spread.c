@@ -96,15 +96,6 @@ static bool has_unknown(const struct hn_workers *workers, size_t count)
     return has;
 }
 
-/* Whether a card can be used now; the first of the list comes first. */
-static bool is_idle(const struct spread *spread, size_t i)
-{
-    const struct hn_card *card = spread->workers->cards[i];
-    bool early = hn_now_ms() - card->known_ms < order_ms;
-    return is_usable(card) && !card->away && hn_card_is_reachable(card) &&
-           !(early && has_unknown(spread->workers, i));
-}
-
 /* Those with which a card can be compared; NULL: it is the first of its kind. */
 static struct model *model_of(struct spread *spread, const struct hn_card *card)
 {
@@ -316,7 +307,10 @@ static void use_cards(struct spread *spread, struct hn_error *err)
 {
     for (size_t i = 0; !hn_failed(err) && i < spread->workers->card_count; i++) {
         struct hn_card *card = spread->workers->cards[i];
-        struct model *model = is_idle(spread, i) ? find_model(spread, card) : NULL;
+        /* The first of the list comes first. */
+        bool early = hn_now_ms() - card->known_ms < order_ms && has_unknown(spread->workers, i);
+        bool idle = is_usable(card) && !card->away && hn_card_is_reachable(card) && !early;
+        struct model *model = idle ? find_model(spread, card) : NULL;
         if (model == NULL)
             continue;
         size_t problem = next_problem(spread, model);

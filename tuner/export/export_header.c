@@ -268,27 +268,24 @@ static json_t *results_to_json(const struct hn_export *export)
     return results;
 }
 
-/* Whether the header has a macro of that name: a parameter, or a problem value that the template
- * sees. */
-static bool has_macro(const struct hn_export *export, const char *name)
-{
-    const struct hn_plan *plan = export->plan;
-    const struct hn_value *value = hn_bindings_get(&export->configs[0]->identity.problem, name);
-    return hn_text_is_among(name, (const char *const *)plan->parameters, plan->parameter_count) ||
-           (value != NULL && hn_plan_is_frozen(plan, &export->configs[0]->best.point, name, value));
-}
-
 /* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which holds after the next tuning too.
  */
 static void append_kernel(const struct hn_export *export, const char *entry, struct hn_text *text)
 {
     entry += *entry == '&'; /* `&scale` is the kernel where its name is no symbol's */
     bool plain = hn_text_is_word(entry);
+    const struct hn_plan *plan = export->plan;
+    const struct hn_tuned *first = export->configs[0];
     while (*entry != '\0') {
         size_t length =
             strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
         char *word = hn_needed(strndup(entry, length > 0 ? length : 1));
-        if (!plain && has_macro(export, word))
+        /* Of parameters there are macros, and of problem values that the template sees. */
+        const struct hn_value *value = hn_bindings_get(&first->identity.problem, word);
+        bool macro =
+            hn_text_is_among(word, (const char *const *)plan->parameters, plan->parameter_count) ||
+            (value != NULL && hn_plan_is_frozen(plan, &first->best.point, word, value));
+        if (!plain && macro)
             hn_text_printf(text, "%s_", export->upper);
         hn_text_append(text, word);
         free(word);

@@ -71,11 +71,10 @@ static int compare(const void *a, const void *b, void *context)
 /* Half way, where logarithms are: what is measured is spread so. */
 static int64_t between(int64_t below, int64_t above)
 {
-    if (below > 0) {
-        int64_t middle = (int64_t)sqrt((double)below * (double)above);
-        return middle < below ? below : middle >= above ? above - 1 : middle;
-    }
-    return below + (above - below - 1) / 2;
+    if (below <= 0)
+        return below + (above - below - 1) / 2;
+    int64_t middle = (int64_t)sqrt((double)below * (double)above);
+    return middle < below ? below : middle >= above ? above - 1 : middle;
 }
 
 /* A pass over the samples of a leaf by a feature. */

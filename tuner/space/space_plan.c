@@ -117,16 +117,6 @@ static double combinations_of(const struct maker *maker, const uint64_t *slots, 
     return product;
 }
 
-static bool worth_a_table(const struct maker *maker, const struct hn_space_level *level,
-                          const uint64_t *slots)
-{
-    double keys = combinations_of(maker, slots, level->parameter);
-    double bits = keys * 64.0 * (double)level->words;
-    double uses = combinations_of(maker, maker->bound, level->parameter) / keys;
-    return (bits <= small_table_bits && (uses > 1 || keys == 1)) ||
-           (bits <= large_table_bits && uses >= often);
-}
-
 /* Where the two sides of == move apart, halving finds the place where they meet: by <=. */
 static void find_direction(struct maker *maker, const struct hn_space_level *level,
                            struct hn_space_step *step)
@@ -147,9 +137,14 @@ static void choose_kinds(struct maker *maker, struct hn_space_level *level)
 {
     for (size_t i = 0; i < level->step_count; i++) {
         struct hn_space_step *step = &level->steps[i];
-        step->kind = worth_a_table(maker, level, step_slots(maker, step)) ? HN_STEP_TABULATED
-                     : step->term >= 0                                    ? HN_STEP_COMPUTED
-                                                                          : HN_STEP_EVALUATED;
+        double keys = combinations_of(maker, step_slots(maker, step), level->parameter);
+        double bits = keys * 64.0 * (double)level->words;
+        double uses = combinations_of(maker, maker->bound, level->parameter) / keys;
+        bool tabulated = (bits <= small_table_bits && (uses > 1 || keys == 1)) ||
+                         (bits <= large_table_bits && uses >= often);
+        step->kind = tabulated         ? HN_STEP_TABULATED
+                     : step->term >= 0 ? HN_STEP_COMPUTED
+                                       : HN_STEP_EVALUATED;
         maker->plan->evaluates = maker->plan->evaluates || step->term < 0;
         step->direction = HN_UNKNOWN;
         if (step->kind == HN_STEP_COMPUTED)

@@ -416,15 +416,6 @@ static void read_choice(const struct hn_strategy *strategy, const uint16_t *choi
         read[i] = strategy->prices.unread[i] ? 0 : choice[i];
 }
 
-static bool is_compiled(const struct hn_strategy *strategy, const uint16_t *choice)
-{
-    uint16_t read[strategy->trail.width + 1];
-    if (strategy->prices.programs.count == 0)
-        return false;
-    read_choice(strategy, choice, read);
-    return hn_keys_find(&strategy->prices.programs, read) != HN_NO_KEY;
-}
-
 /* Takes in how long a point took; once for each. */
 static void note_times(struct hn_strategy *strategy, uint32_t point,
                        const struct hn_observation *observation)
@@ -488,10 +479,14 @@ static void predict_prices(struct hn_strategy *strategy)
         return;
     }
     double evaluate_ms = prices->measured > 0 ? prices->evaluate_ms / (double)prices->measured : 0;
+    uint16_t read[strategy->trail.width + 1];
     hn_gaussian_whiten(&strategy->surrogate.gaussian, targets, whitened);
     regress(candidates, whitened, prices->of);
     for (size_t c = 0; c < candidates->count; c++) {
-        bool done = is_compiled(strategy, candidates->points + c * candidates->width);
+        bool done = prices->programs.count > 0;
+        if (done)
+            read_choice(strategy, candidates->points + c * candidates->width, read);
+        done = done && hn_keys_find(&prices->programs, read) != HN_NO_KEY;
         double compile_ms = done ? 0 : exp(mean + prices->of[c]);
         prices->of[c] = fmax(compile_ms, LEAST_MS) + evaluate_ms;
     }
@@ -602,14 +597,6 @@ static bool take_given(struct hn_strategy *strategy, uint16_t *choice)
     return false;
 }
 
-static double distance(const struct hn_encoding *encoding, const double *a, const double *b)
-{
-    double sum = 0;
-    for (size_t f = 0; f < encoding->plain; f++)
-        sum += encoding->category[f] ? a[f] < b[f] || a[f] > b[f] : fabs(a[f] - b[f]);
-    return sum;
-}
-
 /* Takes of a few random new points the one that is farthest from all proposed ones. */
 static bool spread(struct hn_strategy *strategy, uint16_t *choice)
 {
@@ -622,7 +609,11 @@ static bool spread(struct hn_strategy *strategy, uint16_t *choice)
         double nearest = INFINITY;
         for (uint32_t p = 0; p < strategy->trail.count; p++) {
             hn_encoding_apply(encoding, hn_keys_at(&strategy->trail.points, p), other);
-            nearest = fmin(nearest, distance(encoding, own, other));
+            double far = 0;
+            for (size_t f = 0; f < encoding->plain; f++)
+                far += encoding->category[f] ? own[f] < other[f] || own[f] > other[f]
+                                             : fabs(own[f] - other[f]);
+            nearest = fmin(nearest, far);
         }
         if (nearest > farthest) {
             farthest = nearest;

@@ -283,17 +283,6 @@ static const struct hn_want *job_want(const struct hn_job *job,
     return want;
 }
 
-/* The weight of the client's want of this rank; -1: it has none. */
-static double weight_for(const struct hn_job *job, const struct hn_compile_pool *client,
-                         enum hn_rank rank)
-{
-    double weight = -1;
-    for (const struct hn_want *want = job->wants; want != NULL; want = want->next)
-        if (want->client == client && want->rank == rank)
-            weight = fmax(weight, want->weight);
-    return weight;
-}
-
 /* Where the client's next job of this rank stands; where there is none, the end. */
 static struct hn_job **find_next(struct hn_compile_queue *queue, struct hn_compile_pool *client,
                                  enum hn_rank rank, int limit)
@@ -302,7 +291,10 @@ static struct hn_job **find_next(struct hn_compile_queue *queue, struct hn_compi
     double most = -1;
     struct hn_job **link = &queue->waiting;
     for (; *link != NULL; link = &(*link)->next) {
-        double weight = weight_for(*link, client, rank);
+        double weight = -1; /* the client has no want of this rank */
+        for (const struct hn_want *want = (*link)->wants; want != NULL; want = want->next)
+            if (want->client == client && want->rank == rank)
+                weight = fmax(weight, want->weight);
         if (weight < 0)
             continue;
         oldest = oldest != NULL ? oldest : link;
