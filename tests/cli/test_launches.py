@@ -51,7 +51,8 @@ class Launches(double.Case):
         self.assertIn("where it leaves elements unwritten on purpose: compare: {partial: true}", result.stderr)
 
     def test_results_that_are_no_numbers_verify_nothing(self):
-        self.spoil(self.config, "value: 2.5", "value: 1.0e30 * 1.0e30")
+        self.spoil(self.config, "value: 2.5", "value: 3e38")
+        self.spoil(self.config, "uniform(-1, 1)", "uniform(2, 3)")
         told = (" failed: wrong_result: it computes nothing but NaN and infinities, which tell no two variants apart: choose fills and "
                 "values for which it computes numbers")
         result = self.hone("tune", self.config, "--quiet", "--budget", "1", expect=1)

@@ -645,8 +645,7 @@ static void compete(struct tuning *tuning, struct hn_held_out held_out,
                          "the rule of %s at these sizes:", given->identity.device.name);
         held_out.rule = given->rule;
         const struct hn_held_out_loss other = hn_held_out_measure(&held_out, err);
-        if (hn_failed(err) || other.loss.sizes < found->loss.sizes ||
-            other.loss.mean >= found->loss.mean)
+        if (other.loss.sizes < found->loss.sizes || other.loss.mean >= found->loss.mean)
             continue;
         hn_measuring_say(&tuning->measuring,
                          "it loses %.1f%%, what was learnt here %.1f%%: it is taken",
