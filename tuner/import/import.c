@@ -168,16 +168,6 @@ static bool has(const json_t *object, const char *key, const char *word)
     return found != NULL && hn_same_letters(found, word, SIZE_MAX);
 }
 
-/* "sum" of "ns::sum<float, 4>". */
-static char *short_name(const char *given)
-{
-    char *whole = hn_needed(strndup(given, strcspn(given, "<( ")));
-    const char *colon = strrchr(whole, ':'), *name = colon != NULL ? colon + 1 : whole;
-    char *kernel = hn_need_copy(hn_text_is_word(name) ? name : "kernel");
-    free(whole);
-    return kernel;
-}
-
 enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err)
 {
     json_error_t place;
@@ -195,7 +185,12 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
     const json_t *specified = json_object_get(*root, "KernelSpecification");
     const char *name = text_of(specified, "KernelName");
     if (json_array_size(parameters) > 0 && json_is_object(specified)) {
-        *kernel = short_name(name != NULL ? name : "");
+        /* "sum" of "ns::sum<float, 4>". */
+        name = name != NULL ? name : "";
+        char *whole = hn_needed(strndup(name, strcspn(name, "<( ")));
+        const char *colon = strrchr(whole, ':'), *last = colon != NULL ? colon + 1 : whole;
+        *kernel = hn_need_copy(hn_text_is_word(last) ? last : "kernel");
+        free(whole);
         return HN_OK;
     }
     /* Other tuners write results as JSON, too. */
@@ -385,9 +380,8 @@ static const char *type_of(struct import *import, const json_t *argument)
     snprintf(name, sizeof name - 2, "%.16s", given != NULL ? given : "");
     for (char *c = name; *c != '\0'; c++)
         *c = hn_lower(*c);
-    if (hn_type_of_c(name, type) || hn_type_of_c(strcat(name, "_t"), type))
-        return FORMAT(import, "%s", type);
-    return NULL;
+    bool known = hn_type_of_c(name, type) || hn_type_of_c(strcat(name, "_t"), type);
+    return known ? FORMAT(import, "%s", type) : NULL;
 }
 
 /* A number of elements, an expression of the problem, in which "ProblemSize[1]" and "max(tile)",
@@ -447,17 +441,6 @@ static bool set_fill(struct import *import, const json_t *json, struct hn_draft_
     return random || argument->fill != NULL || argument->file != NULL;
 }
 
-/* The file's name, or none that means anything: also where a variable of the source has it. */
-static const char *argument_name(struct import *import, const json_t *json)
-{
-    const struct hn_draft *draft = &import->draft;
-    const char *name = text_of(json, "Name");
-    bool usable = name != NULL && hn_text_is_word(name) && !has(json, "MemType", "Constant");
-    for (size_t i = 0; usable && i < draft->arguments.count; i++)
-        usable = strcmp(draft->arguments.items[i].name, name) != 0;
-    return usable ? name : FORMAT(import, "argument_%zu", draft->arguments.count + 1);
-}
-
 /* What the file does not say so that it is known; the last question is the one that is left. */
 static void ask(struct import *import, const json_t *json, bool known, const char *question,
                 const char *key, struct hn_draft_argument *argument)
@@ -480,8 +463,12 @@ static void add_argument(struct import *import, const json_t *json)
     bool writes = has(json, "AccessType", "WriteOnly"), both = has(json, "AccessType", "ReadWrite");
     if (has(json, "MemoryType", "Local"))
         return;
-    if (!symbol)
-        argument.name = argument_name(import, json);
+    /* The file's name, or none that means anything: also where a variable of the source has it. */
+    bool usable = name != NULL && hn_text_is_word(name) && !has(json, "MemType", "Constant");
+    HN_EACH(each, draft->arguments)
+        usable = usable && strcmp(each->name, name) != 0;
+    if (!symbol && !usable)
+        argument.name = FORMAT(import, "argument_%zu", draft->arguments.count + 1);
     argument.type = typed ? argument.type : scalar ? "int32" : "uint8";
     if (scalar) {
         said = number_of(import, json_object_get(json, "FillValue"));
