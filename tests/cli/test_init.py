@@ -570,6 +570,31 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
             for part in parts:
                 self.assertIn(part, draft, launch)
 
+    def test_threads_of_which_there_is_an_array(self):
+        """They are the block's; a single block's are as many as the problem has."""
+        kernel = "static const int COUNT = 256;\n__global__ void k(float *x) { __shared__ float s[COUNT]; s[threadIdx.x] = x[blockIdx.x * COUNT + threadIdx.x]; x[threadIdx.x] = s[0]; }\n"
+        host = "int main() { float *x; int blocks = 64; cudaMalloc(&x, blocks * COUNT * sizeof(float)); k<<<%s, COUNT>>>(x); }\n"
+        draft = self.draft(kernel + host % "blocks")
+        for part in ("  COUNT: [128, 256, 512]\n", "block: [COUNT]\n", "{name: x, type: float32, count: 64 * COUNT, "):
+            self.assertIn(part, draft)
+        self.assertNotIn("  COUNT: ", self.draft(kernel + host % "1"))
+
+    def test_constants_with_values_are_not_filled(self):
+        draft = self.draft("__constant__ int offsets[3] = {-1, 0, 1};\n__constant__ float weights[3];\n"
+                           "__global__ void k(float *x) { x[threadIdx.x] = weights[offsets[0] + 1]; }\n")
+        self.assertIn("symbols:\n  - {name: weights, type: float32, count: 3}", draft)
+        self.assertNotIn("{name: offsets", draft)
+
+    def test_launches_within_namespaces_and_class_templates(self):
+        """Enumerators of a namespace are named with it, and methods of a class template launch as others do."""
+        draft = self.draft("namespace lattice {\nenum Parity { EVEN, ODD };\n"
+                           "template <typename T, Parity P> __global__ void k(T *x, int n) { int i = 2 * (blockIdx.x * blockDim.x + threadIdx.x) + P; if (i < n) x[i] = 0; }\n"
+                           "template <typename T> struct Field { T *x; void clear(int n) { dim3 threads(64); k<T, ODD><<<n / 128, threads>>>(x, n); } };\n}\n")
+        self.assertIn('entry: "lattice::k<float, lattice::ODD>"', draft)
+        self.assertIn("  BLOCK: [16, 32, 64, 128, 256]  # of the launch alone", draft)
+        if shutil.which("nvcc"):
+            self.hone("compile", "--arch", "sm_90", self.write("k.yaml", draft))
+
     def test_conditions_of_the_preprocessor(self):
         draft = self.draft("#include <cinttypes>\n__global__ void k(float *x) {\n#if PRIVATE\n x[0] = MIN_BLOCKS;\n#endif\n printf(PRIu64, x); }\n")
         self.assertIn("parameters:\n  PRIVATE: [0, 1]  # TODO", draft)

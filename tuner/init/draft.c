@@ -199,17 +199,24 @@ static bool add_words(struct hn_draft *draft, const struct hn_meaning *macro)
     return chosen != NULL;
 }
 
-/* Whether the kernel, its declaration, the block that it is launched with, code of the device that
- * is no other kernel, or another constant has the name. */
+/* Whether the block that the kernel is launched with has the name. */
+static bool is_of_block(const struct hn_draft *draft, const char *name)
+{
+    const struct hn_unit *unit = draft->unit;
+    struct hn_tokens block = draft->launch[HN_LAUNCH_BLOCK];
+    const struct hn_meaning *variable =
+        hn_unit_meaning(unit, hn_text_at(unit, block.begin), block.begin);
+    return hn_find(unit, block, name) != SIZE_MAX ||
+           (variable != NULL && hn_find(unit, variable->body, name) != SIZE_MAX);
+}
+
+/* Whether the kernel, its declaration, its block, code of the device that is no other kernel, or
+ * another constant has the name. */
 static bool is_used(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;
     struct hn_tokens own = {draft->kernel->head.begin, draft->kernel->body.end};
-    struct hn_tokens block = draft->launch[HN_LAUNCH_BLOCK];
-    const struct hn_meaning *variable =
-        hn_unit_meaning(unit, hn_text_at(unit, block.begin), block.begin);
-    bool used = hn_find(unit, own, name) != SIZE_MAX || hn_find(unit, block, name) != SIZE_MAX ||
-                (variable != NULL && hn_find(unit, variable->body, name) != SIZE_MAX);
+    bool used = hn_find(unit, own, name) != SIZE_MAX || is_of_block(draft, name);
     HN_EACH(function, unit->functions)
         used |= function->device && hn_find(unit, function->body, name) != SIZE_MAX;
     HN_EACH(meaning, unit->meanings)
@@ -221,7 +228,8 @@ static bool is_used(const struct hn_draft *draft, const char *name)
 static const int64_t least_size = 1024;
 
 /* Whether it is a number that the source declares for itself, once or in branches of an #if, and no
- * fact of the hardware or the problem, as in "malloc(ROWS * COLUMNS * sizeof(float))". */
+ * fact of the hardware or the problem, as in "malloc(ROWS * COLUMNS * sizeof(float))" but for the
+ * threads of several blocks. */
 static bool may_override(const struct hn_draft *draft, const struct hn_meaning *meaning,
                          int64_t number)
 {
@@ -231,6 +239,7 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         hn_draft_is_like(name, "warp kwarp *warp_size *warpsize *mask *radius *filter *bins "
                                "*channel *seed *max_ *min_ *iter *steps *halo *border");
     struct hn_code_value value;
+    bool sized = false;
     bool once =
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
         (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&
@@ -238,10 +247,12 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
     for (size_t i = 0; i < unit->tokens.count; i++) {
         bool call = hn_find_letters(hn_text_at(unit, i), "malloc") && hn_at(unit, i + 1, "(");
         size_t at = call ? hn_find(unit, hn_inside(unit, i + 1), name) : SIZE_MAX;
-        refused |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
-                                      (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
+        sized |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
+                                    (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
     }
-    return once && number >= 1 && number <= least_size && is_used(draft, name) && !refused;
+    return once && number >= 1 && number <= least_size && is_used(draft, name) && !refused &&
+           (!sized ||
+            (is_of_block(draft, name) && !hn_at(unit, draft->launch[HN_LAUNCH_GRID].begin, "1")));
 }
 
 /* A template's own name for a value, which configs call otherwise, may be another's elsewhere. */
@@ -340,8 +351,10 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         bool known = depth > 0 && !is_open(unit, i, depth);
         bool apart = i > item.begin && token->begin > token[-1].end;
         const struct hn_meaning *own = hn_unit_meaning(unit, token->text, i);
+        bool inner = own != NULL && own->space != NULL && own->scope.begin == 0 && known &&
+                     !hn_at(unit, i - 1, "::");
         draft->instances_are_known &= known;
-        hn_text_printf(&text, "%s%s", apart ? " " : "",
+        hn_text_printf(&text, "%s%s%s", apart ? " " : "", inner ? own->space : "",
                        !known                      ? open
                        : own != NULL && own->given ? given_type(draft, own->body, open, depth - 1)
                                                    : token->text);

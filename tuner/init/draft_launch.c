@@ -595,15 +595,20 @@ static const char *times_sides(struct hn_draft *draft, const char *product, size
     return product;
 }
 
-/* Variables of the device that the host fills. */
+/* Variables of the device that the host fills; some have their values from the source. */
 static void read_symbols(struct hn_draft *draft)
 {
     char type[HN_TYPE_SIZE];
     HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "__constant__") {
         const char *name = hn_text_at(draft->unit, i + 2), *count = NULL;
+        size_t end = hn_find(draft->unit, (struct hn_tokens){i, SIZE_MAX}, ";");
+        if (hn_find(draft->unit, (struct hn_tokens){i, end}, "=") != SIZE_MAX)
+            continue;
         if (hn_text_is_word(name) && hn_type_of_c(hn_text_at(draft->unit, i + 1), type))
             count = times_sides(draft, "1", i + 3);
-        if (hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL))
+        if (!hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL))
+            HN_DRAFT_NOTE(draft, "constants", "there are");
+        else
             *HN_GROW(draft->symbols) =
                 (struct hn_draft_argument){.name = name,
                                            .type = HN_DRAFT_TEXT(draft, "%s", type),

@@ -168,8 +168,6 @@ static void fill_arguments(struct hn_draft *draft)
             hn_text_append(hn_draft_part(draft, "passed", ", "), argument->name);
     HN_EACH(symbol, draft->symbols)
         append_argument(symbol, hn_draft_part(draft, "symbols", "\n"));
-    if (draft->symbols.count == 0 && hn_unit_has(draft->unit, "__constant__"))
-        HN_DRAFT_NOTE(draft, "constants", "there are");
     for (int axis = 0; axis < draft->dimensions; axis++) {
         append_scalar(hn_draft_part(draft, "block", ", "), "", draft->block[axis]);
         append_scalar(hn_draft_part(draft, "grid", ", "), "", draft->grid[axis]);

@@ -299,7 +299,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     size_t at = place_of(reading, cursor) + 1;
     const char *name = name_of(reading, cursor);
     CXType type = clang->getCanonicalType(clang->getCursorType(cursor));
-    struct hn_tokens body, list, whole = extent_of(reading, cursor);
+    struct hn_tokens body = {at, at}, list, whole = extent_of(reading, cursor);
     bool listed = cursor.kind == CXCursor_EnumConstantDecl;
     if (!hn_at(unit, at - 1, name))
         return;
@@ -313,13 +313,14 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         list = (struct hn_tokens){at + 1, listed ? whole.end : end};
         hn_next(unit, &list, &body);
         body.end = body.end < whole.end ? whole.end : body.end;
-    } else {
+    } else if (!listed) {
         return;
     }
     bool number = type.kind >= CXType_Bool && type.kind < CXType_Int128;
     CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
     *HN_GROW(unit->meanings) =
         (struct hn_meaning){.name = name,
+                            .space = reading->scope,
                             .body = body,
                             .scope = reading->function,
                             .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
@@ -508,18 +509,6 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
                                           name_of(reading, declared), argument->record);
 }
 
-static void read_argument(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
-{
-    struct hn_kernel_argument *argument = &kernel->arguments[kernel->argument_count++];
-    CXType type = reading->clang.getCursorType(cursor);
-    argument->name = name_of(reading, cursor);
-    if (argument->name[0] == '\0')
-        argument->name =
-            hn_need_format(&reading->unit->memory, "argument_%zu", kernel->argument_count);
-    argument->spelled = keep(reading, reading->clang.getTypeSpelling(type));
-    read_type(reading, type, argument);
-}
-
 static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
 {
     const struct hn_clang *clang = &reading->clang;
@@ -604,7 +593,8 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
     if (kind == CXCursor_UnexposedDecl || kind == CXCursor_LinkageSpec ||
-        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl || kind == CXCursor_EnumDecl)
+        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl || kind == CXCursor_EnumDecl ||
+        kind == CXCursor_ClassTemplate)
         return CXChildVisit_Recurse;
     if (kind == CXCursor_Namespace) {
         const char *name = name_of(reading, cursor);
@@ -615,6 +605,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         return CXChildVisit_Continue;
     }
     if (kind == CXCursor_CXXMethod && reading->unit->functor.record == NULL &&
+        parent.kind != CXCursor_ClassTemplate &&
         strcmp(name_of(reading, cursor), "operator()") == 0)
         read_type(reading, clang->getCursorType(parent), &reading->unit->functor);
     if (kind == CXCursor_FunctionDecl || kind == CXCursor_FunctionTemplate ||
@@ -624,10 +615,16 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     }
     if (kind == CXCursor_VarDecl || kind == CXCursor_EnumConstantDecl)
         read_variable(reading, cursor);
-    else if (own && kind == CXCursor_ParmDecl)
-        read_argument(reading, cursor, reading->kernel);
-    else if (own && kind >= CXCursor_TemplateTypeParameter &&
-             kind <= CXCursor_TemplateTemplateParameter)
+    else if (own && kind == CXCursor_ParmDecl) {
+        size_t count = ++reading->kernel->argument_count;
+        struct hn_kernel_argument *argument = &reading->kernel->arguments[count - 1];
+        const char *name = name_of(reading, cursor);
+        argument->name =
+            name[0] != '\0' ? name : hn_need_format(&reading->unit->memory, "argument_%zu", count);
+        argument->spelled = keep(reading, clang->getTypeSpelling(clang->getCursorType(cursor)));
+        read_type(reading, clang->getCursorType(cursor), argument);
+    } else if (own && kind >= CXCursor_TemplateTypeParameter &&
+               kind <= CXCursor_TemplateTemplateParameter)
         read_parameter(reading, cursor, reading->kernel);
     return local ? CXChildVisit_Recurse : CXChildVisit_Continue;
 }
