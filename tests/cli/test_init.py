@@ -575,8 +575,9 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
         kernel = "static const int COUNT = 256;\n__global__ void k(float *x) { __shared__ float s[COUNT]; s[threadIdx.x] = x[blockIdx.x * COUNT + threadIdx.x]; x[threadIdx.x] = s[0]; }\n"
         host = "int main() { float *x; int blocks = 64; cudaMalloc(&x, blocks * COUNT * sizeof(float)); k<<<%s, COUNT>>>(x); }\n"
         draft = self.draft(kernel + host % "blocks")
-        for part in ("  COUNT: [128, 256, 512]\n", "block: [COUNT]\n", "{name: x, type: float32, count: 64 * COUNT, "):
+        for part in ("  COUNT: [128, 256, 512]\n", "block: [COUNT]\n", "{name: x, type: float32, count: 64 * 512, "):
             self.assertIn(part, draft)
+        self.assertEqual(self.hone("space", self.write("k.yaml", draft), "--count").stdout, "3\n")
         self.assertNotIn("  COUNT: ", self.draft(kernel + host % "1"))
 
     def test_constants_with_values_are_not_filled(self):
@@ -590,7 +591,8 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
         draft = self.draft("namespace lattice {\nenum Parity { EVEN, ODD };\n"
                            "template <typename T, Parity P> __global__ void k(T *x, int n) { int i = 2 * (blockIdx.x * blockDim.x + threadIdx.x) + P; if (i < n) x[i] = 0; }\n"
                            "template <typename T> struct Field { T *x; void clear(int n) { dim3 threads(64); k<T, ODD><<<n / 128, threads>>>(x, n); } };\n}\n")
-        self.assertIn('entry: "lattice::k<float, lattice::ODD>"', draft)
+        self.assertIn('entry: "lattice::k<float, lattice::ODD>"  # TODO: are these the types', draft)
+        self.assertNotIn("which type?", draft)
         self.assertIn("  BLOCK: [16, 32, 64, 128, 256]  # of the launch alone", draft)
         if shutil.which("nvcc"):
             self.hone("compile", "--arch", "sm_90", self.write("k.yaml", draft))

@@ -464,7 +464,8 @@ static void add_argument(struct import *import, const json_t *json)
     if (has(json, "MemoryType", "Local"))
         return;
     /* The file's name, or none that means anything: also where a variable of the source has it. */
-    bool usable = name != NULL && hn_text_is_word(name) && !has(json, "MemType", "Constant");
+    bool word = name != NULL && hn_text_is_word(name), constant = has(json, "MemType", "Constant");
+    bool usable = word && !constant;
     HN_EACH(each, draft->arguments)
         usable = usable && strcmp(each->name, name) != 0;
     if (!symbol && !usable)
@@ -492,11 +493,9 @@ static void add_argument(struct import *import, const json_t *json)
     }
     if (!symbol)
         *HN_GROW(draft->arguments) = argument;
-    if (name == NULL || !hn_text_is_word(name))
-        return;
-    if (symbol)
+    if (word && symbol)
         *HN_GROW(draft->symbols) = argument;
-    else if (has(json, "MemType", "Constant"))
+    else if (word && constant)
         *HN_GROW(draft->symbols) = (struct hn_draft_argument){.name = name, .from = argument.name};
 }
 
@@ -510,8 +509,7 @@ static void add_reference(struct import *import, const json_t *json)
     bool relative = method != NULL && hn_find_letters(method, "Relative") != NULL;
     struct hn_draft *draft = &import->draft;
     HN_DRAFT_NOTE(draft, "reference",
-                  "# TODO: what %s should be (`reference`, docs/config.md). The file "
-                  "says: %s",
+                  "# TODO: what %s should be (`reference`, docs/config.md). The file says: %s",
                   target != NULL ? target : "an argument", source != NULL ? source : "nothing");
     if (target != NULL && source != NULL && has(json, "FillType", "BinaryRaw"))
         HN_DRAFT_NOTE(draft, "reference", "# reference: {files: {%s: %s%s}}", target,

@@ -228,8 +228,7 @@ static bool is_used(const struct hn_draft *draft, const char *name)
 static const int64_t least_size = 1024;
 
 /* Whether it is a number that the source declares for itself, once or in branches of an #if, and no
- * fact of the hardware or the problem, as in "malloc(ROWS * COLUMNS * sizeof(float))" but for the
- * threads of several blocks. */
+ * fact of the hardware or the problem: "malloc(ROWS * COLUMNS)", where these are no threads. */
 static bool may_override(const struct hn_draft *draft, const struct hn_meaning *meaning,
                          int64_t number)
 {
@@ -239,20 +238,18 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         hn_draft_is_like(name, "warp kwarp *warp_size *warpsize *mask *radius *filter *bins "
                                "*channel *seed *max_ *min_ *iter *steps *halo *border");
     struct hn_code_value value;
-    bool sized = false;
     bool once =
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
         (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&
                             !hn_code_next_value(&next, name, false, &value)));
-    for (size_t i = 0; i < unit->tokens.count; i++) {
+    bool own = is_of_block(draft, name) && !hn_at(unit, draft->launch[HN_LAUNCH_GRID].begin, "1");
+    for (size_t i = 0; !own && i < unit->tokens.count; i++) {
         bool call = hn_find_letters(hn_text_at(unit, i), "malloc") && hn_at(unit, i + 1, "(");
         size_t at = call ? hn_find(unit, hn_inside(unit, i + 1), name) : SIZE_MAX;
-        sized |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
-                                    (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
+        refused |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
+                                      (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
     }
-    return once && number >= 1 && number <= least_size && is_used(draft, name) && !refused &&
-           (!sized ||
-            (is_of_block(draft, name) && !hn_at(unit, draft->launch[HN_LAUNCH_GRID].begin, "1")));
+    return once && number >= 1 && number <= least_size && is_used(draft, name) && !refused;
 }
 
 /* A template's own name for a value, which configs call otherwise, may be another's elsewhere. */
@@ -351,8 +348,7 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         bool known = depth > 0 && !is_open(unit, i, depth);
         bool apart = i > item.begin && token->begin > token[-1].end;
         const struct hn_meaning *own = hn_unit_meaning(unit, token->text, i);
-        bool inner = own != NULL && own->space != NULL && own->scope.begin == 0 && known &&
-                     !hn_at(unit, i - 1, "::");
+        bool inner = known && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
         draft->instances_are_known &= known;
         hn_text_printf(&text, "%s%s%s", apart ? " " : "", inner ? own->space : "",
                        !known                      ? open
@@ -508,8 +504,7 @@ static struct passed passed_as(const struct hn_draft *draft,
     if (sscanf(declared->record, HN_TEMPLATE_TYPE "%zu", &which) == 1 &&
         which < kernel->parameter_count)
         instance = draft->instances[which];
-    passed.type_is_known = declared->type[0] != '\0' || common != NULL ||
-                           (instance != NULL && draft->instances_are_known);
+    passed.type_is_known = declared->type[0] != '\0' || common != NULL || instance != NULL;
     if (declared->pointer)
         passed.as = BUFFER;
     else if (hn_draft_is_like(name, "cudaTextureObject_t CUtexObject"))

@@ -395,7 +395,14 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
         bytes.end = at - 1;
     else
         return NULL;
-    return translate(draft, bytes);
+    const char *count = translate(draft, bytes);
+    HN_EACH(each, draft->names) /* enough for all points, whose buffers are the same */
+        if (count != NULL && is_numeric(each))
+            count = hn_draft_replace(
+                draft, count, each->name,
+                HN_DRAFT_TEXT(draft, "%lld",
+                              (long long)each->values.items[each->values.count - 1].integer));
+    return count;
 }
 
 static void read_passed(struct hn_draft *draft)

@@ -320,7 +320,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
     *HN_GROW(unit->meanings) =
         (struct hn_meaning){.name = name,
-                            .space = reading->scope,
+                            .space = reading->function.begin > 0 ? NULL : reading->scope,
                             .body = body,
                             .scope = reading->function,
                             .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,

@@ -60,7 +60,7 @@ struct hn_kernel {
 
 /* What a name stands for: a macro, a variable's initial value, or what a parameter is given. */
 struct hn_meaning {
-    const char *name, *space; /* space: a variable's namespaces, "demo::" */
+    const char *name, *space; /* space: a global variable's namespaces, "demo::" */
     struct hn_tokens parameters; /* of a macro; empty: it has none */
     struct hn_tokens body, scope; /* scope: where it is known */
     bool macro;
