@@ -412,6 +412,18 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define COUNT 224\nconstexpr int THREADS = 256;\n__global__ void k(float *x) { x[COUNT * blockIdx.x + threadIdx.x] = blockDim.x; }\n"
                  "void f() { float *x; cudaMalloc(&x, COUNT * COUNT * sizeof(float)); dim3 block(THREADS); k<<<COUNT, block>>>(x); }",
                  ("\nparameters:\n  THREADS: [128, 256, 512]\n", "override: {THREADS: constexpr}", "  block: [THREADS]\n", "  grid: [224]\n"), ("COUNT",)),
+                ("#define MAX_THREADS_PER_BLOCK 512\n#define MAX_ROWS 64\n__global__ void k(float *x, int n) { int i = blockIdx.x * MAX_THREADS_PER_BLOCK + threadIdx.x; if (i < n) x[i] = MAX_ROWS; }\n"
+                 "void f(float *x, int n) { int threads = n; if (n > 512) threads = 512; k<<<1, threads>>>(x, n); }",
+                 ("  MAX_THREADS_PER_BLOCK: [256, 512, 1024]\n", "  block: [MAX_THREADS_PER_BLOCK]\n", '"ceil_div(n, MAX_THREADS_PER_BLOCK)"'), ("BLOCK: [256]", "MAX_ROWS")),
+                ("__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
+                 "void f(float *x) { const int n = 512; k<<<1, n>>>(x, n); }", ("problem: {n: 512}\n", "  block: [BLOCK]\n", '"ceil_div(n, BLOCK)"'), ()),
+                ("const int SIDE = 1024, RADIX = 4;\n#define THREADS (SIDE / RADIX)\n__global__ void __launch_bounds__(THREADS) k(float *x) { x[blockIdx.x * THREADS + threadIdx.x] = RADIX; }",
+                 ("  RADIX: [2, 4, 8]\n", "  block: [SIDE // RADIX]\n"), ("THREADS: ",)),
+                ("template <class I> I ceil_div(I a, I b) { return (a + b - 1) / b; }\nstruct Sums { float *x; int n; };\n"
+                 "template <int VECTORS, int LANES> __global__ void __launch_bounds__(VECTORS * LANES) k(Sums s) { for (int i = blockIdx.x * VECTORS; i < s.n; i++) s.x[i] = LANES; }\n"
+                 "template <int LANES> void run(const Sums &sums) { const int threads = 128, vectors = threads / LANES;\n"
+                 " const int blocks = ceil_div<int>(sums.n * 2, vectors); k<vectors, LANES><<<blocks, threads>>>(sums); }\nvoid f(Sums s) { run<8>(s); }",
+                 ("  TUNE_VECTORS: [4, 8, 16, 32, 64]", '  grid: ["ceil_div(n * 2, TUNE_VECTORS)"]\n'), ()),
                 ("template <typename T, typename std::enable_if<!std::is_same<T, float>::value>::type * = nullptr> __device__ void f(T *x) { *x = 0; }\n"
                  "__global__ void k(double *x) { f(x); }", ('entry: "&k"',), ())):
             draft = self.draft(source).partition("\nkernel: ")[2]

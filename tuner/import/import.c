@@ -183,10 +183,9 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
     const json_t *parameters =
         json_object_get(json_object_get(*root, "ConfigurationSpace"), "TuningParameters");
     const json_t *specified = json_object_get(*root, "KernelSpecification");
-    const char *name = text_of(specified, "KernelName");
+    const char *given = text_of(specified, "KernelName"), *name = given != NULL ? given : "";
     if (json_array_size(parameters) > 0 && json_is_object(specified)) {
         /* "sum" of "ns::sum<float, 4>". */
-        name = name != NULL ? name : "";
         char *whole = hn_needed(strndup(name, strcspn(name, "<( ")));
         const char *colon = strrchr(whole, ':'), *last = colon != NULL ? colon + 1 : whole;
         *kernel = hn_need_copy(hn_text_is_word(last) ? last : "kernel");

@@ -236,7 +236,8 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
     const char *name = meaning->name, *next = unit->text;
     bool refused =
         hn_draft_is_like(name, "warp kwarp *warp_size *warpsize *mask *radius *filter *bins "
-                               "*channel *seed *max_ *min_ *iter *steps *halo *border");
+                               "*channel *seed *iter *steps *halo *border") ||
+        (hn_draft_is_like(name, "*max_ *min_") && !hn_draft_is_block(name));
     struct hn_code_value value;
     bool once =
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
@@ -273,8 +274,9 @@ static bool constant_of(struct hn_draft *draft, struct hn_tokens tokens, int64_t
     return holds;
 }
 
-/* What the source leaves to whoever compiles, then what it declares itself. */
-static void choose_declared(struct hn_draft *draft, bool guarded)
+/* What the source leaves to whoever compiles, then what it declares itself: plain numbers before
+ * what is made of them. */
+static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
 {
     struct hn_unit *unit = draft->unit;
     HN_EACH(meaning, unit->meanings) {
@@ -285,7 +287,8 @@ static void choose_declared(struct hn_draft *draft, bool guarded)
             word |= word_of(macro, name) != NULL &&
                     word_of(macro, hn_text_at(unit, macro->body.begin)) != NULL;
         if (meaning->guarded != guarded || meaning->parameters.end > meaning->parameters.begin ||
-            hn_draft_find(draft, name) != NULL || word)
+            hn_draft_find(draft, name) != NULL || word ||
+            (!derived && meaning->body.end > meaning->body.begin + 1))
             continue;
         size_t uses = 0;
         HN_EACH_AT(i, unit, HN_EVERYWHERE, name)
@@ -793,9 +796,10 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     hn_draft_find_launch(draft);
     choose_template(draft);
     choose_sizes(draft);
-    choose_declared(draft, true);
+    choose_declared(draft, true, true);
     choose_missing(draft);
-    choose_declared(draft, false);
+    choose_declared(draft, false, false);
+    choose_declared(draft, false, true);
     hn_draft_read_launch(draft);
     add_arguments(draft, err);
     if (unit->absent[0] != '\0')

@@ -158,7 +158,9 @@ static const char *known_name(void *data, const char *name, size_t token)
     if (dot != NULL && (hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block)))
         return dot[1] >= 'x' && dot[1] <= 'z' ? draft->block[dot[1] - 'x'] : NULL;
     for (size_t i = 0; i < draft->kernel->argument_count && dot != NULL; i++)
-        if (in_kernel(draft, token) && hn_at(draft->unit, token, draft->kernel->arguments[i].name))
+        if (hn_at(draft->unit, token,
+                  in_kernel(draft, token) ? draft->kernel->arguments[i].name
+                                          : single(draft, draft->passed[i])))
             found = named(draft, dot + 1, true);
     if (found != NULL || own == NULL)
         return found;
@@ -168,7 +170,7 @@ static const char *known_name(void *data, const char *name, size_t token)
 
 /* As configs have it; NULL: they have not. Numbers may be those of the block along an axis; -1: of
  * none. */
-static const char *translate_along(struct hn_draft *draft, struct hn_tokens tokens, int axis)
+static const char *translate(struct hn_draft *draft, struct hn_tokens tokens, int axis)
 {
     struct hn_translation translation = {.unit = draft->unit, .known = known_name, .data = draft};
     if (axis >= 0 && draft->literal[axis] > 2) {
@@ -180,11 +182,6 @@ static const char *translate_along(struct hn_draft *draft, struct hn_tokens toke
         if (text != NULL && size->passed != NULL)
             text = hn_draft_replace(draft, text, size->passed, size->name);
     return text;
-}
-
-static const char *translate(struct hn_draft *draft, struct hn_tokens tokens)
-{
-    return translate_along(draft, tokens, -1);
 }
 
 /* What the kernel does with its index. */
@@ -228,7 +225,7 @@ static const char *find_bound(struct hn_draft *draft, int axis)
                 continue;
             while (hn_at(unit, bound.end, "*") || hn_at(unit, bound.end, "."))
                 bound.end += 2;
-            const char *text = translate(draft, bound);
+            const char *text = translate(draft, bound, -1);
             if (text != NULL && hn_draft_has_size(draft, text))
                 return text;
         }
@@ -253,7 +250,7 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
             for (factor.end = factor.begin; factor.end < end && !hn_at(unit, factor.end, "*");)
                 factor.end = hn_at(unit, factor.end, "(") ? hn_behind(unit, factor.end, end)
                                                           : factor.end + 1;
-            const char *text = factor.begin == i ? NULL : translate(draft, factor);
+            const char *text = factor.begin == i ? NULL : translate(draft, factor, -1);
             if (text != NULL && named(draft, single(draft, factor), true) != NULL)
                 size = text;
             else if (text != NULL)
@@ -320,12 +317,17 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
         int along = (int)axis;
         for (int i = 0; tile != NULL && i < 3; i++)
             along = strcmp(tile, draft->block[i]) == 0 ? i : along;
-        const char *text = translate_along(draft, parts[axis], along);
+        const char *text = translate(draft, parts[axis], along);
         if (text != NULL && strstr(text, "//") == NULL && strstr(text, "ceil_div") == NULL)
-            text = translate(draft, parts[axis]);
+            text = translate(draft, parts[axis], -1);
         if (!hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL) || value.type != HN_INTEGER ||
             value.integer > (grid ? INT32_MAX : 1024) ||
             (value.integer < 1 && !(grid && hn_draft_has_size(draft, text))))
+            return false;
+        /* Of as many threads as there is work, "n" or "min(n, 1024)", any number will do. */
+        const char *bound = grid ? NULL : find_bound(draft, (int)axis);
+        if ((bound != NULL && strcmp(text, bound) == 0) ||
+            (!grid && strncmp(text, "min(", 4) == 0 && hn_draft_has_size(draft, text)))
             return false;
         texts[axis] = text;
     }
@@ -344,14 +346,10 @@ static void take_block(struct hn_draft *draft)
     draft->block_is_known = take(draft, false, block);
     bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
     for (int axis = 0; draft->block_is_known && axis < 3; axis++) {
-        /* "min(n, 1024)" of the problem: any number of threads goes on in steps. */
-        bool capped = strncmp(block[axis], "min(", 4) == 0 && hn_draft_has_size(draft, block[axis]);
-        int which = flat ? 0 : axis + 1;
-        if (is_number(block[axis]) && strcmp(block[axis], "1") != 0)
-            draft->literal[axis] = strtoll(block[axis], NULL, 10);
-        if (capped || draft->literal[axis] > 0)
-            block[axis] = add_block(draft, usual[which].name,
-                                    capped ? usual[which].threads : draft->literal[axis]);
+        if (!is_number(block[axis]) || strcmp(block[axis], "1") == 0)
+            continue;
+        draft->literal[axis] = strtoll(block[axis], NULL, 10);
+        block[axis] = add_block(draft, usual[flat ? 0 : axis + 1].name, draft->literal[axis]);
     }
     /* There has to be something to tune. */
     HN_EACH(each, draft->names)
@@ -368,7 +366,7 @@ static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_val
     const struct hn_tokens passed = draft->passed[index];
     const struct hn_meaning *own =
         hn_unit_meaning(draft->unit, single(draft, passed), passed.begin);
-    const char *text = translate(draft, own != NULL ? own->body : passed);
+    const char *text = translate(draft, own != NULL ? own->body : passed, -1);
     return hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
 }
 
@@ -395,7 +393,7 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
         bytes.end = at - 1;
     else
         return NULL;
-    const char *count = translate(draft, bytes);
+    const char *count = translate(draft, bytes, -1);
     HN_EACH(each, draft->names) /* enough for all points, whose buffers are the same */
         if (count != NULL && is_numeric(each))
             count = hn_draft_replace(
@@ -436,7 +434,7 @@ static void guess_block(struct hn_draft *draft)
         /* One that is named for x alone leaves one thread in y. */
         bool one = axis > (flat || along ? 0 : 1);
         const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
-        if (found == NULL && !one && (flat || !along))
+        if (found == NULL && !one)
             found = square;
         /* "threadIdx.x + i * MDIMC", "threadIdx.x + MDIMC * threadIdx.y": threads go on in steps.
          */
@@ -585,7 +583,7 @@ static void read_divisions(struct hn_draft *draft)
             continue;
         struct hn_tokens condition = {0, 0};
         hn_split(unit, hn_inside(unit, i + 1), &condition, 1);
-        const char *text = translate(draft, condition);
+        const char *text = translate(draft, condition, -1);
         if (text != NULL && strstr(text, " > 0") == NULL)
             add_constraint(draft, text);
     }
@@ -596,7 +594,7 @@ static const char *times_sides(struct hn_draft *draft, const char *product, size
 {
     for (; product != NULL && hn_at(draft->unit, open, "[");
          open = hn_behind(draft->unit, open, SIZE_MAX)) {
-        const char *side = translate(draft, hn_inside(draft->unit, open));
+        const char *side = translate(draft, hn_inside(draft->unit, open), -1);
         product = side != NULL ? hn_times(draft->unit, product, side) : NULL;
     }
     return product;
@@ -634,8 +632,8 @@ static void read_shared(struct hn_draft *draft)
     HN_EACH_AT(i, unit, draft->kernel->body, "__shared__") {
         char type[HN_TYPE_SIZE];
         if (hn_at(unit, i - 1, "extern")) {
-            const char *told = translate_along(draft, draft->launch[HN_LAUNCH_SHARED],
-                                               draft->dimensions == 1 ? 0 : -1);
+            const char *told =
+                translate(draft, draft->launch[HN_LAUNCH_SHARED], draft->dimensions == 1 ? 0 : -1);
             draft->shared_bytes = told != NULL ? told : "0";
             draft->shared_todo = told != NULL ? NULL : "the bytes of the extern __shared__ array";
         }
@@ -678,7 +676,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
     size_t place = hn_find(draft->unit, draft->kernel->head, "__launch_bounds__");
     if (place != SIZE_MAX)
         hn_split(draft->unit, hn_inside(draft->unit, place + 1), &bounds, 1);
-    draft->bounds = translate(draft, bounds);
+    draft->bounds = translate(draft, bounds, -1);
     read_passed(draft);
     take_block(draft);
     if (draft->block_is_known)

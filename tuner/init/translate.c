@@ -156,8 +156,9 @@ static size_t append(const struct hn_translation *translation, size_t at, struct
 {
     struct hn_unit *unit = translation->unit;
     const char *word = hn_text_at(unit, at), *value;
-    bool called = hn_at(unit, at + 1, "("), member = hn_at(unit, at + 1, ".");
-    size_t behind = called ? hn_behind(unit, at + 1, SIZE_MAX) : at + (member ? 3 : 1);
+    size_t open = hn_at(unit, at + 1, "<") ? hn_behind(unit, at + 1, at + 12) : at + 1;
+    bool called = hn_at(unit, open, "("), member = hn_at(unit, at + 1, ".");
+    size_t behind = called ? hn_behind(unit, open, SIZE_MAX) : at + (member ? 3 : 1);
     char name[160], *end;
     int64_t number;
     if (skip_cast(unit, at) > at)
@@ -194,8 +195,7 @@ static size_t append(const struct hn_translation *translation, size_t at, struct
         return at + 1;
     snprintf(name, sizeof name, "%.60s%s%.60s", word, member ? "." : "",
              member ? hn_text_at(unit, at + 2) : "");
-    value =
-        called ? call(translation, at, hn_inside(unit, at + 1)) : resolve(translation, name, at);
+    value = called ? call(translation, at, hn_inside(unit, open)) : resolve(translation, name, at);
     if (value == NULL)
         return 0;
     hn_text_append(text, as_factor(unit, value));
