@@ -376,13 +376,12 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
 {
     struct hn_unit *unit = draft->unit;
     struct hn_tokens parts[2], bytes = {0, 0};
-    const char *passed = hn_text_at(unit, draft->passed[index].begin);
     if (!draft->kernel->arguments[index].pointer)
         return scalar_at(draft, index, &(struct hn_value){0});
     for (size_t i = 0; i < unit->tokens.count && bytes.end == 0; i++)
         if (strncmp(hn_text_at(unit, i), "cudaMalloc", 10) == 0 && hn_at(unit, i + 1, "(") &&
             hn_split(unit, hn_inside(unit, i + 1), parts, 2) == 2 &&
-            hn_find(unit, parts[0], passed) != SIZE_MAX)
+            hn_find(unit, parts[0], hn_text_at(unit, draft->passed[index].begin)) != SIZE_MAX)
             bytes = parts[1];
     bytes = initial_value(draft, initial_value(draft, bytes));
     size_t at = hn_find(unit, bytes, "sizeof");
