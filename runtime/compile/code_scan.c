@@ -284,6 +284,13 @@ static void set_value(const char *text, const char *end, struct hn_code_value *v
     *value = (struct hn_code_value){text, (size_t)(last - text)};
 }
 
+/* What a comma begins: another declaration, `NAME =` or NAME{. */
+static bool is_declared_next(const char *at)
+{
+    const char *word = skip_blanks(at + 1), *next = skip_blanks(word + hn_word_length(word));
+    return next > word && (*next == '{' || (*next == '=' && next[1] != '='));
+}
+
 /* Where the value ends that begins there, within brackets or up to a semicolon; one of a list that
  * is an enum's before the next. */
 static const char *find_value_end(const char *at, bool braced, bool listed)
@@ -291,11 +298,8 @@ static const char *find_value_end(const char *at, bool braced, bool listed)
     enum hn_code kind;
     int depth = 0;
     for (; *at != '\0'; at = hn_code_behind(at, &kind)) {
-        /* A comma may begin another declaration, `NAME =` or NAME{. */
-        const char *word = skip_blanks(at + 1), *next = skip_blanks(word + hn_word_length(word));
-        bool declares = next > word && (*next == '{' || (*next == '=' && next[1] != '='));
-        bool ends = *at == ';' || (*at == ',' && (listed || declares));
-        if (depth == 0 && (*at == '}' || (!braced && ends)))
+        bool next = *at == ',' && (listed || is_declared_next(at));
+        if (depth == 0 && (*at == '}' || (!braced && (*at == ';' || next))))
             break;
         depth += (strchr("([{", *at) != NULL) - (strchr(")]}", *at) != NULL);
     }

@@ -137,8 +137,7 @@ struct hn_command {
     unsigned of;           /* its bit, by which options.c says what it takes */
     const char *arguments; /* "CONFIG" */
     const char *listed;    /* the same in the list of commands, where that is shorter; NULL: arguments */
-    const char *summary;   /* in that list */
-    const char *help;      /* first line of --help; NULL: summary */
+    const char *summary;   /* in that list, and first line of --help */
     const char *details;   /* behind the options; NULL: none */
     const char *examples;  /* which --help ends with, a line each; NULL: none */
     size_t least, most;    /* arguments */

@@ -225,10 +225,9 @@ const struct hn_command hn_command_init = {
     .arguments = "KERNEL.cu|PROBLEM.json",
     .listed = "FILE",
     .summary = "write a first config for a kernel",
-    .help =
-        "Writes a first config: arguments, macros and launch as far as the source tells, or what "
-        "another tuner was told (T1, CAFF).",
-    .details = "What has to be decided is marked TODO. A file that is there is not overwritten.",
+    .details =
+        "As far as the source tells, or what another tuner was told (T1, CAFF). What has to be "
+        "decided is marked TODO. A file that is there is not overwritten.",
     .examples = "hone init scale.cu",
     HN_ONE_ARGUMENT("expected the path of a CUDA source or of a tuning problem in JSON",
                     "found '%s' after '%s', expected one file"),

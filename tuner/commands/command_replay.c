@@ -599,10 +599,9 @@ const struct hn_command hn_command_replay = {
     .summary = "run the cached best again and compare it with its record",
     .details =
         "Exit code 4 when it is wrong or slower. With --all, and with any number of configs: the "
-        "best five of each tuning that was "
-        "made with another driver, NVRTC, template or plan are verified and raced again, which "
-        "updates or confirms it in seconds. With --family: exit code 4 when the rule loses "
-        "more than it promises.",
+        "best five of each tuning that was made with another driver, NVRTC, template or plan are "
+        "verified and raced again, which updates or confirms it in seconds. With --family: exit "
+        "code 4 when the rule loses more than it promises.",
     .examples = "hone replay scale.yaml --max-slowdown 5%",
     .least = 1,
     .most = SIZE_MAX,

@@ -648,7 +648,7 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
     snprintf(program, sizeof program, "hone %s", command->name);
     arguments[0] = program;
     list_options(command, list);
-    hn_text_printf(&help, "%s\v%s", command->help != NULL ? command->help : command->summary,
+    hn_text_printf(&help, "%c%s\v%s", command->summary[0] & ~0x20, command->summary + 1,
                    command->details == NULL ? "" : command->details);
     if (command->examples != NULL)
         hn_text_printf(&help, "%sExample:\n  %s\n", command->details == NULL ? "" : "\n\n",
