@@ -472,8 +472,9 @@ class Hostile(Case):
         columns = "subject, kernel, problem, json, checksum, records"
         self.query(f"INSERT INTO hone.session(origin, {columns}) SELECT md5(i::text), {columns} FROM hone.session,"
                    " generate_series(1, 10100) i")
+        # They come in any order: the one that is right may be the one that is left for later.
         result = self.hone_at("b", "cache", "list")
-        self.assertRegex(result.stderr, "(9999|10000) rows cannot be used and are left out: session")
+        self.assertRegex(result.stderr, "1000[01] rows cannot be used and are left out: session")
         self.assertIn("there is more than one command fetches; the next ones go on", result.stderr)
 
     def test_claims(self):
