@@ -169,10 +169,10 @@ enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_ca
     return status;
 }
 
-/* "5scale" in "_Z5scalePKfPfi", as the ABI of C++ has it. */
+/* "5scale" of "_ZN4mine5scaleIfEEvPKT_i": words with their lengths, as the ABI of C++ has them, the
+ * last of which is the kernel's. */
 bool hn_capture_is_of(const char *kernel, const char *name)
 {
-    char part[HN_WORD_MOST + 32];
     const char *word = name;
     size_t length = 0;
     for (const char *at = name; *at != '\0' && *at != '<'; at += length > 0 ? length : 1) {
@@ -180,10 +180,16 @@ bool hn_capture_is_of(const char *kernel, const char *name)
         word = length > 0 ? at : word;
     }
     length = hn_word_length(word);
-    snprintf(part, sizeof part, "%zu%.*s", length, (int)length, word);
-    const char *found = strncmp(kernel, "_Z", 2) == 0 ? strstr(kernel, part) : NULL;
-    return strcmp(kernel, name) == 0 ||
-           (length > 0 && length <= HN_WORD_MOST && found != NULL && !hn_is_digit(found[-1]));
+    bool nested = strncmp(kernel, "_ZN", 3) == 0, same = false;
+    const char *at = strncmp(kernel, "_Z", 2) == 0 ? kernel + 2 + nested : "";
+    do {
+        char *own;
+        at += *at == 'L'; /* it is of one file alone */
+        size_t bytes = strtoul(at, &own, 10);
+        same = bytes > 0 && bytes == length && strncmp(own, word, length) == 0;
+        at = strnlen(own, bytes) == bytes ? own + bytes : "";
+    } while (nested && (hn_is_digit(*at) || *at == 'L'));
+    return same || strcmp(kernel, name) == 0;
 }
 
 static void write_bytes(struct hn_capture_writer *writer, const void *bytes, size_t size,

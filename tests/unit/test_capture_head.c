@@ -103,6 +103,12 @@ TEST(a_kernel_is_known_by_its_name)
         {"_Z7rescalePKfPfi", "scale", false},
         {"_Z15scale_and_sharePKf", "scale", false},
         {"_Z15scalePKfPfiPKfi", "scale", false},
+        {"_ZN2v25scaleEPKfPfi", "v2::scale", true},
+        {"_ZN39_GLOBAL__N__1f06dc63_7_anon_cu_88e80c775scaleEPfi", "scale", true},
+        {"_ZN4mineL5scaleEPfi", "scale", true},
+        {"_ZN5scale4fillEPfi", "scale", false},
+        {"_Z4fill5scalei", "scale", false},
+        {"_ZN99scale", "scale", false},
         {"x5scale", "scale", false},
         {"_Z5scalePKfPfi", "", false},
     };
