@@ -167,8 +167,8 @@ void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings
 
 /* thorough: a second launch over another poison shows elements that it leaves unwritten. What is
  * not compared of outputs that are written in part is found so; nothing at all is no reference.
- * Neither is NaN alone, which every variant equals. What a person can do about a difference is
- * told. */
+ * Neither is an output of NaN alone, which every variant equals. What a person can do about a
+ * difference is told. */
 static void launch_reference(struct hn_variant *variant, struct hn_outputs *outputs, bool thorough,
                              struct hn_error *err)
 {
@@ -198,10 +198,11 @@ static void launch_reference(struct hn_variant *variant, struct hn_outputs *outp
                        record->message, outputs->partial ? "" : in_part,
                        record->verdict.differed > 0 ? "; what adds in any order needs a tolerance"
                                                     : "");
-    if (!hn_failed(err) && record->outcome == HN_OUTCOME_OK && !outputs->tells)
+    if (!hn_failed(err) && record->outcome == HN_OUTCOME_OK && outputs->silent != SIZE_MAX)
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
-                       "it computes nothing but NaN and infinities, which tell no two variants "
-                       "apart: choose fills and values for which it computes numbers");
+                       "'%s' is nothing but NaN and infinities, which tell no two variants apart: "
+                       "choose fills and values for which it has numbers",
+                       variant->arena->plan->arguments[outputs->silent].name);
 }
 
 /* The files of a reference, through the buffers whose contents they are to be. What was damaged is

@@ -182,7 +182,7 @@ struct hn_outputs {
     struct hn_output *of; /* one an argument */
     bool partial;         /* of some argument not all elements are compared */
     bool damaged;         /* a variant wrote into it: capture it again */
-    bool tells;           /* not all was NaN and infinities when it was compared last */
+    size_t silent;        /* an argument that was NaN and infinities alone when it was compared last; SIZE_MAX: none */
 };
 
 void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct hn_error *err);

@@ -647,15 +647,14 @@ static void judge_output(const struct check *check, size_t i)
     struct hn_verdict *verdict = &check->record->verdict;
     verdict->compared += output->compared;
     if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET) {
-        check->outputs->tells = true;
         judge_multiset(check, i);
         return;
     }
     struct tally tally = {.difference = difference_of(check, i), .compared = output->compared};
     const struct hn_difference *difference = &tally.difference;
     output->largest = fmax(output->largest, difference->max_reference);
-    if (output->compared == 0 || difference->worst != UINT64_MAX)
-        check->outputs->tells = true;
+    if (output->compared > 0 && difference->worst == UINT64_MAX)
+        check->outputs->silent = i;
     evaluate_limits(check, i, &tally);
     bool wrong = difference->misplaced != UINT64_MAX;
     if (!hn_failed(check->err) && !wrong && !(difference->max_error <= tally.tolerance))
@@ -682,7 +681,7 @@ static void judge_outputs(const struct check *check)
     struct hn_verdict *verdict = &check->record->verdict;
     verdict->max_error = verdict->tolerance = verdict->max_reference = 0.0;
     verdict->compared = verdict->differed = 0;
-    check->outputs->tells = false;
+    check->outputs->silent = SIZE_MAX;
     for (int has_length = 0; has_length <= 1; has_length++)
         for (size_t i = 0; i < check->plan->argument_count && !hn_failed(check->err); i++)
             if (check->outputs->of[i].is_compared &&

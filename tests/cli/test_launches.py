@@ -53,12 +53,15 @@ class Launches(double.Case):
     def test_results_that_are_no_numbers_verify_nothing(self):
         self.spoil(self.config, "value: 2.5", "value: 3e38")
         self.spoil(self.config, "uniform(-1, 1)", "uniform(2, 3)")
-        told = (" failed: wrong_result: it computes nothing but NaN and infinities, which tell no two variants apart: choose fills and "
-                "values for which it computes numbers")
+        told = (" failed: wrong_result: 'y' is nothing but NaN and infinities, which tell no two variants apart: choose fills and "
+                "values for which it has numbers")
         result = self.hone("tune", self.config, "--quiet", "--budget", "1", expect=1)
         self.assertEqual(result.stderr, f"hone: the reference{told}\n")
         self.config.write_text(re.sub("\nreference: .*", "", self.config.read_text()))
         self.fails(1, f"hone: the default point, which is the reference,{told}", "run", self.config, "-s", "ITEMS=2")
+        self.config = self.folder / "border.yaml"  # whose other output are numbers
+        self.spoil(self.config, "{name: x, type: float32, count: n", "{name: x, type: float32, count: n, fill: constant(3e38)")
+        self.assertEqual(self.hone("tune", self.config, "--quiet", "--budget", "1", expect=1).stderr, f"hone: the reference{told}\n")
 
     def test_an_output_that_is_added_to(self):
         self.config = self.folder / "accumulate.yaml"
