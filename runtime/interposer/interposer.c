@@ -32,14 +32,12 @@ static void load(void)
 {
     struct hn_error err;
     const char *settings = getenv(HN_INTERPOSER);
-    char *rest;
+    int begin = 0, end = 0;
     hn_error_init(&err);
-    kernel = settings == NULL ? NULL : strrchr(settings, '\n');
-    if (kernel != NULL) {
-        wanted_launch = strtoull(settings, &rest, 10);
-        most_bytes = strtoull(rest, &rest, 10);
-        rest += *rest == ' ';
-        file = strndup(rest, (size_t)(kernel++ - rest));
+    if (settings != NULL &&
+        sscanf(settings, "%llu %llu %n%*[^\n]%n", &wanted_launch, &most_bytes, &begin, &end) == 2) {
+        file = strndup(settings + begin, (size_t)(end - begin));
+        kernel = settings + end + 1;
     }
     is_loading = true;
     if (hn_driver_load(&driver, &err) == HN_OK && driver.p_cuFuncGetParamInfo == NULL)
@@ -123,7 +121,7 @@ struct buffer {
 };
 
 /* Parameters are numbers, pointers to device memory, which reaches to the end of its allocation, or
- * structures. Returns how many buffers there are. */
+ * structures, of which small ones look like numbers. Returns how many buffers there are. */
 static size_t add_parameters(struct hn_capture_writer *writer, CUfunction function,
                              void **parameters, void **extra, struct buffer *buffers,
                              struct hn_error *err)
@@ -141,15 +139,13 @@ static size_t add_parameters(struct hn_capture_writer *writer, CUfunction functi
         CUdeviceptr base;
         uint64_t bits = 0;
         snprintf(buffer->name, sizeof buffer->name, "p%zu", i);
-        if (bytes > sizeof bits) {
+        memcpy(&bits, value, bytes < sizeof bits ? bytes : sizeof bits);
+        if (bytes != sizeof bits ||
+            driver.p_cuMemGetAddressRange(&base, &size, bits) != CUDA_SUCCESS) {
             hn_capture_add(writer, writer->inputs, buffer->name, NULL, (uintptr_t)value, bytes,
                            err);
-            continue;
-        }
-        memcpy(&bits, value, bytes);
-        if (bytes < sizeof bits ||
-            driver.p_cuMemGetAddressRange(&base, &size, bits) != CUDA_SUCCESS) {
-            json_object_set_new(writer->scalars, buffer->name, json_integer((json_int_t)bits));
+            if (bytes <= sizeof bits)
+                json_object_set_new(writer->scalars, buffer->name, json_integer((json_int_t)bits));
             continue;
         }
         buffer->address = bits;
@@ -250,26 +246,22 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **address, int versio
 static void *find_own(const char *symbol, int version, bool per_thread)
 {
     const struct {
-        const char *name, *suffix;
-        void (*plain)(void), (*other)(void); /* with the suffix, or where it is asked for */
-        bool asked;
+        const char *name;
+        void (*function)(void);
     } own[] = {
-        {"cuLaunchKernel", "_ptsz", (void (*)(void))cuLaunchKernel,
-         (void (*)(void))cuLaunchKernel_ptsz, per_thread},
-        {"cuLaunchKernelEx", "_ptsz", (void (*)(void))cuLaunchKernelEx,
-         (void (*)(void))cuLaunchKernelEx_ptsz, per_thread},
-        {"cuGetProcAddress", "_v2", (void (*)(void))cuGetProcAddress,
-         (void (*)(void))cuGetProcAddress_v2, version >= 12000},
+        {"cuLaunchKernel", (void (*)(void))(per_thread ? cuLaunchKernel_ptsz : cuLaunchKernel)},
+        {"cuLaunchKernel_ptsz", (void (*)(void))cuLaunchKernel_ptsz},
+        {"cuLaunchKernelEx",
+         (void (*)(void))(per_thread ? cuLaunchKernelEx_ptsz : cuLaunchKernelEx)},
+        {"cuLaunchKernelEx_ptsz", (void (*)(void))cuLaunchKernelEx_ptsz},
+        {version >= 12000 ? "" : "cuGetProcAddress", (void (*)(void))cuGetProcAddress},
+        {"cuGetProcAddress", (void (*)(void))cuGetProcAddress_v2},
+        {"cuGetProcAddress_v2", (void (*)(void))cuGetProcAddress_v2},
     };
     void *found = NULL;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        size_t length = strlen(own[i].name);
-        bool is = strncmp(symbol, own[i].name, length) == 0;
-        if (is && symbol[length] == '\0')
-            memcpy(&found, own[i].asked ? &own[i].other : &own[i].plain, sizeof found);
-        else if (is && strcmp(symbol + length, own[i].suffix) == 0)
-            memcpy(&found, &own[i].other, sizeof found);
-    }
+    for (size_t i = 0; found == NULL && i < sizeof own / sizeof *own; i++)
+        if (strcmp(symbol, own[i].name) == 0)
+            memcpy(&found, &own[i].function, sizeof found);
     return found;
 }
 

@@ -173,13 +173,12 @@ enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_ca
  * last of which is the kernel's. */
 bool hn_capture_is_of(const char *kernel, const char *name)
 {
-    const char *word = name;
-    size_t length = 0;
-    for (const char *at = name; *at != '\0' && *at != '<'; at += length > 0 ? length : 1) {
-        length = hn_word_length(at);
-        word = length > 0 ? at : word;
-    }
-    length = hn_word_length(word);
+    const char *type = strrchr(name, '&'), *end = type != NULL ? type : name;
+    end += strcspn(end, "<");
+    const char *word = end;
+    while (word > name && hn_is_word_char(word[-1]))
+        word--;
+    size_t length = (size_t)(end - word);
     bool nested = strncmp(kernel, "_ZN", 3) == 0, same = false;
     const char *at = strncmp(kernel, "_Z", 2) == 0 ? kernel + 2 + nested : "";
     do {

@@ -38,6 +38,8 @@ def forge(path, kernel, grid, block, parameters, shared_bytes=0):
         if isinstance(parameter, int):
             head["scalars"][f"p{place}"] = parameter
             continue
+        if isinstance(parameter, bytes) and len(parameter) <= 8:  # a structure, or a number
+            head["scalars"][f"p{place}"] = int.from_bytes(parameter, "little", signed=len(parameter) == 8)
         for which, value in zip(("inputs", "expected"), (parameter,) if isinstance(parameter, bytes) else parameter):
             packed = zlib.compress(value)
             head[which].append({"name": f"p{place}", "bytes": len(value), "offset": len(data), "packed": len(packed)})
@@ -69,6 +71,18 @@ extern "C" __global__ void rise(float *values, float *totals, int n)
     if (i < n)
         values[i] += 1;
     totals[blockIdx.x] = 1;
+}
+"""
+MOVE_CU = """\
+namespace {
+struct Box { short low, high; };
+struct View { const float *first; };
+enum class Mode { Wrap = 0, Clamp = 1 };
+__global__ void move_particles(float2 *position, float2 wind, Box box, Mode mode, View view)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    position[i].x += wind.x + box.low + (mode == Mode::Clamp) + view.first[0];
+}
 }
 """
 
@@ -117,15 +131,30 @@ class Drafts(hone.Case):
         self.assertIn("count: width * height, role: inout, file: drafted-out.bin}\n", text)
         self.assertIn("  bytes: sizeof(float32) * (width * height) + sizeof(float32) * (width * height)\n", text)
 
+    def test_small_structures_and_enumerations(self):
+        """What a parameter of at most eight bytes is, the source tells; enumerators of a class are no numbers."""
+        text = self.draft(MOVE_CU, "_ZN33_GLOBAL__N__839b2a6f_5_p6_cu_main14move_particlesEP6float26float2NS_3BoxENS_4ModeENS_4ViewE", [1, 1, 1], [64, 1, 1],
+                          [(floats(*range(128)), floats(*range(1, 129))), floats(0.5, -1), bytes([3, 0, 0, 0]), 1, (floats(1, 2, 3),) * 2])
+        for line in ("  - {name: wind_data, type: float32, count: 2, file: drafted-wind_data.bin}", "  - {name: mode, type: int32, value: mode}",
+                     "problem: {mode: 1}", "  - {name: box_data, type: int16, count: 2, file: drafted-box_data.bin}"):
+            self.assertIn(line + "\n", text)
+        self.assertIn("{name: view_data, type: uint8, count: 8}  # TODO: which contents", text)
+        self.assertNotIn("Clamp", text)
+        self.assertEqual((self.folder / "drafted-wind_data.bin").read_bytes(), floats(0.5, -1))
+        self.assertEqual((self.folder / "drafted-box_data.bin").read_bytes(), bytes([3, 0, 0, 0]))
+
     def test_what_is_refused(self):
         self.draft(HEAT_CU, "heat", [2, 3, 1], [16, 16, 1], [bytes(3200), (bytes(3200),) * 2, 0, 20, 40, 0])
         kept = (self.folder / "drafted-in.bin").read_bytes()
-        forge(self.folder / "b.honecap", "heat", [1, 1, 1], [16, 16, 1], [floats(1), (bytes(4),) * 2, 0, 1])
+        forge(self.folder / "b.honecap", "heat", [1, 1, 1], [16, 16, 1], [floats(1, 2, 3), (bytes(4),) * 2, 0, 1])
         init = ("init", "--capture", "b.honecap", "source.cu", "-o")
         self.assertIn("drafted.yaml is there already", self.hone(*init, "drafted.yaml", expect=2).stderr)
         self.assertEqual((self.folder / "drafted-in.bin").read_bytes(), kept)
         self.assertEqual(self.hone(*init, "b.yaml", expect=2).stderr, "hone: 'b.honecap' has no parameter p4, which is 'height' in the source\n")
         self.assertFalse((self.folder / "b.yaml").exists())
+        forge(self.folder / "b.honecap", "heat", [1, 1, 1], [16, 16, 1], [floats(1, 2, 3), 1 << 40, 0, 1, 1, 0])
+        self.assertEqual(self.hone(*init, "b.yaml", expect=2).stderr,
+                         "hone: 'b.honecap' has no memory of the device for p1, which is 'out' in the source\n")
         forge(self.folder / "b.honecap", "_Z5otheri", [1, 1, 1], [1, 1, 1], [1])
         self.assertIn("--capture: source.cu has no kernel '_Z5otheri'; there are: heat", self.hone(*init, "b.yaml", expect=2).stderr)
         self.assertIn("expected the path", self.hone("init", "--capture", "b.honecap", expect=2).stderr)
@@ -155,6 +184,7 @@ class Captures(double.Case):
                                  ("scale", [40, 1, 1], [128, 1, 1], 0))
                 self.assertEqual(head["scalars"], {"p2": struct.unpack("I", struct.pack("f", 4))[0], "p3": N})
                 self.assertEqual(parts["inputs", "p0"], NUMBERS)
+                self.assertEqual(parts["inputs", "p2"], [4])  # it may be a structure
                 self.assertEqual(parts["expected", "p0"], NUMBERS)
                 self.assertEqual(parts["inputs", "p1"], [3 * number for number in NUMBERS])
                 self.assertEqual(parts["expected", "p1"], [4 * number for number in NUMBERS])

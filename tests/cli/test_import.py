@@ -57,7 +57,7 @@ class Import(hone.Case):
         self.hone("init", "threads.json")
         text = (self.folder / "threads.yaml").read_text()
         for line in ("# TODO: the kernel has to be CUDA. The file says: OpenCL\n", "template: nowhere.cl  # TODO: it is not there\n",
-                     'entry: "threads<float>"\n', "  WAY: [plain, ldg]  # TODO: the source gets a number for a word",
+                     'entry: threads<float>\n', "  WAY: [plain, ldg]  # TODO: the source gets a number for a word",
                      "  FAST: [true, false]\n", "# TODO: odd: found '-O3', expected a word", "# TODO: numbers: found 'numpy.arange(4)'",
                      "# TODO: which point to begin with? The file's defaults lack or break WAY\n# defaults: {SIZE: 64, FAST: true}\n",
                      "  - \"SIZE >= 64 and WAY != 'ldg' or FAST\"\n", "# TODO: SIZE <= max_threads  (unknown name 'max_threads'",

@@ -263,10 +263,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "template <int B, class P> __global__ void k(float *x, P p) { x[blockIdx.x * B + threadIdx.x] = p.at[0]; }\n"
                  "void f(float *x) { Pack<float, 2> p; k<128, Pack<float, 2>><<<1, 128>>>(x, p); }", 'entry: "k<TUNE_B, Pack<float, 2>>"\n'),
                 ("template <typename scalar_t> __global__ void k(scalar_t *x) { x[threadIdx.x] = 0; }\n"
-                 "void f(void *x) { DISPATCH([&] { k<scalar_t><<<1, 64>>>((scalar_t *)x); }); }", 'entry: "k<float>"  # TODO', "{name: x, type: float32, "),
+                 "void f(void *x) { DISPATCH([&] { k<scalar_t><<<1, 64>>>((scalar_t *)x); }); }", 'entry: k<float>  # TODO', "{name: x, type: float32, "),
                 ("template <int B> struct Traits { static constexpr int n = B; }; using Wide = Traits<64>;\ntemplate <class Wide> struct Other;\n"
                  "template <class T> __global__ void k(float *x) { x[blockIdx.x * T::n + threadIdx.x] = 0; } void f(float *x) { k<Wide><<<1, 64>>>(x); }",
-                 'entry: "k<Wide>"\n'),
+                 'entry: k<Wide>\n'),
                 ("#include <curand_kernel.h>\n__global__ void k(curandState *s, cuFloatComplex *z, float *x) { z[blockIdx.x * blockDim.x + threadIdx.x].x = x[0]; }\n",
                  "{name: s, type: uint8, count: 48 * SIZE", "{name: z, type: float32x2, "),
                 ("__device__ int f(cg::thread_block block) { return 1; }\nnamespace cg = cooperative_groups;\n#define ITEMS 4\n"

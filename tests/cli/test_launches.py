@@ -123,7 +123,7 @@ class Launches(double.Case):
         result = self.hone("run", self.config, "-p", "n=256", expect=3)
         self.assertIn("y[7] is 17.5; expected 18.5", result.stdout + result.stderr)
         result = self.hone("tune", self.config, "-p", "n=256", expect=3)
-        self.assertIn("computed from the inputs of this --seed, which `hone inputs` writes\n", result.stdout)
+        self.assertIn("computed from the same inputs, which `hone inputs` writes, by a launch that does what the config's does\n", result.stdout)
         (self.folder / "y-512.bin").unlink()
         result = self.hone("tune", self.config, "-p", "n=512", expect=2)
         self.assertIn("scale.yaml: argument 'y': data file ", result.stderr)

@@ -100,6 +100,7 @@ TEST(a_kernel_is_known_by_its_name)
         {"_ZN4mine5scaleIfEEvPKT_PS1_S1_i", "scale", true},
         {"_ZN4mine5scaleIfEEvPKT_PS1_S1_i", "mine::scale<float>", true},
         {"_ZN4mine5scaleIfEEvPKT_PS1_S1_i", "&mine::scale<TILE>", true},
+        {"_Z5scale4ViewIfE", "(void (*)(View<float>))&scale", true},
         {"_Z7rescalePKfPfi", "scale", false},
         {"_Z15scale_and_sharePKf", "scale", false},
         {"_Z15scalePKfPfiPKfi", "scale", false},

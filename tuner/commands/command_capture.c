@@ -16,12 +16,12 @@
 /* hone capture: a program runs with a library before all others, which writes one of its launches.
  */
 
-/* Takes the value. */
-static void set(const char *name, char *value, struct hn_error *err)
+/* Finishes the value. */
+static void set(const char *name, struct hn_text *value, struct hn_error *err)
 {
-    if (!hn_failed(err) && setenv(name, value, 1) != 0)
+    if (!hn_failed(err) && setenv(name, hn_needed(value->data), 1) != 0)
         hn_fail_memory(err);
-    free(value);
+    hn_text_finish(value);
 }
 
 /* Before those that the user loads. */
@@ -29,16 +29,16 @@ static void set_library(struct hn_error *err)
 {
     static const char beside[] = "/../lib/hone/libhone_interposer.so";
     const char *others = getenv("LD_PRELOAD");
-    char own[PATH_MAX], *all = NULL;
+    char own[PATH_MAX];
+    struct hn_text all = {0};
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - sizeof beside);
     own[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(own, '/');
     strcpy(slash != NULL ? slash : own, beside);
     if (!hn_failed(err) && access(own, R_OK) != 0)
         hn_fail(err, HN_ERUN, "'%s' cannot be read: %s; install Hone again", own, strerror(errno));
-    if (asprintf(&all, "%s%s%s", own, others == NULL ? "" : ":", others == NULL ? "" : others) < 0)
-        hn_needed(NULL);
-    set("LD_PRELOAD", all, err);
+    hn_text_printf(&all, "%s%s%s", own, others == NULL ? "" : ":", others == NULL ? "" : others);
+    set("LD_PRELOAD", &all, err);
 }
 
 /* Its exit code, or that of a shell for one that a signal ended. */
@@ -63,14 +63,13 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     const char *kernel = options->kernel;
-    char *settings = NULL;
+    struct hn_text settings = {0};
     char *file =
         hn_file_absolute(options->output != NULL ? options->output : "launch.honecap", err);
-    if (asprintf(&settings, HN_INTERPOSER_FORMAT, (unsigned long long)options->launch,
-                 (unsigned long long)options->limit << 20, file == NULL ? "" : file,
-                 kernel == NULL ? "" : kernel) < 0)
-        hn_needed(NULL);
-    set(HN_INTERPOSER, settings, err);
+    hn_text_printf(&settings, HN_INTERPOSER_FORMAT, (unsigned long long)options->launch,
+                   (unsigned long long)options->limit << 20, file == NULL ? "" : file,
+                   kernel == NULL ? "" : kernel);
+    set(HN_INTERPOSER, &settings, err);
     set_library(err);
     if (!hn_failed(err))
         unlink(file);

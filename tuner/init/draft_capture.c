@@ -125,15 +125,16 @@ static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft
     const struct hn_capture_part *after = part_of(head->expected, head->expected_count, name);
     const struct hn_value *scalar = hn_bindings_get(&head->scalars, name);
     bool number = argument->value != NULL && scalar != NULL;
-    if (before == NULL && scalar == NULL)
-        hn_fail(err, HN_ECONFIG, "'%s' has no parameter %s, which is '%s' in the source",
-                draft->capture->path, name, argument->name);
-    else if (argument->count != NULL && before != NULL)
+    if (scalar != NULL ? argument->count != NULL && scalar->integer != 0 : before == NULL)
+        hn_fail(err, HN_ECONFIG, "'%s' has no %s %s, which is '%s' in the source",
+                draft->capture->path, scalar == NULL ? "parameter" : "memory of the device for",
+                name, argument->name);
+    else if (argument->count != NULL && scalar == NULL)
         take_buffer(draft, before, after, hn_draft_given(draft, place) != NULL, argument, err);
     else if (argument->count != NULL)
         *argument =
             (struct hn_draft_argument){.name = argument->name, .type = "uint64", .value = "0"};
-    else if (argument->from != NULL && before != NULL)
+    else if (argument->from != NULL && before != NULL && after == NULL)
         take_buffer(draft, before, NULL, true, argument - 1, err);
     if (!number)
         return;

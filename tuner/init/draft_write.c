@@ -63,10 +63,7 @@ struct hn_text *hn_draft_part(struct hn_draft *draft, const char *name, const ch
 static void fill_head(struct hn_draft *draft)
 {
     struct hn_text *entry = hn_draft_part(draft, "entry", "");
-    if (hn_text_is_word(draft->entry))
-        hn_text_append(entry, draft->entry);
-    else
-        append_quoted(entry, draft->entry);
+    append_scalar(entry, "", draft->entry);
     append_comment(entry, "TODO: ", draft->entry_todo);
     HN_DRAFT_NOTE(draft, "origin", "%s", draft->origin);
     if (draft->capture != NULL)

@@ -490,6 +490,8 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
     argument->bytes = clang->Type_getSizeOf(canonical);
     if (!hn_type_of_c(argument->type_name, argument->type))
         hn_type_of_c(spelled, argument->type);
+    if (canonical.kind == CXType_Enum && outer == NULL)
+        snprintf(argument->type, sizeof argument->type, "int%d", 8 * (int)argument->bytes);
     /* What a field points to may be what it is in. */
     CXCursor declared = clang->getTypeDeclaration(canonical);
     if ((canonical.kind != CXType_Record && declared.kind != CXCursor_ClassTemplate) ||
@@ -592,8 +594,11 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
                (parent.kind == CXCursor_FunctionDecl || parent.kind == CXCursor_FunctionTemplate);
     if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
+    /* Of an `enum class` none is a number. */
     if (kind == CXCursor_UnexposedDecl || kind == CXCursor_LinkageSpec ||
-        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl || kind == CXCursor_EnumDecl ||
+        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl ||
+        (kind == CXCursor_EnumDecl &&
+         !hn_at(reading->unit, place_of(reading, cursor) - 1, "class")) ||
         kind == CXCursor_ClassTemplate)
         return CXChildVisit_Recurse;
     if (kind == CXCursor_Namespace) {

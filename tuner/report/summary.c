@@ -574,8 +574,8 @@ static void add_words(const struct summary *summary, json_t *json)
     /* Files that were computed from other inputs fail everything. */
     if (plan->reference.kind == HN_REFERENCE_FILES && best == NULL)
         set_text(json, "hint",
-                 "the reference's files have to be computed from the inputs of this --seed, which "
-                 "`hone inputs` writes");
+                 "the reference's files have to be computed from the same inputs, which `hone "
+                 "inputs` writes, by a launch that does what the config's does");
 }
 
 json_t *hn_summary(const struct hn_session *session, const struct hn_backend *backend,
