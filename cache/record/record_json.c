@@ -37,32 +37,21 @@ json_t *hn_bindings_to_json(const struct hn_bindings *bindings)
 
 enum hn_status hn_value_from_json(const json_t *json, struct hn_value *value, struct hn_error *err)
 {
+    const char *word = json_string_value(json);
     double real = 0;
-    switch (json == NULL ? JSON_NULL : json_typeof(json)) {
-    case JSON_INTEGER:
+    if (json_is_integer(json))
         *value = hn_integer(json_integer_value(json));
-        return HN_OK;
-    case JSON_REAL:
-        *value = hn_real(json_real_value(json));
-        return HN_OK;
-    case JSON_TRUE:
-    case JSON_FALSE:
+    else if (json_is_boolean(json))
         *value = hn_boolean(json_is_true(json));
-        return HN_OK;
-    case JSON_STRING:
-        if (!hn_text_is_word(json_string_value(json)))
-            return hn_fail(err, HN_EFORMAT, "found the string '%.60s', expected a word",
-                           json_string_value(json));
-        *value = hn_word(json_string_value(json));
-        return HN_OK;
-    case JSON_OBJECT:
-        if (!hn_real_from_json(json, &real))
-            return hn_fail(err, HN_EFORMAT, "found an object, expected a value");
+    else if (hn_real_from_json(json, &real))
         *value = hn_real(real);
-        return HN_OK;
-    default:
+    else if (word == NULL)
         return hn_fail(err, HN_EFORMAT, "found %s, expected a value", hn_json_type_name(json));
-    }
+    else if (!hn_text_is_word(word))
+        return hn_fail(err, HN_EFORMAT, "found the string '%.60s', expected a word", word);
+    else
+        *value = hn_word(word);
+    return HN_OK;
 }
 
 enum hn_status hn_bindings_from_json(const json_t *json, struct hn_bindings *bindings,

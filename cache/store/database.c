@@ -175,26 +175,17 @@ static void checksum(sqlite3_context *context, int count, sqlite3_value **values
 {
     uLong sum = crc32(0, NULL, 0);
     for (int i = 0; i < count; i++) {
-        sqlite3_int64 integer;
-        double real;
-        const void *bytes;
-        switch (sqlite3_value_type(values[i])) {
-        case SQLITE_INTEGER:
-            integer = sqlite3_value_int64(values[i]);
+        const int type = sqlite3_value_type(values[i]);
+        if (type == SQLITE_INTEGER) {
+            sqlite3_int64 integer = sqlite3_value_int64(values[i]);
             sum = crc32(sum, (const Bytef *)&integer, sizeof integer);
-            break;
-        case SQLITE_FLOAT:
-            real = sqlite3_value_double(values[i]) + 0.0;
+        } else if (type == SQLITE_FLOAT) {
+            double real = sqlite3_value_double(values[i]) + 0.0;
             sum = crc32(sum, (const Bytef *)&real, sizeof real);
-            break;
-        case SQLITE_TEXT:
-        case SQLITE_BLOB:
-            bytes = sqlite3_value_blob(values[i]);
+        } else if (type != SQLITE_NULL) {
+            const void *bytes = sqlite3_value_blob(values[i]);
             sum = bytes == NULL ? sum : crc32(sum, bytes, (uInt)sqlite3_value_bytes(values[i]));
             sum = crc32(sum, (const Bytef *)"", 1);
-            break;
-        default:
-            break;
         }
     }
     sqlite3_result_int64(context, (sqlite3_int64)sum);
@@ -414,22 +405,17 @@ static const char *bind_all(struct hn_statement *statement, const char *kinds, v
         sqlite3_stmt *handle = statement->handle;
         int place = ++statement->bound;
         int code = SQLITE_OK;
-        const void *bytes;
-        switch (*kinds) {
-        case 't':
-            code =
-                sqlite3_bind_text(handle, place, va_arg(*values, const char *), -1, SQLITE_STATIC);
-            break;
-        case 'i':
+        if (*kinds == 't') {
+            const char *text = va_arg(*values, const char *);
+            code = sqlite3_bind_text(handle, place, text, -1, SQLITE_STATIC);
+        } else if (*kinds == 'i') {
             code = sqlite3_bind_int64(handle, place, va_arg(*values, int64_t));
-            break;
-        case 'r':
+        } else if (*kinds == 'r') {
             code = sqlite3_bind_double(handle, place, va_arg(*values, double));
-            break;
-        default:
-            bytes = va_arg(*values, const void *);
-            code =
-                sqlite3_bind_blob64(handle, place, bytes, va_arg(*values, size_t), SQLITE_STATIC);
+        } else {
+            const void *bytes = va_arg(*values, const void *);
+            size_t size = va_arg(*values, size_t);
+            code = sqlite3_bind_blob64(handle, place, bytes, size, SQLITE_STATIC);
         }
         if (statement->failure == SQLITE_OK)
             statement->failure = code;
@@ -533,28 +519,21 @@ static void read_all(struct hn_statement *statement, int column, const char *kin
     for (; *kinds != '\0'; kinds++, column++) {
         const char *text = strchr("tnc", *kinds) != NULL ? hn_column_text(statement, column) : "";
         void *to = va_arg(*places, void *);
-        size_t size;
-        switch (*kinds) {
-        case 'c':
-            size = va_arg(*places, size_t);
+        if (*kinds == 'c') {
+            size_t size = va_arg(*places, size_t);
             if ((size_t)snprintf(to, size, "%s", text) >= size && !hn_failed(err))
                 hn_fail(err, HN_EFORMAT, "'%.40s…' has %zu bytes, expected fewer than %zu", text,
                         strlen(text), size);
-            break;
-        case 'i':
+        } else if (*kinds == 'i') {
             *(int64_t *)to = hn_column_integer(statement, column);
-            break;
-        case 'b':
+        } else if (*kinds == 'b') {
             *(bool *)to = hn_column_integer(statement, column) != 0;
-            break;
-        case 'r':
+        } else if (*kinds == 'r') {
             *(double *)to = hn_column_real(statement, column);
-            break;
-        case 'p':
+        } else if (*kinds == 'p') {
             *(const void **)to = sqlite3_column_blob(statement->handle, column);
             *va_arg(*places, size_t *) = (size_t)sqlite3_column_bytes(statement->handle, column);
-            break;
-        default:
+        } else {
             *(char **)to = *kinds == 'n' && *text == '\0' ? NULL : hn_copy_string(text, err);
         }
     }
