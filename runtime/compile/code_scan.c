@@ -274,7 +274,8 @@ bool hn_template_parameter_is_declared(const char *source, const char *name)
 static void set_value(const char *text, const char *end, struct hn_code_value *value)
 {
     enum hn_code kind = HN_CODE_OTHER;
-    text += strspn(text, " \t\r\n");
+    while (text < end && strchr(" \t\n", *text) != NULL)
+        text++;
     const char *last = text;
     for (const char *at = text, *behind; at < end; at = behind) {
         behind = hn_code_behind(at, &kind);

@@ -26,6 +26,9 @@ using namespace own;
 #  define REPEATS \\
     2
 #endif
+#ifdef EMPTY
+#define REPEATS
+#endif
 inline int host(const int BLOCK = 3) { return BLOCK == REPEATS; }
 """
 # As somebody writes it, but for the table that the double reads.
@@ -104,7 +107,7 @@ class Override(double.Case):
         changed = (own / "scale.cu").read_text()
         self.assertIn("\nconstexpr int BLOCK = 256\n; // threads\nnamespace own { static const unsigned ITEMS{4}, SPARE = 0; "
                       "enum kind : int { FIRST = 1, FAULT = 0, LAST }; enum { OTHER = LAST }; }\n", changed)
-        self.assertIn("#define REPEATS 2 /* of nothing */\n#else\n#  define REPEATS 2\n\n#endif\n", changed)
+        self.assertIn("#define REPEATS 2 /* of nothing */\n#else\n#  define REPEATS 2\n\n#endif\n#ifdef EMPTY\n#define REPEATS 2\n#endif\n", changed)
         self.assertIn("host(const int BLOCK = 3)", changed)
         self.assertEqual(len(changed.splitlines()), len(before.splitlines()))
 
@@ -136,7 +139,7 @@ class Override(double.Case):
         self.assertEqual(self.template.read_text(), PROGRAM.replace("BLOCK = 128", "BLOCK = 256").replace("ITEMS 2", "ITEMS 4"))
 
     def test_nothing_to_change(self):
-        for old, new in (("64 *\n                      8", "128"), ("ITEMS{8}", "ITEMS{1}"), ("REPEATS 3", "REPEATS 2"), ("REPEATS \\\n    2", "REPEATS 2")):
+        for old, new in (("64 *\n                      8", "128"), ("ITEMS{8}", "ITEMS{1}"), ("REPEATS 3", "REPEATS 2"), ("REPEATS \\\n    2", "REPEATS 2"), ("REPEATS\n", "REPEATS 2\n")):
             self.spoil(self.template, old, new)
         made = self.hone("export", "scale", "--format", "patch", "--defaults", "--config", self.config)
         self.assertTrue(made.stderr.endswith("hone: the patch is empty: scale.cu has these values already\n"), made.stderr)
