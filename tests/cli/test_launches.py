@@ -50,6 +50,20 @@ class Launches(double.Case):
         self.assertIn("the reference failed: wrong_result: in a second run y[0] is never written; expected ", result.stderr)
         self.assertIn("where it leaves elements unwritten on purpose: compare: {partial: true}", result.stderr)
 
+    def test_words_in_another_order(self):
+        """A template that reads their numbers is another program then; one that reads their names is the same."""
+        self.spoil(self.config, "  FAULT: [0]\n", "  FAULT: [0]\n  SHAPE: [slim, wide]\n")
+        self.spoil(self.config, "FAULT: 0}", "FAULT: 0, SHAPE: slim}")
+        template = self.folder / "scale.cu"
+        for is_wide, then_wide, known in (("SHAPE == 2", "slim", 0), ("SHAPE == SHAPE_wide", "wide", 2)):
+            self.spoil(template, "= {BLOCK,", "= {%s ? BLOCK : 32," % is_wide)
+            for order, wide, reused in (("slim, wide", "wide", 0), ("wide, slim", then_wide, known)):
+                self.spoil(self.config, "[slim, wide]", f"[{order}]")
+                found, = self.tune("-s", "BLOCK=256", "-s", "ITEMS=4")
+                self.assertEqual((found["best"]["point"]["SHAPE"], found["reused"]), (wide, reused))
+            self.spoil(self.config, "[wide, slim]", "[slim, wide]")
+            self.spoil(template, "= {%s ? BLOCK : 32," % is_wide, "= {BLOCK,")
+
     def test_results_that_are_no_numbers_verify_nothing(self):
         self.spoil(self.config, "value: 2.5", "value: 3e38")
         self.spoil(self.config, "uniform(-1, 1)", "uniform(2, 3)")

@@ -94,15 +94,20 @@ static const char *name_of(const char *entry, size_t *length)
     return name;
 }
 
+static bool has_word(const struct hn_template *template, const char *word, size_t length)
+{
+    bool has = false;
+    for (size_t i = 0; !has && i < template->file_count; i++)
+        has = hn_text_has_word(template->files[i].text, word, length);
+    return has;
+}
+
 static void check_entry(const struct hn_config *config, const struct hn_template *template,
                         const char *entry, struct hn_error *err)
 {
     size_t length;
     const char *name = name_of(entry, &length);
-    bool found = length == 0;
-    for (size_t i = 0; !found && i < template->file_count; i++)
-        found = hn_text_has_word(template->files[i].text, name, length);
-    if (!found && !may_hide_names(config->plan, template))
+    if (length > 0 && !has_word(template, name, length) && !may_hide_names(config->plan, template))
         hn_fail(err, HN_ECONFIG,
                 "%s: entry '%s': neither '%s' nor what it includes with quotes has the name "
                 "'%.*s'; expected the name of a kernel there",
@@ -214,6 +219,31 @@ static enum hn_status add_data_hash(const struct hn_plan *plan, const struct hn_
     return status;
 }
 
+/* A program that reads the numbers of words, and none of them by its name, is another one where the
+ * list is another. */
+static void add_words_hash(const struct hn_plan *plan, const struct hn_template *template,
+                           struct hn_hash *hash)
+{
+    for (size_t l = 0; l < plan->word_list_count; l++) {
+        const struct hn_word_list *list = &plan->word_lists[l];
+        const size_t length = strlen(list->name);
+        bool by_number = plan->program == NULL && has_word(template, list->name, length);
+        struct hn_text names = {0};
+        for (size_t i = 0; i < plan->step_count && !by_number; i++)
+            by_number = plan->steps[i].entry != NULL &&
+                        hn_text_has_word(plan->steps[i].entry, list->name, length);
+        for (size_t i = 0; i < list->count && by_number; i++) {
+            size_t before = names.length;
+            hn_text_printf(&names, "%s_%s ", list->name, list->words[i]);
+            by_number = !list->types && !names.failed &&
+                        !has_word(template, names.data + before, names.length - before - 1);
+        }
+        struct hn_hash own = hn_hash_string(by_number ? names.data : "");
+        *hash = by_number ? hn_hash_join(hash, &own) : *hash;
+        hn_text_finish(&names);
+    }
+}
+
 enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bindings *problem,
                                  const struct hn_template *template,
                                  const struct hn_template *reference, struct hn_version *version,
@@ -222,6 +252,7 @@ enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bin
     struct hn_hash plan_hash = hn_plan_hash(plan);
     if (reference != NULL)
         plan_hash = hn_hash_join(&plan_hash, &reference->hash);
+    add_words_hash(plan, template, &plan_hash);
     enum hn_status status = add_data_hash(plan, problem, &plan_hash, err);
     if (status != HN_OK)
         return status;
