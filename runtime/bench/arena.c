@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/arena.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "runtime/plan/contents.h"
@@ -415,26 +416,31 @@ void hn_arena_read_results(struct hn_arena *arena, struct hn_error *err)
 }
 
 /* In pieces: a file may be larger than the host has memory for. Each row, or a buffer without rows,
- * by itself. */
-static void load_file(struct hn_arena *arena, const char *path, enum hn_element element,
+ * by itself. Whether there is a number in it. */
+static bool load_file(struct hn_arena *arena, const char *path, enum hn_element element,
                       CUdeviceptr data, const struct hn_buffer *buffer, struct hn_error *err)
 {
     static const uint64_t PIECE = 16u << 20;
+    const size_t step = hn_element_size(element);
+    uint64_t row_bytes = buffer->row == 0 ? buffer->bytes : buffer->row * step;
+    bool numbers = !hn_element_is_real(element);
     FILE *file;
-    uint64_t row_bytes = buffer->row == 0 ? buffer->bytes : buffer->row * hn_element_size(element);
     if (hn_failed(err) || hn_data_file_open(path, element, buffer->count, &file, err) != HN_OK)
-        return;
+        return false;
     unsigned char *piece = hn_needed(malloc(row_bytes < PIECE ? row_bytes : PIECE));
     for (uint64_t row = 0; row < buffer->bytes;
          row += buffer->pitch == 0 ? buffer->bytes : buffer->pitch)
         for (uint64_t at = 0; !hn_failed(err) && at < row_bytes; at += PIECE) {
             size_t size = row_bytes - at < PIECE ? row_bytes - at : PIECE;
             hn_data_file_read(file, piece, size, err);
+            for (size_t i = 0; !numbers && i < size; i += step)
+                numbers = isfinite(hn_element_decode(piece + i, element));
             HN_CALL(arena->context, cuMemcpyHtoD, (data + row + at, piece, size), "cuMemcpyHtoD",
                     err);
         }
     free(piece);
     fclose(file);
+    return numbers;
 }
 
 /* What lies between rows is far from other numbers, so that a kernel that uses it is found out. */
@@ -464,7 +470,13 @@ void hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, st
 {
     const struct hn_buffer *buffer = &arena->buffers[argument];
     fill_padding(arena, buffer->address, buffer, err);
-    load_file(arena, path, arena->plan->arguments[argument].element, buffer->address, buffer, err);
+    bool numbers = load_file(arena, path, arena->plan->arguments[argument].element, buffer->address,
+                             buffer, err);
+    if (!numbers && !hn_failed(err))
+        hn_fail(err, HN_ECONFIG,
+                "the reference's file of '%s' holds nothing but NaN and infinities, which tell no "
+                "two variants apart",
+                arena->plan->arguments[argument].name);
 }
 
 /* Brings what kernels take by value to the host. */

@@ -95,7 +95,8 @@ void hn_arena_finish(struct hn_arena *arena);
 void hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
 void hn_arena_repair(struct hn_arena *arena, struct hn_error *err);
 
-/* Reads a data file into the first set's buffer of a compared argument, whose padding becomes that of an input. */
+/* Reads a data file into the first set's buffer of a compared argument, whose padding becomes that of an input.
+ * HN_ECONFIG: it holds nothing but NaN and infinities. */
 void hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, struct hn_error *err);
 
 /* Puts each argument into the state that a launch expects, in the first set: inout restored, counters and metrics

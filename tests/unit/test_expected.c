@@ -8,6 +8,7 @@
 enum { N = 65536 };
 
 static struct bench_fixture scale;
+static float factor = 2.5f;
 static char path[] = "/tmp/hone-expected-XXXXXX";
 
 static void write_expected(float first)
@@ -15,7 +16,7 @@ static void write_expected(float first)
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     for (int i = 0; i < N; i++) {
-        float y = i == 0 ? first : 2.5f * (float)i;
+        float y = i == 0 ? first : factor * (float)i;
         assert_int_equal(fwrite(&y, sizeof y, 1, file), 1);
     }
     assert_int_equal(fclose(file), 0);
@@ -93,6 +94,18 @@ TEST(what_is_nan_in_a_file_is_not_compared)
     expect("BLOCK=128,FAULT=4,ITEMS=4", HN_OUTCOME_WRONG_RESULT, "y[32768] is 81921");
     bench_fixture_close(&scale);
     compare->partial = false;
+    write_expected(0);
+}
+
+TEST(a_file_without_a_number_is_refused)
+{
+    factor = INFINITY;
+    write_expected(NAN);
+    assert_error(bench_fixture_open(&scale, HN_COLD, &said), HN_ECONFIG,
+                 "the reference's file of 'y' holds nothing but NaN and infinities, which tell no "
+                 "two variants apart");
+    bench_fixture_close(&scale);
+    factor = 2.5f;
     write_expected(0);
 }
 
