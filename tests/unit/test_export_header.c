@@ -253,6 +253,8 @@ TEST(test_header_of_rows)
                     "    assert(hone_rows_size(0, small).work_pitch == 38);\n"
                     "    assert(hone_rows_size(1, small).work_pitch == 22);\n"
                     "    assert(hone_rows_step(1, 0, small).shared_bytes == 512 + 22);\n"
+                    "    assert(hone_rows_size(0, small).long_size == (size_t)2 << 30);\n"
+                    "    assert(hone_rows_size(0, small).wide_size == (size_t)4 << 30);\n"
                     "    return 0;\n}\n");
 }
 

@@ -366,7 +366,7 @@ static void list_pitches(const struct hn_export_code *code, size_t step, struct 
         } else {
             hn_text_append(lines, shape->device ? "(" : "");
             append_expression(code, shape->width, NULL, lines);
-            hn_text_printf(lines, " * %zu", hn_argument_bytes(argument));
+            hn_text_printf(lines, " * INT64_C(%zu)", hn_argument_bytes(argument));
             if (shape->device)
                 hn_text_printf(lines, " + %d) / %d * %d", HN_DEVICE_PITCH - 1, HN_DEVICE_PITCH,
                                HN_DEVICE_PITCH);
@@ -396,7 +396,7 @@ static void list_others(const struct hn_export_code *code, size_t step, struct h
                 hn_text_printf(lines, "size.%s_pitch * ", argument->name);
             append_expression(code, rows ? argument->shape.height : argument->count, NULL, lines);
             if (!rows)
-                hn_text_printf(lines, " * %zu", hn_argument_bytes(argument));
+                hn_text_printf(lines, " * INT64_C(%zu)", hn_argument_bytes(argument));
             hn_text_append(lines, ")");
         }
         hn_text_append(lines, ";\n");
