@@ -133,16 +133,28 @@ run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; *) echo 95
 
     def test_a_unit_that_is_printed_counts(self):
         for by, printed in ("regex: 'time: ([0-9.]+)'", "time: {}"), ("json: time", '{{\\"time\\": \\"{}\\"}}'):
-            cases = " ".join(f"{i}) echo '{printed.format(time)}';;" for i, time in enumerate(("1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956")))
+            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus"
+            cases = " ".join(f"{i}) echo '{printed.format(time)}';;" for i, time in enumerate(printed_times))
             self.write("unit.yaml", f"""\
 kernel: unit
 template: unit.yaml
-parameters: {{A: [0, 1, 2, 3, 4]}}
+parameters: {{A: {{range: [0, 9]}}}}
 run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
 """)
             tuning, = json.loads(self.hone("tune", "unit.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
-            times = {record["point"]["A"]: round(record["timing"]["median_us"]) for record in tuning["records"]}
-            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956})
+            times = {record["point"]["A"]: round(record["timing"]["median_us"], 3) for record in tuning["records"]}
+            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8})
+
+    def test_lines_of_json(self):
+        """A log may be JSON, too, and a result a list: what counts is where the time is."""
+        self.write("log.yaml", """\
+kernel: log
+template: log.yaml
+parameters: {A: [1, 2]}
+run: {command: [sh, -c, "echo '{\\"event\\": \\"start\\"}'; echo '[info] loaded'; echo '[{\\"name\\": \\"k\\", \\"us\\": '$0'7}]'; echo '[{\\"us\\": 3}]'", "${A}"],
+      time: {json: 0.us}}
+""")
+        self.assertEqual(json.loads(self.hone("tune", "log.yaml", "--allow-run", "--quiet", "--json").stdout)[0]["best"]["timing"]["median_us"], 17)
 
     def test_a_name_finds_nothing_in_a_list(self):
         self.write("list.yaml", """\

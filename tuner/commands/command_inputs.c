@@ -154,14 +154,13 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
 /* Several problems have a folder each, by their values. */
 static char *name_folder(const struct inputs *inputs, const struct hn_bindings *problem)
 {
-    char *folder = NULL;
+    struct hn_text folder = {0};
     if (inputs->given->config->problem_count == 1)
         return hn_need_copy(inputs->given->options->output);
     char *text = hn_needed(hn_bindings_text(problem));
-    if (asprintf(&folder, "%s/%s", inputs->given->options->output, text) < 0)
-        folder = hn_needed(NULL);
+    hn_text_printf(&folder, "%s/%s", inputs->given->options->output, text);
     free(text);
-    return folder;
+    return hn_needed(hn_text_take(&folder));
 }
 
 static void write_problem(struct inputs *inputs, const struct hn_bindings *problem,

@@ -200,18 +200,17 @@ void hn_config_read_word(struct hn_reader *reader, const struct hn_yaml *node, c
 void hn_config_read_path(struct hn_reader *reader, const struct hn_yaml *node, const char *expected,
                          char **to)
 {
-    char *written = NULL, *path = NULL;
+    char *written = NULL;
+    struct hn_text path = {0};
     hn_config_read_text(reader, node, expected, &written);
     if (written == NULL)
         return;
-    bool absolute = written[0] == '/';
-    if (asprintf(&path, "%s%s%s", absolute ? "" : reader->folder, absolute ? "" : "/", written) < 0)
-        hn_needed(NULL);
+    hn_text_printf(&path, written[0] == '/' ? "" : "%s/", reader->folder);
+    hn_text_append(&path, written);
     free(written);
-    char *real = realpath(path, NULL);
-    if (real != NULL)
-        free(path);
-    *to = real != NULL ? real : path;
+    char *real = realpath(path.data, NULL);
+    *to = real != NULL ? real : hn_needed(hn_text_take(&path));
+    hn_text_finish(&path);
 }
 
 int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node,

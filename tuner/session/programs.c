@@ -29,10 +29,11 @@ static const double race_share = 0.1; /* of the time until then */
 /* Who takes so much longer than the best, in the first run or in each of two, is slower. */
 static const double slower_by[] = {1.3, 1.1};
 
-enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, UNITS = 6 };
+enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, UNITS = 8 };
 
-static const char *const units[] = {"us", "ns", "ms", "s", "\u00b5s", "\u03bcs"};
-static const double units_us[] = {1, 1e-3, 1e3, 1e6, 1, 1};
+static const char *const units[] = {"us",      "ns",      "ms",     "s",
+                                    "\u00b5s", "\u03bcs", "micros", "millis"};
+static const double units_us[] = {1, 1e-3, 1e3, 1e6, 1, 1, 1, 1e3};
 
 /* What a point is built on, and run where there are no workloads: no values beside its own. */
 static const struct hn_yaml nothing = {.key = NULL};
@@ -260,8 +261,8 @@ static bool run_command(struct programs *programs, const struct build *build, co
     return command->why[0] == '\0';
 }
 
-/* In microseconds, by the unit that follows (950 us, then 1.2 ms), or else by the config's. No ","
- * and more digits may follow, by which 1,234 means one or the other number. */
+/* In microseconds, by the unit that follows (950 us, 1.2 msec, 3 seconds), or else by the config's.
+ * No "," and more digits may follow, by which 1,234 means one or the other number. */
 static double time_of(const char *text, size_t length, double unit_us)
 {
     char *end;
@@ -272,7 +273,7 @@ static double time_of(const char *text, size_t length, double unit_us)
     end += strspn(end, " ");
     for (size_t i = 0; i < UNITS; i++)
         if (strncmp(end, units[i], strlen(units[i])) == 0 &&
-            hn_word_length(end + strlen(units[i])) == 0)
+            strncmp(end + strlen(units[i]), "econds", hn_word_length(end + strlen(units[i]))) == 0)
             unit_us = units_us[i];
     return number * unit_us;
 }
@@ -291,24 +292,27 @@ static size_t find_item(const json_t *array, const char *key)
     return i;
 }
 
-/* In the first JSON object that begins a line; a number, also one in quotes. */
+/* In the first JSON that begins a line and has it; a number, also one in quotes. */
 static double find_in_json(const char *place, const char *printed, double unit_us)
 {
-    json_t *whole = NULL;
     const char *line;
     size_t length;
-    while (whole == NULL && hn_text_line(&printed, &line, &length))
-        whole = *line == '{' ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
-    const json_t *at = whole;
-    char *rest = NULL, *keys = hn_need_copy(place);
-    for (char *key = strtok_r(keys, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest))
-        at = json_is_array(at) ? json_array_get(at, find_item(at, key)) : json_object_get(at, key);
-    double time_us = json_is_string(at)
-                         ? time_of(json_string_value(at), json_string_length(at), unit_us)
-                     : json_is_number(at) ? unit_us * json_number_value(at)
-                                          : (double)NAN;
-    free(keys);
-    json_decref(whole);
+    double time_us = NAN;
+    while (isnan(time_us) && hn_text_line(&printed, &line, &length)) {
+        json_t *whole =
+            strchr("{[", *line) != NULL ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+        const json_t *at = whole;
+        char *rest = NULL, *keys = hn_need_copy(place);
+        for (char *key = strtok_r(keys, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest))
+            at = json_is_array(at) ? json_array_get(at, find_item(at, key))
+                                   : json_object_get(at, key);
+        if (json_is_string(at))
+            time_us = time_of(json_string_value(at), json_string_length(at), unit_us);
+        else if (json_is_number(at))
+            time_us = unit_us * json_number_value(at);
+        free(keys);
+        json_decref(whole);
+    }
     return time_us;
 }
 
@@ -326,12 +330,10 @@ static double run_once(struct programs *programs, const struct build *build,
     char last[400];
     double time_us = 0;
     if (run_command(programs, build, "command", HN_OUTCOME_WORKER_CRASH, &command, record)) {
-        time_us = NAN;
-        if (json != NULL)
-            time_us = find_in_json(json->text, command.printed, unit_us);
+        time_us = json != NULL ? find_in_json(json->text, command.printed, unit_us) : (double)NAN;
         /* A "," that the expression has behind its group ends a column. */
-        else if (regexec(&programs->regex, command.printed, 2, matches, 0) == 0 &&
-                 found->rm_so >= 0)
+        if (json == NULL && regexec(&programs->regex, command.printed, 2, matches, 0) == 0 &&
+            found->rm_so >= 0)
             time_us = time_of(
                 command.printed + found->rm_so,
                 (size_t)(found->rm_eo - found->rm_so) + (found->rm_eo == matches->rm_eo), unit_us);
