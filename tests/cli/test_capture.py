@@ -63,6 +63,16 @@ __global__ void heat(const float *in, float *out, const float *mask, int width, 
         out[y * width + x] = alpha * in[y * width + x];
 }
 """
+SUM_CU = """\
+extern "C" __global__ void sum(const float *in, float *out, long long n)
+{
+    extern __shared__ float part[];
+    part[threadIdx.x] = 0;
+    for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        part[threadIdx.x] += in[i];
+    out[blockIdx.x] = part[0];
+}
+"""
 RISE_CU = """\
 extern "C" __global__ void rise(float *values, float *totals, int n)
 {
@@ -122,7 +132,13 @@ class Drafts(hone.Case):
                      "  # TODO: the launch changed nothing, so that nothing is checked: another one?",
                      "  - {name: totals, type: float32, count: 100, role: output}", "  BLOCK: [64, 96, 128, 256, 512, 1024]  # of the launch alone",
                      "defaults: {BLOCK: 96}",
-                     '  grid: ["ceil_div(9 * 96, BLOCK)"]', "  shared_bytes: 384"):
+                     '  grid: ["ceil_div(9 * 96, BLOCK)"]', "  shared_bytes: 4 * BLOCK"):
+            self.assertIn(line + "\n", text)
+
+    def test_blocks_that_go_on_by_the_grid(self):
+        """As many as there were, whatever the block, which has a number of shared memory for each thread."""
+        text = self.draft(SUM_CU, "sum", [8, 1, 1], [256, 1, 1], [floats(*range(4096)), (bytes(32), floats(*range(8))), 4096], shared_bytes=1024)
+        for line in ("  block: [BLOCK]", "  grid: [8]", "  shared_bytes: 4 * BLOCK"):
             self.assertIn(line + "\n", text)
 
     def test_a_part_that_is_left_as_it_was(self):

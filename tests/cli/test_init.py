@@ -225,6 +225,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("constexpr int BM = 64; __global__ void __launch_bounds__(BM * 2) k(float *x, int n) {"
                  " x[(blockIdx.y * BM + threadIdx.x) * n + blockIdx.x] = 0; }", "block: [BM * 2, 1]\n", '"ceil_div(n, BM)"]'),
                 ("__global__ void k(float *x) { x[threadIdx.y] = 0; }", "  BLOCK_X: [32]  # TODO: which block?"),
+                # What the host calls so does not mean that the kernel asks for its block.
+                ("#define TPB 256\n__global__ void k(float *x, int n) { int i = blockIdx.x * TPB + threadIdx.x; if (i < n) x[i] = 0; }\n"
+                 "void f(float *x, int n) { cudaLaunchConfig_t own = {}; own.gridDim = n / TPB; own.blockDim = TPB; cudaLaunchKernelEx(&own, k, x, n); }",
+                 "  block: [TPB]\n", "  TPB: [128, 256, 512]\ndefaults: "),
                 ("__global__ void k(float *x) { x[blockIdx.x * blockDim.a + blockDim.q] = 0; }", 'grid: ["ceil_div(SIZE, BLOCK)"]'),
                 ("__global__ void k(float *x) { x[blockIdx.y * block_size_x + threadIdx.x] = 0; }", "  block: [block_size_x, 1]\n")):
             draft = self.draft(source)

@@ -13,16 +13,7 @@
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 
-/* hone capture: a program runs with a library before all others, which writes one of its launches.
- */
-
-/* Finishes the value. */
-static void set(const char *name, struct hn_text *value, struct hn_error *err)
-{
-    if (!hn_failed(err) && setenv(name, hn_needed(value->data), 1) != 0)
-        hn_fail_memory(err);
-    hn_text_finish(value);
-}
+/* hone capture: a program runs with a library before all others that writes one of its launches. */
 
 /* Before those that the user loads. */
 static void set_library(struct hn_error *err)
@@ -38,7 +29,9 @@ static void set_library(struct hn_error *err)
     if (!hn_failed(err) && access(own, R_OK) != 0)
         hn_fail(err, HN_ERUN, "'%s' cannot be read: %s; install Hone again", own, strerror(errno));
     hn_text_printf(&all, "%s%s%s", own, others == NULL ? "" : ":", others == NULL ? "" : others);
-    set("LD_PRELOAD", &all, err);
+    if (setenv("LD_PRELOAD", hn_needed(all.data), 1) != 0)
+        hn_needed(NULL);
+    hn_text_finish(&all);
 }
 
 /* Its exit code, or that of a shell for one that a signal ended. */
@@ -69,7 +62,9 @@ static void run(struct hn_given *given, struct hn_error *err)
     hn_text_printf(&settings, HN_INTERPOSER_FORMAT, (unsigned long long)options->launch,
                    (unsigned long long)options->limit << 20, file == NULL ? "" : file,
                    kernel == NULL ? "" : kernel);
-    set(HN_INTERPOSER, &settings, err);
+    if (setenv(HN_INTERPOSER, hn_needed(settings.data), 1) != 0)
+        hn_needed(NULL);
+    hn_text_finish(&settings);
     set_library(err);
     if (!hn_failed(err))
         unlink(file);

@@ -201,8 +201,7 @@ enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *co
     set_scalars(capture, config, err);
     if (!hn_failed(err) && hn_scratch_make(&capture->folder, err) != HN_OK)
         capture->folder.path[0] = '\0';
-    if (!hn_failed(err))
-        set_inputs(capture, config, err);
+    set_inputs(capture, config, err);
     set_reference(capture, config, err);
     return hn_failed(err) ? err->status : hn_plan_bind(plan, NULL, err);
 }

@@ -34,7 +34,7 @@ bool hn_draft_is_reserved(const char *name)
 bool hn_draft_is_block(const char *name)
 {
     return hn_draft_is_like(name, "*block_size *blocksize") ||
-           (hn_draft_is_like(name, "*block *threads *work_group bdim bx by bz tx ty") &&
+           (hn_draft_is_like(name, "*block *threads *work_group bdim bx by bz tx ty tpb") &&
             !hn_draft_is_like(name, "*blocks *per_row *per_warp"));
 }
 

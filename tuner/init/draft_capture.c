@@ -42,21 +42,26 @@ static void take_launch(struct hn_draft *draft, const struct hn_capture_head *he
         else if (number_of(draft, *block) != head->block[axis])
             *block = HN_DRAFT_TEXT(draft, "%d", head->block[axis]);
     }
-    /* As many blocks as there were, and where blocks do more each, fewer. */
+    /* As many blocks as there were; fewer where each does more and none goes on by the grid. */
+    bool goes_on = hn_find(draft->unit, draft->kernel->body, "gridDim") != SIZE_MAX;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char **grid = &draft->grid[axis], *by = strrchr(*grid != NULL ? *grid : "", ',');
         const char *work =
             by != NULL ? HN_DRAFT_TEXT(draft, "%.*s", (int)strlen(by) - 3, by + 2) : NULL;
-        int64_t each = number_of(draft, work);
+        int64_t each = goes_on ? 0 : number_of(draft, work);
         if (number_of(draft, *grid) != head->grid[axis])
             *grid = each > 0 && strncmp(*grid, "ceil_div(", 9) == 0
                         ? HN_DRAFT_TEXT(draft, "ceil_div(%d * %lld, %s)", head->grid[axis],
                                         (long long)each, work)
                         : HN_DRAFT_TEXT(draft, "%d", head->grid[axis]);
     }
-    if (number_of(draft, draft->shared_bytes != NULL ? draft->shared_bytes : "0") !=
-        head->shared_bytes)
-        draft->shared_bytes = HN_DRAFT_TEXT(draft, "%d", head->shared_bytes);
+    /* Often a number for each thread. */
+    const int bytes = head->shared_bytes, threads = head->block[0];
+    if (number_of(draft, draft->shared_bytes != NULL ? draft->shared_bytes : "0") != bytes)
+        draft->shared_bytes =
+            bytes % threads == 0 && bytes <= 8 * threads
+                ? HN_DRAFT_TEXT(draft, "%d * %s", bytes / threads, draft->block[0])
+                : HN_DRAFT_TEXT(draft, "%d", bytes);
     draft->shared_todo = NULL;
 }
 

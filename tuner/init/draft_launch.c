@@ -294,7 +294,9 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
  * one of the launch. */
 static const char *add_block(struct hn_draft *draft, const char *wish, int64_t preset)
 {
-    bool asks = hn_unit_has(draft->unit, "blockDim") || hn_unit_has(draft->unit, "thread_rank");
+    bool asks = hn_unit_has(draft->unit, "thread_rank");
+    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "blockDim") /* "config.blockDim" is the host's */
+        asks |= !hn_at(draft->unit, i - 1, ".");
     HN_EACH(each, draft->names)
         if (!asks && is_numeric(each) && each->preset.integer == preset &&
             hn_unit_has(draft->unit, each->own) && hn_draft_is_block(each->own))
