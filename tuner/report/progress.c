@@ -234,34 +234,26 @@ static json_t *describe(const struct hn_progress_view *view, const struct hn_ses
     return json;
 }
 
-/* The length of an escape sequence that sets colours; 0 where there is none. */
-static size_t escape_length(const char *text)
-{
-    if (strncmp(text, "\033[", 2) != 0)
-        return 0;
-    size_t length = 2 + strcspn(text + 2, "m");
-    return text[length] == 'm' ? length + 1 : 0;
-}
-
-static size_t character_length(const char *text)
+/* How long the next character is, or a sequence that sets colours, which takes no column. */
+static size_t next_length(const char *text, bool *colours)
 {
     size_t length = 1;
-    while ((text[length] & 0xC0) == 0x80)
+    *colours = strncmp(text, "\033[", 2) == 0 && text[strcspn(text, "m")] == 'm';
+    while (!*colours && (text[length] & 0xC0) == 0x80)
         length++;
-    return length;
+    return *colours ? strcspn(text, "m") + 1 : length;
 }
 
 /* The text without what goes beyond so many columns; colours are kept and ended; free it. */
 static char *progress_clip(const char *text, size_t columns)
 {
     struct hn_text clipped = {0};
-    bool coloured = false;
+    bool coloured = false, colours;
     for (size_t used = 0; *text != '\0';) {
-        size_t escape = escape_length(text);
-        size_t length = escape > 0 ? escape : character_length(text);
-        if (escape == 0 && used++ == columns)
+        size_t length = next_length(text, &colours);
+        if (!colours && used++ == columns)
             break;
-        coloured = coloured || escape > 0;
+        coloured |= colours;
         hn_text_append_bytes(&clipped, text, length);
         text += length;
     }
@@ -302,11 +294,9 @@ static char *progress_line(const struct hn_progress *progress, const struct hn_s
 static size_t progress_columns(const char *text)
 {
     size_t columns = 0;
-    while (*text != '\0') {
-        size_t length = escape_length(text);
-        columns += length == 0;
-        text += length > 0 ? length : character_length(text);
-    }
+    bool colours;
+    for (; *text != '\0'; columns += !colours)
+        text += next_length(text, &colours);
     return columns;
 }
 
@@ -314,17 +304,6 @@ static size_t progress_columns(const char *text)
 static const double log_interval_s = 5;
 
 enum { LEAST_ROWS = 8, WIDE = 72 }; /* of a terminal that has room for a block */
-
-/* The locale of the environment, whatever the program's own is. */
-static bool has_unicode(void)
-{
-    locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    if (locale == (locale_t)0)
-        return false;
-    bool unicode = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
-    freelocale(locale);
-    return unicode;
-}
 
 /* Asked each time: windows change their size. */
 static struct winsize terminal_size(void)
@@ -441,7 +420,12 @@ void hn_progress_begin(struct hn_progress *progress, struct hn_progress_board *b
 {
     *progress = (struct hn_progress){.board = board, .view = *view};
     snprintf(progress->label, sizeof progress->label, "%s", label);
-    progress->view.unicode = has_unicode();
+    /* That of the environment, whatever the program's own is. */
+    locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    if (locale != (locale_t)0) {
+        progress->view.unicode = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+        freelocale(locale);
+    }
     progress->view.colour = board->terminal && hn_terminal_allows_colour();
     pthread_mutex_lock(&board->lock);
     board->items[board->count++] = progress;
