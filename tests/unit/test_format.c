@@ -58,19 +58,33 @@ TEST(bytes_are_binary)
 
 TEST(spread_is_half_the_interval)
 {
+    static const struct {
+        double low_us, median_us, high_us;
+        const char *text;
+    } cases[] = {
+        {99.7, 100, 100.3, "0.30%"}, {99.7, 100, 104.7, "2.5%"}, {0, 0, 0, "?"}, {5, 5, 5, "?"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_text text ENDED_BY(hn_text_finish) = {0};
+        json_t *json = json_pack("{sf sf sf}", "low_us", cases[i].low_us, "median_us",
+                                 cases[i].median_us, "high_us", cases[i].high_us);
+        append_spread(&text, json, false);
+        assert_string_equal(text.data, cases[i].text);
+        json_decref(json);
+    }
+}
+
+TEST(a_small_metric_has_three_digits)
+{
     char text[HN_FORMAT_SIZE];
-    struct hn_timing timing = {.median_us = 100, .low_us = 99.7, .high_us = 100.3};
-    format_spread(&timing, text);
-    assert_string_equal(text, "0.30%");
-    timing.high_us = 104.7;
-    format_spread(&timing, text);
-    assert_string_equal(text, "2.5%");
-    timing = (struct hn_timing){0};
-    format_spread(&timing, text);
-    assert_string_equal(text, "?");
-    timing = (struct hn_timing){.median_us = 5, .low_us = 5, .high_us = 5};
-    format_spread(&timing, text);
-    assert_string_equal(text, "?");
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {{1234.5, "1234"}, {12.345, "12.35"}, {0.5, "0.50"},
+                 {0, "0.00"},      {0.004, "0.004"},  {-1.5e-7, "-1.5e-07"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        format_number(cases[i].number, "merit", text);
+        assert_string_equal(text, cases[i].text);
+    }
 }
 
 TEST(merit_is_the_objective_or_the_last_metric)

@@ -40,16 +40,6 @@ static void format_duration(double seconds, char text[HN_FORMAT_SIZE])
         snprintf(text, HN_FORMAT_SIZE, "%ld h %02ld min", whole / 3600, whole % 3600 / 60);
 }
 
-/* Half the interval over the median: "0.3%"; "?" when there is none. */
-static void format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE])
-{
-    double spread = (timing->high_us - timing->low_us) / 2 / timing->median_us;
-    if (isfinite(spread) && spread > 0)
-        snprintf(text, HN_FORMAT_SIZE, "%.*f%%", spread < 0.01 ? 2 : 1, spread * 100);
-    else
-        snprintf(text, HN_FORMAT_SIZE, "?");
-}
-
 int hn_format_percent(double share)
 {
     return (int)floor(share * 100 + 0.5);
@@ -248,17 +238,19 @@ static void append_busy(struct hn_text *text, const json_t *units)
     }
 }
 
+/* Half the interval over the median: "0.3%"; "?" when there is none. */
 static void append_spread(struct hn_text *text, const json_t *json, bool with_time)
 {
-    char time[HN_FORMAT_SIZE], spread[HN_FORMAT_SIZE];
-    const struct hn_timing timing = {
-        .median_us = number_of(json_object_get(json, "median_us")),
-        .low_us = number_of(json_object_get(json, "low_us")),
-        .high_us = number_of(json_object_get(json, "high_us")),
-    };
-    format_time(timing.median_us, time);
-    format_spread(&timing, spread);
-    hn_text_printf(text, "%s%s%s", with_time ? time : "", with_time ? " ±" : "", spread);
+    char time[HN_FORMAT_SIZE];
+    double median_us = number_of(json_object_get(json, "median_us"));
+    double low_us = number_of(json_object_get(json, "low_us"));
+    double spread = (number_of(json_object_get(json, "high_us")) - low_us) / 2 / median_us;
+    format_time(median_us, time);
+    hn_text_printf(text, "%s%s", with_time ? time : "", with_time ? " ±" : "");
+    if (isfinite(spread) && spread > 0)
+        hn_text_printf(text, "%.*f%%", spread < 0.01 ? 2 : 1, spread * 100);
+    else
+        hn_text_append(text, "?");
 }
 
 /* Formats of values that are no numbers. */
@@ -319,34 +311,38 @@ static void format_date(double seconds, char text[HN_FORMAT_SIZE])
         snprintf(text, HN_FORMAT_SIZE, "?");
 }
 
+static void format_merit(const char *before, double number, char text[HN_FORMAT_SIZE])
+{
+    const double size = fabs(number);
+    const char *format = size >= 100 ? "%s%.0f" : size >= 0.1 || size == 0 ? "%s%.2f" : "%s%.3g";
+    snprintf(text, HN_FORMAT_SIZE, format, before, number);
+}
+
 /* ".1f", "+.2%", or a name. Operations a byte (intensity) have two digits, or all of a whole
  * number. */
 static void format_number(double number, const char *format, char text[HN_FORMAT_SIZE])
 {
-    static const struct {
-        const char *name;
-        void (*write)(double number, char text[HN_FORMAT_SIZE]);
-    } formats[] = {{"date", format_date},
-                   {"time", format_time},
-                   {"duration", format_duration},
-                   {"bytes", format_bytes},
-                   {"energy", format_energy}};
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strcmp(formats[i].name, format) == 0) {
-            formats[i].write(number, text);
-            return;
-        }
     char own[16];
     size_t length = strlen(format);
     bool share = format[length - 1] == '%';
     snprintf(own, sizeof own, "%%%.*s%s", (int)(share ? length - 1 : length), format,
              share ? "f%%" : "");
-    if (strcmp(format, "s") == 0)
+    if (strcmp(format, "date") == 0)
+        format_date(number, text);
+    else if (strcmp(format, "time") == 0)
+        format_time(number, text);
+    else if (strcmp(format, "duration") == 0)
+        format_duration(number, text);
+    else if (strcmp(format, "bytes") == 0)
+        format_bytes(number, text);
+    else if (strcmp(format, "energy") == 0)
+        format_energy(number, text);
+    else if (strcmp(format, "s") == 0)
         snprintf(text, HN_FORMAT_SIZE, "%s", number == 1 ? "" : "s");
     else if (strcmp(format, "percent") == 0)
         snprintf(text, HN_FORMAT_SIZE, "%d%%", hn_format_percent(number));
     else if (strcmp(format, "merit") == 0)
-        snprintf(text, HN_FORMAT_SIZE, "%.*f", fabs(number) >= 100 ? 0 : 2, number);
+        format_merit("", number, text);
     else if (strcmp(format, "intensity") == 0)
         snprintf(text, HN_FORMAT_SIZE, number < 10 ? "%.2g" : "%.0f", number);
     else
@@ -627,8 +623,10 @@ void hn_format_merit(const struct hn_plan *plan, const struct hn_record *record,
                      char text[HN_FORMAT_SIZE])
 {
     double value = hn_format_merit_value(plan, record);
+    char name[HN_FORMAT_SIZE];
     text[0] = '\0';
-    if (isfinite(value))
-        snprintf(text, HN_FORMAT_SIZE, "%s %.*f", hn_format_merit_name(plan),
-                 fabs(value) >= 100 ? 0 : 2, value);
+    if (!isfinite(value))
+        return;
+    snprintf(name, sizeof name, "%s ", hn_format_merit_name(plan));
+    format_merit(name, value, text);
 }
