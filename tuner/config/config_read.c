@@ -382,37 +382,26 @@ static void read_field(struct hn_reader *reader, const struct hn_field *field,
 {
     void *member = hn_field_at(owner, field->offset);
     const struct hn_config_mapping inner = {.structure = field->of};
-    int choice;
-    switch (field->kind) {
-    case HN_FIELD_WORD:
+    if (field->kind == HN_FIELD_WORD) {
         hn_config_read_word(reader, node, "a name ([A-Za-z_][A-Za-z0-9_]*)", member);
-        return;
-    case HN_FIELD_INDEX:
+    } else if (field->kind == HN_FIELD_INDEX) {
         *(size_t *)member = hn_config_find_argument(reader, node);
-        return;
-    case HN_FIELD_FLAG:
+    } else if (field->kind == HN_FIELD_FLAG) {
         *(bool *)member = hn_config_read_flag(reader, node);
-        return;
-    case HN_FIELD_CHOICE:
-    case HN_FIELD_NAMED_FLAG:
-        choice = hn_config_read_choice(reader, node, field->of, (size_t)field->choices);
-        if (field->kind == HN_FIELD_CHOICE)
-            memcpy(member, &choice, sizeof choice);
-        else
-            *(bool *)member = choice == 1;
-        return;
-    case HN_FIELD_STRUCT:
+    } else if (field->kind == HN_FIELD_NAMED_FLAG) {
+        *(bool *)member = hn_config_read_choice(reader, node, field->of, 2) == 1;
+    } else if (field->kind == HN_FIELD_CHOICE) {
+        int choice = hn_config_read_choice(reader, node, field->of, (size_t)field->choices);
+        memcpy(member, &choice, sizeof choice);
+    } else if (field->kind == HN_FIELD_STRUCT) {
         hn_config_read_mapping(reader, node, &inner, member);
-        return;
-    case HN_FIELD_LIST:
+    } else if (field->kind == HN_FIELD_LIST) {
         read_list(reader, field, node, owner);
-        return;
-    default:
-        assert(field->of == &hn_expression_field || field->of == &hn_dimensions_field);
-        if (field->of == &hn_expression_field)
-            hn_config_read_expression(reader, node, member);
-        else
-            read_expressions(reader, node, 3, ": x, y, z", member);
+    } else if (field->of == &hn_expression_field) {
+        hn_config_read_expression(reader, node, member);
+    } else {
+        assert(field->of == &hn_dimensions_field);
+        read_expressions(reader, node, 3, ": x, y, z", member);
     }
 }
 
