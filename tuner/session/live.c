@@ -585,26 +585,18 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     if (hn_failed(err))
         return;
     hn_workers_lock(live->workers);
-    switch (run->kind) {
-    case HN_RUN_PREPARE:
+    if (run->kind == HN_RUN_PREPARE)
         run->noise = prepare(live, err);
-        break;
-    case HN_RUN_RESEED:
+    else if (run->kind == HN_RUN_RESEED)
         reseed(live, run->seed, err);
-        break;
-    case HN_RUN_RACE:
+    else if (run->kind == HN_RUN_RACE)
         race(live, run, err);
-        break;
-    case HN_RUN_MEASURE:
+    else if (run->kind == HN_RUN_MEASURE)
         measure(live, run, err);
-        break;
-    case HN_RUN_COPY:
+    else if (run->kind == HN_RUN_COPY)
         run->gb_per_s = copy_rate(live, run->bytes, err);
-        break;
-    case HN_RUN_ROOFS:
+    else
         measure_roofs(live, run->roofs, err);
-        break;
-    }
     hn_workers_unlock(live->workers);
 }
 
