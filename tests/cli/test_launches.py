@@ -50,6 +50,19 @@ class Launches(double.Case):
         self.assertIn("the reference failed: wrong_result: in a second run y[0] is never written; expected ", result.stderr)
         self.assertIn("where it leaves elements unwritten on purpose: compare: {partial: true}", result.stderr)
 
+    def test_a_problem_that_cannot_be_tuned(self):
+        """The others are tuned all the same, but where it is the same with two."""
+        self.spoil(self.config, "n: 65536", "n: [1073741824, 4096, 536870912, 64]")
+        arguments = ("tune", self.config, "--json", "--quiet", "--budget", "3")
+        result = self.hone(*arguments, expect=1)
+        self.assertEqual([found["problem"]["n"] for found in json.loads(result.stdout)], [4096, 64])
+        self.assertRegex(result.stderr, "^hone: n=1073741824: the buffers do not fit: (?s:.*)\nhone: n=536870912: the buffers do not fit: (?s:.*)\n"
+                         "hone: not every problem could be tuned, as is told above\n$")
+        missing = str(self.folder / "missing.cu")
+        self.spoil(self.config, "scale_reference.cu", missing)
+        said = self.hone("tune", self.config, "--quiet", expect=2).stderr
+        self.assertEqual(said.count(missing), 2, said)
+
     def test_words_in_another_order(self):
         """A template that reads their numbers is another program then; one that reads their names is the same."""
         self.spoil(self.config, "  FAULT: [0]\n", "  FAULT: [0]\n  SHAPE: [slim, wide]\n")

@@ -126,7 +126,7 @@ class Usage(hone.Case):
         self.fails(2, "hone: cannot open 'nope.yaml': No such file or directory", "tune", "nope.yaml")
 
     def test_unknown_strategy(self):
-        self.fails(2, "hone: unknown strategy 'exhaustiv'; nearest is exhaustive; there are: auto, model, genetic, exhaustive, random", "tune",
+        self.fails(2, "hone: unknown strategy 'exhaustiv'; there are: auto, model, genetic, exhaustive, random", "tune",
                    self.copy_config(), "--strategy", "exhaustiv")
 
     def test_errors_are_documents_too(self):

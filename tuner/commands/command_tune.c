@@ -336,8 +336,6 @@ void hn_tune_report_loss(struct hn_tune *tune, struct hn_store *store, struct hn
 
 static void find_strategy(struct hn_tune *tune, struct hn_error *err)
 {
-    const char *names[32];
-    size_t count = 0;
     const struct hn_options *options = tune->options;
     const char *wanted = options->search.full ? "exhaustive" : "auto";
     struct hn_text list = {0};
@@ -345,13 +343,9 @@ static void find_strategy(struct hn_tune *tune, struct hn_error *err)
     tune->search.strategy = hn_strategy_find(wanted);
     if (hn_failed(err) || tune->search.strategy != NULL)
         return;
-    for (; hn_strategy_kinds[count] != NULL && count < 32; count++) {
-        names[count] = hn_strategy_kinds[count]->name;
-        hn_text_printf(&list, "%s%s", count > 0 ? ", " : "", names[count]);
-    }
-    const char *nearest = hn_text_nearest(wanted, names, count);
-    hn_fail(err, HN_EUSAGE, "unknown strategy '%s'%s%s; there are: %s", wanted,
-            nearest != NULL ? "; nearest is " : "", nearest != NULL ? nearest : "", list.data);
+    for (size_t i = 0; hn_strategy_kinds[i] != NULL; i++)
+        hn_text_printf(&list, "%s%s", i > 0 ? ", " : "", hn_strategy_kinds[i]->name);
+    hn_fail(err, HN_EUSAGE, "unknown strategy '%s'; there are: %s", wanted, list.data);
     hn_text_finish(&list);
 }
 
@@ -377,6 +371,25 @@ static void start_workers(struct hn_tune *tune, struct hn_error *err)
     hn_start_workers(tune->given, &workers, err);
 }
 
+/* Tells what ended the tuning of one of several problems. Another may well have what this one
+ * lacks: room on the device, a data file, a reference that runs. What ends the next one, too, is no
+ * problem's own. */
+static bool pass_over(struct hn_tune *tune, size_t problem, struct hn_error *err)
+{
+    const struct hn_config *config = tune->given->config;
+    if ((err->status != HN_ERUN && err->status != HN_ECONFIG) || config->problem_count == 1 ||
+        strcmp(tune->last.message, err->message) == 0)
+        return false;
+    char *label = hn_needed(hn_bindings_text(&config->problems[problem]));
+    hn_progress_board_hold(&tune->board);
+    fprintf(stderr, "hone: %s: %s\n", label, err->message);
+    hn_progress_board_release(&tune->board);
+    free(label);
+    tune->last = *err;
+    hn_error_init(err);
+    return true;
+}
+
 /* First those that nobody else is at, then the others. */
 static void tune_all(struct hn_tune *tune, struct hn_error *err)
 {
@@ -398,7 +411,7 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
             continue;
         hn_tune_search_run(&search, err);
         later[search.problem] = search.later;
-        if (search.later)
+        if (search.later || pass_over(tune, search.problem, err))
             continue;
         tune->found = tune->found && search.found;
         tune->cut = tune->cut || search.cut;
@@ -494,23 +507,18 @@ static void end_workers(struct hn_workers *workers)
 
 static void print_next(const struct hn_given *given)
 {
-    const char *kernel = given->config->plan->kernel;
+    const struct hn_plan *plan = given->config->plan;
     struct hn_options options = *given->options;
-    char lines[2][HN_FOLLOW_UP_SIZE];
+    char lines[2][HN_FOLLOW_UP_SIZE], file[512] = "--json";
     if (options.capture != NULL && given->config->problem_count == 1)
         options.problem = given->config->problems[0];
-    bool is_program = given->config->run != NULL;
-    bool declares = given->config->plan->override_count > 0;
+    if (given->config->run == NULL)
+        snprintf(file, sizeof file,
+                 plan->override_count > 0 ? "--format patch -o %s.patch" : "-o %s_tuned.h",
+                 plan->kernel);
     if (!given->options->quiet)
-        fprintf(stderr, "\nnext: %s %s%s%s\n      %s\n",
-                hn_follow_up(&options, "export", kernel, lines[0]),
-                is_program ? "--json"
-                : declares ? "--format patch -o "
-                           : "-o ",
-                is_program ? "" : kernel,
-                is_program ? ""
-                : declares ? ".patch"
-                           : "_tuned.h",
+        fprintf(stderr, "\nnext: %s %s\n      %s\n",
+                hn_follow_up(&options, "export", plan->kernel, lines[0]), file,
                 hn_follow_up(&options, "explain", given->path, lines[1]));
 }
 
@@ -538,6 +546,8 @@ static void tune_opened(struct hn_tune *tune, struct hn_error *err)
                 "the budget of %g s ended before a variant was measured; points were under way: "
                 "give it more",
                 given->options->search.budget_s);
+    else if (!hn_failed(err) && hn_failed(&tune->last))
+        hn_fail(err, tune->last.status, "not every problem could be tuned, as is told above");
     else if (!hn_failed(err) && !tune->found)
         hn_fail(err, HN_ENOTFOUND,
                 "no variant compiled, ran and gave the right result; the first failure of each "

@@ -17,6 +17,7 @@ struct hn_tune {
     bool follows; /* something stands on stdout, behind which a line is left free; under the board's lock */
     bool found;   /* a valid variant for every problem so far */
     bool cut;     /* the budget ended before one of them had any */
+    struct hn_error last; /* why the last one of several problems could not be tuned */
 };
 
 /* The tuning of one problem: searched, raced, told on stderr while it goes on and on stdout at its end. Several may run
