@@ -141,6 +141,27 @@ class Drafts(hone.Case):
         for line in ("  block: [BLOCK]", "  grid: [8]", "  shared_bytes: 4 * BLOCK"):
             self.assertIn(line + "\n", text)
 
+    def test_the_one_that_was_launched(self):
+        """Of several kernels of a name, and of a template's types, those that the driver names."""
+        source = ("__global__ void add(float *x, int n) { x[threadIdx.x] += n; }\n__global__ void add(double *x, int n) { x[threadIdx.x] += n; }\n"
+                  "namespace own { template <int N, typename A> __global__ void more(A *x, int n) { x[threadIdx.x] += n + N; }\n"
+                  "template <typename A, typename B, int N> __global__ void sum(const A *x, B *y) { y[threadIdx.x] += x[threadIdx.x] + N; } }\n"
+                  "void f(float *x, double *y) { own::sum<float, double, 4><<<1, 64>>>(x, y); own::more<4, float><<<1, 64>>>(x, 4); }\n")
+        numbers = struct.pack("64d", *range(64)), struct.pack("64d", *range(1, 65))
+        text = self.draft(source, "_Z3addPdi", [1, 1, 1], [64, 1, 1], [numbers, 1])
+        self.assertIn('entry: "(void (*)(double *, int))&add"\n', text)
+        self.assertIn("{name: x, type: float64, count: ", text)
+        for kernel, entry, types in (("_ZN3own3sumIidLi4EEEvPKT_PT0_", "own::sum<int, double, TUNE_N>", ("int32", "float64")),
+                                     ("_ZN3own3sumIjfLi4EEEvPKT_PT0_", "own::sum<unsigned, float, TUNE_N>", ("uint32", "float32")),
+                                     ("_ZN3own3sumI6__halfdLi4EEEvPKT_PT0_", "own::sum<float, double, TUNE_N>", ("float32", "float64"))):
+            (self.folder / "drafted.yaml").unlink()
+            text = self.draft(source, kernel, [1, 1, 1], [64, 1, 1], [floats(*range(64)), numbers])
+            self.assertIn(f'entry: "{entry}"', text)
+            for name, type_name in zip("xy", types):
+                self.assertIn(f"{{name: {name}, type: {type_name}, count: ", text)
+        (self.folder / "drafted.yaml").unlink()
+        self.assertIn('entry: "own::more<TUNE_N, float>"\n', self.draft(source, "_ZN3own4moreILi4EfEEvPT0_i", [1, 1, 1], [64, 1, 1], [numbers, 1]))
+
     def test_a_part_that_is_left_as_it_was(self):
         """What the kernel leaves alone has to be there, where it is not most of the buffer."""
         text = self.draft(HEAT_CU, "heat", [2, 3, 1], [16, 16, 1], [bytes(3200), (bytes(3200), bytes(80) + floats(*[1] * 780)), 0, 20, 40, 0])

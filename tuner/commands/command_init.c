@@ -31,7 +31,7 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
     const struct hn_kernel *chosen = NULL;
     if (entry == NULL && init->capture != NULL)
         entry = init->capture->head.kernel;
-    for (size_t i = 0; chosen == NULL && i < unit->kernels.count; i++) {
+    for (size_t i = 0; i < unit->kernels.count; i++) {
         const struct hn_kernel *each = &unit->kernels.items[i];
         size_t scope = strlen(each->scope);
         /* In the source, or by the driver. */
@@ -39,7 +39,8 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
                                    : hn_capture_is_of(entry, each->name) ||
                                          (strncmp(each->scope, entry, scope) == 0 &&
                                           strcmp(each->name, entry + scope) == 0);
-        chosen = named ? each : NULL;
+        if (named && (chosen == NULL || strcmp(each->mangled, entry) == 0))
+            chosen = each;
         hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", each->scope, each->name);
     }
     if (unit->kernels.count == 0)

@@ -385,9 +385,15 @@ static void choose_template(struct hn_draft *draft)
     const struct hn_kernel *kernel = draft->kernel;
     struct hn_tokens list = draft->template_arguments, item;
     int64_t preset;
+    /* "5scaleIf": the types that a captured one begins with. */
+    static const char letters[] = "fdij", *const types[] = {"float", "double", "int", "unsigned"};
+    const char *own_name = HN_DRAFT_TEXT(draft, "%zu%sI", strlen(kernel->name), kernel->name);
+    const char *captured =
+        strstr(draft->capture != NULL ? draft->capture->head.kernel : "", own_name);
+    captured = captured != NULL ? captured + strlen(own_name) : NULL;
     draft->instances =
         hn_need_block(&draft->unit->memory, kernel->parameter_count, sizeof *draft->instances);
-    draft->instances_are_known = list.end > list.begin;
+    draft->instances_are_known = list.end > list.begin || captured != NULL;
     for (size_t i = 0; i < kernel->parameter_count; i++) {
         const struct hn_kernel_parameter *declared = &kernel->parameters[i];
         if (!hn_next(draft->unit, &list, &item))
@@ -411,7 +417,9 @@ static void choose_template(struct hn_draft *draft)
             bool index = hn_draft_is_like(declared->name, "*index *idx *offset *int");
             bool calls = called != NULL && own.record != NULL;
             const char *open = calls ? own.record : index ? "int" : "float";
-            draft->instances[i] = given_type(draft, item, open, 4);
+            draft->instances[i] = captured != NULL && strspn(captured, letters) > i
+                                      ? types[strchr(letters, captured[i]) - letters]
+                                      : given_type(draft, item, open, 4);
             if (called != NULL && !calls && item.end == item.begin)
                 draft->entry_todo = "a lambda has no type to name: a struct with operator() has";
             if (calls && strcmp(draft->instances[i], own.record) == 0) {

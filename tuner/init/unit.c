@@ -555,13 +555,14 @@ static void read_function(struct reading *reading, CXCursor cursor)
         read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function);
     struct hn_kernel *read = kernel ? HN_GROW(unit->kernels) : NULL;
     if (kernel) {
-        const char *mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
         size_t most = body.begin - head.begin; /* no more than there are tokens */
         read->name = name_of(reading, cursor);
+        read->mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
         read->scope = reading->scope;
         read->head = head;
         read->body = body;
-        read->extern_c = cursor.kind == CXCursor_FunctionDecl && strncmp(mangled, "_Z", 2) != 0;
+        read->extern_c =
+            cursor.kind == CXCursor_FunctionDecl && strncmp(read->mangled, "_Z", 2) != 0;
         read->parameters = hn_need_block(&unit->memory, most, sizeof *read->parameters);
         read->arguments = hn_need_block(&unit->memory, most, sizeof *read->arguments);
     }

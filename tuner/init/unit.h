@@ -50,7 +50,7 @@ struct hn_kernel_parameter {
 };
 
 struct hn_kernel {
-    const char *name, *scope; /* "demo::" or "" */
+    const char *name, *mangled, *scope; /* "demo::" or "" */
     bool extern_c, overloaded;
     struct hn_kernel_parameter *parameters;
     struct hn_kernel_argument *arguments;
