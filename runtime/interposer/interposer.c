@@ -134,7 +134,7 @@ static size_t add_parameters(struct hn_capture_writer *writer, CUfunction functi
     for (size_t i = 0; !hn_failed(err) && count < BUFFERS_MOST &&
                        driver.p_cuFuncGetParamInfo(function, i, &offset, &bytes) == CUDA_SUCCESS;
          i++) {
-        const void *value = parameters != NULL ? parameters[i] : packed + offset;
+        const char *value = parameters != NULL ? parameters[i] : packed + offset;
         struct buffer *buffer = &buffers[count];
         CUdeviceptr base;
         uint64_t bits = 0;
@@ -146,8 +146,18 @@ static size_t add_parameters(struct hn_capture_writer *writer, CUfunction functi
                            err);
             if (bytes <= sizeof bits)
                 json_object_set_new(writer->scalars, buffer->name, json_integer((json_int_t)bits));
+            for (size_t at = 0; bytes > sizeof bits && at + sizeof bits <= bytes;
+                 at += sizeof bits) {
+                memcpy(&bits, value + at, sizeof bits);
+                if (driver.p_cuMemGetAddressRange(&base, &size, bits) == CUDA_SUCCESS)
+                    fprintf(stderr, "hone: p%zu has a pointer, whose memory is not captured\n", i);
+            }
             continue;
         }
+        if (bits != base)
+            fprintf(stderr,
+                    "hone: p%zu points %llu bytes into its memory, which are not captured\n", i,
+                    bits - base);
         buffer->address = bits;
         buffer->bytes = base + size - bits;
         total += buffer->bytes;

@@ -9,7 +9,8 @@
  * tests/data/double.txt and launches it with the factors 3, 4 and 5 on 5000 numbers, which lie 256
  * bytes behind the beginning of their memory. It is linked with the driver, or (RUNTIME) asks the
  * driver for its functions as the runtime of CUDA does. HOW is `array`, `packed` (parameters in one
- * piece), or `thread` (the default stream of the thread). */
+ * piece), `thread` (the default stream of the thread), or `structure`: of a cubin of `apply`, which
+ * has its pointers in one, with x at its beginning. */
 
 enum { N = 5000, BEHIND = 256, BLOCK = 128 };
 
@@ -60,7 +61,7 @@ static void check(CUresult result)
     }
 }
 
-static CUfunction load_scale(const char *path)
+static CUfunction load(const char *path, const char *kernel)
 {
     static char cubin[1 << 20];
     CUdevice device;
@@ -76,11 +77,12 @@ static CUfunction load_scale(const char *path)
     check(driver.p_cuDevicePrimaryCtxRetain(&context, device));
     check(driver.p_cuCtxSetCurrent(context));
     check(driver.p_cuModuleLoadDataEx(&module, cubin, 0, NULL, NULL));
-    check(driver.p_cuModuleGetFunction(&function, module, "scale"));
+    check(driver.p_cuModuleGetFunction(&function, module, kernel));
     return function;
 }
 
-static void launch(CUfunction function, const char *how, CUdeviceptr x, CUdeviceptr y, float a)
+static void launch(CUfunction function, const char *how, CUdeviceptr x, CUdeviceptr y,
+                   CUdeviceptr turns, float a)
 {
     struct {
         CUdeviceptr x, y;
@@ -89,6 +91,16 @@ static void launch(CUfunction function, const char *how, CUdeviceptr x, CUdevice
     } packed = {x, y, a, N};
     size_t bytes = sizeof packed;
     void *parameters[] = {&packed.x, &packed.y, &packed.a, &packed.n};
+    struct {
+        CUdeviceptr x;
+        int n, negate;
+        CUdeviceptr y;
+        int which;
+        float line[3];
+        double bias;
+        CUdeviceptr turns;
+    } structure = {x, N, 0, y, 0, {a, 0, 0}, 0, turns};
+    void *one[] = {&structure};
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
                      CU_LAUNCH_PARAM_END};
     if (strcmp(how, "packed") == 0) {
@@ -97,7 +109,7 @@ static void launch(CUfunction function, const char *how, CUdeviceptr x, CUdevice
         check(driver.p_cuLaunchKernelEx(&config, function, NULL, extra));
     } else {
         check(driver.p_cuLaunchKernel(function, (N + BLOCK - 1) / BLOCK, 1, 1, BLOCK, 1, 1, 0, NULL,
-                                      parameters, NULL));
+                                      strcmp(how, "structure") == 0 ? one : parameters, NULL));
     }
     check(driver.p_cuCtxSynchronize());
 }
@@ -105,18 +117,19 @@ static void launch(CUfunction function, const char *how, CUdeviceptr x, CUdevice
 int main(int argc, char **argv)
 {
     static float numbers[N];
-    CUdeviceptr x, y;
+    CUdeviceptr x, y, turns;
     if (argc != 3)
         return 2;
     find_functions(strcmp(argv[2], "thread") == 0);
-    CUfunction function = load_scale(argv[1]);
+    CUfunction function = load(argv[1], strcmp(argv[2], "structure") == 0 ? "apply" : "scale");
     for (int i = 0; i < N; i++)
         numbers[i] = (float)(i % 1000);
     check(driver.p_cuMemAlloc(&x, sizeof numbers + BEHIND));
     check(driver.p_cuMemAlloc(&y, sizeof numbers));
+    check(driver.p_cuMemAlloc(&turns, sizeof turns));
     check(driver.p_cuMemcpyHtoD(x + BEHIND, numbers, sizeof numbers));
     for (int factor = 3; factor <= 5; factor++)
-        launch(function, argv[2], x + BEHIND, y, (float)factor);
+        launch(function, argv[2], x + BEHIND, y, turns, (float)factor);
     check(driver.p_cuMemcpyDtoH(numbers, y, sizeof numbers));
     printf("the last is %g\n", (double)numbers[N - 1]);
     return 0;

@@ -215,7 +215,8 @@ class Captures(double.Case):
             with self.subTest(program=program, how=how):
                 result = self.capture("--kernel", "scale", "--launch", "2", program=program, how=how)
                 self.assertEqual(result.stdout, "the last is 4995\n")
-                self.assertEqual(result.stderr, f"hone: launch 2 of scale is in {self.file}\n")
+                self.assertEqual(result.stderr, "hone: p0 points 256 bytes into its memory, which are not captured\n"
+                                 f"hone: launch 2 of scale is in {self.file}\n")
                 head, parts = read(self.file)
                 self.assertEqual((head["kernel"], head["grid"], head["block"], head["shared_bytes"]),
                                  ("scale", [40, 1, 1], [128, 1, 1], 0))
@@ -226,6 +227,13 @@ class Captures(double.Case):
                 self.assertEqual(parts["inputs", "p1"], [3 * number for number in NUMBERS])
                 self.assertEqual(parts["expected", "p1"], [4 * number for number in NUMBERS])
                 self.file.unlink()
+
+    def test_pointers_in_a_structure(self):
+        self.hone("tune", "params.yaml", "-s", "BLOCK=128,BIAS=1", "--quiet")
+        self.hone("export", "params", "--format", "cubin", "-o", "scale.cubin")
+        result = self.capture(how="structure")
+        self.assertEqual(result.stderr, 3 * "hone: p0 has a pointer, whose memory is not captured\n" + f"hone: launch 1 of apply is in {self.file}\n")
+        self.assertEqual(len(read(self.file)[1]["inputs", "p0"]), 14)
 
     def test_a_launch_is_tuned(self):
         self.capture()

@@ -46,7 +46,7 @@ size_t hn_terminal_columns(FILE *file)
 /* Colours go past the stream, which shows control bytes instead of obeying them. */
 static void switch_colour(FILE *file, const char *sequence)
 {
-    if (fflush(file) == 0)
+    if (sequence != NULL && fflush(file) == 0)
         (void)hn_file_write_all(STDOUT_FILENO, sequence, strlen(sequence));
 }
 
@@ -320,12 +320,10 @@ static void print_band(struct layout *layout, const size_t *columns, size_t coun
         for (size_t i = 0; i < count; i++)
             rest[i] = columns[i] == number_column(layout) ? layout->number
                                                           : cell_at(layout, row, columns[i]);
-        if (colour != NULL)
-            switch_colour(layout->file, colour);
+        switch_colour(layout->file, colour);
         while (print_line(layout, columns, count, rest))
             continue;
-        if (colour != NULL)
-            switch_colour(layout->file, no_colour);
+        switch_colour(layout->file, colour != NULL ? no_colour : NULL);
     }
 }
 
