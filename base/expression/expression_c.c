@@ -271,9 +271,13 @@ static void set_arithmetic(struct generator *generator)
     enum hn_operator code = generator->operation->code;
     const struct part *a = generator->a;
     const struct part *b = hn_operation_forms[code].operands == 2 ? generator->b : a;
+    /* 2 ** -N is one, and none without the sign. */
+    bool negative =
+        b->kind == CONSTANT
+            ? b->value.type == HN_INTEGER && b->value.integer < 0
+            : generator->expression->list[generator->operation->operand[1]].code == HN_OP_NEGATIVE;
     bool real = is_real(a) || is_real(b) || code == HN_OP_DIVIDE || code == HN_OP_LOG2 ||
-                (code == HN_OP_POWER && b->kind == CONSTANT && b->value.type == HN_INTEGER &&
-                 b->value.integer < 0);
+                (code == HN_OP_POWER && negative);
     bool of_integers = code == HN_OP_INVERT || (code >= HN_OP_BIT_OR && code <= HN_OP_SHIFT_RIGHT);
     if (is_word(a) || is_word(b) || (real && of_integers))
         fail(generator, HN_ECONFIG,

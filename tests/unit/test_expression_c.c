@@ -26,7 +26,8 @@ static const struct hn_c_slot slots[] = {
 static const char texts[] =
     "M; -M; +M - -N; M + N * 3 - 7; M // N; M % N; (M - 40) // 7; (M - 40) % -7; M / N; "
     "M / 2 + N; R // 0.75; R % 0.75; -R // 0.75; -R % 0.75; M // R; M ** 2; 2 ** (N % 10); "
-    "M ** -1; R ** 2; N ** R; M & N | 5 ^ M; ~M; M << 3 >> 1; -M >> 2; 1 << N % 40; M < N; "
+    "M ** -1; 2 ** -N; M ** -(N % 5); R ** 2; N ** R; M & N | 5 ^ M; ~M; M << 3 >> 1; -M >> 2; 1 "
+    "<< N % 40; M < N; "
     "M <= N < 100; 0 < M < N < 50; M == N != R; R >= M; (M < N) + (M > 3) * 4000000000; "
     "(M < 1000) * 100000 * 100000; (70000 if M > 3 else 5) * (70000 if N > 2 else 3); "
     "M if M > N else N; M and N; M - 12 and N; M or R; M - 12 or R; "
