@@ -374,12 +374,12 @@ static void start_workers(struct hn_tune *tune, struct hn_error *err)
 /* Tells what ended the tuning of one of several problems. Another may well have what this one
  * lacks: room on the device, a data file, a reference that runs. What ends the next one, too, is no
  * problem's own. */
-static bool pass_over(struct hn_tune *tune, size_t problem, struct hn_error *err)
+static void pass_over(struct hn_tune *tune, size_t problem, struct hn_error *err)
 {
     const struct hn_config *config = tune->given->config;
     if ((err->status != HN_ERUN && err->status != HN_ECONFIG) || config->problem_count == 1 ||
         strcmp(tune->last.message, err->message) == 0)
-        return false;
+        return;
     char *label = hn_needed(hn_bindings_text(&config->problems[problem]));
     hn_progress_board_hold(&tune->board);
     fprintf(stderr, "hone: %s: %s\n", label, err->message);
@@ -387,7 +387,6 @@ static bool pass_over(struct hn_tune *tune, size_t problem, struct hn_error *err
     free(label);
     tune->last = *err;
     hn_error_init(err);
-    return true;
 }
 
 /* First those that nobody else is at, then the others. */
@@ -411,8 +410,9 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
             continue;
         hn_tune_search_run(&search, err);
         later[search.problem] = search.later;
-        if (search.later || pass_over(tune, search.problem, err))
+        if (search.later)
             continue;
+        pass_over(tune, search.problem, err);
         tune->found = tune->found && search.found;
         tune->cut = tune->cut || search.cut;
         if (search.json != NULL)
