@@ -12,13 +12,6 @@
 #include "runtime/plan/contents.h"
 #include "runtime/plan/option_list.h"
 
-static void check_file(const struct hn_config *config, const char *path, struct hn_error *err)
-{
-    if (!hn_failed(err) && access(path, R_OK) != 0)
-        hn_fail(err, HN_ECONFIG, "%s: template %s cannot be read: %s", config->path, path,
-                strerror(errno));
-}
-
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
                                     struct hn_error *err)
 {
@@ -50,16 +43,19 @@ enum hn_status hn_config_check_data(const struct hn_config *config, size_t probl
 
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)
 {
+    const struct hn_plan *plan = config->plan;
+    const char *const paths[] = {plan->template_path, plan->reference.template_path};
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    if (config->plan->template_path == NULL)
+    if (plan->template_path == NULL)
         return hn_fail(err, HN_ECONFIG,
                        "%s: key 'template' is missing: the config describes a space only, which "
                        "is enough for `hone space`",
                        config->path);
-    check_file(config, config->plan->template_path, err);
-    if (config->plan->reference.kind == HN_REFERENCE_TEMPLATE)
-        check_file(config, config->plan->reference.template_path, err);
+    for (size_t i = 0; i < 2 && !hn_failed(err); i++)
+        if (paths[i] != NULL && access(paths[i], R_OK) != 0)
+            hn_fail(err, HN_ECONFIG, "%s: template %s cannot be read: %s", config->path, paths[i],
+                    strerror(errno));
     return err->status;
 }
 
