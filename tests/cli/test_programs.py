@@ -111,6 +111,22 @@ class Programs(double.Case):
             "wrong": ("wrong_result", "ended with exit status 1"),
             "broken": ("compile_error", "ended with exit status 1")})
 
+    def test_the_line_that_says_why(self):
+        """An option is no error, and of one that ends with a colon the reason is on the next line."""
+        said = {1: r"cc -Werror a.c\na.c:7: error: no such thing\n1 error generated\n",
+                2: r"CMake Error at CMakeLists.txt:2 (project):\n  No compiler could be found.\n\n-- Configuring incomplete, errors occurred!\n",
+                3: r"cc -Werror a.c\nerror:"}
+        cases = " ".join(f"{key}) printf '{text}';;" for key, text in said.items())
+        self.write("why.yaml", f"""\
+kernel: why
+template: why.yaml
+parameters: {{A: [1, 2, 3]}}
+run: {{build: [sh, -c, "case $0 in {cases} esac; exit 1", "${{A}}"], command: ["true"], time: {{json: a}}}}
+""")
+        self.hone("tune", "why.yaml", "--allow-run", "--quiet", "--events", self.events, expect=3)
+        self.assertEqual({record["point"]["A"]: record["message"].partition("printed: ")[2] for record in self.read_events()},
+                         {1: "a.c:7: error: no such thing", 2: "CMake Error at CMakeLists.txt:2 (project):   No compiler could be found.", 3: "error:"})
+
     def test_what_is_not_checked_is_said_to_be(self):
         self.spoil(self.config, "  check:", "#")
         self.spoil(self.config, "time: {json: runs.1.time, unit: ns}", "time: {regex: 'time[^0-9]*([0-9]+)', unit: ms}")

@@ -214,27 +214,20 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
                : edge_to_json(own->name, highest, values, ratio, &next, compiles == HN_COMPILES);
 }
 
-/* order[k] becomes the index of the k-th smallest number. */
-static void order_numbers(const struct hn_space_parameter *parameter, uint16_t *order)
-{
-    for (size_t i = 0; i < parameter->count; i++) {
-        size_t k = i;
-        double number = hn_value_number(&parameter->values[i]);
-        for (; k > 0 && hn_value_number(&parameter->values[order[k - 1]]) > number; k--)
-            order[k] = order[k - 1];
-        order[k] = (uint16_t)i;
-    }
-}
-
 /* At one of its ends. */
 static json_t *find_edge(const struct outlook *outlook, size_t parameter)
 {
     const struct hn_space *space = outlook->task->space;
-    size_t count = hn_space_parameter(space, parameter)->count;
-    if (count < 3 || !hn_space_is_numeric(space, parameter))
+    const struct hn_space_parameter *own = hn_space_parameter(space, parameter);
+    if (own->count < 3 || !hn_space_is_numeric(space, parameter))
         return NULL;
-    uint16_t *order = hn_need(count, sizeof *order);
-    order_numbers(hn_space_parameter(space, parameter), order);
+    uint16_t *order = hn_need(own->count, sizeof *order); /* of the k-th smallest number */
+    for (size_t i = 0, k; i < own->count; i++) {
+        double number = hn_value_number(&own->values[i]);
+        for (k = i; k > 0 && hn_value_number(&own->values[order[k - 1]]) > number; k--)
+            order[k] = order[k - 1];
+        order[k] = (uint16_t)i;
+    }
     json_t *edge = judge(outlook, parameter, order, true);
     edge = edge != NULL ? edge : judge(outlook, parameter, order, false);
     free(order);
@@ -263,8 +256,7 @@ struct summary {
     const struct hn_session_state *state;
     const struct hn_backend *backend;
     const struct hn_plan *plan;
-    const struct hn_roofs
-        *roofs; /* NULL: not known, or the plan does not say what to set against them */
+    const struct hn_roofs *roofs; /* NULL: not known, or the plan has nothing to set against them */
 };
 
 /* What has to be known before the best is trusted; NULL: nothing. */
