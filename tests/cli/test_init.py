@@ -225,6 +225,12 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("constexpr int BM = 64; __global__ void __launch_bounds__(BM * 2) k(float *x, int n) {"
                  " x[(blockIdx.y * BM + threadIdx.x) * n + blockIdx.x] = 0; }", "block: [BM * 2, 1]\n", '"ceil_div(n, BM)"]'),
                 ("__global__ void k(float *x) { x[threadIdx.y] = 0; }", "  BLOCK_X: [32]  # TODO: which block?"),
+                # A block of numbers that are the tile's is the tile.
+                ("template <int TILE> __global__ void k(const float *in, float *out, int w, int h) { __shared__ float t[TILE][TILE];\n"
+                 " int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y; t[threadIdx.y][threadIdx.x] = in[y * w + x];\n"
+                 " __syncthreads(); if (x < w && y < h) out[x * h + y] = t[threadIdx.y][threadIdx.x]; }\n"
+                 "void f(float *x, float *y, int w, int h) { dim3 b(16, 16), g((w + 15) / 16, (h + 15) / 16); k<16><<<g, b>>>(x, y, w, h); }",
+                 "  block: [TUNE_TILE, TUNE_TILE]\n", '"ceil_div(w, TUNE_TILE)", "ceil_div(h, TUNE_TILE)"'),
                 # What the host calls so does not mean that the kernel asks for its block.
                 ("#define TPB 256\n__global__ void k(float *x, int n) { int i = blockIdx.x * TPB + threadIdx.x; if (i < n) x[i] = 0; }\n"
                  "void f(float *x, int n) { cudaLaunchConfig_t own = {}; own.gridDim = n / TPB; own.blockDim = TPB; cudaLaunchKernelEx(&own, k, x, n); }",

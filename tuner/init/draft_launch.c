@@ -299,7 +299,8 @@ static const char *add_block(struct hn_draft *draft, const char *wish, int64_t p
         asks |= !hn_at(draft->unit, i - 1, ".");
     HN_EACH(each, draft->names)
         if (!asks && is_numeric(each) && each->preset.integer == preset &&
-            hn_unit_has(draft->unit, each->own) && hn_draft_is_block(each->own))
+            hn_unit_has(draft->unit, each->own) &&
+            (hn_draft_is_block(each->own) || hn_draft_is_like(each->own, "*tile")))
             return each->name;
     return hn_draft_add_launch(draft, wish, preset, !asks);
 }
