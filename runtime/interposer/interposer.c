@@ -25,7 +25,7 @@ static atomic_ulong launches;                      /* of those that are */
 static unsigned long long wanted_launch, most_bytes;
 static char *file; /* NULL: nothing is captured */
 static const char *kernel;
-static char others[400]; /* that were launched and are not wanted */
+static char others[4000]; /* that were launched and are not wanted */
 
 /* Whoever asks for a capture wants to know that there can be none. */
 static void load(void)
@@ -61,16 +61,6 @@ static const char *find_name(CUfunction *function)
     return name;
 }
 
-static void note_other(const char *name)
-{
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&mutex);
-    size_t length = strlen(others);
-    if (strstr(others, name) == NULL)
-        snprintf(others + length, sizeof others - length, "%s%s", length > 0 ? ", " : "", name);
-    pthread_mutex_unlock(&mutex);
-}
-
 /* Whoever names a kernel that was not launched wants to know which were. */
 __attribute__((destructor)) static void tell_others(void)
 {
@@ -93,16 +83,20 @@ static inline _Atomic(CUfunction) *slot_of(CUfunction function)
 /* A launch into a graph that is being captured has no data yet, and does not count. */
 __attribute__((noinline)) static bool look(CUfunction function, CUstream stream)
 {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     CUfunction own = function;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     pthread_once(&once, load);
     const char *name = file == NULL ? NULL : find_name(&own);
     bool passes = name == NULL || (*kernel != '\0' && !hn_capture_is_of(name, kernel)) ||
                   atomic_load(&launches) >= wanted_launch;
+    pthread_mutex_lock(&mutex);
+    size_t length = strlen(others);
     if (passes)
         atomic_store(slot_of(function), function);
-    if (passes && name != NULL)
-        note_other(name);
+    if (passes && name != NULL && strstr(others, name) == NULL)
+        snprintf(others + length, sizeof others - length, "%s%s", length > 0 ? ", " : "", name);
+    pthread_mutex_unlock(&mutex);
     return !passes && driver.p_cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
            status == CU_STREAM_CAPTURE_STATUS_NONE &&
            atomic_fetch_add(&launches, 1) + 1 == wanted_launch;
@@ -184,6 +178,10 @@ static CUresult capture(const CUlaunchConfig *config, CUfunction function, void 
     hn_capture_begin(&writer, hn_copy_string(file, &err), &err);
     if (!hn_failed(&err))
         hn_driver_check(&driver, driver.p_cuStreamSynchronize(stream), "waiting", &err);
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            fprintf(stderr,
+                    "hone: its clusters are not captured: the config's launch needs them\n");
     size_t count = add_parameters(&writer, own, parameters, extra, buffers, &err);
     CUresult result = driver.p_cuLaunchKernelEx(config, function, parameters, extra);
     if (!hn_failed(&err) && hn_driver_check(&driver, result, "launching", &err) == HN_OK)

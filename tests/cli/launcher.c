@@ -9,8 +9,8 @@
  * tests/data/double.txt and launches it with the factors 3, 4 and 5 on 5000 numbers, which lie 256
  * bytes behind the beginning of their memory. It is linked with the driver, or (RUNTIME) asks the
  * driver for its functions as the runtime of CUDA does. HOW is `array`, `packed` (parameters in one
- * piece), `thread` (the default stream of the thread), or `structure`: of a cubin of `apply`, which
- * has its pointers in one, with x at its beginning. */
+ * piece), `thread` (the default stream of the thread), `clusters` (of two blocks), or `structure`:
+ * of a cubin of `apply`, which has its pointers in one. */
 
 enum { N = 5000, BEHIND = 256, BLOCK = 128 };
 
@@ -103,7 +103,13 @@ static void launch(CUfunction function, const char *how, CUdeviceptr x, CUdevice
     void *one[] = {&structure};
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
                      CU_LAUNCH_PARAM_END};
-    if (strcmp(how, "packed") == 0) {
+    if (strcmp(how, "clusters") == 0) {
+        CUlaunchAttribute clusters = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                      .value.clusterDim = {2, 1, 1}};
+        const CUlaunchConfig config = {
+            (N + BLOCK - 1) / BLOCK, 1, 1, BLOCK, 1, 1, 0, NULL, &clusters, 1};
+        check(driver.p_cuLaunchKernelEx(&config, function, parameters, NULL));
+    } else if (strcmp(how, "packed") == 0) {
         const CUlaunchConfig config = {
             (N + BLOCK - 1) / BLOCK, 1, 1, BLOCK, 1, 1, 0, NULL, NULL, 0};
         check(driver.p_cuLaunchKernelEx(&config, function, NULL, extra));

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -235,6 +236,9 @@ class Captures(double.Case):
         self.assertEqual(result.stderr, 3 * "hone: p0 has a pointer, whose memory is not captured\n" + f"hone: launch 1 of apply is in {self.file}\n")
         self.assertEqual(len(read(self.file)[1]["inputs", "p0"]), 14)
 
+    def test_clusters(self):
+        self.assertIn("hone: its clusters are not captured: the config's launch needs them\n", self.capture(how="clusters").stderr)
+
     def test_a_launch_is_tuned(self):
         self.capture()
         tuning, = json.loads(self.hone("tune", self.config, "--capture", self.file, "--json", "--quiet").stdout)
@@ -329,6 +333,12 @@ class Captures(double.Case):
             self.assertEqual("hone: it launched scale\n" in result.stderr, "other" in options)
             self.assertFalse(self.file.exists())
         self.assertIn("cannot be started: No such file", self.hone("capture", "--", "./nothing", expect=1).stderr)
+        # The variable that names it has blanks and colons between its libraries.
+        (self.folder / "a b").mkdir()
+        own = shutil.copy(hone.HONE, self.folder / "a b" / "hone")
+        told = subprocess.run([own, "capture", "--", LAUNCHER], cwd=self.folder, text=True, capture_output=True, env=self.environment())
+        self.assertEqual((told.returncode, told.stdout), (1, ""))
+        self.assertIn("libhone_interposer.so' cannot be loaded: no blank or colon may be in its path; install Hone again", told.stderr)
         blocked = self.capture("-o", "nowhere/launch.honecap", expect=3)
         self.assertIn("scale was launched, but not captured: ", blocked.stderr)
         self.assertEqual(list(self.folder.glob("*.honecap*")), [])

@@ -26,8 +26,10 @@ static void set_library(struct hn_error *err)
     own[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(own, '/');
     strcpy(slash != NULL ? slash : own, beside);
-    if (!hn_failed(err) && access(own, R_OK) != 0)
-        hn_fail(err, HN_ERUN, "'%s' cannot be read: %s; install Hone again", own, strerror(errno));
+    const char *apart = strpbrk(own, " :"); /* libraries in the variable */
+    if (!hn_failed(err) && (apart != NULL || access(own, R_OK) != 0))
+        hn_fail(err, HN_ERUN, "'%s' cannot be loaded: %s; install Hone again", own,
+                apart != NULL ? "no blank or colon may be in its path" : strerror(errno));
     hn_text_printf(&all, "%s%s%s", own, others == NULL ? "" : ":", others == NULL ? "" : others);
     if (setenv("LD_PRELOAD", hn_needed(all.data), 1) != 0)
         hn_needed(NULL);
