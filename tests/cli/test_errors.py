@@ -120,8 +120,10 @@ class Templates(hone.Case):
             self.assertEqual(self.hone(*command, config).stderr, warning)
             self.assertEqual(self.hone(*command, "--quiet", config).stderr, "")
         self.assertTrue(self.hone("tune", config, expect=1).stderr.startswith(warning))
-        self.spoil(self.folder / "saxpy.cu", "// IDLE", "\n#define PASTE(a, b) a##b //")
-        self.assertEqual(self.hone("space", config).stderr, "")
+        for hides in ("#define PASTE(a, b) a##b //", '#define AGAIN _Pragma("unroll IDLE") //'):
+            self.spoil(self.folder / "saxpy.cu", "// IDLE", "\n" + hides)
+            self.assertEqual(self.hone("space", config).stderr, "")
+            self.spoil(self.folder / "saxpy.cu", "\n" + hides, "// IDLE")
 
     def test_template_never_compiles(self):
         """The compiler's first error, once, with the line of the template."""

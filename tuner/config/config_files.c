@@ -59,12 +59,14 @@ enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_e
     return err->status;
 }
 
-/* A name may be pasted together by the preprocessor, or come from a folder that an option names. */
+/* A name may be pasted together by the preprocessor, stand in the string of a _Pragma, or come from
+ * a folder that an option names. */
 static bool may_hide_names(const struct hn_plan *plan, const struct hn_template *template)
 {
     bool hides = false;
     for (size_t i = 0; i < template->file_count && !hides; i++)
-        hides = strstr(template->files[i].text, "##") != NULL;
+        hides = strstr(template->files[i].text, "##") != NULL ||
+                strstr(template->files[i].text, "_Pragma") != NULL;
     for (size_t i = 0; i < plan->option_count && !hides; i++)
         hides = hn_option_value(plan->options[i].text, "include-path") != NULL;
     return hides;
@@ -332,14 +334,13 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
         !hn_version_knows_template(version) ||
         hn_config_keep(config, &identity->problem, &kept, NULL) != HN_OK)
         return false;
-    bool changed = !hn_version_same_source(&kept.version, version);
-    if (changed && store != NULL &&
+    if (store != NULL && !hn_version_same_source(&kept.version, version) &&
         hn_store_get_plan(store, identity->kernel, version, &plan, &ignored) == HN_OK) {
         if (is_given(kept.plan.json, plan.json))
             memcpy(kept.version.plan_hash, version->plan_hash, sizeof version->plan_hash);
-        changed = !hn_version_same_source(&kept.version, version);
         hn_stored_plan_free(&plan);
     }
+    bool changed = !hn_version_same_source(&kept.version, version);
     hn_config_kept_finish(&kept);
     return changed;
 }
