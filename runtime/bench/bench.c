@@ -226,8 +226,7 @@ static void load_files(struct hn_bench *bench, struct hn_outputs *outputs, bool 
     }
     free(values);
     hn_outputs_capture(outputs, err);
-    if (outputs->partial)
-        hn_outputs_find_written(outputs, NULL, err);
+    hn_outputs_find_written(outputs, NULL, err);
     for (size_t i = 0; again && i < count && !hn_failed(err); i++)
         if (before[i].checksum != outputs->of[i].checksum)
             hn_fail(err, HN_ERUN,
