@@ -430,19 +430,14 @@ static char *find_undef(const char *name, const char *text)
 static void judge_failure(const struct hn_nvrtc *nvrtc, nvrtcResult result, struct hn_image *image,
                           struct hn_error *err)
 {
-    switch (result) {
-    case NVRTC_ERROR_COMPILATION:
-    case NVRTC_ERROR_INVALID_OPTION:
-    case NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID:
-    case NVRTC_ERROR_INVALID_INPUT:
+    if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION ||
+        result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID || result == NVRTC_ERROR_INVALID_INPUT) {
         image->outcome = HN_OUTCOME_COMPILE_ERROR;
         image->message = describe_nvrtc_error(nvrtc, image->log);
-        break;
-    case NVRTC_ERROR_INTERNAL_ERROR:
+    } else if (result == NVRTC_ERROR_INTERNAL_ERROR) {
         image->outcome = HN_OUTCOME_COMPILE_CRASH;
         image->message = strdup("internal error of the compiler");
-        break;
-    default:
+    } else {
         check(nvrtc, "nvrtcCompileProgram", result, err);
     }
 }

@@ -213,27 +213,21 @@ static bool take_frame(struct node *node, const struct hn_link_frame *frame)
     struct node_worker *worker = node->workers;
     while (worker != NULL && worker->number != frame->worker)
         worker = worker->next;
-    switch (frame->kind) {
-    case HN_LINK_START:
+    if (frame->kind == HN_LINK_START)
         return worker == NULL && start_worker(node, frame);
-    case HN_LINK_END:
-        if (worker != NULL)
-            end_worker(node, worker);
-        return true;
-    case HN_LINK_DATA:
-        if (worker != NULL && hn_bytes_size(&worker->pending) + frame->size > HN_PENDING_MOST)
-            return false;
-        if (worker != NULL)
-            hn_bytes_append(&worker->pending, frame->data, frame->size);
-        return true;
-    case HN_LINK_FILE:
+    if (frame->kind == HN_LINK_FILE)
         return take_offer(&node->files, &node->link, frame);
-    case HN_LINK_PART:
+    if (frame->kind == HN_LINK_DATA && worker != NULL) {
+        if (hn_bytes_size(&worker->pending) + frame->size > HN_PENDING_MOST)
+            return false;
+        hn_bytes_append(&worker->pending, frame->data, frame->size);
+    } else if (frame->kind == HN_LINK_END && worker != NULL) {
+        end_worker(node, worker);
+    } else if (frame->kind == HN_LINK_PART) {
         take_part(&node->files, frame);
-        return true;
-    default:
-        return frame->kind == HN_LINK_BEAT;
     }
+    return frame->kind == HN_LINK_DATA || frame->kind == HN_LINK_END ||
+           frame->kind == HN_LINK_PART || frame->kind == HN_LINK_BEAT;
 }
 
 static bool listen_to_owner(struct node *node)
