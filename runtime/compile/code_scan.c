@@ -72,9 +72,27 @@ const char *hn_code_directive(const char *line, const char *end, const char *beg
     return line + strspn(line, " \t");
 }
 
-static bool read_include(const char *line, const char *end, struct hn_include *include)
+/* What a line defines as a macro, where an #include by its name follows; NULL. */
+static const char *find_named(const char *line, const char *end)
+{
+    const char *macro = hn_code_directive(line, end, "define");
+    size_t length = macro != NULL ? hn_word_length(macro) : 0;
+    const char *mark = length > 0 ? macro + length + strspn(macro + length, " \t") : "";
+    const char *at = *mark == '"' || *mark == '<' ? strstr(line, "#include ") : NULL;
+    for (; at != NULL; at = strstr(at, "#include ")) {
+        at += strlen("#include ");
+        if (hn_word_length(at) == length && strncmp(at, macro, length) == 0)
+            return mark;
+    }
+    return NULL;
+}
+
+static bool read_include(const char *line, const char *end, bool macros, struct hn_include *include)
 {
     const char *mark = hn_code_directive(line, end, "include");
+    include->conditional = mark == NULL;
+    if (mark == NULL && macros)
+        mark = find_named(line, end);
     if (mark == NULL || (*mark != '"' && *mark != '<'))
         return false;
     include->quoted = *mark == '"';
@@ -108,8 +126,8 @@ bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
         const char *end = line + strcspn(line, "\n");
         enum hn_code kind;
         follow_conditions(scan, line, end);
-        found = read_include(line, end, include);
-        include->conditional = scan->conditions > 0;
+        found = read_include(line, end, scan->macros, include);
+        include->conditional |= scan->conditions > 0;
         include->host = scan->host;
         include->line = ++scan->line;
         /* A line within a comment that began before it is passed over. */

@@ -25,13 +25,14 @@ struct hn_include_scan {
     int nvrtc;        /* which of these is an #ifdef __CUDACC_RTC__; 0: none */
     bool host;        /* in the #else of that one */
     int line;         /* lines that were looked at */
+    bool macros;      /* also what a macro has a later #include name: #define PART "part.cuh" */
 };
 
 struct hn_include {
     const char *name; /* in the text, between the marks */
     size_t length;
     bool quoted;      /* "name", else <name> */
-    bool conditional; /* between an #if and its #endif */
+    bool conditional; /* between an #if and its #endif, or by a macro */
     bool host;        /* where NVRTC does not look: in the #else of an #ifdef __CUDACC_RTC__ */
     int line;
 };

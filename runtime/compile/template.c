@@ -135,7 +135,7 @@ static void add_include(struct loader *loader, const char *file, bool given,
 static void scan(struct loader *loader, const char *file, const char *text, bool given,
                  struct hn_error *err)
 {
-    struct hn_include_scan lines = {.next = text};
+    struct hn_include_scan lines = {.next = text, .macros = true};
     struct hn_include include;
     while (!hn_failed(err) && hn_include_next(&lines, &include))
         add_include(loader, file, given, &include, err);

@@ -137,17 +137,21 @@ TEST(looks_into_the_folders_of_options)
     char config[256], nested[256];
     struct hn_option options[] = {{.text = "-DX"}, {.text = "-Iinc"}, {.text = "-I{GONE}"}};
     const struct hn_plan plan = {.config = config, .options = options, .option_count = 3};
-    const char *const files[] = {"inc/quoted.cuh", "inc/bracketed.cuh", "inc/beside.cuh"};
+    const char *const files[] = {"inc/quoted.cuh", "inc/bracketed.cuh", "inc/beside.cuh",
+                                 "inc/named.cuh"};
     snprintf(config, sizeof config, "%s/here.yaml", here);
     snprintf(nested, sizeof nested, "%s/inc", here);
     assert_int_equal(mkdir(nested, 0700), 0);
     snprintf(nested, sizeof nested, "%s/inc/limits", here);
     assert_int_equal(mkdir(nested, 0700), 0);
     write_file(here, "main.cu",
-               "#include \"quoted.cuh\"\n#include <bracketed.cuh>\n#include <limits>\n");
+               "#include \"quoted.cuh\"\n#include <bracketed.cuh>\n#include <limits>\n"
+               "#define DATA \"data.bin\"\n#define PART <named.cuh>\n#include PART\n");
+    write_file(here, "data.bin", "\xff");
     write_file(here, files[0], "");
     write_file(here, files[1], "#include \"beside.cuh\"\n#include \"bracketed.cuh\"\n");
     write_file(here, files[2], "");
+    write_file(here, files[3], "");
     struct hn_template first ENDED_BY(hn_template_finish);
     hash_with(here, &plan, &first);
     assert_int_equal(first.file_count, 1);
