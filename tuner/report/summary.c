@@ -77,7 +77,7 @@ const struct hn_view hn_summary_views[] = {
     {.line = "  bound by {best.counted.bound}"},
     HN_FINDINGS_VIEWS("best", "  ", FINDINGS_SHOWN),
     {.line = "[\n  {outcomes:counts}]  ({finished} of {points_text} points[{?reused}, {reused} of "
-             "them from the cache])"},
+             "them from the cache[{?!best}: --retry-failed tries those again]])"},
     {.line = "  {outcomes:meanings}; see docs/outcomes.md", .wraps = true},
     {.line = "  the budget ended with {cut} point{cut:s} under way, of which nothing is "
              "kept{?cut}"},
