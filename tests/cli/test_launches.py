@@ -91,6 +91,13 @@ class Launches(double.Case):
         self.spoil(self.config, "{name: x, type: float32, count: n", "{name: x, type: float32, count: n, fill: constant(3e38)")
         self.assertEqual(self.hone("tune", self.config, "--quiet", "--budget", "1", expect=1).stderr, f"hone: the reference{told}\n")
 
+    def test_results_that_are_no_numbers_for_some_inputs(self):
+        """As a single sum that overflows now and then: finalists are verified on inputs that nobody chose."""
+        for old, new in (("n: 65536", "n: 1"), ("value: 2.5", "value: 3e38"), ("uniform(-1, 1)", "uniform(-2, 2)")):
+            self.spoil(self.config, old, new)
+        for seed in (1, 2, 5):
+            self.hone("tune", self.config, "--quiet", "--seed", seed, "--cache", f"{seed}.db")
+
     def test_an_output_that_is_added_to(self):
         self.config = self.folder / "accumulate.yaml"
         self.spoil(self.config, 'role: inout, fill: "normal(0, 1)"', "role: output")
