@@ -225,6 +225,12 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("constexpr int BM = 64; __global__ void __launch_bounds__(BM * 2) k(float *x, int n) {"
                  " x[(blockIdx.y * BM + threadIdx.x) * n + blockIdx.x] = 0; }", "block: [BM * 2, 1]\n", '"ceil_div(n, BM)"]'),
                 ("__global__ void k(float *x) { x[threadIdx.y] = 0; }", "  BLOCK_X: [32]  # TODO: which block?"),
+                # A name of a type is that type, and an enumerator of one with a use is no number.
+                ("typedef double real; using half = __half; enum Edge { PERIODIC, REFLECT = 3 };\n"
+                 "template <typename A, typename B, Edge E> __global__ void k(A *x, const B *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                 " if (i < n) x[i] = E == REFLECT ? (A)y[i] : 0; }\n"
+                 "void f(real *x, half *y, int n) { k<real, half, REFLECT><<<(n + 127) / 128, 128>>>(x, y, n); }",
+                 'entry: "k<real, half, REFLECT>"\n', "{name: x, type: float64, ", "{name: y, type: float16, ", "\ndefaults: {BLOCK: 128}\n"),
                 # A block of numbers that are the tile's is the tile.
                 ("template <int TILE> __global__ void k(const float *in, float *out, int w, int h) { __shared__ float t[TILE][TILE];\n"
                  " int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y; t[threadIdx.y][threadIdx.x] = in[y * w + x];\n"

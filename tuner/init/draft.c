@@ -528,6 +528,11 @@ static struct passed passed_as(const struct hn_draft *draft,
         passed.as = STRUCTURE; /* a vector, too */
     if (declared->type[0] != '\0')
         return passed;
+    /* "typedef float real;", "using real = float;" */
+    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, instance != NULL ? instance : "")
+        instance = hn_at(draft->unit, i - 2, "typedef") ? hn_text_at(draft->unit, i - 1)
+                   : hn_at(draft->unit, i - 1, "using") ? hn_text_at(draft->unit, i + 2)
+                                                        : instance;
     if (instance != NULL && hn_type_of_c(instance, of_template)) {
         passed.type = HN_DRAFT_TEXT(draft, "%s", of_template);
     } else if (declared->pointer && declared->bytes > 0) {

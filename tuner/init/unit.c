@@ -301,8 +301,13 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     CXType type = clang->getCanonicalType(clang->getCursorType(cursor));
     struct hn_tokens body = {at, at}, list, whole = extent_of(reading, cursor);
     bool listed = cursor.kind == CXCursor_EnumConstantDecl;
+    size_t list_at = place_of(reading, clang->getCursorSemanticParent(cursor)), uses = 0;
     if (!hn_at(unit, at - 1, name))
         return;
+    /* Of an `enum class`, or of a type that has a use, none is a number to choose. */
+    if (listed && !hn_at(unit, list_at, "enum"))
+        HN_EACH_AT(i, unit, HN_EVERYWHERE, hn_text_at(unit, list_at))
+            uses += i != list_at || hn_at(unit, i - 1, "class");
     while (hn_at(unit, at, "["))
         at = hn_behind(unit, at, SIZE_MAX);
     if (is_one_of(hn_text_at(unit, at), "({")) {
@@ -318,14 +323,14 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     }
     bool number = type.kind >= CXType_Bool && type.kind < CXType_Int128;
     CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
-    *HN_GROW(unit->meanings) =
-        (struct hn_meaning){.name = name,
-                            .space = reading->function.begin > 0 ? NULL : reading->scope,
-                            .body = body,
-                            .scope = reading->function,
-                            .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
-                            .constant = listed || ((number || type.kind == CXType_Pointer) &&
-                                                   clang->isConstQualifiedType(pointee))};
+    *HN_GROW(unit->meanings) = (struct hn_meaning){
+        .name = name,
+        .space = reading->function.begin > 0 ? NULL : reading->scope,
+        .body = body,
+        .scope = reading->function,
+        .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
+        .constant = (listed && uses == 0) || ((number || type.kind == CXType_Pointer) &&
+                                              clang->isConstQualifiedType(pointee))};
 }
 
 /* How kernels use their pointers. */
@@ -595,11 +600,8 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
                (parent.kind == CXCursor_FunctionDecl || parent.kind == CXCursor_FunctionTemplate);
     if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
-    /* Of an `enum class` none is a number. */
     if (kind == CXCursor_UnexposedDecl || kind == CXCursor_LinkageSpec ||
-        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl ||
-        (kind == CXCursor_EnumDecl &&
-         !hn_at(reading->unit, place_of(reading, cursor) - 1, "class")) ||
+        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl || kind == CXCursor_EnumDecl ||
         kind == CXCursor_ClassTemplate)
         return CXChildVisit_Recurse;
     if (kind == CXCursor_Namespace) {

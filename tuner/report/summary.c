@@ -133,9 +133,7 @@ struct outlook {
 static bool edge_continue(const struct hn_value *edge, const struct hn_value *behind,
                           const struct hn_value *third, struct hn_value *next)
 {
-    double a = hn_value_number(edge);
-    double b = hn_value_number(behind);
-    double c = hn_value_number(third);
+    double a = hn_value_number(edge), b = hn_value_number(behind), c = hn_value_number(third);
     bool whole = edge->type == HN_INTEGER;
     bool geometric = c != 0 && b != 0 && fabs(a / b - b / c) < 1e-9 && a / b > 0;
     double value = geometric ? a * a / b : a + (a - b);

@@ -164,16 +164,11 @@ struct layout {
     size_t *widths; /* by column of the table */
     size_t *right;  /* likewise: whether it is aligned to the right */
     bool lift_one;  /* of a single row, too, what may stand above it does */
-    bool numbered;  /* rows have a number in front: the first column does not tell them apart */
+    bool numbered;  /* rows have a number in front, the column behind those of the table: the first
+                       does not tell them apart */
     char number[24];
     bool colour;
 };
-
-/* The column of numbers, behind those of the table. */
-static size_t number_column(const struct layout *layout)
-{
-    return layout->table->column_count;
-}
 
 static const char *cell_at(const struct layout *layout, size_t row, size_t column)
 {
@@ -308,8 +303,9 @@ static void print_band(struct layout *layout, const size_t *columns, size_t coun
                        const char **rest)
 {
     for (size_t i = 0; i < count; i++)
-        rest[i] =
-            columns[i] == number_column(layout) ? "#" : layout->table->columns[columns[i]].heading;
+        rest[i] = columns[i] == layout->table->column_count
+                      ? "#"
+                      : layout->table->columns[columns[i]].heading;
     while (print_line(layout, columns, count, rest))
         continue;
     for (size_t row = 0; row < layout->rows; row++) {
@@ -318,8 +314,8 @@ static void print_band(struct layout *layout, const size_t *columns, size_t coun
                                                                     : tied_colour;
         snprintf(layout->number, sizeof layout->number, "%zu", row + 1);
         for (size_t i = 0; i < count; i++)
-            rest[i] = columns[i] == number_column(layout) ? layout->number
-                                                          : cell_at(layout, row, columns[i]);
+            rest[i] = columns[i] == layout->table->column_count ? layout->number
+                                                                : cell_at(layout, row, columns[i]);
         switch_colour(layout->file, colour);
         while (print_line(layout, columns, count, rest))
             continue;
@@ -343,7 +339,7 @@ static bool needs_numbers(const struct layout *layout)
 /* As many columns at a time as fit, each time behind the first one. */
 static void print_bands(struct layout *layout, size_t *band, const char **rest)
 {
-    size_t first = layout->numbered ? number_column(layout) : layout->shown[0];
+    size_t first = layout->numbered ? layout->table->column_count : layout->shown[0];
     size_t next = 0;
     do {
         size_t count = 0;
