@@ -69,14 +69,6 @@ struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, con
     return added;
 }
 
-bool hn_draft_has_size(const struct hn_draft *draft, const char *text)
-{
-    HN_EACH(each, draft->names)
-        if (each->is_size && hn_text_has_word(text, each->name, strlen(each->name)))
-            return true;
-    return false;
-}
-
 const char *hn_draft_replace(const struct hn_draft *draft, const char *text, const char *part,
                              const char *by)
 {
@@ -253,27 +245,6 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
     return once && number >= 1 && number <= least_size && is_used(draft, name) && !refused;
 }
 
-/* A template's own name for a value, which configs call otherwise, may be another's elsewhere. */
-static const char *named(void *data, const char *name, size_t at)
-{
-    const struct hn_draft *draft = data;
-    const struct hn_draft_name *found = hn_draft_find(draft, name);
-    bool own = draft->kernel->head.begin <= at && at < draft->kernel->body.end;
-    return found != NULL && (own || strcmp(found->name, name) == 0) ? found->name : NULL;
-}
-
-/* A number, also by the names of others that are none of the config's. */
-static bool constant_of(struct hn_draft *draft, struct hn_tokens tokens, int64_t *number)
-{
-    struct hn_translation translation = {.unit = draft->unit, .known = named, .data = draft};
-    struct hn_value value;
-    bool holds =
-        hn_draft_holds(draft, hn_translate(&translation, tokens), HN_OF_NOTHING, &value, NULL) &&
-        value.type == HN_INTEGER;
-    *number = holds ? value.integer : 0;
-    return holds;
-}
-
 /* What the source leaves to whoever compiles, then what it declares itself: plain numbers before
  * what is made of them. */
 static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
@@ -295,7 +266,8 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
             uses++;
         /* A macro may be of a third axis that the source has no use for. */
         bool idle = uses == 2 && draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z';
-        if ((guarded && add_words(draft, meaning)) || !constant_of(draft, meaning->body, &number) ||
+        if ((guarded && add_words(draft, meaning)) ||
+            !hn_draft_constant(draft, meaning->body, &number) ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
@@ -402,8 +374,8 @@ static void choose_template(struct hn_draft *draft)
             struct hn_draft_name *value = hn_draft_add(
                 draft, hn_draft_free_name(draft, declared->name), declared->name, false);
             bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
-            bool known = constant_of(draft, item, &preset) ||
-                         constant_of(draft, declared->preset, &preset) || boolean;
+            bool known = hn_draft_constant(draft, item, &preset) ||
+                         hn_draft_constant(draft, declared->preset, &preset) || boolean;
             if (known)
                 choose_values(value, boolean ? hn_boolean(preset != 0) : hn_integer(preset), false);
             else
@@ -718,7 +690,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     int64_t number;
     HN_EACH(macro, draft->unit->meanings)
         if (macro->macro && macro->guarded == guarded && is_extent(macro->name) &&
-            constant_of(draft, macro->body, &number) && number >= least_size &&
+            hn_draft_constant(draft, macro->body, &number) && number >= least_size &&
             (guarded || is_used(draft, macro->name))) {
             size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
@@ -822,7 +794,7 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
         draft->entry_todo = "are these the types and values to instantiate it with?";
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++)
-        fixed = fixed && !hn_draft_has_size(draft, draft->grid[axis]);
+        fixed = fixed && hn_draft_holds(draft, draft->grid[axis], HN_OF_PARAMETERS, NULL, NULL);
     const char *part = fixed                   ? "fixed"
                        : draft->grid_is_known  ? "known"
                        : draft->block_is_known ? "block_known"

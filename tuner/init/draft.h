@@ -112,8 +112,6 @@ const char *hn_draft_entry(const struct hn_draft *draft);
 struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *name);
 /* With 0 as its preset. */
 struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, const char *own, bool is_size);
-/* Whether an expression has the name of a size in it. */
-bool hn_draft_has_size(const struct hn_draft *draft, const char *text);
 /* Why NVRTC cannot compile the source; NULL: it can. */
 const char *hn_draft_why_nvcc(const struct hn_draft *draft);
 /* A text with each such part of it, which is no part of a word, by another. */
@@ -131,6 +129,8 @@ void hn_draft_bound_threads(struct hn_draft *draft);
  * that follow. */
 void hn_draft_find_launch(struct hn_draft *draft);
 void hn_draft_read_launch(struct hn_draft *draft);
+/* Whether it is a whole number in which nothing has a name of the config. */
+bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, int64_t *number);
 /* What is passed or allocated for an argument; NULL: nothing is known. */
 const char *hn_draft_given(struct hn_draft *draft, size_t argument);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */

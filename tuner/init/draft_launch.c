@@ -102,7 +102,7 @@ static const char *host_name(const struct hn_draft *draft, const char *name)
 /* A parameter whose values are numbers: no words, no true and false. */
 static bool is_numeric(const struct hn_draft_name *name)
 {
-    return name != NULL && !name->is_size && name->values.items[0].type == HN_INTEGER;
+    return name != NULL && name->values.count > 0 && name->values.items[0].type == HN_INTEGER;
 }
 
 /* What a variable of the host begins with, if configs have no name for it. */
@@ -164,7 +164,8 @@ static const char *known_name(void *data, const char *name, size_t token)
             found = named(draft, dot + 1, true);
     if (found != NULL || own == NULL)
         return found;
-    bool size = own->is_size && (own->frozen || in_kernel(draft, token));
+    bool size = own->is_size && (own->frozen || in_kernel(draft, token) ||
+                                 draft->unit->tokens.items[token].directive);
     return size || is_numeric(own) ? own->name : NULL;
 }
 
@@ -182,6 +183,24 @@ static const char *translate(struct hn_draft *draft, struct hn_tokens tokens, in
         if (text != NULL && size->passed != NULL)
             text = hn_draft_replace(draft, text, size->passed, size->name);
     return text;
+}
+
+bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, int64_t *number)
+{
+    const char *text = translate(draft, tokens, -1);
+    struct hn_value value;
+    bool holds =
+        hn_draft_holds(draft, text, HN_OF_NOTHING, &value, NULL) && value.type == HN_INTEGER;
+    *number = holds ? value.integer : 0;
+    return holds;
+}
+
+static bool has_size(const struct hn_draft *draft, const char *text)
+{
+    HN_EACH(each, draft->names)
+        if (each->is_size && hn_text_has_word(text, each->name, strlen(each->name)))
+            return true;
+    return false;
 }
 
 /* What the kernel does with its index. */
@@ -226,7 +245,7 @@ static const char *find_bound(struct hn_draft *draft, int axis)
             while (hn_at(unit, bound.end, "*") || hn_at(unit, bound.end, "."))
                 bound.end += 2;
             const char *text = translate(draft, bound, -1);
-            if (text != NULL && hn_draft_has_size(draft, text))
+            if (text != NULL && has_size(draft, text))
                 return text;
         }
     return NULL;
@@ -325,12 +344,12 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
             text = translate(draft, parts[axis], -1);
         if (!hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL) || value.type != HN_INTEGER ||
             value.integer > (grid ? INT32_MAX : 1024) ||
-            (value.integer < 1 && !(grid && hn_draft_has_size(draft, text))))
+            (value.integer < 1 && !(grid && has_size(draft, text))))
             return false;
         /* Of as many threads as there is work, "n" or "min(n, 1024)", any number will do. */
         const char *bound = grid ? NULL : find_bound(draft, (int)axis);
         if ((bound != NULL && strcmp(text, bound) == 0) ||
-            (!grid && strncmp(text, "min(", 4) == 0 && hn_draft_has_size(draft, text)))
+            (!grid && strncmp(text, "min(", 4) == 0 && has_size(draft, text)))
             return false;
         texts[axis] = text;
     }
@@ -491,7 +510,7 @@ static void guess_grid(struct hn_draft *draft)
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
         const char *extent = extent_of(draft, axis);
-        bool rowwise = tile != NULL && hn_draft_has_size(draft, tile);
+        bool rowwise = tile != NULL && has_size(draft, tile);
         /* "blockIdx.x" alone, too. */
         HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
             rowwise |= tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
