@@ -440,6 +440,38 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "template <int LANES> void run(const Sums &sums) { const int threads = 128, vectors = threads / LANES;\n"
                  " const int blocks = ceil_div<int>(sums.n * 2, vectors); k<vectors, LANES><<<blocks, threads>>>(sums); }\nvoid f(Sums s) { run<8>(s); }",
                  ("  TUNE_VECTORS: [4, 8, 16, 32, 64]", '  grid: ["ceil_div(n * 2, TUNE_VECTORS)"]\n'), ()),
+                # Values that are given behind the declaration, by functions of the host, by branches.
+                ("__global__ void k(float *x, int cols) { x[blockIdx.x * blockDim.x + threadIdx.x] = cols; }\nint N = 2048; int main(int argc, char **argv) {\n"
+                 " float *x; int cols, blocks; size_t bytes; if (argc > 1) N = atoi(argv[1]); cols = N + 1; bytes = sizeof(float) * cols * cols; cudaMalloc((void **)&x, bytes);\n"
+                 " blocks = (cols + 63) / 64; k<<<blocks, 64>>>(x, cols); }", ("problem: {cols: 2049}\n", "count: cols * cols, ", 'grid: ["ceil_div(cols, BLOCK)"]'), ()),
+                ("constexpr int kThreads = 64, kPaths = 4;\n__global__ void k(float *x, int n) { x[blockIdx.x * kThreads + threadIdx.x] = n * kPaths; }\n"
+                 "struct Pricer { int paths = 1 << 20; int blocks() const { return (paths + kThreads * kPaths - 1) / (kThreads * kPaths); }\n"
+                 " void run(float *x) { k<<<blocks(), kThreads>>>(x, paths); } };", ("  kPaths: [2, 4, 8]\n", 'grid: ["ceil_div(n, kThreads * kPaths)"]'), ()),
+                ("constexpr int kBlock = 512, kOther = 64;\n__global__ void other(float *x) { x[threadIdx.x] = 0; }\nvoid g(float *x) { dim3 block; block.x = kOther; other<<<1, block>>>(x); }\n"
+                 "__global__ void k(float *x, int n, int m) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n && blockIdx.y < m) x[blockIdx.y * n + i] = 0; }\n"
+                 "void f(float *x, int n, int m) { dim3 block, grid; if (n <= kBlock) { block.x = n; grid.x = 1; } else { block.x = kBlock; grid.x = (n + kBlock - 1) / kBlock; }\n"
+                 " grid.y = m; k<<<grid, block>>>(x, n, m); }\nvoid h(float *x) { dim3 block; block.x = kOther; other<<<1, block>>>(x); }",
+                 ("  kBlock: [256, 512, 1024]\n", "  block: [kBlock, 1]\n", '  grid: ["ceil_div(n, kBlock)", m]\n'), ("kOther",)),
+                ("template <int BM, int TM> __global__ void __launch_bounds__(BM / TM) k(float *x, int n) { x[blockIdx.x * BM + threadIdx.x * TM] = n; }\n"
+                 "void f(float *x, int n) { k<256, 4><<<(n + 255) / 256, 64>>>(x, n); }", ("  block: [TUNE_BM // TUNE_TM]\n",), ("BLOCK:",)),
+                # Blocks that wait for each other, of which the device says how many there may be; casts of what is passed.
+                ("__global__ void k(float *x, int n) { for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] = 0; cooperative_groups::this_grid().sync(); }\n"
+                 "void f(int sms) { int n = 4096; float *x; cudaMalloc(&x, 3 * n * sizeof(float)); void *p[] = {(void *)&x, (void *)&n};\n"
+                 " cudaLaunchCooperativeKernel((void *)k, dim3(sms * 2), dim3(128), p, 0, 0); }",
+                 ("  BLOCKS: [32, 64, 128, 256, 512]  # of the launch alone\n", "problem: {n: 4096}", "count: 3 * n, ", "  grid: [BLOCKS]\n"), ()),
+                # How long a list is that the source fills is not to be chosen.
+                ("#define Q 3\n#define ITEMS 4\n__constant__ float w[Q] = {1, 2, 1};\n__global__ void k(float *x) { float sum[ITEMS] = {}; for (int i = 0; i < Q; i++) sum[0] += w[i]; x[threadIdx.x] = sum[0]; }",
+                 ("  ITEMS: [2, 4, 8]\n",), ("Q: [",)),
+                # Types of the host's functions: traits with constants, by another name, a default of a library that is not there.
+                ("template <int kM_, int kWarps_> struct Traits { static constexpr int kM = kM_, kWarps = kWarps_, kThreads = kWarps * 32; };\n"
+                 "template <class Tr, bool Causal> __global__ void __launch_bounds__(Tr::kThreads) k(float *x, int rows) { x[(blockIdx.x * Tr::kM + threadIdx.x) * rows] = Causal; }\n"
+                 "template <class Tr> void run(float *x, int rows) { k<Tr, true><<<(rows + Tr::kM - 1) / Tr::kM, Tr::kThreads>>>(x, rows); }\n"
+                 "template <int D> void call(float *x) { constexpr int kRows = 16; run<Traits<kRows, 4>>(x, D); }\ntemplate void call<64>(float *);",
+                 ('entry: "k<Traits<16, 4>, CAUSAL>"\n', 'grid: ["ceil_div(rows, 16)"]', "  block: [4 * 32]"), ("kThreads", "kM")),
+                ("template <int N> struct Config { static constexpr int kThreads = N; };\ntemplate <class C> __global__ void k(float *x) { x[blockIdx.x * C::kThreads + threadIdx.x] = 0; }\n"
+                 "void f(float *x) { using Mine = Config<128>; k<Mine><<<8, Mine::kThreads>>>(x); }", ('entry: k<Config<128>>\n', "BLOCK: [128]"), ()),
+                ("#include <cub/block/block_load.cuh>\ntemplate <int B, cub::BlockLoadAlgorithm LOAD = cub::BLOCK_LOAD_DIRECT, bool Last = false> __global__ void k(float *x) { x[blockIdx.x * B + threadIdx.x] = Last; }\n"
+                 "void f(float *x) { k<64><<<1, 64>>>(x); }", ('entry: "k<TUNE_B, cub::BLOCK_LOAD_DIRECT, LAST>"\n',), ()),
                 ("template <typename T, typename std::enable_if<!std::is_same<T, float>::value>::type * = nullptr> __device__ void f(T *x) { *x = 0; }\n"
                  "__global__ void k(double *x) { f(x); }", ('entry: "&k"',), ())):
             draft = self.draft(source).partition("\nkernel: ")[2]
@@ -649,9 +681,9 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
         self.assertNotIn("OTHER", draft)
 
     def test_headers_that_are_not_there(self):
-        source = '#include "ours.h"\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
+        source = '#include "ours.h"\n#include <cub/cub.cuh>\n#include <torch/extension.h>\n#include <sys/time.h>\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
         self.write("k.h", "\n")
-        self.assertIn("\ntemplate: k.cu  # TODO: put beside it: ours.h theirs.cuh\n", self.draft(source))
+        self.assertIn("\ntemplate: k.cu  # TODO: put beside it, or in a folder of -I: ours.h <torch/extension.h> theirs.cuh\n", self.draft(source))
 
     def test_nothing_is_written(self):
         source = self.write("k.cu", "__global__ void k(const float *a, int n) { }")

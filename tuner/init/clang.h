@@ -52,7 +52,7 @@ enum {
     CXCursor_FunctionDecl = 8, CXCursor_VarDecl, CXCursor_ParmDecl, CXCursor_CXXMethod = 21, CXCursor_Namespace,
     CXCursor_LinkageSpec, CXCursor_TemplateTypeParameter = 27, CXCursor_NonTypeTemplateParameter,
     CXCursor_TemplateTemplateParameter, CXCursor_FunctionTemplate, CXCursor_ClassTemplate,
-    CXCursor_CXXBaseSpecifier = 44
+    CXCursor_TypeAliasDecl = 36, CXCursor_CXXBaseSpecifier = 44
 };
 
 #define HN_CLANG_FUNCTIONS(X)                                                                                         \

@@ -198,8 +198,15 @@ static bool is_of_block(const struct hn_draft *draft, const char *name)
     struct hn_tokens block = draft->launch[HN_LAUNCH_BLOCK];
     const struct hn_meaning *variable =
         hn_unit_meaning(unit, hn_text_at(unit, block.begin), block.begin);
-    return hn_find(unit, block, name) != SIZE_MAX ||
-           (variable != NULL && hn_find(unit, variable->body, name) != SIZE_MAX);
+    bool found = hn_find(unit, block, name) != SIZE_MAX ||
+                 (variable != NULL && hn_find(unit, variable->body, name) != SIZE_MAX);
+    struct hn_tokens before = {0, block.begin}; /* "block.x = NAME;" */
+    HN_EACH(function, unit->functions)
+        if (function->body.begin < block.begin && block.begin < function->body.end)
+            before.begin = function->body.begin;
+    HN_EACH_AT(i, unit, before, hn_text_at(unit, block.begin))
+        found |= hn_at(unit, i + 1, ".") && hn_at(unit, i + 4, name);
+    return found;
 }
 
 /* Whether the kernel, its declaration, its block, code of the device that is no other kernel, or
@@ -212,7 +219,8 @@ static bool is_used(const struct hn_draft *draft, const char *name)
     HN_EACH(function, unit->functions)
         used |= function->device && hn_find(unit, function->body, name) != SIZE_MAX;
     HN_EACH(meaning, unit->meanings)
-        used |= meaning->scope.begin == 0 && hn_find(unit, meaning->body, name) != SIZE_MAX;
+        used |= meaning->scope.begin == 0 && (meaning->macro || meaning->constant) &&
+                hn_find(unit, meaning->body, name) != SIZE_MAX;
     return used;
 }
 
@@ -235,6 +243,11 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
         (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&
                             !hn_code_next_value(&next, name, false, &value)));
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, name) { /* "weights[N] = {1, 2, 1}" */
+        size_t open = i + 2 + hn_at(unit, i + 2, "=");
+        refused |= hn_at(unit, i + 1, "]") && hn_at(unit, open, "{") &&
+                   hn_find(unit, hn_inside(unit, open), ",") != SIZE_MAX;
+    }
     bool own = is_of_block(draft, name) && !hn_at(unit, draft->launch[HN_LAUNCH_GRID].begin, "1");
     for (size_t i = 0; !own && i < unit->tokens.count; i++) {
         bool call = hn_find_letters(hn_text_at(unit, i), "malloc") && hn_at(unit, i + 1, "(");
@@ -318,20 +331,23 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
 {
     const struct hn_unit *unit = draft->unit;
     struct hn_text text = {0};
+    int closing = 0;
     for (size_t i = item.begin; i < item.end; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
         bool known = depth > 0 && !is_open(unit, i, depth);
         bool apart = i > item.begin && token->begin > token[-1].end;
         const struct hn_meaning *own = hn_unit_meaning(unit, token->text, i);
         bool inner = known && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
+        bool inside = own != NULL && (own->given || (own->constant && own->scope.begin > 0));
+        closing += hn_at(unit, i, "<");
+        closing -= hn_at(unit, i, ">");
         draft->instances_are_known &= known;
         hn_text_printf(&text, "%s%s%s", apart ? " " : "", inner ? own->space : "",
-                       !known                      ? open
-                       : own != NULL && own->given ? given_type(draft, own->body, open, depth - 1)
-                                                   : token->text);
+                       !known   ? open
+                       : inside ? given_type(draft, own->body, open, depth - 1)
+                                : token->text);
     }
-    bool both = item.end == draft->template_arguments.end && hn_at(unit, item.end, ">>");
-    hn_text_append(&text, item.end == item.begin ? open : both ? ">" : "");
+    hn_text_append(&text, item.end == item.begin ? open : closing > 0 ? ">" : "");
     draft->instances_are_known &= item.end > item.begin;
     return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
@@ -788,7 +804,8 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
     hn_draft_read_launch(draft);
     add_arguments(draft, err);
     if (unit->absent[0] != '\0')
-        draft->template_todo = HN_DRAFT_LINE(draft, "put beside it:%s", unit->absent);
+        draft->template_todo =
+            HN_DRAFT_LINE(draft, "put beside it, or in a folder of -I:%s", unit->absent);
     draft->entry = hn_draft_entry(draft);
     if (kernel->parameter_count > 0 && !draft->instances_are_known && draft->entry_todo == NULL)
         draft->entry_todo = "are these the types and values to instantiate it with?";

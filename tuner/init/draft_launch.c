@@ -78,7 +78,8 @@ void hn_draft_find_launch(struct hn_draft *draft)
                         read_launch(draft, use, use + 1);
     }
     for (size_t i = 0; i < kernel->argument_count; i++)
-        draft->passed[i].begin += hn_at(unit, draft->passed[i].begin, "&");
+        if (hn_at(unit, draft->passed[i].end - 2, "&")) /* "(void *)&n" */
+            draft->passed[i].begin = draft->passed[i].end - 1;
     draft->cooperative |= hn_find(unit, kernel->body, "this_grid") != SIZE_MAX;
 }
 
@@ -115,17 +116,20 @@ static struct hn_tokens initial_value(const struct hn_draft *draft, struct hn_to
 }
 
 /* The components of "dim3(a, b)", of a variable "dim3 block(a, b)" or "= {a, b}", where "block.x =
- * a;" follows, or one number. */
+ * a;" follows, the last one before the launch, or one number. */
 static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
                         struct hn_tokens parts[3])
 {
     const struct hn_unit *unit = draft->unit;
     size_t count = 0;
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, single(draft, tokens))
-        if (count < 3 && hn_at(unit, i + 1, ".") && hn_at(unit, i + 3, "=") &&
-            hn_text_at(unit, i + 2)[0] == "xyz"[count])
-            parts[count++] =
-                (struct hn_tokens){i + 4, hn_find(unit, (struct hn_tokens){i, SIZE_MAX}, ";")};
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, single(draft, tokens)) {
+        size_t axis = (size_t)(hn_text_at(unit, i + 2)[0] - 'x');
+        if (axis > 2 || i > tokens.begin || !hn_at(unit, i + 1, ".") || !hn_at(unit, i + 3, "="))
+            continue;
+        parts[axis] =
+            (struct hn_tokens){i + 4, hn_find(unit, (struct hn_tokens){i, SIZE_MAX}, ";")};
+        count = axis < count ? count : axis + 1;
+    }
     for (int depth = 0; count == 0 && depth < 4; depth++) {
         size_t open = tokens.begin + hn_at(unit, tokens.begin, "dim3");
         if (hn_at(unit, open, "{") || (open > tokens.begin && hn_at(unit, open, "(")))
@@ -328,7 +332,7 @@ static const char *add_block(struct hn_draft *draft, const char *wish, int64_t p
  * grid's may depend on sizes that are chosen later. */
 static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
 {
-    struct hn_tokens parts[3];
+    struct hn_tokens parts[3] = {{0}};
     const char *texts[3] = {"1", "1", "1"};
     struct hn_value value;
     size_t count = read_dim3(draft, draft->launch[grid ? HN_LAUNCH_GRID : HN_LAUNCH_BLOCK], parts);
@@ -364,6 +368,7 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
 static void take_block(struct hn_draft *draft)
 {
     const char **block = draft->block;
+    struct hn_value bounds;
     bool any = false;
     draft->block_is_known = take(draft, false, block);
     bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
@@ -371,7 +376,13 @@ static void take_block(struct hn_draft *draft)
         if (!is_number(block[axis]) || strcmp(block[axis], "1") == 0)
             continue;
         draft->literal[axis] = strtoll(block[axis], NULL, 10);
-        block[axis] = add_block(draft, usual[flat ? 0 : axis + 1].name, draft->literal[axis]);
+        /* It may be what bounds the kernel at its default point. */
+        bool bound = flat && !is_number(draft->bounds) &&
+                     hn_draft_holds(draft, draft->bounds, HN_OF_PARAMETERS, &bounds, NULL) &&
+                     hn_value_number(&bounds) == (double)draft->literal[axis];
+        block[axis] = bound
+                          ? draft->bounds
+                          : add_block(draft, usual[flat ? 0 : axis + 1].name, draft->literal[axis]);
     }
     /* There has to be something to tune. */
     HN_EACH(each, draft->names)
@@ -711,7 +722,11 @@ void hn_draft_read_launch(struct hn_draft *draft)
         draft->grid[0] =
             hn_draft_add_launch(draft, "BLOCKS", strtoll(draft->grid[0], NULL, 10), false);
     find_extents(draft);
-    if (!draft->grid_is_known)
+    /* Of blocks that wait for each other not more than there is room for. */
+    bool waits = draft->cooperative && draft->launch[HN_LAUNCH_GRID].end > 0;
+    if (!draft->grid_is_known && waits && draft->dimensions == 1)
+        draft->grid[0] = hn_draft_add_launch(draft, "BLOCKS", 128, false);
+    else if (!draft->grid_is_known)
         guess_grid(draft);
     int count = 0;
     HN_EACH(each, draft->names)

@@ -119,7 +119,7 @@ static const char *call(const struct hn_translation *translation, size_t at, str
         if (hn_type_of_c(name, type)) /* "size_t(blocks)" */
             return inner.values[count];
         if (hn_next(unit, &names, &item))
-            inner.names[count] = hn_text_at(unit, item.begin);
+            inner.names[count] = hn_text_at(unit, item.end - 1);
     }
     const char *value =
         meaning != NULL && inner.depth++ < DEEPEST ? hn_translate(&inner, meaning->body) : NULL;

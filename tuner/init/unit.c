@@ -310,6 +310,13 @@ static void read_variable(struct reading *reading, CXCursor cursor)
             uses += i != list_at || hn_at(unit, i - 1, "class");
     while (hn_at(unit, at, "["))
         at = hn_behind(unit, at, SIZE_MAX);
+    /* "int blocks; blocks = n / 64;" */
+    if (reading->function.begin > 0 && is_one_of(hn_text_at(unit, at), ",;"))
+        HN_EACH_AT(i, unit, reading->function, name)
+            if (i > at && hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{})")) {
+                at = whole.end = i + 1;
+                break;
+            }
     if (is_one_of(hn_text_at(unit, at), "({")) {
         body = hn_inside(unit, at);
     } else if (hn_at(unit, at, "=")) {
@@ -322,15 +329,19 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         return;
     }
     bool number = type.kind >= CXType_Bool && type.kind < CXType_Int128;
+    /* What depends on a template of its own is nobody's to choose. */
+    bool of_template = clang->getCursorSemanticParent(cursor).kind == CXCursor_ClassTemplate &&
+                       !hn_unit_number(unit, body.begin, &(int64_t){0});
     CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
-    *HN_GROW(unit->meanings) = (struct hn_meaning){
-        .name = name,
-        .space = reading->function.begin > 0 ? NULL : reading->scope,
-        .body = body,
-        .scope = reading->function,
-        .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
-        .constant = (listed && uses == 0) || ((number || type.kind == CXType_Pointer) &&
-                                              clang->isConstQualifiedType(pointee))};
+    *HN_GROW(unit->meanings) =
+        (struct hn_meaning){.name = name,
+                            .space = reading->function.begin > 0 ? NULL : reading->scope,
+                            .body = body,
+                            .scope = reading->function,
+                            .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
+                            .constant = (listed && uses == 0) ||
+                                        (!of_template && (number || type.kind == CXType_Pointer) &&
+                                         clang->isConstQualifiedType(pointee))};
 }
 
 /* How kernels use their pointers. */
@@ -532,8 +543,13 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
                       : !number || strchr(parameter->type, ':') != NULL ? HN_PARAMETER_OTHER
                       : kind == CXType_Bool                             ? HN_PARAMETER_BOOLEAN
                                                                         : HN_PARAMETER_NUMBER;
-    if (hn_at(reading->unit, name + 1, "="))
-        parameter->preset = (struct hn_tokens){name + 2, whole.end};
+    /* All of it, also where clang does not know what it names. */
+    struct hn_tokens list = hn_inside(reading->unit, kernel->head.begin + 1), item = {0, 0};
+    while (item.end <= name && hn_next(reading->unit, &list, &item))
+        continue;
+    size_t equals = hn_find(reading->unit, item, "=");
+    if (equals != SIZE_MAX)
+        parameter->preset = (struct hn_tokens){equals + 1, item.end};
 }
 
 /* Declarations. */
@@ -555,6 +571,12 @@ static void read_function(struct reading *reading, CXCursor cursor)
     bool device = hn_find(unit, head, "__device__") != SIZE_MAX ||
                   hn_find(unit, head, "constexpr") != SIZE_MAX;
     *HN_GROW(unit->functions) = (struct hn_function){body, !kernel && device, !kernel && !device};
+    if (hn_at(unit, body.begin + 1, "return"))
+        *HN_GROW(unit->meanings) = (struct hn_meaning){
+            .name = name_of(reading, cursor),
+            .body = {body.begin + 2, hn_find(unit, (struct hn_tokens){body.begin, SIZE_MAX}, ";")},
+            .scope = outer,
+            .parameters = hn_inside(unit, head.end + 1)};
     reading->function = (struct hn_tokens){head.end, whole.end};
     if (!kernel && !device && cursor.kind == CXCursor_FunctionTemplate)
         read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function);
@@ -600,6 +622,11 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
                (parent.kind == CXCursor_FunctionDecl || parent.kind == CXCursor_FunctionTemplate);
     if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
+    const size_t place = place_of(reading, cursor);
+    const struct hn_tokens whole = extent_of(reading, cursor);
+    if (kind == CXCursor_ClassTemplate && !local)
+        read_given(reading->unit, "<", hn_inside(reading->unit, whole.begin + 1),
+                   (struct hn_tokens){place, whole.end});
     if (kind == CXCursor_UnexposedDecl || kind == CXCursor_LinkageSpec ||
         kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl || kind == CXCursor_EnumDecl ||
         kind == CXCursor_ClassTemplate)
@@ -621,6 +648,12 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         read_function(reading, cursor);
         return CXChildVisit_Continue;
     }
+    if (local && kind == CXCursor_TypeAliasDecl && hn_at(reading->unit, place + 1, "="))
+        *HN_GROW(reading->unit->meanings) =
+            (struct hn_meaning){.name = hn_text_at(reading->unit, place),
+                                .body = {place + 2, whole.end},
+                                .scope = reading->function,
+                                .given = true};
     if (kind == CXCursor_VarDecl || kind == CXCursor_EnumConstantDecl)
         read_variable(reading, cursor);
     else if (own && kind == CXCursor_ParmDecl) {
@@ -679,6 +712,9 @@ static void find_compared(const struct hn_unit *unit, struct hn_missing *missing
             find_compared(unit, missing, macro->name);
 }
 
+/* In which the toolkit and the system have headers. */
+static const char *const folders[] = {"cub", "thrust", "cuda", "cooperative_groups", "nv", "sys"};
+
 /* "undeclared identifier 'X'", "'X' is not defined, evaluates to 0", "'x.h' file not found". */
 static void read_diagnostic(struct reading *reading, void *diagnostic)
 {
@@ -692,9 +728,13 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     if (strstr(message, "file not found") != NULL) {
         bool main = clang->Location_isFromMainFile(location) != 0;
         bool own = main && hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0;
+        const char *folder = hn_need_format(&unit->memory, "%.*s", (int)strcspn(kept, "/"), kept);
+        bool theirs = main && hn_at(unit, used, "<") && strlen(folder) < strlen(kept) &&
+                      !hn_text_is_among(folder, folders, sizeof folders / sizeof *folders);
         reading->foreign |= !main || own;
-        if (own && strstr(unit->absent, kept) == NULL)
-            unit->absent = hn_need_format(&unit->memory, "%s %s", unit->absent, kept);
+        if ((own || theirs) && strstr(unit->absent, kept) == NULL)
+            unit->absent =
+                hn_need_format(&unit->memory, theirs ? "%s <%s>" : "%s %s", unit->absent, kept);
     }
     bool host = false;
     HN_EACH(function, unit->functions)

@@ -98,7 +98,7 @@ struct hn_unit {
     HN_GROWING(struct hn_missing) missing;
     HN_GROWING(struct hn_function) functions;
     struct hn_kernel_argument functor; /* a structure that can be called; its record is NULL: there is none */
-    const char *absent; /* " a.h b.h", headers that it includes as its own */
+    const char *absent; /* " a.h <b/b.h>", headers that it includes as its own, or of a library */
     struct hn_blocks memory;
 };
 
