@@ -94,7 +94,7 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 
 /* Parameters. */
 
-static void add_value(struct hn_draft_name *parameter, struct hn_value value)
+void hn_draft_add_value(struct hn_draft_name *parameter, struct hn_value value)
 {
     HN_EACH(each, parameter->values)
         if (hn_value_equal(each, &value))
@@ -109,17 +109,17 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
     bool boolean = preset.type == HN_BOOLEAN;
     int64_t number = boolean ? preset.boolean : preset.integer;
     bool sounds = hn_draft_is_like(parameter->name, "*use_ *pad *enable *swizzle *has_");
-    bool flag = !boolean && (number == 0 || (number == 1 && sounds));
+    bool flag = boolean || number == 0 || (number == 1 && sounds);
     bool near = parameter->override != NULL || (number & (number - 1)) != 0;
     int64_t factor = near ? 2 : 4;
     parameter->preset = preset;
-    add_value(parameter, preset);
-    if (!alone && (boolean || flag))
-        add_value(parameter, boolean ? hn_boolean(number == 0) : hn_integer(1 - number));
-    alone |= boolean || flag;
-    for (int64_t value = 1; !alone && value <= factor * number && value <= 1024; value *= 2)
+    hn_draft_add_value(parameter, preset);
+    if (!alone && flag)
+        hn_draft_add_value(parameter, boolean ? hn_boolean(number == 0) : hn_integer(1 - number));
+    for (int64_t value = 1; !alone && !flag && value <= factor * number && value <= 1024;
+         value *= 2)
         if (factor * value >= number)
-            add_value(parameter, hn_integer(value));
+            hn_draft_add_value(parameter, hn_integer(value));
 }
 
 /* Where nothing tells what may be worth a try, one value stands for all. A side of an array in
@@ -297,10 +297,10 @@ static void choose_missing(struct hn_draft *draft)
         struct hn_draft_name *parameter = hn_draft_add(draft, missing->name, missing->name, false);
         parameter->comment = "TODO: which values? The source defines it nowhere";
         for (size_t k = 0; k < missing->compared_count; k++)
-            add_value(parameter, hn_integer(missing->compared[k]));
+            hn_draft_add_value(parameter, hn_integer(missing->compared[k]));
         /* A flag is on or off. */
         if (missing->compared_count == 1 && (missing->compared[0] & ~1) == 0)
-            add_value(parameter, hn_integer(1 - missing->compared[0]));
+            hn_draft_add_value(parameter, hn_integer(1 - missing->compared[0]));
         if (missing->compared_count == 0)
             choose_unknown(draft, parameter);
         else

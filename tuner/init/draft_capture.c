@@ -18,13 +18,9 @@ static int64_t number_of(const struct hn_draft *draft, const char *text)
 
 static void set_preset(struct hn_draft_name *name, int64_t number)
 {
-    bool listed = name->is_size;
     name->preset = hn_integer(number);
-    HN_EACH(value, name->values)
-        listed |= hn_value_equal(value, &name->preset);
-    if (!listed)
-        *HN_GROW(name->values) = name->preset;
-    qsort(name->values.items, name->values.count, sizeof name->preset, hn_value_compare);
+    if (!name->is_size)
+        hn_draft_add_value(name, name->preset);
     if (name->comment != NULL && strncmp(name->comment, "TODO", 4) == 0)
         name->comment = NULL;
 }

@@ -12,6 +12,17 @@ static const struct {
 
 /* What the host's code tells: the first launch of the kernel, what it passes and allocates. */
 
+/* The first items of a list, at most so many; returns how many. The others stay as they are. */
+static size_t split(const struct hn_unit *unit, struct hn_tokens list, struct hn_tokens *items,
+                    size_t most)
+{
+    size_t count = 0;
+    struct hn_tokens item;
+    while (count < most && hn_next(unit, &list, &item))
+        items[count++] = item;
+    return count;
+}
+
 /* The text of one token alone; "" where it is more. */
 static const char *single(const struct hn_draft *draft, struct hn_tokens tokens)
 {
@@ -33,7 +44,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
     struct hn_tokens parts[5] = {{0}};
     behind += hn_at(unit, behind, ","); /* "LAUNCH(kernel, <<<grid, block>>>(arguments))" */
     if (hn_at(unit, behind, "<<<") && close != SIZE_MAX) {
-        hn_split(unit, (struct hn_tokens){behind + 1, close}, draft->launch, 3);
+        split(unit, (struct hn_tokens){behind + 1, close}, draft->launch, 3);
         open = close + 1;
     } else {
         while (call > 0 && kernel - call < 8 &&
@@ -42,7 +53,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
         const char *name = hn_text_at(unit, call);
         if (strncmp(name, "cudaLaunch", 10) != 0 || !hn_at(unit, call + 1, "("))
             return;
-        hn_split(unit, hn_inside(unit, call + 1), parts, 5);
+        split(unit, hn_inside(unit, call + 1), parts, 5);
         if (kernel < parts[0].begin || kernel >= parts[0].end)
             return;
         draft->cooperative = strstr(name, "Cooperative") != NULL;
@@ -52,7 +63,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
         open = array != NULL ? array->body.begin : SIZE_MAX;
     }
     if (hn_at(unit, open, "(") || hn_at(unit, open, "{"))
-        hn_split(unit, hn_inside(unit, open), draft->passed, draft->kernel->argument_count);
+        split(unit, hn_inside(unit, open), draft->passed, draft->kernel->argument_count);
 }
 
 void hn_draft_find_launch(struct hn_draft *draft)
@@ -137,7 +148,7 @@ static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
         else
             tokens = initial_value(draft, tokens);
     }
-    return count > 0 ? count : hn_split(unit, tokens, parts, 3);
+    return count > 0 ? count : split(unit, tokens, parts, 3);
 }
 
 static bool is_number(const char *text)
@@ -413,7 +424,7 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
         return scalar_at(draft, index, &(struct hn_value){0});
     for (size_t i = 0; i < unit->tokens.count && bytes.end == 0; i++)
         if (strncmp(hn_text_at(unit, i), "cudaMalloc", 10) == 0 && hn_at(unit, i + 1, "(") &&
-            hn_split(unit, hn_inside(unit, i + 1), parts, 2) == 2 &&
+            split(unit, hn_inside(unit, i + 1), parts, 2) == 2 &&
             hn_find(unit, parts[0], hn_text_at(unit, draft->passed[index].begin)) != SIZE_MAX)
             bytes = parts[1];
     bytes = initial_value(draft, initial_value(draft, bytes));
@@ -614,7 +625,7 @@ static void read_divisions(struct hn_draft *draft)
         if (!hn_at(unit, i, "static_assert"))
             continue;
         struct hn_tokens condition = {0, 0};
-        hn_split(unit, hn_inside(unit, i + 1), &condition, 1);
+        split(unit, hn_inside(unit, i + 1), &condition, 1);
         const char *text = translate(draft, condition, -1);
         if (text != NULL && strstr(text, " > 0") == NULL)
             add_constraint(draft, text);
@@ -707,7 +718,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
     struct hn_tokens bounds = {0, 0};
     size_t place = hn_find(draft->unit, draft->kernel->head, "__launch_bounds__");
     if (place != SIZE_MAX)
-        hn_split(draft->unit, hn_inside(draft->unit, place + 1), &bounds, 1);
+        split(draft->unit, hn_inside(draft->unit, place + 1), &bounds, 1);
     draft->bounds = translate(draft, bounds, -1);
     read_passed(draft);
     take_block(draft);

@@ -99,16 +99,6 @@ bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_token
     return at < end;
 }
 
-size_t hn_split(const struct hn_unit *unit, struct hn_tokens list, struct hn_tokens *items,
-                size_t most)
-{
-    size_t count = 0;
-    struct hn_tokens item;
-    while (count < most && hn_next(unit, &list, &item))
-        items[count++] = item;
-    return count;
-}
-
 const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens)
 {
     struct hn_text text = {0};

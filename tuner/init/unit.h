@@ -123,8 +123,6 @@ size_t hn_behind(const struct hn_unit *unit, size_t open, size_t end);
 struct hn_tokens hn_inside(const struct hn_unit *unit, size_t open);
 /* Takes the next item, between commas, off a list; false at its end. */
 bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_tokens *item);
-/* The first items of a list, at most so many; returns how many. The others stay as they are. */
-size_t hn_split(const struct hn_unit *unit, struct hn_tokens list, struct hn_tokens *items, size_t most);
 /* The innermost that is known at a token; NULL: none. */
 const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at);
 /* 16, 0x10u, true. */
