@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "tuner/config/config.h"
 #include "tuner/config/yaml.h"
-#include "tuner/import/import.h"
+#include "tuner/init/draft.h"
 
 /* A tuning problem in JSON, as `hone init` reads it. Whatever it says, what is written has the keys
  * of a config and no others: nothing of the file stands where a key could. */

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "tuner/commands/command.h"
 #include "tuner/config/capture.h"
-#include "tuner/import/import.h"
 #include "tuner/init/draft.h"
 
 enum { SOURCE_MOST = 16 << 20 };

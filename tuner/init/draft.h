@@ -2,13 +2,14 @@
 #ifndef HONE_TUNER_INIT_DRAFT_H
 #define HONE_TUNER_INIT_DRAFT_H
 
+#include <jansson.h>
 #include <string.h>
 
 #include "tuner/config/capture.h"
 #include "tuner/init/unit.h"
 
 /* A first config: what is known, what is guessed and what is left to do, from a source (hn_draft_make) or from what
- * another tuner was told (tuner/import). Strings live as long as the unit. */
+ * another tuner was told (hn_import_write). Strings live as long as the unit. */
 
 /* What the config has a name for: a parameter, or a size of the problem. */
 struct hn_draft_name {
@@ -80,6 +81,13 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
 /* Sets what its capture tells; the contents go to files beside the output. HN_ECONFIG: it has other parameters. */
 void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
 void hn_draft_finish(struct hn_draft *draft);
+/* A tuning problem in JSON, T1 or CAFF; json_decref it. kernel: as config and file are called, "convolution"; free it.
+ * HN_ERUN: cannot be read; HN_EFORMAT: no JSON, or not of a tuning problem. */
+enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err);
+/* The config of that kernel from the file at `path`, where what it cannot say in Hone's terms is marked TODO; free it.
+ * prefix: how to get to the file's folder from the config's, "" or "../problems/". Looks for the kernel's source, which
+ * may be missing, in the file's folder and the one above. */
+char *hn_import_write(const json_t *root, const char *kernel, const char *path, const char *prefix);
 /* The config's text, once; free it. It is made of lines: "?PART TEXT" is there where the part is, "!PART TEXT" where it is not, both
  * also one behind the other, and one that has "@PART" in it where that is not empty. A draft without an entry has no more parts
  * than it was given. */

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/import/import.h"
+#include "tuner/init/draft.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/schema.h"
 #include "base/text.h"
 #include "runtime/plan/option_list.h"
-#include "tuner/init/draft.h"
 
 static const size_t size_limit = 4u << 20;
 
