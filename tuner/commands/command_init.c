@@ -22,11 +22,10 @@ struct init {
 };
 
 /* NULL, with why, where none or several could be meant. */
-static const struct hn_kernel *choose(const struct init *init, const struct hn_unit *unit,
+static const struct hn_kernel *choose(const struct init *init, struct hn_unit *unit,
                                       struct hn_error *err)
 {
-    const char *entry = init->options->entry;
-    struct hn_text names = {0};
+    const char *entry = init->options->entry, *names = "";
     const struct hn_kernel *chosen = NULL;
     if (entry == NULL && init->capture != NULL)
         entry = init->capture->head.kernel;
@@ -40,7 +39,8 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
                                           strcmp(each->name, entry + scope) == 0);
         if (named && (chosen == NULL || strcmp(each->mangled, entry) == 0))
             chosen = each;
-        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", each->scope, each->name);
+        names = hn_need_format(&unit->memory, "%s%s%s%s", names, i > 0 ? ", " : "", each->scope,
+                               each->name);
     }
     if (unit->kernels.count == 0)
         hn_fail(err, HN_ECONFIG,
@@ -49,11 +49,10 @@ static const struct hn_kernel *choose(const struct init *init, const struct hn_u
                 init->path);
     else if (chosen == NULL && entry != NULL)
         hn_fail(err, HN_EUSAGE, "--%s: %s has no kernel '%s'; there are: %s",
-                entry == init->options->entry ? "entry" : "capture", init->path, entry, names.data);
+                entry == init->options->entry ? "entry" : "capture", init->path, entry, names);
     else if (chosen == NULL)
         hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
-                unit->kernels.count, names.data);
-    hn_text_finish(&names);
+                unit->kernels.count, names);
     return chosen;
 }
 

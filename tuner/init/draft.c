@@ -330,7 +330,7 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
                               int depth)
 {
     const struct hn_unit *unit = draft->unit;
-    struct hn_text text = {0};
+    const char *text = item.end == item.begin ? open : "";
     int closing = 0;
     for (size_t i = item.begin; i < item.end; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
@@ -342,14 +342,13 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         closing += hn_at(unit, i, "<");
         closing -= hn_at(unit, i, ">");
         draft->instances_are_known &= known;
-        hn_text_printf(&text, "%s%s%s", apart ? " " : "", inner ? own->space : "",
-                       !known   ? open
-                       : inside ? given_type(draft, own->body, open, depth - 1)
-                                : token->text);
+        text = HN_DRAFT_TEXT(draft, "%s%s%s%s", text, apart ? " " : "", inner ? own->space : "",
+                             !known   ? open
+                             : inside ? given_type(draft, own->body, open, depth - 1)
+                                      : token->text);
     }
-    hn_text_append(&text, item.end == item.begin ? open : closing > 0 ? ">" : "");
     draft->instances_are_known &= item.end > item.begin;
-    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
+    return closing > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
 }
 
 /* The function object of that type which the kernel calls; NULL: there is none. */
@@ -448,26 +447,25 @@ const char *hn_draft_why_nvcc(const struct hn_draft *draft)
 const char *hn_draft_entry(const struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
-    struct hn_text text = {0};
+    const char *text = kernel->overloaded ? "(void (*)(" : "";
     if (kernel->parameter_count > 0 && draft->instances == NULL)
         return NULL;
     if (kernel->parameter_count == 0 && kernel->extern_c && !kernel->overloaded)
         return kernel->name;
     /* One of several of its name is told by its type, a template by its arguments. */
-    hn_text_append(&text, kernel->overloaded ? "(void (*)(" : "");
     for (size_t i = 0; kernel->overloaded && i < kernel->argument_count; i++)
-        hn_text_printf(&text, "%s%s", i > 0 ? ", " : "", kernel->arguments[i].spelled);
-    hn_text_append(&text, kernel->overloaded ? "))" : "");
-    hn_text_printf(&text, "%s%s%s", kernel->parameter_count == 0 ? "&" : "", kernel->scope,
-                   kernel->name);
+        text =
+            HN_DRAFT_TEXT(draft, "%s%s%s", text, i > 0 ? ", " : "", kernel->arguments[i].spelled);
+    text = HN_DRAFT_TEXT(draft, "%s%s%s%s%s", text, kernel->overloaded ? "))" : "",
+                         kernel->parameter_count == 0 ? "&" : "", kernel->scope, kernel->name);
     for (size_t i = 0; i < kernel->parameter_count; i++) {
         const char *type = kernel->parameters[i].type, *instance = draft->instances[i];
-        hn_text_printf(&text, "%s%s", i > 0 ? ", " : "<", instance != NULL ? instance : "");
         if (instance == NULL)
-            hn_text_printf(&text, "(%s%s)0", strchr(type, ':') == NULL ? kernel->scope : "", type);
+            instance = HN_DRAFT_TEXT(draft, "(%s%s)0",
+                                     strchr(type, ':') == NULL ? kernel->scope : "", type);
+        text = HN_DRAFT_TEXT(draft, "%s%s%s", text, i > 0 ? ", " : "<", instance);
     }
-    hn_text_append(&text, kernel->parameter_count > 0 ? ">" : "");
-    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
+    return kernel->parameter_count > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
 }
 
 /* As configs have it. */
@@ -637,7 +635,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
 /* A structure of numbers that the problem has, others, and buffers that only it passes. */
 static void add_structure(struct hn_draft *draft, const struct hn_kernel_argument *declared)
 {
-    struct hn_text text = {0};
+    const char *text = "fields: {";
     struct hn_draft_argument whole = {.name = declared->name, .type = declared->record};
     for (size_t i = 0; i < draft->kernel->parameter_count; i++)
         if (draft->instances[i] != NULL)
@@ -647,23 +645,22 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
     for (size_t i = 0; i < declared->field_count; i++) {
         const struct hn_kernel_argument *field = &declared->fields[i];
         const struct hn_draft_name *size = hn_draft_find(draft, last_name(field->name));
-        bool word = strchr(field->name, '[') == NULL;
-        hn_text_printf(&text, word ? "%s%s: " : "%s\"%s\": ", i > 0 ? ", " : "fields: {",
-                       field->name);
+        const char *value = size != NULL ? size->name : "1",
+                   *quote = strchr(field->name, '[') != NULL ? "\"" : "";
         if (field->pointer) {
             const char *name = hn_text_is_word(field->name)
                                    ? HN_DRAFT_TEXT(draft, "%s_%s", declared->name, field->name)
                                    : HN_DRAFT_TEXT(draft, "%s_%zu", declared->name, i);
-            hn_text_printf(&text, "{buffer: %s}", name);
+            value = HN_DRAFT_TEXT(draft, "{buffer: %s}", name);
             add_argument(draft, field, name, NULL);
             draft->arguments.items[draft->arguments.count - 1].within = true;
-        } else {
-            hn_text_append(&text, size != NULL ? size->name : "1");
-            whole.todo = size != NULL ? whole.todo : "which values?";
+        } else if (size == NULL) {
+            whole.todo = "which values?";
         }
+        text = HN_DRAFT_TEXT(draft, "%s%s%s%s%s: %s", text, i > 0 ? ", " : "", quote, field->name,
+                             quote, value);
     }
-    hn_text_append(&text, "}");
-    whole.other = hn_need_kept(&draft->unit->memory, hn_text_take(&text));
+    whole.other = HN_DRAFT_TEXT(draft, "%s}", text);
     *HN_GROW(draft->arguments) = whole;
 }
 

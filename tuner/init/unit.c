@@ -101,13 +101,13 @@ bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_token
 
 const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens)
 {
-    struct hn_text text = {0};
+    const char *text = "";
     for (size_t i = tokens.begin; i < tokens.end && i < unit->tokens.count; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
         bool apart = i > tokens.begin && token->begin > token[-1].end;
-        hn_text_printf(&text, "%s%s", apart ? " " : "", token->text);
+        text = hn_need_format(&unit->memory, "%s%s%s", text, apart ? " " : "", token->text);
     }
-    return hn_need_kept(&unit->memory, hn_text_take(&text));
+    return text;
 }
 
 bool hn_unit_number(const struct hn_unit *unit, size_t token, int64_t *number)
