@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What libclang has to know of CUDA C++ to read a source whose headers are missing. Declarations alone: nothing is compiled. */
+#pragma clang diagnostic ignored "-Weverything"
+#pragma clang diagnostic warning "-Wundef"
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))

@@ -14,7 +14,7 @@
 #include "tuner/init/clang.h"
 
 static const size_t size_limit = 4u << 20;
-enum { MOST_MISSING = 24, MOST_PASSES = 6, MOST_FIELDS = 64 };
+enum { MOST_MISSING = 48, MOST_PASSES = 6, MOST_FIELDS = 64 };
 
 struct reading {
     struct hn_unit *unit;
@@ -25,8 +25,9 @@ struct reading {
     struct hn_kernel *kernel;         /* which that function is; NULL: none */
     struct hn_kernel_argument *whole; /* the structure whose fields are read; NULL: none */
     bool foreign; /* a file of the source's own is missing, which may define anything */
-    const char *types[MOST_MISSING]; /* that nothing declares: as good as float */
-    size_t type_count;
+    const char
+        *defines; /* for the prelude: names that nothing declares; types are as good as float */
+    size_t defined;
 };
 
 /* Tokens. */
@@ -729,26 +730,28 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     bool host = false;
     HN_EACH(function, unit->functions)
         host |= function->host && function->body.begin < used && used < function->body.end;
-    if (quote == NULL || host)
+    bool type = strstr(message, "unknown type name") != NULL;
+    bool number = strstr(message, "undeclared identifier") != NULL ||
+                  strstr(message, "is not defined, evaluates to 0") != NULL;
+    if (quote == NULL || host || (!type && !number) || reading->defined == MOST_MISSING ||
+        hn_text_has_word(reading->defines, kept, strlen(kept)))
         return;
-    if (strstr(message, "unknown type name") != NULL && reading->type_count < MOST_MISSING &&
-        !hn_template_parameter_is_declared(unit->text, kept) &&
-        !hn_text_is_among(kept, reading->types, reading->type_count))
-        reading->types[reading->type_count++] = kept;
-    if ((strstr(message, "undeclared identifier") == NULL &&
-         strstr(message, "is not defined, evaluates to 0") == NULL) ||
-        unit->missing.count == MOST_MISSING)
-        return;
-    HN_EACH(each, unit->missing)
-        if (strcmp(each->name, kept) == 0)
-            return;
     /* It may be a macro's. */
     size_t token = hn_at(unit, used, kept) ? used : hn_find(unit, HN_EVERYWHERE, kept);
-    if (token == SIZE_MAX || !may_be_number(unit, token, kept) || !may_be_number(unit, used, kept))
+    if (type ? hn_template_parameter_is_declared(unit->text, kept)
+             : token == SIZE_MAX || !may_be_number(unit, token, kept) ||
+                   !may_be_number(unit, used, kept))
         return;
-    struct hn_missing *missing = HN_GROW(unit->missing);
-    missing->name = kept;
-    find_compared(unit, missing, kept);
+    struct hn_missing missing = {.name = kept, .compared = {8}};
+    if (!type) {
+        find_compared(unit, &missing, kept);
+        *HN_GROW(unit->missing) = missing;
+    }
+    reading->defined++;
+    reading->defines =
+        type ? hn_need_format(&unit->memory, "%s#define %s float\n", reading->defines, kept)
+             : hn_need_format(&unit->memory, "%s#define %s %lld\n", reading->defines, kept,
+                              (long long)missing.compared[0]);
 }
 
 static const char *const options[] = {"-xcuda",
@@ -758,8 +761,6 @@ static const char *const options[] = {"-xcuda",
                                       "-nocudalib",
                                       "-nostdinc",
                                       "-std=c++17",
-                                      "-Wno-everything",
-                                      "-Wundef",
                                       "-ferror-limit=0",
                                       "-fno-spell-checking",
                                       "-I/hone",
@@ -770,16 +771,10 @@ static bool parse(struct reading *reading)
 {
     struct hn_unit *unit = reading->unit;
     const struct hn_clang *clang = &reading->clang;
-    struct hn_text prelude = {0};
-    size_t before = unit->missing.count + reading->type_count;
-    hn_text_append(&prelude, hn_init_prelude);
-    HN_EACH(missing, unit->missing)
-        hn_text_printf(&prelude, "#define %s %lld\n", missing->name,
-                       missing->compared_count > 0 ? (long long)missing->compared[0] : 8);
-    for (size_t i = 0; i < reading->type_count; i++)
-        hn_text_printf(&prelude, "#define %s float\n", reading->types[i]);
+    const char *before = reading->defines;
+    const char *prelude = hn_need_format(&unit->memory, "%s%s", hn_init_prelude, before);
     struct CXUnsavedFile files[HN_HOST_HEADER_COUNT + 2] = {
-        {"/hone/prelude.cuh", prelude.data, prelude.length},
+        {"/hone/prelude.cuh", prelude, strlen(prelude)},
         {unit->path, unit->text, strlen(unit->text)}};
     unsigned count = 2;
     /* What cub/cub.cuh includes is not there. */
@@ -805,13 +800,12 @@ static bool parse(struct reading *reading)
         clang->disposeTranslationUnit(reading->tree);
     }
     clang->disposeIndex(index);
-    hn_text_finish(&prelude);
-    return unit->missing.count + reading->type_count > before;
+    return reading->defines != before;
 }
 
 enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err)
 {
-    struct reading reading = {.unit = unit, .scope = "", .function = {0, SIZE_MAX}};
+    struct reading reading = {.unit = unit, .scope = "", .defines = "", .function = {0, SIZE_MAX}};
     size_t size;
     unit->path = hn_need_kept(&unit->memory, hn_need_copy(path));
     unit->absent = "";
