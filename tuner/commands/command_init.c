@@ -16,7 +16,8 @@ static const char range_mark[] = "%RANGE%";
 
 struct init {
     const char *path;
-    char *output; /* "-": standard output */
+    char *output;   /* "-": standard output */
+    char *template; /* as a file in the output's folder names the source */
     const struct hn_options *options;
     const struct hn_capture *capture; /* NULL: there is none */
 };
@@ -56,9 +57,40 @@ static const struct hn_kernel *choose(const struct init *init, struct hn_unit *u
     return chosen;
 }
 
-/* The source as a file in the output's folder names it; NULL, with why, where that is not there. */
-static char *template_path(const struct init *init, struct hn_error *err)
+/* Takes the text. Never over a file that is there. A draft should be a config as it stands; where
+ * it is none, what is wrong is the first thing to do. */
+static void write_config(const struct init *init, char *text, struct hn_error *err)
 {
+    struct hn_config *config = NULL;
+    struct hn_error wrong;
+    char line[HN_FOLLOW_UP_SIZE];
+    const char *next = init->capture != NULL ? "tune" : "space";
+    bool file = strcmp(init->output, "-") != 0;
+    if (!hn_failed(err) && !file)
+        hn_output_data(text, strlen(text), err);
+    else if (!hn_failed(err) && access(init->output, F_OK) == 0)
+        hn_fail(err, HN_EUSAGE,
+                "%s is there already and is not overwritten; -o FILE writes elsewhere",
+                init->output);
+    else if (!hn_failed(err) && hn_file_write(init->output, text, strlen(text), err) == HN_OK &&
+             !init->options->quiet)
+        printf("wrote %s\nnext: %s`%s`\n", init->output,
+               init->capture != NULL ? "" : "look at its lines marked TODO, then ",
+               hn_follow_up(init->options, next, init->output, line));
+    if (file && !hn_failed(err) && hn_config_load(init->output, NULL, &config, &wrong) != HN_OK)
+        fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
+    hn_config_destroy(config);
+    free(text);
+}
+
+/* Names the output, after the kernel, and the template. */
+static void name_files(struct init *init, const char *kernel, struct hn_error *err)
+{
+    const char *slash = strrchr(init->path, '/');
+    int length = slash != NULL ? (int)(slash - init->path) + 1 : 0;
+    if (init->output == NULL &&
+        asprintf(&init->output, "%.*s%s.yaml", length, init->path, kernel) < 0)
+        init->output = hn_needed(NULL);
     struct hn_text text = {0}, within = {0};
     char *source = realpath(init->path, NULL), *output = hn_need_copy(init->output);
     char *folder = realpath(dirname(output), NULL);
@@ -74,45 +106,11 @@ static char *template_path(const struct init *init, struct hn_error *err)
             hn_text_append(&text, within.data[i] == '/' ? "../" : "");
         hn_text_append(&text, source + common);
     }
+    init->template = hn_needed(hn_text_take(&text));
     hn_text_finish(&within);
     free(source);
     free(output);
     free(folder);
-    return hn_failed(err) ? NULL : hn_needed(hn_text_take(&text));
-}
-
-/* Never over a file that is there. A draft should be a config as it stands; where it is none, what
- * is wrong is the first thing to do. */
-static void write_config(const struct init *init, const char *text, struct hn_error *err)
-{
-    struct hn_config *config = NULL;
-    struct hn_error wrong;
-    char line[HN_FOLLOW_UP_SIZE];
-    const char *next = init->capture != NULL ? "tune" : "space";
-    if (strcmp(init->output, "-") == 0) {
-        hn_output_data(text, strlen(text), err);
-        return;
-    }
-    if (access(init->output, F_OK) == 0)
-        hn_fail(err, HN_EUSAGE,
-                "%s is there already and is not overwritten; -o FILE writes elsewhere",
-                init->output);
-    else if (hn_file_write(init->output, text, strlen(text), err) == HN_OK && !init->options->quiet)
-        printf("wrote %s\nnext: %s`%s`\n", init->output,
-               init->capture != NULL ? "" : "look at its lines marked TODO, then ",
-               hn_follow_up(init->options, next, init->output, line));
-    if (!hn_failed(err) && hn_config_load(init->output, NULL, &config, &wrong) != HN_OK)
-        fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
-    hn_config_destroy(config);
-}
-
-static void name_output(struct init *init, const char *kernel)
-{
-    const char *slash = strrchr(init->path, '/');
-    int folder = slash != NULL ? (int)(slash - init->path) + 1 : 0;
-    if (init->output == NULL &&
-        asprintf(&init->output, "%.*s%s.yaml", folder, init->path, kernel) < 0)
-        init->output = hn_needed(NULL);
 }
 
 /* A config from what another tuner was told. */
@@ -122,16 +120,10 @@ static void import_problem(struct init *init, struct hn_error *err)
     char *kernel;
     if (hn_import_load(init->path, &root, &kernel, err) != HN_OK)
         return;
-    name_output(init, kernel);
-    char *prefix = template_path(init, err);
-    if (prefix != NULL) {
-        char *slash = strrchr(prefix, '/');
-        *(slash != NULL ? slash + 1 : prefix) = '\0';
-        char *config = hn_import_write(root, kernel, init->path, prefix);
-        write_config(init, config, err);
-        free(config);
-    }
-    free(prefix);
+    name_files(init, kernel, err);
+    char *slash = strrchr(init->template, '/');
+    *(slash != NULL ? slash + 1 : init->template) = '\0';
+    write_config(init, hn_import_write(root, kernel, init->path, init->template), err);
     free(kernel);
     json_decref(root);
 }
@@ -143,12 +135,10 @@ static void draft_program(struct init *init, const char *source, struct hn_error
     struct hn_unit unit = {.path = NULL};
     struct hn_draft draft = {.unit = &unit};
     const char *slash = strrchr(init->path, '/'), *file = slash != NULL ? slash + 1 : init->path;
-    char *name = hn_needed(strndup(file, hn_word_length(file))), *config = NULL;
-    name_output(init, name);
-    char *template = template_path(init, err);
+    char *name = hn_needed(strndup(file, hn_word_length(file)));
+    name_files(init, name, err);
     HN_DRAFT_NOTE(&draft, "name", "%s", name);
-    hn_text_printf(hn_draft_part(&draft, "template", ""), "\"%s\"",
-                   template != NULL ? template : "");
+    hn_text_printf(hn_draft_part(&draft, "template", ""), "\"%s\"", init->template);
     hn_text_append(hn_draft_part(&draft, "macros", ""), "\"-DTUNE_BASE=${TUNE_BASE}\"");
     for (const char *at = source; (at = strstr(at, range_mark)) != NULL; at++) {
         char macro[HN_WORD_MOST + 1];
@@ -161,13 +151,9 @@ static void draft_program(struct init *init, const char *source, struct hn_error
         hn_text_printf(hn_draft_part(&draft, "macros", ""), ", \"-D%s=${%s}\"", macro, macro);
         hn_text_printf(hn_draft_part(&draft, "firsts", " and "), "%s == %lld", macro, first);
     }
-    config = hn_draft_write(&draft, hn_init_program);
-    if (!hn_failed(err))
-        write_config(init, config, err);
+    write_config(init, hn_draft_write(&draft, hn_init_program), err);
     hn_draft_finish(&draft);
     hn_unit_finish(&unit);
-    free(template);
-    free(config);
     free(name);
 }
 
@@ -179,17 +165,12 @@ static void draft_source(struct init *init, struct hn_error *err)
     if (hn_unit_read(init->path, &unit, err) == HN_OK)
         kernel = choose(init, &unit, err);
     if (kernel != NULL && hn_draft_make(&unit, kernel, &draft, err) == HN_OK) {
-        name_output(init, kernel->name);
-        char *path = template_path(init, err);
-        draft.template = path;
+        name_files(init, kernel->name, err);
+        draft.template = init->template;
         draft.output = init->output;
-        if (init->capture != NULL && path != NULL && access(init->output, F_OK) != 0)
+        if (init->capture != NULL && !hn_failed(err) && access(init->output, F_OK) != 0)
             hn_draft_take_capture(&draft, err);
-        char *text = hn_failed(err) ? NULL : hn_draft_write(&draft, hn_init_draft);
-        if (text != NULL)
-            write_config(init, text, err);
-        free(path);
-        free(text);
+        write_config(init, hn_draft_write(&draft, hn_init_draft), err);
     }
     hn_draft_finish(&draft);
     hn_unit_finish(&unit);
@@ -209,13 +190,14 @@ static void run(struct hn_given *given, struct hn_error *err)
         hn_capture_open(options->capture, &given->capture, err);
     else if (options->entry == NULL)
         hn_file_read(given->path, SOURCE_MOST, &text, NULL, &ignored);
-    struct init init = {given->path, hn_need_copy(options->output), options, given->capture};
+    struct init init = {given->path, hn_need_copy(options->output), NULL, options, given->capture};
     if (text != NULL && strstr(text, range_mark) != NULL)
         draft_program(&init, text, err);
     else if (!hn_failed(err))
         (problem ? import_problem : draft_source)(&init, err);
     free(text);
     free(init.output);
+    free(init.template);
 }
 
 const struct hn_command hn_command_init = {
