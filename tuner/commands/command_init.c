@@ -153,14 +153,13 @@ static void draft_program(struct init *init, const char *source, struct hn_error
     }
     write_config(init, hn_draft_write(&draft, hn_init_program), err);
     hn_draft_finish(&draft);
-    hn_unit_finish(&unit);
     free(name);
 }
 
 static void draft_source(struct init *init, struct hn_error *err)
 {
     struct hn_unit unit = {.path = NULL};
-    struct hn_draft draft = {.capture = init->capture};
+    struct hn_draft draft = {.unit = &unit, .capture = init->capture};
     const struct hn_kernel *kernel = NULL;
     if (hn_unit_read(init->path, &unit, err) == HN_OK)
         kernel = choose(init, &unit, err);
@@ -173,7 +172,6 @@ static void draft_source(struct init *init, struct hn_error *err)
         write_config(init, hn_draft_write(&draft, hn_init_draft), err);
     }
     hn_draft_finish(&draft);
-    hn_unit_finish(&unit);
 }
 
 static void run(struct hn_given *given, struct hn_error *err)

@@ -829,5 +829,5 @@ void hn_draft_finish(struct hn_draft *draft)
     HN_EACH(part, draft->parts)
         hn_text_finish(&part->text);
     free(draft->parts.items);
-    *draft = (struct hn_draft){.unit = NULL};
+    hn_unit_finish(draft->unit);
 }

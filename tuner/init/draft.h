@@ -80,6 +80,7 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
                              struct hn_error *err);
 /* Sets what its capture tells; the contents go to files beside the output. HN_ECONFIG: it has other parameters. */
 void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
+/* Its unit, too. */
 void hn_draft_finish(struct hn_draft *draft);
 /* A tuning problem in JSON, T1 or CAFF; json_decref it. kernel: as config and file are called, "convolution"; free it.
  * HN_ERUN: cannot be read; HN_EFORMAT: no JSON, or not of a tuning problem. */

@@ -644,6 +644,5 @@ char *hn_import_write(const json_t *root, const char *kernel, const char *path, 
         add_reference(&import, json);
     char *text = hn_draft_write(draft, hn_init_draft);
     hn_draft_finish(draft);
-    hn_unit_finish(&import.unit);
     return text;
 }

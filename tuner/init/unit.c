@@ -535,12 +535,9 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
                       : kind == CXType_Bool                             ? HN_PARAMETER_BOOLEAN
                                                                         : HN_PARAMETER_NUMBER;
     /* All of it, also where clang does not know what it names. */
-    struct hn_tokens list = hn_inside(reading->unit, kernel->head.begin + 1), item = {0, 0};
-    while (item.end <= name && hn_next(reading->unit, &list, &item))
-        continue;
-    size_t equals = hn_find(reading->unit, item, "=");
-    if (equals != SIZE_MAX)
-        parameter->preset = (struct hn_tokens){equals + 1, item.end};
+    struct hn_tokens list = {name + 2, hn_inside(reading->unit, kernel->head.begin + 1).end};
+    if (hn_at(reading->unit, name + 1, "="))
+        hn_next(reading->unit, &list, &parameter->preset);
 }
 
 /* Declarations. */
