@@ -699,13 +699,12 @@ static void add_arguments(struct hn_draft *draft, struct hn_error *err)
 
 static void add_macro_sizes(struct hn_draft *draft, bool guarded)
 {
-    struct hn_draft_name *size;
     int64_t number;
     HN_EACH(macro, draft->unit->meanings)
         if (macro->macro && macro->guarded == guarded && is_extent(macro->name) &&
             hn_draft_constant(draft, macro->body, &number) && number >= least_size &&
             (guarded || is_used(draft, macro->name))) {
-            size = hn_draft_add(draft, macro->name, macro->name, true);
+            struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;
         }

@@ -551,15 +551,14 @@ static const char *grid_of(struct import *import, int axis, const char *block)
             : size_of(import, problem ? "ProblemSize" : "GlobalSize", size, axes[axis]);
     if (extent == NULL || strcmp(extent, "1") == 0)
         return "1";
-    if (problem && json_array_size(divisors) == 0)
+    bool typed = text_of(kernel, "GlobalSizeType") != NULL;
+    if (problem ? json_array_size(divisors) == 0
+                : has(kernel, typed ? "GlobalSizeType" : "Language", "OpenCL"))
         divisor = block;
     for (size_t i = 0; problem && i < json_array_size(divisors); i++) {
         part = size_of(import, divided_by, json_array_get(divisors, i), "");
         divisor = part != NULL ? hn_times(&import->unit, divisor, part) : divisor;
     }
-    bool typed = text_of(kernel, "GlobalSizeType") != NULL;
-    if (!problem && has(kernel, typed ? "GlobalSizeType" : "Language", "OpenCL"))
-        divisor = block;
     return strcmp(divisor, "1") == 0 ? extent : FORMAT(import, "ceil_div(%s, %s)", extent, divisor);
 }
 

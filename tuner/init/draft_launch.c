@@ -716,9 +716,8 @@ static void find_extents(struct hn_draft *draft)
 void hn_draft_read_launch(struct hn_draft *draft)
 {
     struct hn_tokens bounds = {0, 0};
-    size_t place = hn_find(draft->unit, draft->kernel->head, "__launch_bounds__");
-    if (place != SIZE_MAX)
-        split(draft->unit, hn_inside(draft->unit, place + 1), &bounds, 1);
+    HN_EACH_AT(i, draft->unit, draft->kernel->head, "__launch_bounds__")
+        split(draft->unit, hn_inside(draft->unit, i + 1), &bounds, 1);
     draft->bounds = translate(draft, bounds, -1);
     read_passed(draft);
     take_block(draft);
