@@ -171,7 +171,6 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
     json_error_t place;
     char *text;
     size_t size;
-    *root = NULL;
     if (hn_file_read(path, size_limit, &text, &size, err) != HN_OK)
         return err->status;
     *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
@@ -184,10 +183,11 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
     const char *given = text_of(specified, "KernelName"), *name = given != NULL ? given : "";
     if (json_array_size(parameters) > 0 && json_is_object(specified)) {
         /* "sum" of "ns::sum<float, 4>". */
-        char *whole = hn_needed(strndup(name, strcspn(name, "<( ")));
-        const char *colon = strrchr(whole, ':'), *last = colon != NULL ? colon + 1 : whole;
-        *kernel = hn_need_copy(hn_text_is_word(last) ? last : "kernel");
-        free(whole);
+        const char *end = name + strcspn(name, "<( "), *last = end;
+        while (last > name && hn_is_word_char(last[-1]))
+            last--;
+        bool word = last < end && !hn_is_digit(*last);
+        *kernel = hn_needed(word ? strndup(last, (size_t)(end - last)) : strdup("kernel"));
         return HN_OK;
     }
     /* Other tuners write results as JSON, too. */
@@ -199,7 +199,6 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
                                       : "KernelSpecification",
             results ? "; results of a tuning are for `hone cache import`" : "");
     json_decref(*root);
-    *root = NULL;
     return err->status;
 }
 
@@ -208,10 +207,11 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
 static void read_source(struct import *import)
 {
     static const char *const places[] = {"", "../"};
-    const char *file = text_of(import->kernel, "KernelFile"), *at = "";
+    const char *given = text_of(import->kernel, "KernelFile"), *at = "";
+    const char *file = given != NULL && given[0] != '\0' ? given : "TODO.cu";
     const char *language = text_of(import->kernel, "Language");
     const char *name = text_of(import->kernel, "KernelName");
-    bool relative = file != NULL && file[0] != '\0' && file[0] != '/', found = false;
+    bool relative = file[0] != '/', found = false;
     struct hn_draft *draft = &import->draft;
     struct hn_error why = {.status = HN_OK};
     for (size_t i = 0; i < 2 && relative && !found; i++) {
@@ -224,9 +224,7 @@ static void read_source(struct import *import)
         if (found && hn_unit_read(path, &import->unit, &why) != HN_OK)
             HN_DRAFT_NOTE(draft, "head", "# TODO: the source was not read: %s", why.message);
     }
-    draft->template = "TODO.cu";
-    if (file != NULL && file[0] != '\0')
-        draft->template = FORMAT(import, "%s%s%s", relative ? import->prefix : "", at, file);
+    draft->template = FORMAT(import, "%s%s%s", relative ? import->prefix : "", at, file);
     draft->template_todo = found ? NULL : "it is not there";
     HN_EACH(kernel, import->unit.kernels)
         if (draft->kernel == NULL && strcmp(kernel->name, draft->name) == 0)

@@ -14,7 +14,7 @@
 #include "tuner/init/clang.h"
 
 static const size_t size_limit = 4u << 20;
-enum { MOST_MISSING = 48, MOST_PASSES = 6, MOST_FIELDS = 64 };
+enum { MOST_DEFINES = 2000, MOST_PASSES = 6, MOST_FIELDS = 64 };
 
 struct reading {
     struct hn_unit *unit;
@@ -24,10 +24,8 @@ struct reading {
     struct hn_tokens function;
     struct hn_kernel *kernel;         /* which that function is; NULL: none */
     struct hn_kernel_argument *whole; /* the structure whose fields are read; NULL: none */
-    bool foreign; /* a file of the source's own is missing, which may define anything */
-    const char
-        *defines; /* for the prelude: names that nothing declares; types are as good as float */
-    size_t defined;
+    bool foreign;        /* a file of the source's own is missing, which may define anything */
+    const char *defines; /* of the prelude: names that nothing declares; types are like float */
 };
 
 /* Tokens. */
@@ -228,8 +226,8 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
     return hn_ends_in(hn_text_at(unit, at), ends) ? NULL : hn_text_at(unit, at);
 }
 
-/* The parameters of a macro or of a host's template, whose name its scope begins with: "N" of
- * "run<128>(x)" is 128, or what N is preset to. */
+/* The parameters of a macro or of a template, whose name its scope begins with: "N" of
+ * "run<128>(x)" is 128, or what N is preset to, as "using N = float;" does. */
 static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens parameters,
                        struct hn_tokens scope)
 {
@@ -637,11 +635,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         return CXChildVisit_Continue;
     }
     if (local && kind == CXCursor_TypeAliasDecl && hn_at(reading->unit, place + 1, "="))
-        *HN_GROW(reading->unit->meanings) =
-            (struct hn_meaning){.name = hn_text_at(reading->unit, place),
-                                .body = {place + 2, whole.end},
-                                .scope = reading->function,
-                                .given = true};
+        read_given(reading->unit, "", (struct hn_tokens){place, whole.end}, reading->function);
     if (kind == CXCursor_VarDecl || kind == CXCursor_EnumConstantDecl)
         read_variable(reading, cursor);
     else if (own && kind == CXCursor_ParmDecl) {
@@ -730,7 +724,7 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     bool type = strstr(message, "unknown type name") != NULL;
     bool number = strstr(message, "undeclared identifier") != NULL ||
                   strstr(message, "is not defined, evaluates to 0") != NULL;
-    if (quote == NULL || host || (!type && !number) || reading->defined == MOST_MISSING ||
+    if (quote == NULL || host || (!type && !number) || strlen(reading->defines) > MOST_DEFINES ||
         hn_text_has_word(reading->defines, kept, strlen(kept)))
         return;
     /* It may be a macro's. */
@@ -744,7 +738,6 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         find_compared(unit, &missing, kept);
         *HN_GROW(unit->missing) = missing;
     }
-    reading->defined++;
     reading->defines =
         type ? hn_need_format(&unit->memory, "%s#define %s float\n", reading->defines, kept)
              : hn_need_format(&unit->memory, "%s#define %s %lld\n", reading->defines, kept,
