@@ -447,6 +447,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("constexpr int kThreads = 64, kPaths = 4;\n__global__ void k(float *x, int n) { x[blockIdx.x * kThreads + threadIdx.x] = n * kPaths; }\n"
                  "struct Pricer { int paths = 1 << 20; int blocks() const { return (paths + kThreads * kPaths - 1) / (kThreads * kPaths); }\n"
                  " void run(float *x) { k<<<blocks(), kThreads>>>(x, paths); } };", ("  kPaths: [2, 4, 8]\n", 'grid: ["ceil_div(n, kThreads * kPaths)"]'), ()),
+                ("struct Range { int begin, end; int n() const { return 7; } int threads() const { return 32; } };\n__global__ void k(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = n; }\n"
+                 "void f(float *x, int n, int threads) { k<<<(n + threads - 1) / threads, threads>>>(x, n); }", ("problem: {n: 4194304}\n", "  BLOCK: [64, 128, 256, 512, 1024]"), ()),
                 ("constexpr int kBlock = 512, kOther = 64;\n__global__ void other(float *x) { x[threadIdx.x] = 0; }\nvoid g(float *x) { dim3 block; block.x = kOther; other<<<1, block>>>(x); }\n"
                  "__global__ void k(float *x, int n, int m) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n && blockIdx.y < m) x[blockIdx.y * n + i] = 0; }\n"
                  "void f(float *x, int n, int m) { dim3 block, grid; if (n <= kBlock) { block.x = n; grid.x = 1; } else { block.x = kBlock; grid.x = (n + kBlock - 1) / kBlock; }\n"

@@ -47,7 +47,7 @@ TEST(test_finds_kernels)
     const struct hn_kernel *first = &unit->kernels.items[0];
     assert_string_equal(first->name, "first");
     assert_string_equal(first->scope, "");
-    assert_true(first->extern_c);
+    assert_string_equal(first->mangled, first->name);
     assert_int_equal(first->argument_count, 3);
     assert_string_equal(first->arguments[0].name, "in");
     assert_string_equal(first->arguments[0].type, "float32");
@@ -57,7 +57,7 @@ TEST(test_finds_kernels)
     assert_false(first->arguments[2].pointer);
     const struct hn_kernel *second = &unit->kernels.items[1];
     assert_string_equal(second->scope, "a::b::");
-    assert_false(second->extern_c);
+    assert_string_not_equal(second->mangled, second->name);
     assert_int_equal(second->parameter_count, 2);
     assert_string_equal(second->parameters[0].name, "N");
     assert_int_equal(second->parameters[0].kind, HN_PARAMETER_NUMBER);
@@ -65,7 +65,7 @@ TEST(test_finds_kernels)
     assert_string_equal(second->arguments[0].name, "x");
     assert_true(second->arguments[0].pointer);
     assert_string_equal(second->arguments[1].type, "uint64");
-    assert_true(unit->kernels.items[2].extern_c);
+    assert_string_equal(unit->kernels.items[2].mangled, unit->kernels.items[2].name);
     assert_int_equal(unit->kernels.items[2].argument_count, 0);
 }
 

@@ -23,7 +23,6 @@ enum hn_status hn_clang_open(struct hn_clang *clang, struct hn_error *err)
         HN_CLANG_FUNCTIONS(X)
 #undef X
     };
-    size_t count = sizeof symbols / sizeof *symbols;
     const char *chosen = getenv("HONE_LIBCLANG"), *environment = getenv("VIRTUAL_ENV");
     bool named = chosen != NULL && *chosen != '\0';
     char wheel[1024];
@@ -34,9 +33,9 @@ enum hn_status hn_clang_open(struct hn_clang *clang, struct hn_error *err)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         glob(places[i], GLOB_APPEND | GLOB_BRACE | (i < 2 ? GLOB_NOCHECK : 0), NULL, &found);
     glob(wheel, GLOB_APPEND, NULL, &found);
-    enum hn_status status =
-        hn_library_open(named ? &chosen : (const char *const *)found.gl_pathv,
-                        named ? 1 : found.gl_pathc, symbols, count, &clang->library, &why);
+    enum hn_status status = hn_library_open(
+        named ? &chosen : (const char *const *)found.gl_pathv, named ? 1 : found.gl_pathc, symbols,
+        sizeof symbols / sizeof *symbols, &clang->library, &why);
     globfree(&found);
     if (status == HN_OK)
         return HN_OK;

@@ -450,7 +450,8 @@ const char *hn_draft_entry(const struct hn_draft *draft)
     const char *text = kernel->overloaded ? "(void (*)(" : "";
     if (kernel->parameter_count > 0 && draft->instances == NULL)
         return NULL;
-    if (kernel->parameter_count == 0 && kernel->extern_c && !kernel->overloaded)
+    if (kernel->parameter_count == 0 && !kernel->overloaded &&
+        strcmp(kernel->mangled, kernel->name) == 0)
         return kernel->name;
     /* One of several of its name is told by its type, a template by its arguments. */
     for (size_t i = 0; kernel->overloaded && i < kernel->argument_count; i++)

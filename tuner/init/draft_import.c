@@ -578,8 +578,6 @@ static void set_launch(struct import *import)
     /* It is of the launch: of an array that is extern. */
     if (draft->kernel == NULL || hn_find(&import->unit, draft->kernel->body, "extern") != SIZE_MAX)
         draft->shared_bytes = size_of(import, "SharedMemory", shared, "bytes");
-    if (draft->shared_bytes != NULL && strcmp(draft->shared_bytes, "0") == 0)
-        draft->shared_bytes = NULL;
 }
 
 /* Those of the file, and macros that Kernel Tuner defines in every source. */

@@ -521,8 +521,7 @@ static const char *extent_of(struct hn_draft *draft, int axis)
     const char *name = find_bound(draft, axis);
     if (name == NULL && draft->dimensions > 1)
         name = find_extent(draft, names[axis], 0);
-    name = name != NULL ? name : find_extent(draft, NULL, axis);
-    return name != NULL ? name : "1";
+    return name != NULL ? name : find_extent(draft, NULL, axis);
 }
 
 static void guess_grid(struct hn_draft *draft)
@@ -725,18 +724,17 @@ void hn_draft_read_launch(struct hn_draft *draft)
         draft->grid_is_known = take(draft, true, draft->grid);
     else
         guess_block(draft);
-    /* Blocks that go on by the grid's size may be as many as one likes. */
-    if (draft->grid_is_known && draft->dimensions == 1 && is_number(draft->grid[0]) &&
-        hn_find(draft->unit, draft->kernel->body, "gridDim") != SIZE_MAX &&
-        strcmp(draft->grid[0], "1") != 0)
-        draft->grid[0] =
-            hn_draft_add_launch(draft, "BLOCKS", strtoll(draft->grid[0], NULL, 10), false);
-    find_extents(draft);
-    /* Of blocks that wait for each other not more than there is room for. */
+    /* Blocks that go on by the grid's size may be as many as one likes, those that wait for each
+     * other as many as there is room for. */
     bool waits = draft->cooperative && draft->launch[HN_LAUNCH_GRID].end > 0;
-    if (!draft->grid_is_known && waits && draft->dimensions == 1)
-        draft->grid[0] = hn_draft_add_launch(draft, "BLOCKS", 128, false);
-    else if (!draft->grid_is_known)
+    bool goes_on = hn_find(draft->unit, draft->kernel->body, "gridDim") != SIZE_MAX;
+    waits = waits && !draft->grid_is_known && draft->dimensions == 1;
+    if (waits || (draft->grid_is_known && draft->dimensions == 1 && goes_on &&
+                  is_number(draft->grid[0]) && strcmp(draft->grid[0], "1") != 0))
+        draft->grid[0] = hn_draft_add_launch(
+            draft, "BLOCKS", waits ? 128 : strtoll(draft->grid[0], NULL, 10), false);
+    find_extents(draft);
+    if (!draft->grid_is_known && !waits)
         guess_grid(draft);
     int count = 0;
     HN_EACH(each, draft->names)

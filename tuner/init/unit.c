@@ -206,6 +206,9 @@ const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char 
         bool known = (each->scope.begin == 0 || each->given || each->body.begin <= at) &&
                      each->scope.begin <= at && at < each->scope.end;
         bool other = found != NULL && each->given && !known;
+        /* A function's name alone is something else. */
+        bool function = !each->macro && each->parameters.begin > 0;
+        other |= function && !is_one_of(hn_text_at(unit, at + 1), "(<");
         if ((known || anywhere) && !other && strcmp(each->name, name) == 0 &&
             (found == NULL || each->scope.begin >= found->scope.begin))
             found = each;
@@ -574,8 +577,6 @@ static void read_function(struct reading *reading, CXCursor cursor)
         read->scope = reading->scope;
         read->head = head;
         read->body = body;
-        read->extern_c =
-            cursor.kind == CXCursor_FunctionDecl && strncmp(read->mangled, "_Z", 2) != 0;
         read->parameters = hn_need_block(&unit->memory, most, sizeof *read->parameters);
         read->arguments = hn_need_block(&unit->memory, most, sizeof *read->arguments);
     }

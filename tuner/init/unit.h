@@ -50,18 +50,18 @@ struct hn_kernel_parameter {
 };
 
 struct hn_kernel {
-    const char *name, *mangled, *scope; /* "demo::" or "" */
-    bool extern_c, overloaded;
+    const char *name, *mangled, *scope; /* mangled: its name where it is extern "C"; scope: "demo::" or "" */
+    bool overloaded;
     struct hn_kernel_parameter *parameters;
     struct hn_kernel_argument *arguments;
     size_t parameter_count, argument_count;
     struct hn_tokens head, body; /* from the declaration's first token to its name; in braces */
 };
 
-/* What a name stands for: a macro, a variable's initial value, or what a parameter is given. */
+/* What a name stands for: a macro, a variable's first value, what a function returns, or what a parameter is given. */
 struct hn_meaning {
     const char *name, *space; /* space: a global variable's namespaces, "demo::" */
-    struct hn_tokens parameters; /* of a macro; empty: it has none */
+    struct hn_tokens parameters; /* of a macro or a function; 0 and 0: it has none */
     struct hn_tokens body, scope; /* scope: where it is known */
     bool macro;
     bool guarded;  /* a macro that is left to whoever compiles */
