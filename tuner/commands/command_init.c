@@ -135,7 +135,7 @@ static void draft_program(struct init *init, const char *source, struct hn_error
     struct hn_unit unit = {.path = NULL};
     struct hn_draft draft = {.unit = &unit};
     const char *slash = strrchr(init->path, '/'), *file = slash != NULL ? slash + 1 : init->path;
-    char *name = hn_needed(strndup(file, hn_word_length(file)));
+    const char *name = HN_DRAFT_TEXT(&draft, "%.*s", (int)hn_word_length(file), file);
     name_files(init, name, err);
     HN_DRAFT_NOTE(&draft, "name", "%s", name);
     hn_text_printf(hn_draft_part(&draft, "template", ""), "\"%s\"", init->template);
@@ -153,7 +153,6 @@ static void draft_program(struct init *init, const char *source, struct hn_error
     }
     write_config(init, hn_draft_write(&draft, hn_init_program), err);
     hn_draft_finish(&draft);
-    free(name);
 }
 
 static void draft_source(struct init *init, struct hn_error *err)

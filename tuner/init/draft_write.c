@@ -16,15 +16,6 @@ const char *hn_draft_line(const struct hn_draft *draft, const char *text)
     return line;
 }
 
-static void append_quoted(struct hn_text *text, const char *string)
-{
-    json_t *json = hn_needed(hn_string_to_json(string));
-    char *quoted = hn_needed(json_dumps(json, JSON_ENCODE_ANY));
-    hn_text_append(text, quoted);
-    free(quoted);
-    json_decref(json);
-}
-
 /* Whatever stands before it. NULL: it is left out. YAML takes these signs for a text as they stand,
  * within brackets too; what looks like a key, a comment or a list it does not. */
 static void append_scalar(struct hn_text *text, const char *before, const char *string)
@@ -36,10 +27,15 @@ static void append_scalar(struct hn_text *text, const char *before, const char *
     for (const char *c = string; *c != '\0'; c++)
         plain = plain && (hn_is_word_char(*c) || strchr(" +-*/%()<>=!.", *c) != NULL);
     hn_text_append(text, before);
-    if (plain && length > 0 && string[length - 1] != ' ')
+    if (plain && length > 0 && string[length - 1] != ' ') {
         hn_text_append(text, string);
-    else
-        append_quoted(text, string);
+        return;
+    }
+    json_t *json = hn_needed(hn_string_to_json(string));
+    char *quoted = hn_needed(json_dumps(json, JSON_ENCODE_ANY));
+    hn_text_append(text, quoted);
+    free(quoted);
+    json_decref(json);
 }
 
 static void append_comment(struct hn_text *text, const char *before, const char *comment)
@@ -73,10 +69,8 @@ static void fill_head(struct hn_draft *draft)
     struct hn_text *template = hn_draft_part(draft, "template", "");
     append_scalar(template, "", draft->template);
     append_comment(template, "TODO: ", draft->template_todo);
-    HN_EACH(option, draft->options) {
-        hn_text_append(hn_draft_part(draft, "options", "\n"), "    - ");
-        append_quoted(hn_draft_part(draft, "options", ""), *option);
-    }
+    HN_EACH(option, draft->options)
+        append_scalar(hn_draft_part(draft, "options", "\n"), "    - ", *option);
 }
 
 /* Five and more integers that rise evenly are a range. */
