@@ -30,8 +30,7 @@ static const struct hn_kernel *choose(const struct init *init, struct hn_unit *u
     const struct hn_kernel *chosen = NULL;
     if (entry == NULL && init->capture != NULL)
         entry = init->capture->head.kernel;
-    for (size_t i = 0; i < unit->kernels.count; i++) {
-        const struct hn_kernel *each = &unit->kernels.items[i];
+    HN_EACH(each, unit->kernels) {
         size_t scope = strlen(each->scope);
         /* In the source, or by the driver. */
         bool named = entry == NULL ? unit->kernels.count == 1
@@ -40,8 +39,8 @@ static const struct hn_kernel *choose(const struct init *init, struct hn_unit *u
                                           strcmp(each->name, entry + scope) == 0);
         if (named && (chosen == NULL || strcmp(each->mangled, entry) == 0))
             chosen = each;
-        names = hn_need_format(&unit->memory, "%s%s%s%s", names, i > 0 ? ", " : "", each->scope,
-                               each->name);
+        names = hn_need_format(&unit->memory, "%s%s%s%s", names, *names != '\0' ? ", " : "",
+                               each->scope, each->name);
     }
     if (unit->kernels.count == 0)
         hn_fail(err, HN_ECONFIG,

@@ -783,7 +783,6 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
                                .name = kernel->name,
                                .capture = draft->capture,
                                .dimensions = 1};
-    hn_error_init(err);
     for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {
         int axis = hn_text_at(unit, i + 2)[0] - 'x';
         if (axis < 3 && axis >= draft->dimensions &&

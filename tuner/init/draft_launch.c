@@ -210,12 +210,10 @@ bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, int64_t 
     return holds;
 }
 
+/* Of what configs understand. */
 static bool has_size(const struct hn_draft *draft, const char *text)
 {
-    HN_EACH(each, draft->names)
-        if (each->is_size && hn_text_has_word(text, each->name, strlen(each->name)))
-            return true;
-    return false;
+    return !hn_draft_holds(draft, text, HN_OF_PARAMETERS, NULL, NULL);
 }
 
 /* What the kernel does with its index. */
