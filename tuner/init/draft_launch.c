@@ -396,10 +396,7 @@ static void take_block(struct hn_draft *draft)
     /* There has to be something to tune. */
     HN_EACH(each, draft->names)
         any |= !each->is_size;
-    if (!any) {
-        draft->block_is_known = false;
-        memset(draft->block, 0, sizeof draft->block);
-    }
+    draft->block_is_known &= any;
 }
 
 /* What the host calls n is n in the kernel, and has the value that it has there. */
