@@ -11,7 +11,7 @@
 
 /* Loops within a block cut a size into parts: by a product of parameters that an expression of the
  * config divides it by (ceil_div(K, BK), N // TILE, N % WORD), by a side of the block or all of it,
- * or by such a side times such a product or any parameter. */
+ * or by both. */
 
 enum { MOST_ITEMS = 64 /* that one thread may be given */ };
 
@@ -78,21 +78,6 @@ static void scan(void *context, struct hn_expression *expression, const struct h
     }
 }
 
-static void find_edges(struct hn_sight *sight, const char *size, size_t of, bool any)
-{
-    const struct hn_plan *plan = sight->kernel.config->plan;
-    struct finding finding = {sight, {.size = size, .of = of}};
-    if (of != HN_EDGE_OF_ONE)
-        add_edge(sight, &finding.edge);
-    hn_expressions_walk(&hn_plan_structure, (void *)plan, scan, &finding);
-    for (size_t i = 0; i < plan->parameter_count && any; i++) {
-        const char *name = plan->parameters[i];
-        finding.edge.parameters[0] = find_parameter(plan, name, strlen(name));
-        if (finding.edge.parameters[0] != NULL)
-            add_edge(sight, &finding.edge);
-    }
-}
-
 /* Memory is read in words of 16 bytes at most, of 1 byte at least. */
 static const int64_t most_aligned = 16;
 
@@ -144,7 +129,7 @@ static double product(const int64_t sides[3])
     return (double)sides[0] * (double)sides[1] * (double)sides[2];
 }
 
-enum { OF_LAUNCH = 15, OF_EDGE = 3, OF_PRIOR = 2 };
+enum { OF_LAUNCH = 15, OF_EDGE = 3 };
 
 /* The step that does the work. One that only some points launch clears or copies for the others. */
 static const struct hn_launch_step *main_step(const struct hn_launch *launch)
@@ -225,10 +210,7 @@ static void see_edges(const struct hn_sight *sight, const struct hn_bindings *pr
     }
 }
 
-/* Of what has none. */
-static const double least_estimate = 1e-9;
-
-bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem, double usual,
+bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem,
                   const struct hn_matrix_point *point, float *seen)
 {
     struct hn_launch launch;
@@ -242,8 +224,7 @@ bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *proble
     see_edges(sight, problem, &point->values, main_step(&launch), waves, &seen);
     if (kernel->config->prior != NULL) {
         double own = hn_config_estimate(kernel->config, problem, &point->values, NULL);
-        *seen++ = (float)log(fmax(least_estimate, own));
-        *seen++ = (float)log(fmax(least_estimate, own) / fmax(least_estimate, usual));
+        *seen = own > 0 ? (float)log(own) : 0;
     }
     hn_launch_finish(&launch);
     return true;
@@ -253,13 +234,17 @@ void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel
 {
     const struct hn_family *family = kernel->config->family;
     *sight = (struct hn_sight){.kernel = *kernel};
-    for (int any = 0; any < 2; any++)
-        for (int of = any; of < HN_EDGE_KINDS; of++)
-            for (size_t i = 0; i < family->value_count; i++)
-                if (family->values[i].kind == HN_FAMILY_RANGE)
-                    find_edges(sight, family->values[i].name, (size_t)of, any > 0);
+    for (size_t of = 0; of < HN_EDGE_KINDS; of++)
+        for (size_t i = 0; i < family->value_count; i++) {
+            struct finding finding = {sight, {.size = family->values[i].name, .of = of}};
+            if (family->values[i].kind != HN_FAMILY_RANGE)
+                continue;
+            if (of != HN_EDGE_OF_ONE)
+                add_edge(sight, &finding.edge);
+            hn_expressions_walk(&hn_plan_structure, kernel->config->plan, scan, &finding);
+        }
     sight->features = 1 + kernel->config->plan->parameter_count + OF_LAUNCH +
-                      OF_EDGE * sight->edge_count + (kernel->config->prior != NULL ? OF_PRIOR : 0);
+                      OF_EDGE * sight->edge_count + (kernel->config->prior != NULL ? 1 : 0);
     for (size_t i = 0; i < family->value_count; i++)
         sight->features += family->values[i].kind == HN_FAMILY_RANGE ? 2 : 1;
 }

@@ -12,11 +12,11 @@
 #include "base/run.h"
 #include "base/text.h"
 
-/* What points lose at the first samples of a learning to the best of their size, in logarithms: as
- * measured, else as predicted. */
+/* What points lose at the first samples of a learning, in logarithms: as measured, else as
+ * predicted. */
 struct forecast {
     size_t count;
-    double *losses;     /* [point][sample]; INFINITY: it cannot be used there */
+    double *losses;     /* [point][sample], but for a number of the sample; INFINITY: unusable */
     double *deviations; /* of these predictions */
 };
 
@@ -61,6 +61,20 @@ static void draw_samples(struct learning *learning, struct hn_error *err)
     }
 }
 
+/* By how much what the model says of points at a size is more, in the mean, than what they lose to
+ * that time; NAN: none was measured. */
+static double find_shift(const struct hn_matrix *matrix, const size_t *points, size_t count,
+                         size_t size, double best_us, const double *losses, size_t stride)
+{
+    double sum = 0, measured = 0;
+    for (size_t p = 0; p < count; p++) {
+        double shift = losses[p * stride] - log(matrix->times[points[p]][size] / best_us);
+        sum += isfinite(shift) ? shift : 0;
+        measured += isfinite(shift);
+    }
+    return measured > 0 ? sum / measured : NAN;
+}
+
 /* Of these points of the matrix, whose first sizes are the first samples: those that the family
  * names. */
 static void make_forecast(const struct learning *learning, const size_t *points, size_t point_count,
@@ -76,14 +90,18 @@ static void make_forecast(const struct learning *learning, const size_t *points,
         asked[p] = &matrix->points[points[p]];
     hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count, false,
                  forecast->losses, forecast->deviations);
-    for (size_t s = 0; s < count && s < learning->kernel->config->family->size_count; s++)
+    for (size_t s = 0; s < count && s < learning->kernel->config->family->size_count; s++) {
+        double least = hn_matrix_least(matrix, s);
+        double shift =
+            find_shift(matrix, points, point_count, s, least, forecast->losses + s, count);
         for (size_t p = 0; p < point_count; p++) {
             double time = matrix->times[points[p]][s];
             if (isnan(time))
                 continue;
-            forecast->losses[p * count + s] = log(time / hn_matrix_least(matrix, s));
+            forecast->losses[p * count + s] = log(time / least) + shift;
             forecast->deviations[p * count + s] = 0;
         }
+    }
 }
 
 enum { MOST_LEAVES = 200, LEAST_SAMPLES = 4 };
@@ -137,14 +155,17 @@ static struct judged judge_size(const struct learning *learning, const double *l
                                 const double *deviations, size_t s)
 {
     const struct hn_matrix *matrix = learning->matrix;
-    double best = INFINITY, least = INFINITY;
+    const size_t *picked = learning->learnt->picked;
+    double best = INFINITY, least = INFINITY, best_us = hn_matrix_best(matrix, s);
+    double shift =
+        find_shift(matrix, picked, learning->count, s, best_us, losses + s, matrix->size_count);
     struct judged judged = {INFINITY, NAN, NAN};
-    for (size_t c = 0; c < learning->count; c++) {
-        size_t at = c * matrix->size_count + s, point = learning->learnt->picked[c];
+    for (size_t c = 0; c < learning->count && !isnan(shift); c++) {
+        size_t at = c * matrix->size_count + s;
         if (isinf(losses[at]))
             continue;
-        double time = matrix->times[point][s];
-        double loss = isnan(time) ? losses[at] : log(time / hn_matrix_best(matrix, s));
+        double time = matrix->times[picked[c]][s];
+        double loss = isnan(time) ? losses[at] - shift : log(time / best_us);
         best = fmin(best, fmax(0, loss));
         if (losses[at] < least) {
             least = losses[at];
@@ -175,21 +196,6 @@ static void judge_sizes(const struct learning *learning, struct judged *judged)
     free(losses);
 }
 
-struct mean {
-    double sum, count;
-};
-
-static void add(struct mean *mean, double value)
-{
-    mean->sum += value;
-    mean->count++;
-}
-
-static double mean_of(const struct mean *mean)
-{
-    return mean->count > 0 ? mean->sum / mean->count : 0;
-}
-
 /* Sizes that were measured since the rule was least sure there say how bad it may get, and nothing
  * of how it does in the mean, nor of how often it is wrong. What configurations lose to a search is
  * known where there was one. */
@@ -197,7 +203,7 @@ static void predict_loss(struct learning *learning, struct judged *judged)
 {
     const struct hn_matrix *matrix = learning->matrix;
     struct hn_rule_loss *predicted = &learning->learnt->rule.predicted;
-    struct mean choice = {0, 0}, coverage = {0, 0};
+    double choice = 0, coverage = 0, drawn = 0, searched = 0;
     judge_sizes(learning, judged);
     for (size_t s = 0; s < matrix->size_count; s++) {
         const struct hn_matrix_size *size = &matrix->sizes[s];
@@ -205,17 +211,19 @@ static void predict_loss(struct learning *learning, struct judged *judged)
             continue;
         predicted->sizes++;
         predicted->worst = fmax(predicted->worst, expm1(judged[s].choice + judged[s].coverage));
-        if (size->drawn) {
-            add(&choice, judged[s].choice);
-            if (isfinite(size->tuned_us))
-                add(&coverage, judged[s].coverage);
-        }
+        if (!size->drawn)
+            continue;
+        choice += judged[s].choice;
+        drawn++;
+        coverage += isfinite(size->tuned_us) ? judged[s].coverage : 0;
+        searched += isfinite(size->tuned_us);
     }
-    predicted->mean = expm1(mean_of(&choice) + mean_of(&coverage));
+    coverage /= fmax(1, searched);
+    predicted->mean = expm1(choice / fmax(1, drawn) + coverage);
     for (size_t s = 0; s < matrix->size_count; s++) {
         const struct hn_matrix_size *size = &matrix->sizes[s];
         if (!isfinite(size->tuned_us))
-            judged[s].coverage = fmax(judged[s].coverage, mean_of(&coverage));
+            judged[s].coverage = fmax(judged[s].coverage, coverage);
         if (!size->drawn)
             judged[s].risk = INFINITY;
     }
@@ -261,18 +269,21 @@ static void mark_sure(struct learning *learning, double sure_risk)
 {
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = samples_of(learning);
-    struct mean *squares = hn_need(rule->node_count, sizeof *squares);
+    struct {
+        double sum, weight;
+    } *squares = hn_need(rule->node_count, sizeof *squares);
     double sure = 0, all = 0;
     for (size_t s = 0; s < data.samples; s++) {
         size_t leaf = hn_choice_tree_leaf(rule->nodes, &data, s);
         double risk = risk_at(learning, (size_t)rule->nodes[leaf].configuration, s);
         squares[leaf].sum += data.weights[s] * risk * risk;
-        squares[leaf].count += data.weights[s];
+        squares[leaf].weight += data.weights[s];
     }
     for (size_t n = 0; n < rule->node_count; n++) {
-        rule->nodes[n].sure = squares[n].count > 0 && sqrt(mean_of(&squares[n])) <= sure_risk;
-        sure += rule->nodes[n].sure ? squares[n].count : 0;
-        all += squares[n].count;
+        double weight = squares[n].weight;
+        rule->nodes[n].sure = weight > 0 && sqrt(squares[n].sum / weight) <= sure_risk;
+        sure += rule->nodes[n].sure ? weight : 0;
+        all += weight;
     }
     learning->learnt->sure = all > 0 ? sure / all : 0;
     free(squares);

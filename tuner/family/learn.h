@@ -71,7 +71,7 @@ enum { HN_EDGE_OF_ONE, HN_EDGE_OF_FIRST, HN_EDGE_OF_SECOND, HN_EDGE_OF_ALL, HN_E
 
 /* What a model sees of a point at a problem: sizes and the powers of two in them, other values, parameters, blocks
  * and waves of the launch, and at last, of each edge, the passes, how full the last one is, and the passes of all
- * waves; where the config has a `prior`, what it says, and by how much that is more than of the default point. */
+ * waves; where the config has a `prior`, what it says, in logarithms. */
 struct hn_sight {
     struct hn_family_kernel kernel;
     struct hn_family_edge {
@@ -86,13 +86,12 @@ struct hn_sight {
 int64_t hn_edge_part(const struct hn_family_edge *edge, const struct hn_bindings *point);
 
 void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel);
-/* False: it cannot be launched. `seen` has room for the features; `usual`: what a `prior` says of the
- * default point. */
-bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem, double usual,
+/* False: it cannot be launched. `seen` has room for the features. */
+bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem,
                   const struct hn_matrix_point *point, float *seen);
 
-/* How much longer than the best of its size a point takes, in logarithms, by a model of all that was measured: also of
- * points and at sizes that were not. */
+/* How long a point takes, in logarithms but for a number that is the same for all points of a problem, by a model of all
+ * that was measured: also of points and at sizes that were not. */
 struct hn_model;
 
 /* Borrows the kernel. */

@@ -38,6 +38,9 @@ struct tree {
 /* Losses, not times: how long a size takes is the same for all points, and of points that take
  * several times as long as the best nobody needs to know how long. */
 static const double most_loss = 1;
+/* Of a config with a prior, trees learn what that leaves, beside the mean of the size. Points count
+ * ever less that lose more than so much. */
+static const double near_loss = 0.5, fading = 2;
 
 /* Models that have each seen other sizes; where they differ little is known. */
 enum { BAGS = 6 };
@@ -52,10 +55,7 @@ static bool has_seen(size_t bag, size_t size)
 struct hn_model {
     struct hn_sight sight;
     size_t trees;
-    struct bag {
-        double mean;
-        struct tree *trees;
-    } bags[BAGS];
+    struct tree *bags[BAGS];
 };
 
 /* The measurements, as the trees see them. */
@@ -66,6 +66,7 @@ struct gathering {
     size_t *first; /* [size]: its first row */
     size_t rows;
     double *targets; /* [row] */
+    double *counts;  /* [row]: from 0 to 1 */
     float *values;   /* [feature][row] */
     uint8_t *bins;   /* [feature][row] */
     float *edges;    /* [feature][bin]: the highest value of a bin */
@@ -81,7 +82,6 @@ struct split {
 /* The growth of the trees of a bag. */
 struct growing {
     const struct gathering *data;
-    struct bag *bag;
     struct hn_random random;
     uint32_t *seen; /* rows */
     size_t seen_count;
@@ -166,7 +166,7 @@ static void grow_tree(struct growing *growing, struct tree *tree)
     growing->row_count = 0;
     for (size_t i = 0; i < growing->seen_count; i++) {
         growing->leaf[growing->seen[i]] = 0;
-        if (hn_random_unit(&growing->random) < share)
+        if (hn_random_unit(&growing->random) < share * growing->data->counts[growing->seen[i]])
             growing->rows[growing->row_count++] = growing->seen[i];
     }
     for (size_t f = 0; f < growing->data->model->sight.features; f++)
@@ -188,11 +188,10 @@ static void grow_tree(struct growing *growing, struct tree *tree)
 static void grow_bag(void *context, size_t number)
 {
     const struct gathering *data = context;
-    struct bag *bag = &data->model->bags[number];
+    struct tree *trees = data->model->bags[number] = hn_need(data->model->trees, sizeof *trees);
     struct hn_blocks memory = {0};
     struct growing *growing = hn_need_block(&memory, 1, sizeof *growing);
     growing->data = data;
-    growing->bag = bag;
     growing->random = hn_random_seeded(data->seed + number);
     growing->seen = hn_need_block(&memory, data->rows, sizeof(uint32_t));
     growing->rows = hn_need_block(&memory, data->rows, sizeof(uint32_t));
@@ -206,13 +205,10 @@ static void grow_bag(void *context, size_t number)
             growing->seen[growing->seen_count++] = growing->seen[other];
             growing->seen[other] = (uint32_t)r;
         }
-    for (size_t i = 0; i < growing->seen_count; i++)
-        bag->mean += data->targets[growing->seen[i]] / (double)growing->seen_count;
     for (size_t r = 0; r < data->rows; r++)
-        growing->left[r] = (float)(data->targets[r] - bag->mean);
-    bag->trees = hn_need(data->model->trees, sizeof *bag->trees);
+        growing->left[r] = (float)data->targets[r];
     for (size_t t = 0; t < data->model->trees; t++)
-        grow_tree(growing, &bag->trees[t]);
+        grow_tree(growing, &trees[t]);
     hn_blocks_finish(&memory);
 }
 
@@ -247,14 +243,20 @@ static void find_bins(void *context, size_t feature)
     free(sorted);
 }
 
-static void ask_bag(const struct hn_model *model, const struct bag *bag, const float *rows,
+/* What the prior says of a point, in logarithms. */
+static double expect(const struct hn_sight *sight, const float *seen)
+{
+    return sight->kernel.config->prior != NULL ? seen[sight->features - 1] : 0;
+}
+
+static void ask_bag(const struct hn_model *model, const struct tree *trees, const float *rows,
                     size_t count, double *answers)
 {
     size_t features = model->sight.features;
     for (size_t r = 0; r < count; r++)
-        answers[r] = bag->mean;
+        answers[r] = expect(&model->sight, rows + r * features);
     /* A tree stays in the nearest cache for all rows. */
-    for (const struct tree *tree = bag->trees; tree < bag->trees + model->trees; tree++)
+    for (const struct tree *tree = trees; tree < trees + model->trees; tree++)
         for (size_t first = 0; first < count; first += ABREAST) {
             size_t abreast = count - first < ABREAST ? count - first : ABREAST;
             uint32_t at[ABREAST] = {0};
@@ -280,20 +282,24 @@ static void gather_size(void *context, size_t size)
     const struct hn_sight *sight = &data->model->sight;
     const struct hn_matrix *matrix = data->matrix;
     float *seen = hn_need(sight->features, sizeof *seen);
-    const struct hn_config *config = sight->kernel.config;
-    double usual =
-        hn_config_estimate(config, &matrix->sizes[size].problem, &config->plan->defaults, NULL);
-    double best = log(hn_matrix_least(matrix, size));
+    bool all = sight->kernel.config->prior == NULL; /* count, and as they are */
+    double best = hn_matrix_least(matrix, size), sum = 0, count = 0;
     size_t row = data->first[size];
     for (size_t p = 0; p < matrix->point_count && row < data->first[size + 1]; p++) {
         if (!is_timed(matrix, p, size))
             continue;
         memset(seen, 0, sight->features * sizeof *seen);
-        (void)hn_sight_see(sight, &matrix->sizes[size].problem, usual, &matrix->points[p], seen);
+        bool can = hn_sight_see(sight, &matrix->sizes[size].problem, &matrix->points[p], seen);
         for (size_t f = 0; f < sight->features; f++)
             data->values[f * data->rows + row] = seen[f];
-        data->targets[row++] = fmin(most_loss, log(matrix->times[p][size]) - best);
+        double loss = log(matrix->times[p][size] / best);
+        data->targets[row] = all ? fmin(most_loss, loss) : loss - expect(sight, seen);
+        data->counts[row] = !can ? 0 : all ? 1 : exp(-fading * fmax(0, loss - near_loss));
+        sum += all ? 0 : data->counts[row] * data->targets[row];
+        count += data->counts[row++];
     }
+    while (row-- > data->first[size])
+        data->targets[row] -= sum / count;
     free(seen);
 }
 
@@ -314,6 +320,7 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     }
     data.first[sizes] = data.rows;
     data.targets = hn_need_block(&memory, data.rows, sizeof *data.targets);
+    data.counts = hn_need_block(&memory, data.rows, sizeof *data.counts);
     data.values = hn_need_block(&memory, data.rows * model->sight.features, sizeof *data.values);
     data.bins = hn_need_block(&memory, data.rows * model->sight.features, sizeof *data.bins);
     data.edges = hn_need_block(&memory, BINS * model->sight.features, sizeof *data.edges);
@@ -331,7 +338,7 @@ void hn_model_destroy(struct hn_model *model)
     if (model == NULL)
         return;
     for (size_t bag = 0; bag < BAGS; bag++)
-        free(model->bags[bag].trees);
+        free(model->bags[bag]);
     free(model);
 }
 
@@ -352,17 +359,14 @@ static void ask_some(const struct asking *asking, size_t problem, size_t first, 
 {
     const struct hn_model *model = asking->model;
     double answers[AT_ONCE], sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = 0;
-    const struct hn_config *config = model->sight.kernel.config;
-    double usual =
-        hn_config_estimate(config, &asking->problems[problem], &config->plan->defaults, NULL);
     bool can[AT_ONCE];
     for (size_t i = 0; i < count; i++)
-        can[i] = hn_sight_see(&model->sight, &asking->problems[problem], usual,
-                              asking->points[first + i], seen + i * model->sight.features);
+        can[i] = hn_sight_see(&model->sight, &asking->problems[problem], asking->points[first + i],
+                              seen + i * model->sight.features);
     for (size_t bag = 0; bag < BAGS; bag++) {
-        if (model->bags[bag].trees == NULL || (asking->unseen && has_seen(bag, problem)))
+        if (model->bags[bag] == NULL || (asking->unseen && has_seen(bag, problem)))
             continue;
-        ask_bag(model, &model->bags[bag], seen, count, answers);
+        ask_bag(model, model->bags[bag], seen, count, answers);
         bags++;
         for (size_t i = 0; i < count; i++) {
             sums[i] += answers[i];
