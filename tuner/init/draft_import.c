@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/schema.h"
 #include "base/text.h"
+#include "cache/record/record.h"
 #include "runtime/plan/option_list.h"
 
 static const size_t size_limit = 4u << 20;
@@ -243,22 +244,18 @@ static void read_source(struct import *import)
 
 /* Parameters, conditions and the default point. */
 
-/* An empty word is none of them. */
-static struct hn_value value_of(const json_t *json)
-{
-    return json_is_integer(json)   ? hn_integer(json_integer_value(json))
-           : json_is_real(json)    ? hn_real(json_real_value(json))
-           : json_is_boolean(json) ? hn_boolean(json_is_true(json))
-                                   : hn_word(json_is_string(json) ? json_string_value(json) : "");
-}
-
 /* All numbers, all booleans or all words, each of them once. */
 static void read_values(struct import *import, const json_t *values,
                         struct hn_draft_name *parameter, struct hn_error *err)
 {
     size_t count = 0, i;
+    struct hn_value value;
     const json_t *item;
-    json_array_foreach(values, i, item) add_value(parameter, value_of(item), err);
+    json_array_foreach(values, i, item)
+    {
+        if (!hn_failed(err) && hn_value_from_json(item, &value, err) == HN_OK)
+            add_value(parameter, value, err);
+    }
     if (json_is_string(values)) {
         char *text = hn_need_kept(&import->unit.memory, hn_need_copy(json_string_value(values)));
         for (char *c = text; *c != '\0'; c++)
@@ -292,7 +289,8 @@ static void add_parameter(struct import *import, const json_t *json)
     struct hn_draft_name parameter = {.name = name, .own = name};
     struct hn_draft *draft = &import->draft;
     struct hn_error err = {.status = HN_OK};
-    struct hn_value preset = value_of(json_object_get(json, "Default"));
+    struct hn_value preset = hn_word(""); /* none of them */
+    hn_value_from_json(json_object_get(json, "Default"), &preset, NULL);
     if (name == NULL || !hn_text_is_word(name) || hn_draft_find(draft, name) != NULL)
         hn_fail(&err, HN_ECONFIG, "found a name that is no word, or is there already");
     read_values(import, json_object_get(json, "Values"), &parameter, &err);
@@ -360,8 +358,8 @@ static void add_size(struct hn_draft *draft, const char *name, const json_t *num
 static const char *number_of(struct import *import, const json_t *json)
 {
     struct hn_text text = {0};
-    struct hn_value value = value_of(json);
-    if (!json_is_number(json))
+    struct hn_value value;
+    if (!json_is_number(json) || hn_value_from_json(json, &value, NULL) != HN_OK)
         return json_string_value(json);
     hn_value_append(&text, &value);
     return hn_need_kept(&import->unit.memory, hn_text_take(&text));
