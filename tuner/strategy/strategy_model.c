@@ -307,7 +307,8 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy);
 }
 
-enum { GUESS_SAMPLE = 16384, APART = 2 };
+/* Of a space whose points have no numbers one more costs 32 times as much. */
+enum { GUESS_SAMPLE = 16384, DESCENTS = 32, APART = 2 };
 
 /* Writes points that the space estimates to cost least, of a sample, no two alike in all but one
  * parameter, the best one last; `limit` at most. Returns how many there are: 0 without estimates.
@@ -321,7 +322,8 @@ static size_t guess(const struct hn_search *search, size_t limit, uint16_t *choi
     uint16_t *points = hn_need((GUESS_SAMPLE + 1) * width, sizeof *points);
     struct hn_ranked *guesses = hn_need(GUESS_SAMPLE + 1, sizeof *guesses);
     size_t drawn = 0, count = 0;
-    for (size_t i = 0; i < GUESS_SAMPLE; i++) {
+    size_t draws = hn_space_enumerated(search->space) ? GUESS_SAMPLE : GUESS_SAMPLE / DESCENTS;
+    for (size_t i = 0; i < draws; i++) {
         uint16_t *point = points + drawn * width;
         hn_space_sample(search->space, &random, point);
         guesses[drawn] = (struct hn_ranked){hn_space_estimate(search->space, point), drawn};
@@ -692,12 +694,13 @@ static size_t find_best(const struct hn_trail *trail, uint32_t *best)
     return count;
 }
 
-/* A random point; where the space has estimates, of so many the one that costs least by them. */
+/* A random point; where the space has numbers and estimates, of so many the one that costs least by
+ * them. */
 static void sample(struct hn_trail *trail, int draws, uint16_t *choice)
 {
     uint16_t drawn[trail->width + 1];
     hn_space_sample(trail->space, &trail->random, choice);
-    if (!hn_space_has_estimate(trail->space))
+    if (!hn_space_has_estimate(trail->space) || !hn_space_enumerated(trail->space))
         return;
     double least = hn_space_estimate(trail->space, choice);
     for (int i = 1; i < draws; i++) {
