@@ -28,7 +28,7 @@ ALLOWED = {
     "newlocale": ({"text", "progress"}, "what enters the C locale; whether the terminal shows UTF-8"),
     "uselocale": ({"text"}, "what enters the C locale"),
     "strptime": ({"recording"}, "digits only, within hn_c_locale_enter where libhone calls it"),
-    "sscanf": ({"recording", "cubin", "node", "command_init", "unit", "draft"}, "whole numbers"),
+    "sscanf": ({"recording", "cubin", "node", "command_init", "unit", "draft", "interposer"}, "whole numbers"),
     "strftime": ({"recording", "render", "export_results", "cache_copies", "turn"}, "digits only"),
     "alphasort": ({"file"}, "within hn_c_locale_enter where libhone calls it"),
     "regcomp": ({"programs"}, "the command's own locale is always C"),
