@@ -414,11 +414,9 @@ static inline union hn_cell apply_cell(int operation, union hn_cell a, union hn_
     case HN_OP_MULTIPLY:
         return integer_cell(x * y);
     case HN_OP_FLOOR_DIVIDE:
-        return divide_cells(HN_OP_FLOOR_DIVIDE, x, y);
     case HN_OP_CEIL_DIV:
-        return divide_cells(HN_OP_CEIL_DIV, x, y);
     case HN_OP_MODULO:
-        return divide_cells(HN_OP_MODULO, x, y);
+        return divide_cells((enum hn_operator)operation, x, y);
     case HN_OP_POWER:
         (void)power_integer(x, y, &power);
         return integer_cell(power);

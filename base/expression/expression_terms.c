@@ -837,10 +837,9 @@ static struct term_part add(struct hn_terms *terms, const struct hn_expression *
         bool wants_truth = work[i].need == TRUTH;
         if (work[i].need == UNUSED)
             continue;
-        if (work[i].slot != SEVERAL_SLOTS)
-            work[i].part = tabulate_operation(terms, expression, i, &work[i]);
-        else
-            work[i].part = make_part(terms, &expression->list[i], work, wants_truth);
+        work[i].part = work[i].slot != SEVERAL_SLOTS
+                           ? tabulate_operation(terms, expression, i, &work[i])
+                           : make_part(terms, &expression->list[i], work, wants_truth);
         if (wants_truth && work[i].slot == SEVERAL_SLOTS)
             work[i].part = truth_of(terms, work[i].part);
     }

@@ -515,8 +515,7 @@ static void read_rows(const json_t *cache, struct hn_recording *recording, struc
     {
         if (hn_failed(err))
             break;
-        struct hn_error reason;
-        hn_error_init(&reason);
+        struct hn_error reason = {.status = HN_OK};
         struct hn_record *record = &recording->records.items[recording->records.count++];
         *record = (struct hn_record){0};
         hn_row_read(recording, row, record, &reason);
@@ -552,9 +551,8 @@ enum hn_status hn_recording_load(const char *path, struct hn_recording *recordin
                                  struct hn_error *err)
 {
     size_t size;
-    struct hn_error reason;
+    struct hn_error reason = {.status = HN_OK};
     hn_error_init(err);
-    hn_error_init(&reason);
     *recording = (struct hn_recording){.from_hone = false};
     char *text = hn_gzip_read(path, &size, err);
     if (text == NULL)

@@ -354,8 +354,7 @@ static json_t *read_head(const char *path, struct hn_error *err)
 static bool is_version(const json_t *json, const struct hn_version *version)
 {
     struct hn_version own = {.protocol = 0};
-    struct hn_error unread;
-    hn_error_init(&unread);
+    struct hn_error unread = {.status = HN_OK};
     hn_fields_read("version", &hn_version_structure, json, &own, &unread);
     own.protocol = version->protocol;
     return !hn_failed(&unread) && hn_version_equal(&own, version);

@@ -101,8 +101,7 @@ static void run_check(struct hn_store *store, const struct check *check, struct 
 {
     struct hn_statement *statement = hn_database_prepare(store->database, err, check->sql, "");
     while (hn_statement_next(&statement, err)) {
-        struct hn_error finding;
-        hn_error_init(&finding);
+        struct hn_error finding = {.status = HN_OK};
         check->look(store, statement, &finding);
         if (finding.status == HN_ENOMEM)
             hn_fail_memory(err);

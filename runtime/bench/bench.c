@@ -239,10 +239,9 @@ static void run_reference(struct hn_bench *bench, struct hn_reference_run *refer
 {
     struct hn_record record = {0};
     struct hn_variant variant = {.record = &record};
-    struct hn_error reason;
+    struct hn_error reason = {.status = HN_OK};
     bool own = bench->plan->reference.kind == HN_REFERENCE_SELF;
     const char *who = own ? "the default point, which is the reference," : "the reference";
-    hn_error_init(&reason);
     prepare_reference(bench, reference, &variant, &record, &reason);
     if (hn_goes_on(&variant, &reason))
         launch_reference(&variant, &reference->outputs, thorough, &reason);

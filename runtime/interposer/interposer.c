@@ -30,10 +30,9 @@ static char others[4000]; /* that were launched and are not wanted */
 /* Whoever asks for a capture wants to know that there can be none. */
 static void load(void)
 {
-    struct hn_error err;
+    struct hn_error err = {.status = HN_OK};
     const char *settings = getenv(HN_INTERPOSER);
     int begin = 0, end = 0;
-    hn_error_init(&err);
     if (settings != NULL &&
         sscanf(settings, "%llu %llu %n%*[^\n]%n", &wanted_launch, &most_bytes, &begin, &end) == 2) {
         file = strndup(settings + begin, (size_t)(end - begin));
@@ -170,11 +169,10 @@ static CUresult capture(const CUlaunchConfig *config, CUfunction function, void 
 {
     static struct buffer buffers[BUFFERS_MOST]; /* one launch is captured */
     struct hn_capture_writer writer = {.stream = NULL};
-    struct hn_error err;
+    struct hn_error err = {.status = HN_OK};
     CUfunction own = function;
     const char *name = find_name(&own);
     CUstream stream = config->hStream;
-    hn_error_init(&err);
     hn_capture_begin(&writer, hn_copy_string(file, &err), &err);
     if (!hn_failed(&err))
         hn_driver_check(&driver, driver.p_cuStreamSynchronize(stream), "waiting", &err);

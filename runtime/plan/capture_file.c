@@ -151,10 +151,9 @@ enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_ca
 {
     char *text = NULL;
     size_t size = 0;
-    struct hn_error reason;
+    struct hn_error reason = {.status = HN_OK};
     *head = (struct hn_capture_head){.kernel = NULL};
     enum hn_status status = read_text(stream, path, &text, &size, err);
-    hn_error_init(&reason);
     if (status == HN_OK)
         read_head(text, size, (size_t)ftell(stream) - size, head, &reason);
     free(text);

@@ -125,10 +125,9 @@ static json_t *device_to_json(const struct hn_device *device, const struct hn_ro
 static void open_cache(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    struct hn_error reason;
+    struct hn_error reason = {.status = HN_OK};
     if (hn_failed(err))
         return;
-    hn_error_init(&reason);
     hn_open_cache(given, options->measure ? HN_STORE_WRITE : HN_STORE_READ, NULL, &reason);
     if (options->measure || (reason.status != HN_ENOTFOUND && options->cache != NULL))
         *err = reason;

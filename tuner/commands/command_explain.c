@@ -31,14 +31,13 @@ static enum hn_compiles try_to_compile(void *context, const struct hn_task *task
     struct explain *explain = context;
     struct hn_source source;
     struct hn_image image;
-    struct hn_error err;
+    struct hn_error err = {.status = HN_OK};
     char architecture[32];
     uint64_t number;
     if (explain->tried_in_vain || task->identity.device.capability <= 0)
         return HN_COMPILES_UNKNOWN;
     if (explain->pool == NULL)
         explain->pool = hn_compile_pool_create(1, timeout_s, HN_COMPILE_START_S);
-    hn_error_init(&err);
     hn_image_init(&image);
     snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
     if (hn_task_source(task, point, &source, &err) == HN_OK) {

@@ -115,8 +115,7 @@ static void check_output(int status, void *unused)
     if (status != EXIT_SUCCESS && promised != NULL) {
         const char *message = promised[0] != '\0' ? promised : "wrong usage; see standard error";
         json_t *error = json_pack("{s:{s:i, s:s}}", "error", "code", status, "message", message);
-        struct hn_error ignored;
-        hn_error_init(&ignored);
+        struct hn_error ignored = {.status = HN_OK};
         print_json(error, &ignored);
         json_decref(error);
     }

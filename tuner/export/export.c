@@ -22,8 +22,7 @@ static void find_plan(struct hn_store *store, const struct hn_export_request *re
 {
     const struct hn_version *version = &export->results[0]->version;
     struct hn_stored_plan *stored = &export->stored;
-    struct hn_error reason;
-    hn_error_init(&reason);
+    struct hn_error reason = {.status = HN_OK};
     if (store != NULL)
         hn_store_get_plan(store, export->kernel, version, stored, &reason);
     for (size_t i = 0; !hn_failed(&reason) && stored->json == NULL && i < request->recorded_count;

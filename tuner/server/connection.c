@@ -323,7 +323,7 @@ static json_t *parse(const struct hn_connection *connection, const struct pg_res
                      struct hn_error *err)
 {
     const struct hn_libpq *pq = &connection->pq;
-    struct hn_error reason;
+    struct hn_error reason = {.status = HN_OK};
     json_error_t place = {.text = ""};
     if (pq->PQntuples(result) != 1) {
         hn_fail(err, HN_EFORMAT, "%s: found %d answers, expected one", connection->name,
@@ -332,7 +332,6 @@ static json_t *parse(const struct hn_connection *connection, const struct pg_res
     }
     const char *text = pq->PQgetvalue(result, 0, 0);
     size_t size = (size_t)pq->PQgetlength(result, 0, 0);
-    hn_error_init(&reason);
     hn_gate_json(text, size, &reason);
     if (hn_failed(&reason)) {
         hn_fail(err, HN_EFORMAT, "%s: %.2000s", connection->name, reason.message);

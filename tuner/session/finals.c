@@ -659,8 +659,7 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
     struct hn_run run = {.kind = HN_RUN_MEASURE, .racers = &best, .racer_count = 1, .anew = true};
     struct hn_timing *timing = &flight->record.timing;
     double medians_us[PROCESSES_MOST];
-    struct hn_error reason;
-    hn_error_init(&reason);
+    struct hn_error reason = {.status = HN_OK};
     if (hn_failed(err) || session->options.brief || session->task->plan->program != NULL)
         return;
     hn_session_show(session, "measuring the best in other processes");
@@ -838,10 +837,9 @@ bool hn_session_finals(struct hn_session *session, struct hn_error *err)
 {
     struct finals finals = {.session = session};
     struct hn_run reseed = {.kind = HN_RUN_RESEED, .seed = session->options.seed};
-    struct hn_error found;
+    struct hn_error found = {.status = HN_OK};
     if (hn_failed(err))
         return false;
-    hn_error_init(&found);
     if (session->backend->simulated) {
         hn_session_find_best(session, err);
         return false;

@@ -423,8 +423,7 @@ static uint64_t strategy_count(const struct hn_session *session)
 static const struct hn_record *look_up(struct hn_session *session, size_t number, size_t *first)
 {
     const struct hn_ticket *ticket = &session->tickets.items[number];
-    struct hn_error ignored;
-    hn_error_init(&ignored);
+    struct hn_error ignored = {.status = HN_OK};
     *first = ticket->replayed ? hn_tickets_of_point(&session->tickets, ticket->point) : number;
     const struct hn_flight *flight = hn_session_recall(session, *first, &ignored);
     return flight != NULL ? &flight->record : NULL;

@@ -546,10 +546,8 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
 {
     const struct hn_strategy_kind *strategy = session->options.strategy;
     struct hn_session_state *state = &session->state;
-    struct hn_error committed, told;
+    struct hn_error committed = {.status = HN_OK}, told = {.status = HN_OK};
     hn_error_init(err);
-    hn_error_init(&committed);
-    hn_error_init(&told);
     session->watch = watch;
     session->watcher = watcher;
     tell_start(session, err);

@@ -654,7 +654,6 @@ struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, doubl
     workers->items = hn_need((size_t)jobs, sizeof *workers->items);
     workers->count = jobs;
     workers->start_limit_ms = start_limit_s * 1e3;
-    hn_error_init(&workers->failure);
     for (int i = 0; i < jobs; i++)
         hn_process_init(&workers->items[i].process);
     workers->owner = make_pool(workers, timeout_s * 1e3, -1);

@@ -355,8 +355,7 @@ static void dispatch(struct gpu *gpu, struct hn_error *err)
 static bool answer(struct gpu *gpu, const struct hn_message *request)
 {
     struct hn_message reply;
-    struct hn_error err;
-    hn_error_init(&err);
+    struct hn_error err = {.status = HN_OK};
     hn_message_init(&reply, "done");
     gpu->message = request;
     gpu->request = request->json;

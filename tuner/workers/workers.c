@@ -254,8 +254,7 @@ static void take_reply(struct hn_card *card, struct hn_message *message,
 {
     json_t *health = json_object_get(message->json, "health");
     struct hn_health seen = {.watching = true};
-    struct hn_error ignored;
-    hn_error_init(&ignored);
+    struct hn_error ignored = {.status = HN_OK};
     hn_fields_read("health", &hn_health_structure, health, &seen, &ignored);
     if (health != NULL && !hn_failed(&ignored))
         hn_health_add(&card->health, &seen);

@@ -399,10 +399,9 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
 {
     struct profiler *profiler = own;
     struct hn_record *record = variant->record;
-    struct hn_error obstacle;
+    struct hn_error obstacle = {.status = HN_OK};
     const struct hn_work work = hn_bench_work(profiler->bench, variant);
     (void)asked;
-    hn_error_init(&obstacle);
     if (work.issued)
         hn_fail(&obstacle, HN_ERUN,
                 "a pipeline's launches and copies run side by side, and are not counted");
