@@ -55,6 +55,20 @@ class Problems(Spread):
         self.assertNotIn("side by side", result.stderr)
         self.assertEqual(len({record["card"] for record in self.records_of(64)}), 3)
 
+    def test_a_problem_that_cannot_be_tuned(self):
+        """Another card tries it, too; the others are tuned all the same, by all cards."""
+        sizes = (1 << 30, 64, 1 << 29, 128)
+        self.problems(*sizes)
+        for cards in ("1", "2"):
+            result = self.hone("tune", self.config, "--json", "--quiet", "--workers", "local: gpus=all compile=2", "--cache",
+                               self.folder / f"{cards}.db", expect=1, HONE_DOUBLE_COUNT=cards)
+            self.assertEqual([(found["problem"]["n"], found["best"] is None) for found in json.loads(result.stdout)],
+                             [(n, n > 128) for n in sizes])
+            for n in sizes[::2]:
+                self.assertEqual(result.stderr.count(f"hone: n={n}: the buffers do not fit: "), 1)
+            self.assertNotIn("was not used", result.stderr)
+            self.assertTrue(result.stderr.endswith("\nhone: not every problem could be tuned, as is told above\n"), result.stderr)
+
     def test_who_compiles_comes_last(self):
         points = self.problems(64, block=4, items=4)
         slow = self.launcher("slow", "sleep 1.5\nexec \"$@\"\n")

@@ -295,24 +295,47 @@ static enum turn tune_in_turn(struct hn_tune_search *search, struct hn_task *tas
     return turn;
 }
 
+/* Tells what ended the tuning of one of several problems. Another may well have what this one
+ * lacks: room on the device, a data file, a reference that runs. What ends the next one, too, is no
+ * problem's own. */
+static void pass_over(struct hn_tune *tune, size_t problem, struct hn_error *err)
+{
+    const struct hn_config *config = tune->given->config;
+    if ((err->status != HN_ERUN && err->status != HN_ECONFIG) || config->problem_count == 1)
+        return;
+    char *label = hn_needed(hn_bindings_text(&config->problems[problem]));
+    hn_progress_board_hold(&tune->board);
+    if (strcmp(tune->last.message, err->message) != 0) {
+        fprintf(stderr, "hone: %s: %s\n", label, err->message);
+        tune->last = *err;
+        hn_error_init(err);
+    }
+    hn_progress_board_release(&tune->board);
+    free(label);
+}
+
 void hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
 {
     struct hn_task task;
     enum turn turn = TURN_AGAIN;
-    const struct hn_tune *tune = search->tune;
+    struct hn_tune *tune = search->tune;
     const struct hn_config *config = tune->given->config;
     const enum hn_regime regime = (enum hn_regime)tune->options->regime;
     if (hn_failed(err))
         return;
     bool at_once = tune->options->simulate != NULL || !tune->search.strategy->needs_feedback;
-    if (hn_task_make(config, search->problem, regime, at_once ? HN_TASK_MEASURES : HN_TASK_SEARCHES,
-                     &task, err) != HN_OK)
-        return;
+    hn_task_make(config, search->problem, regime, at_once ? HN_TASK_MEASURES : HN_TASK_SEARCHES,
+                 &task, err);
     while (!hn_failed(err) && turn == TURN_AGAIN) {
         turn = tune_in_turn(search, &task, err);
         search->started_ms = hn_now_ms();
     }
     search->later = turn == TURN_LATER;
+    const struct hn_card *lead = search->workers != NULL ? search->workers->lead : NULL;
+    search->lost = hn_failed(err) && lead != NULL && err->status != HN_EINTERRUPTED &&
+                   (hn_card_is_left_out(lead) || (lead->refusal[0] != '\0' && !search->again));
+    if (!search->lost)
+        pass_over(tune, search->problem, err);
     hn_task_finish(&task);
     fflush(stdout);
 }
@@ -371,24 +394,6 @@ static void start_workers(struct hn_tune *tune, struct hn_error *err)
     hn_start_workers(tune->given, &workers, err);
 }
 
-/* Tells what ended the tuning of one of several problems. Another may well have what this one
- * lacks: room on the device, a data file, a reference that runs. What ends the next one, too, is no
- * problem's own. */
-static void pass_over(struct hn_tune *tune, size_t problem, struct hn_error *err)
-{
-    const struct hn_config *config = tune->given->config;
-    if ((err->status != HN_ERUN && err->status != HN_ECONFIG) || config->problem_count == 1 ||
-        strcmp(tune->last.message, err->message) == 0)
-        return;
-    char *label = hn_needed(hn_bindings_text(&config->problems[problem]));
-    hn_progress_board_hold(&tune->board);
-    fprintf(stderr, "hone: %s: %s\n", label, err->message);
-    hn_progress_board_release(&tune->board);
-    free(label);
-    tune->last = *err;
-    hn_error_init(err);
-}
-
 /* First those that nobody else is at, then the others. */
 static void tune_all(struct hn_tune *tune, struct hn_error *err)
 {
@@ -412,7 +417,6 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
         later[search.problem] = search.later;
         if (search.later)
             continue;
-        pass_over(tune, search.problem, err);
         tune->found = tune->found && search.found;
         tune->cut = tune->cut || search.cut;
         if (search.json != NULL)

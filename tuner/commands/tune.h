@@ -32,6 +32,7 @@ struct hn_tune_search {
     char place[160];   /* " (GPU 1 of host gpu7)" behind the device's name; "": none */
     bool names_device; /* in its line of progress */
     bool waits;        /* while another is at the problem */
+    bool again;        /* a card failed at it that was refused for that: another failure is the problem's own */
     struct hn_server_claim *claim; /* on the problem, where several tuners share the cache of a server */
     struct hn_claim_holder holder; /* the other */
 
@@ -39,9 +40,10 @@ struct hn_tune_search {
     bool found;   /* a valid variant */
     bool later;   /* nothing was done: another is at it */
     bool cut;     /* its budget ended before it had any */
+    bool lost;    /* it failed, and so may its card have done: another card is to take it up */
 };
 
-/* Sticky, as the last one is. */
+/* Sticky, as the last one is. What fails one of several problems alone is told, and no error. */
 void hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err);
 
 /* Commits what the store still has, also after a failure, and says where all of it is if the file is gone. */

@@ -26,6 +26,7 @@ struct item {
     enum progress progress;
     double started_ms; /* 0: not yet */
     bool later;        /* another tuner was at it: once there is nothing else to do */
+    bool again;        /* a card failed at it */
     json_t *json;
 };
 
@@ -64,7 +65,6 @@ static void *run_search(void *pointer)
 {
     struct running *running = pointer;
     struct hn_tune_search *search = &running->search;
-    hn_error_init(&running->err);
     search->store = hn_cache_open_again(search->tune->given, &running->err);
     hn_tune_search_run(search, &running->err);
     if (search->store != NULL)
@@ -122,6 +122,20 @@ static void note_failure(struct spread *spread, const struct hn_error *err)
         *spread->err = *err;
 }
 
+/* Cards that failed at a problem may do at others. Returns whether there is one. */
+static bool readmit(struct spread *spread)
+{
+    bool any = false;
+    for (size_t i = 0; spread->problem_count > 1 && i < spread->workers->card_count; i++) {
+        struct hn_card *card = spread->workers->cards[i];
+        if (card->out || card->refusal[0] == '\0')
+            continue;
+        card->refusal[0] = '\0';
+        any = any || is_usable(card);
+    }
+    return any;
+}
+
 /* --- searches --------------------------------------------------------------------------------- */
 
 static void tell_several(struct spread *spread)
@@ -174,7 +188,8 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
     *search = (struct hn_tune_search){.tune = spread->tune,
                                       .problem = problem,
                                       .started_ms = item->started_ms,
-                                      .waits = item->later};
+                                      .waits = item->later,
+                                      .again = item->again};
     if (spread->problem_count > 1) {
         char *text = hn_needed(hn_bindings_text(&spread->config->problems[problem]));
         snprintf(search->label, sizeof search->label, "%s", text);
@@ -202,12 +217,16 @@ static void end_search(struct spread *spread, struct running *running)
     struct hn_workers *share = search->workers;
     const struct hn_error *err = &running->err;
     pthread_join(running->thread, NULL);
-    bool lost = hn_card_is_left_out(share->lead) || share->lead->refusal[0] != '\0';
+    bool refused = share->lead->refusal[0] != '\0';
     hn_workers_destroy(share);
+    /* It was the problem's fault. */
+    if (refused && !hn_failed(err))
+        readmit(spread);
     /* Another card takes it up where it was left. */
-    if (hn_failed(err) && err->status != HN_EINTERRUPTED && lost) {
+    if (search->lost) {
         spread->lost = *err;
         item->progress = WAITING;
+        item->again = item->again || (refused && spread->problem_count > 1);
         json_decref(search->json);
     } else if (!hn_failed(err) && search->later) {
         *item = (struct item){.progress = WAITING, .later = true};
@@ -336,8 +355,8 @@ static bool is_over(struct spread *spread)
         goes_on = goes_on || (more && has_card(spread, model));
         waits = waits || more;
     }
-    if (goes_on || !waits)
-        return !goes_on;
+    if (goes_on || !waits || readmit(spread))
+        return !goes_on && !waits;
     note_failure(spread, &spread->lost);
     if (!hn_failed(spread->err))
         hn_fail(spread->err, HN_ERUN, "%s", spread->workers->refusal);
@@ -353,8 +372,7 @@ void hn_tune_spread_run(struct hn_tune *tune, struct hn_error *err)
                             .err = err};
     hn_workers_lock(spread.workers);
     while (!is_over(&spread)) {
-        struct hn_error now;
-        hn_error_init(&now);
+        struct hn_error now = {.status = HN_OK};
         if (hn_compile_pool_process(spread.workers->pool, &now) == HN_OK)
             hn_workers_open_cards(spread.workers);
         end_searches(&spread);
