@@ -260,9 +260,8 @@ static int simplify(struct hn_terms *terms, int operation, int a, int b, int c)
          operation == HN_OP_CEIL_DIV) &&
         hn_terms_is(terms, b, 1))
         return a;
-    if (is_comparison(operation))
-        return decide(terms, operation, &terms->items[a], &terms->items[b]);
-    return -1;
+    bool compares = is_comparison(operation);
+    return compares ? decide(terms, operation, &terms->items[a], &terms->items[b]) : -1;
 }
 
 static union hn_cell cell_at(const struct hn_terms *terms, int term, size_t position)

@@ -270,10 +270,9 @@ static void gate_objective(const struct hn_record *record, const char *objective
     if (read_metric(objective, name, &maximize)) {
         const struct hn_value *metric = hn_bindings_get(&record->metrics, name);
         enum hn_front_by by;
+        expected = metric == NULL ? NAN : hn_value_number(metric) * (maximize ? -1 : 1);
         if (metric == NULL && !maximize && hn_front_parse(name, &by))
             expected = hn_front_objective(record, by);
-        else
-            expected = metric == NULL ? NAN : hn_value_number(metric) * (maximize ? -1 : 1);
     }
     hn_gate_expect(err, fabs(record->objective - expected) <= 1e-9 * fabs(expected),
                    "the objective (%s) is %.17g, expected %.17g", objective, record->objective,

@@ -425,9 +425,8 @@ static enum hn_stop stopping_decide(const struct hn_stopping_rule *rule,
     bool precise = interval->median > 0.0 && 0.5 * width / interval->median <= rule->target;
     if (precise || width <= rule->resolution_us)
         return HN_STOP_PRECISE;
-    if (count >= rule->max_samples || elapsed_ms >= rule->budget_ms)
-        return HN_STOP_BOUND;
-    return HN_STOP_NOT;
+    bool bound = count >= rule->max_samples || elapsed_ms >= rule->budget_ms;
+    return bound ? HN_STOP_BOUND : HN_STOP_NOT;
 }
 
 static void judge(struct measurement *m)

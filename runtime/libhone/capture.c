@@ -131,9 +131,8 @@ void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, uint64_t *value
     struct hn_c_locale locale;
     struct hn_capture_writer writer = {.stream = NULL};
     json_t *head = NULL;
-    struct hn_error why;
+    struct hn_error why = {.status = HN_OK};
     bool wanted = atomic_fetch_add(&kernel->captured, 1) < kernel->cache->capture_launches;
-    hn_error_init(&why);
     hn_c_locale_enter(&locale);
     if (wanted) {
         begin(&writer, kernel, &why);

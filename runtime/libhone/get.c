@@ -384,8 +384,7 @@ static struct hone_cache *open_cache(const char *path, struct hn_error *err)
 enum hone_status hone_open(const char *path, struct hone_cache **cache, struct hone_error *err)
 {
     struct hn_c_locale locale;
-    struct hn_error why;
-    hn_error_init(&why);
+    struct hn_error why = {.status = HN_OK};
     if (cache == NULL) {
         hn_lib_fail(&why, HONE_INVALID, "hone_open: 'cache' is NULL");
     } else {

@@ -237,9 +237,8 @@ enum hone_status hone_set_symbols(struct hone_kernel *kernel, CUstream stream,
                                   const struct hone_argument *arguments, size_t count,
                                   struct hone_error *err)
 {
-    struct hn_error why;
+    struct hn_error why = {.status = HN_OK};
     bool all = true;
-    hn_error_init(&why);
     if (kernel == NULL || (arguments == NULL && count > 0)) {
         hn_lib_fail(&why, HONE_INVALID, "hone_set_symbols: '%s' is NULL",
                     kernel == NULL ? "kernel" : "arguments");

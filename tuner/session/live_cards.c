@@ -248,8 +248,7 @@ static void give_back(struct hn_live *live, struct hn_card *card)
 
 static bool is_lost(const struct hn_card *card)
 {
-    return card->host != NULL &&
-           (card->out || card->refusal[0] != '\0' || hn_card_is_left_out(card));
+    return card->out || card->refusal[0] != '\0' || hn_card_is_left_out(card);
 }
 
 /* Whether a device can measure beside the lead's; reason: why not. */
