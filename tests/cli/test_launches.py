@@ -32,6 +32,9 @@ class Launches(double.Case):
         self.assertEqual(right, {"FAULT=0,ORDER=backward", "FAULT=0,ORDER=forward"})
         header = self.hone("export", "keep").stdout
         self.assertIn("keep<<<s.grid, s.block, s.shared_bytes>>>(", header)
+        for threshold, said in (("0.5", self.assertNotIn), ("9.5", self.assertIn)):
+            said("\n  hardly verified: by its `length`, the reference has next to no results; ",
+                 self.hone("tune", self.config, "-p", f"threshold={threshold}", "--quiet").stdout)
 
     def test_outputs_that_are_written_in_part(self):
         self.config = self.folder / "border.yaml"
