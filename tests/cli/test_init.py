@@ -389,6 +389,46 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
             for part in absent:
                 self.assertNotIn(part, draft, source)
 
+    def test_grids_of_rows_borders_and_results(self):
+        """Rows along any axis, tiles with a border, blocks with results of their own, what only the launch tells."""
+        for source, parts, absent in (
+                # A row for each block along both axes, whose length is another size.
+                ("template <int B> __global__ void k(const float *x, float *y, int cols, int stride, int plane) { const int row = blockIdx.x, at = blockIdx.y;\n"
+                 " x += int64_t(at) * plane + row * stride; float s = 0; for (int c = threadIdx.x; c < cols; c += B) s += x[c]; y[row * plane + at] = s; }",
+                 ("  grid: [ROWS, PLANES]\n", "cols * ROWS * PLANES, role: output}"), ()),
+                # A block's results lie apart from its border.
+                ("#define B 16\n__global__ void k(const float *x, float *y, int cols, int rows, int steps) { __shared__ float s[B][B]; int bx = blockIdx.x, by = blockIdx.y;\n"
+                 " int inner = B - steps * 2, i = inner * bx + threadIdx.x, j = inner * by + threadIdx.y; s[threadIdx.y][threadIdx.x] = x[j * cols + i]; __syncthreads();\n"
+                 " if (i < cols && j < rows) y[j * cols + i] = s[threadIdx.x][0]; }\nvoid f(float *x, float *y, int n, dim3 g) { k<<<g, dim3(B, B)>>>(x, y, n, n, 1); }",
+                 ('  grid: ["ceil_div(cols, B - steps * 2)", "ceil_div(rows, B - steps * 2)"]\n',), ()),
+                # As many results as there are blocks: their number is no choice. What is made of a later argument, and bytes of a called function's array.
+                ("#define TPB 256\n#define BLOCKS 64\ntemplate <class T> struct Shared { __device__ operator T *() { extern __shared__ int all[]; return (T *)all; } };\n"
+                 "__global__ void k(const float *x, float *sums, int n, int rows) { float *s = Shared<float>(); s[threadIdx.x] = 0;\n"
+                 " for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) s[threadIdx.x] += x[i];\n"
+                 " if (threadIdx.x == 0) sums[blockIdx.x] = s[0]; }\n"
+                 "void f(float *x) { float *d; const int rows = 8; const int n = rows * 1024; cudaMalloc(&d, BLOCKS * sizeof(float)); k<<<BLOCKS, TPB, TPB * sizeof(float)>>>(x, d, n, rows); }",
+                 ("problem: {n: 8192, rows: 8}\n", "count: 64, role: output}", "  grid: [64]\n", "  shared_bytes: TPB * 4\n"), ("BLOCKS: ",)),
+                # A large block is no size.
+                ("#define TBSIZE 1024\n__global__ void k(float *x) { x[blockDim.x * blockIdx.x + threadIdx.x] = 1; }\n"
+                 "struct S { int size; float *x; void run() { k<<<size / TBSIZE, TBSIZE>>>(x); } };",
+                 ("problem: {SIZE: 4194304}\n", "  TBSIZE: [512, 1024]\n", 'grid: ["ceil_div(SIZE, TBSIZE)"]'), ()),
+                # A block of the sizes alone leaves nothing to tune, but the grid is the launch's.
+                ("__global__ void k(const float *x, float *y, int batch, int heads, int cols) { int b = blockIdx.x / heads, h = blockIdx.x % heads;\n"
+                 " if (threadIdx.x < cols / heads) y[b * cols + h * (cols / heads) + threadIdx.x] = x[b]; }\n"
+                 "void f(float *x, float *y) { const int heads = 16, batch = 4, cols = heads * 128; dim3 g(heads * batch), b(cols / heads); k<<<g, b>>>(x, y, batch, heads, cols); }",
+                 ("{batch: 4, heads: 16, cols: 2048}", "  grid: [heads * batch]\n"), ()),
+                # A loop's variable is no extent where the launch says the grid, nor is what a side of the block divides a side of it.
+                ("#define NI 256\n#define BX 32\n#define BY 8\n__global__ void k(float *a, int i) { int k = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n"
+                 " if (i < NI && j < NI && k < NI) a[(i * NI + j) * NI + k] = 1; }\n"
+                 "void f() { float *a; cudaMalloc(&a, sizeof(float) * NI * NI * NI); dim3 b(BX, BY), g(NI / b.x, NI / b.y); int i; for (i = 1; i < NI; ++i) k<<<g, b>>>(a, i); }",
+                 ("problem: {i: 1}\n", "count: 256 * 256 * 256, role: output}"), ()),
+                ("template <typename scalar_t>\nC10_LAUNCH_BOUNDS_1(512)\n__global__ void k(scalar_t *x) { x[threadIdx.x] = 0; }", ("entry: k<float>  # TODO", ), ())):
+            draft = self.draft(source).partition("\nkernel: ")[2]
+            for part in parts:
+                self.assertIn(part, draft, source)
+            for part in absent:
+                self.assertNotIn(part, draft, source)
+
     def test_what_indices_say(self):
         """Blocks by another name, bounds of what begins with them, sides of arrays, constants of the launch alone, and what is allocated."""
         for source, parts, absent in (

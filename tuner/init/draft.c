@@ -205,7 +205,7 @@ static bool is_of_block(const struct hn_draft *draft, const char *name)
         if (function->body.begin < block.begin && block.begin < function->body.end)
             before.begin = function->body.begin;
     HN_EACH_AT(i, unit, before, hn_text_at(unit, block.begin))
-        found |= hn_at(unit, i + 1, ".") && hn_at(unit, i + 4, name);
+        found |= hn_at(unit, i + 1, ".") && hn_at(unit, i + 3, "=") && hn_at(unit, i + 4, name);
     return found;
 }
 
@@ -704,7 +704,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     HN_EACH(macro, draft->unit->meanings)
         if (macro->macro && macro->guarded == guarded && is_extent(macro->name) &&
             hn_draft_constant(draft, macro->body, &number) && number >= least_size &&
-            (guarded || is_used(draft, macro->name))) {
+            (guarded || (is_used(draft, macro->name) && !is_of_block(draft, macro->name)))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;

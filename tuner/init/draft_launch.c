@@ -374,12 +374,13 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
     return count > 0;
 }
 
-static void take_block(struct hn_draft *draft)
+/* False: it is to be guessed. *sized: the sizes say it, and a grid that divides nothing holds. */
+static bool take_block(struct hn_draft *draft, bool *sized)
 {
     const char **block = draft->block;
     struct hn_value bounds;
-    bool any = false;
     draft->block_is_known = take(draft, false, block);
+    *sized = draft->block_is_known && !is_number(block[0]);
     bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
     for (int axis = 0; draft->block_is_known && axis < 3; axis++) {
         if (!is_number(block[axis]) || strcmp(block[axis], "1") == 0)
@@ -395,8 +396,9 @@ static void take_block(struct hn_draft *draft)
     }
     /* There has to be something to tune. */
     HN_EACH(each, draft->names)
-        any |= !each->is_size;
-    draft->block_is_known &= any;
+        if (!each->is_size)
+            return draft->block_is_known;
+    return false;
 }
 
 /* What the host calls n is n in the kernel, and has the value that it has there. */
@@ -449,7 +451,8 @@ static void read_passed(struct hn_draft *draft)
         const char *text = size != NULL ? scalar_at(draft, i, &value) : NULL;
         if (text == NULL)
             continue;
-        if (value.type == HN_INTEGER && value.integer > 0)
+        size->told = value.type == HN_INTEGER && value.integer > 0;
+        if (size->told)
             size->preset = value;
         if (draft->passed[i].end > draft->passed[i].begin + 1 && strstr(text, " * ") != NULL &&
             strpbrk(text, "+-/%<>") == NULL)
@@ -522,15 +525,24 @@ static const char *extent_of(struct hn_draft *draft, int axis)
 static void guess_grid(struct hn_draft *draft)
 {
     const struct hn_unit *unit = draft->unit;
-    bool alone = draft->dimensions == 1;
+    bool alone = draft->dimensions == 1, by_rows = false;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
         const char *extent = extent_of(draft, axis);
-        bool rowwise = tile != NULL && has_size(draft, tile);
+        bool rowwise = tile != NULL && has_size(draft, tile), bare = rowwise;
+        /* "BLOCK - 2 * radius" is a tile without its border. */
+        HN_EACH(each, draft->names)
+            rowwise &= tile == NULL || !is_numeric(each) ||
+                       strncmp(tile, HN_DRAFT_TEXT(draft, "%s - ", each->name),
+                               strlen(each->name) + 3) != 0;
         /* "blockIdx.x" alone, too. */
         HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
-            rowwise |= tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
-                       strchr("=(", hn_text_at(unit, i - 1)[0]) != NULL;
+            if (tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
+                strchr("=(", hn_text_at(unit, i - 1)[0]) != NULL &&
+                !hn_draft_is_like(hn_text_at(unit, i - 2), "__umul24 __mul24")) {
+                rowwise = true;
+                bare |= hn_text_at(unit, i + 2)[0] == 'x' + axis;
+            }
         draft->grid[axis] = "1";
         /* Blocks that are numbered along both axes need one alone. */
         if (axis > 0 && strchr(extent, '*') != NULL &&
@@ -547,8 +559,10 @@ static void guess_grid(struct hn_draft *draft)
                 find_extent(draft, "rows num_rows n_rows nrows height m batch batch_size outer", 0);
         /* Rows that no argument counts. */
         if (rowwise && rows == NULL &&
-            (alone || (axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0))) {
-            rows = hn_draft_free_name(draft, axis < 2 ? "ROWS" : "PLANES");
+            (alone || ((axis == 0 || by_rows) && bare && find_bound(draft, axis) == NULL) ||
+             (axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0))) {
+            rows = hn_draft_free_name(draft, axis < 2 && !by_rows ? "ROWS" : "PLANES");
+            by_rows = true;
             hn_draft_add(draft, rows, NULL, true);
         }
         if (tile == NULL || rowwise)
@@ -664,22 +678,25 @@ static void read_symbols(struct hn_draft *draft)
 static void read_shared(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
+    const struct hn_tokens launch = draft->launch[HN_LAUNCH_SHARED];
     const char *sum = NULL;
     struct hn_value most;
+    const char *told = translate(draft, launch, draft->dimensions == 1 ? 0 : -1);
+    /* A function that the kernel calls may have it. */
+    bool shares = launch.end > launch.begin && (told == NULL || strcmp(told, "0") != 0);
     HN_EACH_AT(i, unit, draft->kernel->body, "__shared__") {
         char type[HN_TYPE_SIZE];
-        if (hn_at(unit, i - 1, "extern")) {
-            const char *told =
-                translate(draft, draft->launch[HN_LAUNCH_SHARED], draft->dimensions == 1 ? 0 : -1);
-            draft->shared_bytes = told != NULL ? told : "0";
-            draft->shared_todo = told != NULL ? NULL : "the bytes of the extern __shared__ array";
-        }
+        shares |= hn_at(unit, i - 1, "extern");
         const char *bytes = hn_type_of_c(hn_text_at(unit, i + 1), type)
                                 ? HN_DRAFT_TEXT(draft, "%lld", (long long)hn_type_bytes(type))
                                 : NULL;
         bytes = times_sides(draft, bytes, i + 3);
         if (bytes != NULL && hn_at(unit, i + 3, "["))
             sum = sum != NULL ? HN_DRAFT_TEXT(draft, "%s + %s", sum, bytes) : bytes;
+    }
+    if (shares) {
+        draft->shared_bytes = told != NULL ? told : "0";
+        draft->shared_todo = told != NULL ? NULL : "the bytes of the extern __shared__ array";
     }
     if (hn_draft_holds(draft, sum, HN_OF_LARGEST, &most, NULL) && hn_value_number(&most) > 49152)
         add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= 49152", sum));
@@ -701,7 +718,7 @@ static void find_extents(struct hn_draft *draft)
         any |= size->is_extent;
     }
     HN_EACH(size, draft->names)
-        if (size->is_extent || (size->is_size && !any)) {
+        if (size->is_extent || (size->is_size && !any && !(size->told && draft->grid_is_known))) {
             size->preset = size->preset.integer == 1 ? hn_integer(0) : size->preset;
             size->is_extent = any = true;
         }
@@ -714,15 +731,21 @@ void hn_draft_read_launch(struct hn_draft *draft)
         split(draft->unit, hn_inside(draft->unit, i + 1), &bounds, 1);
     draft->bounds = translate(draft, bounds, -1);
     read_passed(draft);
-    take_block(draft);
-    if (draft->block_is_known)
-        draft->grid_is_known = take(draft, true, draft->grid);
-    else
+    read_passed(draft); /* one may be made of another */
+    bool sized, taken = take_block(draft, &sized);
+    if (!taken)
         guess_block(draft);
+    if (taken || sized)
+        draft->grid_is_known =
+            take(draft, true, draft->grid) && (taken || strpbrk(draft->grid[0], "/(") == NULL);
     /* Blocks that go on by the grid's size may be as many as one likes, those that wait for each
      * other as many as there is room for. */
     bool waits = draft->cooperative && draft->launch[HN_LAUNCH_GRID].end > 0;
     bool goes_on = hn_find(draft->unit, draft->kernel->body, "gridDim") != SIZE_MAX;
+    /* "sums[blockIdx.x] = sum" */
+    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++)
+        goes_on &= !hn_at(draft->unit, i - 1, "[") || index_width(draft, i, 0) == 0 ||
+                   !hn_at(draft->unit, i + index_width(draft, i, 0) + 1, "=");
     waits = waits && !draft->grid_is_known && draft->dimensions == 1;
     if (waits || (draft->grid_is_known && draft->dimensions == 1 && goes_on &&
                   is_number(draft->grid[0]) && strcmp(draft->grid[0], "1") != 0))
@@ -737,6 +760,8 @@ void hn_draft_read_launch(struct hn_draft *draft)
             draft->elements = hn_times(draft->unit, draft->elements, each->name);
             count++;
         }
+    if (count == 0)
+        draft->elements = HN_DRAFT_TEXT(draft, "%d", 1 << 22);
     /* A square or a cube has one extent. */
     for (int axis = 1; count == 1 && axis < draft->dimensions; axis++)
         draft->elements = hn_times(draft->unit, draft->elements, extent_of(draft, axis));

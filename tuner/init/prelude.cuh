@@ -12,6 +12,9 @@
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
+#define C10_LAUNCH_BOUNDS_0
+#define C10_LAUNCH_BOUNDS_1(...)
+#define C10_LAUNCH_BOUNDS_2(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
 #define __forceinline__ inline

@@ -305,7 +305,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     /* "int blocks; blocks = n / 64;" */
     if (reading->function.begin > 0 && is_one_of(hn_text_at(unit, at), ",;"))
         HN_EACH_AT(i, unit, reading->function, name)
-            if (i > at && hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{})")) {
+            if (i > at && hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{}()")) {
                 at = whole.end = i + 1;
                 break;
             }
