@@ -400,23 +400,6 @@ static const char *count_of(struct import *import, const json_t *argument)
     return hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL) ? count : NULL;
 }
 
-/* "2 * i + 1" of KTT's generators is iota(1, 2); NULL: it is something else. */
-static const char *iota_of(struct import *import, const char *generator)
-{
-    struct hn_error err = {.status = HN_OK};
-    struct hn_expression *expression = parse(generator, "i", &err);
-    int64_t values[5] = {0}, gap = 0;
-    bool even = !hn_failed(&err);
-    for (int64_t i = 0; i < 5 && even; i++) {
-        struct hn_value value = hn_integer(i);
-        even = hn_expression_integer(expression, &value, &values[i], NULL) &&
-               (i == 0 || !__builtin_sub_overflow(values[i], values[i - 1], &gap)) &&
-               (i < 2 || gap == values[1] - values[0]);
-    }
-    hn_expression_destroy(expression);
-    return even ? FORMAT(import, "iota(%lld, %lld)", (long long)values[0], (long long)gap) : NULL;
-}
-
 /* Sets it; returns whether the file says it. */
 static bool set_fill(struct import *import, const json_t *json, struct hn_draft_argument *argument)
 {
@@ -427,8 +410,6 @@ static bool set_fill(struct import *import, const json_t *json, struct hn_draft_
         argument->fill = random     ? FORMAT(import, "uniform(0, %s)", value)
                          : constant ? FORMAT(import, "constant(%s)", value)
                                     : NULL;
-    if (source != NULL && has(json, "FillType", "Generator"))
-        argument->fill = iota_of(import, source);
     if (source != NULL && has(json, "FillType", "BinaryRaw"))
         argument->file = FORMAT(import, "%s%s", source[0] == '/' ? "" : import->prefix, source);
     return random || argument->fill != NULL || argument->file != NULL;

@@ -73,27 +73,6 @@ static void fill_head(struct hn_draft *draft)
         append_scalar(hn_draft_part(draft, "options", "\n"), "    - ", *option);
 }
 
-/* Five and more integers that rise evenly are a range. */
-static void append_values(const struct hn_draft_name *parameter, struct hn_text *text)
-{
-    const struct hn_value *values = parameter->values.items;
-    const size_t count = parameter->values.count;
-    bool even = count > 4 && values[1].integer > values[0].integer;
-    uint64_t step = even ? (uint64_t)values[1].integer - (uint64_t)values[0].integer : 1;
-    for (size_t i = 0; i < count; i++)
-        even &= values[i].type == HN_INTEGER &&
-                (uint64_t)values[i].integer == (uint64_t)values[0].integer + i * step;
-    hn_text_append(text, even ? "{range: [" : "[");
-    for (size_t i = 0; i < count; i += even ? count - 1 : 1) {
-        hn_text_append(text, i > 0 ? ", " : "");
-        hn_value_append(text, &values[i]);
-    }
-    hn_text_append(text, "]");
-    if (even && step > 1)
-        hn_text_printf(text, ", step: %llu", (unsigned long long)step);
-    hn_text_append(text, even ? "}" : "");
-}
-
 static void fill_names(struct hn_draft *draft)
 {
     HN_EACH(each, draft->names) {
@@ -108,8 +87,12 @@ static void fill_names(struct hn_draft *draft)
         if (each->is_size)
             continue;
         struct hn_text *text = hn_draft_part(draft, "parameters", "\n");
-        hn_text_printf(text, "  %s: ", each->name);
-        append_values(each, text);
+        hn_text_printf(text, "  %s: [", each->name);
+        HN_EACH(value, each->values) {
+            hn_text_append(text, value > each->values.items ? ", " : "");
+            hn_value_append(text, value);
+        }
+        hn_text_append(text, "]");
         append_comment(text, "", each->comment);
         if (!each->has_preset)
             continue;
