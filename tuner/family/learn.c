@@ -142,8 +142,8 @@ static struct hn_choice_tree_data samples_of(const struct learning *learning)
     };
 }
 
-/* The predicted loss: those parts of the model that have not seen a size choose there. Trees of
- * thousands of samples choose as their models do. */
+/* The predicted loss: what those parts of the model choose that have not seen a size loses there,
+ * or, where that is more, what the tree chooses. */
 
 struct judged {
     double risk;     /* what the choice is believed to lose, and the deviation of that */
@@ -156,10 +156,13 @@ static struct judged judge_size(const struct learning *learning, const double *l
 {
     const struct hn_matrix *matrix = learning->matrix;
     const size_t *picked = learning->learnt->picked;
-    double best = INFINITY, least = INFINITY, best_us = hn_matrix_best(matrix, s);
+    double best = INFINITY, least = INFINITY, of_tree = 0, best_us = hn_matrix_best(matrix, s);
     double shift =
         find_shift(matrix, picked, learning->count, s, best_us, losses + s, matrix->size_count);
     struct judged judged = {INFINITY, NAN, NAN};
+    bool sure;
+    int chosen =
+        hn_rule_choose(&learning->learnt->rule, &matrix->sizes[s].problem, NULL, NULL, &sure);
     for (size_t c = 0; c < learning->count && !isnan(shift); c++) {
         size_t at = c * matrix->size_count + s;
         if (isinf(losses[at]))
@@ -167,14 +170,16 @@ static struct judged judge_size(const struct learning *learning, const double *l
         double time = matrix->times[picked[c]][s];
         double loss = isnan(time) ? losses[at] - shift : log(time / best_us);
         best = fmin(best, fmax(0, loss));
+        of_tree = (int)c == chosen ? loss : of_tree;
         if (losses[at] < least) {
             least = losses[at];
             judged.risk = deviations[at];
             judged.choice = fmax(0, loss);
         }
     }
-    return isfinite(judged.choice) ? (struct judged){judged.risk, judged.choice - best, best}
-                                   : (struct judged){INFINITY, NAN, NAN};
+    double worse = judged.choice + fmax(0, of_tree - judged.choice);
+    return isfinite(worse) ? (struct judged){judged.risk, worse - best, best}
+                           : (struct judged){INFINITY, NAN, NAN};
 }
 
 /* What the parts of the model say of all configurations at the sizes that they have not seen. */
