@@ -149,17 +149,17 @@ run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; *) echo 95
 
     def test_a_unit_that_is_printed_counts(self):
         for by, printed in ("regex: 'time: ([0-9.]+)'", "time: {}"), ("json: time", '{{\\"time\\": \\"{}\\"}}'):
-            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus"
+            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus", "9 nanoseconds"
             cases = " ".join(f"{i}) echo '{printed.format(time)}';;" for i, time in enumerate(printed_times))
             self.write("unit.yaml", f"""\
 kernel: unit
 template: unit.yaml
-parameters: {{A: {{range: [0, 9]}}}}
+parameters: {{A: {{range: [0, 10]}}}}
 run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
 """)
             tuning, = json.loads(self.hone("tune", "unit.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
             times = {record["point"]["A"]: round(record["timing"]["median_us"], 3) for record in tuning["records"]}
-            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8})
+            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009})
 
     def test_lines_of_json(self):
         """A log may be JSON, too, and a result a list: what counts is where the time is."""

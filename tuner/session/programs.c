@@ -29,11 +29,11 @@ static const double race_share = 0.1; /* of the time until then */
 /* Who takes so much longer than the best, in the first run or in each of two, is slower. */
 static const double slower_by[] = {1.3, 1.1};
 
-enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, UNITS = 8 };
+enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, UNITS = 9 };
 
-static const char *const units[] = {"us",      "ns",      "ms",     "s",
-                                    "\u00b5s", "\u03bcs", "micros", "millis"};
-static const double units_us[] = {1, 1e-3, 1e3, 1e6, 1, 1, 1, 1e3};
+static const char *const units[] = {"us",      "ns",     "ms",     "s",    "\u00b5s",
+                                    "\u03bcs", "micros", "millis", "nanos"};
+static const double units_us[] = {1, 1e-3, 1e3, 1e6, 1, 1, 1, 1e3, 1e-3};
 
 /* What a point is built on, and run where there are no workloads: no values beside its own. */
 static const struct hn_yaml nothing = {.key = NULL};
