@@ -585,18 +585,26 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     if (hn_failed(err))
         return;
     hn_workers_lock(live->workers);
-    if (run->kind == HN_RUN_PREPARE)
+    switch (run->kind) {
+    case HN_RUN_PREPARE:
         run->noise = prepare(live, err);
-    else if (run->kind == HN_RUN_RESEED)
+        break;
+    case HN_RUN_RESEED:
         reseed(live, run->seed, err);
-    else if (run->kind == HN_RUN_RACE)
+        break;
+    case HN_RUN_RACE:
         race(live, run, err);
-    else if (run->kind == HN_RUN_MEASURE)
+        break;
+    case HN_RUN_MEASURE:
         measure(live, run, err);
-    else if (run->kind == HN_RUN_COPY)
+        break;
+    case HN_RUN_COPY:
         run->gb_per_s = copy_rate(live, run->bytes, err);
-    else
+        break;
+    case HN_RUN_ROOFS:
         measure_roofs(live, run->roofs, err);
+        break;
+    }
     hn_workers_unlock(live->workers);
 }
 

@@ -55,17 +55,25 @@ static const struct hn_cached_entry *find_cached(const struct hn_session *sessio
     if (entry == NULL)
         return NULL;
     const struct hn_cached_entry *original = entry_of(&session->cached, entry->result.against);
-    const int outcome = entry->result.outcome;
     bool serves = !session->options.retry_failed;
-    if (outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_COMPILE_STOPPED)
-        serves = outcome == HN_OUTCOME_OK; /* what was stopped may be worth more now */
-    else if (outcome == HN_OUTCOME_DUPLICATE || outcome == HN_OUTCOME_SLOWER)
+    switch ((enum hn_outcome)entry->result.outcome) {
+    case HN_OUTCOME_OK:
+        return entry;
+    case HN_OUTCOME_DUPLICATE:
+    case HN_OUTCOME_SLOWER:
         /* The point that it duplicates or that stopped it early needs a time of its own here. */
         serves = original != NULL && original->result.outcome == HN_OUTCOME_OK &&
-                 (outcome == HN_OUTCOME_DUPLICATE || !session->options.full);
-    else if (outcome == HN_OUTCOME_SKIPPED)
+                 (entry->result.outcome == HN_OUTCOME_DUPLICATE || !session->options.full);
+        break;
+    case HN_OUTCOME_COMPILE_STOPPED:
+        return NULL; /* it may be worth more now */
+    case HN_OUTCOME_SKIPPED:
         /* Declined by a strategy: another that measures everything does not take its word. */
         serves = serves && session->options.strategy->compiled != NULL;
+        break;
+    default:
+        break;
+    }
     return serves ? entry : NULL;
 }
 

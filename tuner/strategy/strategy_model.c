@@ -418,6 +418,15 @@ static void read_choice(const struct hn_strategy *strategy, const uint16_t *choi
         read[i] = strategy->prices.unread[i] ? 0 : choice[i];
 }
 
+static bool is_compiled(const struct hn_strategy *strategy, const uint16_t *choice)
+{
+    uint16_t read[strategy->trail.width + 1];
+    if (strategy->prices.programs.count == 0)
+        return false;
+    read_choice(strategy, choice, read);
+    return hn_keys_find(&strategy->prices.programs, read) != HN_NO_KEY;
+}
+
 /* Takes in how long a point took; once for each. */
 static void note_times(struct hn_strategy *strategy, uint32_t point,
                        const struct hn_observation *observation)
@@ -481,14 +490,10 @@ static void predict_prices(struct hn_strategy *strategy)
         return;
     }
     double evaluate_ms = prices->measured > 0 ? prices->evaluate_ms / (double)prices->measured : 0;
-    uint16_t read[strategy->trail.width + 1];
     hn_gaussian_whiten(&strategy->surrogate.gaussian, targets, whitened);
     regress(candidates, whitened, prices->of);
     for (size_t c = 0; c < candidates->count; c++) {
-        bool done = prices->programs.count > 0;
-        if (done)
-            read_choice(strategy, candidates->points + c * candidates->width, read);
-        done = done && hn_keys_find(&prices->programs, read) != HN_NO_KEY;
+        bool done = is_compiled(strategy, candidates->points + c * candidates->width);
         double compile_ms = done ? 0 : exp(mean + prices->of[c]);
         prices->of[c] = fmax(compile_ms, LEAST_MS) + evaluate_ms;
     }
