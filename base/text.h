@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/error.h"
-
 /* A growing string. Appending never fails on the spot: a failed allocation sets `failed` and later appends do
  * nothing, so a builder checks once at its end. data is NULL until something was appended. Start with all zero. */
 struct hn_text {

@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 #include "base/bindings.h"
-#include "base/hash.h"
 #include "base/schema.h"
 #include "base/text.h"
 

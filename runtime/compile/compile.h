@@ -5,7 +5,6 @@
 #include "runtime/compile/image.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compile/source.h"
-#include "runtime/device/device.h"
 
 /* Compiles to a cubin. A program that does not compile is HN_OK with image->outcome compile_error; HN_ERUN is for
  * failures of the compiler itself. Adds -no-cache, ptxas -v, the include folders of the toolkit or the NVRTC wheel, and

@@ -5,7 +5,6 @@
 #include <cuda.h>
 
 #include "base/error.h"
-#include "cache/record/record.h"
 #include "runtime/device/device.h"
 
 /* The driver's functions that Hone calls, by their subjects: X(name). cuda.h renames some to versioned symbols (cuMemAlloc_v2); the

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/memory.h"
 #include "cache/record/record.h"
 #include "cache/store/store.h"
 #include "tuner/config/config.h"

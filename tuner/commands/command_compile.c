@@ -8,7 +8,6 @@
 
 #include "base/run.h"
 #include "cache/record/record.h"
-#include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/session/task.h"
 #include "tuner/workers/workers.h"

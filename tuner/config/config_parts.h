@@ -2,7 +2,6 @@
 #ifndef HONE_TUNER_CONFIG_CONFIG_PARTS_H
 #define HONE_TUNER_CONFIG_CONFIG_PARTS_H
 
-#include "base/memory.h"
 #include "base/schema.h"
 #include "tuner/config/config.h"
 #include "tuner/config/yaml.h"

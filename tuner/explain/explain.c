@@ -2,7 +2,6 @@
 #include "tuner/explain/explain.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "cache/store/store.h"
 #include "tuner/explain/explain.h"
-#include "tuner/report/bounds.h"
 #include "tuner/space/space.h"
 
 /* What a tuning measured, as numbers: the points of the space that have a time, with the logarithm of what is compared.

@@ -2,8 +2,6 @@
 #ifndef HONE_TUNER_INIT_CLANG_H
 #define HONE_TUNER_INIT_CLANG_H
 
-#include <stdbool.h>
-
 #include "base/error.h"
 
 /* libclang as `init` loads it, without its headers: the part of its stable C interface that is needed here. Structures

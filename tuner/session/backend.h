@@ -3,7 +3,6 @@
 #define HONE_TUNER_SESSION_BACKEND_H
 
 #include "cache/recording/recording.h"
-#include "runtime/bench/bench.h"
 #include "runtime/device/health.h"
 #include "runtime/compile/image.h"
 #include "tuner/session/task.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
