@@ -45,6 +45,16 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
 """)
         self.compile("main.c")
 
+    def test_what_it_is_made_from_is_not_overwritten(self):
+        config = self.copy_config()
+        (self.folder / "link.h").symlink_to("saxpy.cu")
+        table = self.write("table.in", "@{BLOCK}\n")
+        for output, options in ((config, ()), ("saxpy.cu", ("--format", "source")), ("link.h", ()), (table, ("--template", table))):
+            before = (self.folder / output).read_bytes()
+            self.fails(2, f"hone: -o: '{output}' is what 'saxpy' is made from, and is not overwritten; name another file",
+                       "export", "saxpy", "--config", config, "-o", output, *options)
+            self.assertEqual((self.folder / output).read_bytes(), before)
+
     def test_header_under_nvrtc(self):
         """NVRTC has no standard headers: there the header is its constants."""
         config = self.copy_config()

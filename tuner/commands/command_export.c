@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cache/record/record.h"
@@ -87,9 +88,29 @@ static json_t *written_to_json(const struct hn_options *options, const struct hn
     return json;
 }
 
+/* HN_EUSAGE where the output would take the place of what the results were made from. */
+static void spare_sources(const struct hn_options *options, const struct hn_export *export,
+                          struct hn_error *err)
+{
+    const char *config = json_string_value(json_object_get(export->stored.json, "config"));
+    const struct hn_plan *plan = export->plan;
+    const char *const sources[] = {config, options->template,
+                                   plan == NULL ? NULL : plan->template_path,
+                                   plan == NULL ? NULL : plan->reference.template_path};
+    struct stat output, source;
+    bool there = options->output != NULL && stat(options->output, &output) == 0;
+    for (size_t i = 0; there && i < sizeof sources / sizeof *sources; i++)
+        if (sources[i] != NULL && stat(sources[i], &source) == 0 &&
+            source.st_dev == output.st_dev && source.st_ino == output.st_ino)
+            hn_fail(err, HN_EUSAGE,
+                    "-o: '%s' is what '%s' is made from, and is not overwritten; name another file",
+                    options->output, export->kernel);
+}
+
 static void write_out(const struct hn_options *options, const struct hn_export *export,
                       const struct hn_text *out, struct hn_error *err)
 {
+    spare_sources(options, export, err);
     if (export->left_out > 0)
         fprintf(stderr, "hone: left out %zu result%s tuned with other parameters\n",
                 export->left_out, export->left_out == 1 ? "" : "s");
