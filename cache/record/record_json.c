@@ -346,6 +346,7 @@ static const struct hn_field verdict_fields[] = {
     {IF_ANY(hn_verdict, launches, HN_FIELD_COUNT)},
     {IF_ANY(hn_verdict, compared, HN_FIELD_INDEX)},
     {IF_ANY(hn_verdict, differed, HN_FIELD_INDEX)},
+    {IF_ANY(hn_verdict, empty, HN_FIELD_INDEX)},
 };
 static const struct hn_structure verdict_structure = HN_STRUCTURE(hn_verdict, verdict_fields, NULL);
 

@@ -646,6 +646,8 @@ static void judge_output(const struct check *check, size_t i)
     struct hn_output *output = &check->outputs->of[i];
     struct hn_verdict *verdict = &check->record->verdict;
     verdict->compared += output->compared;
+    output->seen = output->seen || output->compared > 0;
+    verdict->empty += !output->seen;
     if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET) {
         judge_multiset(check, i);
         return;
@@ -680,7 +682,7 @@ static void judge_outputs(const struct check *check)
     const struct hn_arena *arena = check->arena;
     struct hn_verdict *verdict = &check->record->verdict;
     verdict->max_error = verdict->tolerance = verdict->max_reference = 0.0;
-    verdict->compared = verdict->differed = 0;
+    verdict->compared = verdict->differed = verdict->empty = 0;
     check->outputs->silent = SIZE_MAX;
     for (int has_length = 0; has_length <= 1; has_length++)
         for (size_t i = 0; i < check->plan->argument_count && !hn_failed(check->err); i++)

@@ -18,7 +18,7 @@ static void make_record(struct hn_record *record)
     record->resources = (struct hn_resources){
         true, 255, 49152, 131072, 16, 8, 4, 12, 0.1, 1u << HN_WARNING_SERIALISED, 0};
     record->verdict =
-        (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3, 7.25, 2, 57, 5000000000, 3};
+        (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3, 7.25, 2, 57, 5000000000, 3, 4};
     record->timing = (struct hn_timing){2674.1 / 3, 890,  900, 0.5, 3,   1,   1980, 2700,
                                         true,       NULL, 3,   2,   889, 899, 910,  2400};
     record->timing.samples_us = calloc(3, sizeof(double));

@@ -272,12 +272,9 @@ static const char *reservation_of(const struct hn_plan *plan, const struct hn_re
         return "UNVERIFIED: `run` has no `check`, so nobody looked at what was computed";
     if (best == NULL || best->verdict.kind != HN_VERIFIED)
         return best == NULL ? NULL : reservations[best->verdict.kind];
-    /* Little more than the lengths themselves; a record may not say how much. */
-    bool little = best->verdict.compared > 0 && best->verdict.compared <= plan->argument_count;
-    for (size_t i = 0; little && i < plan->argument_count; i++)
-        if (plan->arguments[i].length != NULL)
-            return "hardly verified: by its `length`, the reference has next to no results; choose "
-                   "fills and values for which it has some";
+    if (best->verdict.empty > 0)
+        return "partly verified: by its `length`, an output of the reference has no results; "
+               "choose fills and values for which it has some";
     return plan->reference.kind == HN_REFERENCE_FILES
                ? "verified on one seed: what is right for other inputs is in no file"
                : NULL;
