@@ -149,17 +149,17 @@ run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; *) echo 95
 
     def test_a_unit_that_is_printed_counts(self):
         for by, printed in ("regex: 'time: ([0-9.]+)'", "time: {}"), ("json: time", '{{\\"time\\": \\"{}\\"}}'):
-            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus", "9 nanoseconds"
+            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus", "9 nanoseconds", "1.1 [ms]"
             cases = " ".join(f"{i}) echo '{printed.format(time)}';;" for i, time in enumerate(printed_times))
             self.write("unit.yaml", f"""\
 kernel: unit
 template: unit.yaml
-parameters: {{A: {{range: [0, 10]}}}}
+parameters: {{A: {{range: [0, 11]}}}}
 run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
 """)
             tuning, = json.loads(self.hone("tune", "unit.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
             times = {record["point"]["A"]: round(record["timing"]["median_us"], 3) for record in tuning["records"]}
-            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009})
+            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100})
 
     def test_lines_of_json(self):
         """A log may be JSON, too, and a result a list: what counts is where the time is."""
@@ -353,6 +353,7 @@ run:
                 ("HUNDREDS: 10", "HUNDRED: 10", "11:36: unknown name 'HUNDREDS'; nearest is 'HUNDRED'"),
                 ("{HUNDREDS: 1}", "[HUNDREDS]", "15:12: found a list, expected a mapping of names to values"),
                 ("HUNDREDS: 1}", "SIZE: 1}", "15:13: 'SIZE' is a name already"),
+                ("SIZE: 3", "WORKLOAD: 3", "10:3: 'WORKLOAD' is a value, and what commands are told beside it; name it otherwise"),
                 ("HUNDREDS: 1}", "a b: 1}", "15:13: found 'a b', expected a name ([A-Za-z_][A-Za-z0-9_]*)"),
                 ('cp, "${SOURCE}", bench', 'cp, "${SOURCE}", "${WORKLOAD}"', "10:28: unknown name 'WORKLOAD'; there are BUILD_DIR, ")):
             with self.subTest(new=new):
@@ -368,6 +369,7 @@ run:
                 ("sh, bench, \"${BLOCK}\"", "", "11:12: found a list, expected a list of a program and its arguments"),
                 ("\"${BLOCK}\"]", "\"-DBLOCK=${BLOK}\"]", "11:24: unknown name 'BLOK'; nearest is 'BLOCK'"),
                 ("\"${SOURCE}\"", "\"${FILE}\"", "10:122: unknown name 'FILE'; there are BUILD_DIR, CONFIG_DIR, SOURCE, BLOCK, FAULT, ITEMS, SIZE"),
+                ("SIZE: 3", "SOURCE: 3", "10:3: 'SOURCE' is a value, and what commands are told beside it; name it otherwise"),
                 ("metrics:", "launch: {grid: 1, block: 1}\nmetrics:", "14:1: unknown key 'launch'"),
                 ("template: bench.sh", "", "1:1: key 'template' is missing: 'run' on line 9 needs it")):
             with self.subTest(new=new):

@@ -545,6 +545,12 @@ static const char **find_told(struct hn_reader *reader, const struct hn_yaml *wo
         told[i] = i < 3 ? paths[i] : plan->names[i - 3];
     if (workload != NULL)
         told[(*count)++] = "WORKLOAD";
+    for (size_t i = 3; i < *count; i++)
+        if (hn_text_is_among(told[i], told, i))
+            hn_config_fail(reader, hn_yaml_get(reader->root, "run"),
+                           "'%s' is a value, and what commands are told beside it; name it "
+                           "otherwise",
+                           told[i]);
     const struct hn_yaml *at = hn_config_pairs(reader, workload, "a mapping of names to values");
     for (; at != NULL && !hn_failed(reader->err); at = at->next) {
         hn_config_check_name(reader, at->key);

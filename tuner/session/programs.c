@@ -276,7 +276,7 @@ static double time_of(const char *text, size_t length, double unit_us)
     bool goes_on = (size_t)(end - text) < length && strchr(",.'", *end) != NULL;
     if (end == text || (goes_on && hn_is_digit(end[1])))
         return NAN;
-    end += strspn(end, " ");
+    end += strspn(end, " \t[(");
     for (size_t i = 0; i < UNITS; i++)
         if (strncmp(end, units[i], strlen(units[i])) == 0 &&
             strncmp(end + strlen(units[i]), "econds", hn_word_length(end + strlen(units[i]))) == 0)
