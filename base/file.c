@@ -200,24 +200,24 @@ enum hn_status hn_file_write(const char *path, const void *data, size_t size, st
     struct hn_text name = {0};
     /* a device or a pipe (/dev/stdout, /dev/null) must not be replaced by a file */
     bool special = stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
-    int fd = special ? open(path, O_WRONLY | O_CLOEXEC) : open_temporary(path, &name);
-    if (fd < 0) {
-        fail_errno(err, special ? "open" : "write", path);
-        hn_text_finish(&name);
-        return HN_ERUN;
-    }
-    bool written = hn_file_write_all(fd, data, size) && (special || fsync(fd) == 0);
+    /* and what a link leads to is written, not the link */
+    char *place = realpath(path, NULL);
+    const char *to = place != NULL ? place : path;
+    int fd = special ? open(path, O_WRONLY | O_CLOEXEC) : open_temporary(to, &name);
+    bool written = fd >= 0 && hn_file_write_all(fd, data, size) && (special || fsync(fd) == 0);
     int reason = errno;
-    if (close(fd) != 0 && written) {
+    if (fd >= 0 && close(fd) != 0 && written) {
         written = false;
         reason = errno;
     }
     errno = reason;
-    written = written && (special || rename(name.data, path) == 0);
-    enum hn_status status = written ? HN_OK : fail_errno(err, "write", path);
-    if (!written && !special)
+    written = written && (special || rename(name.data, to) == 0);
+    enum hn_status status =
+        written ? HN_OK : fail_errno(err, fd < 0 && special ? "open" : "write", path);
+    if (fd >= 0 && !written && !special)
         unlink(name.data);
     hn_text_finish(&name);
+    free(place);
     return status;
 }
 

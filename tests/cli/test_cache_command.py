@@ -293,6 +293,12 @@ class CacheCommand(hone.Case):
         self.hone("cache", "export", "example", self.folder / "r.json", "-p", "N=512")
         self.assertEqual(json.loads((self.folder / "r.json").read_text())["hone"]["problem"], {"N": 512})
 
+    def test_export_overwrites_no_cache(self):
+        self.load()
+        self.fails(2, f"hone: '{self.cache}' is a cache, and is not overwritten; `hone cache merge` brings caches together",
+                   "cache", "export", "example", self.cache)
+        self.hone("cache", "check")
+
     def test_import_of_another_cache(self):
         self.load()
         other = self.folder / "other.db"

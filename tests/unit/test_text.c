@@ -81,6 +81,14 @@ TEST(writes_and_reads_a_file)
     char expected[256];
     snprintf(expected, sizeof expected, "'%s' is larger than 5 bytes, the most that is read", path);
     assert_string_equal(said.message, expected);
+    char link[160];
+    snprintf(link, sizeof link, "%s.link", path);
+    assert_int_equal(symlink("file", link), 0);
+    assert_ok(hn_file_write(link, "through it", 10, &said));
+    assert_ok(hn_file_read(path, 10, &data, NULL, &said));
+    assert_string_equal(data, "through it");
+    free(data);
+    assert_int_equal(unlink(link), 0);
     assert_int_equal(unlink(path), 0); /* remove_folder fails if a temporary file was left */
 }
 

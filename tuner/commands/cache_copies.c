@@ -498,6 +498,10 @@ static void run_export(struct hn_given *given, struct hn_error *err)
         export_to_folder(given, &list, file, err);
     else if (!hn_failed(err) && list.count > 1)
         fail_several(&list, file, err);
+    else if (!hn_failed(err) && is_database(file))
+        hn_fail(err, HN_EUSAGE,
+                "'%s' is a cache, and is not overwritten; `hone cache merge` brings caches together",
+                file);
     else if (!hn_failed(err))
         export_one(given, &list.items[0], file, err);
     hn_tuned_list_free(&list);
