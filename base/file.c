@@ -224,16 +224,15 @@ enum hn_status hn_file_write(const char *path, const void *data, size_t size, st
 double hn_file_number(const char *path, const char *key, double without)
 {
     double number = without;
-    bool found = false;
     char line[128];
     FILE *file = fopen(path, "re");
-    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
-        char *text = line + strlen(key);
-        char *end = line;
-        found = strncmp(line, key, strlen(key)) == 0;
-        double value = found ? hn_c_strtod(text, &end) : 0;
-        if (found && end != text && isfinite(value))
-            number = value;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *text = line + strlen(key), *end;
+        if (strncmp(line, key, strlen(key)) != 0)
+            continue;
+        double value = hn_c_strtod(text, &end);
+        number = end != text && isfinite(value) ? value : without;
+        break;
     }
     if (file != NULL)
         fclose(file);
@@ -294,18 +293,6 @@ static void remove_stale(const char *path)
         closedir(base);
 }
 
-/* False: another process took it for stale before it was locked. */
-static bool hold(struct hn_scratch *scratch)
-{
-    struct stat is;
-    scratch->lock = lock_folder(AT_FDCWD, scratch->path);
-    if (scratch->lock >= 0 && stat(scratch->path, &is) == 0)
-        return true;
-    if (scratch->lock >= 0)
-        close(scratch->lock);
-    return false;
-}
-
 enum hn_status hn_scratch_make(struct hn_scratch *scratch, struct hn_error *err)
 {
     const char *chosen = getenv("TMPDIR");
@@ -315,8 +302,12 @@ enum hn_status hn_scratch_make(struct hn_scratch *scratch, struct hn_error *err)
         int length = snprintf(scratch->path, sizeof scratch->path, "%.400s/%sXXXXXX", base, prefix);
         if (length >= (int)sizeof scratch->path || mkdtemp(scratch->path) == NULL)
             break;
-        if (hold(scratch))
+        /* Another process may have taken it for stale before it was locked. */
+        scratch->lock = lock_folder(AT_FDCWD, scratch->path);
+        if (scratch->lock >= 0 && access(scratch->path, F_OK) == 0)
             return HN_OK;
+        if (scratch->lock >= 0)
+            close(scratch->lock);
     }
     return hn_fail(err, HN_ERUN,
                    "no folder for temporary files can be made in %s: %s; set TMPDIR to a folder "

@@ -197,24 +197,18 @@ void hn_permutation_init(struct hn_permutation *permutation, uint64_t size, uint
     }
 }
 
-static uint64_t encrypt(const struct hn_permutation *permutation, uint64_t number)
+uint64_t hn_permutation_at(const struct hn_permutation *permutation, uint64_t position)
 {
     unsigned bits = permutation->half_bits;
     uint64_t mask = ((uint64_t)1 << bits) - 1;
-    uint64_t left = number >> bits;
-    uint64_t right = number & mask;
-    for (int i = 0; i < HN_PERMUTATION_ROUNDS; i++) {
-        uint64_t next = left ^ (mix(right + permutation->keys[i]) & mask);
-        left = right;
-        right = next;
-    }
-    return left << bits | right;
-}
-
-uint64_t hn_permutation_at(const struct hn_permutation *permutation, uint64_t position)
-{
-    do
-        position = encrypt(permutation, position);
-    while (position >= permutation->size);
+    do {
+        uint64_t left = position >> bits, right = position & mask;
+        for (int i = 0; i < HN_PERMUTATION_ROUNDS; i++) {
+            uint64_t next = left ^ (mix(right + permutation->keys[i]) & mask);
+            left = right;
+            right = next;
+        }
+        position = left << bits | right;
+    } while (position >= permutation->size);
     return position;
 }

@@ -467,25 +467,20 @@ void hn_statement_finish(struct hn_statement *statement)
     free(statement);
 }
 
-/* What reads has to be done in time, all steps together; what writes takes what it takes. */
-static int step_in_time(struct hn_statement *statement)
-{
-    struct hn_database *database = statement->database;
-    double before_ms = hn_now_ms();
-    bool reads = sqlite3_stmt_readonly(statement->handle) != 0;
-    database->deadline_ms = reads ? before_ms + statement->patience_ms : INFINITY;
-    int code = sqlite3_step(statement->handle);
-    statement->patience_ms -= hn_now_ms() - before_ms;
-    return code;
-}
-
 bool hn_statement_step(struct hn_statement *statement, struct hn_error *err)
 {
     if (statement == NULL || hn_failed(err))
         return false;
     int code = statement->failure;
-    if (code == SQLITE_OK)
-        code = step_in_time(statement);
+    if (code == SQLITE_OK) {
+        /* What reads has to be done in time, all steps together; what writes takes what it takes.
+         */
+        double before_ms = hn_now_ms();
+        bool reads = sqlite3_stmt_readonly(statement->handle) != 0;
+        statement->database->deadline_ms = reads ? before_ms + statement->patience_ms : INFINITY;
+        code = sqlite3_step(statement->handle);
+        statement->patience_ms -= hn_now_ms() - before_ms;
+    }
     if (code == SQLITE_ROW)
         return true;
     if (code != SQLITE_DONE)

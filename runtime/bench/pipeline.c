@@ -109,19 +109,6 @@ static size_t find_change(const unsigned char *zone)
     return GUARD;
 }
 
-/* Bytes that this process may still take, by /proc/meminfo and the control group; INFINITY when
- * neither says. What a group keeps of files and has not used for long makes room when asked to. The
- * limit on locked memory (RLIMIT_MEMLOCK) is none of them: NVIDIA's kernel module pins pages
- * without asking for it. */
-static double host_memory_available(void)
-{
-    double most = hn_file_number("/sys/fs/cgroup/memory.max", "", INFINITY);
-    double used = hn_file_number("/sys/fs/cgroup/memory.current", "", 0.0);
-    double files = hn_file_number("/sys/fs/cgroup/memory.stat", "inactive_file ", 0.0);
-    return fmin(1024 * hn_file_number("/proc/meminfo", "MemAvailable:", INFINITY),
-                fmax(0.0, most - fmax(0.0, used - files)));
-}
-
 /* Of what is free, so that the machine stays usable: pages of managed memory are moved by faults,
  * and a device that has to give up some for others may stall. */
 static const double MANAGED_SHARE = 0.25;
@@ -158,13 +145,21 @@ static bool is_on_host(const struct hn_flow *flow, size_t argument)
     return (flow->pipeline->parts[argument] & HN_PARTS_ON_HOST) != 0;
 }
 
-/* Bytes of host memory that are held, and of these with others that may be. */
+/* Bytes of host memory that are held, and of these with others that may be: what this process may
+ * still take, by /proc/meminfo and the control group; INFINITY when neither says. What a group
+ * keeps of files and has not used for long makes room when asked to. The limit on locked memory
+ * (RLIMIT_MEMLOCK) is none of them: NVIDIA's kernel module pins pages without asking for it. */
 static uint64_t held_bytes(const struct hn_stage *stage, double *most)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < stage->buffer_count; i++)
         bytes += stage->buffers[i].block_bytes;
-    *most = HOST_SHARE * (host_memory_available() + (double)bytes);
+    double limit = hn_file_number("/sys/fs/cgroup/memory.max", "", INFINITY);
+    double used = hn_file_number("/sys/fs/cgroup/memory.current", "", 0.0);
+    double files = hn_file_number("/sys/fs/cgroup/memory.stat", "inactive_file ", 0.0);
+    double room = fmin(1024 * hn_file_number("/proc/meminfo", "MemAvailable:", INFINITY),
+                       fmax(0.0, limit - fmax(0.0, used - files)));
+    *most = HOST_SHARE * (room + (double)bytes);
     return bytes;
 }
 

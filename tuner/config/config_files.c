@@ -100,27 +100,23 @@ static bool has_word(const struct hn_template *template, const char *word, size_
     return has;
 }
 
-static void check_entry(const struct hn_config *config, const struct hn_template *template,
-                        const char *entry, struct hn_error *err)
-{
-    size_t length;
-    const char *name = name_of(entry, &length);
-    if (length > 0 && !has_word(template, name, length) && !may_hide_names(config->plan, template))
-        hn_fail(err, HN_ECONFIG,
-                "%s: entry '%s': neither '%s' nor what it includes with quotes has the name "
-                "'%.*s'; expected the name of a kernel there",
-                config->path, entry, template->files->name, (int)length, name);
-}
-
 static void check_template(const struct hn_config *config, const char *path,
                            const struct hn_step *steps, size_t count, struct hn_error *err)
 {
     struct hn_template template;
     if (hn_failed(err) || hn_template_load(path, &template, config->plan, err) != HN_OK)
         return;
-    for (size_t i = 0; i < count && !hn_failed(err); i++)
-        if (steps[i].entry != NULL)
-            check_entry(config, &template, steps[i].entry, err);
+    for (size_t i = 0; i < count && !hn_failed(err); i++) {
+        size_t length = 0;
+        const char *entry = steps[i].entry;
+        const char *name = entry != NULL ? name_of(entry, &length) : "";
+        if (length > 0 && !has_word(&template, name, length) &&
+            !may_hide_names(config->plan, &template))
+            hn_fail(err, HN_ECONFIG,
+                    "%s: entry '%s': neither '%s' nor what it includes with quotes has the name "
+                    "'%.*s'; expected the name of a kernel there",
+                    config->path, entry, template.files->name, (int)length, name);
+    }
     hn_template_finish(&template);
 }
 

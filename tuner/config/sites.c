@@ -197,19 +197,6 @@ static void read_file(const char *path, struct hn_sites *sites, struct hn_error 
     hn_yaml_destroy(root);
 }
 
-static void compile_here(struct hn_sites *sites, struct hn_error *err)
-{
-    bool here = false;
-    for (size_t i = 0; i < sites->count; i++) {
-        struct hn_host_options *host = &sites->items[i];
-        bool elsewhere = host->run[0] != '\0';
-        host->compile = elsewhere ? 0 : host->compile;
-        here |= host->compile != 0;
-    }
-    if (!here)
-        add(sites, "", NULL, 0, ALL, err);
-}
-
 enum hn_status hn_sites_read(const char *text, bool install, bool compiles_here,
                              struct hn_sites *sites, struct hn_error *err)
 {
@@ -223,12 +210,16 @@ enum hn_status hn_sites_read(const char *text, bool install, bool compiles_here,
         read_host_file(text + 9, sites, err);
     else
         read_file(text, sites, err);
-    if (compiles_here && !hn_failed(err))
-        compile_here(sites, err);
+    bool here = !compiles_here;
     for (size_t i = 0; i < sites->count; i++) {
         struct hn_host_options *host = &sites->items[i];
-        host->install = install && host->hone == NULL && host->run[0] != '\0';
+        bool elsewhere = host->run[0] != '\0';
+        host->install = install && host->hone == NULL && elsewhere;
+        host->compile = elsewhere && compiles_here ? 0 : host->compile;
+        here |= host->compile != 0;
     }
+    if (!here && !hn_failed(err))
+        add(sites, "", NULL, 0, ALL, err);
     if (hn_failed(err))
         hn_sites_finish(sites);
     return err->status;
