@@ -31,12 +31,12 @@ char *hn_need_copy(const char *string)
     return string == NULL ? NULL : hn_needed(strdup(string));
 }
 
-void *hn_need_room(void *items, size_t *capacity, size_t count, size_t size)
+void *hn_need_room(void *items, size_t count, size_t size)
 {
-    if (count < *capacity)
-        return items;
-    *capacity = *capacity == 0 ? 8 : 2 * *capacity;
-    return hn_need_more(items, *capacity, size);
+    struct hn_error err = {.status = HN_OK};
+    hn_needed(hn_make_room(&items, count, size, &err) ? items : NULL);
+    memset((char *)items + count * size, 0, size);
+    return items;
 }
 
 void *hn_made(void *pointer, struct hn_error *err)

@@ -16,8 +16,10 @@ void *hn_need(size_t count, size_t size);
 void *hn_need_more(void *items, size_t count, size_t size);
 /* strdup; NULL for NULL. */
 char *hn_need_copy(const char *string);
-/* Room for one more item at items[count] of an array that grows; returns the array. Start with NULL, *capacity 0. */
-void *hn_need_room(void *items, size_t *capacity, size_t count, size_t size);
+/* Makes room for one more, zeroed, at the end of an array of `count`; returns the array, which grows by this alone. */
+void *hn_need_room(void *items, size_t count, size_t size);
+/* The place of that one, which is counted. */
+#define HN_NEXT(items, count) ((items) = hn_need_room(items, count, sizeof *(items)), &(items)[(count)++])
 
 /* The same for those rooms, sticky: zeroed memory, also of no bytes, and a copy of a string, NULL for NULL; NULL after a failure. */
 void *hn_allocate(size_t count, size_t size, struct hn_error *err);

@@ -287,8 +287,7 @@ static void put_reference(struct hn_bench *bench, const struct hn_bindings *depe
         destroy_reference(made);
         return;
     }
-    bench->references = hn_need_more(bench->references, bench->reference_count + 1, sizeof made);
-    bench->references[bench->reference_count++] = made;
+    *HN_NEXT(bench->references, bench->reference_count) = made;
 }
 
 enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bindings *depends,

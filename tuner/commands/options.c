@@ -472,12 +472,6 @@ static bool read_real(const char *value, const struct kind *kind, double *found)
     return fits;
 }
 
-static void append_text(struct hn_texts *list, const char *string)
-{
-    list->items = hn_need_more(list->items, list->count + 1, sizeof *list->items);
-    list->items[list->count++] = string;
-}
-
 static size_t count_choices(const struct kind *kind)
 {
     size_t count = 0;
@@ -490,6 +484,7 @@ static size_t count_choices(const struct kind *kind)
 static bool read_value(const struct row *row, const char *value, struct hn_options *options)
 {
     void *member = (char *)options + row->at;
+    struct hn_texts *list = member;
     const struct kind *kind = row->kind;
     switch (kind->form) {
     case FLAG:
@@ -500,7 +495,7 @@ static bool read_value(const struct row *row, const char *value, struct hn_optio
         *(const char **)member = value;
         return kind->form == TEXT || hn_text_is_word(value);
     case TEXTS:
-        append_text(member, value);
+        *HN_NEXT(list->items, list->count) = value;
         return true;
     case WHOLE:
     case POINTS:
@@ -571,7 +566,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
             refuse_server(value, state);
         if (arguments->count == command->most)
             argp_error(state, command->extra, value, command->most > 0 ? arguments->items[0] : "");
-        append_text(arguments, value);
+        *HN_NEXT(arguments->items, arguments->count) = value;
     }
     if (key == ARGP_KEY_ARG || key == ARGP_KEY_END)
         return 0;

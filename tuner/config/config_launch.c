@@ -103,10 +103,8 @@ static void read_copy(struct hn_reader *reader, const struct hn_yaml *node)
     if (hn_failed(reader->err))
         return;
     struct hn_pipeline *pipeline = reader->plan->pipeline;
-    pipeline->copies =
-        hn_need_more(pipeline->copies, pipeline->copy_count + 1, sizeof *pipeline->copies);
-    struct hn_copy_step *copy = &pipeline->copies[pipeline->copy_count++];
-    *copy = (struct hn_copy_step){.before = reader->plan->step_count};
+    struct hn_copy_step *copy = HN_NEXT(pipeline->copies, pipeline->copy_count);
+    copy->before = reader->plan->step_count;
     hn_config_read_mapping(reader, node, &copy_mapping, copy);
 }
 

@@ -28,7 +28,7 @@ struct hn_reader {
     struct hn_config *config; /* being filled */
     struct hn_plan *plan;     /* the config's */
     struct hn_config_place *places;
-    size_t place_count, place_room;
+    size_t place_count;
     const struct hn_config_for *use;
     struct hn_device device; /* once it was asked for */
     struct hn_config_let *lets;

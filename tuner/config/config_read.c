@@ -238,9 +238,7 @@ bool hn_config_read_flag(struct hn_reader *reader, const struct hn_yaml *node)
 void hn_config_remember(struct hn_reader *reader, const struct hn_expression *expression,
                         const struct hn_yaml *node)
 {
-    reader->places = hn_need_room(reader->places, &reader->place_room, reader->place_count,
-                                  sizeof *reader->places);
-    reader->places[reader->place_count++] = (struct hn_config_place){expression, node};
+    *HN_NEXT(reader->places, reader->place_count) = (struct hn_config_place){expression, node};
 }
 
 const struct hn_yaml *hn_config_place(const struct hn_reader *reader,

@@ -30,8 +30,7 @@ static void add(struct hn_sites *sites, const char *run, const char *hone, int g
         hn_fail(err, HN_ECONFIG, "--workers: more than %d hosts", HN_SITES_MOST);
         return;
     }
-    sites->items = hn_need_more(sites->items, sites->count + 1, sizeof *sites->items);
-    sites->items[sites->count++] =
+    *HN_NEXT(sites->items, sites->count) =
         (struct hn_host_options){hn_need_copy(run), hn_need_copy(hone), gpus, compile, false};
 }
 

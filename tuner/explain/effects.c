@@ -29,7 +29,7 @@ struct node {
 
 struct tree {
     struct node *nodes;
-    size_t count, capacity;
+    size_t count;
 };
 
 struct split {
@@ -165,9 +165,8 @@ static void find_split(struct growth *growth, size_t begin, size_t end)
 
 static size_t add_node(struct tree *tree, double value)
 {
-    tree->nodes = hn_need_room(tree->nodes, &tree->capacity, tree->count, sizeof *tree->nodes);
-    tree->nodes[tree->count] = (struct node){.value = value};
-    return tree->count++;
+    HN_NEXT(tree->nodes, tree->count)->value = value;
+    return tree->count - 1;
 }
 
 /* Rows that go left to the front, the others behind them; where those begin. */

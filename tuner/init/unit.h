@@ -82,11 +82,9 @@ struct hn_function {
     bool device, host; /* neither: a kernel */
 };
 
-#define HN_GROWING(type) struct { type *items; size_t count, capacity; }
+#define HN_GROWING(type) struct { type *items; size_t count; }
 /* The next free place, zeroed. */
-#define HN_GROW(list)                                                                                                  \
-    ((list).items = hn_need_room((list).items, &(list).capacity, (list).count, sizeof *(list).items),                  \
-     memset(&(list).items[(list).count], 0, sizeof *(list).items), &(list).items[(list).count++])
+#define HN_GROW(list) HN_NEXT((list).items, (list).count)
 #define HN_EACH(item, list)                                                                                            \
     for (__typeof__(&*(list).items) item = (list).items; item != NULL && item < (list).items + (list).count; item++)
 

@@ -54,8 +54,7 @@ void hn_report_finish(struct hn_report *report)
 /* An empty tuning behind the others. */
 static struct hn_report_tuning *append(struct hn_report *report)
 {
-    report->tunings = hn_need_more(report->tunings, report->count + 1, sizeof *report->tunings);
-    struct hn_report_tuning *tuning = &report->tunings[report->count++];
+    struct hn_report_tuning *tuning = HN_NEXT(report->tunings, report->count);
     *tuning = (struct hn_report_tuning){
         .best = SIZE_MAX,
         .shown = hn_needed(json_pack("{sn sn sn sn sb sb so}", "command_line", "config", "merit",

@@ -104,7 +104,7 @@ struct hn_table {
     struct column *columns;
     size_t column_count;
     char **cells;
-    size_t count, capacity;
+    size_t count;
 };
 
 struct hn_table *hn_table_create(const char *const *headings)
@@ -134,10 +134,9 @@ static bool has_mark(const struct column *column, char mark)
 void hn_table_column(struct hn_table *table, const char *marks, const char *heading)
 {
     size_t own = strspn(heading, ">~=?");
-    struct column column = {.heading = hn_need_copy(heading + own)};
-    snprintf(column.marks, sizeof column.marks, "%s%.*s", marks, (int)own, heading);
-    table->columns = hn_need_more(table->columns, table->column_count + 1, sizeof *table->columns);
-    table->columns[table->column_count++] = column;
+    struct column *column = HN_NEXT(table->columns, table->column_count);
+    column->heading = hn_need_copy(heading + own);
+    snprintf(column->marks, sizeof column->marks, "%s%.*s", marks, (int)own, heading);
 }
 
 void hn_table_cell(struct hn_table *table, const char *format, ...)
@@ -147,8 +146,7 @@ void hn_table_cell(struct hn_table *table, const char *format, ...)
     va_start(arguments, format);
     hn_text_vprintf(&cell, format, arguments);
     va_end(arguments);
-    table->cells = hn_need_room(table->cells, &table->capacity, table->count, sizeof *table->cells);
-    table->cells[table->count++] = hn_needed(hn_text_take(&cell));
+    *HN_NEXT(table->cells, table->count) = hn_needed(hn_text_take(&cell));
 }
 
 /* How the table is printed. */

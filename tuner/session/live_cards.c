@@ -62,8 +62,7 @@ static struct hn_card_job take_job(struct hn_card_job *job)
 /* Whoever is free next starts it; it is taken over. */
 static void hand_back(struct hn_live *live, struct hn_card_job *job)
 {
-    live->returned = hn_need_more(live->returned, live->returned_count + 1, sizeof *live->returned);
-    live->returned[live->returned_count++] = take_job(job);
+    *HN_NEXT(live->returned, live->returned_count) = take_job(job);
 }
 
 /* Starts an evaluation, which the card takes over. */
@@ -229,8 +228,7 @@ static void take_evaluated(struct hn_live *live, struct hn_card *card,
         return;
     }
     hn_live_card_scale(card, &record);
-    live->events = hn_need_more(live->events, live->event_count + 1, sizeof *live->events);
-    live->events[live->event_count++] = (struct hn_backend_event){
+    *HN_NEXT(live->events, live->event_count) = (struct hn_backend_event){
         .kind = HN_EVENT_EVALUATED, .ticket = job->ticket, .record = record};
     card->measured += job->request.measure;
     hn_card_job_finish(job);

@@ -57,13 +57,11 @@ size_t hn_tickets_add(struct hn_tickets *tickets, uint32_t point)
         memset(tickets->of_point + room, 0,
                (tickets->point_capacity - room) * sizeof *tickets->of_point);
     }
-    tickets->items =
-        hn_need_room(tickets->items, &tickets->capacity, tickets->count, sizeof *tickets->items);
-    size_t number = tickets->count++;
-    tickets->items[number] = (struct hn_ticket){.point = point, .result = {.against = HN_NO_KEY}};
+    *HN_NEXT(tickets->items, tickets->count) =
+        (struct hn_ticket){.point = point, .result = {.against = HN_NO_KEY}};
     if (tickets->of_point[point] == 0)
         tickets->of_point[point] = (uint32_t)tickets->count;
-    return number;
+    return tickets->count - 1;
 }
 
 struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number)
@@ -92,8 +90,7 @@ static size_t tickets_first_of_code(struct hn_tickets *tickets, const char *code
     const struct hn_hash own = hn_hash_string(code);
     uint32_t entry = hn_keys_add(&tickets->codes, strlen(code) == CODE_BYTES ? code : own.hex);
     if (entry == known) {
-        tickets->of_code = hn_need_room(tickets->of_code, &tickets->code_capacity, known,
-                                        sizeof *tickets->of_code);
+        tickets->of_code = hn_need_room(tickets->of_code, known, sizeof *tickets->of_code);
         tickets->of_code[known] = (uint32_t)number;
     }
     return tickets->of_code[entry];

@@ -61,12 +61,10 @@ struct hn_ticket {
 struct hn_tickets {
     struct hn_ticket *items;
     size_t count;
-    size_t capacity;
     uint32_t *of_point; /* ticket + 1 by point; 0 for none */
     uint32_t point_capacity;
     struct hn_keys codes; /* of machine code with its launch */
     uint32_t *of_code;    /* ticket by code */
-    size_t code_capacity;
 };
 
 void hn_tickets_init(struct hn_tickets *tickets);

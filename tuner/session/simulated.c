@@ -104,7 +104,6 @@ struct simulated {
     struct job *jobs;          /* what was started, in this order */
     size_t job_count;
     size_t job_next;
-    size_t job_capacity;
 };
 
 /* A space counts as recorded when at least this part of it is. */
@@ -163,13 +162,10 @@ static void start(struct hn_backend *backend, const struct hn_start *start, stru
         return;
     if (hn_space_choice(backend->task->space, start->point, choice, NULL) == HN_OK)
         number = hn_keys_find(&simulated->points, choice);
-    simulated->jobs = hn_need_room(simulated->jobs, &simulated->job_capacity, simulated->job_count,
-                                   sizeof *simulated->jobs);
-    simulated->jobs[simulated->job_count++] =
-        (struct job){.ticket = start->ticket, .evaluates = start->request != NULL};
+    struct job *job = HN_NEXT(simulated->jobs, simulated->job_count);
+    *job = (struct job){.ticket = start->ticket, .evaluates = start->request != NULL};
     if (number != HN_NO_KEY)
-        simulated->jobs[simulated->job_count - 1].record =
-            &simulated->recording.records.items[simulated->record_of_point[number]];
+        job->record = &simulated->recording.records.items[simulated->record_of_point[number]];
 }
 
 static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,

@@ -50,9 +50,7 @@ static void add_slot(struct hn_space *space, const char *name, const struct hn_v
                      size_t count)
 {
     assert(count > 0 && count <= UINT16_MAX);
-    space->parameters =
-        hn_need_more(space->parameters, space->slot_count + 1, sizeof *space->parameters);
-    struct hn_space_parameter *made = &space->parameters[space->slot_count++];
+    struct hn_space_parameter *made = HN_NEXT(space->parameters, space->slot_count);
     *made =
         (struct hn_space_parameter){hn_need_format(&space->memory, "%s", name),
                                     hn_need_block(&space->memory, count, sizeof *values), count};
@@ -80,21 +78,16 @@ void hn_space_add_constant(struct hn_space *space, const char *name, const struc
 
 void hn_space_add_word(struct hn_space *space, const char *word)
 {
-    space->words =
-        hn_need_room(space->words, &space->word_room, space->word_count, sizeof *space->words);
-    space->words[space->word_count++] = hn_need_format(&space->memory, "%s", word);
+    *HN_NEXT(space->words, space->word_count) = hn_need_format(&space->memory, "%s", word);
 }
 
 void hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression,
                              const char *where)
 {
-    struct hn_space_constraint made = {
-        .where = where == NULL ? "" : hn_need_format(&space->memory, "%s: ", where)};
-    (void)hn_expression_copy(expression, &made.expression, NULL);
-    hn_needed(made.expression);
-    space->constraints =
-        hn_need_more(space->constraints, space->constraint_count + 1, sizeof *space->constraints);
-    space->constraints[space->constraint_count++] = made;
+    struct hn_space_constraint *made = HN_NEXT(space->constraints, space->constraint_count);
+    made->where = where == NULL ? "" : hn_need_format(&space->memory, "%s: ", where);
+    (void)hn_expression_copy(expression, &made->expression, NULL);
+    hn_needed(made->expression);
 }
 
 size_t hn_space_parameter_count(const struct hn_space *space)

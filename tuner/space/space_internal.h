@@ -101,7 +101,7 @@ struct hn_space {
     size_t parameter_count;
     size_t slot_count;
     const char **words; /* that constraints can use */
-    size_t word_count, word_room;
+    size_t word_count;
     struct hn_space_constraint *constraints;
     size_t constraint_count;
     struct hn_expression *estimate; /* NULL: none */

@@ -433,8 +433,7 @@ void hn_card_keep(struct hn_card *card, const struct hn_message *message, const 
         card->step -= card->step > i;
         break;
     }
-    card->setup = hn_need_more(card->setup, card->setup_count + 1, sizeof *card->setup);
-    if (hn_message_copy(&card->setup[card->setup_count++], message, NULL) != HN_OK)
+    if (hn_message_copy(HN_NEXT(card->setup, card->setup_count), message, NULL) != HN_OK)
         hn_needed(NULL);
     if (taken && card->process.pid != 0)
         card->step = card->setup_count;
