@@ -50,6 +50,7 @@ struct hn_difference {
     uint64_t misplaced; /* UINT64_MAX: none */
     uint64_t differing; /* elements beyond the tolerance */
     uint64_t unwritten; /* of these, as they were poisoned */
+    uint64_t strayed;   /* a place between rows that was written; UINT64_MAX: none */
 };
 struct hn_bags {
     uint64_t found[2], expected[2];

@@ -3,7 +3,8 @@
 
 /* What a block found: the largest |x - r| up to the tolerance and where (nowhere: no two of the elements are numbers), the
  * largest |r|, the first place where one of the two is NaN or infinite and the other is not the same, how many other
- * elements are beyond the tolerance, and how many of these are as they were poisoned. */
+ * elements are beyond the tolerance, how many of these are as they were poisoned, and the first place between rows that
+ * is not as it was. */
 struct hone_difference {
     double max_error;
     double max_reference;
@@ -11,6 +12,7 @@ struct hone_difference {
     u64 misplaced;
     u64 differing;
     u64 unwritten;
+    u64 strayed;
 };
 
 /* Which elements are compared and what of them: `written` has a bit for each element that is (null: all are), `poison`
@@ -38,6 +40,8 @@ DEVICE struct hone_difference join(struct hone_difference a, struct hone_differe
         a.max_reference = b.max_reference;
     if (b.misplaced < a.misplaced)
         a.misplaced = b.misplaced;
+    if (b.strayed < a.strayed)
+        a.strayed = b.strayed;
     a.differing += b.differing;
     a.unwritten += b.unwritten;
     return a;
@@ -85,7 +89,17 @@ DEVICE void compare_one(struct hone_difference *own, const struct terms *terms, 
         own->misplaced = index;
 }
 
+/* `before` the launch it was as there, or poisoned where that is null. */
+#define FIND_STRAYED(word)                                                                                             \
+    for (u64 i = first_index(); i < rows * (pitch - row); i += index_stride()) {                                       \
+        u64 at = row + place(i, pitch - row, pitch);                                                                   \
+        u64 was = before != 0 ? ((const word *)before)[at] : (word)poison_bits(element, poison, at);                   \
+        if (((const word *)found)[at] != was && at < own.strayed)                                                      \
+            own.strayed = at;                                                                                          \
+    }
+
 #define COMPARE_REALS(type, word)                                                                                      \
+    FIND_STRAYED(word)                                                                                                 \
     for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
         u64 at = place(i, row, pitch);                                                                                 \
         union {                                                                                                        \
@@ -97,6 +111,7 @@ DEVICE void compare_one(struct hone_difference *own, const struct terms *terms, 
     }
 
 #define COMPARE_NARROW(type, fraction_bits)                                                                            \
+    FIND_STRAYED(type)                                                                                                 \
     for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
         u64 at = place(i, row, pitch);                                                                                 \
         type x = ((const type *)found)[at];                                                                            \
@@ -107,6 +122,7 @@ DEVICE void compare_one(struct hone_difference *own, const struct terms *terms, 
 
 /* Two 64-bit integers that differ can be equal as doubles; they still count as 1 apart. */
 #define COMPARE_INTEGERS(type, word)                                                                                   \
+    FIND_STRAYED(word)                                                                                                 \
     for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
         u64 at = place(i, row, pitch);                                                                                 \
         type x = ((const type *)found)[at];                                                                            \
@@ -117,10 +133,10 @@ DEVICE void compare_one(struct hone_difference *own, const struct terms *terms, 
     }
 
 KERNEL hone_compare(const void *found, const void *expected, u64 key, u64 count, u64 row, u64 pitch, int element,
-                    double tolerance, const unsigned int *written, u64 poison, u64 poisoned,
+                    double tolerance, const unsigned int *written, u64 poison, u64 poisoned, u64 rows, const void *before,
                     struct hone_difference *differences)
 {
-    struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE, 0, 0};
+    struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE, 0, 0, NOWHERE};
     struct terms terms = {tolerance, element, written, poison, poisoned};
     require_use(element, UNIFORM);
     if (!LOOSE && written != 0)

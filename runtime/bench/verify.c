@@ -248,12 +248,19 @@ static void queue_comparison(const struct check *check, size_t i, double toleran
     unsigned lanes = check->plan->arguments[i].lanes;
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
     struct hn_elements found = hn_arena_elements(arena, i, found_at(check, i));
+    const struct hn_argument *argument = &check->plan->arguments[i];
+    /* Between rows of a view of a larger matrix lies what is another's. */
+    bool is_view =
+        set == 0 && found.row > 0 && !argument->shape.device && check->plan->pipeline == NULL;
+    uint64_t rows = is_view ? arena->buffers[i].bytes / arena->buffers[i].pitch : 0;
+    CUdeviceptr before = argument->role == HN_ROLE_INOUT ? arena->buffers[i].contents : 0;
     found.count = output->count;
     void *multiset[] = {&found.data,  &output->copy, &arena->veil, &found.count, &found.row,
                         &found.pitch, &found.type,   &lanes,       &slot};
     void *compare[] = {&found.data,      &output->copy,  &arena->veil, &found.count,
                        &found.row,       &found.pitch,   &found.type,  &tolerance,
-                       &output->written, &arena->poison, &poisoned,    &slot};
+                       &output->written, &arena->poison, &poisoned,    &rows,
+                       &before,          &slot};
     if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET)
         hn_support_launch(arena->support, HN_SUPPORT_MULTISET, 0, multiset, check->err);
     else
@@ -601,7 +608,8 @@ static struct hn_difference difference_of(const struct check *check, size_t argu
 {
     const struct hn_difference *differences =
         hn_arena_found(check->arena, argument, HN_SLOT_COMPARE);
-    struct hn_difference all = {.worst = UINT64_MAX, .misplaced = UINT64_MAX};
+    struct hn_difference all = {
+        .worst = UINT64_MAX, .misplaced = UINT64_MAX, .strayed = UINT64_MAX};
     for (size_t i = 0; i < check->arena->support->blocks; i++) {
         const struct hn_difference *one = &differences[i];
         if (one->max_error > all.max_error ||
@@ -613,6 +621,8 @@ static struct hn_difference difference_of(const struct check *check, size_t argu
             all.max_reference = one->max_reference;
         if (one->misplaced < all.misplaced)
             all.misplaced = one->misplaced;
+        if (one->strayed < all.strayed)
+            all.strayed = one->strayed;
         all.differing += one->differing;
         all.unwritten += one->unwritten;
     }
@@ -673,6 +683,11 @@ static void judge_output(const struct check *check, size_t i)
     }
     if (wrong && is_right(check))
         report_difference(check, i, &tally);
+    if (difference->strayed != UINT64_MAX && is_right(check))
+        hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote at byte %" PRIu64 " of '%s', between two of its rows", check->when,
+                       difference->strayed * hn_element_size(check->plan->arguments[i].element),
+                       check->plan->arguments[i].name);
 }
 
 /* Lengths before what they are the lengths of: where one is wrong, so is all that follows from it.

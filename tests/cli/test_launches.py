@@ -204,6 +204,17 @@ class Launches(double.Case):
         self.assertIn("line: a cudaTextureObject_t over in, of cudaResourceTypeLinear, read as element", header)
         self.assertRegex(header, r"struct hone_field_sizes {\n    int64_t in_pitch[,;]")
 
+    def test_between_rows_nothing_is_written(self):
+        """But where the rows are the device's own, whose padding is nobody's."""
+        fault = ("-s", "PATH=global", "-s", "PAD=0", "-s", "FAULT=0,1", "--full", "--events", self.events, "--retry-failed")
+        for old, new in (("", ""), ("float32x2", "float32x2"), ("role: output", "role: inout"), ("8 * (WIDTH + 3)", "device")):
+            self.spoil(self.folder / "field.yaml", old, new)
+            for regime in ("cold", "stream", "graph"):
+                self.outcomes("field.yaml", *fault, "--regime", regime)
+                found = {(record["point"]["FAULT"], record["outcome"], record.get("message")) for record in self.read_events()}
+                stray = (1, "out_of_bounds", "wrote at byte 800 of 'out', between two of its rows")
+                self.assertEqual(found, {(0, "ok", None), stray if new != "device" else (1, "ok", None)})
+
     def test_a_padded_input_is_cut_into_chunks(self):
         found = self.outcomes("padded.yaml", "--full")
         self.assertEqual(len(found), 96)

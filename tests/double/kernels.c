@@ -138,8 +138,8 @@ static void compare(const struct double_launch *launch)
 {
     hone_compare(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE_COUNT(3),
                  TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(double, 7),
-                 TAKE(const unsigned int *, 8), TAKE(u64, 9), TAKE(u64, 10),
-                 TAKE(struct hone_difference *, 11));
+                 TAKE(const unsigned int *, 8), TAKE(u64, 9), TAKE(u64, 10), TAKE(u64, 11),
+                 TAKE(const void *, 12), TAKE(struct hone_difference *, 13));
 }
 
 static void written(const struct double_launch *launch)
