@@ -20,6 +20,9 @@ char *hn_need_copy(const char *string);
 void *hn_need_room(void *items, size_t count, size_t size);
 /* The place of that one, which is counted. */
 #define HN_NEXT(items, count) ((items) = hn_need_room(items, count, sizeof *(items)), &(items)[(count)++])
+/* For each item of a list, a struct that has `items` and their `count`. */
+#define HN_EACH(item, list)                                                                                            \
+    for (__typeof__(&*(list).items) item = (list).items; item != NULL && item < (list).items + (list).count; item++)
 
 /* The same for those rooms, sticky: zeroed memory, also of no bytes, and a copy of a string, NULL for NULL; NULL after a failure. */
 void *hn_allocate(size_t count, size_t size, struct hn_error *err);

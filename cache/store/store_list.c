@@ -44,8 +44,7 @@ const struct hn_tuned *hn_tuned_list_find(const struct hn_tuned_list *list,
                                           const struct hn_identity *identity,
                                           const struct hn_version *version, bool simulated)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        const struct hn_tuned *tuned = &list->items[i];
+    HN_EACH(tuned, *list) {
         if (tuned->simulated == simulated && hn_identity_equal(&tuned->identity, identity) &&
             (version == NULL || hn_version_equal(&tuned->version, version)))
             return tuned;

@@ -207,7 +207,6 @@ enum hn_status hn_option_check(const char *text, struct hn_error *err)
     return option != NULL && fits(option, rest) ? HN_OK : refuse(text, part, assembler, err);
 }
 
-/* The value of an option with this name; text passed hn_option_check. */
 const char *hn_option_value(const char *text, const char *name)
 {
     const char *rest;

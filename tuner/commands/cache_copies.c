@@ -499,9 +499,10 @@ static void run_export(struct hn_given *given, struct hn_error *err)
     else if (!hn_failed(err) && list.count > 1)
         fail_several(&list, file, err);
     else if (!hn_failed(err) && is_database(file))
-        hn_fail(err, HN_EUSAGE,
-                "'%s' is a cache, and is not overwritten; `hone cache merge` brings caches together",
-                file);
+        hn_fail(
+            err, HN_EUSAGE,
+            "'%s' is a cache, and is not overwritten; `hone cache merge` brings caches together",
+            file);
     else if (!hn_failed(err))
         export_one(given, &list.items[0], file, err);
     hn_tuned_list_free(&list);
@@ -568,8 +569,7 @@ static struct pairs make_pairs(const struct hn_tuned_list *ours, const struct hn
                                double threshold, bool across)
 {
     struct pairs pairs = {hn_need(ours->count + theirs->count, sizeof *pairs.items), 0};
-    for (size_t i = 0; i < ours->count; i++) {
-        const struct hn_tuned *mine = &ours->items[i];
+    HN_EACH(mine, *ours) {
         const struct hn_tuned *other = partner(ours, theirs, mine, across);
         const char *remark = other == NULL || mine->simulated == other->simulated ? NULL
                              : mine->simulated ? "simulated -> measured"
@@ -655,8 +655,7 @@ static const struct hn_view taken_views[] = {
 static json_t *pairs_to_json(const struct pairs *pairs, unsigned changes)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < pairs->count; i++) {
-        const struct pair *pair = &pairs->items[i];
+    HN_EACH(pair, *pairs) {
         struct hn_text differences = {0}, origins = {0};
         if ((changes & 1U << pair->change) == 0)
             continue;
@@ -722,8 +721,7 @@ static void run_diff(struct hn_given *given, struct hn_error *err)
 /* Says of each conflict whose result counts now. */
 static void add_remarks(const struct hn_tuned_list *now, struct pairs *pairs)
 {
-    for (size_t i = 0; i < pairs->count; i++) {
-        struct pair *pair = &pairs->items[i];
+    HN_EACH(pair, *pairs) {
         const struct hn_tuned *own = pair->ours;
         if ((conflicts & 1U << pair->change) == 0)
             continue;

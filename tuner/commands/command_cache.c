@@ -56,8 +56,7 @@ bool hn_cache_fits(const struct hn_given *given, const struct hn_identity *ident
 void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tuned_list *list)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        struct hn_tuned *tuned = &list->items[i];
+    HN_EACH(tuned, *list) {
         if (hn_cache_fits(given, &tuned->identity) && !(measured && tuned->simulated))
             list->items[kept++] = *tuned;
         else

@@ -105,8 +105,7 @@ static void count_problem(struct hn_given *given, struct hn_task *task, struct h
                                         &list, err) != HN_OK)
         return;
     const struct hn_device_identity *device = &given->workers->lead->device.identity;
-    for (size_t i = 0; i < list.count; i++) {
-        const struct hn_tuned *tuned = &list.items[i];
+    HN_EACH(tuned, list) {
         const struct hn_identity *own = &tuned->identity;
         if (is_of_task(tuned, task) && !tuned->simulated && tuned->best.outcome == HN_OUTCOME_OK &&
             strcmp(own->regime, HN_REGIME_UNKNOWN) != 0 &&

@@ -26,8 +26,7 @@ static const struct hn_tuned *find_tuned(const struct replay *replay, const stru
 {
     const struct hn_tuned *found = NULL;
     int best = -1;
-    for (size_t i = 0; i < replay->tuned.count; i++) {
-        const struct hn_tuned *tuned = &replay->tuned.items[i];
+    HN_EACH(tuned, replay->tuned) {
         bool same = hn_identity_equal(&tuned->identity, &task->identity);
         int grade = (same ? 2 : 0) + (tuned->simulated ? 0 : 1);
         struct hn_identity here = tuned->identity;

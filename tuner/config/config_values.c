@@ -13,7 +13,6 @@ static bool is_reserved(const char *word)
     return hn_text_is_among(word, reserved, sizeof reserved / sizeof *reserved);
 }
 
-/* A key that expressions or results do not use for something else. */
 void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key)
 {
     hn_config_expect(reader, hn_text_is_word(key->text), key, "a name ([A-Za-z_][A-Za-z0-9_]*)");

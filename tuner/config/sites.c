@@ -210,8 +210,7 @@ enum hn_status hn_sites_read(const char *text, bool install, bool compiles_here,
     else
         read_file(text, sites, err);
     bool here = !compiles_here;
-    for (size_t i = 0; i < sites->count; i++) {
-        struct hn_host_options *host = &sites->items[i];
+    HN_EACH(host, *sites) {
         bool elsewhere = host->run[0] != '\0';
         host->install = install && host->hone == NULL && elsewhere;
         host->compile = elsewhere && compiles_here ? 0 : host->compile;

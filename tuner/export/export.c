@@ -55,8 +55,7 @@ static void take_config(struct hn_export *export, struct hn_store *store, const 
         return;
     memcpy(export->template_hash, kept.version.template_hash, sizeof export->template_hash);
     /* What was measured with another state of template, options or plan is said to be stale. */
-    for (size_t i = 0; i < export->all.count; i++) {
-        struct hn_tuned *tuned = &export->all.items[i];
+    HN_EACH(tuned, export->all) {
         if (export->untuned)
             tuned->version = kept.version;
         tuned->stale |=

@@ -656,8 +656,7 @@ static size_t gather_descriptors(struct hn_hosts *hosts)
         hosts->fds = hn_need_more(hosts->fds, hosts->fd_capacity, sizeof *hosts->fds);
     }
     hosts->fds[count++] = (struct pollfd){.fd = hosts->wake, .events = POLLIN};
-    for (size_t i = 0; i < hosts->count; i++) {
-        struct hn_host *host = &hosts->items[i];
+    HN_EACH(host, *hosts) {
         struct pollfd *fds = hosts->fds;
         count += poll_workers(host, fds + count);
         host->polled_in = host->polled_output = NULL;
@@ -703,8 +702,7 @@ static void *relay(void *pointer)
         for (size_t i = 0; i < hosts->count; i++)
             move_host(&hosts->items[i], hn_now_ms());
         int timeout = sleep_limit_ms;
-        for (size_t i = 0; i < hosts->count; i++) {
-            const struct hn_host *host = &hosts->items[i];
+        HN_EACH(host, *hosts) {
             double left = host->retry_ms - hn_now_ms();
             if (host->state == HN_HOST_STARTING && host->launcher.pid == 0 && left < timeout)
                 timeout = left > 0 ? (int)left + 1 : 0;
@@ -722,8 +720,7 @@ static void *relay(void *pointer)
 
 static void free_hosts(struct hn_hosts *hosts)
 {
-    for (size_t i = 0; i < hosts->count; i++) {
-        struct hn_host *host = &hosts->items[i];
+    HN_EACH(host, *hosts) {
         lose_workers(host);
         while (host->files != NULL) {
             struct hn_host_file *file = host->files;

@@ -85,8 +85,6 @@ struct hn_function {
 #define HN_GROWING(type) struct { type *items; size_t count; }
 /* The next free place, zeroed. */
 #define HN_GROW(list) HN_NEXT((list).items, (list).count)
-#define HN_EACH(item, list)                                                                                            \
-    for (__typeof__(&*(list).items) item = (list).items; item != NULL && item < (list).items + (list).count; item++)
 
 struct hn_unit {
     char *path, *text;

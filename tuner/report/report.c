@@ -166,8 +166,7 @@ static void describe_family(struct hn_report_tuning *tuning, struct hn_store *st
     if (hn_failed(err) ||
         hn_store_list(store, HN_STORE_RULES, own->kernel, NULL, &rules, err) != HN_OK)
         return;
-    for (size_t i = 0; i < rules.count; i++) {
-        const struct hn_tuned *stored = &rules.items[i];
+    HN_EACH(stored, rules) {
         struct hn_text text = {0};
         if (!hn_device_identity_equal(&stored->identity.device, &own->device) ||
             strcmp(stored->identity.regime, own->regime) != 0 ||

@@ -380,8 +380,7 @@ void hn_session_find_best(struct hn_session *session, struct hn_error *err)
 
 void hn_session_forget_races(struct hn_session *session)
 {
-    for (size_t i = 0; i < session->tickets.count; i++) {
-        struct hn_ticket *ticket = &session->tickets.items[i];
+    HN_EACH(ticket, session->tickets) {
         ticket->result.final = false;
         if (ticket->flight != NULL)
             ticket->flight->record.final = false;

@@ -305,8 +305,7 @@ static void add_records(struct hn_knowledge *knowledge, const struct hn_space *s
     size_t measured = 0;
     knowledge->priors = hn_need_more(knowledge->priors, most, sizeof *knowledge->priors);
     knowledge->choices = hn_need_more(knowledge->choices, most * width, sizeof *knowledge->choices);
-    for (size_t i = 0; i < records->count; i++) {
-        const struct hn_record *record = &records->items[i];
+    HN_EACH(record, *records) {
         uint16_t *choice = knowledge->choices + knowledge->count * width;
         if (record->time >= before || hn_outcome_is_open(record->outcome) ||
             record->outcome == HN_OUTCOME_SLOWER ||
