@@ -219,19 +219,6 @@ static bool milliseconds(double us, double *ms)
     return false;
 }
 
-static json_t *samples_in_ms(const struct hn_timing *timing, bool *exact)
-{
-    json_t *times = json_array();
-    *exact = true;
-    for (size_t i = 0; i < timing->sample_count; i++) {
-        double ms;
-        if (!milliseconds(timing->samples_us[i], &ms))
-            *exact = false;
-        hn_build_append(&times, json_real(isfinite(ms) ? ms : 0));
-    }
-    return times;
-}
-
 /* Sets time and times, and takes out of the hone object what they say exactly. */
 static void write_times(json_t **row, json_t *hone, const struct hn_record *record)
 {
@@ -248,7 +235,13 @@ static void write_times(json_t **row, json_t *hone, const struct hn_record *reco
         (void)json_object_del(timing, "median_us");
     if (record->timing.sample_count == 0)
         return;
-    hn_build_set(row, "times", samples_in_ms(&record->timing, &exact));
+    json_t *times = json_array();
+    exact = true;
+    for (size_t i = 0; i < record->timing.sample_count; i++) {
+        exact = milliseconds(record->timing.samples_us[i], &ms) && exact;
+        hn_build_append(&times, json_real(isfinite(ms) ? ms : 0));
+    }
+    hn_build_set(row, "times", times);
     if (exact)
         (void)json_object_del(timing, "samples_us");
 }

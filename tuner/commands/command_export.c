@@ -94,12 +94,12 @@ static void spare_sources(const struct hn_options *options, const struct hn_expo
 {
     const char *config = json_string_value(json_object_get(export->stored.json, "config"));
     const struct hn_plan *plan = export->plan;
-    const char *const sources[] = {config, options->template,
-                                   plan == NULL ? NULL : plan->template_path,
-                                   plan == NULL ? NULL : plan->reference.template_path};
     struct stat output, source;
-    bool there = options->output != NULL && stat(options->output, &output) == 0;
-    for (size_t i = 0; there && i < sizeof sources / sizeof *sources; i++)
+    if (plan == NULL || options->output == NULL || stat(options->output, &output) != 0)
+        return;
+    const char *const sources[] = {config, options->template, plan->template_path,
+                                   plan->reference.template_path};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         if (sources[i] != NULL && stat(sources[i], &source) == 0 &&
             source.st_dev == output.st_dev && source.st_ino == output.st_ino)
             hn_fail(err, HN_EUSAGE,

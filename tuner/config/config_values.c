@@ -24,6 +24,7 @@ void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key)
 struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_yaml *node)
 {
     static const char expected[] = "an integer, a real, a boolean or a word";
+    static const char *const truths[] = {"yes", "no", "on", "off"}; /* of YAML 1.1 */
     struct hn_value value = hn_integer(0);
     struct hn_error reason = {0};
     if (!hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] != '\0', node,
@@ -40,6 +41,12 @@ struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_y
     if (!read && reason.message[0] != '\0')
         hn_config_fail(reader, node, "%s", reason.message);
     hn_config_expect(reader, word || (read && value.type != HN_WORD), node, expected);
+    if (word && hn_text_is_among(node->text, truths, 4))
+        hn_config_fail(
+            reader, node,
+            "'%s' is a word, which sources see as a number from 1 on, and '#if' as true; "
+            "write true or false, or put the word in quotes",
+            node->text);
     hn_config_expect(reader, value.type != HN_REAL || isfinite(value.real), node,
                      "a finite number");
     return hn_failed(reader->err) ? hn_integer(0) : value;
