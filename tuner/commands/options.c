@@ -324,66 +324,48 @@ static const struct row {
 enum { ROWS = sizeof options_of_all / sizeof *options_of_all };
 _Static_assert((int)ROWS <= (int)HN_OPTION_ROWS, "a bool for each row");
 
-#define OF_FAMILY                                                                                  \
-    "--family draws sizes, and shares its time between short searches on a GPU: it cannot be "     \
-    "given with "
-#define OF_HERE                                                                                    \
-    " is of this machine, and --workers says where to measure and to compile: leave one of them "  \
-    "out"
-#define OF_COUNTERS "--counters reads what a GPU counts of one problem's finalists: leave "
-#define OF_ENERGY                                                                                  \
-    "--energy is measured of one problem's finalists on a GPU: it goes with neither --family nor " \
-    "--simulate"
-#define OF_ALL "--all races what is stale of all problems and regimes: it cannot be given with "
-
 /* Options that do not go together, or with another only. */
 static const struct clash {
     unsigned of;
     const char *option; /* NULL: always */
-    const char *with;
-    bool needed; /* the option says nothing without the other one; else nothing beside it */
-    bool usage;  /* said with where help is found */
-    const char *reason;
+    const char *with;   /* some, with blanks between them */
+    bool needed;        /* the option says nothing without the other one; else nothing beside it */
+    bool usage;         /* said with where help is found */
+    const char *reason; /* printf, of the other one and the command's name */
 } clashes[] = {
-    {HN_TUNE, "counters", "family", false, false, OF_COUNTERS "--family out"},
-    {HN_TUNE, "counters", "simulate", false, false, OF_COUNTERS "--simulate out"},
+    {HN_TUNE, "counters", "family simulate", false, false,
+     "--counters reads what a GPU counts of one problem's finalists: leave --%s out"},
     {HN_TUNE, "reference", "capture", false, false, "--reference: a capture has its own"},
     {HN_TUNE, "loss", "family", true, false, "--loss is an option of --family"},
     {HN_TUNE, "held-out", "family", true, false, "--held-out is an option of --family"},
-    {HN_TUNE, "energy", "family", false, false, OF_ENERGY},
-    {HN_TUNE, "energy", "simulate", false, false, OF_ENERGY},
-    {HN_TUNE, "family", "simulate", false, false, OF_FAMILY "--simulate"},
-    {HN_TUNE, "family", "capture", false, false, OF_FAMILY "--capture"},
-    {HN_TUNE, "family", "problem", false, false, OF_FAMILY "--problem"},
-    {HN_TUNE, "family", "reference", false, false, OF_FAMILY "--reference"},
-    {HN_TUNE, "family", "full", false, false, OF_FAMILY "--full"},
-    {HN_TUNE, "family", "stop-chance", false, false, OF_FAMILY "--stop-chance"},
-    {HN_TUNE, "family", "retry-failed", false, false, OF_FAMILY "--retry-failed"},
+    {HN_TUNE, "energy", "family simulate", false, false,
+     "--energy is measured of one problem's finalists on a GPU: it goes with neither --family nor "
+     "--simulate"},
+    {HN_TUNE, "family", "simulate capture problem reference full stop-chance retry-failed", false,
+     false,
+     "--family draws sizes, and shares its time between short searches on a GPU: it cannot be "
+     "given with --%s"},
     {HN_TUNE, "allow-run", "workers", false, false,
      "--allow-run runs programs on this machine alone: leave --workers out"},
-    {HN_TUNE, "workers", "device", false, false, "--device" OF_HERE},
-    {HN_TUNE, "workers", "jobs", false, false, "--jobs" OF_HERE},
+    {HN_TUNE, "workers", "device jobs", false, false,
+     "--%s is of this machine, and --workers says where to measure and to compile: leave one of "
+     "them out"},
     {HN_TUNE, "install", "workers", true, false, "--install is an option of --workers"},
-    {HN_SPACE, "count", "list", false, true, "--count, --list and --sample exclude each other"},
-    {HN_SPACE, "count", "sample", false, true, "--count, --list and --sample exclude each other"},
+    {HN_SPACE, "count", "list sample", false, true,
+     "--count, --list and --sample exclude each other"},
     {HN_SPACE, "list", "sample", false, true, "--count, --list and --sample exclude each other"},
     {HN_INPUTS, NULL, "output", true, true, "expected a CONFIG, and a folder to write to: -o DIR"},
     {HN_EXPLAIN, "counters", "simulate", false, true,
      "--counters reads a GPU's, and --simulate a recording: leave one of them out"},
-    {HN_EXPORT, "template", "format", false, true,
-     "--template is a format of its own: leave --format out"},
-    {HN_EXPORT, "template", "json", false, true,
-     "--template is a format of its own: leave --json out"},
+    {HN_EXPORT, "template", "format json", false, true,
+     "--template is a format of its own: leave --%s out"},
     {HN_EXPORT, "defaults", "config", true, true,
      "--defaults: name the config that has them with --config"},
     {HN_REPLAY, "all", "family", false, true,
      "--all races tunings again, --family a rule: give one of them"},
-    {HN_REPLAY, "capture", "all", false, true, "--capture is of one tuning: leave --all out"},
-    {HN_REPLAY, "capture", "family", false, true, "--capture is of one tuning: leave --family out"},
-    {HN_REPLAY, "all", "problem", false, false, OF_ALL "--problem"},
-    {HN_REPLAY, "all", "set", false, false, OF_ALL "--set"},
-    {HN_REPLAY, "all", "regime", false, false, OF_ALL "--regime"},
-    {HN_REPLAY, "all", "max-slowdown", false, false, OF_ALL "--max-slowdown"},
+    {HN_REPLAY, "capture", "all family", false, true, "--capture is of one tuning: leave --%s out"},
+    {HN_REPLAY, "all", "problem set regime max-slowdown", false, false,
+     "--all races what is stale of all problems and regimes: it cannot be given with --%s"},
     {HN_REPLAY, "held-out", "family", true, true, "--held-out is an option of --family"},
     {HN_REPLAY, "budget", "family", true, true, "--budget is the time of --family's searches"},
     {HN_REPLAY, "family", "problem", false, false,
@@ -391,16 +373,26 @@ static const struct clash {
     {HN_DEVICE, "measure", "workers", false, false,
      "--measure is of this machine's GPUs: `hone tune --workers` measures the roofs of others "
      "where it needs them"},
-    {HN_CACHE_IMPORT | HN_CACHE_MERGE | HN_CACHE_PRUNE | HN_CACHE_CHECK | HN_CACHE_COMPILE, "base",
-     "base", false, false, "`hone %s` is of one cache: --base says nothing there"},
+    {HN_CACHE_IMPORT | HN_CACHE_MERGE | HN_CACHE_PRUNE | HN_CACHE_CHECK | HN_CACHE_COMPILE, NULL,
+     "base", false, false, "`hone %2$s` is of one cache: --%1$s says nothing there"},
 };
+
+/* The first of some options, with blanks between them, that is given; NULL: none is. */
+static const char *find_given(const struct hn_options *options, const char *names)
+{
+    for (size_t length; *names != '\0'; names += length + (names[length] == ' ')) {
+        length = strcspn(names, " ");
+        for (size_t i = 0; i < ROWS; i++)
+            if (options->given[i] && strncmp(options_of_all[i].name, names, length) == 0 &&
+                options_of_all[i].name[length] == '\0')
+                return options_of_all[i].name;
+    }
+    return NULL;
+}
 
 bool hn_options_given(const struct hn_options *options, const char *name)
 {
-    for (size_t i = 0; i < ROWS; i++)
-        if (options->given[i] && strcmp(options_of_all[i].name, name) == 0)
-            return true;
-    return false;
+    return find_given(options, name) != NULL;
 }
 
 void hn_options_misused(const struct hn_options *options, struct hn_error *err, const char *form,
@@ -421,14 +413,14 @@ static void find_clash(const struct hn_options *options, struct hn_error *err)
 {
     for (size_t i = 0; !hn_failed(err) && i < sizeof clashes / sizeof *clashes; i++) {
         const struct clash *clash = &clashes[i];
+        const char *with = find_given(options, clash->with);
         bool asked = clash->option == NULL || hn_options_given(options, clash->option);
-        if ((clash->of & options->of->of) == 0 || !asked ||
-            hn_options_given(options, clash->with) == clash->needed)
+        if ((clash->of & options->of->of) == 0 || !asked || (with != NULL) == clash->needed)
             continue;
         if (clash->usage)
-            hn_options_misused(options, err, "%s", clash->reason);
+            hn_options_misused(options, err, clash->reason, with);
         else
-            hn_fail(err, HN_EUSAGE, clash->reason, options->of->name);
+            hn_fail(err, HN_EUSAGE, clash->reason, with, options->of->name);
     }
 }
 
