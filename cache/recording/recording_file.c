@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -318,18 +319,12 @@ enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn
 void hn_recording_add_rules(const char *path, const char *kernel, struct hn_tuned_list *rules,
                             struct hn_error *err)
 {
-    struct hn_text folder = {0};
     struct wanted wanted = {kernel, true, rules};
     static const char *const ends[] = {".family", ".family.gz", NULL};
-    const char *slash = strrchr(path, '/');
-    if (hn_is_folder(path))
-        hn_text_append(&folder, path);
-    else
-        hn_text_printf(&folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
-                       slash != NULL ? path : ".");
-    if (hn_made(folder.data, err) != NULL)
-        hn_files_visit(folder.data, ends, add_file, &wanted, err);
-    hn_text_finish(&folder);
+    char *copy = hn_copy_string(path, err);
+    if (copy != NULL)
+        hn_files_visit(hn_is_folder(path) ? path : dirname(copy), ends, add_file, &wanted, err);
+    free(copy);
 }
 
 /* The "hone" object alone, which Hone writes into a line of its own before the rows. */

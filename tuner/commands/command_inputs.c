@@ -157,9 +157,8 @@ static char *name_folder(const struct inputs *inputs, const struct hn_bindings *
     struct hn_text folder = {0};
     if (inputs->given->config->problem_count == 1)
         return hn_need_copy(inputs->given->options->output);
-    char *text = hn_needed(hn_bindings_text(problem));
-    hn_text_printf(&folder, "%s/%s", inputs->given->options->output, text);
-    free(text);
+    hn_text_printf(&folder, "%s/", inputs->given->options->output);
+    hn_bindings_append(&folder, problem);
     return hn_needed(hn_text_take(&folder));
 }
 

@@ -313,16 +313,6 @@ static void fail_name(const char *option, const char *name, const char *what, ch
     hn_text_finish(&list);
 }
 
-/* Splits "NAME=VALUE" in place; NULL without a '='. */
-static char *split(char *assignment)
-{
-    char *equals = strchr(assignment, '=');
-    if (equals == NULL)
-        return NULL;
-    *equals = '\0';
-    return equals + 1;
-}
-
 static void drop_repeats(struct hn_config *config)
 {
     size_t kept = 0;
@@ -422,15 +412,9 @@ static void restrict_one(struct hn_config *config, const char *name, char *list,
 static char *next_assignment(char *values)
 {
     char *equals = strchr(values, '=');
-    if (equals == NULL)
-        return NULL;
-    *equals = '\0';
-    char *comma = strrchr(values, ',');
-    *equals = '=';
-    if (comma == NULL)
-        return NULL;
-    *comma = '\0';
-    return comma + 1;
+    char *comma = equals != NULL ? memrchr(values, ',', (size_t)(equals - values)) : NULL;
+    strsep(&comma, ",");
+    return comma;
 }
 
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment,
@@ -440,7 +424,8 @@ enum hn_status hn_config_restrict(struct hn_config *config, const char *assignme
     hn_error_init(err);
     config->restricted = true;
     for (char *name = copy; name != NULL && !hn_failed(err); name = next) {
-        char *values = split(name);
+        char *values = name;
+        strsep(&values, "=");
         if (values == NULL) {
             hn_fail(err, HN_EUSAGE, "-s: found '%s', expected NAME=VALUE,...", name);
             break;
@@ -491,8 +476,8 @@ enum hn_status hn_config_set_reference(struct hn_config *config, const char *con
     hn_reference_finish(&config->plan->reference);
     config->plan->given = true;
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        char *name = hn_need_copy(assignments[i]);
-        const char *file = split(name);
+        char *name = hn_need_copy(assignments[i]), *file = name;
+        strsep(&file, "=");
         if (file != NULL)
             set_expected(config->plan, name, file, err);
         else

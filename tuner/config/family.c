@@ -416,16 +416,14 @@ static void add_line(struct size_list *list, char *line, const char *header, str
 }
 
 /* A first line without '=' is the header of a table. */
-static void read_lines(struct hn_reader *reader, const struct hn_yaml *node, char *line,
+static void read_lines(struct hn_reader *reader, const struct hn_yaml *node, char *text,
                        struct size_list *list)
 {
     const char *header = NULL;
     bool first = true;
-    for (size_t number = 1; line != NULL && !hn_failed(reader->err); number++) {
-        char *end = strchr(line, '\n');
+    for (size_t number = 1; text != NULL && !hn_failed(reader->err); number++) {
+        char *line = strsep(&text, "\n");
         struct hn_error reason = {0};
-        if (end != NULL)
-            *end++ = '\0';
         line[strcspn(line, "#")] = '\0';
         bool blank = line[strspn(line, " \t\r")] == '\0';
         if (!blank && first && strchr(line, '=') == NULL)
@@ -436,7 +434,6 @@ static void read_lines(struct hn_reader *reader, const struct hn_yaml *node, cha
         if (hn_failed(&reason))
             hn_config_fail(reader, node, "%s, line %zu: %.2000s", node->text, number,
                            reason.message);
-        line = end;
     }
 }
 
