@@ -81,7 +81,6 @@ struct hn_hosts {
     size_t count;
     struct hn_host *items;
     struct pollfd *fds;
-    size_t fd_capacity;
 };
 
 /* Only those are read of which the last poll of hosts->fds found something: one of hundreds says
@@ -651,10 +650,7 @@ static size_t gather_descriptors(struct hn_hosts *hosts)
         for (const struct hn_host_worker *at = hosts->items[i].workers; at != NULL; at = at->next)
             most++;
     }
-    if (most > hosts->fd_capacity) {
-        hosts->fd_capacity = 2 * most;
-        hosts->fds = hn_need_more(hosts->fds, hosts->fd_capacity, sizeof *hosts->fds);
-    }
+    hosts->fds = hn_need_more(hosts->fds, most, sizeof *hosts->fds);
     hosts->fds[count++] = (struct pollfd){.fd = hosts->wake, .events = POLLIN};
     HN_EACH(host, *hosts) {
         struct pollfd *fds = hosts->fds;

@@ -49,14 +49,8 @@ void hn_tickets_finish(struct hn_tickets *tickets)
 
 size_t hn_tickets_add(struct hn_tickets *tickets, uint32_t point)
 {
-    uint32_t room = tickets->point_capacity;
-    if (point >= room) {
-        tickets->point_capacity = point + point / 2 + 64;
-        tickets->of_point =
-            hn_need_more(tickets->of_point, tickets->point_capacity, sizeof *tickets->of_point);
-        memset(tickets->of_point + room, 0,
-               (tickets->point_capacity - room) * sizeof *tickets->of_point);
-    }
+    while (tickets->point_count <= point)
+        *HN_NEXT(tickets->of_point, tickets->point_count) = 0;
     *HN_NEXT(tickets->items, tickets->count) =
         (struct hn_ticket){.point = point, .result = {.against = HN_NO_KEY}};
     if (tickets->of_point[point] == 0)
@@ -77,7 +71,7 @@ struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number)
 
 size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point)
 {
-    uint32_t entry = point < tickets->point_capacity ? tickets->of_point[point] : 0;
+    uint32_t entry = point < tickets->point_count ? tickets->of_point[point] : 0;
     return entry > 0 ? entry - 1 : SIZE_MAX;
 }
 
@@ -210,13 +204,8 @@ static void take_record(void *visitor, int64_t id, struct hn_record *record, str
         hn_make_room(&renewed->items, renewed->count, sizeof *renewed->items, err))
         (void)hn_record_copy(&renewed->items[renewed->count++], record, err);
     uint32_t point = hn_keys_add(&session->points, session->choice);
-    if (point >= cached->count) {
-        uint32_t count = point + point / 2 + 64;
-        cached->entries = hn_need_more(cached->entries, count, sizeof *cached->entries);
-        memset(cached->entries + cached->count, 0,
-               (count - cached->count) * sizeof *cached->entries);
-        cached->count = count;
-    }
+    while (cached->count <= point)
+        HN_NEXT(cached->entries, cached->count)->row = 0;
     struct hn_cached_entry *entry = &cached->entries[point];
     entry->row = id;
     memcpy(entry->code_hash, record->code_hash, sizeof entry->code_hash);

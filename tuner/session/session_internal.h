@@ -62,7 +62,7 @@ struct hn_tickets {
     struct hn_ticket *items;
     size_t count;
     uint32_t *of_point; /* ticket + 1 by point; 0 for none */
-    uint32_t point_capacity;
+    uint32_t point_count;
     struct hn_keys codes; /* of machine code with its launch */
     uint32_t *of_code;    /* ticket by code */
 };

@@ -54,7 +54,6 @@ struct hn_surrogate {
     size_t next_fit;     /* points on the trail when the process begins anew */
     double *features;    /* room for one point */
     uint32_t *order;     /* room for all points of the trail */
-    size_t order_capacity;
 };
 
 void hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *search, const struct hn_trail *trail);

@@ -280,7 +280,7 @@ struct hn_strategy {
     struct prices prices;
     struct screen *screen; /* NULL: everything is measured */
     struct seen *seen;     /* by point of the trail */
-    size_t seen_room;
+    size_t seen_count;
     uint16_t *given;         /* best points of the priors, above what is estimated to be best */
     size_t given_count;      /* that were not proposed yet; the last is the best */
     uint32_t expanded[BEST]; /* points whose neighbours were added last */
@@ -402,12 +402,8 @@ static enum hn_status create_informed(const struct hn_search *search, struct hn_
 
 static struct seen *see(struct hn_strategy *strategy, uint32_t point)
 {
-    if (point >= strategy->seen_room) {
-        size_t room = 2 * ((size_t)point + 32);
-        strategy->seen = hn_need_more(strategy->seen, room, sizeof *strategy->seen);
-        for (; strategy->seen_room < room; strategy->seen_room++)
-            strategy->seen[strategy->seen_room] = (struct seen){NAN, {NAN}};
-    }
+    while (strategy->seen_count <= point)
+        *HN_NEXT(strategy->seen, strategy->seen_count) = (struct seen){NAN, {NAN}};
     return &strategy->seen[point];
 }
 
@@ -454,7 +450,7 @@ static size_t collect_times(struct hn_strategy *strategy, double *targets, doubl
     *mean = 0;
     for (size_t i = 0; i < surrogate->gaussian.count; i++) {
         uint32_t point = surrogate->members[i];
-        targets[i] = point < strategy->seen_room ? strategy->seen[point].log_compile : NAN;
+        targets[i] = point < strategy->seen_count ? strategy->seen[point].log_compile : NAN;
         if (isnan(targets[i]))
             continue;
         double value = fmax(targets[i] - log(LEAST_MS), 0);
@@ -579,7 +575,7 @@ static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
     resources[2] = log2(1.0 + made->local_bytes) / 12;
     resources[3] = log2(1.0 + made->shared_bytes) / 18;
     resources[4] = made->occupancy;
-    for (uint32_t i = 0; i < trail->count && i < strategy->seen_room; i++)
+    for (uint32_t i = 0; i < trail->count && i < strategy->seen_count; i++)
         if (isfinite(trail->costs[i]) && trail->costs[i] > 0 &&
             !isnan(strategy->seen[i].resources[0]))
             points[known++ % SCREEN_MOST] = i;

@@ -287,11 +287,7 @@ static int by_cost(const void *a, const void *b, void *costs)
 static size_t sort_points(struct hn_surrogate *surrogate)
 {
     size_t count = surrogate->trail->count;
-    if (count > surrogate->order_capacity) {
-        surrogate->order_capacity = 2 * count;
-        surrogate->order =
-            hn_need_more(surrogate->order, surrogate->order_capacity, sizeof *surrogate->order);
-    }
+    surrogate->order = hn_need_more(surrogate->order, count, sizeof *surrogate->order);
     for (uint32_t i = 0; i < count; i++)
         surrogate->order[i] = i;
     qsort_r(surrogate->order, count, sizeof *surrogate->order, by_cost, surrogate->trail->costs);

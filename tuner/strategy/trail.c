@@ -32,25 +32,13 @@ void hn_trail_finish(struct hn_trail *trail)
 void hn_trail_add(struct hn_trail *trail, uint64_t ticket, const uint16_t *choice, uint32_t tag)
 {
     uint32_t point = hn_keys_add(&trail->points, choice);
-    if (trail->count == trail->capacity) {
-        trail->capacity = trail->capacity > 0 ? 2 * trail->capacity : 64;
-        trail->costs = hn_need_more(trail->costs, trail->capacity, sizeof *trail->costs);
-        trail->open = hn_need_more(trail->open, trail->capacity, sizeof *trail->open);
-    }
     if (point == trail->count) {
-        trail->open[point] = false;
-        trail->costs[point] = NAN;
-        trail->count++;
+        trail->open = hn_need_room(trail->open, point, sizeof *trail->open);
+        *HN_NEXT(trail->costs, trail->count) = NAN;
     }
-    if (ticket >= trail->ticket_capacity) {
-        trail->ticket_capacity = 2 * (ticket + 32);
-        trail->tickets =
-            hn_need_more(trail->tickets, trail->ticket_capacity, sizeof *trail->tickets);
-    }
-    for (; trail->ticket_count < ticket; trail->ticket_count++)
-        trail->tickets[trail->ticket_count].point = HN_TRAIL_NONE;
+    while (trail->ticket_count <= ticket)
+        HN_NEXT(trail->tickets, trail->ticket_count)->point = HN_TRAIL_NONE;
     trail->tickets[ticket] = (struct hn_trail_ticket){point, tag};
-    trail->ticket_count = ticket + 1;
 }
 
 uint32_t hn_trail_tell(struct hn_trail *trail, uint64_t ticket,

@@ -15,10 +15,8 @@ struct hn_trail {
     double *costs;           /* lower is better; NAN: not told yet, or open; INFINITY: failed */
     bool *open;              /* told that its compilation was stopped: it may be good or fail */
     size_t count; /* of the points */
-    size_t capacity;
     struct hn_trail_ticket *tickets;
     size_t ticket_count; /* tickets proposed, or the last of them + 1 */
-    size_t ticket_capacity;
     size_t told;          /* tickets told finished */
     uint16_t *neighbours; /* room for all neighbours of a point */
 };
