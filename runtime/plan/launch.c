@@ -656,7 +656,7 @@ void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_binding
 }
 
 /* A metric sees those before it by their slots. One without a value for this variant is NaN; where
- * it is the objective, the variant cannot be compared. */
+ * it is the objective, the variant cannot be compared, nor with an infinite one. */
 static void evaluate_metrics(const struct hn_plan *plan, struct hn_value *values, size_t first_slot,
                              struct hn_record *record, struct hn_error *err)
 {
@@ -671,10 +671,13 @@ static void evaluate_metrics(const struct hn_plan *plan, struct hn_value *values
             hn_expression_evaluate(metric->expression, values, value, &reason);
         if (reason.status == HN_EVALUE)
             *value = hn_real((double)NAN);
-        if (isnan(number) && plan->objective != NULL && strcmp(plan->objective, metric->name) == 0)
+        if (!isfinite(number) && plan->objective != NULL &&
+            strcmp(plan->objective, metric->name) == 0)
             hn_record_fail(record, HN_OUTCOME_SKIPPED,
                            "the objective has no value: metric %s: %.3000s", metric->name,
-                           hn_failed(&reason) ? reason.message : "it is made of one without");
+                           hn_failed(&reason) ? reason.message
+                           : isnan(number)    ? "it is made of one without"
+                                              : "it is infinite");
         if (hn_failed(&reason) && reason.status != HN_EVALUE)
             hn_fail(err, reason.status, "metric %s: %.3000s", metric->name, reason.message);
         else

@@ -63,6 +63,7 @@ TEST(objectives_follow_from_what_was_measured)
         {"time", 71, NULL},
         {"time", -5, "the objective (time) is -5, expected 71"},
         {"gflops maximize", -3.5, NULL},
+        {"gflops maximize", -INFINITY, NULL}, /* as older versions kept it */
         {"gflops maximize", 3.5, "the objective (gflops maximize) is 3.5, expected -3.5"},
         {"gflops minimize", 3.5, NULL},
         {"energy minimize", 3.5, "the objective (energy minimize) is 3.5, expected nan"},
@@ -72,7 +73,7 @@ TEST(objectives_follow_from_what_was_measured)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_record record ENDED_BY(hn_record_finish);
         struct hn_error err = {0};
-        struct hn_value gflops = hn_real(3.5);
+        struct hn_value gflops = hn_real(isinf(cases[i].value) ? (double)INFINITY : 3.5);
         make_record(&record, 16, 71);
         assert_ok(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL));
         record.objective = cases[i].value;

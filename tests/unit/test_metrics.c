@@ -113,6 +113,18 @@ TEST(an_objective_that_is_made_of_one_without_a_value_is_skipped)
         "the objective has no value: metric clocks_per_tile: it is made of one without");
 }
 
+TEST(an_objective_that_is_infinite_wins_nothing)
+{
+    struct fixture *fixture = *state;
+    const struct hn_value most = hn_real((double)INFINITY);
+    assert_ok(hn_bindings_set(&fixture->record.metrics, "clocks", &most, NULL));
+    set_objective(fixture, "clocks_per_tile", true);
+    assert_ok(evaluate(fixture, &said));
+    assert_int_equal(fixture->record.outcome, HN_OUTCOME_SKIPPED);
+    assert_string_equal(fixture->record.message,
+                        "the objective has no value: metric clocks_per_tile: it is infinite");
+}
+
 TEST(an_unknown_objective_is_an_error)
 {
     struct fixture *fixture = *state;
