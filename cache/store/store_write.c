@@ -161,8 +161,10 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
             hn_document_text(hn_fields_to_json(&hn_stored_plan_structure, session->plan), err);
     if (!hn_failed(err) && session->rule != NULL)
         head->rule = hn_document_text(hn_fields_to_json(&hn_rule_structure, session->rule), err);
-    /* By a clock before 1970 it would be damaged for whoever reads it. */
+    /* What would be damaged for whoever reads it, as by a clock before 1970. */
     hn_gate_date(head->started, err);
+    hn_gate_line("the command of a session", head->command, HN_COMMAND_MOST, err);
+    hn_store_gate_origin(&head->from, err);
 }
 
 /* Whether no session of that origin is there. */

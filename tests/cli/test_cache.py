@@ -39,6 +39,16 @@ class Cache(hone.Case):
         self.addCleanup(self.folder.chmod, 0o755)
         self.hone("export", "saxpy")
 
+    def test_a_command_that_is_long_or_has_control_characters(self):
+        """It is kept with the session, and what is kept has to be read again: a script of Windows has a CR behind a line."""
+        for kept, *options in ((r"--events 'a  b\?\?\?.jsonl\?'", "--events", "a\n\tb\x1b\u0085.jsonl\r"),
+                               (r"-q(?: -q)*", *["-q"] * 30000),
+                               (r"-s --seed 2", "-s", ",".join(["BLOCK=64"] * 9999), "--seed", "2")):
+            self.simulate(*options)
+            self.assertEqual(self.hone("cache", "check").stdout, f"cache '{self.cache}' is whole: 1 tuning\n")
+            self.assertRegex(self.sql("SELECT command FROM session")[0][0], f"^hone tune .* --quiet {kept}$")
+            self.cache.unlink()
+
     def test_not_a_cache(self):
         self.cache.write_text("a shopping list that is longer than sixteen bytes\n")
         before = self.cache.read_bytes()

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cache/record/gate.h"
 
 /* The value of an option: its form, its limits, and how they are told. */
 struct kind {
@@ -595,12 +596,13 @@ static void list_options(const struct hn_command *command, struct argp_option li
     *list = (struct argp_option){0};
 }
 
-/* Without a password: it is kept and shown. */
+/* Without a password, in one line, and without words that are very long: it is kept and shown. */
 static char *join(int argc, char **argv)
 {
     struct hn_text line = {0};
     hn_text_append(&line, "hone");
-    for (int i = 0; i < argc; i++) {
+    for (int i = 0; i < argc && line.length < HN_COMMAND_MOST; i++) {
+        size_t before = line.length;
         const char *uri = strstr(argv[i], "postgresql://");
         uri = uri != NULL ? uri : strstr(argv[i], "postgres://");
         char *shown = uri != NULL ? hn_cache_shown(uri) : NULL;
@@ -610,8 +612,14 @@ static char *join(int argc, char **argv)
         else
             hn_text_printf(&line, "%.*s%s", (int)(uri - argv[i]), argv[i], shown);
         free(shown);
+        if (line.length > HN_COMMAND_MOST)
+            line.length = before;
     }
-    return hn_needed(hn_text_take(&line));
+    char *joined = hn_needed(hn_text_take(&line));
+    hn_gate_clean(joined);
+    for (char *at = joined; (at = strpbrk(at, "\n\t")) != NULL;)
+        *at = ' ';
+    return joined;
 }
 
 void hn_options_read(const struct hn_command *command, int argc, char **argv,
