@@ -115,10 +115,7 @@ uint32_t hn_keys_find(const struct hn_keys *keys, const void *key)
 
 static void make_room(struct hn_keys *keys)
 {
-    if (keys->count == keys->capacity) {
-        keys->capacity = keys->capacity > 0 ? keys->capacity * 2 : 64;
-        keys->bytes = hn_need_more(keys->bytes, keys->capacity * keys->stride + 1, 1);
-    }
+    keys->bytes = hn_need_room(keys->bytes, keys->count, keys->stride);
     /* At most three quarters full. */
     if ((uint64_t)keys->count * 4 < (uint64_t)keys->slot_count * 3)
         return;

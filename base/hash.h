@@ -30,7 +30,6 @@ struct hn_keys {
     unsigned char *bytes; /* stride of each, one behind the other */
     size_t stride;
     uint32_t count;
-    uint32_t capacity;
     uint32_t *slots; /* number + 1; 0: free */
     uint32_t slot_count; /* a power of two, or 0 */
 };

@@ -545,6 +545,8 @@ void hn_config_destroy(struct hn_config *config)
         const struct hn_config_recipe *recipe = config->parameters[i].recipe;
         for (size_t j = 0; recipe != NULL && j < recipe->count; j++)
             hn_expression_destroy(recipe->items[j]);
+        if (recipe != NULL)
+            free(config->parameters[i].values);
     }
     for (size_t i = 0; i < config->constraint_count; i++)
         hn_expression_destroy(config->constraints[i].expression);

@@ -358,28 +358,17 @@ void hn_config_read_computed(struct hn_reader *reader)
     hn_config_compute(config, reader->err);
 }
 
-static void add_value(struct hn_config *config, struct hn_config_parameter *parameter,
-                      int64_t number, struct hn_error *err)
+static void add_value(struct hn_config_parameter *parameter, int64_t number, struct hn_error *err)
 {
-    if (hn_failed(err))
-        return;
-    if (parameter->count == HN_CONFIG_VALUES_MOST) {
+    if (!hn_failed(err) && parameter->count == HN_CONFIG_VALUES_MOST)
         hn_fail(err, HN_ECONFIG, "%s: '%s' has more than %d values for all problems",
                 parameter->recipe->where, parameter->name, HN_CONFIG_VALUES_MOST);
-        return;
-    }
-    size_t count = parameter->count++;
-    struct hn_value *before = parameter->values;
-    if ((count & (count - 1)) == 0) { /* there is room for the next power of two */
-        parameter->values = hn_need_block(&config->blocks, 2 * count + 1, sizeof *before);
-        for (size_t i = 0; i < count; i++)
-            parameter->values[i] = before[i];
-    }
-    parameter->values[count] = hn_integer(number);
+    if (!hn_failed(err))
+        *HN_NEXT(parameter->values, parameter->count) = hn_integer(number);
 }
 
-static void add_steps(struct hn_config *config, struct hn_config_parameter *parameter,
-                      const int64_t *items, struct hn_error *err)
+static void add_steps(struct hn_config_parameter *parameter, const int64_t *items,
+                      struct hn_error *err)
 {
     const struct hn_config_recipe *recipe = parameter->recipe;
     bool powers = recipe->kind == HN_CONFIG_POWERS;
@@ -390,7 +379,7 @@ static void add_steps(struct hn_config *config, struct hn_config_parameter *para
                 (long long)(powers ? at : step),
                 powers ? "a power of two as the lower bound" : "a step of at least 1");
     while (!hn_failed(err) && at <= items[HIGH]) {
-        add_value(config, parameter, at, err);
+        add_value(parameter, at, err);
         if (__builtin_add_overflow(at, powers ? at : step, &at))
             break;
     }
@@ -412,9 +401,9 @@ static void add_values(struct hn_config *config, size_t problem,
                     hn_expression_text(recipe->items[i]), reason.message);
     }
     if (!hn_failed(err) && recipe->kind != HN_CONFIG_LIST)
-        add_steps(config, parameter, items, err);
+        add_steps(parameter, items, err);
     for (size_t i = 0; recipe->kind == HN_CONFIG_LIST && i < recipe->count; i++)
-        add_value(config, parameter, items[i], err);
+        add_value(parameter, items[i], err);
     free(items);
     free(values);
 }

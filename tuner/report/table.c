@@ -96,7 +96,7 @@ static const char tied_colour[] = "\033[32m";
 static const char no_colour[] = "\033[0m";
 
 struct column {
-    char *heading;
+    const char *heading;
     char marks[8];
 };
 
@@ -105,6 +105,7 @@ struct hn_table {
     size_t column_count;
     char **cells;
     size_t count;
+    struct hn_blocks memory; /* of headings and cells */
 };
 
 struct hn_table *hn_table_create(const char *const *headings)
@@ -117,10 +118,7 @@ struct hn_table *hn_table_create(const char *const *headings)
 
 void hn_table_destroy(struct hn_table *table)
 {
-    for (size_t i = 0; i < table->column_count; i++)
-        free(table->columns[i].heading);
-    for (size_t i = 0; i < table->count; i++)
-        free(table->cells[i]);
+    hn_blocks_finish(&table->memory);
     free(table->columns);
     free(table->cells);
     free(table);
@@ -135,7 +133,7 @@ void hn_table_column(struct hn_table *table, const char *marks, const char *head
 {
     size_t own = strspn(heading, ">~=?");
     struct column *column = HN_NEXT(table->columns, table->column_count);
-    column->heading = hn_need_copy(heading + own);
+    column->heading = hn_need_format(&table->memory, "%s", heading + own);
     snprintf(column->marks, sizeof column->marks, "%s%.*s", marks, (int)own, heading);
 }
 
@@ -146,7 +144,7 @@ void hn_table_cell(struct hn_table *table, const char *format, ...)
     va_start(arguments, format);
     hn_text_vprintf(&cell, format, arguments);
     va_end(arguments);
-    *HN_NEXT(table->cells, table->count) = hn_needed(hn_text_take(&cell));
+    *HN_NEXT(table->cells, table->count) = hn_need_kept(&table->memory, hn_text_take(&cell));
 }
 
 /* How the table is printed. */

@@ -220,14 +220,12 @@ static void bind(struct hn_space_search *search, size_t depth, size_t position)
 
 static void make_room(struct hn_space_search *search, size_t count)
 {
-    if (search->point_count + count <= search->capacity)
+    uint64_t needed = search->point_count + count;
+    if (needed <= search->capacity)
         return;
-    uint64_t capacity = search->capacity < 1024 ? 1024 : 2 * search->capacity;
-    if (capacity < search->point_count + count)
-        capacity = search->point_count + count;
-    search->points =
-        hn_need_more(search->points, capacity * search->plan->key_words, sizeof *search->points);
-    search->capacity = capacity;
+    search->capacity = 2 * needed + 1024;
+    search->points = hn_need_more(search->points, search->capacity * search->plan->key_words,
+                                  sizeof *search->points);
 }
 
 /* Appends the candidates of the last level. */

@@ -41,9 +41,8 @@ static enum hn_status create_random(const struct hn_search *search, struct hn_st
 {
     (void)err;
     *strategy = hn_need(1, sizeof **strategy);
-    (*strategy)->space = search->space;
-    (*strategy)->shuffled = true;
-    (*strategy)->random = hn_random_seeded(search->seed);
+    **strategy = (struct hn_strategy){
+        .space = search->space, .shuffled = true, .random = hn_random_seeded(search->seed)};
     hn_permutation_init(&(*strategy)->order, hn_space_size(search->space), search->seed);
     return HN_OK;
 }

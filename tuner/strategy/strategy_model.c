@@ -964,30 +964,24 @@ static double chance(struct hn_strategy *strategy)
     return doubt_chance(&signs);
 }
 
+/* They differ in what they know at the beginning, and in whether a compiled point tells anything.
+ */
+#define OF_BOTH                                                                                    \
+    .needs_feedback = true, .destroy = destroy, .waits = waits, .propose = propose,                \
+    .patience = patience, .finished = finished, .chance = chance
+
 const struct hn_strategy_kind hn_strategy_model = {
     .name = "model",
     .summary = "Bayesian optimisation with a Gaussian process",
-    .needs_feedback = true,
     .create = create_plain,
-    .destroy = destroy,
-    .waits = waits,
-    .propose = propose,
-    .patience = patience,
-    .finished = finished,
-    .chance = chance,
+    OF_BOTH,
 };
 
 const struct hn_strategy_kind hn_strategy_auto = {
     .name = "auto",
     .summary = "model, with what other tunings and the compiler say",
-    .needs_feedback = true,
     .uses_priors = true,
     .create = create_informed,
-    .destroy = destroy,
-    .waits = waits,
-    .propose = propose,
-    .patience = patience,
     .compiled = compiled,
-    .finished = finished,
-    .chance = chance,
+    OF_BOTH,
 };
