@@ -20,6 +20,8 @@ char *hn_need_copy(const char *string);
 void *hn_need_room(void *items, size_t count, size_t size);
 /* The place of that one, which is counted. */
 #define HN_NEXT(items, count) ((items) = hn_need_room(items, count, sizeof *(items)), &(items)[(count)++])
+/* Takes out the item at a place; those behind it move up. */
+#define HN_DROP(items, count, at) memmove(&(items)[at], &(items)[(at) + 1], (--(count) - (at)) * sizeof *(items))
 /* For each item of a list, a struct that has `items` and their `count`. */
 #define HN_EACH(item, list)                                                                                            \
     for (__typeof__(&*(list).items) item = (list).items; item != NULL && item < (list).items + (list).count; item++)

@@ -121,7 +121,7 @@ struct listing {
     enum hn_store_listed listed;
     struct hn_tuned_list list;
     /* The task whose sessions are gone through. */
-    struct {
+    struct task {
         char *text;
         char *version; /* of its newest session */
         bool simulated;
@@ -230,12 +230,10 @@ static void enter_task(struct listing *listing, struct hn_error *err)
     }
     free(listing->task.text);
     free(listing->task.version);
-    listing->task.text = hn_copy_string(text, err);
-    listing->task.version = hn_copy_string(version, err);
-    listing->task.simulated = simulated;
-    listing->task.mixed = false;
-    listing->task.found = false;
-    listing->task.first = listing->list.count;
+    listing->task = (struct task){.text = hn_copy_string(text, err),
+                                  .version = hn_copy_string(version, err),
+                                  .simulated = simulated,
+                                  .first = listing->list.count};
 }
 
 static void list_tasks(struct listing *listing, const char *kernel, const char *problem,

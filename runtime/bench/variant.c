@@ -76,30 +76,26 @@ static void find_functions(struct hn_variant *variant, struct hn_error *err)
     }
 }
 
-static void *take(struct hn_variant *variant, size_t count, size_t size)
-{
-    return hn_need_block(&variant->memory, count + 1, size);
-}
-
 static void allocate(struct hn_variant *variant)
 {
     const struct hn_launch *launch = &variant->launch;
+    struct hn_blocks *memory = &variant->memory;
     size_t arguments = variant->arena->plan->argument_count;
     size_t chunks = launch->flow == NULL ? 0 : launch->flow->chunk_count;
     size_t longest = 0;
     for (size_t i = 0; i < launch->step_count; i++)
         if (launch->steps[i].step->argument_count > longest)
             longest = launch->steps[i].step->argument_count;
-    variant->functions = take(variant, launch->step_count, sizeof *variant->functions);
-    variant->shapes = take(variant, launch->step_count, sizeof *variant->shapes);
-    variant->scalars = take(variant, (chunks + 1) * arguments, sizeof *variant->scalars);
-    variant->staged = take(variant, arguments, sizeof *variant->staged);
-    variant->addresses = take(variant, arguments, sizeof *variant->addresses);
-    variant->map_places = take(variant, arguments, sizeof *variant->map_places);
-    variant->parameters = take(variant, longest, sizeof *variant->parameters);
-    variant->symbols = take(variant, arguments, sizeof *variant->symbols);
-    variant->zeroed = take(variant, arguments, sizeof *variant->zeroed);
-    variant->metric_values = take(variant, arguments, sizeof *variant->metric_values);
+    variant->functions = hn_need_block(memory, launch->step_count, sizeof *variant->functions);
+    variant->shapes = hn_need_block(memory, launch->step_count, sizeof *variant->shapes);
+    variant->scalars = hn_need_block(memory, (chunks + 1) * arguments, sizeof *variant->scalars);
+    variant->staged = hn_need_block(memory, arguments, sizeof *variant->staged);
+    variant->addresses = hn_need_block(memory, arguments, sizeof *variant->addresses);
+    variant->map_places = hn_need_block(memory, arguments, sizeof *variant->map_places);
+    variant->parameters = hn_need_block(memory, longest, sizeof *variant->parameters);
+    variant->symbols = hn_need_block(memory, arguments, sizeof *variant->symbols);
+    variant->zeroed = hn_need_block(memory, arguments, sizeof *variant->zeroed);
+    variant->metric_values = hn_need_block(memory, arguments, sizeof *variant->metric_values);
     for (size_t i = 0; i < launch->step_count; i++)
         variant->shapes[i] = hn_module_step_of(&launch->steps[i]);
     for (size_t i = 0; i < arguments; i++)
@@ -432,7 +428,7 @@ static CUresult make_graph(struct hn_variant *variant, size_t launches,
         driver->p_cuGraphExecDestroy(graph->exec);
     graph->exec = NULL;
     if (graph->addresses == NULL)
-        graph->addresses = take(variant, 1, address_bytes);
+        graph->addresses = hn_need_block(&variant->memory, 1, address_bytes);
     memcpy(graph->addresses, variant->addresses, address_bytes);
     graph->contents = variant->arena->contents;
     CUresult result = driver->p_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);

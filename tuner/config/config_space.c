@@ -249,8 +249,7 @@ static void move_types(struct hn_reader *reader)
                            PROBLEMS_MOST, name);
         multiply_problems(reader, parameter);
         config->plan->problem[config->plan->problem_count++] = hn_need_copy(name);
-        memmove(parameter, parameter + 1, (config->parameter_count - i - 1) * sizeof *parameter);
-        config->parameter_count--;
+        HN_DROP(config->parameters, config->parameter_count, i);
     }
     if (config->parameter_count == 0)
         hn_config_fail(reader, node,

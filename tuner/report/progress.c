@@ -455,8 +455,7 @@ void hn_progress_end(struct hn_progress *progress)
     hn_progress_board_hold(board);
     while (board->items[at] != progress)
         at++;
-    board->count--;
-    memmove(&board->items[at], &board->items[at + 1], (board->count - at) * sizeof *board->items);
+    HN_DROP(board->items, board->count, at);
     forget_lines(progress);
     hn_progress_board_release(board);
 }

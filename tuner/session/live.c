@@ -208,8 +208,7 @@ static void process(struct hn_live *live, struct hn_backend_event *event, struct
     hn_live_cards_move(live, err);
     if (!hn_failed(err) && live->event_count > 0) {
         *event = live->events[0];
-        live->event_count--;
-        memmove(live->events, live->events + 1, live->event_count * sizeof *live->events);
+        HN_DROP(live->events, live->event_count, 0);
         return;
     }
     process_compilations(live, err);

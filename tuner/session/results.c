@@ -320,9 +320,7 @@ void hn_session_release(struct hn_session *session, size_t number)
 static void drop_close(struct hn_session *session, size_t place)
 {
     size_t number = session->close[place];
-    session->close_count--;
-    memmove(&session->close[place], &session->close[place + 1],
-            (session->close_count - place) * sizeof *session->close);
+    HN_DROP(session->close, session->close_count, place);
     hn_session_release(session, number);
 }
 

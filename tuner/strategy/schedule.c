@@ -151,14 +151,12 @@ static void finish(struct hn_schedule *schedule, struct hn_schedule_ticket *tick
                    double evaluate_ms)
 {
     double compiled_ms = ticket->compiled_ms;
-    size_t behind = (size_t)(schedule->tickets + schedule->count - ticket) - 1;
     schedule->now_ms = fmax(schedule->now_ms, compiled_ms + HN_SCHEDULE_LEAST_MS);
     if (evaluate_ms >= HN_SCHEDULE_LEAST_MS) {
         schedule->gpu_free_ms = fmax(schedule->gpu_free_ms, compiled_ms) + evaluate_ms;
         schedule->now_ms = fmax(schedule->now_ms, schedule->gpu_free_ms);
     }
-    memmove(ticket, ticket + 1, behind * sizeof *ticket);
-    schedule->count--;
+    HN_DROP(schedule->tickets, schedule->count, (size_t)(ticket - schedule->tickets));
 }
 
 void hn_schedule_tell(struct hn_schedule *schedule, enum hn_schedule_event event, uint64_t number,

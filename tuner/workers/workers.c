@@ -427,9 +427,7 @@ void hn_card_keep(struct hn_card *card, const struct hn_message *message, const 
         if (strcmp(hn_message_type(&card->setup[i]), replaces) != 0)
             continue;
         hn_message_finish(&card->setup[i]);
-        card->setup_count--;
-        memmove(&card->setup[i], &card->setup[i + 1],
-                (card->setup_count - i) * sizeof *card->setup);
+        HN_DROP(card->setup, card->setup_count, i);
         card->step -= card->step > i;
         break;
     }
