@@ -369,6 +369,7 @@ run:
                 ("sh, bench, \"${BLOCK}\"", "", "11:12: found a list, expected a list of a program and its arguments"),
                 ("\"${BLOCK}\"]", "\"-DBLOCK=${BLOK}\"]", "11:24: unknown name 'BLOK'; nearest is 'BLOCK'"),
                 ("\"${SOURCE}\"", "\"${FILE}\"", "10:122: unknown name 'FILE'; there are BUILD_DIR, CONFIG_DIR, SOURCE, BLOCK, FAULT, ITEMS, SIZE"),
+                ("json: runs.1.time", "regex: 'time (\\d+)'", "12:17: found 'time (\\d+)', expected a regular expression of POSIX, in which [0-9] is a digit"),
                 ("SIZE: 3", "SOURCE: 3", "10:3: 'SOURCE' is a value, and what commands are told beside it; name it otherwise"),
                 ("metrics:", "launch: {grid: 1, block: 1}\nmetrics:", "14:1: unknown key 'launch'"),
                 ("template: bench.sh", "", "1:1: key 'template' is missing: 'run' on line 9 needs it")):

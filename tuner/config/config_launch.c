@@ -593,6 +593,9 @@ static void check_time(struct hn_reader *reader, const struct hn_yaml *node)
                      "either 'json' or 'regex', which finds the time in what is printed");
     hn_config_expect_kind(reader, json, HN_YAML_SCALAR, "a place, as results.0.time");
     hn_config_expect_kind(reader, regex, HN_YAML_SCALAR, "a regular expression");
+    if (!hn_failed(reader->err) && regex != NULL)
+        hn_config_expect(reader, strstr(regex->text, "\\d") == NULL, regex,
+                         "a regular expression of POSIX, in which [0-9] is a digit");
 }
 
 /* Results that were measured in another way are stale. */
