@@ -408,15 +408,6 @@ static void restrict_one(struct hn_config *config, const char *name, char *list,
     free(keep);
 }
 
-/* Where the next "NAME=" after a comma begins, or NULL: "A=1,2,B=3" holds two assignments. */
-static char *next_assignment(char *values)
-{
-    char *equals = strchr(values, '=');
-    char *comma = equals != NULL ? memrchr(values, ',', (size_t)(equals - values)) : NULL;
-    strsep(&comma, ",");
-    return comma;
-}
-
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment,
                                   struct hn_error *err)
 {
@@ -430,7 +421,10 @@ enum hn_status hn_config_restrict(struct hn_config *config, const char *assignme
             hn_fail(err, HN_EUSAGE, "-s: found '%s', expected NAME=VALUE,...", name);
             break;
         }
-        next = next_assignment(values);
+        /* Behind a comma "NAME=" may begin: "A=1,2,B=3" holds two assignments. */
+        char *equals = strchr(values, '=');
+        next = equals != NULL ? memrchr(values, ',', (size_t)(equals - values)) : NULL;
+        strsep(&next, ",");
         restrict_one(config, name, values, err);
     }
     free(copy);

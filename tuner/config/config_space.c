@@ -82,19 +82,6 @@ static void multiply_problems(struct hn_reader *reader, const struct hn_config_p
     reader->config->problem_count = total;
 }
 
-/* All combinations of the lists; the last one varies fastest. */
-static void read_one_mapping(struct hn_reader *reader, const struct hn_yaml *node)
-{
-    struct hn_config_parameter *lists = NULL;
-    size_t count = 0;
-    read_lists(reader, node, true, &lists, &count);
-    start_problems(reader, 1);
-    for (size_t i = 0; i < count; i++) {
-        check_problem_count(reader, reader->config->problem_count * lists[i].count);
-        multiply_problems(reader, &lists[i]);
-    }
-}
-
 /* A problem in a list has the names of the first, each with a value of the same kind. */
 static void read_problem_value(struct hn_reader *reader, const struct hn_yaml *node,
                                struct hn_bindings *problem)
@@ -187,6 +174,8 @@ static void read_problem(struct hn_reader *reader)
 {
     struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "problem");
+    struct hn_config_parameter *lists = NULL;
+    size_t count = 0;
     if (hn_failed(reader->err))
         return;
     if (node == NULL && config->family != NULL) {
@@ -194,7 +183,13 @@ static void read_problem(struct hn_reader *reader)
     } else if (node == NULL) {
         start_problems(reader, 1);
     } else if (node->kind == HN_YAML_MAPPING) {
-        read_one_mapping(reader, node);
+        /* All combinations of the lists; the last one varies fastest. */
+        read_lists(reader, node, true, &lists, &count);
+        start_problems(reader, 1);
+        for (size_t i = 0; i < count; i++) {
+            check_problem_count(reader, config->problem_count * lists[i].count);
+            multiply_problems(reader, &lists[i]);
+        }
     } else if (node->kind == HN_YAML_SEQUENCE) {
         read_problem_list(reader, node);
     } else {

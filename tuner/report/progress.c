@@ -385,22 +385,11 @@ static void draw(struct hn_progress_board *board, const struct winsize *size)
     write_text(&text);
 }
 
-static void log_line(struct hn_progress *progress, const struct hn_session_state *state)
-{
-    bool announces = state->usage.holder != NULL && !progress->announced;
-    progress->announced = progress->announced || announces;
-    if (state->elapsed_s - progress->printed_s < log_interval_s && !announces)
-        return;
-    char *line = progress_line(progress, state);
-    fprintf(stderr, "%s\n", line);
-    free(line);
-    progress->printed_s = state->elapsed_s;
-}
-
 void hn_progress_show(void *watcher, const struct hn_session_state *state)
 {
     struct hn_progress *progress = watcher;
     struct hn_progress_board *board = progress->board;
+    bool announces = state->usage.holder != NULL && !progress->announced;
     progress_note(&progress->view, state);
     if (board->quiet)
         return;
@@ -409,9 +398,13 @@ void hn_progress_show(void *watcher, const struct hn_session_state *state)
         struct winsize size = terminal_size();
         make_lines(progress, state, &size);
         draw(board, &size);
-    } else {
-        log_line(progress, state);
+    } else if (announces || state->elapsed_s - progress->printed_s >= log_interval_s) {
+        char *line = progress_line(progress, state);
+        fprintf(stderr, "%s\n", line);
+        free(line);
+        progress->printed_s = state->elapsed_s;
     }
+    progress->announced = progress->announced || announces;
     pthread_mutex_unlock(&board->lock);
 }
 

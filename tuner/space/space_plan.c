@@ -313,21 +313,6 @@ struct guess {
     struct gatherer gatherer;
 };
 
-/* A random position of each parameter that the check depends on. */
-static void draw_positions(struct guess *guess, const struct hn_space_check *check,
-                           struct hn_random *random)
-{
-    for (size_t i = 0; i < guess->part->parameter_count; i++) {
-        size_t parameter = guess->part->parameters[i];
-        const struct hn_domain *domain = &guess->problem->domains[parameter];
-        if (!hn_has_slot(check->slots, parameter))
-            continue;
-        size_t position = hn_random_below(random, domain->count);
-        guess->positions[parameter] = (uint16_t)position;
-        guess->current[parameter] = domain->values[position];
-    }
-}
-
 static bool passes(struct guess *guess, const struct hn_space_check *check)
 {
     const struct hn_space_problem *problem = guess->problem;
@@ -349,7 +334,16 @@ static double sample_share(struct guess *guess, const struct hn_space_check *che
     if (check->term >= 0)
         gather(&guess->gatherer, check->term);
     for (size_t i = 0; i < SAMPLES; i++) {
-        draw_positions(guess, check, random);
+        /* A random position of each parameter that the check depends on. */
+        for (size_t j = 0; j < guess->part->parameter_count; j++) {
+            size_t parameter = guess->part->parameters[j];
+            const struct hn_domain *domain = &guess->problem->domains[parameter];
+            if (!hn_has_slot(check->slots, parameter))
+                continue;
+            size_t position = hn_random_below(random, domain->count);
+            guess->positions[parameter] = (uint16_t)position;
+            guess->current[parameter] = domain->values[position];
+        }
         passed += passes(guess, check);
     }
     return passed / (SAMPLES + 1);
