@@ -345,16 +345,6 @@ static json_t *read_head(const char *path, struct hn_error *err)
     return head;
 }
 
-/* Of the same plan, whatever protocol measured it. */
-static bool is_version(const json_t *json, const struct hn_version *version)
-{
-    struct hn_version own = {.protocol = 0};
-    struct hn_error unread = {.status = HN_OK};
-    hn_fields_read("version", &hn_version_structure, json, &own, &unread);
-    own.protocol = version->protocol;
-    return !hn_failed(&unread) && hn_version_equal(&own, version);
-}
-
 struct wanted_plan {
     const char *kernel;
     const struct hn_version *version;
@@ -369,7 +359,12 @@ static void find_in_file(const char *path, void *data, struct hn_error *err)
     json_t *head = read_head(path, err);
     const json_t *source = json_object_get(head, "source"), *plan = json_object_get(source, "plan");
     const char *kernel = json_string_value(json_object_get(plan, "kernel"));
-    if (source != NULL && is_version(json_object_get(head, "version"), wanted->version) &&
+    struct hn_version version = {.protocol = 0};
+    struct hn_error unread = {.status = HN_OK};
+    hn_fields_read("version", &hn_version_structure, json_object_get(head, "version"), &version,
+                   &unread);
+    version.protocol = wanted->version->protocol; /* whichever measured it */
+    if (source != NULL && !hn_failed(&unread) && hn_version_equal(&version, wanted->version) &&
         kernel != NULL && strcmp(kernel, wanted->kernel) == 0)
         hn_fields_read("source", &hn_stored_plan_structure, source, wanted->stored, err);
     if (hn_failed(err))

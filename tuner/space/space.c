@@ -536,17 +536,6 @@ void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choi
     }
 }
 
-static uint64_t find_row(const struct hn_space_table *table, const uint16_t *choice)
-{
-    uint64_t key[table->words], found[table->words];
-    hn_space_table_key(table, choice, key);
-    uint64_t row = lower_row(table, 0, table->count, key);
-    if (row == table->count)
-        return UINT64_MAX;
-    read_row(table, row, found);
-    return compare_keys(found, key, table->words) == 0 ? row : UINT64_MAX;
-}
-
 /* Whether the indices in choice of a group's parameters are within their values. */
 static bool group_has(const struct hn_space *space, const struct hn_space_group *group,
                       const uint16_t *choice)
@@ -561,10 +550,18 @@ static bool group_has(const struct hn_space *space, const struct hn_space_group 
 static bool group_contains(const struct hn_space *space, size_t number, const uint16_t *choice)
 {
     const struct hn_space_group *group = &space->groups[number];
+    const struct hn_space_table *table = &group->table;
     if (!group_has(space, group, choice))
         return false;
-    return group->open != NULL ? hn_space_open_contains(group->open, choice)
-                               : find_row(&group->table, choice) != UINT64_MAX;
+    if (group->open != NULL)
+        return hn_space_open_contains(group->open, choice);
+    uint64_t key[table->words], found[table->words];
+    hn_space_table_key(table, choice, key);
+    uint64_t row = lower_row(table, 0, table->count, key);
+    if (row == table->count)
+        return false;
+    read_row(table, row, found);
+    return compare_keys(found, key, table->words) == 0;
 }
 
 bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)
