@@ -25,16 +25,18 @@ ALL_TESTS(set_up, tear_down)
 static struct hn_yaml *load(const char *text)
 {
     struct hn_yaml *root = NULL;
+    struct hn_blocks *blocks = keep_new(struct hn_blocks, hn_blocks_finish);
     assert_ok(hn_file_write(file, text, strlen(text), NULL));
-    assert_ok(hn_yaml_load(file, &root, &said));
-    return keep(root, hn_yaml_destroy);
+    assert_ok(hn_yaml_load(file, blocks, &root, &said));
+    return root;
 }
 
 static void refuse(const char *text, size_t size, const char *message)
 {
     struct hn_yaml *root = NULL;
+    struct hn_blocks blocks = {0};
     assert_ok(hn_file_write(file, text, size, NULL));
-    assert_error(hn_yaml_load(file, &root, &said), HN_ECONFIG, message);
+    assert_error(hn_yaml_load(file, &blocks, &root, &said), HN_ECONFIG, message);
     assert_null(root);
 }
 
@@ -117,7 +119,7 @@ TEST(depth_is_bounded)
     memset(text, '[', 100);
     memset(text + 100, ']', 100);
     text[200] = '\0';
-    drop(load(text));
+    load(text);
     memset(text, '[', 101);
     memset(text + 101, ']', 101);
     text[202] = '\0';
@@ -130,7 +132,7 @@ TEST(aliases_are_bounded)
     hn_text_append(&text, "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\nb:\n");
     for (int i = 0; i < 1000; i++)
         hn_text_append(&text, "- *a\n");
-    drop(load(text.data));
+    load(text.data);
     hn_text_append(&text, "- *a\n");
     refuse_text(text.data,
                 "t.yaml:1003:3: aliases stand for more than 10000 nodes, which is refused");
@@ -139,6 +141,8 @@ TEST(aliases_are_bounded)
 TEST(a_missing_file_is_named)
 {
     struct hn_yaml *root = NULL;
-    assert_mentions(hn_yaml_load("missing.yaml", &root, &said), HN_ECONFIG, "missing.yaml");
+    struct hn_blocks blocks = {0};
+    assert_mentions(hn_yaml_load("missing.yaml", &blocks, &root, &said), HN_ECONFIG,
+                    "missing.yaml");
     assert_null(root);
 }

@@ -566,7 +566,6 @@ void hn_config_destroy(struct hn_config *config)
         hn_bindings_finish(&family->defaults);
     }
     hn_plan_destroy(config->plan);
-    hn_yaml_destroy(config->root);
     hn_blocks_finish(&config->blocks);
     free(config->path);
     free(config);
@@ -667,9 +666,10 @@ enum hn_status hn_config_load(const char *path, const struct hn_config_for *use,
                               struct hn_config **config, struct hn_error *err)
 {
     struct hn_yaml *root = NULL;
+    struct hn_blocks blocks = {0};
     struct hn_error ignored;
     err = err == NULL ? &ignored : err;
-    if (hn_yaml_load(path, &root, err) != HN_OK)
+    if (hn_yaml_load(path, &blocks, &root, err) != HN_OK)
         return err->status;
     struct hn_reader reader = {.path = path,
                                .root = root,
@@ -678,8 +678,10 @@ enum hn_status hn_config_load(const char *path, const struct hn_config_for *use,
                                .plan = hn_need(1, sizeof *reader.plan),
                                .use = use,
                                .err = err};
-    *reader.config = (struct hn_config){
-        .path = hn_need_copy(path), .root = root, .plan = reader.plan, .look_ahead = HN_LOOK_AHEAD};
+    *reader.config = (struct hn_config){.path = hn_need_copy(path),
+                                        .blocks = blocks,
+                                        .plan = reader.plan,
+                                        .look_ahead = HN_LOOK_AHEAD};
     reader.plan->config = realpath(path, NULL);
     read_root(&reader);
     if (!hn_failed(err))

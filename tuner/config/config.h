@@ -90,8 +90,8 @@ struct hn_config_parameter {
 
 struct hn_config {
     char *path;             /* as given */
-    struct hn_yaml *root;   /* the file, whose names, words and texts all of this borrows */
-    struct hn_blocks blocks; /* of all lists of fixed length, and of what is made of texts */
+    struct hn_blocks blocks; /* of the file, whose names, words and texts all of this borrows, of all lists of fixed length, and of
+                                what is made of texts */
     struct hn_plan *plan;   /* template_path NULL when the config has only kernel, parameters and constraints */
     struct hn_config_parameter *parameters;
     size_t parameter_count;

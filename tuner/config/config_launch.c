@@ -243,7 +243,8 @@ static void read_option(struct hn_reader *reader, const struct hn_yaml *node,
         hn_option_read_holes(option, &reason);
     hn_config_take(reader, text, NULL, &reason);
     for (size_t i = 0; i < option->hole_count; i++)
-        hn_config_remember(reader, option->holes[i], text);
+        *HN_NEXT(reader->places, reader->place_count) =
+            (struct hn_config_place){option->holes[i], text};
 }
 
 /* {THREADS: constexpr, BLOCK: define} */

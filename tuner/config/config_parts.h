@@ -88,8 +88,6 @@ void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const
                      struct hn_expression **to);
 void hn_config_bind(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
                     struct hn_expression *expression, const struct hn_scope *scope);
-void hn_config_remember(struct hn_reader *reader, const struct hn_expression *expression,
-                        const struct hn_yaml *node);
 /* The node that an expression was read from; the whole config when it was not read. */
 const struct hn_yaml *hn_config_place(const struct hn_reader *reader, const struct hn_expression *expression);
 

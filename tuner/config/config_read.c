@@ -235,12 +235,6 @@ bool hn_config_read_flag(struct hn_reader *reader, const struct hn_yaml *node)
     return hn_config_read_choice(reader, node, truths, 2) == 1;
 }
 
-void hn_config_remember(struct hn_reader *reader, const struct hn_expression *expression,
-                        const struct hn_yaml *node)
-{
-    *HN_NEXT(reader->places, reader->place_count) = (struct hn_config_place){expression, node};
-}
-
 const struct hn_yaml *hn_config_place(const struct hn_reader *reader,
                                       const struct hn_expression *expression)
 {
@@ -258,7 +252,7 @@ void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const
         return;
     char *expanded = hn_config_expand(reader, node, text, false);
     if (!hn_failed(reader->err) && hn_expression_parse(expanded, to, &reason) == HN_OK)
-        hn_config_remember(reader, *to, node);
+        *HN_NEXT(reader->places, reader->place_count) = (struct hn_config_place){*to, node};
     hn_config_take(reader, node, text, &reason);
     free(expanded);
 }

@@ -183,7 +183,8 @@ static void read_entry(struct hn_reader *reader, const struct hn_yaml *entry,
 static void read_file(const char *path, struct hn_sites *sites, struct hn_error *err)
 {
     struct hn_yaml *root = NULL;
-    if (hn_yaml_load(path, &root, err) != HN_OK)
+    struct hn_blocks blocks = {0};
+    if (hn_yaml_load(path, &blocks, &root, err) != HN_OK)
         return;
     struct hn_reader reader = {.path = path, .root = root, .err = err};
     if (hn_config_expect_kind(&reader, root, HN_YAML_MAPPING, "workers: and a list of hosts"))
@@ -193,7 +194,7 @@ static void read_file(const char *path, struct hn_sites *sites, struct hn_error 
     hn_config_expect(&reader, entry != NULL, list, "a host at least");
     for (; entry != NULL; entry = entry->next)
         read_entry(&reader, entry, sites);
-    hn_yaml_destroy(root);
+    hn_blocks_finish(&blocks);
 }
 
 enum hn_status hn_sites_read(const char *text, bool install, bool compiles_here,

@@ -26,8 +26,8 @@ struct anchor {
 struct loader {
     const char *path, *text;
     yaml_parser_t parser;
-    struct anchor *anchors;  /* newest first, so that a name given again means the newer node */
-    struct hn_blocks blocks; /* of the anchors */
+    struct anchor *anchors; /* newest first, so that a name given again means the newer node */
+    struct hn_blocks *blocks;
     size_t alias_nodes;
     struct hn_error *err;
 };
@@ -94,25 +94,18 @@ static bool next_event(struct loader *loader, yaml_event_t *event)
     return !hn_failed(loader->err);
 }
 
-void hn_yaml_destroy(struct hn_yaml *list)
+static char *keep(struct loader *loader, const yaml_char_t *text)
 {
-    for (struct hn_yaml *next; list != NULL; list = next) {
-        next = list->next;
-        hn_yaml_destroy(list->key);
-        hn_yaml_destroy(list->child);
-        free(list->text);
-        free(list);
-    }
+    return hn_need_kept(loader->blocks, hn_need_copy((const char *)text));
 }
 
-/* A deep copy for an alias; the key stays with the mapping that holds the original. */
+/* A copy for an alias, of all but texts; the key stays with the mapping that holds the original. */
 static struct hn_yaml *copy_node(struct loader *loader, yaml_mark_t mark,
                                  const struct hn_yaml *from)
 {
-    struct hn_yaml *node = hn_need(1, sizeof *node);
+    struct hn_yaml *node = hn_need_block(loader->blocks, 1, sizeof *node);
     *node = *from;
     node->key = node->child = node->next = NULL;
-    node->text = hn_need_copy(from->text);
     if (++loader->alias_nodes > ALIAS_NODES)
         fail_at(loader, mark.line + 1, mark.column + 1,
                 "aliases stand for more than %d nodes, which is refused", ALIAS_NODES);
@@ -167,8 +160,6 @@ static void append_pair(struct loader *loader, struct collection *collection,
     }
     if (value != NULL)
         value->key = key;
-    else
-        hn_yaml_destroy(key);
     append(collection, value);
 }
 
@@ -192,7 +183,7 @@ static void parse_collection(struct loader *loader, const struct collection *par
     }
 }
 
-/* Returns what there is of it so far where it fails; maybe NULL. */
+/* Maybe NULL where it fails. */
 static struct hn_yaml *parse_node(struct loader *loader, const struct collection *parent,
                                   yaml_event_t *event)
 {
@@ -212,7 +203,7 @@ static struct hn_yaml *parse_node(struct loader *loader, const struct collection
         fail_at(loader, line, column, "found tag '%s'; tags are not used here", (const char *)tag);
         return NULL;
     }
-    struct hn_yaml *node = hn_need(1, sizeof *node);
+    struct hn_yaml *node = hn_need_block(loader->blocks, 1, sizeof *node);
     node->kind = event->type == YAML_SEQUENCE_START_EVENT  ? HN_YAML_SEQUENCE
                  : event->type == YAML_MAPPING_START_EVENT ? HN_YAML_MAPPING
                                                            : HN_YAML_SCALAR;
@@ -225,12 +216,11 @@ static struct hn_yaml *parse_node(struct loader *loader, const struct collection
         if (memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL)
             fail_at(loader, line, column, "found a NUL character, expected text");
         node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-        node->text = hn_need_copy((const char *)event->data.scalar.value);
+        node->text = keep(loader, event->data.scalar.value);
     }
     if (anchor != NULL) {
-        struct anchor *newest = hn_need_block(&loader->blocks, 1, sizeof *newest);
-        char *name = hn_need_block(&loader->blocks, strlen((const char *)anchor), 1);
-        *newest = (struct anchor){strcpy(name, (const char *)anchor), node, loader->anchors};
+        struct anchor *newest = hn_need_block(loader->blocks, 1, sizeof *newest);
+        *newest = (struct anchor){keep(loader, anchor), node, loader->anchors};
         loader->anchors = newest;
     }
     return node;
@@ -254,11 +244,12 @@ static struct hn_yaml *parse_stream(struct loader *loader)
     return root;
 }
 
-enum hn_status hn_yaml_load(const char *path, struct hn_yaml **root, struct hn_error *err)
+enum hn_status hn_yaml_load(const char *path, struct hn_blocks *blocks, struct hn_yaml **root,
+                            struct hn_error *err)
 {
     char *data = NULL;
     size_t size = 0;
-    struct loader loader = {.path = path, .err = err};
+    struct loader loader = {.path = path, .blocks = blocks, .err = err};
     if (hn_file_read(path, FILE_BYTES, &data, &size, err) != HN_OK)
         return err->status = HN_ECONFIG;
     hn_error_init(err);
@@ -270,13 +261,12 @@ enum hn_status hn_yaml_load(const char *path, struct hn_yaml **root, struct hn_e
     struct hn_yaml *tree = parse_stream(&loader);
     if (tree == NULL && !hn_failed(err))
         hn_fail(err, HN_ECONFIG, "%s:1:1: the file is empty", path);
-    hn_blocks_finish(&loader.blocks);
     yaml_parser_delete(&loader.parser);
     free(data);
     if (!hn_failed(err))
         *root = tree;
     else
-        hn_yaml_destroy(tree);
+        hn_blocks_finish(blocks);
     return err->status;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 /* A YAML document as a tree of nodes with their positions. The only user of yaml.h. Aliases are refused beyond a bound
  * on the expanded size ("alias bomb"), as are duplicate keys, other documents, tags and depth beyond 100. */
@@ -24,9 +25,8 @@ struct hn_yaml {
     size_t count;          /* of children */
 };
 
-/* HN_ECONFIG: "path:line:column: what". */
-enum hn_status hn_yaml_load(const char *path, struct hn_yaml **root, struct hn_error *err);
-void hn_yaml_destroy(struct hn_yaml *root);
+/* HN_ECONFIG: "path:line:column: what". blocks: empty; the tree lies in them. */
+enum hn_status hn_yaml_load(const char *path, struct hn_blocks *blocks, struct hn_yaml **root, struct hn_error *err);
 /* The child under that key of a mapping, or NULL; also of no node and of none that is a mapping. */
 const struct hn_yaml *hn_yaml_get(const struct hn_yaml *mapping, const char *key);
 extern const char *const hn_yaml_kind_names[];
