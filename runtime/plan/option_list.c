@@ -148,7 +148,7 @@ static bool is_text(const char *text)
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++)
         if (*at < ' ' || *at == 0x7f)
             return false;
-    return *text != '\0';
+    return *text != '\0' && *text != ' ' && strstr(text, " -") == NULL;
 }
 
 static bool fits(const struct option *option, const char *rest)
@@ -181,13 +181,15 @@ static enum hn_status refuse(const char *text, const char *part, const struct op
     const char *why = known == NULL ? "is not one of those that do no more than change the code "
                                       "that is made (others write files or name some)"
                       : known->value == NONE ? "takes no value"
-                                             : "needs a value in the same text, as -DN=1";
+                                             : "needs a value right behind it, as -DN=1";
     if (known == NULL && strncmp(part, "-O", 2) == 0)
         why = "is for the host's code: device code is optimised unless --ptxas-options says less";
     if (known != NULL && known->value == WORD && *rest == '=')
         why = "needs a value of letters, digits and _+-.,: alone";
     if (known != NULL && known->value == THREADS)
         why = "needs a number of threads from 0 (as there are cores) to 64";
+    if (strstr(text, " -") != NULL)
+        why = "holds another option: each is a text of its own";
     enum hn_status status = hn_fail(err, HN_ECONFIG, "option '%.300s': '%.300s' %s; allowed are %s",
                                     text, part, why, names.data != NULL ? names.data : "");
     hn_text_finish(&names);

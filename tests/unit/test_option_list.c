@@ -56,7 +56,7 @@ TEST(threads_have_a_bound)
 TEST(allows_what_changes_the_code)
 {
     const char *texts =
-        "-DN=1; -DTEXT=\"a b\" --pch; --define-macro=N=f(x); -UN; -I/usr/include; -I.; "
+        "-DN=1; -DTEXT=\"a b\"; --define-macro=N=f(x); -UN; -I/usr/include; -I.; "
         "--include-path=../a b; -std=c++11; --std=c++20; -use_fast_math; --use_fast_math; "
         "--maxrregcount=32; -maxrregcount=32; -arch=sm_90a; --gpu-architecture=sm_90; "
         "-lineinfo; -G; --fmad=false; --ptxas-options=-v; --ptxas-options=-O1; "
@@ -78,7 +78,7 @@ TEST(refuses_what_does_more)
         "--device-w; -dw; --extensible-whole-program; -ewp; --dlink-time-opt; -dlto; "
         "--gen-opt-lto; --optix-ir; --fdevice-syntax-only; --version-ident=true; --no-cache; "
         "---use_fast_math; --use_fast_math=a; -std; -std=c++17 --pch; -std=../a; "
-        "--frandom-seed=/tmp/a; -DN=1\n--pch; -D; -I; -Xptxas; -Xptxas=; -Xptxas -v; "
+        "--frandom-seed=/tmp/a; -DN=1\n--pch; -DN=1 --pch; -D; -I; -Xptxas; -Xptxas=; -Xptxas -v; "
         "--ptxas-options=--compiler-stats-file=a; -Xptxas=--compiler-stats-file=a; "
         "-Xptxas=--compiler-stats=a; -Xptxas=--options-file=a; -Xptxas=-optf=a; -Xptxas=@a; "
         "-Xptxas=a.ptx; -Xptxas=-v,--options-file=a; -Xptxas=-v --options-file=a; "
@@ -95,7 +95,11 @@ TEST(says_what_was_found_and_what_is_allowed)
                     "not one of those that do no more than change the code");
     assert_non_null(strstr(said.message, "; allowed are --opt-level, "));
     assert_mentions(hn_option_check("--std", &said), HN_ECONFIG,
-                    "'--std' needs a value in the same text, as -DN=1");
+                    "'--std' needs a value right behind it, as -DN=1");
+    assert_mentions(hn_option_check("-I inc", &said), HN_ECONFIG,
+                    "'-I inc' needs a value right behind it, as -DN=1");
+    assert_mentions(hn_option_check("-DM=1 -DN=2", &said), HN_ECONFIG,
+                    "'-DM=1 -DN=2' holds another option: each is a text of its own");
     assert_mentions(hn_option_check("--std=a/b", &said), HN_ECONFIG,
                     "needs a value of letters, digits and _+-.,: alone");
     assert_mentions(hn_option_check("--minimal=1", &said), HN_ECONFIG,
