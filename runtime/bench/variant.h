@@ -172,7 +172,7 @@ struct hn_output {
     uint64_t count;    /* the elements that are results, by its length argument; of vectors all lanes */
     uint64_t compared; /* how many of these are compared */
     double largest;    /* max|r| of all inputs so far: those of one may cancel in a single sum */
-    bool seen;         /* some were compared, of these or earlier inputs */
+    bool seen;         /* of a multiset: some were compared, of these or earlier inputs */
 };
 
 /* A copy of what the output and inout arguments hold after a launch: what later launches are compared with. It is

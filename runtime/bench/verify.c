@@ -656,15 +656,16 @@ static void judge_output(const struct check *check, size_t i)
     struct hn_output *output = &check->outputs->of[i];
     struct hn_verdict *verdict = &check->record->verdict;
     verdict->compared += output->compared;
-    output->seen = output->seen || output->compared > 0;
-    verdict->empty += !output->seen;
     if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET) {
+        output->seen = output->seen || output->compared > 0;
+        verdict->empty += !output->seen;
         judge_multiset(check, i);
         return;
     }
     struct tally tally = {.difference = difference_of(check, i), .compared = output->compared};
     const struct hn_difference *difference = &tally.difference;
     output->largest = fmax(output->largest, difference->max_reference);
+    verdict->empty += output->largest == 0.0;
     if (output->compared > 0 && difference->worst == UINT64_MAX)
         check->outputs->silent = i;
     evaluate_limits(check, i, &tally);

@@ -270,11 +270,11 @@ static const char *reservation_of(const struct hn_plan *plan, const struct hn_re
     };
     if (plan->program != NULL && best != NULL && best->verdict.kind == HN_UNVERIFIED)
         return "UNVERIFIED: `run` has no `check`, so nobody looked at what was computed";
+    if (best != NULL && best->verdict.empty > 0)
+        return "partly verified: an output of the reference is zeros alone, or has no results by "
+               "its `length`; choose fills and values for which it has others";
     if (best == NULL || best->verdict.kind != HN_VERIFIED)
         return best == NULL ? NULL : reservations[best->verdict.kind];
-    if (best->verdict.empty > 0)
-        return "partly verified: by its `length`, an output of the reference has no results; "
-               "choose fills and values for which it has some";
     return plan->reference.kind == HN_REFERENCE_FILES
                ? "verified on one seed: what is right for other inputs is in no file"
                : NULL;
