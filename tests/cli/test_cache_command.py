@@ -293,6 +293,17 @@ class CacheCommand(hone.Case):
         self.hone("cache", "export", "example", self.folder / "r.json", "-p", "N=512")
         self.assertEqual(json.loads((self.folder / "r.json").read_text())["hone"]["problem"], {"N": 512})
 
+    def test_export_of_a_problem_with_many_values(self):
+        other = json.loads(EXAMPLE.read_text())
+        other["hone"]["problem"] = {f"value_with_a_name_{i}": 7 for i in range(30)}
+        for last in (1, 2):
+            other["hone"]["problem"]["value_with_a_name_9"] = last
+            self.hone("cache", "import", self.write("other.json", json.dumps(other)))
+        self.hone("cache", "export", "example", f"{self.folder}/all/")
+        self.assertEqual(len(os.listdir(self.folder / "all")), 2)
+        self.hone("cache", "import", *(self.folder / "all").iterdir(), "--cache", "again.db")
+        self.assertIn("is whole: 2 tunings", self.hone("cache", "check", "--cache", "again.db").stdout)
+
     def test_export_overwrites_no_cache(self):
         self.load()
         self.fails(2, f"hone: '{self.cache}' is a cache, and is not overwritten; `hone cache merge` brings caches together",

@@ -302,11 +302,17 @@ static char *file_in_folder(const char *folder, const struct hn_identity *identi
     const char *const parts[] = {identity->kernel, problem, identity->device.name,
                                  identity->regime};
     hn_text_printf(&text, "%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/");
+    const size_t start = text.length, most = start + 200; /* of the 255 bytes of file systems */
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i][0] == '\0')
             continue;
         hn_text_append(&text, i > 0 ? "-" : "");
         append_slug(&text, parts[i]);
+    }
+    if (text.length > most) {
+        struct hn_hash hash = hn_hash_string(text.data + start);
+        text.length = most;
+        hn_text_printf(&text, "-%.8s", hash.hex);
     }
     free(problem);
     hn_text_append(&text, ending);
