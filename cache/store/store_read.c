@@ -424,26 +424,16 @@ enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record
     return err->status;
 }
 
-/* NULL when it is not, or no longer, pending. */
-static const struct hn_record *find_pending(const struct hn_store *store, int64_t session_id,
-                                            const struct hn_bindings *point)
+enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
+                                 const struct hn_bindings *point, struct hn_record *record,
+                                 struct hn_error *err)
 {
     for (size_t i = store->pending_count; i-- > 0;) {
         const struct hn_pending *pending = &store->pending[i];
         if (pending->cubin == NULL && pending->session_id == session_id &&
             hn_bindings_equal(&pending->record.point, point))
-            return &pending->record;
+            return hn_record_copy(record, &pending->record, err);
     }
-    return NULL;
-}
-
-enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
-                                 const struct hn_bindings *point, struct hn_record *record,
-                                 struct hn_error *err)
-{
-    const struct hn_record *pending = find_pending(store, session_id, point);
-    if (pending != NULL)
-        return hn_record_copy(record, pending, err);
     hn_error_init(err);
     *record = (struct hn_record){0};
     char *key = hn_made(hn_bindings_text(point), err);

@@ -55,19 +55,9 @@ static void add_place(struct hn_encoding *encoding, size_t parameter)
     add_feature(encoding, parameter, values, !numbers);
 }
 
-/* How often 2 divides a whole number, up to a warp's 32; false for what is none. */
-static bool count_twos(const struct hn_value *value, double *twos)
-{
-    if (value->type != HN_INTEGER || value->integer < 0)
-        return false;
-    int64_t rest = value->integer;
-    for (*twos = 0; *twos < TWOS_MOST && rest % 2 == 0; rest /= 2)
-        ++*twos;
-    return true;
-}
-
 /* Warps, vectors, sectors and banks come in powers of two: 48 and 80 have in common what 64 has
- * not. Between powers of two the logarithm says as much. */
+ * not. Between powers of two the logarithm says as much. Counted is how often 2 divides a whole
+ * number, up to a warp's 32. */
 static void add_twos(struct hn_encoding *encoding, size_t parameter)
 {
     size_t count = hn_space_parameter(encoding->space, parameter)->count;
@@ -75,7 +65,10 @@ static void add_twos(struct hn_encoding *encoding, size_t parameter)
     bool powers = true, differ = false, whole = true;
     for (size_t i = 0; i < count && whole; i++) {
         const struct hn_value *value = &hn_space_parameter(encoding->space, parameter)->values[i];
-        whole = count_twos(value, &values[i]);
+        whole = value->type == HN_INTEGER && value->integer >= 0;
+        int64_t rest = whole ? value->integer : 1;
+        for (values[i] = 0; values[i] < TWOS_MOST && rest % 2 == 0; rest /= 2)
+            ++values[i];
         powers = powers && whole && (value->integer & (value->integer - 1)) == 0;
         values[i] /= TWOS_MOST;
         differ = differ || values[i] < values[0] || values[i] > values[0];
