@@ -665,10 +665,10 @@ static void judge_output(const struct check *check, size_t i)
     struct tally tally = {.difference = difference_of(check, i), .compared = output->compared};
     const struct hn_difference *difference = &tally.difference;
     output->largest = fmax(output->largest, difference->max_reference);
-    verdict->empty += output->largest == 0.0;
     if (output->compared > 0 && difference->worst == UINT64_MAX)
         check->outputs->silent = i;
     evaluate_limits(check, i, &tally);
+    verdict->empty += output->largest <= tally.tolerance;
     bool wrong = difference->misplaced != UINT64_MAX;
     if (!hn_failed(check->err) && !wrong && !(difference->max_error <= tally.tolerance))
         wrong = count_differing(check, i, &tally);

@@ -36,16 +36,17 @@ class Launches(double.Case):
                                ("keep_reference.cu", "const float *x", "float *x")):
             self.spoil(self.folder / file, old, new)  # another output, of which all is compared
         for threshold, said in (("0.5", self.assertNotIn), ("9.5", self.assertIn)):
-            said("\n  partly verified: an output of the reference is zeros alone, or has no results by its `length`; ",
+            said("\n  partly verified: of an output zeros would pass, by the reference, its `length` or the tolerance; ",
                  self.hone("tune", self.config, "-p", f"threshold={threshold}", "--quiet").stdout)
 
     def test_zeros_tell_little(self):
-        """Of a variant that computes something else of zeros; whatever is compared with."""
-        self.spoil(self.config, "uniform(-1, 1)", "constant(0)")
-        for old, new in (("", ""), ("reference:", "# reference:")):
+        """Of a variant that computes something else of zeros; whatever is compared with. So does a tolerance that is too large."""
+        for old, new in (("", ""), ("uniform(-1, 1)", "constant(0)"), ("reference:", "# reference:"), ("constant(0)", "constant(1)"),
+                         ("relative: 1.0e-6", "absolute: 2.5")):
             self.spoil(self.config, old, new)
-            self.assertIn("\n  partly verified: an output of the reference is zeros alone, ",
-                          self.hone("tune", self.config, "--quiet", "--budget", "2").stdout)
+            said = self.assertNotIn if new in ("", "constant(1)") else self.assertIn
+            said("\n  partly verified: of an output zeros would pass, ",
+                 self.hone("tune", self.config, "--quiet", "--budget", "2").stdout)
 
     def test_outputs_that_are_written_in_part(self):
         self.config = self.folder / "border.yaml"
