@@ -90,7 +90,8 @@ enum hn_status hn_expression_bind(struct hn_expression *expression, const struct
         size_t slot = hn_text_place(name, scope->names, scope->name_count);
         if (slot < scope->name_count)
             operation->slot = (int)slot;
-        else if (hn_text_is_among(name, scope->words, scope->word_count) ||
+        else if (scope->word_count == HN_ANY_WORD ||
+                 hn_text_is_among(name, scope->words, scope->word_count) ||
                  is_type_argument(expression, i))
             operation->slot = HN_SLOT_WORD;
         else
@@ -121,26 +122,30 @@ struct hn_expression *hn_expression_part(const struct hn_expression *whole, int 
     struct hn_expression *part = malloc(sizeof *part);
     /* by operation: 0 where it is not needed, else its place in the part, from 1 */
     int *places = calloc((size_t)root + 1, sizeof *places);
-    struct hn_operation *list = malloc(((size_t)root + 1) * sizeof *list);
-    int count = 0;
-    if (part == NULL || places == NULL || list == NULL) {
-        free(part);
-        free(places);
-        free(list);
-        return NULL;
-    }
-    places[root] = 1;
-    for (int i = root; i >= 0; i--) {
+    struct hn_operation *list = NULL;
+    int first = root, count = 0;
+    for (int i = root; i >= first && places != NULL; i--) {
         const struct hn_operation *operation = &whole->list[i];
+        places[root] = 1;
         if (operation->code == HN_OP_SKIP_IF || operation->code == HN_OP_SKIP_UNLESS)
             places[i] = operation->operand[1] <= root ? places[operation->operand[1]] : 0;
-        for (int j = 0; j < hn_operation_forms[operation->code].operands && places[i] != 0; j++)
-            places[operation->operand[j]] = 1;
+        for (int j = 0; j < hn_operation_forms[operation->code].operands && places[i] != 0; j++) {
+            int operand = operation->operand[j];
+            places[operand] = 1;
+            first = operand < first ? operand : first;
+        }
     }
-    for (int i = 0; i <= root; i++)
+    for (int i = first; i <= root && places != NULL; i++)
         if (places[i] != 0)
             places[i] = ++count;
-    for (int i = 0; i <= root; i++) {
+    if (part != NULL && places != NULL)
+        list = malloc((size_t)count * sizeof *list);
+    if (list == NULL) {
+        free(part);
+        free(places);
+        return NULL;
+    }
+    for (int i = first; i <= root; i++) {
         struct hn_operation operation = whole->list[i];
         for (int j = 0; j < 3; j++) {
             int place = operation.operand[j] <= root ? places[operation.operand[j]] : 0;

@@ -35,7 +35,9 @@ const char *hn_expression_text(const struct hn_expression *expression);
 /* Where it was written, as "saxpy.yaml:31:9": messages of evaluation begin with it. Copies; out of memory it is not known. */
 void hn_expression_set_place(struct hn_expression *expression, const char *place);
 
-/* The meaning of names: names[i] is slot i of the values given to evaluate; a name in words is the string itself. */
+/* The meaning of names: names[i] is slot i of the values given to evaluate; a name in words is the string itself, and so is
+ * every other one where word_count is HN_ANY_WORD, and words NULL. */
+#define HN_ANY_WORD SIZE_MAX
 struct hn_scope {
     const char *const *names;
     size_t name_count;

@@ -902,6 +902,18 @@ int hn_program_number(struct hn_program *program, const struct hn_expression *ex
     return number.value;
 }
 
+int hn_program_real(struct hn_program *program, const struct hn_expression *expression)
+{
+    if (program->failed)
+        return -1;
+    struct hn_terms *terms = &program->terms;
+    struct term_part part = add(terms, expression, false);
+    int zero = make_constant(terms, true, (union hn_cell){.real = 0});
+    return part.type == TYPE_WORD
+               ? -1
+               : hn_terms_make(terms, HN_OP_SELECT, part.fails, zero, to_real(terms, part));
+}
+
 /* Marks what the wanted terms are computed of. Operands stand in front of what they are used in. */
 static size_t spread(const struct hn_terms *terms, bool *wanted)
 {

@@ -135,9 +135,10 @@ void hn_program_init(struct hn_program *program, const struct hn_domain *domains
 void hn_program_finish(struct hn_program *program);
 
 /* Demand, as terms: that a condition holds; that an expression has an integer as its value, which
- * is the term's; or that integer, and 0 where it has none. -1: terms cannot say. */
+ * is the term's; or that integer, and 0 where it has none; or a number as a real, the same way. -1: terms cannot say. */
 void hn_program_demand(struct hn_program *program, int term);
 int hn_program_number(struct hn_program *program, const struct hn_expression *expression, bool or_0);
+int hn_program_real(struct hn_program *program, const struct hn_expression *expression);
 
 /* Whether there is a program that computes those terms, none of which may be -1; then it can be run. */
 bool hn_program_compile(struct hn_program *program, const int *results, size_t count);

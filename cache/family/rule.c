@@ -79,33 +79,84 @@ bool hn_rule_evaluate(const struct hn_rule *rule, const struct hn_bindings *prob
     return true;
 }
 
+/* All configurations in the order in which they are tried: by cost, else the leaf's, then the
+ * others.
+ */
+static void make_order(const struct hn_rule *rule, const struct hn_rule_node *leaf,
+                       const double *costs, int *order)
+{
+    size_t count = 0;
+    if (rule->cost == NULL)
+        order[count++] = leaf->configuration;
+    for (size_t i = 0; rule->cost == NULL && i < rule->fallback_count; i++)
+        if (rule->fallback[i] != leaf->configuration)
+            order[count++] = rule->fallback[i];
+    for (int c = 0; count < rule->configuration_count; c++) {
+        size_t place = count++;
+        for (; place > 0 && costs[c] < costs[order[place - 1]]; place--)
+            order[place] = order[place - 1];
+        order[place] = c;
+    }
+}
+
+/* Makes what the cost is at a problem its corrected logarithm, of each configuration. */
+static void correct_costs(const struct hn_rule *rule, const struct hn_value *values, double *costs)
+{
+    size_t numbers = rule->value_count + 1;
+    double logs[HN_RULE_VALUES_MOST];
+    for (size_t i = 0; i < rule->value_count; i++)
+        logs[i] = values[i].type == HN_WORD ? 0 : log(fmax(1, hn_value_number(&values[i])));
+    for (size_t c = 0; c < rule->configuration_count; c++) {
+        const double *own = rule->corrections + c * numbers;
+        double correction = own[0];
+        for (size_t i = 1; i < numbers; i++)
+            correction += own[i] * logs[i - 1];
+        costs[c] = costs[c] > 0 ? log(costs[c]) + correction : INFINITY;
+    }
+}
+
+/* `values` are those of the problem, and have room for the parameters behind them. */
+static void find_costs(const struct hn_rule *rule, struct hn_value *values, double *costs)
+{
+    for (size_t c = 0; c < rule->configuration_count; c++) {
+        const struct hn_bindings *point = &rule->configurations[c];
+        memcpy(values + rule->value_count, point->values, point->count * sizeof *values);
+        costs[c] = 0;
+        hn_expression_number(rule->cost, values, &costs[c], NULL);
+    }
+    correct_costs(rule, values, costs);
+}
+
 int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem,
                    bool (*usable)(int configuration, void *context), void *context, bool *sure)
 {
-    struct hn_value clamped[HN_RULE_VALUES_MOST];
+    struct hn_value values[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
+    double costs[HN_RULE_CONFIGURATIONS_MOST];
+    int order[HN_RULE_CONFIGURATIONS_MOST];
     bool inside;
     *sure = false;
-    if (!clamp_problem(rule, problem, clamped, &inside))
+    if (!clamp_problem(rule, problem, values, &inside))
         return -1;
     const struct hn_rule_node *leaf = rule->nodes;
     while (leaf->feature >= 0) {
-        bool left = evaluate_feature(&rule->features[leaf->feature], clamped) <= leaf->threshold;
+        bool left = evaluate_feature(&rule->features[leaf->feature], values) <= leaf->threshold;
         leaf = &rule->nodes[left ? leaf->left : leaf->right];
     }
-    if (usable == NULL || usable(leaf->configuration, context)) {
-        *sure = inside && leaf->sure;
-        return leaf->configuration;
-    }
-    for (size_t i = 0; i < rule->fallback_count; i++)
-        if (rule->fallback[i] != leaf->configuration && usable(rule->fallback[i], context))
-            return rule->fallback[i];
+    if (rule->cost != NULL)
+        find_costs(rule, values, costs);
+    make_order(rule, leaf, costs, order);
+    for (size_t i = 0; i < rule->configuration_count; i++)
+        if (usable == NULL || usable(order[i], context)) {
+            *sure = inside && leaf->sure && (i == 0 || rule->cost != NULL);
+            return order[i];
+        }
     return -1;
 }
 
 struct hn_rule_program {
     const struct hn_rule *rule;
     struct hn_program program;
-    int features[HN_RULE_FEATURES_MOST]; /* terms */
+    int terms[HN_RULE_FEATURES_MOST + HN_RULE_CONFIGURATIONS_MOST]; /* of features, then of costs */
 };
 
 /* A number with a fraction is compiled where there is only one. */
@@ -125,22 +176,49 @@ static bool fill_domains(const struct hn_rule *rule, struct hn_value (*ends)[2],
     return known;
 }
 
+/* Adds the costs: a parameter has the one value of the configuration whose cost is added. */
+static void add_costs(struct hn_rule_program *made, struct hn_domain *domains)
+{
+    const struct hn_rule *rule = made->rule;
+    for (size_t c = 0; c < rule->configuration_count; c++) {
+        for (size_t i = 0; !made->program.failed && i < rule->configurations[c].count; i++) {
+            const struct hn_value *own = &rule->configurations[c].values[i];
+            domains[rule->value_count + i] = (struct hn_domain){own, 1};
+            made->program.terms.values[rule->value_count + i] = *own;
+        }
+        made->terms[rule->feature_count + c] = hn_program_real(&made->program, rule->cost);
+    }
+}
+
 struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
 {
     struct hn_value ends[HN_RULE_VALUES_MOST][2];
-    struct hn_domain domains[HN_RULE_VALUES_MOST];
+    struct hn_domain domains[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
+    size_t parameters = rule->cost != NULL ? rule->configurations[0].count : 0;
+    size_t count = rule->configuration_count, costs = rule->cost != NULL ? count : 0;
     struct hn_rule_program *made =
         fill_domains(rule, ends, domains) ? calloc(1, sizeof *made) : NULL;
-    if (made == NULL)
-        return NULL;
-    made->rule = rule;
-    hn_program_init(&made->program, domains, rule->value_count);
-    for (size_t i = 0; i < rule->feature_count; i++)
-        made->features[i] = hn_program_number(&made->program, rule->features[i].expression, true);
-    if (hn_program_compile(&made->program, made->features, rule->feature_count))
-        return made;
-    hn_rule_program_destroy(made);
-    return NULL;
+    struct hn_value *values = calloc(parameters * count + 1, sizeof *values);
+    for (size_t i = 0; values != NULL && i < parameters; i++) {
+        domains[rule->value_count + i] = (struct hn_domain){values + i * count, count};
+        for (size_t c = 0; c < count; c++)
+            values[i * count + c] = rule->configurations[c].values[i];
+    }
+    if (made != NULL && values != NULL) {
+        made->rule = rule;
+        hn_program_init(&made->program, domains, rule->value_count + parameters);
+        for (size_t i = 0; i < rule->feature_count; i++)
+            made->terms[i] = hn_program_number(&made->program, rule->features[i].expression, true);
+        if (costs > 0)
+            add_costs(made, domains);
+    }
+    if (made != NULL && (values == NULL || !hn_program_compile(&made->program, made->terms,
+                                                               rule->feature_count + costs))) {
+        hn_rule_program_destroy(made);
+        made = NULL;
+    }
+    free(values);
+    return made;
 }
 
 void hn_rule_program_destroy(struct hn_rule_program *program)
@@ -171,9 +249,10 @@ static bool set_value(struct hn_rule_program *made, size_t place, const struct h
 }
 
 const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *made,
-                                                const struct hn_bindings *problem)
+                                                const struct hn_bindings *problem, int *order)
 {
     const struct hn_rule *rule = made->rule;
+    double costs[HN_RULE_CONFIGURATIONS_MOST];
     bool inside = problem->count == rule->value_count;
     for (size_t i = 0; inside && i < problem->count; i++)
         inside = strcmp(problem->names[i], rule->values[i].name) == 0 &&
@@ -183,9 +262,14 @@ const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *made,
     hn_program_run(&made->program);
     const struct hn_rule_node *node = rule->nodes;
     while (node->feature >= 0) {
-        int64_t feature = hn_program_result(&made->program, made->features[node->feature]);
+        int64_t feature = hn_program_result(&made->program, made->terms[node->feature]);
         node = &rule->nodes[feature <= node->threshold ? node->left : node->right];
     }
+    for (size_t c = 0; rule->cost != NULL && c < rule->configuration_count; c++)
+        costs[c] = made->program.cells[made->terms[rule->feature_count + c]].real;
+    if (rule->cost != NULL)
+        correct_costs(rule, problem->values, costs);
+    make_order(rule, node, costs, order);
     return node;
 }
 
@@ -272,6 +356,9 @@ static void check_value(const struct hn_rule *rule, size_t place, struct hn_erro
 
 static void check_counts(const struct hn_rule *rule, struct hn_error *err)
 {
+    bool costs = rule->cost != NULL && rule->configuration_count > 0;
+    size_t corrections = costs ? rule->configuration_count * (rule->value_count + 1) : 0;
+    size_t parameters = costs ? rule->configurations[0].count : 0;
     const struct {
         const char *what;
         size_t count, least, most;
@@ -282,6 +369,8 @@ static void check_counts(const struct hn_rule *rule, struct hn_error *err)
         {"configurations", rule->configuration_count, 1, HN_RULE_CONFIGURATIONS_MOST},
         {"configurations in its fallback", rule->fallback_count, rule->configuration_count,
          rule->configuration_count},
+        {"corrections of costs", rule->correction_count, corrections, corrections},
+        {"parameters", parameters, 0, HN_RULE_PARAMETERS_MOST},
     };
     for (size_t i = 0; !hn_failed(err) && i < sizeof counts / sizeof *counts; i++)
         if (counts[i].count < counts[i].least || counts[i].count > counts[i].most)
@@ -398,9 +487,37 @@ static void complete_feature(const struct hn_rule *rule, const struct hn_scope *
         check_corners(rule, feature, err);
 }
 
-static void complete_features(struct hn_rule *rule, struct hn_error *err)
+static void complete_cost(struct hn_rule *rule, const char **names, struct hn_error *err)
 {
-    const char *names[HN_RULE_VALUES_MOST];
+    struct hn_error reason = {0};
+    const struct hn_bindings *first = &rule->configurations[0];
+    if (hn_failed(err) || rule->cost == NULL)
+        return;
+    for (size_t c = 0; c < rule->configuration_count && !hn_failed(err); c++) {
+        const struct hn_bindings *point = &rule->configurations[c];
+        bool same = point->count == first->count;
+        for (size_t i = 0; same && i < point->count; i++)
+            same = strcmp(point->names[i], first->names[i]) == 0;
+        if (!same)
+            hn_fail(err, HN_ECONFIG, "rule: configuration %zu has other parameters than the first",
+                    c);
+    }
+    for (size_t i = 0; i < rule->correction_count && !hn_failed(err); i++)
+        if (!isfinite(rule->corrections[i]))
+            hn_fail(err, HN_ECONFIG, "rule: correction %zu is %g, expected a number", i,
+                    rule->corrections[i]);
+    if (hn_failed(err))
+        return;
+    for (size_t i = 0; i < first->count; i++)
+        names[rule->value_count + i] = first->names[i];
+    const struct hn_scope scope = {names, rule->value_count + first->count, NULL, HN_ANY_WORD};
+    if (hn_expression_bind(rule->cost, &scope, &reason) != HN_OK)
+        hn_fail(err, HN_ECONFIG, "rule: its cost: %.1000s", reason.message);
+}
+
+static void complete_expressions(struct hn_rule *rule, struct hn_error *err)
+{
+    const char *names[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
     size_t word_count = 0;
     const char **words = hn_allocate(rule->value_count * HN_RULE_WORDS_MOST, sizeof *words, err);
     if (words == NULL)
@@ -413,6 +530,7 @@ static void complete_features(struct hn_rule *rule, struct hn_error *err)
     const struct hn_scope scope = {names, rule->value_count, words, word_count};
     for (size_t i = 0; !hn_failed(err) && i < rule->feature_count; i++)
         complete_feature(rule, &scope, &rule->features[i], err);
+    complete_cost(rule, names, err);
     free(words);
 }
 
@@ -422,7 +540,7 @@ enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err)
     check_counts(rule, err);
     for (size_t i = 0; !hn_failed(err) && i < rule->value_count; i++)
         check_value(rule, i, err);
-    complete_features(rule, err);
+    complete_expressions(rule, err);
     if (!hn_failed(err))
         check_tree(rule, err);
     check_fallback(rule, err);
@@ -518,6 +636,8 @@ static const struct hn_field point_fields[] = {
 static const struct hn_structure point_list = {sizeof(struct hn_bindings), point_fields, 1, NULL};
 static const struct hn_field place_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_COUNT}};
 static const struct hn_structure place_list = {sizeof(int), place_fields, 1, NULL};
+static const struct hn_field number_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_REAL}};
+static const struct hn_structure number_list = {sizeof(double), number_fields, 1, NULL};
 
 static const struct hn_field loss_fields[] = {
     {HN_NEEDED("mean"), .kind = HN_FIELD_REAL, HN_AT(hn_rule_loss, mean)},
@@ -551,6 +671,10 @@ static const struct hn_field rule_fields[] = {
      HN_LIST(hn_rule, configurations, configuration_count, point_list)},
     {HN_NEEDED("fallback"), .most = HN_RULE_CONFIGURATIONS_MOST,
      HN_LIST(hn_rule, fallback, fallback_count, place_list)},
+    {.key = "cost", HN_OWN(hn_rule, cost, hn_expression_field)},
+    {.key = "corrections",
+     .most = HN_RULE_CONFIGURATIONS_MOST * (HN_RULE_VALUES_MOST + 1),
+     HN_LIST(hn_rule, corrections, correction_count, number_list)},
     {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, hn_rule_loss_structure)},
     {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, hn_rule_loss_structure)},
     {.key = "bytes", .kind = HN_FIELD_INDEX, HN_AT(hn_rule, bytes)},

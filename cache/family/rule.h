@@ -7,8 +7,9 @@
 #include "base/schema.h"
 
 /* Which configuration serves a problem of a family that nobody measured: a decision tree over features of the problem,
- * learnt from configurations that were measured at many problems. The library walks it, and the exported header spells the
- * same out in C (tuner/export/export_family.c; a test compares the answers). */
+ * learnt from configurations that were measured at many problems; or, where the config has a `prior` that tells better, the
+ * configuration that costs least by it. The library asks them, and the exported header spells the same out in C
+ * (tuner/export/export_family.c; a test compares the answers). */
 
 enum {
     HN_RULE_VALUES_MOST = 32,
@@ -16,6 +17,7 @@ enum {
     HN_RULE_FEATURES_MOST = 255,
     HN_RULE_NODES_MOST = 4095,
     HN_RULE_CONFIGURATIONS_MOST = 255,
+    HN_RULE_PARAMETERS_MOST = 255,
 };
 
 /* An expression of the problem values with an integer as its value: "M", "M * N", "ceil_div(M, 128)", "ORDER == row". */
@@ -67,6 +69,13 @@ struct hn_rule {
     size_t configuration_count;
     int *fallback; /* all of them once: what is taken where the leaf's own cannot be used */
     size_t fallback_count;
+    /* What a configuration costs at a problem, of problem values and parameters: the usable one that costs least is taken, and the
+     * tree says whether that is sure. NULL: the tree says which is taken. `corrections` has for each configuration a number, then
+     * one for each value of the problem: the logarithm of the cost is log(cost) + c[0] + the sum of c[1 + i] * log(max(1, value i)),
+     * of words 0. */
+    struct hn_expression *cost;
+    double *corrections;
+    size_t correction_count;
     struct hn_rule_loss predicted; /* by leaving out problems that it was learnt from */
     struct hn_rule_loss measured;  /* at problems that were drawn when the rule was fixed */
     struct hn_rule_parts parts;    /* of the measured loss */
@@ -86,9 +95,9 @@ enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err);
  * problem has other names, or a word where a number was and the other way. A feature without a value is 0. */
 bool hn_rule_evaluate(const struct hn_rule *rule, const struct hn_bindings *problem, int64_t *features, bool *inside);
 
-/* The configuration for a problem: the leaf's, or where `usable` (NULL: always) says no, the first usable one of the
- * fallback. -1: there is none, or the problem has other names or types. *sure: the problem is inside of what the rule was
- * learnt for, the leaf is sure, and its own configuration was taken. Allocates nothing; safe from several threads. */
+/* The configuration for a problem: the first that `usable` (NULL: always) takes, of those that cost least, or of the leaf's
+ * and the fallback. -1: there is none, or the problem has other names or types. *sure: the problem is inside of what the rule
+ * was learnt for, the leaf is sure, and costs chose, or its own configuration was taken. Safe from several threads. */
 int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem,
                    bool (*usable)(int configuration, void *context), void *context, bool *sure);
 
@@ -99,9 +108,10 @@ struct hn_rule_program;
 struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule);
 void hn_rule_program_destroy(struct hn_rule_program *program);
 
-/* The leaf for a problem that is inside of what the rule was learnt for, with integers where that has whole numbers; NULL for all others. Not
- * to be called by several threads at once. */
-const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *program, const struct hn_bindings *problem);
+/* The configurations for a problem that is inside of what the rule was learnt for, with integers where that has whole numbers, in the
+ * order in which hn_rule_choose tries them, and its leaf; `order` has room for all. NULL for all other problems. Not to be called by
+ * several threads at once. */
+const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *program, const struct hn_bindings *problem, int *order);
 
 /* Whether numbers are told apart by their whole part only: low and high are whole. Else they count as reals. */
 bool hn_rule_value_is_whole(const struct hn_rule_value *value);

@@ -189,7 +189,6 @@ static void read_rule(struct hn_lib_known *known, size_t index, struct hn_error 
             .simulated = stored->simulated,
             .stale = stored->stale,
         };
-    rule->program = hn_rule_program_make(stored->rule);
     for (size_t i = 0; i < stored->rule->value_count && !hn_failed(err); i++)
         hn_bindings_set(&rule->names, stored->rule->values[i].name, &zero, err);
     for (size_t i = 0; i < HN_DEVICE_LIMITS; i++)
@@ -757,20 +756,25 @@ static struct hone_kernel *make_like_others(struct search *search)
 {
     const struct hone_options *options = search->asked.options;
     struct hn_lib_rule *rule = search->rule;
-    if (rule == NULL || !search->is_own_rule || rule->program == NULL || !rule->has_known ||
-        rule->plan == NULL || options->separate != 0 || options->graph != 0 ||
+    if (rule == NULL || !search->is_own_rule || !rule->has_known || rule->plan == NULL ||
+        options->separate != 0 || options->graph != 0 ||
         search->asked.cache->capture_folder != NULL ||
         (search->asked.cache->freeze_after > 0 && rule->plan->plan->freeze_if != NULL))
         return NULL;
-    const struct hn_rule_node *leaf = hn_rule_program_find(rule->program, search->asked.problem);
+    if (!rule->has_program)
+        rule->program = hn_rule_program_make(rule->stored->rule);
+    rule->has_program = true;
+    int order[HN_RULE_CONFIGURATIONS_MOST];
+    const struct hn_rule_node *leaf =
+        rule->program == NULL ? NULL
+                              : hn_rule_program_find(rule->program, search->asked.problem, order);
     if (leaf == NULL || hn_known_problems_may_have(&rule->known, search->asked.problem))
         return NULL;
     const struct hn_rule *stored = rule->stored->rule;
     struct hone_kernel *made = NULL;
-    for (size_t i = 0; made == NULL && i <= stored->fallback_count; i++) {
-        struct hn_lib_choice choice =
-            choice_of_rule(search, i == 0 ? leaf->configuration : stored->fallback[i - 1]);
-        choice.sure = i == 0 && leaf->sure;
+    for (size_t i = 0; made == NULL && i < stored->configuration_count; i++) {
+        struct hn_lib_choice choice = choice_of_rule(search, order[i]);
+        choice.sure = leaf->sure && (i == 0 || stored->cost != NULL);
         if ((!choice.sure && options->on_miss != HONE_MISS_NEAREST) ||
             !hn_lib_make_like(&choice, &made))
             return NULL;

@@ -281,6 +281,7 @@ struct hn_lib_rule {
     bool has_known;                 /* they were read */
     struct hn_lib_configuration *configurations;
     struct hn_rule_program *program; /* NULL: it has none */
+    bool has_program;                /* it was tried, at the second problem */
 };
 
 /* A kernel is made from this: which point serves, and why. All is borrowed. */

@@ -143,7 +143,7 @@ TEST(a_plan_holds_all_but_the_space)
     assert_string_equal(plan->objective, "gflops");
     assert_true(plan->maximize);
     assert_int_equal(config->look_ahead, 128);
-    assert_text(config->prior, "1.0 * M * N / (TILE * sm_count) * (1 if VARIANT == tiled else 2)");
+    assert_text(config->prior, "1.0 * M * N / (TILE * 132) * (1 if VARIANT == tiled else 2)");
     assert_bindings(&config->prior_limits, "sm_count=132");
     assert_null(hn_bindings_get(&config->problems[0], "sm_count"));
     assert_bindings(&plan->defaults, "FACTOR=1,FUSE=false,LOAD=plain,PAD=0,TILE=16,VARIANT=tiled");

@@ -78,6 +78,7 @@ TEST(a_program_finds_the_same_leaf)
     int inside = 0;
     read_rule(rule_text, &rule);
     struct hn_rule_program *program = keep(hn_rule_program_make(&rule), hn_rule_program_destroy);
+    int order[HN_RULE_CONFIGURATIONS_MOST];
     assert_non_null(program);
     for (int i = 0; i < 20000; i++) {
         struct hn_bindings problem ENDED_BY(hn_bindings_finish);
@@ -87,12 +88,74 @@ TEST(a_program_finds_the_same_leaf)
                  words[i % 50 == 0 ? 2 : i % 2]);
         assert_ok(hn_bindings_parse(text, &problem, NULL));
         int expected = hn_rule_choose(&rule, &problem, NULL, NULL, &sure);
-        const struct hn_rule_node *leaf = hn_rule_program_find(program, &problem);
-        if (leaf == NULL ? sure : leaf->configuration != expected || leaf->sure != sure)
+        const struct hn_rule_node *leaf = hn_rule_program_find(program, &problem, order);
+        if (leaf == NULL ? sure : order[0] != expected || leaf->sure != sure)
             fail_msg("%s: configuration %d (sure %d) is not found", text, expected, sure);
         inside += leaf != NULL;
     }
     assert_true(inside > 18000 && inside < 20000);
+}
+
+static char *replace(const char *text, const char *part, const char *with);
+
+static const char with_costs[] =
+    "'cost': '100 / BLOCK + M * N * BLOCK / 100000 * (2 if ORDER == column else 1)',"
+    " 'corrections': [0, 0, 0, 5, -0.5, 0, 0, 5, -0.1, 0, 0, 5], 'fallback'";
+
+TEST(what_costs_least_is_taken_of_what_can_be_used)
+{
+    static const struct choice choices[] = {
+        {"M=1,N=16,ORDER=row", 0, 2, true},    {"M=64,N=64,ORDER=row", 0, 1, true},
+        {"M=64,N=64,ORDER=row", 2, 0, true},   {"M=64,N=64,ORDER=row", 3, 2, true},
+        {"M=64,N=64,ORDER=row", 7, -1, false}, {"M=4096,N=1024,ORDER=column", 0, 0, false},
+        {"M=0,N=16,ORDER=row", 0, 2, false},
+    };
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
+    char *text FREED = replace(rule_text, "'fallback'", with_costs);
+    read_rule(text, &rule);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        expect_choice(&rule, &choices[i]);
+    struct hn_rule_program *program = keep(hn_rule_program_make(&rule), hn_rule_program_destroy);
+    assert_non_null(program);
+    for (int i = 0; i < 2000; i++) {
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish);
+        int order[HN_RULE_CONFIGURATIONS_MOST], unusable = 1 << i % 3;
+        bool sure;
+        char sizes[80];
+        snprintf(sizes, sizeof sizes, "M=%d,N=%d,ORDER=%s", 1 + i * 7 % 4096, 16 + i * 31 % 64,
+                 i % 2 == 0 ? "row" : "column");
+        assert_ok(hn_bindings_parse(sizes, &problem, NULL));
+        assert_non_null(hn_rule_program_find(program, &problem, order));
+        assert_int_equal(order[0], hn_rule_choose(&rule, &problem, NULL, NULL, &sure));
+        assert_int_equal(order[order[0] == i % 3],
+                         hn_rule_choose(&rule, &problem, is_usable, &unusable, &sure));
+    }
+    json_auto_t *json = hn_fields_to_json(&hn_rule_structure, &rule);
+    struct hn_rule again ENDED_BY(hn_rule_finish) = {0};
+    assert_ok(rule_from_json(json, &again, &said));
+    assert_string_equal(hn_expression_text(again.cost), hn_expression_text(rule.cost));
+    assert_true(again.correction_count == 12 && again.corrections[4] == -0.5);
+}
+
+TEST(costs_that_are_none_are_refused)
+{
+    static const struct {
+        const char *part, *with, *message;
+    } costs[] = {
+        {"-0.5, ", "", "rule: it has 11 corrections of costs, expected 12 to 12"},
+        {"-0.5", "{'real': 'nan'}", "rule: correction 4 is nan, expected a number"},
+        {"'cost'", "'more'", "rule: it has 12 corrections of costs, expected 0 to 0"},
+        {"{'BLOCK': 128}", "{'BLOCKS': 128}",
+         "rule: configuration 1 has other parameters than the first"},
+        {"100 / BLOCK", "100 / )", "column 7: found ')', expected a value"},
+    };
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        struct hn_rule rule ENDED_BY(hn_rule_finish) = {0};
+        char *whole FREED = replace(rule_text, "'fallback'", with_costs);
+        char *text FREED = replace(whole, costs[i].part, costs[i].with);
+        json_auto_t *json = parse_quoted(text);
+        assert_error(rule_from_json(json, &rule, &said), HN_EFORMAT, costs[i].message);
+    }
 }
 
 TEST(a_range_that_is_not_whole_has_reals)
@@ -132,10 +195,11 @@ TEST(a_whole_number_may_be_real)
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         expect_choice(&rule, &choices[i]);
     struct hn_rule_program *program = hn_rule_program_make(&rule);
+    int order[HN_RULE_CONFIGURATIONS_MOST];
     assert_non_null(program);
     struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     assert_ok(hn_bindings_parse("BETA=0.0", &problem, NULL));
-    assert_non_null(hn_rule_program_find(program, &problem));
+    assert_non_null(hn_rule_program_find(program, &problem, order));
     hn_rule_program_destroy(program);
     json_auto_t *json = hn_fields_to_json(&hn_rule_structure, &rule);
     assert_true(

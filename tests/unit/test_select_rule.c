@@ -8,7 +8,7 @@
 
 EACH_TEST(set_up, tear_down)
 
-enum { RULES = 4, SIZES_OF_A_RULE = 50000 };
+enum { RULES = 6, SIZES_OF_A_RULE = 50000 };
 
 /* What both draw, here and in the program that includes the header. */
 #define STRING_OF(...) #__VA_ARGS__
@@ -219,6 +219,19 @@ static void make_random_rule(struct judge *judge, struct hn_rule *rule)
     grow(rule, DEPTH);
 }
 
+/* With words, reals, and what is below 0 at some sizes. */
+static void add_costs(struct hn_rule *rule)
+{
+    assert_ok(hn_expression_parse(
+        "ceil_div(M, TILE) * (N + 2.5 * SPLIT) / STAGES + (700 if MODE == wide else K // SPLIT) - "
+        "(OFFSET if LAYOUT == row else 3 * SKEW) + M / max(N - TILE, 1)",
+        &rule->cost, &said));
+    rule->correction_count = rule->configuration_count * (rule->value_count + 1);
+    rule->corrections = calloc(rule->correction_count, sizeof *rule->corrections);
+    for (size_t i = 0; i < rule->correction_count; i++)
+        rule->corrections[i] = ((double)draw(1000) - 500) / 5000;
+}
+
 /* At both regimes, since the chosen result may be of either. */
 static void put_rule(const char *path, const struct hn_rule *rule, int number)
 {
@@ -266,12 +279,14 @@ TEST(test_rules)
         struct hn_text expected ENDED_BY(hn_text_finish) = {0}, text = {0};
         char command[256];
         size_t sure_count = 0;
-        const bool alike = number >= RULES / 2;
+        const bool with_costs = number >= 4, alike = number == 2 || number == 3 || number == 5;
         hn_text_printf(&text, "%s%s%s", alike ? alike_values : values_of_rule, head_of_rule,
                        nodes_by_hand);
         read_rule(text.data, &rule);
-        if (number > 0)
+        if (number > 0 && number < 5)
             make_random_rule(&judge, &rule);
+        if (with_costs)
+            add_costs(&rule);
         assert_ok(hn_rule_complete(&rule, &said));
         put_rule(cache.path, &rule, number);
         write_header(&export);
@@ -279,7 +294,7 @@ TEST(test_rules)
         assert_int_equal(export.family->variants, alike ? 1 : 4);
         expect(&export, &judge, 7 + (uint64_t)number, &expected, &sure_count);
         assert_true(sure_count > SIZES_OF_A_RULE / (alike ? 500 : 50) &&
-                    sure_count < SIZES_OF_A_RULE);
+                    sure_count < 2 * SIZES_OF_A_RULE);
         write_file("expected", &expected);
         snprintf(command, sizeof command,
                  HONE_C_COMPILER " -std=c11 -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror "

@@ -479,18 +479,11 @@ static void check_all(struct hn_reader *reader)
 double hn_config_estimate(const struct hn_config *config, const struct hn_bindings *problem,
                           const struct hn_bindings *point, struct hn_error *err)
 {
-    const struct hn_bindings *limits = &config->prior_limits;
-    size_t names = config->plan->name_count;
     struct hn_value *values = NULL;
     double estimate = 0;
     if (config->prior != NULL &&
-        hn_plan_values(config->plan, problem, point, &values, err) == HN_OK) {
-        values = hn_need_more(values, names + limits->count, sizeof *values);
-        for (size_t i = 0; i < limits->count; i++)
-            values[names + i] = limits->values[i];
-        if (!hn_expression_number(config->prior, values, &estimate, err))
-            estimate = 0;
-    }
+        hn_plan_values(config->plan, problem, point, &values, err) == HN_OK)
+        hn_expression_number(config->prior, values, &estimate, err);
     free(values);
     return estimate;
 }
@@ -512,17 +505,32 @@ static void try_prior(struct hn_reader *reader, size_t problem)
     free(trial.where);
 }
 
+/* The limits of the device that it alone names become numbers in its text. */
+static void let_limits(struct hn_reader *reader)
+{
+    const struct hn_bindings *limits = &reader->config->prior_limits;
+    struct hn_blocks *blocks = &reader->config->blocks;
+    struct hn_config_let *lets =
+        hn_need_block(blocks, reader->let_count + limits->count, sizeof *lets);
+    for (size_t i = 0; i < reader->let_count; i++)
+        lets[i] = reader->lets[i];
+    for (size_t i = 0; i < limits->count; i++)
+        lets[reader->let_count++] = (struct hn_config_let){
+            limits->names[i], hn_need_format(blocks, "%lld", (long long)limits->values[i].integer)};
+    reader->lets = lets;
+}
+
 static void read_prior(struct hn_reader *reader)
 {
     struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "prior");
     if (node == NULL || hn_failed(reader->err))
         return;
+    let_limits(reader);
     hn_config_read_expression(reader, node, &config->prior);
     if (hn_failed(reader->err))
         return;
-    struct hn_scope scope =
-        hn_config_scope(config, config->prior_limits.names, config->prior_limits.count);
+    struct hn_scope scope = hn_config_scope(config, NULL, 0);
     hn_config_bind(reader, node, node->text, config->prior, &scope);
     for (size_t i = 0; i < config->problem_count; i++)
         try_prior(reader, i);

@@ -239,12 +239,6 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
     return err->status;
 }
 
-static void add_constants(const struct hn_bindings *values, struct hn_space *space)
-{
-    for (size_t i = 0; i < values->count; i++)
-        hn_space_add_constant(space, values->names[i], &values->values[i]);
-}
-
 /* All but its points. */
 static void fill_space(const struct hn_config *config, size_t problem, struct hn_space *made,
                        struct hn_error *err)
@@ -253,8 +247,9 @@ static void fill_space(const struct hn_config *config, size_t problem, struct hn
         const struct hn_config_parameter *parameter = &config->parameters[i];
         hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count);
     }
-    add_constants(&config->problems[problem], made);
-    add_constants(&config->prior_limits, made);
+    const struct hn_bindings *values = &config->problems[problem];
+    for (size_t i = 0; i < values->count; i++)
+        hn_space_add_constant(made, values->names[i], &values->values[i]);
     /* Constraints may name words of other problems, or that -s has taken from a parameter. */
     for (size_t i = 0; i < config->plan->word_list_count; i++)
         for (size_t w = 0; w < config->plan->word_lists[i].count; w++)

@@ -250,6 +250,38 @@ static void write_all_usable(struct hn_export_writer *writer)
                             writer->text);
 }
 
+/* Of each configuration, whose parameters are constants. One whose cost has no value costs 0. */
+static void write_costs(struct hn_export_writer *writer)
+{
+    const struct hn_export_rule *out = writer->rule;
+    const struct hn_rule *rule = out->rule;
+    struct hn_c_slot slots[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
+    const char **bodies = hn_need_block(&writer->memory, rule->configuration_count, sizeof *bodies);
+    memcpy(slots, out->slots, rule->value_count * sizeof *slots);
+    for (size_t c = 0; c < rule->configuration_count; c++) {
+        const struct hn_bindings *point = &rule->configurations[c];
+        struct hn_text text = {0};
+        struct hn_error reason;
+        bool real;
+        for (size_t i = 0; i < point->count; i++)
+            slots[rule->value_count + i] = (struct hn_c_slot){.constant = &point->values[i]};
+        const double *own = rule->corrections + c * (rule->value_count + 1);
+        hn_text_printf(&text, "        correction = %.17g", own[0]);
+        for (size_t i = 0; i < rule->value_count; i++)
+            hn_text_printf(&text, " + %.17g * logs[%zu]", own[1 + i], i);
+        hn_text_append(&text, ";\n        cost = (double)(");
+        enum hn_status status = hn_expression_append_c(rule->cost, slots, writer->export->lower,
+                                                       HN_C_NUMBER, &real, &text, &reason);
+        hn_text_append(&text, ");\n");
+        if (status != HN_OK) {
+            hn_text_finish(&text);
+            hn_text_append(&text, "        cost = 0;\n");
+        }
+        bodies[c] = hn_need_kept(&writer->memory, hn_text_take(&text));
+    }
+    hn_export_append_switch("configuration", bodies, rule->configuration_count, writer->text);
+}
+
 /* "(problem.ORDER == HONE_MATMUL_ROW || …)", or that a number stayed what it was. */
 static void write_inside(struct hn_export_writer *writer)
 {
@@ -357,10 +389,14 @@ static json_t *inputs_to_json(const struct hn_export_rule *out)
         const struct hn_rule_value *value = &out->rule->values[i];
         bool real = out->slots[i].real;
         json_array_append_new(
-            inputs, json_pack("{ss ss sb ss so so}", "name", value->name, "type",
-                              real ? "double" : "int64_t", "word", value->word_count > 0, "cast",
-                              real ? "(double)" : "", "low", end_to_json(out, value->low, real),
-                              "high", end_to_json(out, value->high, real)));
+            inputs,
+            json_pack("{ss ss sb ss so so so}", "name", value->name, "type",
+                      real ? "double" : "int64_t", "word", value->word_count > 0, "cast",
+                      real ? "(double)" : "", "low", end_to_json(out, value->low, real), "high",
+                      end_to_json(out, value->high, real), "log",
+                      value->word_count > 0 ? json_string("0")
+                                            : json_sprintf("log(own_%s > 1 ? (double)own_%s : 1.0)",
+                                                           value->name, value->name)));
     }
     return inputs;
 }
@@ -382,23 +418,25 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
     hn_rule_append_values(&values, stored->rule);
     hn_rule_append_loss(&loss, stored->rule);
     hn_export_append_literal(&literal, loss.length > 0 ? loss.data : "not known");
-    return hn_needed(json_pack(
-        "{sI so* so* so so sf so so so sb sb sI sI si so so so}", "configurations",
-        (json_int_t)stored->rule->configuration_count, "values", hn_render_text(&values), "loss",
-        hn_render_text(&loss), "literal", hn_render_text(&literal), "device",
-        hn_string_to_json(stored->identity.device.name), "learnt", stored->begun, "predicted",
-        hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->predicted), "measured",
-        hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->measured), "parts",
-        hn_fields_to_json(&hn_rule_parts_structure, &stored->rule->parts), "stale",
-        strcmp(stored->version.template_hash, export->template_hash) != 0, "simulated",
-        stored->simulated, "rows", (json_int_t)family->row_count, "variants",
-        (json_int_t)family->variants, "capability", stored->identity.device.capability, "members",
-        members, "inputs", inputs_to_json(writer->rule), "fallback", fallback));
+    return hn_needed(
+        json_pack("{sI so* so* so so sf so so so sb sb sb sI sI si so so so}", "configurations",
+                  (json_int_t)stored->rule->configuration_count, "values", hn_render_text(&values),
+                  "loss", hn_render_text(&loss), "literal", hn_render_text(&literal), "device",
+                  hn_string_to_json(stored->identity.device.name), "learnt", stored->begun,
+                  "predicted", hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->predicted),
+                  "measured", hn_fields_to_json(&hn_rule_loss_structure, &stored->rule->measured),
+                  "parts", hn_fields_to_json(&hn_rule_parts_structure, &stored->rule->parts),
+                  "stale", strcmp(stored->version.template_hash, export->template_hash) != 0,
+                  "simulated", stored->simulated, "costs", stored->rule->cost != NULL, "rows",
+                  (json_int_t)family->row_count, "variants", (json_int_t)family->variants,
+                  "capability", stored->identity.device.capability, "members", members, "inputs",
+                  inputs_to_json(writer->rule), "fallback", fallback));
 }
 
 const struct hn_export_part hn_export_rule_parts[] = {
     {"rule_serves", write_all_usable},
     {"rule_body", write_tree},
+    {"rule_costs", write_costs},
     {"rule_inside", write_inside},
     {0},
 };

@@ -842,6 +842,7 @@ static enum hn_status write_header(const struct hn_export *export, struct hn_tex
     if (place != NULL) {
         hn_expression_append_c_helpers(place, export->lower, &helpers, &needs_math);
         hn_text_append_bytes(text, header, (size_t)(place - header));
+        needs_math = needs_math || (export->rule != NULL && export->rule->cost != NULL);
         hn_text_append(text, needs_math ? "#include <math.h>\n\n" : "");
         hn_text_append(text, helpers.length > 0 ? helpers.data : "");
         hn_text_finish(&helpers);

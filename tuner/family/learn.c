@@ -33,6 +33,7 @@ struct learning {
     struct forecast forecast; /* of the configurations */
     int64_t *features;        /* [feature][sample] */
     double *costs;            /* [configuration][sample] */
+    int *chosen;              /* by the rule, of each sample */
 };
 
 /* Problems drawn from the family by seed, behind those that it names, which together weigh as
@@ -112,6 +113,15 @@ static const double mean_power = 4, worst_power = 16;
 /* What is taken for a configuration that cannot be used may lose as much: in logarithms. */
 static const double unusable_loss = 0.55;
 
+/* Of the best of so many points. */
+static double least_loss(const struct forecast *forecast, size_t points, size_t sample)
+{
+    double least = INFINITY;
+    for (size_t p = 0; p < points; p++)
+        least = fmin(least, forecast->losses[p * forecast->count + sample]);
+    return least;
+}
+
 /* Losses of points against the best of them, as they count. */
 static void find_costs(const struct learning *learning, const struct forecast *forecast,
                        size_t points, double *costs)
@@ -119,9 +129,7 @@ static void find_costs(const struct learning *learning, const struct forecast *f
     size_t samples = forecast->count;
     double power = learning->kernel->config->family->worst ? worst_power : mean_power;
     for (size_t s = 0; s < samples; s++) {
-        double least = INFINITY;
-        for (size_t at = s; at < points * samples; at += samples)
-            least = fmin(least, forecast->losses[at]);
+        double least = least_loss(forecast, points, s);
         for (size_t at = s; at < points * samples; at += samples) {
             bool usable = !isinf(forecast->losses[at]);
             double loss = usable ? forecast->losses[at] - least : unusable_loss;
@@ -143,7 +151,7 @@ static struct hn_choice_tree_data samples_of(const struct learning *learning)
 }
 
 /* The predicted loss: what those parts of the model choose that have not seen a size loses there,
- * or, where that is more, what the tree chooses. */
+ * or, where that is more, what the rule chooses. */
 
 struct judged {
     double risk;     /* what the choice is believed to lose, and the deviation of that */
@@ -151,18 +159,31 @@ struct judged {
     double coverage; /* and that one to the best that is known */
 };
 
+/* Losses at a size, of which those that are not finite cannot be used. */
+struct usability {
+    const double *losses;
+    size_t stride;
+};
+
+static bool is_usable(int configuration, void *context)
+{
+    const struct usability *usability = context;
+    return isfinite(usability->losses[(size_t)configuration * usability->stride]);
+}
+
 static struct judged judge_size(const struct learning *learning, const double *losses,
                                 const double *deviations, size_t s)
 {
     const struct hn_matrix *matrix = learning->matrix;
     const size_t *picked = learning->learnt->picked;
-    double best = INFINITY, least = INFINITY, of_tree = 0, best_us = hn_matrix_best(matrix, s);
+    double best = INFINITY, least = INFINITY, of_rule = 0, best_us = hn_matrix_best(matrix, s);
     double shift =
         find_shift(matrix, picked, learning->count, s, best_us, losses + s, matrix->size_count);
     struct judged judged = {INFINITY, NAN, NAN};
+    struct usability usability = {losses + s, matrix->size_count};
     bool sure;
-    int chosen =
-        hn_rule_choose(&learning->learnt->rule, &matrix->sizes[s].problem, NULL, NULL, &sure);
+    int chosen = hn_rule_choose(&learning->learnt->rule, &matrix->sizes[s].problem, is_usable,
+                                &usability, &sure);
     for (size_t c = 0; c < learning->count && !isnan(shift); c++) {
         size_t at = c * matrix->size_count + s;
         if (isinf(losses[at]))
@@ -170,14 +191,14 @@ static struct judged judge_size(const struct learning *learning, const double *l
         double time = matrix->times[picked[c]][s];
         double loss = isnan(time) ? losses[at] - shift : log(time / best_us);
         best = fmin(best, fmax(0, loss));
-        of_tree = (int)c == chosen ? loss : of_tree;
+        of_rule = (int)c == chosen ? loss : of_rule;
         if (losses[at] < least) {
             least = losses[at];
             judged.risk = deviations[at];
             judged.choice = fmax(0, loss);
         }
     }
-    double worse = judged.choice + fmax(0, of_tree - judged.choice);
+    double worse = judged.choice + fmax(0, of_rule - judged.choice);
     return isfinite(worse) ? (struct judged){judged.risk, worse - best, best}
                            : (struct judged){INFINITY, NAN, NAN};
 }
@@ -209,6 +230,7 @@ static void predict_loss(struct learning *learning, struct judged *judged)
     const struct hn_matrix *matrix = learning->matrix;
     struct hn_rule_loss *predicted = &learning->learnt->rule.predicted;
     double choice = 0, coverage = 0, drawn = 0, searched = 0;
+    *predicted = (struct hn_rule_loss){0};
     judge_sizes(learning, judged);
     for (size_t s = 0; s < matrix->size_count; s++) {
         const struct hn_matrix_size *size = &matrix->sizes[s];
@@ -256,16 +278,34 @@ static double find_sure_risk(struct judged *judged, size_t count)
     return highest;
 }
 
-/* What the tree's choice at a sample is believed to lose to the best configuration, and the
+/* What the rule's choice at a sample is believed to lose to the best configuration, and the
  * deviation of that. */
-static double risk_at(const struct learning *learning, size_t configuration, size_t sample)
+static double risk_at(const struct learning *learning, size_t sample)
 {
     const struct forecast *forecast = &learning->forecast;
-    size_t at = configuration * forecast->count + sample;
-    double least = INFINITY;
-    for (size_t c = 0; c < learning->count; c++)
-        least = fmin(least, forecast->losses[c * forecast->count + sample]);
-    return fmin(1, forecast->losses[at] - least + forecast->deviations[at]);
+    size_t at = (size_t)learning->chosen[sample] * forecast->count + sample;
+    double loss = forecast->losses[at] - least_loss(forecast, learning->count, sample);
+    return fmin(1, loss + forecast->deviations[at]);
+}
+
+static void find_chosen(struct learning *learning)
+{
+    const struct hn_rule *rule = &learning->learnt->rule;
+    const struct forecast *forecast = &learning->forecast;
+    struct hn_rule_program *program = hn_rule_program_make(rule);
+    learning->chosen = hn_need_block(&learning->memory, forecast->count, sizeof *learning->chosen);
+    for (size_t s = 0; s < forecast->count; s++) {
+        struct usability usability = {forecast->losses + s, forecast->count};
+        int order[HN_RULE_CONFIGURATIONS_MOST], chosen = -1;
+        bool sure, ordered = program != NULL &&
+                             hn_rule_program_find(program, &learning->samples[s], order) != NULL;
+        if (!ordered)
+            chosen = hn_rule_choose(rule, &learning->samples[s], is_usable, &usability, &sure);
+        for (size_t i = 0; ordered && chosen < 0 && i < learning->count; i++)
+            chosen = is_usable(order[i], &usability) ? order[i] : -1;
+        learning->chosen[s] = chosen < 0 ? 0 : chosen;
+    }
+    hn_rule_program_destroy(program);
 }
 
 /* A leaf is sure where its risk, as the root of the mean square of its samples', is low: few that
@@ -280,7 +320,7 @@ static void mark_sure(struct learning *learning, double sure_risk)
     double sure = 0, all = 0;
     for (size_t s = 0; s < data.samples; s++) {
         size_t leaf = hn_choice_tree_leaf(rule->nodes, &data, s);
-        double risk = risk_at(learning, (size_t)rule->nodes[leaf].configuration, s);
+        double risk = risk_at(learning, s);
         squares[leaf].sum += data.weights[s] * risk * risk;
         squares[leaf].weight += data.weights[s];
     }
@@ -298,15 +338,13 @@ static void mark_sure(struct learning *learning, double sure_risk)
 static void find_wanted(struct learning *learning)
 {
     struct hn_learnt *learnt = learning->learnt;
-    const struct hn_choice_tree_data data = samples_of(learning);
-    size_t each = data.samples / learning->options->wanted;
+    size_t samples = learning->sample_count, each = samples / learning->options->wanted;
     learnt->wanted = hn_need(learning->options->wanted, sizeof *learnt->wanted);
-    for (size_t first = 0; each > 0 && first + each <= data.samples; first += each) {
+    for (size_t first = 0; each > 0 && first + each <= samples; first += each) {
         size_t best = first;
         double most = 0;
         for (size_t s = first; s < first + each; s++) {
-            size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
-            double risk = risk_at(learning, (size_t)learnt->rule.nodes[leaf].configuration, s);
+            double risk = risk_at(learning, s);
             if (risk > most &&
                 hn_matrix_find_size(learning->matrix, &learning->samples[s]) == SIZE_MAX) {
                 best = s;
@@ -551,6 +589,73 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
         evaluate_features(learning, err);
 }
 
+/* Numbers that the logarithm of what the prior says is corrected by: least squares over samples,
+ * where points near to the best count most. `rows` of the normal equations have room for one number
+ * more than there are of these. */
+static void fit_corrections(const struct learning *learning, size_t configuration, double *rows,
+                            double *corrections)
+{
+    static const double fade = 6, ridge = 0.01;
+    const struct forecast *forecast = &learning->forecast;
+    const struct hn_rule *rule = &learning->learnt->rule;
+    size_t count = rule->value_count + 1, width = count + 1;
+    memset(rows, 0, count * width * sizeof *rows);
+    for (size_t s = 0; s < forecast->count && s < SAMPLES_OF_ALL; s++) {
+        const struct hn_bindings *problem = &learning->samples[s];
+        double loss = forecast->losses[configuration * forecast->count + s];
+        double weight =
+            learning->weights[s] * exp(fade * (least_loss(forecast, learning->count, s) - loss));
+        double seen[HN_RULE_VALUES_MOST + 2] = {1};
+        for (size_t i = 0; i + 1 < count; i++)
+            if (problem->values[i].type != HN_WORD)
+                seen[1 + i] = log(fmax(1, hn_value_number(&problem->values[i])));
+        seen[count] = loss - log(hn_config_estimate(learning->kernel->config, problem,
+                                                    &rule->configurations[configuration], NULL));
+        for (size_t i = 0; i < count * width && isfinite(loss); i++)
+            rows[i] += weight * seen[i / width] * seen[i % width];
+    }
+    for (size_t i = 0; i < count; i++) {
+        rows[i * width + i] += ridge;
+        for (size_t k = 0; k < count; k++) {
+            double factor = k == i ? 0 : rows[k * width + i] / rows[i * width + i];
+            for (size_t j = 0; j < width; j++)
+                rows[k * width + j] -= factor * rows[i * width + j];
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        corrections[i] = rows[i * width + count] / rows[i * width + i];
+}
+
+/* They choose where that is predicted to lose less than the tree does, by so much. */
+static const double least_cost_gain = 0.005;
+
+static void try_costs(struct learning *learning, struct judged *judged)
+{
+    struct hn_rule *rule = &learning->learnt->rule;
+    struct hn_error reason;
+    double by_tree = rule->predicted.mean,
+           rows[(HN_RULE_VALUES_MOST + 1) * (HN_RULE_VALUES_MOST + 2)];
+    if (learning->kernel->config->prior == NULL)
+        return;
+    size_t numbers = rule->value_count + 1;
+    rule->correction_count = learning->count * numbers;
+    rule->corrections = hn_need(rule->correction_count, sizeof *rule->corrections);
+    for (size_t c = 0; c < learning->count; c++)
+        fit_corrections(learning, c, rows, rule->corrections + c * numbers);
+    hn_error_init(&reason);
+    hn_expression_copy(learning->kernel->config->prior, &rule->cost, &reason);
+    if (!hn_failed(&reason) && hn_rule_complete(rule, &reason) == HN_OK)
+        predict_loss(learning, judged);
+    if (!hn_failed(&reason) && rule->predicted.mean < by_tree - least_cost_gain)
+        return;
+    hn_expression_destroy(rule->cost);
+    free(rule->corrections);
+    rule->cost = NULL;
+    rule->corrections = NULL;
+    rule->correction_count = 0;
+    predict_loss(learning, judged);
+}
+
 /* From the model to the rule. */
 static void learn(struct learning *learning, struct hn_error *err)
 {
@@ -570,6 +675,8 @@ static void learn(struct learning *learning, struct hn_error *err)
     learnt->rule.nodes = hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain,
                                              &learnt->rule.node_count);
     predict_loss(learning, judged);
+    try_costs(learning, judged);
+    find_chosen(learning);
     mark_sure(learning, find_sure_risk(judged, learning->matrix->size_count));
     find_wanted(learning);
     drop_unused(&learnt->rule);
