@@ -37,7 +37,8 @@ enum {
     MUTANTS = 60, /* of each of which so many are looked at, with up to so many changes, */
     CHANGES = 9,
     MUTANTS_JOIN = 4,  /* and so many join */
-    ANY = 3,           /* points at each size that nobody believes in */
+    OF_RULE = 32,      /* configurations of the rule at each size, those that save most */
+    ANY = 3,           /* and points that nobody believes in */
     LADDER_MOST = 128, /* points before entries of the ladder are left out */
     FEWEST_TUNED = 6
 };
@@ -448,15 +449,15 @@ static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
     free(mutants.asked);
 }
 
-/* What the model believes to be good at a size, what the rule has, and some that nobody believes
- * in. */
+/* What the model believes to be good at a size, some of the rule, and some that nobody believes in.
+ */
 static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     size_t points[2 * HN_MATRIX_POINTS];
     struct hn_measuring *measuring = &tuning->measuring;
     const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
     size_t count = hn_measuring_promising(measuring, problem, HN_MEASURING_PROPOSED, points);
-    for (size_t c = 0; c < tuning->learnt.rule.configuration_count; c++)
+    for (size_t c = 0; c < tuning->learnt.rule.configuration_count && c < OF_RULE; c++)
         points[count++] = tuning->learnt.picked[c];
     for (size_t i = 0; i < ANY; i++)
         points[count++] = (size_t)hn_random_below(&tuning->random, measuring->matrix->point_count);

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "base/statistics.h"
 #include "base/text.h"
 
 /* What points lose at the first samples of a learning, in logarithms: as measured, else as
@@ -614,16 +615,11 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
         for (size_t i = 0; i < count * width && isfinite(loss); i++)
             rows[i] += weight * seen[i / width] * seen[i % width];
     }
-    for (size_t i = 0; i < count; i++) {
-        rows[i * width + i] += ridge;
-        for (size_t k = 0; k < count; k++) {
-            double factor = k == i ? 0 : rows[k * width + i] / rows[i * width + i];
-            for (size_t j = 0; j < width; j++)
-                rows[k * width + j] -= factor * rows[i * width + j];
-        }
-    }
     for (size_t i = 0; i < count; i++)
-        corrections[i] = rows[i * width + count] / rows[i * width + i];
+        rows[i * width + i] += ridge;
+    hn_solve(rows, count);
+    for (size_t i = 0; i < count; i++)
+        corrections[i] = rows[i * width + count];
 }
 
 /* They choose where that is predicted to lose less than the tree does, by so much. */
