@@ -160,18 +160,6 @@ struct judged {
     double coverage; /* and that one to the best that is known */
 };
 
-/* Losses at a size, of which those that are not finite cannot be used. */
-struct usability {
-    const double *losses;
-    size_t stride;
-};
-
-static bool is_usable(int configuration, void *context)
-{
-    const struct usability *usability = context;
-    return isfinite(usability->losses[(size_t)configuration * usability->stride]);
-}
-
 static struct judged judge_size(const struct learning *learning, const double *losses,
                                 const double *deviations, size_t s)
 {
@@ -181,10 +169,9 @@ static struct judged judge_size(const struct learning *learning, const double *l
     double shift =
         find_shift(matrix, picked, learning->count, s, best_us, losses + s, matrix->size_count);
     struct judged judged = {INFINITY, NAN, NAN};
-    struct usability usability = {losses + s, matrix->size_count};
     bool sure;
-    int chosen = hn_rule_choose(&learning->learnt->rule, &matrix->sizes[s].problem, is_usable,
-                                &usability, &sure);
+    int chosen =
+        hn_rule_choose(&learning->learnt->rule, &matrix->sizes[s].problem, NULL, NULL, &sure);
     for (size_t c = 0; c < learning->count && !isnan(shift); c++) {
         size_t at = c * matrix->size_count + s;
         if (isinf(losses[at]))
@@ -292,19 +279,15 @@ static double risk_at(const struct learning *learning, size_t sample)
 static void find_chosen(struct learning *learning)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
-    const struct forecast *forecast = &learning->forecast;
     struct hn_rule_program *program = hn_rule_program_make(rule);
-    learning->chosen = hn_need_block(&learning->memory, forecast->count, sizeof *learning->chosen);
-    for (size_t s = 0; s < forecast->count; s++) {
-        struct usability usability = {forecast->losses + s, forecast->count};
-        int order[HN_RULE_CONFIGURATIONS_MOST], chosen = -1;
-        bool sure, ordered = program != NULL &&
-                             hn_rule_program_find(program, &learning->samples[s], order) != NULL;
-        if (!ordered)
-            chosen = hn_rule_choose(rule, &learning->samples[s], is_usable, &usability, &sure);
-        for (size_t i = 0; ordered && chosen < 0 && i < learning->count; i++)
-            chosen = is_usable(order[i], &usability) ? order[i] : -1;
-        learning->chosen[s] = chosen < 0 ? 0 : chosen;
+    int order[HN_RULE_CONFIGURATIONS_MOST];
+    bool sure;
+    learning->chosen =
+        hn_need_block(&learning->memory, learning->sample_count, sizeof *learning->chosen);
+    for (size_t s = 0; s < learning->sample_count; s++) {
+        const struct hn_bindings *problem = &learning->samples[s];
+        bool found = program != NULL && hn_rule_program_find(program, problem, order) != NULL;
+        learning->chosen[s] = found ? order[0] : hn_rule_choose(rule, problem, NULL, NULL, &sure);
     }
     hn_rule_program_destroy(program);
 }
@@ -622,6 +605,18 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
         corrections[i] = rows[i * width + count];
 }
 
+/* By the prior, of what constraints allow. */
+static void set_cost(const struct hn_config *config, struct hn_rule *rule, struct hn_error *reason)
+{
+    struct hn_text text = {0};
+    hn_text_printf(&text, "1.0 * (%s) if True", hn_expression_text(config->prior));
+    for (size_t i = 0; i < config->plan->constraint_count; i++)
+        hn_text_printf(&text, " and (%s)", hn_expression_text(config->plan->constraints[i]));
+    hn_text_append(&text, " else 0.0");
+    hn_expression_parse(text.data, &rule->cost, reason);
+    hn_text_finish(&text);
+}
+
 /* They choose where that is predicted to lose less than the tree does, by so much. */
 static const double least_cost_gain = 0.005;
 
@@ -639,7 +634,7 @@ static void try_costs(struct learning *learning, struct judged *judged)
     for (size_t c = 0; c < learning->count; c++)
         fit_corrections(learning, c, rows, rule->corrections + c * numbers);
     hn_error_init(&reason);
-    hn_expression_copy(learning->kernel->config->prior, &rule->cost, &reason);
+    set_cost(learning->kernel->config, rule, &reason);
     if (!hn_failed(&reason) && hn_rule_complete(rule, &reason) == HN_OK)
         predict_loss(learning, judged);
     if (!hn_failed(&reason) && rule->predicted.mean < by_tree - least_cost_gain)
