@@ -572,6 +572,7 @@ struct term_writer {
     struct hn_text *text;
 };
 
+/* Of integers. */
 static bool is_arithmetic(int operation)
 {
     return operation >= HN_OP_NEGATIVE && operation < HN_OP_LESS && operation != HN_OP_NOT;
@@ -582,10 +583,12 @@ static bool append_operation(const struct term_writer *writer, const struct hn_t
 static bool append_term(const struct term_writer *writer, int number)
 {
     const struct hn_term *term = &writer->terms->items[number];
-    if (term->real || term->operation == HN_OP_TABLE || term->operation >= HN_OF_REALS ||
-        writer->text->failed || writer->text->length > CODE_BYTES)
+    const struct hn_value constant = hn_real(term->low.real);
+    if (term->operation == HN_OP_TABLE || writer->text->failed || writer->text->length > CODE_BYTES)
         return false;
-    if (term->operation == HN_OP_CONSTANT)
+    if (term->operation == HN_OP_CONSTANT && term->real)
+        hn_value_append(writer->text, &constant);
+    else if (term->operation == HN_OP_CONSTANT)
         append_integer(writer->text, term->low.integer);
     else if (term->operation == HN_OP_NAME)
         hn_text_append(writer->text, writer->slots[term->slot].name);
@@ -596,30 +599,44 @@ static bool append_term(const struct term_writer *writer, int number)
     return true;
 }
 
+/* Whether C gives what the term has, where it divides by zero, too. */
+static bool divides_well(const struct term_writer *writer, const struct hn_term *term)
+{
+    const struct hn_term *by = &writer->terms->items[term->operand[1]];
+    return term->operation % HN_OF_REALS != HN_OP_DIVIDE ||
+           (by->real ? hn_term_is_finite(by) && by->low.real > 0 : by->low.integer > 0);
+}
+
 /* "(a ? b : c)", "(a operation b)" or "prefix_helper(a, b)". What is not negative is divided
  * without a helper, and what C has as an int is widened, because int arithmetic overflows sooner.
  */
 static bool append_operation(const struct term_writer *writer, const struct hn_term *term)
 {
-    const struct hn_operation_form *form = &hn_operation_forms[term->operation];
+    bool reals = term->operation >= HN_OF_REALS;
+    int code = term->operation % HN_OF_REALS;
+    const struct hn_operation_form *form = &hn_operation_forms[code];
     const struct hn_term *items = writer->terms->items;
     const char *between[2] = {form->in_c, ":"};
-    bool can = true, helper = hn_is_letter(*form->in_c);
-    if ((term->operation == HN_OP_MODULO || term->operation == HN_OP_FLOOR_DIVIDE) &&
+    bool can = divides_well(writer, term), helper = hn_is_letter(*form->in_c);
+    if (!reals && (code == HN_OP_MODULO || code == HN_OP_FLOOR_DIVIDE) &&
         items[term->operand[0]].low.integer >= 0 && items[term->operand[1]].low.integer > 0) {
-        between[0] = term->operation == HN_OP_MODULO ? "%" : "/";
+        between[0] = code == HN_OP_MODULO ? "%" : "/";
         helper = false;
     }
     if (helper)
-        hn_text_printf(writer->text, "%s_%s", writer->prefix, form->in_c);
-    hn_text_append(writer->text, form->operands == 1 && !helper ? form->in_c : "");
+        hn_text_printf(writer->text, "%s_%s%s", writer->prefix, form->in_c, reals ? "_real" : "");
+    hn_text_append(writer->text, code == HN_OP_POSITIVE           ? "(double)"
+                                 : form->operands == 1 && !helper ? form->in_c
+                                                                  : "");
     hn_text_append(writer->text, "(");
     for (int i = 0; i < form->operands && can; i++) {
-        int operation = items[term->operand[i]].operation;
+        const struct hn_term *operand = &items[term->operand[i]];
         if (i > 0)
             hn_text_printf(writer->text, helper ? ", " : " %s ", between[i - 1]);
-        if (is_arithmetic(term->operation) && !is_arithmetic(operation) && operation > HN_OP_NAME &&
-            writer->names[term->operand[i]] == 0)
+        if (term->real && !operand->real && code == HN_OP_DIVIDE)
+            hn_text_append(writer->text, "(double)");
+        else if (is_arithmetic(term->operation) && !is_arithmetic(operand->operation) &&
+                 operand->operation > HN_OP_NAME && writer->names[term->operand[i]] == 0)
             hn_text_append(writer->text, "(int64_t)");
         can = append_term(writer, term->operand[i]);
     }
@@ -638,29 +655,30 @@ static bool append_conjuncts(const struct term_writer *writer, int number)
     return can && append_conjuncts(writer, term->operand[1]);
 }
 
-bool hn_program_append_c(const struct hn_program *program, const struct hn_c_slot *slots,
+bool hn_program_append_c(const struct hn_program *program, int term, const struct hn_c_slot *slots,
                          const char *prefix, const char *result, struct hn_text *text)
 {
     const struct hn_terms *terms = &program->terms;
     struct term_writer writer = {terms, slots, prefix, NULL, NULL, text};
     int count = 0;
-    bool can = true;
+    bool can = true, real = terms->items[term].real != 0;
     writer.uses = hn_need(terms->count, sizeof *writer.uses);
     writer.names = hn_need(terms->count, sizeof *writer.names);
-    writer.uses[program->valid] = 1;
-    for (int i = program->valid; i >= 0; i--)
+    writer.uses[term] = 1;
+    for (int i = term; i >= 0; i--)
         for (int k = 0; k < 3 && writer.uses[i] > 0 && terms->items[i].operand[k] >= 0; k++)
             writer.uses[terms->items[i].operand[k]]++;
-    for (int i = 0; i < program->valid && can; i++) {
+    for (int i = 0; i < term && can; i++) {
         if (writer.uses[i] < 2 || terms->items[i].operation <= HN_OP_NAME)
             continue;
-        hn_text_printf(text, "        const int64_t t%d = ", ++count);
+        hn_text_printf(text, "        const %s t%d = ", terms->items[i].real ? "double" : "int64_t",
+                       ++count);
         can = append_term(&writer, i);
         writer.names[i] = count;
         hn_text_append(text, ";\n");
     }
-    hn_text_printf(text, "        %s = (int)(", result);
-    can = can && append_conjuncts(&writer, program->valid);
+    hn_text_printf(text, "        %s = %s(", result, real ? "" : "(int)");
+    can = can && append_conjuncts(&writer, term);
     hn_text_append(text, ");\n");
     free(writer.uses);
     free(writer.names);

@@ -153,10 +153,11 @@ static inline void hn_program_set(struct hn_program *program, size_t slot, int64
 /* Whether all that was demanded holds. */
 bool hn_program_run(struct hn_program *program);
 
-/* Appends whether all that was demanded holds, as C statements, the last of which sets `result`: over int64_t; slots have their names, and
- * helpers are called as hn_expression_append_c does. False: it is made of reals or tables, or too long. */
-bool hn_program_append_c(const struct hn_program *program, const struct hn_c_slot *slots, const char *prefix, const char *result,
-                         struct hn_text *text);
+/* Appends a term as C statements, the last of which sets `result`, to an int where that is no real: whether all that was demanded holds
+ * is the term `valid`. Slots have their names, and helpers are called as hn_expression_append_c does. False: it is made of tables, may
+ * divide by zero, or is too long. */
+bool hn_program_append_c(const struct hn_program *program, int term, const struct hn_c_slot *slots, const char *prefix,
+                         const char *result, struct hn_text *text);
 
 static inline int64_t hn_program_result(const struct hn_program *program, int term)
 {

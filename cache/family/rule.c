@@ -273,6 +273,15 @@ const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *made,
     return node;
 }
 
+bool hn_rule_program_append_cost(const struct hn_rule_program *made, size_t configuration,
+                                 const struct hn_c_slot *slots, const char *prefix,
+                                 struct hn_text *text)
+{
+    return hn_program_append_c(&made->program,
+                               made->terms[made->rule->feature_count + configuration], slots,
+                               prefix, "cost", text);
+}
+
 void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule)
 {
     for (size_t i = 0; i < rule->value_count; i++) {

@@ -113,6 +113,10 @@ void hn_rule_program_destroy(struct hn_rule_program *program);
  * several threads at once. */
 const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *program, const struct hn_bindings *problem, int *order);
 
+/* Appends what a configuration costs, uncorrected, as C statements that set `cost`, as hn_program_append_c does. */
+bool hn_rule_program_append_cost(const struct hn_rule_program *program, size_t configuration, const struct hn_c_slot *slots,
+                                 const char *prefix, struct hn_text *text);
+
 /* Whether numbers are told apart by their whole part only: low and high are whole. Else they count as reals. */
 bool hn_rule_value_is_whole(const struct hn_rule_value *value);
 /* What it is at one end: an integer where it is whole, else a real; of words the first. */

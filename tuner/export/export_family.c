@@ -221,9 +221,9 @@ static void write_usable(struct hn_export_rule *out, size_t configuration,
             if (strcmp(plan->names[i], out->rule->values[v].name) == 0)
                 slots[i] = out->slots[v];
     hn_text_append(&text, "    {\n");
-    bool known =
-        hn_launch_program_make(&program, plan, device, point, low, high) &&
-        hn_program_append_c(&program.program, slots, out->writer->export->lower, "serves", &text);
+    bool known = hn_launch_program_make(&program, plan, device, point, low, high) &&
+                 hn_program_append_c(&program.program, program.program.valid, slots,
+                                     out->writer->export->lower, "serves", &text);
     hn_text_append(&text, "    }\n");
     const char *written = hn_need_kept(&out->writer->memory, hn_text_take(&text));
     out->usable[configuration] = known ? written : "";
@@ -250,36 +250,51 @@ static void write_all_usable(struct hn_export_writer *writer)
                             writer->text);
 }
 
-/* Of each configuration, whose parameters are constants. One whose cost has no value costs 0. */
+/* Of a configuration, whose parameters are constants. One whose cost C cannot say costs 0. */
+static void write_cost(struct hn_export_rule *out, size_t configuration,
+                       const struct hn_rule_program *program, struct hn_text *text)
+{
+    const struct hn_rule *rule = out->rule;
+    const struct hn_bindings *point = &rule->configurations[configuration];
+    const double *own = rule->corrections + configuration * (rule->value_count + 1);
+    const char *prefix = out->writer->export->lower;
+    struct hn_c_slot slots[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
+    struct hn_error reason;
+    bool real;
+    hn_text_printf(text, "    {\n        correction = %.17g", own[0]);
+    for (size_t i = 0; i < rule->value_count; i++)
+        hn_text_printf(text, " + %.17g * logs[%zu]", own[1 + i], i);
+    hn_text_append(text, ";\n");
+    memcpy(slots, out->slots, rule->value_count * sizeof *slots);
+    for (size_t i = 0; i < point->count; i++)
+        slots[rule->value_count + i] = (struct hn_c_slot){.constant = &point->values[i]};
+    struct hn_text code = {0};
+    bool written = program != NULL &&
+                   hn_rule_program_append_cost(program, configuration, slots, prefix, &code);
+    if (!written) {
+        hn_text_finish(&code);
+        hn_text_append(&code, "        cost = (double)(");
+        written = hn_expression_append_c(rule->cost, slots, prefix, HN_C_NUMBER, &real, &code,
+                                         &reason) == HN_OK;
+        hn_text_append(&code, ");\n");
+    }
+    hn_text_append(text, written ? code.data : "        cost = 0;\n");
+    hn_text_finish(&code);
+    hn_text_append(text, "    }\n");
+}
+
 static void write_costs(struct hn_export_writer *writer)
 {
-    const struct hn_export_rule *out = writer->rule;
-    const struct hn_rule *rule = out->rule;
-    struct hn_c_slot slots[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
+    const struct hn_rule *rule = writer->rule->rule;
+    struct hn_rule_program *program = hn_rule_program_make(rule);
     const char **bodies = hn_need_block(&writer->memory, rule->configuration_count, sizeof *bodies);
-    memcpy(slots, out->slots, rule->value_count * sizeof *slots);
     for (size_t c = 0; c < rule->configuration_count; c++) {
-        const struct hn_bindings *point = &rule->configurations[c];
         struct hn_text text = {0};
-        struct hn_error reason;
-        bool real;
-        for (size_t i = 0; i < point->count; i++)
-            slots[rule->value_count + i] = (struct hn_c_slot){.constant = &point->values[i]};
-        const double *own = rule->corrections + c * (rule->value_count + 1);
-        hn_text_printf(&text, "        correction = %.17g", own[0]);
-        for (size_t i = 0; i < rule->value_count; i++)
-            hn_text_printf(&text, " + %.17g * logs[%zu]", own[1 + i], i);
-        hn_text_append(&text, ";\n        cost = (double)(");
-        enum hn_status status = hn_expression_append_c(rule->cost, slots, writer->export->lower,
-                                                       HN_C_NUMBER, &real, &text, &reason);
-        hn_text_append(&text, ");\n");
-        if (status != HN_OK) {
-            hn_text_finish(&text);
-            hn_text_append(&text, "        cost = 0;\n");
-        }
+        write_cost(writer->rule, c, program, &text);
         bodies[c] = hn_need_kept(&writer->memory, hn_text_take(&text));
     }
     hn_export_append_switch("configuration", bodies, rule->configuration_count, writer->text);
+    hn_rule_program_destroy(program);
 }
 
 /* "(problem.ORDER == HONE_MATMUL_ROW || …)", or that a number stayed what it was. */
