@@ -121,6 +121,11 @@ class Usage(hone.Case):
         self.misused("--max-slowdown: found 'much', expected a percentage such as 5%", "replay", "a.yaml",
                      "--max-slowdown", "much")
 
+    def test_a_home_that_the_shell_left(self):
+        """As bash does behind '=': a cache in a folder called ~ is one that nobody finds again."""
+        self.misused("--cache: found '~/hone.db', in which the shell left the ~; write $HOME", "tune", "a.yaml", "--cache=~/hone.db")
+        self.misused("--output: found '~/a.h', in which the shell left the ~; write $HOME", "export", "saxpy", "--output=~/a.h")
+
     def test_config_is_not_there(self):
         self.fails(2, "hone: cannot open 'nope.yaml': No such file or directory", "space", "nope.yaml")
         self.fails(2, "hone: cannot open 'nope.yaml': No such file or directory", "tune", "nope.yaml")

@@ -569,6 +569,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
             continue;
         if (row->group != CACHE && !takes_server)
             refuse_server(value, state);
+        if (value != NULL && strncmp(value, "~/", 2) == 0)
+            argp_error(state, "--%s: found '%s', in which the shell left the ~; write $HOME",
+                       row->name, value);
         take_option(row, value, options, state);
         return 0;
     }
