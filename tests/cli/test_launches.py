@@ -47,6 +47,8 @@ class Launches(double.Case):
             said = self.assertNotIn if new in ("", "constant(1)") else self.assertIn
             said("\n  partly verified: of an output zeros would pass, ",
                  self.hone("tune", self.config, "--quiet", "--budget", "2").stdout)
+            said("partly verified", self.hone("cache", "list").stdout)
+            said("\n *              partly: of an output zeros would pass\n", self.hone("export", "scale").stdout)
 
     def test_outputs_that_are_written_in_part(self):
         self.config = self.folder / "border.yaml"

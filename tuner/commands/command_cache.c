@@ -30,6 +30,7 @@ static json_t *remarks_to_json(const struct hn_tuned *tuned, const struct hn_rec
         {record->verdict.kind == HN_UNVERIFIED, "UNVERIFIED"},
         {record->verdict.kind == HN_NOT_RECORDED, "verification not recorded"},
         {record->verdict.kind == HN_SELF_VERIFIED, "self-verified"},
+        {record->verdict.empty > 0, "partly verified"},
         {record->timing.unstable, "unstable"},
         {tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL, "by Kernel Tuner"},
         {tuned->stale, "stale"},
