@@ -16,7 +16,7 @@
 /* What points lose at the first samples of a learning, in logarithms: as measured, else as
  * predicted. */
 struct forecast {
-    size_t count;
+    struct hn_choice_tree_data data; /* of these points and samples; of candidates no features */
     double *losses;     /* [point][sample], but for a number of the sample; INFINITY: unusable */
     double *deviations; /* of these predictions */
 };
@@ -32,8 +32,6 @@ struct learning {
     size_t sample_count;
     size_t count;             /* of configurations: of learnt->picked */
     struct forecast forecast; /* of the configurations */
-    int64_t *features;        /* [feature][sample] */
-    double *costs;            /* [configuration][sample] */
     int *chosen;              /* by the rule, of each sample */
 };
 
@@ -77,35 +75,6 @@ static double find_shift(const struct hn_matrix *matrix, const size_t *points, s
     return measured > 0 ? sum / measured : NAN;
 }
 
-/* Of these points of the matrix, whose first sizes are the first samples: those that the family
- * names. */
-static void make_forecast(const struct learning *learning, const size_t *points, size_t point_count,
-                          size_t count, struct hn_blocks *memory, struct forecast *forecast)
-{
-    const struct hn_matrix *matrix = learning->matrix;
-    const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
-    *forecast =
-        (struct forecast){.count = count,
-                          .losses = hn_need_block(memory, point_count * count, sizeof(double)),
-                          .deviations = hn_need_block(memory, point_count * count, sizeof(double))};
-    for (size_t p = 0; p < point_count; p++)
-        asked[p] = &matrix->points[points[p]];
-    hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count, false,
-                 forecast->losses, forecast->deviations);
-    for (size_t s = 0; s < count && s < learning->kernel->config->family->size_count; s++) {
-        double least = hn_matrix_least(matrix, s);
-        double shift =
-            find_shift(matrix, points, point_count, s, least, forecast->losses + s, count);
-        for (size_t p = 0; p < point_count; p++) {
-            double time = matrix->times[points[p]][s];
-            if (isnan(time))
-                continue;
-            forecast->losses[p * count + s] = log(time / least) + shift;
-            forecast->deviations[p * count + s] = 0;
-        }
-    }
-}
-
 enum { MOST_LEAVES = 200, LEAST_SAMPLES = 4 };
 /* The share of the mean time that one more leaf has to save. */
 static const double least_split_gain = 0.0001;
@@ -114,24 +83,22 @@ static const double mean_power = 4, worst_power = 16;
 /* What is taken for a configuration that cannot be used may lose as much: in logarithms. */
 static const double unusable_loss = 0.55;
 
-/* Of the best of so many points. */
-static double least_loss(const struct forecast *forecast, size_t points, size_t sample)
+/* Of the best of the points. */
+static double least_loss(const struct forecast *forecast, size_t sample)
 {
     double least = INFINITY;
-    for (size_t p = 0; p < points; p++)
-        least = fmin(least, forecast->losses[p * forecast->count + sample]);
+    for (size_t p = 0; p < forecast->data.choices; p++)
+        least = fmin(least, forecast->losses[p * forecast->data.samples + sample]);
     return least;
 }
 
 /* Losses of points against the best of them, as they count. */
-static void find_costs(const struct learning *learning, const struct forecast *forecast,
-                       size_t points, double *costs)
+static void find_costs(const struct forecast *forecast, double power, double *costs)
 {
-    size_t samples = forecast->count;
-    double power = learning->kernel->config->family->worst ? worst_power : mean_power;
+    size_t samples = forecast->data.samples;
     for (size_t s = 0; s < samples; s++) {
-        double least = least_loss(forecast, points, s);
-        for (size_t at = s; at < points * samples; at += samples) {
+        double least = least_loss(forecast, s);
+        for (size_t at = s; at < forecast->data.choices * samples; at += samples) {
             bool usable = !isinf(forecast->losses[at]);
             double loss = usable ? forecast->losses[at] - least : unusable_loss;
             costs[at] = expm1(power * fmin(loss, 4 / power)) / power + fmax(0, loss - 4 / power);
@@ -139,16 +106,40 @@ static void find_costs(const struct learning *learning, const struct forecast *f
     }
 }
 
-static struct hn_choice_tree_data samples_of(const struct learning *learning)
+/* Of these points of the matrix, whose first sizes are the first samples: those that the family
+ * names. */
+static struct forecast make_forecast(const struct learning *learning, const size_t *points,
+                                     size_t point_count, size_t count, struct hn_blocks *memory)
 {
-    return (struct hn_choice_tree_data){
-        .samples = learning->forecast.count,
-        .choices = learning->count,
-        .features = learning->learnt->rule.feature_count,
-        .values = learning->features,
-        .costs = learning->costs,
-        .weights = learning->weights,
-    };
+    const struct hn_matrix *matrix = learning->matrix;
+    const struct hn_family *family = learning->kernel->config->family;
+    const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
+    double *costs = hn_need_block(memory, point_count * count, sizeof *costs);
+    struct forecast forecast = {
+        .data = {.samples = count,
+                 .choices = point_count,
+                 .costs = costs,
+                 .weights = learning->weights},
+        .losses = hn_need_block(memory, point_count * count, sizeof(double)),
+        .deviations = hn_need_block(memory, point_count * count, sizeof(double))};
+    for (size_t p = 0; p < point_count; p++)
+        asked[p] = &matrix->points[points[p]];
+    hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count, false,
+                 forecast.losses, forecast.deviations);
+    for (size_t s = 0; s < count && s < family->size_count; s++) {
+        double least = hn_matrix_least(matrix, s);
+        double shift =
+            find_shift(matrix, points, point_count, s, least, forecast.losses + s, count);
+        for (size_t p = 0; p < point_count; p++) {
+            double time = matrix->times[points[p]][s];
+            if (isnan(time))
+                continue;
+            forecast.losses[p * count + s] = log(time / least) + shift;
+            forecast.deviations[p * count + s] = 0;
+        }
+    }
+    find_costs(&forecast, family->worst ? worst_power : mean_power, costs);
+    return forecast;
 }
 
 /* The predicted loss: what those parts of the model choose that have not seen a size loses there,
@@ -271,8 +262,8 @@ static double find_sure_risk(struct judged *judged, size_t count)
 static double risk_at(const struct learning *learning, size_t sample)
 {
     const struct forecast *forecast = &learning->forecast;
-    size_t at = (size_t)learning->chosen[sample] * forecast->count + sample;
-    double loss = forecast->losses[at] - least_loss(forecast, learning->count, sample);
+    size_t at = (size_t)learning->chosen[sample] * forecast->data.samples + sample;
+    double loss = forecast->losses[at] - least_loss(forecast, sample);
     return fmin(1, loss + forecast->deviations[at]);
 }
 
@@ -297,16 +288,16 @@ static void find_chosen(struct learning *learning)
 static void mark_sure(struct learning *learning, double sure_risk)
 {
     struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_choice_tree_data data = samples_of(learning);
+    const struct hn_choice_tree_data *data = &learning->forecast.data;
     struct {
         double sum, weight;
     } *squares = hn_need(rule->node_count, sizeof *squares);
     double sure = 0, all = 0;
-    for (size_t s = 0; s < data.samples; s++) {
-        size_t leaf = hn_choice_tree_leaf(rule->nodes, &data, s);
+    for (size_t s = 0; s < data->samples; s++) {
+        size_t leaf = hn_choice_tree_leaf(rule->nodes, data, s);
         double risk = risk_at(learning, s);
-        squares[leaf].sum += data.weights[s] * risk * risk;
-        squares[leaf].weight += data.weights[s];
+        squares[leaf].sum += data->weights[s] * risk * risk;
+        squares[leaf].weight += data->weights[s];
     }
     for (size_t n = 0; n < rule->node_count; n++) {
         double weight = squares[n].weight;
@@ -351,12 +342,13 @@ enum { SAMPLES_OF_ALL = 500, OF_ALL = 8 };
 /* The default point, and the points that are near to the best somewhere. */
 static size_t find_candidates(const struct hn_matrix *matrix, size_t *candidates)
 {
-    size_t count = 0;
+    size_t count = 1;
     double least[HN_MATRIX_SIZES];
+    candidates[0] = 0;
     for (size_t s = 0; s < matrix->size_count; s++)
         least[s] = hn_matrix_least(matrix, s);
-    for (size_t p = 0; p < matrix->point_count; p++) {
-        bool is_near = p == 0;
+    for (size_t p = 1; p < matrix->point_count; p++) {
+        bool is_near = false;
         for (size_t s = 0; s < matrix->size_count && !is_near; s++)
             is_near = matrix->times[p][s] < (1 + most_candidate_loss) * least[s];
         if (is_near)
@@ -373,12 +365,7 @@ static void pick(struct learning *learning)
     samples = samples > SAMPLES_OF_ALL ? samples : all < SAMPLES_OF_ALL ? all : SAMPLES_OF_ALL;
     size_t most = (size_t)learning->kernel->config->family->configurations;
     struct hn_blocks memory = {0};
-    struct forecast forecast;
-    make_forecast(learning, candidates, count, samples, &memory, &forecast);
-    double *costs = hn_need_block(&memory, count * samples, sizeof *costs);
-    find_costs(learning, &forecast, count, costs);
-    const struct hn_choice_tree_data data = {
-        .samples = samples, .choices = count, .costs = costs, .weights = learning->weights};
+    const struct forecast forecast = make_forecast(learning, candidates, count, samples, &memory);
     /* Each has the number of the first one with the same program. */
     for (size_t i = 0; i < count; i++)
         for (programs[i] = 0; programs[i] < i; programs[i]++) {
@@ -388,7 +375,7 @@ static void pick(struct learning *learning)
                 break;
         }
     learning->count =
-        hn_pick(&data, programs, most, least_gain, picked, &learning->learnt->programs);
+        hn_pick(&forecast.data, programs, most, least_gain, picked, &learning->learnt->programs);
     for (size_t c = 0; c < learning->count; c++)
         learning->learnt->picked[c] = candidates[picked[c]];
     hn_blocks_finish(&memory);
@@ -505,40 +492,37 @@ static void evaluate_features(struct learning *learning, struct hn_error *err)
     const struct hn_rule *rule = &learning->learnt->rule;
     size_t samples = learning->sample_count;
     int64_t own[HN_RULE_FEATURES_MOST];
+    int64_t *all = hn_need_block(&learning->memory, rule->feature_count * samples, sizeof *all);
     bool inside;
-    learning->features =
-        hn_need_block(&learning->memory, rule->feature_count * samples, sizeof *own);
+    learning->forecast.data.features = rule->feature_count;
+    learning->forecast.data.values = all;
     for (size_t s = 0; s < samples && !hn_failed(err); s++) {
         if (!hn_rule_evaluate(rule, &learning->samples[s], own, &inside))
             hn_fail(err, HN_ECONFIG, "the problems of the family have different names");
         for (size_t f = 0; f < rule->feature_count && !hn_failed(err); f++)
-            learning->features[f * samples + s] = own[f];
+            all[f * samples + s] = own[f];
     }
 }
 
 /* Features that no node asks for are left out. */
 static void drop_unused(struct hn_rule *rule)
 {
-    int *renamed = hn_need(rule->feature_count, sizeof *renamed);
     size_t kept = 0;
-    for (size_t n = 0; n < rule->node_count; n++)
-        if (rule->nodes[n].feature >= 0)
-            renamed[rule->nodes[n].feature] = 1;
     for (size_t f = 0; f < rule->feature_count; f++) {
-        struct hn_rule_feature feature = rule->features[f];
-        if (renamed[f] == 0) {
-            free(feature.text);
-            hn_expression_destroy(feature.expression);
-            continue;
+        bool used = false;
+        for (size_t n = 0; n < rule->node_count; n++)
+            if (rule->nodes[n].feature == (int)f) {
+                rule->nodes[n].feature = (int)kept;
+                used = true;
+            }
+        if (used) {
+            rule->features[kept++] = rule->features[f];
+        } else {
+            free(rule->features[f].text);
+            hn_expression_destroy(rule->features[f].expression);
         }
-        renamed[f] = (int)kept;
-        rule->features[kept++] = feature;
     }
     rule->feature_count = kept;
-    for (size_t n = 0; n < rule->node_count; n++)
-        if (rule->nodes[n].feature >= 0)
-            rule->nodes[n].feature = renamed[rule->nodes[n].feature];
-    free(renamed);
 }
 
 /* Up to where features can be evaluated: a rule of one leaf. */
@@ -555,8 +539,6 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
     rule->nodes = hn_need(1, sizeof *rule->nodes);
     rule->nodes[0] = (struct hn_rule_node){.feature = -1};
     rule->node_count = 1;
-    learning->costs = hn_need_block(&learning->memory, learning->count * learning->sample_count,
-                                    sizeof *learning->costs);
     /* In the order of what they save; the default point is last, since it serves all. */
     rule->fallback = hn_need(learning->count, sizeof *rule->fallback);
     for (size_t i = 0; i < learning->count; i++)
@@ -584,11 +566,10 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
     const struct hn_rule *rule = &learning->learnt->rule;
     size_t count = rule->value_count + 1, width = count + 1;
     memset(rows, 0, count * width * sizeof *rows);
-    for (size_t s = 0; s < forecast->count && s < SAMPLES_OF_ALL; s++) {
+    for (size_t s = 0; s < learning->sample_count && s < SAMPLES_OF_ALL; s++) {
         const struct hn_bindings *problem = &learning->samples[s];
-        double loss = forecast->losses[configuration * forecast->count + s];
-        double weight =
-            learning->weights[s] * exp(fade * (least_loss(forecast, learning->count, s) - loss));
+        double loss = forecast->losses[configuration * learning->sample_count + s];
+        double weight = learning->weights[s] * exp(fade * (least_loss(forecast, s) - loss));
         double seen[HN_RULE_VALUES_MOST + 2] = {1};
         for (size_t i = 0; i + 1 < count; i++)
             if (problem->values[i].type != HN_WORD)
@@ -655,16 +636,14 @@ static void learn(struct learning *learning, struct hn_error *err)
     learnt->model = hn_model_make(learning->kernel, learning->matrix, learning->options->trees,
                                   learning->options->seed);
     pick(learning);
-    make_forecast(learning, learnt->picked, learning->count, learning->sample_count,
-                  &learning->memory, &learning->forecast);
+    learning->forecast = make_forecast(learning, learnt->picked, learning->count,
+                                       learning->sample_count, &learning->memory);
     begin_rule(learning, err);
     if (hn_failed(err))
         return;
-    const struct hn_choice_tree_data data = samples_of(learning);
-    find_costs(learning, &learning->forecast, learning->count, learning->costs);
     free(learnt->rule.nodes);
-    learnt->rule.nodes = hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain,
-                                             &learnt->rule.node_count);
+    learnt->rule.nodes = hn_choice_tree_grow(&learning->forecast.data, MOST_LEAVES, LEAST_SAMPLES,
+                                             least_split_gain, &learnt->rule.node_count);
     predict_loss(learning, judged);
     try_costs(learning, judged);
     find_chosen(learning);
