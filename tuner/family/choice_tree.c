@@ -158,12 +158,10 @@ static void split(struct growth *growth, size_t at)
     size_t middle = 0;
     for (size_t f = 0; f < growth->data->features; f++)
         middle = part_order(growth, leaf, growth->order + f * growth->data->samples);
-    growth->nodes[leaf->node].feature = leaf->feature;
-    growth->nodes[leaf->node].threshold = leaf->threshold;
-    growth->nodes[leaf->node].left = (int32_t)growth->node_count;
-    growth->nodes[leaf->node].right = (int32_t)growth->node_count + 1;
-    growth->nodes[leaf->node].configuration = 0;
-    growth->nodes[leaf->node].sure = false;
+    growth->nodes[leaf->node] = (struct hn_rule_node){.feature = leaf->feature,
+                                                      .threshold = leaf->threshold,
+                                                      .left = (int32_t)growth->node_count,
+                                                      .right = (int32_t)growth->node_count + 1};
     *other = (struct leaf){.node = growth->node_count + 1, .begin = middle, .end = leaf->end};
     leaf->node = growth->node_count;
     leaf->end = middle;
@@ -194,28 +192,12 @@ static double prepare(struct growth *growth)
     return weight;
 }
 
-static void grow(struct growth *growth, size_t leaves, double gain)
-{
-    double weight = prepare(growth);
-    growth->leaves[0] = (struct leaf){.node = 0, .begin = 0, .end = growth->data->samples};
-    growth->leaf_count = growth->node_count = 1;
-    look_at_leaf(growth, &growth->leaves[0]);
-    while (growth->leaf_count < leaves) {
-        size_t best = 0;
-        for (size_t i = 1; i < growth->leaf_count; i++)
-            if (growth->leaves[i].saving > growth->leaves[best].saving)
-                best = i;
-        if (!(growth->leaves[best].saving > gain * weight))
-            return;
-        split(growth, best);
-    }
-}
-
 struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_t leaves,
                                          size_t least, double gain, size_t *node_count)
 {
-    struct growth growth = {.data = data, .least = least > 0 ? least : 1};
-    growth.width = (data->choices + LANES - 1) / LANES * LANES;
+    struct growth growth = {.data = data,
+                            .least = least > 0 ? least : 1,
+                            .width = (data->choices + LANES - 1) / LANES * LANES};
     growth.order =
         hn_need_block(&growth.memory, data->features * data->samples, sizeof *growth.order);
     growth.sorted = hn_need_block(&growth.memory, data->samples, sizeof *growth.sorted);
@@ -224,25 +206,26 @@ struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data,
     growth.whole = hn_need_block(&growth.memory, 2 * growth.width, sizeof *growth.whole);
     growth.left = growth.whole + growth.width;
     growth.leaves = hn_need_block(&growth.memory, leaves, sizeof *growth.leaves);
+    growth.leaves[0].end = data->samples;
+    growth.leaf_count = growth.node_count = 1;
     growth.nodes = hn_need(2 * leaves, sizeof *growth.nodes);
-    grow(&growth, leaves, gain);
+    double weight = prepare(&growth);
+    look_at_leaf(&growth, &growth.leaves[0]);
+    while (growth.leaf_count < leaves) {
+        size_t best = 0;
+        for (size_t i = 1; i < growth.leaf_count; i++)
+            if (growth.leaves[i].saving > growth.leaves[best].saving)
+                best = i;
+        if (!(growth.leaves[best].saving > gain * weight))
+            break;
+        split(&growth, best);
+    }
     hn_blocks_finish(&growth.memory);
     *node_count = growth.node_count;
     return growth.nodes;
 }
 
-size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_choice_tree_data *data,
-                           size_t sample)
-{
-    size_t node = 0;
-    while (nodes[node].feature >= 0)
-        node = (size_t)(value_of(data, nodes[node].feature, sample) <= nodes[node].threshold
-                            ? nodes[node].left
-                            : nodes[node].right);
-    return node;
-}
-
-enum { EXCHANGES = 4 };
+enum { PICKED_A_PROGRAM = 4, EXCHANGES = 4 };
 /* Of the gain of a choice with another program. */
 static const double launch_gain = 0.2;
 
@@ -315,7 +298,7 @@ static void add_choices(struct picking *picking, size_t most, double gain)
 {
     find_least(picking, SIZE_MAX);
     double own, cost = with(picking->data, picking->least, picking->picked[0]);
-    while (picking->count < HN_PICKED_A_PROGRAM * picking->most &&
+    while (picking->count < PICKED_A_PROGRAM * picking->most &&
            picking->count < HN_RULE_CONFIGURATIONS_MOST) {
         size_t added = best_addition(picking, most, &own);
         if (!(cost - own > gain))

@@ -28,7 +28,8 @@ enum {
     DRAWN = 8,        /* and sizes that were drawn */
     QUICK_TREES = 160,
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
-    SAMPLES = 16000,
+    TREES = 400,
+    SAMPLES = 16000, /* of one that is to stay */
     /* Times of QUICK_SAMPLES, at most: only what is picked is looked at in all of them. */
     SAMPLES_COST = 4,
     SMALL_SPACE = 768, /* all of its points are looked at */
@@ -518,8 +519,7 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
     const struct hn_family_kernel kernel = hn_measuring_kernel(&tuning->measuring);
     const struct hn_learn_options options = {.seed = ~tuning->options->search.seed,
                                              .samples = samples,
-                                             .trees =
-                                                 samples < SAMPLES ? QUICK_TREES : HN_LEARN_TREES,
+                                             .trees = samples < SAMPLES ? QUICK_TREES : TREES,
                                              .wanted = WANTED};
     take_programs(tuning, err);
     if (hn_failed(err))

@@ -294,7 +294,12 @@ static void mark_sure(struct learning *learning, double sure_risk)
     } *squares = hn_need(rule->node_count, sizeof *squares);
     double sure = 0, all = 0;
     for (size_t s = 0; s < data->samples; s++) {
-        size_t leaf = hn_choice_tree_leaf(rule->nodes, data, s);
+        const struct hn_rule_node *nodes = rule->nodes;
+        size_t leaf = 0;
+        while (nodes[leaf].feature >= 0) {
+            int64_t value = data->values[(size_t)nodes[leaf].feature * data->samples + s];
+            leaf = (size_t)(value <= nodes[leaf].threshold ? nodes[leaf].left : nodes[leaf].right);
+        }
         double risk = risk_at(learning, s);
         squares[leaf].sum += data->weights[s] * risk * risk;
         squares[leaf].weight += data->weights[s];

@@ -119,21 +119,15 @@ struct hn_choice_tree_data {
  * free them. The same data give the same tree. */
 struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_t leaves, size_t least,
                                          double gain, size_t *node_count);
-/* The leaf of a sample. */
-size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_choice_tree_data *data, size_t sample);
-
-enum { HN_PICKED_A_PROGRAM = 4 };
 
 /* The choices that together lose least, whatever the features: choice 0 and others, added one by one while each saves
  * `gain` of a sample of mean weight, then exchanged while that saves something. They have up to `most` programs
- * (`programs`, below the number of choices, by choice; NULL: each its own), and are so many times that at most.
+ * (`programs`, below the number of choices, by choice; NULL: each its own), and are four times that at most.
  * `picked` has room for these, `used` becomes the number of their programs. How many. */
 size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, size_t most, double gain, size_t *picked,
                size_t *used);
 
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
-
-enum { HN_LEARN_TREES = 400 };
 
 /* A choice is sure where it loses less than this, in logarithms; of choices that are called sure, no larger share may not be. */
 #define HN_SURE_LOSS 0.0953
@@ -142,7 +136,7 @@ enum { HN_LEARN_TREES = 400 };
 struct hn_learn_options {
     uint64_t seed;  /* of the problems that predictions are made for */
     size_t samples; /* so many of them */
-    size_t trees;   /* of a model: fewer are quicker and know less; HN_LEARN_TREES for a rule that is to stay */
+    size_t trees;   /* of a model: fewer are quicker and know less */
     size_t wanted;  /* sizes that are to be measured next */
 };
 

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/run.h"
+#include "base/statistics.h"
 
 /* Trees that are grown one after the other, each on what those before it leave (Friedman, "Greedy
  * function approximation: a gradient boosting machine", 2001), from histograms of few bins a
@@ -212,23 +213,19 @@ static void grow_bag(void *context, size_t number)
     hn_blocks_finish(&memory);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const float *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* Bins of about as many rows; equal values share one. */
 static void find_bins(void *context, size_t feature)
 {
     const struct gathering *data = context;
     const float *values = data->values + feature * data->rows;
-    float *edges = data->edges + feature * BINS, *sorted = hn_need(data->rows, sizeof *sorted);
+    float *edges = data->edges + feature * BINS;
+    double *sorted = hn_need(data->rows, sizeof *sorted);
     size_t count = 0;
-    memcpy(sorted, values, data->rows * sizeof *sorted);
-    qsort(sorted, data->rows, sizeof *sorted, by_value);
+    for (size_t r = 0; r < data->rows; r++)
+        sorted[r] = (double)values[r];
+    hn_sort(sorted, data->rows);
     for (size_t b = 0; b < BINS - 1; b++) {
-        float edge = sorted[(b + 1) * data->rows / BINS];
+        float edge = (float)sorted[(b + 1) * data->rows / BINS];
         if (count == 0 || edge > edges[count - 1])
             edges[count++] = edge;
     }
@@ -354,10 +351,13 @@ struct asking {
 enum { AT_ONCE = 64 };
 
 /* Some points at a problem. */
-static void ask_some(const struct asking *asking, size_t problem, size_t first, size_t count,
-                     float *seen)
+static void ask_part(void *context, size_t part)
 {
+    const struct asking *asking = context;
     const struct hn_model *model = asking->model;
+    size_t problem = part % asking->count, first = part / asking->count * AT_ONCE;
+    size_t left = asking->point_count - first, count = left < AT_ONCE ? left : AT_ONCE;
+    float *seen = hn_need(count * model->sight.features, sizeof *seen);
     double answers[AT_ONCE], sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = 0;
     bool can[AT_ONCE];
     for (size_t i = 0; i < count; i++)
@@ -380,14 +380,6 @@ static void ask_some(const struct asking *asking, size_t problem, size_t first, 
         asking->losses[at] = can[i] ? mean : INFINITY;
         asking->deviations[at] = can[i] ? sqrt(variance) : 0;
     }
-}
-
-static void ask_part(void *context, size_t part)
-{
-    const struct asking *asking = context;
-    size_t first = part / asking->count * AT_ONCE, left = asking->point_count - first;
-    float *seen = hn_need(AT_ONCE * asking->model->sight.features, sizeof *seen);
-    ask_some(asking, part % asking->count, first, left < AT_ONCE ? left : AT_ONCE, seen);
     free(seen);
 }
 
