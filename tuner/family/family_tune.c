@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/run.h"
@@ -54,7 +53,6 @@ struct tuning {
     struct hn_learnt learnt;
     uint64_t drawn; /* place in the sequence of sizes */
     double budget_s, loss;
-    double learn_s;             /* what the last rule took, of QUICK_SAMPLES */
     int64_t kept;               /* the session that has the rule; 0: none has, yet */
     size_t tuned, searched;     /* sizes with a search of their own: wanted, so far */
     bool is_small;              /* the space: all points are in the matrix */
@@ -97,15 +95,15 @@ static void add_named(struct tuning *tuning, struct hn_error *err)
 /* Points that the author of the config would try: default points for some problems, then the
  * ladder, the last first, since a ladder gets better downwards. What cannot be launched at a size
  * costs no time there. */
-static void add_ladder(struct tuning *tuning, struct hn_error *err)
+static void add_ladder(struct tuning *tuning)
 {
     const struct hn_config *config = tuning->measuring.config;
     const struct hn_plan *plan = config->plan;
     struct hn_matrix *matrix = tuning->measuring.matrix;
-    for (size_t i = 0; i < plan->other_default_count && !hn_failed(err); i++)
+    for (size_t i = 0; i < plan->other_default_count; i++)
         if (hn_measuring_serves_all(plan, &plan->other_defaults[i].point))
             hn_matrix_add_point(matrix, &plan->other_defaults[i].point);
-    for (size_t i = config->ladder_count; i-- > 0 && !hn_failed(err);)
+    for (size_t i = config->ladder_count; i-- > 0;)
         if (matrix->point_count < LADDER_MOST && hn_measuring_serves_all(plan, &config->ladder[i]))
             hn_matrix_add_point(matrix, &config->ladder[i]);
 }
@@ -168,18 +166,6 @@ static void add_space(struct tuning *tuning, size_t size, struct hn_error *err)
     hn_space_destroy(space);
 }
 
-/* All points in an order by chance: the time may not be enough for the last ones. */
-static size_t shuffle_points(struct tuning *tuning, size_t *points)
-{
-    size_t count = tuning->measuring.matrix->point_count;
-    for (size_t i = 0; i < count; i++) {
-        size_t other = (size_t)hn_random_below(&tuning->random, i + 1);
-        points[i] = points[other];
-        points[other] = i;
-    }
-    return count;
-}
-
 static void read_cells(struct hn_measuring *measuring, size_t size,
                        const struct hn_session *session, struct hn_error *err)
 {
@@ -233,7 +219,6 @@ static void search_size(struct hn_measuring *measuring, size_t size, double budg
         .first_count = hn_measuring_borrow(measuring, &matrix->sizes[size].problem, known),
         .budget_s = budget_s,
         .hasty = true};
-    matrix->sizes[size].searched = true;
     if (!hn_visit_run(measuring, measuring->config, &matrix->sizes[size].problem, &asked, &visit,
                       err))
         return;
@@ -285,9 +270,15 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
     size_t points[HN_MATRIX_POINTS];
     if (matrix->sizes[size].searched)
         return;
+    matrix->sizes[size].searched = true;
     if (tuning->is_small) {
-        fill(&tuning->measuring, size, points, shuffle_points(tuning, points), each_s, err);
-        matrix->sizes[size].searched = true;
+        /* In an order by chance: the time may not be enough for the last ones. */
+        for (size_t i = 0; i < matrix->point_count; i++) {
+            size_t other = (size_t)hn_random_below(&tuning->random, i + 1);
+            points[i] = points[other];
+            points[other] = i;
+        }
+        fill(&tuning->measuring, size, points, matrix->point_count, each_s, err);
         matrix->sizes[size].tuned_us = hn_matrix_best(matrix, size);
     } else
         search_size(&tuning->measuring, size, each_s, err);
@@ -317,32 +308,16 @@ static void tune_sizes(struct tuning *tuning, struct hn_error *err)
         if (i == 0 || tuning->is_small)
             add_space(tuning, size, err);
         if (i == 0)
-            add_ladder(tuning, err);
+            add_ladder(tuning);
         if (!hn_failed(err))
             tune_size(tuning, size, err);
     }
 }
 
-/* Takes over what earlier tunes of this family have measured, with whatever budget. */
-static void recall(struct tuning *tuning, struct hn_error *err)
-{
-    const struct hn_matrix *matrix = tuning->measuring.matrix;
-    size_t sizes = matrix->size_count, points = matrix->point_count;
-    size_t times = tuning->measuring.cell_count;
-    hn_recall(&tuning->measuring, err);
-    sizes = matrix->size_count - sizes;
-    points = matrix->point_count - points;
-    times = tuning->measuring.cell_count - times;
-    if (!hn_failed(err) && times > 0)
-        hn_measuring_say(&tuning->measuring,
-                         "from the cache: %zu size%s, %zu configuration%s, %zu time%s", sizes,
-                         hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
-}
-
 /* Valid points near others, each with the occupancy of where it comes from. */
 struct mutants {
-    struct hn_matrix_point *items;
-    const struct hn_matrix_point **asked;
+    struct hn_matrix_point items[ORIGINS * MUTANTS];
+    const struct hn_matrix_point *asked[ORIGINS * MUTANTS];
     size_t count;
 };
 
@@ -434,8 +409,7 @@ static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
     struct hn_measuring *measuring = &tuning->measuring;
     struct hn_matrix *matrix = measuring->matrix;
     const struct hn_bindings *problem = &matrix->sizes[size].problem;
-    struct mutants mutants = {.items = hn_need(ORIGINS * MUTANTS, sizeof *mutants.items),
-                              .asked = hn_need(ORIGINS * MUTANTS, sizeof(void *))};
+    struct mutants mutants = {.count = 0};
     for (int step = 0; step < STEPS && !tuning->is_small && measuring->model != NULL; step++) {
         size_t origins[ORIGINS];
         size_t count = hn_measuring_promising(measuring, problem, ORIGINS, origins);
@@ -446,8 +420,6 @@ static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
         for (; mutants.count > 0; mutants.count--)
             hn_bindings_finish(&mutants.items[mutants.count - 1].values);
     }
-    free(mutants.items);
-    free(mutants.asked);
 }
 
 /* What the model believes to be good at a size, some of the rule, and some that nobody believes in.
@@ -516,7 +488,8 @@ static size_t draw_sizes(struct tuning *tuning, size_t most, size_t *sizes, stru
 
 static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
 {
-    const struct hn_family_kernel kernel = hn_measuring_kernel(&tuning->measuring);
+    const struct hn_family_kernel kernel = {tuning->measuring.config,
+                                            &tuning->options->workers->lead->device};
     const struct hn_learn_options options = {.seed = ~tuning->options->search.seed,
                                              .samples = samples,
                                              .trees = samples < SAMPLES ? QUICK_TREES : TREES,
@@ -554,7 +527,7 @@ static void refine(struct tuning *tuning, struct hn_error *err)
         learn(tuning, QUICK_SAMPLES, err);
         if (hn_failed(err))
             break;
-        tuning->learn_s = hn_measuring_spent_s(&tuning->measuring) - measured_s;
+        double now_s = hn_measuring_spent_s(&tuning->measuring), learn_s = now_s - measured_s;
         hn_measuring_say(
             &tuning->measuring,
             "%zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst, sure at %.0f%%",
@@ -562,10 +535,9 @@ static void refine(struct tuning *tuning, struct hn_error *err)
             100 * learnt->rule.predicted.worst, 100 * learnt->sure);
         size_t before = matrix->size_count;
         /* Half of a round like the last one and the rule itself have to fit into what is left. */
-        double now_s = hn_measuring_spent_s(&tuning->measuring);
         double left_s = (HN_TUNED_SHARE + HN_CELLS_SHARE) * tuning->budget_s - now_s;
         if (is_good(tuning) || before == HN_MATRIX_SIZES ||
-            left_s < (now_s - began_s) / 2 + tuning->learn_s * SAMPLES_COST)
+            left_s < (now_s - began_s) / 2 + learn_s * SAMPLES_COST)
             break;
         began_s = now_s;
         size_t count = 0;
@@ -704,7 +676,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     tuning->random = hn_random_seeded(options->search.seed);
     add_named(tuning, err);
     tune_sizes(tuning, err);
-    recall(tuning, err);
+    hn_recall(&tuning->measuring, err);
     refine(tuning, err);
     tuning->outcome->reached = is_good(tuning);
     learn_rule(tuning, err);

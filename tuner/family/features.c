@@ -2,10 +2,8 @@
 #include "tuner/family/learn.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "runtime/plan/launch.h"
 

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/run.h"
-#include "base/text.h"
 #include "cache/store/store.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config.h"
@@ -30,7 +28,6 @@ struct comparison {
     const struct hn_bindings *problem;
     struct hn_bindings points[HN_RULE_CONFIGURATIONS_MOST + 3];
     size_t count;
-    double times_us[HN_RULE_CONFIGURATIONS_MOST + 3];
 };
 
 /* The place of a side, which is added unless it is there. */
@@ -66,23 +63,6 @@ static void search(struct comparison *comparison, struct hn_config *config, doub
     hn_visit_end(&visit);
 }
 
-/* Measures all sides. */
-static void measure(struct comparison *comparison, struct hn_config *whole, struct hn_error *err)
-{
-    const struct hn_session_options asked = {
-        .points = comparison->points, .point_count = comparison->count, .race_within = racing_loss};
-    struct hn_visit visit;
-    double occupancy;
-    hn_config_keep_points(whole, comparison->points, comparison->count);
-    if (!hn_visit_run(comparison->held_out->measuring, whole, comparison->problem, &asked, &visit,
-                      err))
-        return;
-    for (size_t i = 0; i < comparison->count; i++)
-        comparison->times_us[i] =
-            hn_visit_time(visit.session, &comparison->points[i], &occupancy, err);
-    hn_visit_end(&visit);
-}
-
 /* At a problem that is no size of the matrix, which is searched among all points of the space.
  * Where sizes may be constants, half of the time is spent on points without: else chance would say
  * how much the best of these loses. NAN where there is no time. */
@@ -94,6 +74,7 @@ static void compare(struct comparison *comparison, size_t chosen, struct compare
     const struct hn_family_options *options = held_out->measuring->options;
     double budget_s = held_out->budget_s / held_out->count;
     struct hn_config *whole = NULL;
+    struct hn_visit visit;
     if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
         return;
     const struct hn_plan *plan = whole->plan;
@@ -105,20 +86,27 @@ static void compare(struct comparison *comparison, size_t chosen, struct compare
         search(comparison, held_out->measuring->config, budget_s / 2, err);
     search(comparison, whole, freezes ? budget_s / 2 : budget_s, err);
     size_t untuned = add_side(comparison, hn_plan_default(plan, comparison->problem));
-    for (size_t i = 0; i < comparison->count; i++)
-        comparison->times_us[i] = NAN;
-    measure(comparison, whole, err);
-    compared->chosen_us = comparison->times_us[chosen];
-    compared->default_us = comparison->times_us[untuned];
+    const struct hn_session_options asked = {
+        .points = comparison->points, .point_count = comparison->count, .race_within = racing_loss};
+    hn_config_keep_points(whole, comparison->points, comparison->count);
+    bool ran = hn_visit_run(held_out->measuring, whole, comparison->problem, &asked, &visit, err);
     for (size_t i = 0; i < comparison->count; i++) {
-        double time_us = comparison->times_us[i];
+        double time_us =
+            ran ? hn_visit_time(visit.session, &comparison->points[i], NULL, err) : NAN;
+        if (i == chosen)
+            compared->chosen_us = time_us;
+        if (i == untuned)
+            compared->default_us = time_us;
         compared->best_us = fmin(compared->best_us, time_us);
         if (hn_measuring_serves_all(plan, &comparison->points[i]))
             compared->shared_us = fmin(compared->shared_us, time_us);
         if (i < rule->configuration_count)
             compared->own_us = fmin(compared->own_us, time_us);
-        hn_bindings_finish(&comparison->points[i]);
     }
+    if (ran)
+        hn_visit_end(&visit);
+    for (size_t i = 0; i < comparison->count; i++)
+        hn_bindings_finish(&comparison->points[i]);
     hn_config_destroy(whole);
 }
 
@@ -130,9 +118,10 @@ enum { MOST_DRAWS = 200 }; /* until a size comes that was not used */
 static bool usable(int configuration, void *context)
 {
     const struct comparison *asked = context;
-    const struct hn_family_kernel kernel = hn_measuring_kernel(asked->held_out->measuring);
-    return hn_launch_try(kernel.config->plan, kernel.device, asked->problem,
-                         &asked->held_out->rule->configurations[configuration], NULL, NULL);
+    const struct hn_measuring *measuring = asked->held_out->measuring;
+    return hn_launch_try(measuring->config->plan, &measuring->options->workers->lead->device,
+                         asked->problem, &asked->held_out->rule->configurations[configuration],
+                         NULL, NULL);
 }
 
 static void say_compared(const struct hn_measuring *measuring, const struct hn_bindings *problem,
@@ -217,9 +206,7 @@ static void add_loss(struct sums *sums, double time_us, double best_us)
 
 static struct hn_rule_loss loss_of(const struct sums *sums)
 {
-    if (sums->sizes == 0)
-        return (struct hn_rule_loss){.sizes = 0};
-    return (struct hn_rule_loss){.mean = expm1(sums->sum / (double)sums->sizes),
+    return (struct hn_rule_loss){.mean = expm1(sums->sum / fmax(1, (double)sums->sizes)),
                                  .worst = expm1(sums->worst),
                                  .sizes = sums->sizes};
 }
@@ -253,7 +240,6 @@ struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
     found.loss = loss_of(&chosen);
     found.parts = (struct hn_rule_parts){loss_of(&choice), loss_of(&coverage), loss_of(&freezing)};
     found.untuned = loss_of(&defaults);
-    /* The lower end of the mean's 95% interval. */
     double n = (double)chosen.sizes, mean = n > 0 ? chosen.sum / n : 0;
     double variance = n > 1 ? fmax(0, (chosen.squares - chosen.sum * chosen.sum / n) / (n - 1)) : 0;
     found.low = n > 0 ? expm1(mean - 1.96 * sqrt(variance / n)) : 0;
@@ -263,48 +249,42 @@ struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
 /* Replays draw from a sequence of their own. */
 static const uint64_t replay_salt = 0xd1b54a32d192ed03;
 
-static void find_rule(struct hn_family_replay *replay, struct hn_store *store,
-                      const struct hn_task *task, struct hn_error *err)
+/* A task of the family tells the rule's identity. */
+static void find_rule(struct hn_measuring *measuring, struct hn_family_replay *replay,
+                      struct hn_error *err)
 {
-    const struct hn_identity *identity = &task->identity;
-    struct hn_identity wanted = *identity; /* a rule's has no problem */
-    const char *other = NULL;              /* device */
-    wanted.problem = (struct hn_bindings){0};
-    replay->version = task->version;
-    replay->device = identity->device;
-    if (hn_store_list(store, HN_STORE_RULES, identity->kernel, NULL, &replay->rules, err) != HN_OK)
+    struct hn_task task;
+    struct hn_bindings middle;
+    const char *other = NULL; /* device */
+    if (hn_failed(err) || hn_family_middle(measuring->config->family, &middle, err) != HN_OK)
         return;
+    hn_measuring_task(measuring, &middle, &task, err);
+    hn_bindings_finish(&middle);
+    if (hn_failed(err))
+        return;
+    struct hn_identity wanted = task.identity; /* a rule's has no problem */
+    wanted.problem = (struct hn_bindings){0};
+    replay->version = task.version;
+    replay->device = wanted.device;
+    hn_store_list(measuring->options->store, HN_STORE_RULES, wanted.kernel, NULL, &replay->rules,
+                  err);
     for (size_t i = 0; i < replay->rules.count; i++) {
         const struct hn_tuned *stored = &replay->rules.items[i];
         wanted.device = stored->identity.device;
         if (!hn_identity_equal(&wanted, &stored->identity))
             continue;
-        if (hn_device_identity_equal(&stored->identity.device, &identity->device))
+        if (hn_device_identity_equal(&wanted.device, &replay->device))
             replay->rule = stored;
         else
             other = stored->identity.device.name;
     }
-    if (replay->rule == NULL)
+    if (replay->rule == NULL && !hn_failed(err))
         hn_fail(err, HN_ENOTFOUND,
                 "the cache holds no rule of %s's family for %s with a %s L2 cache%s%s; `hone tune "
                 "--family` learns one",
-                identity->kernel, identity->device.name, identity->regime,
+                wanted.kernel, replay->device.name, wanted.regime,
                 other != NULL ? ", but one for " : "", other != NULL ? other : "");
-}
-
-/* A task of the family tells the rule's identity. */
-static void look_up(struct hn_measuring *measuring, struct hn_family_replay *replay,
-                    struct hn_error *err)
-{
-    struct hn_task task;
-    struct hn_bindings middle;
-    if (hn_failed(err) || hn_family_middle(measuring->config->family, &middle, err) != HN_OK)
-        return;
-    if (hn_measuring_task(measuring, &middle, &task, err) == HN_OK) {
-        find_rule(replay, measuring->options->store, &task, err);
-        hn_task_finish(&task);
-    }
-    hn_bindings_finish(&middle);
+    hn_task_finish(&task);
 }
 
 static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay *replay,
@@ -336,7 +316,7 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
     hn_error_init(err);
     hn_measuring_start(&measuring, options, err);
     hn_workers_open_lead(options->workers, true, err);
-    look_up(&measuring, replay, err);
+    find_rule(&measuring, replay, err);
     if (!hn_failed(err)) {
         options->workers->pool->keeps_all = true;
         replay_rule(&measuring, replay, err);

@@ -4,12 +4,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/run.h"
 #include "base/statistics.h"
 #include "base/text.h"
 
@@ -672,8 +670,6 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
     for (size_t i = 0; i < learning.sample_count; i++)
         hn_bindings_finish(&learning.samples[i]);
     hn_blocks_finish(&learning.memory);
-    if (hn_failed(err))
-        hn_learnt_finish(learnt);
     return err->status;
 }
 
@@ -684,5 +680,4 @@ void hn_learnt_finish(struct hn_learnt *learnt)
     for (size_t i = 0; i < learnt->wanted_count; i++)
         hn_bindings_finish(&learnt->wanted[i]);
     free(learnt->wanted);
-    *learnt = (struct hn_learnt){.wanted_count = 0};
 }

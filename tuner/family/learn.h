@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "cache/family/rule.h"
 #include "runtime/device/device.h"
-#include "runtime/plan/plan.h"
 #include "tuner/config/config.h"
 
 /* The measurements of a family: configurations at sizes. */
@@ -150,7 +149,7 @@ struct hn_learnt {
     struct hn_model *model;
 };
 
-/* HN_ECONFIG: the family has no problems, or they have different names. */
+/* HN_ECONFIG: the family has no problems, or they have different names. To be finished in any case. */
 enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_matrix *matrix,
                         const struct hn_learn_options *options, struct hn_learnt *learnt, struct hn_error *err);
 void hn_learnt_finish(struct hn_learnt *learnt);

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/run.h"
+#include "base/text.h"
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
-#include "tuner/session/rule_code.h"
 
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                  struct hn_task *task, struct hn_error *err)
@@ -38,11 +37,6 @@ enum {
     MOST_POINTS = HN_MATRIX_POINTS * 3 / 4 /* searches are to add some */
 };
 
-struct known {
-    struct hn_tuned_list list;
-    struct hn_records *records; /* of each; none where it is not of the family */
-};
-
 static bool is_of_family(const struct hn_measuring *measuring, const struct hn_task *task,
                          const struct hn_tuned *tuned)
 {
@@ -55,22 +49,9 @@ static bool is_of_family(const struct hn_measuring *measuring, const struct hn_t
            hn_family_has(measuring->config->family, &other->problem);
 }
 
-static void read_known(const struct hn_measuring *measuring, const struct hn_task *task,
-                       struct known *known, struct hn_error *err)
-{
-    struct hn_store *store = measuring->options->store;
-    hn_store_list(store, HN_STORE_RESULTS, task->identity.kernel, NULL, &known->list, err);
-    known->records = hn_need(known->list.count, sizeof *known->records);
-    for (size_t i = 0; i < known->list.count && !hn_failed(err); i++) {
-        const struct hn_tuned *tuned = &known->list.items[i];
-        if (is_of_family(measuring, task, tuned))
-            hn_store_load(store, &tuned->identity, &tuned->version, false, &known->records[i], err);
-    }
-}
-
 /* Those that were measured at several sizes. */
 static void recall_points(struct hn_measuring *measuring, const struct hn_space *space,
-                          const struct known *known)
+                          const struct hn_records *known, size_t count)
 {
     struct hn_matrix *matrix = measuring->matrix;
     uint16_t choice[hn_space_parameter_count(space) + 1];
@@ -78,9 +59,9 @@ static void recall_points(struct hn_measuring *measuring, const struct hn_space 
     unsigned *sizes = NULL; /* at which each was measured */
     memset(choice, 0, sizeof choice);
     hn_keys_init(&seen, sizeof choice);
-    for (size_t i = 0; i < known->list.count; i++)
-        for (size_t r = 0; r < known->records[i].count; r++) {
-            const struct hn_record *record = &known->records[i].items[r];
+    for (size_t i = 0; i < count; i++)
+        for (size_t r = 0; r < known[i].count; r++) {
+            const struct hn_record *record = &known[i].items[r];
             /* The config may no longer have all values of the point. */
             if (isnan(hn_measuring_time(record)) ||
                 hn_space_choice(space, &record->point, choice, NULL) != HN_OK ||
@@ -140,21 +121,38 @@ static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
 
 void hn_recall(struct hn_measuring *measuring, struct hn_error *err)
 {
-    struct known known = {.records = NULL};
+    const struct hn_matrix *matrix = measuring->matrix;
+    struct hn_store *store = measuring->options->store;
+    struct hn_tuned_list list;
     struct hn_task task;
+    size_t sizes = matrix->size_count, points = matrix->point_count, times = measuring->cell_count;
     if (hn_failed(err) ||
-        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
+        hn_measuring_task(measuring, &matrix->sizes[0].problem, &task, err) != HN_OK)
         return;
-    read_known(measuring, &task, &known, err);
+    hn_store_list(store, HN_STORE_RESULTS, task.identity.kernel, NULL, &list, err);
+    /* None of a tuning that is not of the family. */
+    struct hn_records *known = hn_need(list.count, sizeof *known);
+    for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
+        const struct hn_tuned *tuned = &list.items[i];
+        if (is_of_family(measuring, &task, tuned))
+            hn_store_load(store, &tuned->identity, &tuned->version, false, &known[i], err);
+    }
     if (!hn_failed(err)) {
-        recall_points(measuring, task.space, &known);
-        for (size_t i = 0; i < known.list.count; i++)
-            recall_size(measuring, &known.list.items[i].identity.problem, &known.records[i]);
+        recall_points(measuring, task.space, known, list.count);
+        for (size_t i = 0; i < list.count; i++)
+            recall_size(measuring, &list.items[i].identity.problem, &known[i]);
         mark_drawn(measuring, err);
     }
-    for (size_t i = 0; i < known.list.count; i++)
-        hn_records_free(&known.records[i]);
-    free(known.records);
-    hn_tuned_list_free(&known.list);
+    sizes = matrix->size_count - sizes;
+    points = matrix->point_count - points;
+    times = measuring->cell_count - times;
+    if (!hn_failed(err) && times > 0)
+        hn_measuring_say(measuring, "from the cache: %zu size%s, %zu configuration%s, %zu time%s",
+                         sizes, hn_plural(sizes), points, hn_plural(points), times,
+                         hn_plural(times));
+    for (size_t i = 0; i < list.count; i++)
+        hn_records_free(&known[i]);
+    free(known);
+    hn_tuned_list_free(&list);
     hn_task_finish(&task);
 }

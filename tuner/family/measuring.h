@@ -36,7 +36,6 @@ struct hn_measuring {
 /* Loads the config. Finish it in any case. */
 void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options, struct hn_error *err);
 void hn_measuring_finish(struct hn_measuring *measuring);
-struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring);
 /* Whether one program of the point is for any size: none is a constant of it. */
 bool hn_measuring_serves_all(const struct hn_plan *plan, const struct hn_bindings *point);
 /* What was used of the budget: time since the start or, of a number of evaluations, what these stand for. */
@@ -51,9 +50,9 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
 /* The median of what was timed, NAN of anything else. */
 double hn_measuring_time(const struct hn_record *record);
 
-/* Puts into the matrix what the store knows of the family from before, by this device and version: points that were
- * measured at eight sizes or more, and the sizes where four of the matrix' points were, up to three quarters of all
- * that it takes. For after the first session. */
+/* Puts into the matrix what the store knows of the family from before, by this device and version, with whatever
+ * budget: points that were measured at eight sizes or more, and the sizes where four of the matrix' points were, up to
+ * three quarters of all that it takes; says so. For after the first session. */
 void hn_recall(struct hn_measuring *measuring, struct hn_error *err);
 
 /* A session that has run, for whoever reads what it found. */
@@ -68,7 +67,7 @@ struct hn_visit {
 bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config, const struct hn_bindings *problem,
                   const struct hn_session_options *asked, struct hn_visit *visit, struct hn_error *err);
 void hn_visit_end(struct hn_visit *visit);
-/* The time of a point that ran, INFINITY of one that failed, NAN of one that was not evaluated. */
+/* The time of a point that ran, INFINITY of one that failed, NAN of one not evaluated. occupancy: may be NULL. */
 double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point, double *occupancy,
                      struct hn_error *err);
 

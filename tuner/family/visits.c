@@ -6,11 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/memory.h"
 #include "base/run.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "cache/store/store.h"
 #include "tuner/config/config.h"
 
 void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options,
@@ -42,12 +40,6 @@ void hn_measuring_finish(struct hn_measuring *measuring)
 {
     hn_config_destroy(measuring->config);
     hn_matrix_destroy(measuring->matrix);
-    *measuring = (struct hn_measuring){.cell_count = 0};
-}
-
-struct hn_family_kernel hn_measuring_kernel(const struct hn_measuring *measuring)
-{
-    return (struct hn_family_kernel){measuring->config, &measuring->options->workers->lead->device};
 }
 
 double hn_measuring_spent_s(const struct hn_measuring *measuring)
@@ -134,7 +126,7 @@ double hn_visit_time(const struct hn_session *session, const struct hn_bindings 
         return NAN;
     double time_us = hn_measuring_time(&record);
     bool failed = isnan(time_us) && !hn_outcome_is_open(record.outcome);
-    if (record.resources.occupancy > 0)
+    if (occupancy != NULL && record.resources.occupancy > 0)
         *occupancy = record.resources.occupancy;
     hn_record_finish(&record);
     return failed ? INFINITY : time_us;
