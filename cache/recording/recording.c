@@ -175,16 +175,18 @@ static const struct {
     [HN_OUTCOME_WORKER_CRASH] = {RUNTIME, "runtime"},
 };
 
-/* Whether it is a parameter, or one of Kernel Tuner's members of a row; what else is a number is a
- * metric. */
+/* Kernel Tuner's of a row, and Hone's. */
+static const char *const members[] = {
+    "time",           "times",         "compile_time",   "verification_time",
+    "benchmark_time", "strategy_time", "framework_time", "timestamp",
+    "hone",
+};
+enum { MEMBERS = sizeof members / sizeof *members };
+
+/* Whether it is a parameter, or one of these; what else is a number is a metric. */
 static bool has_member(const struct hn_recording *recording, const char *name)
 {
-    static const char *const members[] = {
-        "time",           "times",         "compile_time",   "verification_time",
-        "benchmark_time", "strategy_time", "framework_time", "timestamp",
-        "hone",
-    };
-    return hn_text_is_among(name, members, sizeof members / sizeof *members) ||
+    return hn_text_is_among(name, members, MEMBERS) ||
            hn_text_is_among(name, (const char *const *)recording->parameters,
                             recording->parameter_count);
 }
@@ -641,6 +643,11 @@ static enum hn_status check_points(const struct hn_recording *recording, struct 
             if (hn_bindings_get(point, recording->parameters[k]) == NULL)
                 return hn_fail(err, HN_ECONFIG, "point %zu of the recording has no value for '%s'",
                                i, recording->parameters[k]);
+            else if (hn_text_is_among(recording->parameters[k], members, MEMBERS))
+                return hn_fail(err, HN_EUSAGE,
+                               "a recording has a '%s' of its own in each row, where the parameter "
+                               "of that name would be: expected --format t4, or another name",
+                               recording->parameters[k]);
         if (point->count != recording->parameter_count)
             return hn_fail(err, HN_ECONFIG,
                            "point %zu of the recording has %zu parameters, expected %zu", i,

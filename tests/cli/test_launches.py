@@ -50,6 +50,15 @@ class Launches(double.Case):
             said("partly verified", self.hone("cache", "list").stdout)
             said("\n *              partly: of an output zeros would pass\n", self.hone("export", "scale").stdout)
 
+    def test_a_parameter_called_as_what_a_row_of_a_recording_has(self):
+        """Its values would be times for whoever reads the recording."""
+        self.spoil(self.config, "FAULT: [0]", "FAULT: [0]\n  times: [1]")
+        self.spoil(self.config, "FAULT: 0}", "FAULT: 0, times: 1}")
+        self.hone("tune", self.config, "--quiet", "--budget", "2")
+        self.fails(2, "hone: a recording has a 'times' of its own in each row, where the parameter of that name would be: "
+                   "expected --format t4, or another name", "cache", "export", "scale", "r.json")
+        self.hone("cache", "export", "scale", "r.json", "--format", "t4")
+
     def test_outputs_that_are_written_in_part(self):
         self.config = self.folder / "border.yaml"
         record, = self.tune("-s", "ALLOWED=3", "-s", "FAULT=3")
