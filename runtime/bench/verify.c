@@ -517,18 +517,6 @@ static uint64_t count_vector(const struct bag *bag, const uint64_t *vector)
     return times;
 }
 
-/* "1.5", of a vector "(1, 2.5)". */
-static void format_vector(const struct hn_argument *argument, const uint64_t *vector,
-                          struct hn_text *text)
-{
-    char lane[40];
-    for (unsigned i = 0; i < argument->lanes; i++) {
-        hn_element_format(&vector[i], argument->element, lane, sizeof lane);
-        hn_text_printf(text, "%s%s", i > 0 ? ", " : argument->lanes > 1 ? "(" : "", lane);
-    }
-    hn_text_append(text, argument->lanes > 1 ? ")" : "");
-}
-
 /* Both are ordered and as long: the smaller vector at the first place where they differ is there
  * another number of times. */
 static void report_first(const struct check *check, const struct bag *found,
@@ -542,8 +530,13 @@ static void report_first(const struct check *check, const struct bag *found,
     const uint64_t *vector = &found->words[i * lanes];
     if (compare_vectors(vector, &expected->words[i * lanes], &lanes) > 0)
         vector = &expected->words[i * lanes];
-    struct hn_text text = {0};
-    format_vector(found->argument, vector, &text);
+    struct hn_text text = {0}; /* "1.5", of a vector "(1, 2.5)" */
+    char lane[40];
+    for (unsigned k = 0; k < lanes; k++) {
+        hn_element_format(&vector[k], found->argument->element, lane, sizeof lane);
+        hn_text_printf(&text, "%s%s", k > 0 ? ", " : lanes > 1 ? "(" : "", lane);
+    }
+    hn_text_append(&text, lanes > 1 ? ")" : "");
     hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
                    "%s%s holds '%s' %" PRIu64 " times among its %" PRIu64
                    " elements; expected %" PRIu64 " (in any order)",
