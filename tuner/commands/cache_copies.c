@@ -609,19 +609,6 @@ static void append_differences(struct hn_text *text, const struct pair *pair)
     hn_version_append_difference(text, &pair->ours->version, &pair->theirs->version);
 }
 
-/* "imported from a.json.gz on 2026-11-22 -> measured on node7"; once where it is the same, or there
- * is one only. */
-static void append_origins(struct hn_text *text, const struct pair *pair)
-{
-    char *was = pair->ours == NULL ? NULL : hn_origin_text(&pair->ours->origin);
-    char *is = pair->theirs == NULL ? NULL : hn_origin_text(&pair->theirs->origin);
-    hn_text_append(text, was != NULL ? was : "");
-    if (is != NULL && (was == NULL || strcmp(was, is) != 0))
-        hn_text_printf(text, "%s%s", was != NULL ? " -> " : "", is);
-    free(was);
-    free(is);
-}
-
 /* For a comparison, and for a file that is merged. */
 static const struct hn_column pair_columns[] = {
     {"change", "{change}"},
@@ -667,7 +654,15 @@ static json_t *pairs_to_json(const struct pairs *pairs, unsigned changes)
             continue;
         if (pair->ours != NULL && pair->theirs != NULL)
             append_differences(&differences, pair);
-        append_origins(&origins, pair);
+        /* "imported from a.json.gz on 2026-11-22 -> measured on node7"; once where it is the same,
+         * or there is one only. */
+        char *was = pair->ours == NULL ? NULL : hn_origin_text(&pair->ours->origin);
+        char *is = pair->theirs == NULL ? NULL : hn_origin_text(&pair->theirs->origin);
+        hn_text_append(&origins, was != NULL ? was : "");
+        if (is != NULL && (was == NULL || strcmp(was, is) != 0))
+            hn_text_printf(&origins, "%s%s", was != NULL ? " -> " : "", is);
+        free(was);
+        free(is);
         (void)json_array_append_new(
             array, hn_needed(json_pack(
                        "{ss so* so* so* so* ss*}", "change", change_names[pair->change], "was",

@@ -158,19 +158,6 @@ static void show(struct explain *explain, const struct hn_task *task,
     explain->explained += !json_is_null(json_object_get(document, "best"));
 }
 
-static void show_recording(struct explain *explain, struct hn_task *task, struct hn_error *err)
-{
-    struct hn_recording recording;
-    struct hn_tuned tuned = {.simulated = true};
-    if (hn_find_recording(task, explain->given->options->simulate, &recording, &tuned.origin,
-                          err) != HN_OK)
-        return;
-    tuned.version = recording.version;
-    hn_task_set_measured(task, &recording.identity);
-    show(explain, task, &recording.records, &tuned);
-    hn_recording_finish(&recording);
-}
-
 /* Those of every device; what was simulated only where it was not measured too. */
 static void show_cached(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
@@ -208,15 +195,22 @@ static void run(struct hn_given *given, struct hn_error *err)
                   options->simulate != NULL ? &ignored : err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++) {
         struct hn_task task;
+        struct hn_recording recording;
+        struct hn_tuned tuned = {.simulated = true};
         if (hn_task_make(config, i, (enum hn_regime)options->regime, HN_TASK_MEASURES, &task,
                          err) != HN_OK)
             break;
         if (options->search.counters)
             count_problem(given, &task, err);
-        if (!hn_failed(err) && options->simulate != NULL)
-            show_recording(&explain, &task, err);
-        else if (!hn_failed(err))
+        if (!hn_failed(err) && options->simulate == NULL) {
             show_cached(&explain, &task, err);
+        } else if (!hn_failed(err) && hn_find_recording(&task, options->simulate, &recording,
+                                                        &tuned.origin, err) == HN_OK) {
+            tuned.version = recording.version;
+            hn_task_set_measured(&task, &recording.identity);
+            show(&explain, &task, &recording.records, &tuned);
+            hn_recording_finish(&recording);
+        }
         hn_task_finish(&task);
     }
     if (!hn_failed(err) && explain.found == 0)

@@ -152,22 +152,18 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
 }
 
 /* Several problems have a folder each, by their values. */
-static char *name_folder(const struct inputs *inputs, const struct hn_bindings *problem)
-{
-    struct hn_text folder = {0};
-    if (inputs->given->config->problem_count == 1)
-        return hn_need_copy(inputs->given->options->output);
-    hn_text_printf(&folder, "%s/", inputs->given->options->output);
-    hn_bindings_append(&folder, problem);
-    return hn_needed(hn_text_take(&folder));
-}
-
 static void write_problem(struct inputs *inputs, const struct hn_bindings *problem,
                           struct hn_error *err)
 {
     struct hn_plan *own = NULL;
     struct hn_value *values = NULL;
-    char *folder = name_folder(inputs, problem);
+    struct hn_text name = {0};
+    hn_text_append(&name, inputs->given->options->output);
+    if (inputs->given->config->problem_count > 1) {
+        hn_text_append(&name, "/");
+        hn_bindings_append(&name, problem);
+    }
+    char *folder = hn_needed(hn_text_take(&name));
     json_t *files = json_array(), *results = json_array();
     json_t *object = json_pack("{s:o, s:o, s:o}", "problem", hn_bindings_to_json(problem), "files",
                                files, "results", results);

@@ -55,20 +55,6 @@ static void check_path(const char *path, struct hn_error *err)
     }
 }
 
-/* Commands of a config run where the command line says so. */
-static void check_program(const struct hn_options *options, const struct hn_config *config,
-                          struct hn_error *err)
-{
-    if (hn_failed(err) || config->run == NULL)
-        return;
-    if ((options->of->of & (HN_TUNE | HN_SPACE | HN_EXPLAIN)) == 0)
-        hn_fail(err, HN_EUSAGE, "%s measures a program, and `hone %s` is of kernels", config->path,
-                options->of->name);
-    else if (options->of->of == HN_TUNE && options->simulate == NULL && !options->allow_run)
-        hn_fail(err, HN_EUSAGE, "%s runs commands (`run`): if you trust it, add --allow-run",
-                config->path);
-}
-
 struct hn_config *hn_options_config(const struct hn_options *options, const char *path,
                                     struct hn_error *err)
 {
@@ -80,7 +66,14 @@ struct hn_config *hn_options_config(const struct hn_options *options, const char
     if (hn_failed(err) || hn_config_load(path, &use, &config, err) != HN_OK)
         return NULL;
     hn_config_take_problem(config, &options->problem, err);
-    check_program(options, config, err);
+    bool runs = !hn_failed(err) && config->run != NULL;
+    if (runs && (options->of->of & (HN_TUNE | HN_SPACE | HN_EXPLAIN)) == 0)
+        hn_fail(err, HN_EUSAGE, "%s measures a program, and `hone %s` is of kernels", config->path,
+                options->of->name);
+    /* Commands of a config run where the command line says so. */
+    if (runs && options->of->of == HN_TUNE && options->simulate == NULL && !options->allow_run)
+        hn_fail(err, HN_EUSAGE, "%s runs commands (`run`): if you trust it, add --allow-run",
+                config->path);
     for (size_t i = 0; i < options->restrictions.count && !hn_failed(err); i++)
         hn_config_restrict(config, options->restrictions.items[i], err);
     if (!hn_failed(err) && options->family && config->family == NULL)
