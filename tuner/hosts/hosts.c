@@ -303,9 +303,12 @@ static void lose(struct hn_host *host, bool forever, const char *reason)
     hn_event_signal(host->hosts->wakeup);
 }
 
-/* "exec ssh gpu7 hone worker node", or with `sh` in the place of hone. */
-static char *make_command(const struct hn_host *host)
+/* By the shell, in a process group of its own: "exec ssh gpu7 hone worker node", or with `sh` in
+ * the place of hone. The link has its stdin and stdout; its stderr is drained as a worker's output.
+ */
+static void start_launcher(struct hn_host *host, struct hn_error *err)
 {
+    int pipes[3][2], made = 0;
     char own[PATH_MAX];
     struct hn_text text = {0};
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
@@ -316,15 +319,7 @@ static char *make_command(const struct hn_host *host)
                                                             : own);
     if (!host->options.install)
         hn_text_printf(&text, " worker node%s", host->options.gpus < 0 ? " count" : "");
-    return hn_needed(hn_text_take(&text));
-}
-
-/* By the shell, in a process group of its own. The link has its stdin and stdout; its stderr is
- * drained as a worker's output. */
-static void start_launcher(struct hn_host *host, struct hn_error *err)
-{
-    int pipes[3][2], made = 0;
-    char *command = make_command(host);
+    char *command = hn_needed(hn_text_take(&text));
     while (made < 3 && pipe2(pipes[made], O_CLOEXEC) == 0)
         made++;
     hn_error_init(err);

@@ -261,22 +261,6 @@ static char *progress_clip(const char *text, size_t columns)
     return hn_needed(hn_text_take(&clipped));
 }
 
-/* Up to HN_PROGRESS_LINES lines of at most `columns` columns. Returns how many. */
-static size_t make_block(const struct hn_progress_view *view, const struct hn_session_state *state,
-                         size_t columns, char *lines[HN_PROGRESS_LINES])
-{
-    size_t count = 0;
-    json_t *json = describe(view, state, true);
-    for (size_t i = 0; i < HN_PROGRESS_LINES; i++) {
-        struct hn_text text = {0};
-        if (hn_render_line(&text, json, block_lines[i]))
-            lines[count++] = progress_clip(text.data, columns);
-        hn_text_finish(&text);
-    }
-    json_decref(json);
-    return count;
-}
-
 /* All in one line, the most important first, behind its label where there are several: "m=512:
  * 31/900 | best 12.1 us | …". Free it. */
 static char *progress_line(const struct hn_progress *progress, const struct hn_session_state *state)
@@ -340,13 +324,20 @@ static void make_lines(struct hn_progress *progress, const struct hn_session_sta
                  (size->ws_row == 0 || size->ws_row >= LEAST_ROWS);
     size_t columns = size->ws_col > 1 ? size->ws_col - 1u : 1;
     forget_lines(progress);
-    if (block) {
-        progress->line_count = make_block(&progress->view, state, columns, progress->lines);
+    if (!block) {
+        char *line = progress_line(progress, state);
+        progress->lines[progress->line_count++] = progress_clip(line, columns);
+        free(line);
         return;
     }
-    char *line = progress_line(progress, state);
-    progress->lines[progress->line_count++] = progress_clip(line, columns);
-    free(line);
+    json_t *json = describe(&progress->view, state, true);
+    for (size_t i = 0; i < HN_PROGRESS_LINES; i++) {
+        struct hn_text text = {0};
+        if (hn_render_line(&text, json, block_lines[i]))
+            progress->lines[progress->line_count++] = progress_clip(text.data, columns);
+        hn_text_finish(&text);
+    }
+    json_decref(json);
 }
 
 static void add_line(struct hn_progress_board *board, const char *line, struct hn_text *text)

@@ -309,22 +309,6 @@ static struct pair pair_of(struct hn_server *server, struct hn_store *store, con
                          .our_rule = json_is_true(json_object_get(ours, "rule"))};
 }
 
-static void send_image(const struct pair *pair, const char *subject,
-                       const struct hn_store_image *image, struct hn_error *err)
-{
-    const unsigned char *bytes = image->cubin;
-    char *hex = hn_need(2 * image->size + 1, 1);
-    for (size_t i = 0; i < image->size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-    hn_connection_run(
-        pair->server->connection, err,
-        "INSERT INTO hone.image VALUES($1, $2, $3, decode($4, 'hex'), $5) ON CONFLICT"
-        " (subject, point) DO UPDATE SET entry = excluded.entry, cubin = excluded.cubin,"
-        " hash = excluded.hash",
-        "ttttt", subject, image->point, image->entry, hex, image->hash);
-    free(hex);
-}
-
 static void send_images(const struct pair *pair, struct hn_error *err)
 {
     struct hn_store_image image;
@@ -337,9 +321,21 @@ static void send_images(const struct pair *pair, struct hn_error *err)
     const json_t *row = json_array_get(rows, 0);
     const json_t *known = json_object_get(row, "images");
     struct hn_statement *images = row == NULL ? NULL : hn_store_get_images(store, pair->id, err);
-    while (hn_store_next_image(store, &images, &image, err))
-        if (strcmp(text_of(known, image.point), image.hash) != 0)
-            send_image(pair, text_of(row, "subject"), &image, err);
+    while (hn_store_next_image(store, &images, &image, err)) {
+        if (strcmp(text_of(known, image.point), image.hash) == 0)
+            continue;
+        const unsigned char *bytes = image.cubin;
+        char *hex = hn_need(2 * image.size + 1, 1);
+        for (size_t i = 0; i < image.size; i++)
+            snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+        hn_connection_run(
+            pair->server->connection, err,
+            "INSERT INTO hone.image VALUES($1, $2, $3, decode($4, 'hex'), $5) ON CONFLICT"
+            " (subject, point) DO UPDATE SET entry = excluded.entry, cubin = excluded.cubin,"
+            " hash = excluded.hash",
+            "ttttt", text_of(row, "subject"), image.point, image.entry, hex, image.hash);
+        free(hex);
+    }
     json_decref(rows);
 }
 
@@ -861,21 +857,6 @@ bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, 
     return held;
 }
 
-/* Some tries more where the server is away. */
-static void send_rest(struct hn_server *server)
-{
-    double until_ms = hn_now_ms() + end_ms;
-    take_turn(server, true);
-    while (server->connection == NULL && hn_now_ms() < until_ms) {
-        nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L / 2}, NULL);
-        take_turn(server, true);
-    }
-    struct hn_error ignored = {.status = HN_OK};
-    const int64_t last = hn_store_last_record(server->outgoing, NULL, &ignored);
-    if (server->connection == NULL && !hn_failed(&ignored))
-        server->end.waiting = last - server->sent;
-}
-
 void hn_server_close(struct hn_server *server, struct hn_server_end *end)
 {
     if (server == NULL)
@@ -883,7 +864,17 @@ void hn_server_close(struct hn_server *server, struct hn_server_end *end)
     if (server->follows) {
         hn_event_signal(server->stops);
         pthread_join(server->thread, NULL);
-        send_rest(server);
+        double until_ms = hn_now_ms() + end_ms;
+        take_turn(server, true);
+        /* Some tries more where the server is away. */
+        while (server->connection == NULL && hn_now_ms() < until_ms) {
+            nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L / 2}, NULL);
+            take_turn(server, true);
+        }
+        struct hn_error ignored = {.status = HN_OK};
+        const int64_t last = hn_store_last_record(server->outgoing, NULL, &ignored);
+        if (server->connection == NULL && !hn_failed(&ignored))
+            server->end.waiting = last - server->sent;
     }
     while (server->claims != NULL)
         hn_server_release(server, server->claims, false);
