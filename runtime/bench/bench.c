@@ -646,23 +646,17 @@ static void repeat(struct hn_bench *bench, struct hn_variant *variant, struct hn
     }
 }
 
-/* Without a reference the variant's own first launch is what the last one is compared with. */
-static bool needs_verification(const struct hn_bench *bench, const struct hn_bench_request *request)
-{
-    const struct hn_observer *const *observers = bench->options.observers;
-    bool compares = request->measure || request->repeat_ms > 0.0;
-    for (size_t i = 0; observers[i] != NULL; i++)
-        compares = compares || (observers[i]->unseen &&
-                                hn_bench_asked(request->observe, observers[i]->name) > 0);
-    return request->verify || (bench->plan->reference.kind == HN_REFERENCE_NONE && compares);
-}
-
 enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *image,
                                  const struct hn_bench_request *request, struct hn_record *record,
                                  struct hn_error *err)
 {
     struct hn_variant variant;
     struct hn_sample first = {0};
+    const struct hn_observer *const *observers = bench->options.observers;
+    bool compares = request->measure || request->repeat_ms > 0.0;
+    for (size_t i = 0; observers[i] != NULL; i++)
+        compares = compares || (observers[i]->unseen &&
+                                hn_bench_asked(request->observe, observers[i]->name) > 0);
     hn_error_init(err);
     record->outcome = HN_OUTCOME_OK;
     double started_ms = hn_now_ms();
@@ -673,7 +667,8 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
         struct hn_reference_run *own = hn_bench_find_reference(bench, &record->point, err);
         struct hn_outputs *outputs = own == NULL ? NULL : &own->outputs;
         observe(bench, &variant, request->observe, true, err);
-        if (needs_verification(bench, request))
+        /* Without a reference the variant's first launch is what the last one is compared with. */
+        if (request->verify || (bench->plan->reference.kind == HN_REFERENCE_NONE && compares))
             verify(bench, &variant, outputs, &first, err);
         if (request->repeat_ms > 0.0)
             repeat(bench, &variant, outputs, request->repeat_ms, err);

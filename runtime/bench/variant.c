@@ -232,10 +232,17 @@ static CUresult locate(struct hn_variant *variant, size_t set, size_t argument)
     return CUDA_SUCCESS;
 }
 
-/* A texture or a tensor map that the device refuses is told by its name. */
-static void make_views(struct hn_variant *variant, struct hn_error *err)
+void hn_variant_place(struct hn_variant *variant, struct hn_error *err)
 {
     const struct hn_plan *plan = variant->arena->plan;
+    if (!hn_goes_on(variant, err))
+        return;
+    uint64_t needed = hn_arena_place(variant->arena, variant->values, err);
+    if (!hn_failed(err) && needed > 0)
+        hn_record_fail(variant->record, HN_OUTCOME_OUT_OF_MEMORY,
+                       "its scratch needs %.3f GiB, more than is free on the device",
+                       (double)needed / 0x1p30);
+    /* A texture or a tensor map that the device refuses is told by its name. */
     for (size_t i = 0; i < plan->argument_count && hn_goes_on(variant, err); i++) {
         char what[160];
         enum hn_role role = plan->arguments[i].role;
@@ -247,18 +254,6 @@ static void make_views(struct hn_variant *variant, struct hn_error *err)
                  plan->arguments[i].from);
         hn_refuse(variant, locate(variant, 0, i), HN_OUTCOME_LAUNCH_ERROR, what, err);
     }
-}
-
-void hn_variant_place(struct hn_variant *variant, struct hn_error *err)
-{
-    if (!hn_goes_on(variant, err))
-        return;
-    uint64_t needed = hn_arena_place(variant->arena, variant->values, err);
-    if (!hn_failed(err) && needed > 0)
-        hn_record_fail(variant->record, HN_OUTCOME_OUT_OF_MEMORY,
-                       "its scratch needs %.3f GiB, more than is free on the device",
-                       (double)needed / 0x1p30);
-    make_views(variant, err);
     hn_pipeline_place(variant, err);
 }
 
