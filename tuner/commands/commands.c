@@ -146,27 +146,22 @@ static void print_help(FILE *file)
           file);
 }
 
-/* 0 where there is no driver: such a host compiles. */
-static int count_gpus(void)
-{
-    struct hn_driver driver;
-    int count = 0;
-    if (hn_driver_open(&driver, NULL) != HN_OK)
-        return 0;
-    if (driver.p_cuDeviceGetCount(&count) != CUDA_SUCCESS)
-        count = 0;
-    hn_driver_close(&driver);
-    return count;
-}
-
 static void run_worker(int argc, char **argv, struct hn_error *err)
 {
     static const char refusal[] = "`hone worker` is for hone itself";
+    struct hn_driver driver;
+    int gpus = 0; /* where there is no driver: such a host compiles */
     if (argc >= 2 && strcmp(argv[1], "node") == 0) {
         /* Whoever starts it is its parent, or stands between: its end is the launcher's, and so is
          * this one's. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        hn_node_run(argc > 2 && strcmp(argv[2], "count") == 0 ? count_gpus() : 0, err);
+        bool counts = argc > 2 && strcmp(argv[2], "count") == 0;
+        if (counts && hn_driver_open(&driver, NULL) == HN_OK) {
+            if (driver.p_cuDeviceGetCount(&gpus) != CUDA_SUCCESS)
+                gpus = 0;
+            hn_driver_close(&driver);
+        }
+        hn_node_run(gpus, err);
         return;
     }
     if (argc != 3) {

@@ -477,17 +477,6 @@ struct passed {
     bool type_is_known;
 };
 
-/* Of all fields of a structure; NULL: there are none, or of several types. */
-static const char *field_type(const struct hn_kernel_argument *declared)
-{
-    const struct hn_kernel_argument *fields = declared->fields;
-    for (size_t i = 0; i < declared->field_count; i++)
-        if (fields[i].pointer || fields[i].type[0] == '\0' ||
-            strcmp(fields[i].type, fields[0].type) != 0)
-            return NULL;
-    return declared->field_count > 0 ? fields[0].type : NULL;
-}
-
 /* A structure is a vector of what its fields are, or several elements; a function object without
  * fields one byte. */
 static struct passed passed_as(const struct hn_draft *draft,
@@ -495,7 +484,14 @@ static struct passed passed_as(const struct hn_draft *draft,
 {
     const struct hn_kernel *kernel = draft->kernel;
     const char *name = declared->type_name, *instance = NULL;
-    const char *common = field_type(declared), *field = common != NULL ? common : "uint8";
+    const struct hn_kernel_argument *fields = declared->fields;
+    /* Of all fields of a structure; NULL: there are none, or of several types. */
+    const char *common = declared->field_count > 0 ? fields[0].type : NULL;
+    for (size_t i = 0; i < declared->field_count; i++)
+        if (fields[i].pointer || fields[i].type[0] == '\0' ||
+            strcmp(fields[i].type, fields[0].type) != 0)
+            common = NULL;
+    const char *field = common != NULL ? common : "uint8";
     char of_template[HN_TYPE_SIZE];
     struct passed passed = {.as = SCALAR, .multiple = 1, .type = declared->type, .field = field};
     size_t which;

@@ -187,18 +187,6 @@ static bool is_shared(const struct layout *layout, size_t column)
     return layout->rows > 1 || layout->lift_one || first[0] == '\0';
 }
 
-/* Whether a column of values is one of numbers. */
-static bool is_numeric(const struct layout *layout, size_t column)
-{
-    bool numeric = true;
-    for (size_t row = 0; row < layout->rows && numeric; row++) {
-        const char *cell = cell_at(layout, row, column);
-        cell += *cell == '-';
-        numeric = *cell == '\0' || *cell == '.' || hn_is_digit(*cell);
-    }
-    return numeric;
-}
-
 /* The widest line of a cell, where lines are broken at `width`. */
 static size_t widest_line(const char *text, size_t width)
 {
@@ -366,8 +354,13 @@ static void choose_columns(struct layout *layout)
             continue;
         layout->shown[layout->shown_count++] = column;
         layout->widths[column] = column_width(layout, column, SIZE_MAX);
-        layout->right[column] =
-            has_mark(c, '>') || (has_mark(c, '=') && is_numeric(layout, column));
+        bool numeric = has_mark(c, '=');
+        for (size_t row = 0; row < layout->rows && numeric; row++) {
+            const char *cell = cell_at(layout, row, column);
+            cell += *cell == '-';
+            numeric = *cell == '\0' || *cell == '.' || hn_is_digit(*cell);
+        }
+        layout->right[column] = has_mark(c, '>') || numeric;
     }
 }
 

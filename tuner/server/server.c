@@ -377,19 +377,6 @@ static json_t *list_sessions(struct hn_connection *connection, const char *kerne
         "t", kernel);
 }
 
-static void send_whole(struct pair *pair, const json_t *theirs, struct hn_error *err)
-{
-    bool own = pair->id > pair->server->own_after;
-    bool lacks = theirs == NULL || integer_of(theirs, "records") < pair->ours;
-    bool lacks_rule = pair->our_rule && (own || !json_is_true(json_object_get(theirs, "rule")));
-    if (lacks || lacks_rule)
-        send_session(pair, err);
-    if (lacks_rule && pair->theirs >= 0)
-        (void)send_lines(pair, RULE, 1, err);
-    if (lacks || own)
-        send_images(pair, err);
-}
-
 /* Everything that the server lacks. */
 static void send_all(struct hn_server *server, struct hn_store *store, struct hn_error *err)
 {
@@ -405,8 +392,18 @@ static void send_all(struct hn_server *server, struct hn_store *store, struct hn
     json_object_foreach(all, origin, ours)
     {
         struct pair pair = pair_of(server, store, origin, ours);
-        if (!hn_failed(err))
-            send_whole(&pair, json_object_get(theirs, origin), err);
+        const json_t *there = json_object_get(theirs, origin);
+        bool own = pair.id > server->own_after;
+        bool lacks = there == NULL || integer_of(there, "records") < pair.ours;
+        bool lacks_rule = pair.our_rule && (own || !json_is_true(json_object_get(there, "rule")));
+        if (hn_failed(err))
+            break;
+        if (lacks || lacks_rule)
+            send_session(&pair, err);
+        if (lacks_rule && pair.theirs >= 0)
+            (void)send_lines(&pair, RULE, 1, err);
+        if (lacks || own)
+            send_images(&pair, err);
     }
     json_decref(theirs);
     json_decref(rows);
