@@ -243,16 +243,6 @@ static void make_view(const struct hn_given *given, const struct hn_tuned *tuned
         view->ok_count++;
 }
 
-static bool is_tied(const struct view *view, size_t index)
-{
-    const struct hn_timing *timing = &view->records.items[index].timing;
-    const struct hn_timing *best = &view->records.items[0].timing;
-    if (hn_lookup_is_objective("energy", view->tuned->identity.objective) ||
-        hn_lookup_is_objective("energy_delay", view->tuned->identity.objective))
-        return hn_front_is_tied(&view->records.items[0], &view->records.items[index]);
-    return timing->low_us <= best->high_us && best->low_us <= timing->high_us;
-}
-
 static const struct hn_column best_columns[] = {
     {">#", "{#}"},
     {">time", "{timing.median_us:time}"},
@@ -293,10 +283,15 @@ static void add_shown(json_t *json, const struct view *view)
 {
     json_t *shown = json_array();
     json_int_t tied = 0;
+    const char *objective = view->tuned->identity.objective;
+    bool weighs = hn_lookup_is_objective("energy", objective) ||
+                  hn_lookup_is_objective("energy_delay", objective);
     for (size_t i = 0; i < view->ok_count && i < SHOWN; i++) {
-        const struct hn_record *record = &view->records.items[i];
+        const struct hn_record *record = &view->records.items[i], *best = view->records.items;
         json_t *row = hn_needed(hn_record_to_json(record));
-        bool is_one = i > 0 && is_tied(view, i);
+        bool meet = record->timing.low_us <= best->timing.high_us &&
+                    best->timing.low_us <= record->timing.high_us;
+        bool is_one = i > 0 && (weighs ? hn_front_is_tied(best, record) : meet);
         tied += tied == (json_int_t)i && (i == 0 || is_one);
         json_object_set_new(row, "remarks",
                             remarks_to_json(view->tuned, record, is_one ? "tied" : NULL));

@@ -286,23 +286,12 @@ static void sleep_on_streams(const struct node *node)
     poll(node->fds, count, sleep_limit_ms);
 }
 
-static void greet(struct node *node, int gpus)
-{
-    char text[256];
-    struct hn_greeting greeting = {
-        .protocol = HN_PROTOCOL, .compile = hn_machine_jobs(), .gpus = gpus};
-    snprintf(greeting.build, sizeof greeting.build, "%s", hn_process_build);
-    if (gethostname(greeting.host, sizeof greeting.host) != 0 || greeting.host[0] == '\0')
-        snprintf(greeting.host, sizeof greeting.host, "unnamed");
-    greeting.host[sizeof greeting.host - 1] = '\0';
-    greeting.host[strcspn(greeting.host, ".")] = '\0';
-    hn_greeting_write(&greeting, text);
-    hn_bytes_append(&node->link.output, text, strlen(text));
-}
-
 enum hn_status hn_node_run(int gpus, struct hn_error *err)
 {
     struct node node = {.files = {.fd = -1}};
+    struct hn_greeting greeting = {
+        .protocol = HN_PROTOCOL, .compile = hn_machine_jobs(), .gpus = gpus};
+    char text[256];
     struct termios mode;
     if (isatty(STDIN_FILENO))
         return hn_fail(err, HN_EUSAGE,
@@ -327,7 +316,13 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
     if (node.files.made)
         setenv(HN_NODE_FILES, node.files.folder.path, 1);
     node.fds = hn_need(2, sizeof *node.fds);
-    greet(&node, gpus);
+    snprintf(greeting.build, sizeof greeting.build, "%s", hn_process_build);
+    if (gethostname(greeting.host, sizeof greeting.host) != 0 || greeting.host[0] == '\0')
+        snprintf(greeting.host, sizeof greeting.host, "unnamed");
+    greeting.host[sizeof greeting.host - 1] = '\0';
+    greeting.host[strcspn(greeting.host, ".")] = '\0';
+    hn_greeting_write(&greeting, text);
+    hn_bytes_append(&node.link.output, text, strlen(text));
     bool connected = hn_bytes_write(&node.link.output, node.link.out);
     while (connected) {
         sleep_on_streams(&node);

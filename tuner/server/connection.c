@@ -361,7 +361,7 @@ json_t *hn_connection_read(struct hn_connection *connection, struct hn_error *er
     return rows;
 }
 
-enum { FORMAT = 2 }; /* in make_tables(), too */
+enum { FORMAT = 2 }; /* in hn_tables_open(), too */
 
 /* The documents of a cache file (docs/formats.md): heads of sessions with their lines, plans,
  * images, roofs; and who tunes what. A session is named by its origin, and `subject` is a hash of
@@ -422,25 +422,21 @@ static bool look_at_tables(struct hn_connection *connection, struct hn_error *er
     return there;
 }
 
-static void make_tables(struct hn_connection *connection, struct hn_error *err)
-{
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        hn_connection_run(connection, err, tables[i], "");
-    (void)look_at_tables(connection, err);
-    hn_connection_run(connection, err,
-                      "INSERT INTO hone.format SELECT 2,"
-                      " replace(gen_random_uuid()::text, '-', '')"
-                      " WHERE NOT EXISTS (SELECT 1 FROM hone.format)",
-                      "");
-    hn_connection_run(connection, err, "COMMIT", "");
-}
-
 void hn_tables_open(struct hn_connection *connection, char id[33], struct hn_error *err)
 {
     int version = 0;
     const char *text = "";
-    if (!look_at_tables(connection, err))
-        make_tables(connection, err);
+    if (!look_at_tables(connection, err)) {
+        for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+            hn_connection_run(connection, err, tables[i], "");
+        (void)look_at_tables(connection, err);
+        hn_connection_run(connection, err,
+                          "INSERT INTO hone.format SELECT 2,"
+                          " replace(gen_random_uuid()::text, '-', '')"
+                          " WHERE NOT EXISTS (SELECT 1 FROM hone.format)",
+                          "");
+        hn_connection_run(connection, err, "COMMIT", "");
+    }
     json_t *rows = hn_connection_read(
         connection, err, "SELECT version, left(id, 33) AS id FROM hone.format LIMIT 1", "");
     (void)json_unpack(json_array_get(rows, 0), "{s:i, s:s}", "version", &version, "id", &text);
