@@ -141,13 +141,13 @@ static size_t offset_of(const struct reading *reading, CXSourceLocation location
     return offset;
 }
 
-/* The first token that does not end before an offset. */
-static size_t token_at(const struct hn_unit *unit, size_t offset)
+/* The first token that does not end before a place. */
+static size_t token_at(const struct reading *reading, CXSourceLocation location)
 {
-    size_t low = 0, high = unit->tokens.count;
+    size_t low = 0, high = reading->unit->tokens.count, offset = offset_of(reading, location);
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (unit->tokens.items[middle].end <= offset)
+        if (reading->unit->tokens.items[middle].end <= offset)
             low = middle + 1;
         else
             high = middle;
@@ -158,14 +158,13 @@ static size_t token_at(const struct hn_unit *unit, size_t offset)
 static struct hn_tokens extent_of(const struct reading *reading, CXCursor cursor)
 {
     CXSourceRange range = reading->clang.getCursorExtent(cursor);
-    return (struct hn_tokens){
-        token_at(reading->unit, offset_of(reading, reading->clang.getRangeStart(range))),
-        token_at(reading->unit, offset_of(reading, reading->clang.getRangeEnd(range)))};
+    return (struct hn_tokens){token_at(reading, reading->clang.getRangeStart(range)),
+                              token_at(reading, reading->clang.getRangeEnd(range))};
 }
 
 static size_t place_of(const struct reading *reading, CXCursor cursor)
 {
-    return token_at(reading->unit, offset_of(reading, reading->clang.getCursorLocation(cursor)));
+    return token_at(reading, reading->clang.getCursorLocation(cursor));
 }
 
 static void read_tokens(struct reading *reading)
@@ -707,7 +706,7 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     const char *message = keep(reading, clang->getDiagnosticSpelling(diagnostic));
     const char *quote = strchr(message, '\''), *name = quote != NULL ? quote + 1 : "";
     const char *kept = hn_need_format(&unit->memory, "%.*s", (int)strcspn(name, "'"), name);
-    size_t used = token_at(unit, offset_of(reading, location));
+    size_t used = token_at(reading, location);
     if (strstr(message, "file not found") != NULL) {
         bool main = clang->Location_isFromMainFile(location) != 0;
         bool own = main && hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0;
