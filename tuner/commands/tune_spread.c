@@ -240,19 +240,6 @@ static void end_search(struct spread *spread, struct running *running)
     free(running);
 }
 
-static void end_searches(struct spread *spread)
-{
-    for (struct running **at = &spread->running; *at != NULL;) {
-        struct running *running = *at;
-        if (running->ended) {
-            *at = running->next;
-            end_search(spread, running);
-        } else {
-            at = &running->next;
-        }
-    }
-}
-
 /* Whether the card is refused, because the config names a limit of the device, which is the first
  * model's. */
 static bool has_other_limit(struct spread *spread, struct hn_card *card)
@@ -375,7 +362,15 @@ void hn_tune_spread_run(struct hn_tune *tune, struct hn_error *err)
         struct hn_error now = {.status = HN_OK};
         if (hn_compile_pool_process(spread.workers->pool, &now) == HN_OK)
             hn_workers_open_cards(spread.workers);
-        end_searches(&spread);
+        for (struct running **at = &spread.running; *at != NULL;) {
+            struct running *running = *at;
+            if (running->ended) {
+                *at = running->next;
+                end_search(&spread, running);
+            } else {
+                at = &running->next;
+            }
+        }
         if (!hn_failed(&now) && hn_interrupted() != 0)
             hn_fail(&now, HN_EINTERRUPTED, HN_TUNE_INTERRUPTED);
         if (!hn_failed(err))

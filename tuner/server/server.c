@@ -418,21 +418,6 @@ static void refuse(const char *reason, struct hn_error *err)
         hn_fail(err, HN_EFORMAT, "%s", reason);
 }
 
-/* The text of the plan with that hash, NULL for none. */
-static char *fetch_plan(const struct pair *pair, const char *hash, struct hn_error *err)
-{
-    if (hash == NULL)
-        return NULL;
-    json_t *rows = hn_connection_read(
-        pair->server->connection, err,
-        "SELECT json FROM hone.plan WHERE hash = $1 AND octet_length(json) <= " MOST, "t", hash);
-    char *text = hn_need_copy(text_of(json_array_get(rows, 0), "json"));
-    if (strcmp(hn_hash_string(text).hex, hash) != 0)
-        refuse("its plan is missing, too large or not what was written", err);
-    json_decref(rows);
-    return text;
-}
-
 /* The session itself, without its lines. */
 static void fetch_head(const struct pair *pair, struct hn_error *err)
 {
@@ -450,9 +435,18 @@ static void fetch_head(const struct pair *pair, struct hn_error *err)
     else if (hn_store_head_from_json(text, &head, err) == HN_OK &&
              strcmp(head.origin, pair->origin) != 0)
         refuse("its row is of another session", err);
-    char *plan = fetch_plan(pair, head.plan, err);
-    free(head.plan);
-    head.plan = plan;
+    if (head.plan != NULL) { /* the hash of its text so far */
+        json_t *plans = hn_connection_read(
+            pair->server->connection, err,
+            "SELECT json FROM hone.plan WHERE hash = $1 AND octet_length(json) <= " MOST, "t",
+            head.plan);
+        char *plan = hn_need_copy(text_of(json_array_get(plans, 0), "json"));
+        if (strcmp(hn_hash_string(plan).hex, head.plan) != 0)
+            refuse("its plan is missing, too large or not what was written", err);
+        json_decref(plans);
+        free(head.plan);
+        head.plan = plan;
+    }
     if (!hn_failed(err))
         (void)hn_store_add(pair->store, &head, err);
     hn_store_head_finish(&head);
