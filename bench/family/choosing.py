@@ -100,7 +100,7 @@ def main():
         value = next(iter(KERNELS[kernel][0]))
         with open(f"{folder}/choosing.c", "w") as file:
             file.write(SOURCE.replace("@k@", kernel).replace("@K@", kernel.upper()).replace("@v@", value))
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=c11", "-w", "-o", f"{folder}/choosing", f"{folder}/choosing.c"],
+        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=c11", "-w", "-o", f"{folder}/choosing", f"{folder}/choosing.c", "-lm"],
                        check=True)
         done = subprocess.run([f"{folder}/choosing"], stdout=subprocess.PIPE, text=True, check=True)
     print(done.stdout, end="")
