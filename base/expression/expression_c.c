@@ -602,9 +602,10 @@ static bool append_term(const struct term_writer *writer, int number)
 /* Whether C gives what the term has, where it divides by zero, too. */
 static bool divides_well(const struct term_writer *writer, const struct hn_term *term)
 {
+    if (term->operation % HN_OF_REALS != HN_OP_DIVIDE)
+        return true;
     const struct hn_term *by = &writer->terms->items[term->operand[1]];
-    return term->operation % HN_OF_REALS != HN_OP_DIVIDE ||
-           (by->real ? hn_term_is_finite(by) && by->low.real > 0 : by->low.integer > 0);
+    return by->real ? hn_term_is_finite(by) && by->low.real > 0 : by->low.integer > 0;
 }
 
 /* "(a ? b : c)", "(a operation b)" or "prefix_helper(a, b)". What is not negative is divided

@@ -334,8 +334,8 @@ static const double WHOLE_MOST = 0x1p53;
 /* Corners of a feature of more values than this: only the all-low and the all-high ones. */
 enum { CORNER_VALUES_MOST = 10 };
 
-/* Far more than any feature takes, small enough to refuse nonsense. */
-enum { FEATURE_BYTES_MOST = 1024 };
+/* Far more than any feature or cost takes, small enough to refuse nonsense. */
+enum { FEATURE_BYTES_MOST = 1024, COST_BYTES_MOST = 65536 };
 
 static void check_value(const struct hn_rule *rule, size_t place, struct hn_error *err)
 {
@@ -520,7 +520,10 @@ static void complete_cost(struct hn_rule *rule, const char **names, struct hn_er
     for (size_t i = 0; i < first->count; i++)
         names[rule->value_count + i] = first->names[i];
     const struct hn_scope scope = {names, rule->value_count + first->count, NULL, HN_ANY_WORD};
-    if (hn_expression_bind(rule->cost, &scope, &reason) != HN_OK)
+    if (strlen(hn_expression_text(rule->cost)) > COST_BYTES_MOST)
+        hn_fail(err, HN_ECONFIG, "rule: its cost is no expression of at most %d bytes",
+                COST_BYTES_MOST);
+    else if (hn_expression_bind(rule->cost, &scope, &reason) != HN_OK)
         hn_fail(err, HN_ECONFIG, "rule: its cost: %.1000s", reason.message);
 }
 
