@@ -337,8 +337,9 @@ static void nothing_cached(struct hn_store *store, const char *kernel, struct hn
         if (i == 0 || strcmp(all.items[i].identity.kernel, all.items[i - 1].identity.kernel) != 0)
             hn_text_printf(&names, "%s%s", i > 0 ? ", " : "", all.items[i].identity.kernel);
     hn_fail(err, HN_ENOTFOUND, "nothing tuned is cached for '%s'%s%s", kernel,
-            names.length > 0 ? "; the cache holds "
-                             : ": the cache is empty; run 'hone tune CONFIG' first",
+            names.length > 0
+                ? "; the cache holds "
+                : ": the cache has no tunings of problems; run 'hone tune CONFIG' first",
             names.length > 0 ? names.data : "");
     hn_text_finish(&names);
     hn_tuned_list_free(&all);
