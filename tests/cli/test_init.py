@@ -501,6 +501,16 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(int sms) { int n = 4096; float *x; cudaMalloc(&x, 3 * n * sizeof(float)); void *p[] = {(void *)&x, (void *)&n};\n"
                  " cudaLaunchCooperativeKernel((void *)k, dim3(sms * 2), dim3(128), p, 0, 0); }",
                  ("  BLOCKS: [32, 64, 128, 256, 512]  # of the launch alone\n", "problem: {n: 4096}", "count: 3 * n, ", "  grid: [BLOCKS]\n"), ()),
+                # Casts of the block's index; a block that somebody else chooses; what bounds no index that is known.
+                *((f"template <int V> __global__ void k(float *x, size_t n) {{ const size_t i = ({cast} * blockDim.x + threadIdx.x) * V; if (i < n) x[i] = V; }}\n", 
+                   ('grid: ["ceil_div(n, BLOCK * TUNE_V)"]',), ("ROWS",)) for cast in ("size_t(blockIdx.x)", "static_cast<size_t>(blockIdx.x)")),
+                ("__global__ void k(float *x, int n, int ld) { for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < ld * n; i += gridDim.x * blockDim.x) x[i] = 0; }\n"
+                 "void f(float *x, int n, int ld) { int least = 0, threads = 0; cudaOccupancyMaxPotentialBlockSize(&least, &threads, k, 0, 0);\n"
+                 " int blocks = (n + threads - 1) / threads; k<<<blocks, threads>>>(x, n, ld); }",
+                 ("# As the source launches it.\n", "  BLOCK: [64, 128, 256, 512, 1024]", '  grid: ["ceil_div(n, BLOCK)"]\n'), ()),
+                ("#define AT(i) i = blockIdx.x * blockDim.x + threadIdx.x\n__global__ void k(float *x, int kinds, int atoms) { int i; AT(i); if (i < atoms) x[i] = kinds; }",
+                 ("problem: {kinds: 1, atoms: 4194304}\n", '"ceil_div(atoms, BLOCK)"'), ()),
+                ("__global__ void k(int x_min, int x_max, float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = x_min; }", ("problem: {x_min: 1, x_max: 4194304}\n",), ()),
                 # How long a list is that the source fills is not to be chosen.
                 ("#define Q 3\n#define ITEMS 4\n__constant__ float w[Q] = {1, 2, 1};\n__global__ void k(float *x) { float sum[ITEMS] = {}; for (int i = 0; i < Q; i++) sum[0] += w[i]; x[threadIdx.x] = sum[0]; }",
                  ("  ITEMS: [2, 4, 8]\n",), ("Q: [",)),
@@ -565,6 +575,13 @@ __global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own:
                      "  - {name: list, type: uint8x16, count: width * height, role: output}  # TODO: own::Node has fields of several types; "):
             self.assertIn(part, text)
         self.hone("compile", config, "--arch", "sm_90")
+
+    def test_views_with_methods(self):
+        """A method may write to all that its structure points to."""
+        draft = self.draft("template <class T> struct Rows { T *data; int step; __device__ T *row(int y) const { return data + y * step; } };\n"
+                           "__global__ void k(Rows<const float> in, Rows<float> out, int n) { out.row(blockIdx.x)[threadIdx.x] = in.row(n)[0]; }\n")
+        self.assertIn("{name: in_data, type: float32, count: n * ROWS}\n", draft)
+        self.assertIn("{name: out_data, type: float32, count: n * ROWS, role: inout}  # TODO: output, ", draft)
 
     def test_function_objects(self):
         """What is called is a structure of the source that can be, unless a launch gives the template another."""
@@ -650,6 +667,17 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
             draft = self.draft(before + launch % use)
             for part in ("block: [SIZE_OF_BLOCK]\n", "grid: [n // SIZE_OF_BLOCK]\n", given):
                 self.assertIn(part, draft, use)
+        # The kernel, and what is passed, are the macro's parameters.
+        draft = self.draft("#define TPB 128\n#define RUN(kernel, n, ...) kernel<<<n / TPB, TPB>>>(n, __VA_ARGS__)\n__global__ void k(int n, float *x, float by, int more) { x[blockIdx.x * blockDim.x + threadIdx.x] = by + more; }\n"
+                           "void f() { const int n = 1 << 20; float *d; cudaMalloc(&d, 3 * n * sizeof(float)); RUN(k, n, d, 2.5f, 7); }\n")
+        for part in ("problem: {n: 1048576, more: 7}\n", "count: 3 * n, ", "value: 2.5}\n", "  block: [TPB]\n", "  grid: [n // TPB]\n"):
+            self.assertIn(part, draft)
+
+    def test_kernels_that_macros_begin(self):
+        draft = self.draft('#define KERNEL extern "C" __global__\n#define PLAIN __global__\nKERNEL void k(float *x, int n) { x[blockIdx.x * BLOCK + threadIdx.x] = n; }\n')
+        self.assertIn("entry: k\n", draft)
+        draft = self.draft("#define PLAIN static __global__\nPLAIN void k(float *x, int n) { x[blockIdx.x * BLOCK + threadIdx.x] = n; }\n")
+        self.assertIn('entry: "&k"\n', draft)
 
     def test_what_templates_of_the_host_are_given(self):
         """Through functions, macros and pointers to the kernel down to it; what nothing gives is a question still."""

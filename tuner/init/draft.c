@@ -44,7 +44,7 @@ static bool is_extent(const char *name)
 {
     return hn_draft_is_like(name, "n m k w h d nx ny nz dim dimx dimy dimz num nelem numel *size "
                                   "*len *count *width *height *rows *cols *columns *elem *depth "
-                                  "*total") &&
+                                  "*total imax jmax kmax x_max y_max z_max") &&
            !hn_draft_is_block(name) &&
            !hn_draft_is_like(name, "*item *per_thread *vec *unroll *tile *filter *radius *mask "
                                    "*border *halo *window *group *warp *chunk *max_ *min_");

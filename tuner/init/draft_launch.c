@@ -62,8 +62,13 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
         const struct hn_meaning *array = hn_unit_meaning(unit, single(draft, parts[3]), call);
         open = array != NULL ? array->body.begin : SIZE_MAX;
     }
+    struct hn_tokens *passed = draft->passed, *end = passed + draft->kernel->argument_count;
+    const struct hn_meaning *rest = hn_unit_meaning(unit, "...", open);
     if (hn_at(unit, open, "(") || hn_at(unit, open, "{"))
-        split(unit, hn_inside(unit, open), draft->passed, draft->kernel->argument_count);
+        split(unit, hn_inside(unit, open), passed, (size_t)(end - passed));
+    for (; rest != NULL && passed < end; passed++)
+        if (hn_at(unit, passed->begin, "__VA_ARGS__"))
+            split(unit, rest->body, passed, (size_t)(end - passed));
 }
 
 void hn_draft_find_launch(struct hn_draft *draft)
@@ -83,8 +88,8 @@ void hn_draft_find_launch(struct hn_draft *draft)
             read_launch(draft, i, given.end + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
         HN_EACH(alias, unit->meanings)
-            if (!alias->macro && !alias->given && alias->body.begin <= i && i < alias->body.end)
-                HN_EACH_AT(use, unit, HN_EVERYWHERE, alias->name)
+            if (!alias->macro && alias->body.begin <= i && i < alias->body.end)
+                HN_EACH_AT(use, unit, alias->given ? alias->scope : HN_EVERYWHERE, alias->name)
                     if (draft->launch[HN_LAUNCH_BLOCK].end == 0)
                         read_launch(draft, use, use + 1);
     }
@@ -177,6 +182,9 @@ static const char *known_name(void *data, const char *name, size_t token)
                   in_kernel(draft, token) ? draft->kernel->arguments[i].name
                                           : single(draft, draft->passed[i])))
             found = named(draft, dot + 1, true);
+    /* "k<<<(n + threads - 1) / threads, threads>>>", whatever its value is. */
+    if (found == NULL && own == NULL && draft->block[0] != NULL && strcmp(name, block) == 0)
+        found = draft->block[0];
     if (found != NULL || own == NULL)
         return found;
     bool size = own->is_size && (own->frozen || in_kernel(draft, token) ||
@@ -270,7 +278,10 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
 {
     struct hn_unit *unit = draft->unit;
     for (size_t i = body.begin; i < body.end; i++) {
-        size_t width = index_width(draft, i, axis), begin = i, end = i + width;
+        size_t width = index_width(draft, i, axis);
+        /* "static_cast<int>(blockIdx.x) * blockDim.x" */
+        bool cast = width > 0 && hn_at(unit, i - 1, "(") && hn_at(unit, i + width, ")");
+        size_t begin = i - cast, end = i + width + cast;
         const char *tile = NULL, *size = NULL;
         while (width > 0 && strchr("+-;,([<>=?:{", hn_text_at(unit, begin - 1)[0]) == NULL)
             begin--;
@@ -471,10 +482,10 @@ static void guess_block(struct hn_draft *draft)
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx")
         flat &= strchr("yz", hn_text_at(unit, i + 2)[0]) == NULL;
     draft->block_is_known = true;
-    for (int axis = 0; axis < draft->dimensions; axis++) {
+    for (int axis = 0; axis < 3; axis++) {
         /* One that is named for x alone leaves one thread in y. */
-        bool one = axis > (flat || along ? 0 : 1);
-        const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
+        bool none = axis >= draft->dimensions, one = none || axis > (flat || along ? 0 : 1);
+        const struct hn_draft_name *found = flat || none ? NULL : find_axis(draft, axis);
         if (found == NULL && !one)
             found = square;
         /* "threadIdx.x + i * MDIMC", "threadIdx.x + MDIMC * threadIdx.y": threads go on in steps.
@@ -543,10 +554,10 @@ static void guess_grid(struct hn_draft *draft)
                 rowwise = true;
                 bare |= hn_text_at(unit, i + 2)[0] == 'x' + axis;
             }
+        bool same = axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0;
         draft->grid[axis] = "1";
         /* Blocks that are numbered along both axes need one alone. */
-        if (axis > 0 && strchr(extent, '*') != NULL &&
-            strcmp(extent, extent_of(draft, axis - 1)) == 0)
+        if (same && strchr(extent, '*') != NULL)
             continue;
         HN_EACH(function, unit->functions)
             if (tile == NULL && !rowwise && function->device)
@@ -559,8 +570,8 @@ static void guess_grid(struct hn_draft *draft)
                 find_extent(draft, "rows num_rows n_rows nrows height m batch batch_size outer", 0);
         /* Rows that no argument counts. */
         if (rowwise && rows == NULL &&
-            (alone || ((axis == 0 || by_rows) && bare && find_bound(draft, axis) == NULL) ||
-             (axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0))) {
+            (alone || same ||
+             ((axis == 0 || by_rows) && bare && find_bound(draft, axis) == NULL))) {
             rows = hn_draft_free_name(draft, axis < 2 && !by_rows ? "ROWS" : "PLANES");
             by_rows = true;
             hn_draft_add(draft, rows, NULL, true);
@@ -707,6 +718,7 @@ static void read_shared(struct hn_draft *draft)
 static void find_extents(struct hn_draft *draft)
 {
     const char *all = "", *bound;
+    const struct hn_draft_name *guard = NULL;
     bool any = false;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         bound = find_bound(draft, axis);
@@ -716,9 +728,15 @@ static void find_extents(struct hn_draft *draft)
     HN_EACH(size, draft->names) {
         size->is_extent |= size->is_size && hn_text_has_word(all, size->name, strlen(size->name));
         any |= size->is_extent;
+        /* "if (i < n)" of any i. */
+        HN_EACH_AT(i, draft->unit, draft->kernel->body, size->own)
+            if (guard == NULL && size->is_size && hn_at(draft->unit, i - 1, "<") &&
+                hn_at(draft->unit, i - 4, "if"))
+                guard = size;
     }
     HN_EACH(size, draft->names)
-        if (size->is_extent || (size->is_size && !any && !(size->told && draft->grid_is_known))) {
+        if (size->is_extent || (size->is_size && !any && !(size->told && draft->grid_is_known) &&
+                                (guard == NULL || guard == size))) {
             size->preset = size->preset.integer == 1 ? hn_integer(0) : size->preset;
             size->is_extent = any = true;
         }
@@ -735,9 +753,13 @@ void hn_draft_read_launch(struct hn_draft *draft)
     bool sized, taken = take_block(draft, &sized);
     if (!taken)
         guess_block(draft);
-    if (taken || sized)
-        draft->grid_is_known =
-            take(draft, true, draft->grid) && (taken || strpbrk(draft->grid[0], "/(") == NULL);
+    int dimensions = draft->dimensions;
+    const char *threads = draft->block[0];
+    draft->grid_is_known =
+        take(draft, true, draft->grid) &&
+        (taken || (sized ? strpbrk(draft->grid[0], "/(") == NULL
+                         : hn_text_has_word(draft->grid[0], threads, strlen(threads))));
+    draft->dimensions = draft->grid_is_known ? draft->dimensions : dimensions;
     /* Blocks that go on by the grid's size may be as many as one likes, those that wait for each
      * other as many as there is room for. */
     bool waits = draft->cooperative && draft->launch[HN_LAUNCH_GRID].end > 0;

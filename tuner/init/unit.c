@@ -242,6 +242,8 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
         size_t end = equals < parameter.end ? equals : parameter.end;
         if (!hn_next(unit, &list, &given))
             given = (struct hn_tokens){end + 1, parameter.end};
+        if (hn_at(unit, end - 1, "...")) /* all that are left */
+            given.end = list.end;
         *HN_GROW(unit->meanings) = (struct hn_meaning){
             .name = hn_text_at(unit, end - 1), .body = given, .scope = scope, .given = true};
     }
@@ -363,7 +365,8 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
 {
     HN_EACH_AT(i, unit, kernel->body, name) {
         const struct hn_meaning *alias = NULL;
-        bool member = field != NULL && hn_at(unit, i + 1, ".");
+        /* "view.row(y)[x]" is passed all of it. */
+        bool member = field != NULL && hn_at(unit, i + 1, ".") && !hn_at(unit, i + 3, "(");
         size_t first = i, end = i + (member ? 3 : 1);
         if (hn_at(unit, i - 1, ".") ||
             (member &&
@@ -556,6 +559,9 @@ static void read_function(struct reading *reading, CXCursor cursor)
            !unit->tokens.items[head.begin - 1].directive)
         head.begin--;
     bool kernel = hn_find(unit, head, "__global__") != SIZE_MAX;
+    HN_EACH(macro, unit->meanings) /* "#define KERNEL extern "C" __global__" */
+        kernel |= macro->macro && hn_find(unit, head, macro->name) != SIZE_MAX &&
+                  hn_find(unit, macro->body, "__global__") != SIZE_MAX;
     bool device = hn_find(unit, head, "__device__") != SIZE_MAX ||
                   hn_find(unit, head, "constexpr") != SIZE_MAX;
     *HN_GROW(unit->functions) = (struct hn_function){body, !kernel && device, !kernel && !device};
@@ -606,6 +612,9 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     bool local = reading->function.begin > 0;
     bool own = reading->kernel != NULL &&
                (parent.kind == CXCursor_FunctionDecl || parent.kind == CXCursor_FunctionTemplate);
+    /* A macro may begin what is linked as C, and is elsewhere. */
+    if (kind == CXCursor_UnexposedDecl || kind == CXCursor_LinkageSpec)
+        return CXChildVisit_Recurse;
     if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
     const size_t place = place_of(reading, cursor);
@@ -613,8 +622,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     if (kind == CXCursor_ClassTemplate && !local)
         read_given(reading->unit, "<", hn_inside(reading->unit, whole.begin + 1),
                    (struct hn_tokens){place, whole.end});
-    if (kind == CXCursor_UnexposedDecl || kind == CXCursor_LinkageSpec ||
-        kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl || kind == CXCursor_EnumDecl ||
+    if (kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl || kind == CXCursor_EnumDecl ||
         kind == CXCursor_ClassTemplate)
         return CXChildVisit_Recurse;
     if (kind == CXCursor_Namespace) {
