@@ -195,30 +195,23 @@ struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
     struct hn_value ends[HN_RULE_VALUES_MOST][2];
     struct hn_domain domains[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
     size_t parameters = rule->cost != NULL ? rule->configurations[0].count : 0;
-    size_t count = rule->configuration_count, costs = rule->cost != NULL ? count : 0;
+    size_t costs = rule->cost != NULL ? rule->configuration_count : 0;
     struct hn_rule_program *made =
         fill_domains(rule, ends, domains) ? calloc(1, sizeof *made) : NULL;
-    struct hn_value *values = calloc(parameters * count + 1, sizeof *values);
-    for (size_t i = 0; values != NULL && i < parameters; i++) {
-        domains[rule->value_count + i] = (struct hn_domain){values + i * count, count};
-        for (size_t c = 0; c < count; c++)
-            values[i * count + c] = rule->configurations[c].values[i];
-    }
-    if (made != NULL && values != NULL) {
-        made->rule = rule;
-        hn_program_init(&made->program, domains, rule->value_count + parameters);
-        for (size_t i = 0; i < rule->feature_count; i++)
-            made->terms[i] = hn_program_number(&made->program, rule->features[i].expression, true);
-        if (costs > 0)
-            add_costs(made, domains);
-    }
-    if (made != NULL && (values == NULL || !hn_program_compile(&made->program, made->terms,
-                                                               rule->feature_count + costs))) {
-        hn_rule_program_destroy(made);
-        made = NULL;
-    }
-    free(values);
-    return made;
+    if (made == NULL)
+        return NULL;
+    made->rule = rule;
+    for (size_t i = 0; i < parameters; i++)
+        domains[rule->value_count + i] = (struct hn_domain){&rule->configurations[0].values[i], 1};
+    hn_program_init(&made->program, domains, rule->value_count + parameters);
+    for (size_t i = 0; i < rule->feature_count; i++)
+        made->terms[i] = hn_program_number(&made->program, rule->features[i].expression, true);
+    if (costs > 0)
+        add_costs(made, domains);
+    if (hn_program_compile(&made->program, made->terms, rule->feature_count + costs))
+        return made;
+    hn_rule_program_destroy(made);
+    return NULL;
 }
 
 void hn_rule_program_destroy(struct hn_rule_program *program)

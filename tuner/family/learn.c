@@ -589,39 +589,35 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
         corrections[i] = rows[i * width + count];
 }
 
-/* By the prior, of what constraints allow. */
-static void set_cost(const struct hn_config *config, struct hn_rule *rule, struct hn_error *reason)
-{
-    struct hn_text text = {0};
-    hn_text_printf(&text, "1.0 * (%s) if True", hn_expression_text(config->prior));
-    for (size_t i = 0; i < config->plan->constraint_count; i++)
-        hn_text_printf(&text, " and (%s)", hn_expression_text(config->plan->constraints[i]));
-    hn_text_append(&text, " else 0.0");
-    hn_expression_parse(text.data, &rule->cost, reason);
-    hn_text_finish(&text);
-}
-
-/* They choose where that is predicted to lose less than the tree does, by so much. */
+/* Costs choose where that is predicted to lose less than the tree does, by so much. */
 static const double least_cost_gain = 0.005;
 
+/* By the prior, of what constraints allow. */
 static void try_costs(struct learning *learning, struct judged *judged)
 {
     struct hn_rule *rule = &learning->learnt->rule;
+    const struct hn_config *config = learning->kernel->config;
     struct hn_error reason;
+    struct hn_text text = {0};
     double by_tree = rule->predicted.mean,
            rows[(HN_RULE_VALUES_MOST + 1) * (HN_RULE_VALUES_MOST + 2)];
-    if (learning->kernel->config->prior == NULL)
+    if (config->prior == NULL)
         return;
     size_t numbers = rule->value_count + 1;
     rule->correction_count = learning->count * numbers;
     rule->corrections = hn_need(rule->correction_count, sizeof *rule->corrections);
     for (size_t c = 0; c < learning->count; c++)
         fit_corrections(learning, c, rows, rule->corrections + c * numbers);
-    hn_error_init(&reason);
-    set_cost(learning->kernel->config, rule, &reason);
-    if (!hn_failed(&reason) && hn_rule_complete(rule, &reason) == HN_OK)
+    hn_text_printf(&text, "1.0 * (%s) if True", hn_expression_text(config->prior));
+    for (size_t i = 0; i < config->plan->constraint_count; i++)
+        hn_text_printf(&text, " and (%s)", hn_expression_text(config->plan->constraints[i]));
+    hn_text_append(&text, " else 0.0");
+    bool made = hn_expression_parse(text.data, &rule->cost, &reason) == HN_OK &&
+                hn_rule_complete(rule, &reason) == HN_OK;
+    hn_text_finish(&text);
+    if (made)
         predict_loss(learning, judged);
-    if (!hn_failed(&reason) && rule->predicted.mean < by_tree - least_cost_gain)
+    if (made && rule->predicted.mean < by_tree - least_cost_gain)
         return;
     hn_expression_destroy(rule->cost);
     free(rule->corrections);
