@@ -101,10 +101,14 @@ class Override(double.Case):
         patch = (self.folder / "scale.patch").read_text()
         self.assertIn("--- a/scale.cu\n+++ b/scale.cu\n@@ -", patch)
         own = self.folder / "own"
-        own.mkdir()
-        shutil.copy(self.template, own)
-        subprocess.run(["patch", "-p1", "--fuzz=0", "-i", self.folder / "scale.patch"], cwd=own, check=True, capture_output=True)
-        changed = (own / "scale.cu").read_text()
+        for command in ["git", "apply"], ["patch", "-p1", "--fuzz=0", "-i"]:
+            shutil.rmtree(own, ignore_errors=True)
+            own.mkdir()
+            shutil.copy(self.template, own)
+            # Lines that stand before the first change may have moved it.
+            self.spoil(own / "scale.cu", before, "// more\n" + before)
+            subprocess.run([*command, self.folder / "scale.patch"], cwd=own, check=True, capture_output=True)
+            changed = (own / "scale.cu").read_text().removeprefix("// more\n")
         self.assertIn("\nconstexpr int BLOCK = 256\n; // threads\nnamespace own { static const unsigned ITEMS{4}, SPARE = 0; "
                       "enum kind : int { FIRST = 1, FAULT = 0, LAST }; enum { OTHER = LAST }; }\n", changed)
         self.assertIn("#define REPEATS 2 /* of nothing */\n#else\n#  define REPEATS 2\n\n#endif\n#ifdef EMPTY\n#define REPEATS 2\n#endif\n", changed)

@@ -107,18 +107,51 @@ static enum hn_status write_source(const struct hn_export *export, struct hn_tex
 const struct hn_export_format hn_export_source = {
     .name = "source", .write = write_source, .takes_defaults = true};
 
-/* The lines that differ of two texts that have as many, as a unified diff. */
+/* A line of two texts that have as many. */
+struct pair {
+    const char *was, *is;
+    size_t was_length, is_length;
+};
+
+static bool differs(const struct pair *pair)
+{
+    return pair->was_length != pair->is_length || memcmp(pair->was, pair->is, pair->is_length) != 0;
+}
+
+static void append_marked(struct hn_text *text, char mark, const char *line, size_t length)
+{
+    hn_text_printf(text, "%c%.*s\n%s", mark, (int)length, line,
+                   line[length] == '\0' ? "\\ No newline at end of file\n" : "");
+}
+
+/* The lines that differ as a unified diff, with as many lines around them as git and patch ask for.
+ */
 static void append_diff(struct hn_text *text, const char *was, const char *is)
 {
-    const char *old, *own;
-    size_t old_length, own_length;
-    for (size_t n = 1; hn_text_line(&was, &old, &old_length); n++) {
-        hn_text_line(&is, &own, &own_length);
-        const char *end = old[old_length] == '\0' ? "\\ No newline at end of file\n" : "";
-        if (old_length != own_length || memcmp(old, own, own_length) != 0)
-            hn_text_printf(text, "@@ -%zu +%zu @@\n-%.*s\n%s+%.*s\n%s", n, n, (int)old_length, old,
-                           end, (int)own_length, own, end);
+    enum { AROUND = 3 };
+    struct pair *pairs = NULL, pair;
+    size_t count = 0;
+    while (hn_text_line(&was, &pair.was, &pair.was_length) &&
+           hn_text_line(&is, &pair.is, &pair.is_length))
+        *HN_NEXT(pairs, count) = pair;
+    for (size_t first, i = 0, end = 0; i < count; i++) {
+        if (!differs(&pairs[i]))
+            continue;
+        first = i - end < AROUND ? end : i - AROUND;
+        for (end = i + 1; i < count && i <= end + 2 * AROUND - 1; i++)
+            end = differs(&pairs[i]) ? i + 1 : end;
+        end = end + AROUND < count ? end + AROUND : count;
+        hn_text_printf(text, "@@ -%zu,%zu +%zu,%zu @@\n", first + 1, end - first, first + 1,
+                       end - first);
+        for (i = first; i < end; i++) {
+            const bool changed = differs(&pairs[i]);
+            append_marked(text, changed ? '-' : ' ', pairs[i].was, pairs[i].was_length);
+            if (changed)
+                append_marked(text, '+', pairs[i].is, pairs[i].is_length);
+        }
+        i--;
     }
+    free(pairs);
 }
 
 static enum hn_status write_patch(const struct hn_export *export, struct hn_text *text,
