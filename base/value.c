@@ -136,29 +136,13 @@ void hn_value_append(struct hn_text *text, const struct hn_value *value)
                                                     : "false");
 }
 
-static bool is_constant(const char *string, struct hn_value *value)
+static bool is_truth(const char *string, struct hn_value *value)
 {
-    static const struct {
-        const char *text;
-        struct hn_value value;
-    } constants[] = {
-        {"true", {HN_BOOLEAN, {.boolean = true}}},   {"True", {HN_BOOLEAN, {.boolean = true}}},
-        {"TRUE", {HN_BOOLEAN, {.boolean = true}}},   {"false", {HN_BOOLEAN, {.boolean = false}}},
-        {"False", {HN_BOOLEAN, {.boolean = false}}}, {"FALSE", {HN_BOOLEAN, {.boolean = false}}},
-        {".inf", {HN_REAL, {.real = INFINITY}}},     {".Inf", {HN_REAL, {.real = INFINITY}}},
-        {".INF", {HN_REAL, {.real = INFINITY}}},     {"+.inf", {HN_REAL, {.real = INFINITY}}},
-        {"+.Inf", {HN_REAL, {.real = INFINITY}}},    {"+.INF", {HN_REAL, {.real = INFINITY}}},
-        {"-.inf", {HN_REAL, {.real = -INFINITY}}},   {"-.Inf", {HN_REAL, {.real = -INFINITY}}},
-        {"-.INF", {HN_REAL, {.real = -INFINITY}}},   {".nan", {HN_REAL, {.real = NAN}}},
-        {".NaN", {HN_REAL, {.real = NAN}}},          {".NAN", {HN_REAL, {.real = NAN}}},
-    };
-    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++) {
-        if (strcmp(string, constants[i].text) == 0) {
-            *value = constants[i].value;
-            return true;
-        }
-    }
-    return false;
+    static const char *const truths[] = {"true", "True", "TRUE", "false", "False", "FALSE"};
+    const size_t place = hn_text_place(string, truths, 6);
+    if (place < 6)
+        *value = hn_boolean(place < 3);
+    return place < 6;
 }
 
 /* The base of an integer's text, 0 when it is none; *digits is where its digits begin. */
@@ -210,7 +194,7 @@ enum hn_status hn_value_parse(const char *string, struct hn_value *value, struct
         *value = hn_integer(integer);
         return HN_OK;
     }
-    if (is_constant(string, value))
+    if (is_truth(string, value))
         return HN_OK;
     if (is_real(string)) {
         *value = hn_real(hn_c_strtod(string, NULL));
@@ -219,10 +203,11 @@ enum hn_status hn_value_parse(const char *string, struct hn_value *value, struct
         return HN_OK;
     }
     if (!hn_text_is_word(string))
-        return hn_fail(err, HN_ECONFIG,
-                       "'%s' is not a value; expected a number, true, false or a word (a letter or "
-                       "'_', then letters, digits and '_')",
-                       string);
+        return hn_fail(
+            err, HN_ECONFIG,
+            "'%s' is not a value; expected a finite number, true, false or a word (a letter "
+            "or '_', then letters, digits and '_')",
+            string);
     *value = hn_word(string);
     return HN_OK;
 }

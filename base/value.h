@@ -43,9 +43,9 @@ double hn_value_number(const struct hn_value *value);
  * always with a '.' or an exponent, or ".inf", "-.inf", ".nan"; true and false; words as they are. */
 void hn_value_append(struct hn_text *text, const struct hn_value *value);
 
-/* Reads that text by the YAML 1.2 core schema (decimal, 0x and 0o integers, reals, .inf, .nan, true/True/TRUE, …);
- * what is nothing of these must be a word. HN_ECONFIG: not a value, or an integer beyond int64. A word is borrowed
- * from `string`. */
+/* Reads that text by the YAML 1.2 core schema (decimal, 0x and 0o integers, finite reals, true/True/TRUE, …); what is
+ * nothing of these must be a word. HN_ECONFIG: not a value (neither is .inf, which no constant of a program can be), or
+ * an integer beyond int64. A word is borrowed from `string`. */
 enum hn_status hn_value_parse(const char *string, struct hn_value *value, struct hn_error *err);
 
 #endif

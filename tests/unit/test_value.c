@@ -29,16 +29,13 @@ TEST(has_one_text)
         {hn_real(1e22), "1e+22"},
         {hn_real(123456.0), "123456.0"},
         {hn_real(5e-324), "5e-324"},
-        {hn_real(INFINITY), ".inf"},
-        {hn_real(-INFINITY), "-.inf"},
-        {hn_real(NAN), ".nan"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *text = text_of(cases[i].value);
         assert_string_equal(text, cases[i].text);
         struct hn_value back;
         assert_ok(hn_value_parse(text, &back, NULL));
-        assert_true(hn_value_equal(&back, &cases[i].value) || isnan(back.real));
+        assert_true(hn_value_equal(&back, &cases[i].value));
         drop(text);
     }
 }
@@ -81,7 +78,6 @@ TEST(reads_the_core_schema)
         {".5", hn_real(0.5)},
         {"1e3", hn_real(1000)},
         {"-1.5E-2", hn_real(-0.015)},
-        {"+.INF", hn_real(INFINITY)},
         {"true", hn_boolean(true)},
         {"True", hn_boolean(true)},
         {"FALSE", hn_boolean(false)},
@@ -99,8 +95,9 @@ TEST(reads_the_core_schema)
 
 TEST(refuses_what_is_no_value)
 {
-    static const char *const bad[] = {"",    "~",   "0x",   "0o8", "1e",     ".",   "1.2.3", "a-b",
-                                      "1_0", "a b", "-0x1", "+",   "0x1p-3", "--1", "-",     "1 "};
+    static const char *const bad[] = {"",    "~",   "0x",   "0o8",   "1e",  ".",      "1.2.3",
+                                      "a-b", "1_0", "a b",  "-0x1",  "+",   "0x1p-3", "--1",
+                                      "-",   "1 ",  ".inf", "-.Inf", ".NaN"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct hn_value value;
         assert_int_equal(hn_value_parse(bad[i], &value, NULL), HN_ECONFIG);
@@ -112,7 +109,7 @@ TEST(refuses_what_is_no_value)
     assert_error(hn_value_parse("1e999", &value, &said), HN_ECONFIG,
                  "number 1e999 is beyond a double");
     assert_error(hn_value_parse("a-b", &value, &said), HN_ECONFIG,
-                 "'a-b' is not a value; expected a number, true, false or a word (a letter "
+                 "'a-b' is not a value; expected a finite number, true, false or a word (a letter "
                  "or '_', then letters, digits and '_')");
 }
 

@@ -47,8 +47,6 @@ struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_y
             "'%s' is a word, which sources see as a number from 1 on, and '#if' as true; "
             "write true or false, or put the word in quotes",
             node->text);
-    hn_config_expect(reader, value.type != HN_REAL || isfinite(value.real), node,
-                     "a finite number");
     return hn_failed(reader->err) ? hn_integer(0) : value;
 }
 
