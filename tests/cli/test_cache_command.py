@@ -306,7 +306,7 @@ class CacheCommand(hone.Case):
 
     def test_export_overwrites_no_cache(self):
         self.load()
-        self.fails(2, f"hone: '{self.cache}' is a cache, and is not overwritten; `hone cache merge` brings caches together",
+        self.fails(2, f"hone: FILE: '{self.cache}' is a cache, and is not overwritten; `hone cache merge` brings caches together",
                    "cache", "export", "example", self.cache)
         self.hone("cache", "check")
 

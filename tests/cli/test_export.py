@@ -49,9 +49,11 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
         config = self.copy_config()
         (self.folder / "link.h").symlink_to("saxpy.cu")
         table = self.write("table.in", "@{BLOCK}\n")
+        self.fails(2, f"hone: -o: '{self.cache}' is a cache, and is not overwritten; `hone cache merge` brings caches together",
+                   "export", "saxpy", "-o", self.cache)
         for output, options in ((config, ()), ("saxpy.cu", ("--format", "source")), ("link.h", ()), (table, ("--template", table))):
             before = (self.folder / output).read_bytes()
-            self.fails(2, f"hone: -o: '{output}' is what 'saxpy' is made from, and is not overwritten; name another file",
+            self.fails(2, f"hone: -o: '{output}' is read by this command, and is not overwritten; name another file",
                        "export", "saxpy", "--config", config, "-o", output, *options)
             self.assertEqual((self.folder / output).read_bytes(), before)
 

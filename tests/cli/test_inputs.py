@@ -44,6 +44,14 @@ class Inputs(double.Case):
         self.hone("inputs", self.config, "-o", "in", "--seed", "8")
         self.hone("run", self.config, "--seed", "7", "--verify-only", expect=3)
 
+    def test_data_files_are_not_overwritten(self):
+        self.hone("inputs", self.config, "-o", "in", "-p", "n=8")
+        before = (self.folder / "in/x.npy").read_bytes()
+        self.spoil(self.config, 'fill: "uniform(-1, 1)"', "file: in/x.npy")
+        self.fails(2, "hone: -o: 'in/x.npy' is read by this command, and is not overwritten; name another file",
+                   "inputs", self.config, "-o", "in", "-p", "n=8")
+        self.assertEqual((self.folder / "in/x.npy").read_bytes(), before)
+
     def test_arrays_have_types_and_shapes(self):
         self.write("x.bin", "0123456789abcdef")
         self.config.write_text(self.config.read_text().replace("arguments:\n", """arguments:

@@ -192,6 +192,12 @@ class Tune(double.Case):
         self.assertEqual(sorted(double.searched(records)), sorted(double.name(r["point"]) for r in tuned["records"]))
         self.assertEqual([r["point"] for r in records if r["final"]], [BEST])
 
+    def test_events_overwrite_nothing_that_is_read(self):
+        for path in self.config, self.folder / "scale.cu", self.folder / "scale_reference.cu", self.cache:
+            before = path.read_bytes() if path != self.cache else b"SQLite format 3"
+            self.assertIn("is not overwritten", self.hone("tune", self.config, "--events", path, expect=2).stderr)
+            self.assertTrue(path.read_bytes().startswith(before))
+
     def test_events_where_nothing_is_right(self):
         """The search has no model then, and states no chance."""
         text = self.config.read_text()

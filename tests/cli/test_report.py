@@ -148,6 +148,15 @@ class Report(hone.Case):
         result = self.hone("report", "saxpy", "-o", self.folder / "no" / "report.html", expect=1)
         self.assertIn("report.html", result.stderr)
 
+    def test_what_it_reads_is_not_overwritten(self):
+        self.tune_simulated()
+        config = self.copy_config()
+        recording = self.folder / "recording.json"
+        for output in self.cache, config, "saxpy.cu", recording:
+            before = (self.folder / output).read_bytes()
+            self.assertIn("is not overwritten", self.hone("report", recording, "saxpy", "--config", config, "-o", output, expect=2).stderr)
+            self.assertEqual((self.folder / output).read_bytes(), before)
+
     def test_where_it_went(self):
         path = self.folder / "report.html"
         result = self.hone("report", self.record(), "-o", path)

@@ -27,20 +27,6 @@ struct imported {
     bool completed; /* took plan and template of the config */
 };
 
-static bool is_database(const char *path)
-{
-    char start[16] = "";
-    const char *reason = NULL;
-    if (hn_store_is_server(path))
-        return true;
-    FILE *file = hn_file_stream(path, &reason);
-    if (file == NULL)
-        return false;
-    size_t size = fread(start, 1, sizeof start, file);
-    fclose(file);
-    return size == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0;
-}
-
 /* Takes the document. */
 static char *json_text(json_t *json)
 {
@@ -259,7 +245,7 @@ static void import_file(const struct hn_given *given, const char *path, struct i
     *imported = (struct imported){.shown = hn_cache_shown(path)};
     if (hn_failed(err))
         return;
-    if (!is_database(path)) {
+    if (!hn_is_cache(path)) {
         import_recording(given, path, imported, err);
         return;
     }
@@ -504,12 +490,9 @@ static void run_export(struct hn_given *given, struct hn_error *err)
         export_to_folder(given, &list, file, err);
     else if (!hn_failed(err) && list.count > 1)
         fail_several(&list, file, err);
-    else if (!hn_failed(err) && is_database(file))
-        hn_fail(
-            err, HN_EUSAGE,
-            "'%s' is a cache, and is not overwritten; `hone cache merge` brings caches together",
-            file);
     else if (!hn_failed(err))
+        hn_spare_inputs(options, "FILE", file, NULL, err);
+    if (!hn_failed(err) && !folder)
         export_one(given, &list.items[0], file, err);
     hn_tuned_list_free(&list);
 }
@@ -682,7 +665,7 @@ static void list_of(const struct hn_given *given, const char *path, struct hn_tu
     *list = (struct hn_tuned_list){.items = NULL};
     if (hn_failed(err))
         return;
-    if (is_database(path)) {
+    if (hn_is_cache(path)) {
         struct hn_store *store = hn_cache_open_place(&place, HN_STORE_READ, NULL, err);
         if (store != NULL)
             (void)hn_store_list(store, HN_STORE_UNCOUNTED, NULL, NULL, list, err);

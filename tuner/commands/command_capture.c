@@ -68,6 +68,7 @@ static void run(struct hn_given *given, struct hn_error *err)
         hn_needed(NULL);
     hn_text_finish(&settings);
     set_library(err);
+    hn_spare_inputs(options, "-o", file, NULL, err);
     if (!hn_failed(err))
         unlink(file);
     int code = run_program(&options->arguments, err);

@@ -88,29 +88,10 @@ static json_t *written_to_json(const struct hn_options *options, const struct hn
     return json;
 }
 
-/* HN_EUSAGE where the output would take the place of what the results were made from. */
-static void spare_sources(const struct hn_options *options, const struct hn_export *export,
-                          struct hn_error *err)
-{
-    const char *config = json_string_value(json_object_get(export->stored.json, "config"));
-    const struct hn_plan *plan = export->plan;
-    struct stat output, source;
-    if (plan == NULL || options->output == NULL || stat(options->output, &output) != 0)
-        return;
-    const char *const sources[] = {config, options->template, plan->template_path,
-                                   plan->reference.template_path};
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-        if (sources[i] != NULL && stat(sources[i], &source) == 0 &&
-            source.st_dev == output.st_dev && source.st_ino == output.st_ino)
-            hn_fail(err, HN_EUSAGE,
-                    "-o: '%s' is what '%s' is made from, and is not overwritten; name another file",
-                    options->output, export->kernel);
-}
-
 static void write_out(const struct hn_options *options, const struct hn_export *export,
                       const struct hn_text *out, struct hn_error *err)
 {
-    spare_sources(options, export, err);
+    hn_spare_inputs(options, "-o", options->output, export->plan, err);
     if (export->left_out > 0)
         fprintf(stderr, "hone: left out %zu result%s tuned with other parameters\n",
                 export->left_out, export->left_out == 1 ? "" : "s");

@@ -132,7 +132,8 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
     if (asprintf(&path, "%s/%s.npy", folder, input->name) < 0)
         path = hn_needed(NULL);
     size_t dimensions = shape_of(input, recipe.count, row, shape);
-    FILE *to = create_array(path, input->element, shape, dimensions, err);
+    hn_spare_inputs(inputs->given->options, "-o", path, inputs->plan, err);
+    FILE *to = hn_failed(err) ? NULL : create_array(path, input->element, shape, dimensions, err);
     if (to != NULL) {
         write_elements(inputs, &recipe, values, to, err);
         bool failed = ferror(to) != 0;

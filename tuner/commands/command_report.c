@@ -72,6 +72,7 @@ static void apply_config(const char *path, void *context, struct hn_error *err)
     struct hn_config *config;
     if (hn_config_load(path, NULL, &config, err) != HN_OK)
         return;
+    hn_spare_inputs(input->given->options, "-o", input->given->options->output, config->plan, err);
     for (size_t i = 0; i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
         if (strcmp(tuning->recording.identity.kernel, config->plan->kernel) == 0)
@@ -177,6 +178,7 @@ static void run(struct hn_given *given, struct hn_error *err)
         hn_files_visit(path, ends, hn_is_folder(path) ? try_config : apply_config, &input, err);
     }
     apply_roofs(&input, err);
+    hn_spare_inputs(given->options, "-o", given->options->output, NULL, err);
     if (!hn_failed(err))
         hn_report_page(&input.report, &page, err);
     if (hn_output_write(given->options, &page, "a report is a page of HTML", err))

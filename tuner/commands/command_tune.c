@@ -573,6 +573,8 @@ static void run(struct hn_given *given, struct hn_error *err)
     if (!hn_failed(err))
         hn_open_cache(given, HN_STORE_WRITE, given->config->plan->kernel, err);
     tune.server = given->options->simulate == NULL ? given->server : NULL;
+    hn_spare_inputs(given->options, "--events", events,
+                    given->config == NULL ? NULL : given->config->plan, err);
     if (!hn_failed(err) && events != NULL && (tune.search.events = fopen(events, "we")) == NULL)
         hn_fail(err, HN_ERUN, "%s cannot be written: %s", events, strerror(errno));
     if (!hn_failed(err))

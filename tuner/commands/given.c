@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/device/driver.h"
@@ -53,6 +54,65 @@ static void check_path(const char *path, struct hn_error *err)
             access(other, F_OK) == 0)
             hn_fail(err, HN_ECONFIG, "'%s' is no file; did you mean %s?", path, other);
     }
+}
+
+bool hn_is_cache(const char *path)
+{
+    char start[16] = "";
+    const char *reason = NULL;
+    if (hn_store_is_server(path))
+        return true;
+    FILE *file = hn_file_stream(path, &reason);
+    if (file == NULL)
+        return false;
+    size_t size = fread(start, 1, sizeof start, file);
+    fclose(file);
+    return size == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0;
+}
+
+static void spare(const char *option, const char *file, const char *input, struct hn_error *err)
+{
+    struct stat output, about;
+    if (input != NULL && stat(file, &output) == 0 && stat(input, &about) == 0 &&
+        S_ISREG(about.st_mode) && about.st_dev == output.st_dev && about.st_ino == output.st_ino)
+        hn_fail(err, HN_EUSAGE,
+                "%s: '%s' is read by this command, and is not overwritten; name another file",
+                option, file);
+}
+
+void hn_spare_inputs(const struct hn_options *options, const char *option, const char *file,
+                     const struct hn_plan *plan, struct hn_error *err)
+{
+    static const struct hn_plan none = {.kernel = NULL};
+    const struct hn_texts *lists[] = {&options->arguments, &options->configs, &options->recorded};
+    plan = plan == NULL ? &none : plan;
+    const char *const inputs[] = {
+        options->template,
+        options->simulate,
+        options->capture,
+        options->roofs,
+        plan->config,
+        plan->template_path,
+        plan->reference.template_path,
+    };
+    if (hn_failed(err) || file == NULL)
+        return;
+    if (hn_is_cache(file))
+        hn_fail(err, HN_EUSAGE,
+                "%s: '%s' is a cache, and is not overwritten; `hone cache merge` brings caches "
+                "together",
+                option, file);
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        spare(option, file, inputs[i], err);
+    for (size_t i = 0; i < plan->argument_count; i++)
+        spare(option, file, plan->arguments[i].fill.file, err);
+    /* Inputs may be what results are compared with. */
+    for (size_t i = 0; i < plan->reference.file_count && options->of->of != HN_INPUTS; i++)
+        spare(option, file, plan->reference.files[i].file, err);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (size_t n = 0; n < lists[i]->count; n++) /* a word is a kernel */
+            if (lists[i]->items[n] != file && !hn_text_is_word(lists[i]->items[n]))
+                spare(option, file, lists[i]->items[n], err);
 }
 
 struct hn_config *hn_options_config(const struct hn_options *options, const char *path,
