@@ -77,6 +77,30 @@ class Families(hone.Case):
         self.fails(3, f"hone: cache '{self.cache}' has no tunings yet; `hone tune CONFIG` makes them", "cache", "show", "bgemm")
         self.fails(3, f"hone: cache '{self.cache}' has no rule of a family that fits", "cache", "compile", "bgemm")
 
+    def test_a_rule_alone_is_exported(self):
+        self.cache = self.folder / "rules.db"
+        path = hone.SOURCE / "cache/recorded/nvidia-h200/families/sgemm-nvidia-h200-cold.family.gz"
+        self.hone("cache", "import", path)
+        for options in ((), ("--recorded", path)):
+            said = self.hone("export", "sgemm", "-o", "sgemm.h", *options).stderr
+            self.assertIn("wrote sgemm.h\n  for any problem hone_sgemm_choose; at 8 sizes that were not used: ", said)
+            self.write("choose.c", """#include "sgemm.h"
+int main(void)
+{
+    int sure;
+    const struct hone_sgemm_problem problem = {4096, 4096, 4096};
+    const int config = hone_sgemm_choose(problem, &sure);
+    return config < 0 || !sure || config != hone_sgemm_select("NVIDIA H200", 90, 132, problem);
+}
+""")
+            subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "choose.c", "-o", "choose", "-lm"], cwd=self.folder, check=True)
+            subprocess.run([self.folder / "choose"], check=True)
+        for options in (["--format", "json"], ["--no-family"], ["-p", "M=1"]):
+            self.fails(3, "hone: no problem of 'sgemm' is tuned, there is the rule of a family alone: a header has it, without -p and "
+                       "--no-family", "export", "sgemm", *options)
+        self.fails(3, "hone: 'sgemm' was not tuned on 'A100', or that names several; cached are: NVIDIA H200", "export", "sgemm",
+                   "--device-name", "A100")
+
     def test_report(self):
         page = self.folder / "report.html"
         self.hone("report", "example", "-o", page)

@@ -49,7 +49,7 @@ static const struct hn_view written_views[] = {
     {.line =
          "  without {outside} result{outside:s} that the family has no configuration for, which "
          "--no-family keeps{?outside}"},
-    {.line = "  for any other problem {lower}_choose; {loss}"},
+    {.line = "  for any[ other{?time_us}] problem {lower}_choose; {loss}"},
     {.line = "use it in a CUDA source, before the template's code:\n    #define {upper}_APPLY\n"
              "    #include \"{file}\"{?header}"},
     {.line = "it launches with these values, and {declares} declares its own, which `{export} "
@@ -69,12 +69,14 @@ static json_t *written_to_json(const struct hn_options *options, const struct hn
         "upper", export->upper, "lower", export->lower, "json",
         kind_of(options) == HN_EXPORT_JSON || options->template != NULL, "header",
         kind_of(options) == HN_EXPORT_HEADER));
-    if (export->untuned)
-        return json;
     const struct hn_tuned *tuned = export->configs[0];
     struct hn_text loss = {0};
     if (export->rule != NULL)
         hn_rule_append_loss(&loss, export->rule);
+    if (export->rule != NULL && export->untuned)
+        json_object_set_new(json, "loss", hn_render_text(&loss));
+    if (export->untuned)
+        return json;
     json_object_update_new(
         json,
         hn_needed(json_pack(
@@ -128,11 +130,12 @@ static void export_from(struct hn_store *store, const struct hn_options *options
         .recorded_count = options->recorded.count,
         .rows = options->template,
         .no_family = options->no_family || options->template != NULL,
+        .rule_alone = format_of(options)->has_all,
         .defaults = options->defaults,
         .compiling = {options->architecture, (int)options->jobs, options->compile_timeout_s,
                       options->quiet || options->output == NULL}};
     if (hn_export_open(store, &request, &export, err) == HN_OK) {
-        if (export.untuned)
+        if (export.untuned && export.rule == NULL)
             fprintf(stderr, "hone: warning: %s at the defaults of '%s': %s\n", request.kernel,
                     request.config, err->message);
         /* Nobody reads the comments of a header that a build makes. */

@@ -48,7 +48,8 @@ struct hn_export {
     struct hn_config *config; /* that was named; NULL: none */
     char template_hash[33]; /* of the template that goes with the plan */
     const char *rows; /* borrowed: the request's */
-    bool untuned; /* there are no results: in their place is the default point, without a device and a time */
+    bool untuned; /* there are no results: in their place is the default point, or the choice of the family's rule, without a
+                   * device and a time */
     struct hn_store *store; /* borrowed: where machine code may be; NULL: results are of no cache */
     struct hn_export_compiling compiling;
     const struct hn_export_images *images; /* that are embedded, with a launch by the driver; NULL: none */
@@ -68,6 +69,7 @@ struct hn_export_request {
     size_t recorded_count;
     const char *rows; /* path of the text that HN_EXPORT_ROWS fills */
     bool no_family; /* all results, and no rule of a family */
+    bool rule_alone; /* where nothing fits, the rule of a family serves without results */
     bool defaults; /* where nothing fits, the default point of the config, which has to be given */
     struct hn_export_compiling compiling;
 };

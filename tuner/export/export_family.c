@@ -130,17 +130,23 @@ static bool take(struct hn_export *export, struct hn_export_family *family, stru
     return !hn_failed(err);
 }
 
+void hn_export_list_rules(struct hn_store *store, const struct hn_export_request *request,
+                          struct hn_tuned_list *rules, struct hn_error *err)
+{
+    if (store != NULL && !hn_failed(err))
+        hn_store_list(store, HN_STORE_RULES, request->kernel, NULL, rules, err);
+    for (size_t i = 0; store == NULL && i < request->recorded_count && !hn_failed(err); i++)
+        if (access(request->recorded[i], F_OK) == 0)
+            hn_recording_add_rules(request->recorded[i], request->kernel, rules, err);
+}
+
 void hn_export_take_family(struct hn_export *export, struct hn_store *store,
                            const struct hn_export_request *request, struct hn_error *err)
 {
     if (hn_failed(err))
         return;
     struct hn_export_family *family = hn_need_block(&export->memory, 1, sizeof *family);
-    if (store != NULL)
-        hn_store_list(store, HN_STORE_RULES, request->kernel, NULL, &family->rules, err);
-    for (size_t i = 0; store == NULL && i < request->recorded_count && !hn_failed(err); i++)
-        if (access(request->recorded[i], F_OK) == 0)
-            hn_recording_add_rules(request->recorded[i], request->kernel, &family->rules, err);
+    hn_export_list_rules(store, request, &family->rules, err);
     find_rule(family, &export->results[0]->identity);
     if (hn_failed(err) || family->stored == NULL || !take(export, family, err)) {
         hn_export_family_finish(family);

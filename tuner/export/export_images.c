@@ -171,7 +171,7 @@ static enum hn_status write_cubin_header(const struct hn_export *export, struct 
 {
     struct hn_export_images images = {.count = 0};
     struct hn_export with_images = *export;
-    if (export->untuned && export->compiling.architectures == NULL)
+    if (export->untuned && export->rule == NULL && export->compiling.architectures == NULL)
         return hn_fail(
             err, HN_EUSAGE,
             "--defaults: nothing was tuned, so no architecture is known; name it with --arch");

@@ -30,6 +30,9 @@ struct hn_export_family {
  * configurations. Nothing happens where there is no rule, or it is of another state of the config. */
 void hn_export_take_family(struct hn_export *export, struct hn_store *store, const struct hn_export_request *request,
                            struct hn_error *err);
+/* All rules of the kernel, of the cache or of the recordings. */
+void hn_export_list_rules(struct hn_store *store, const struct hn_export_request *request, struct hn_tuned_list *rules,
+                          struct hn_error *err);
 void hn_export_family_finish(struct hn_export_family *family); /* NULL is fine */
 
 /* Whether the plan has all names of a result, whose words it learns; without a plan: those of the first. */
