@@ -26,10 +26,6 @@ enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct h
 /* Commits what is pending; its failure is lost, so call hn_store_commit first. NULL is fine. */
 void hn_store_close(struct hn_store *store);
 
-/* What the user should know though all works (a cache on a network file system is slower and less safe), or NULL.
- * Owned by the store; the caller prints it once. */
-const char *hn_store_warning(const struct hn_store *store);
-
 /* The path that it was opened at, where it was deleted, moved or replaced meanwhile: *rescued is where all of it is now, to
  * be told. NULL: nothing of that kind. Both are the store's. */
 const char *hn_store_lost(const struct hn_store *store, const char **rescued);
@@ -48,10 +44,13 @@ bool hn_store_is_own(const char *path, bool leads_on, char *why, size_t size);
 /* What a merge calls the cache as a source, in place of its file's name. Copied. */
 void hn_store_set_name(struct hn_store *store, const char *name, struct hn_error *err);
 
-/* Who is told after each commit, in the caller's thread, and when the store has been closed. Members may be NULL. */
+/* Who is told after each commit, in the caller's thread, and when the store has been closed; and what the user should know though
+ * all works: that a cache lies on a network file system (at once), and each row that cannot be read and is left out, once.
+ * Members may be NULL. */
 struct hn_store_follower {
     void (*committed)(void *context);
     void (*closed)(void *context);
+    void (*warned)(const char *message);
     void *context;
 };
 void hn_store_follow(struct hn_store *store, const struct hn_store_follower *follower);
@@ -140,6 +139,8 @@ struct hn_store_merged {
 enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, bool images,
                               struct hn_store_merged *merged, struct hn_error *err);
 
+/* What cannot be read decides nothing: it is left out, and so is what it would have taken the place of. */
+
 /* A tuned result: the best record of an identity at its newest version with a valid one; where records took part in a
  * final race, the best of the newest such race. Or, of an identity without a problem, the rule of a family. */
 struct hn_tuned {
@@ -226,9 +227,12 @@ struct hn_prune {
     bool simulated;     /* simulated sessions */
     double before;      /* sessions that were started before, in seconds since the epoch; 0: none for that */
     bool images;        /* all compiled kernels; those of removed sessions go anyway */
+    bool unreadable;    /* rows of any kernel that cannot be read. A session that loses records gets another origin: it is no
+                           longer what other caches have of it */
     bool dry_run;       /* only count */
 };
 struct hn_pruned {
+    int64_t unreadable; /* rows */
     int64_t sessions;
     int64_t records;
     int64_t images;

@@ -28,6 +28,8 @@ struct hn_store {
     char *lost_path;       /* where it was, if it was rescued to `path`; NULL: it was not */
     enum hn_store_mode mode;
     char warning[512]; /* "" when there is nothing to say */
+    int64_t *left_out; /* ids of records, and of sessions below 0 */
+    size_t left_out_count;
     struct hn_pending *pending;
     size_t pending_count;
     struct timespec oldest; /* when the first pending was put, monotonic */
@@ -47,6 +49,9 @@ struct hn_store {
     HN_INTACT(t, t "kernel, " t "problem, " t "task, " t "version, " t "point, " t "entry, " t "hash")
 #define HN_ROOF_INTACT(t) HN_INTACT(t, t "device, " t "driver, " t "measured, " t "json")
 
+/* After a row was read: where that failed with HN_EFORMAT it is left out from here on, as its id in left_out says, and told; err has
+ * not failed then. Of a cache that has too many of them it stays so. */
+bool hn_store_leave_out(struct hn_store *store, int64_t id, struct hn_error *err);
 /* HN_EFORMAT unless a row is, by one of HN_..._INTACT; `what` is named. */
 void hn_store_expect_intact(const struct hn_store *store, bool intact, const char *what, struct hn_error *err);
 /* Of a damaged or hostile cache: err's message with the cache's name before it, and `what` of it cannot be read. */
@@ -66,8 +71,8 @@ char *hn_document_text(json_t *json, struct hn_error *err);
 /* What hn_store_read_head reads, from column 0 on; t: the alias of the table with its dot. */
 #define HN_HEAD_COLUMNS(t)                                                                                             \
     t "origin, " t "kernel, " t "problem, " t "task, " t "version, " t "rule, " t "started, " t "command, "           \
-      t "simulated, " t "machine, " t "source, " t "imported, " HN_SESSION_INTACT(t)
-enum { HN_HEAD_COLUMN_COUNT = 13 };
+      t "simulated, " t "machine, " t "source, " t "imported, " HN_SESSION_INTACT(t) ", " t "id"
+enum { HN_HEAD_COLUMN_COUNT = 14 };
 /* Into a zeroed head, all but its plan. HN_EFORMAT: it is damaged, does not pass the gate, or its columns say another thing than its JSON. */
 void hn_store_read_head(const struct hn_store *store, struct hn_statement *statement, struct hn_store_head *head,
                         struct hn_error *err);

@@ -62,7 +62,7 @@ const struct hn_tuned *hn_tuned_list_find(const struct hn_tuned_list *list,
 #define BEFORE(session) "(" session ".source <> '', -" session ".started, -" session ".id)"
 
 /* clang-format off */
-static const char sessions_of[] = "SELECT id, source <> '' FROM session WHERE " SAME ORDER;
+static const char sessions_of[] = "SELECT id, source <> '', " HN_SESSION_INTACT("") " FROM session WHERE " SAME ORDER;
 
 /* Of sessions that were before the record's own only an unverified one has anything to fear
  * (HN_PLACE), so that their records are not looked at. */
@@ -75,7 +75,7 @@ static const char best_of[] =
     " ON o.session_id = n.id AND o.point = c.point"
     " WHERE (c.verification = 0 OR " BEFORE("n") " <= " BEFORE("s") ")"
     " AND (" HN_PLACE("o", "n") ") < (" HN_PLACE("c", "s") "))"
-    " ORDER BY c.final DESC, c.objective, length(c.point), c.point LIMIT 1";
+    " ORDER BY c.final DESC, c.objective, length(c.point), c.point LIMIT ?9";
 
 /* A record by its id with the origin of its session; ?2: with how many points were measured of the
  * task and version. */
@@ -95,11 +95,10 @@ static const char all_tasks[] = TASKS("?1 IS NULL AND (?2 IS NULL OR problem = ?
 static const char tasks_of_kernel[] = TASKS("kernel = ?1 AND ?2 IS ?2");
 static const char tasks_of_problem[] = TASKS("kernel = ?1 AND problem = ?2");
 
-/* ?1: the kernel or NULL. Of each family the rule that counts. */
-static const char rules_that_count[] =
-    "WITH ranked AS (SELECT id, ROW_NUMBER() OVER (PARTITION BY task ORDER BY simulated, source <> '', started DESC, id DESC)"
-    " AS age FROM session WHERE rule IS NOT NULL AND (?1 IS NULL OR kernel = ?1))"
-    " SELECT " HN_HEAD_COLUMNS("s.") ", s.id FROM ranked r JOIN session s ON s.id = r.id WHERE r.age = 1";
+/* ?1: the kernel or NULL. The rules of each family, from the one that counts first. */
+static const char rules_of_kernel[] =
+    "SELECT " HN_HEAD_COLUMNS("s.") " FROM session s WHERE rule IS NOT NULL AND (?1 IS NULL OR kernel = ?1)"
+    " ORDER BY task, simulated, source <> '', started DESC, id DESC";
 /* clang-format on */
 
 /* The best of the sessions so far; id 0: none. */
@@ -131,14 +130,26 @@ struct listing {
     } task;
 };
 
-static void look(struct hn_statement *statement, const struct hn_store_head *head,
+static bool is_left_out(const struct hn_store *store, int64_t id)
+{
+    for (size_t i = 0; i < store->left_out_count; i++)
+        if (store->left_out[i] == id)
+            return true;
+    return false;
+}
+
+static void look(const struct listing *listing, const struct hn_store_head *head,
                  int64_t session_id, struct found *found, struct hn_error *err)
 {
-    hn_statement_bind(statement, "ttttiirt", HN_SUBJECT_VALUES(&head->subject),
+    struct hn_statement *statement = listing->best;
+    hn_statement_bind(statement, "ttttiirti", HN_SUBJECT_VALUES(&head->subject),
                       (int64_t)head->simulated, session_id,
-                      found->id == 0 ? INFINITY : found->objective, found->point);
-    if (!hn_statement_step(statement, err))
-        return;
+                      found->id == 0 ? INFINITY : found->objective, found->point,
+                      (int64_t)listing->store->left_out_count + 1);
+    do {
+        if (!hn_statement_step(statement, err))
+            return;
+    } while (is_left_out(listing->store, hn_column_integer(statement, 0)));
     free(found->point);
     found->id = hn_column_integer(statement, 0);
     found->final = hn_column_integer(statement, 1) != 0;
@@ -156,14 +167,20 @@ static int64_t find_best(const struct listing *listing, const struct hn_store_he
     hn_statement_bind(sessions, "tttti", HN_SUBJECT_VALUES(&head->subject),
                       (int64_t)head->simulated);
     while (hn_statement_step(sessions, err)) {
+        const int64_t id = hn_column_integer(sessions, 0);
         bool imported = hn_column_integer(sessions, 1) != 0;
+        char name[40];
+        snprintf(name, sizeof name, "session %lld", (long long)id);
+        hn_store_expect_intact(listing->store, hn_column_integer(sessions, 2) != 0, name, err);
+        if (hn_store_leave_out(listing->store, -id, err))
+            continue;
         /* The newest race counts; and what was measured here before what was imported. */
         if (found.id != 0 && (found.final || imported != found.imported)) {
             hn_statement_run(sessions, err);
             break;
         }
         found.imported = imported;
-        look(listing->best, head, hn_column_integer(sessions, 0), &found, err);
+        look(listing, head, id, &found, err);
     }
     free(found.point);
     return found.id;
@@ -185,15 +202,23 @@ static bool read_tuned(const struct listing *listing, const struct hn_store_head
 {
     const int protocol = head->version.protocol;
     struct hn_statement *record = listing->record;
-    int64_t id = find_best(listing, head, err);
-    if (id == 0)
-        return false;
-    hn_statement_bind(record, "ii", id, (int64_t)(listing->listed != HN_STORE_UNCOUNTED));
-    if (!hn_statement_step(record, err))
-        return false;
+    const char *objective = head->identity.objective;
+    for (int64_t id;;) {
+        id = find_best(listing, head, err);
+        if (id == 0)
+            return false;
+        hn_statement_bind(record, "ii", id, (int64_t)(listing->listed != HN_STORE_UNCOUNTED));
+        if (!hn_statement_step(record, err))
+            return false;
+        hn_store_read_record(listing->store, record, objective, &tuned->best, err);
+        if (!hn_store_leave_out(listing->store, id, err))
+            break;
+        hn_record_finish(&tuned->best);
+        tuned->best = (struct hn_record){0};
+        hn_statement_run(record, err); /* for the next best */
+    }
     tuned->stale = listing->task.mixed ||
                    (protocol != HN_MEASURING_PROTOCOL && protocol != HN_KERNEL_TUNER_PROTOCOL);
-    hn_store_read_record(listing->store, record, head->identity.objective, &tuned->best, err);
     hn_statement_read(record, HN_RECORD_COLUMN_COUNT, err, "iccri", &tuned->session_id,
                       tuned->origin.machine, sizeof tuned->origin.machine, tuned->origin.source,
                       sizeof tuned->origin.source, &tuned->origin.imported, &tuned->points);
@@ -202,11 +227,14 @@ static bool read_tuned(const struct listing *listing, const struct hn_store_head
     return true;
 }
 
-static void append_tuned(struct listing *listing, struct hn_error *err)
+/* False: the session cannot be read. */
+static bool append_tuned(struct listing *listing, struct hn_error *err)
 {
     struct hn_store_head head = {.origin = NULL};
     hn_store_read_head(listing->store, listing->tasks, &head, err);
-    bool has = false;
+    const bool left_out = hn_store_leave_out(
+        listing->store, -hn_column_integer(listing->tasks, HN_HEAD_COLUMN_COUNT - 1), err);
+    bool has = left_out;
     for (size_t i = listing->task.first; i < listing->list.count; i++)
         has = has || hn_version_equal(&listing->list.items[i].version, &head.version);
     struct hn_tuned *tuned = has ? NULL : hn_tuned_list_add(&listing->list, err);
@@ -215,6 +243,7 @@ static void append_tuned(struct listing *listing, struct hn_error *err)
     else if (tuned != NULL)
         listing->list.count--;
     hn_store_head_finish(&head);
+    return !left_out;
 }
 
 /* Looks whether a row is of another task than the one before it. */
@@ -253,8 +282,7 @@ static void list_tasks(struct listing *listing, const char *kernel, const char *
         if (hn_column_integer(listing->tasks, HN_HEAD_COLUMN_COUNT) == 0 ||
             (listing->task.found && listing->listed != HN_STORE_VERSIONS))
             continue;
-        listing->task.found = true;
-        append_tuned(listing, err);
+        listing->task.found |= append_tuned(listing, err);
     }
     free(listing->task.text);
     free(listing->task.version);
@@ -263,29 +291,51 @@ static void list_tasks(struct listing *listing, const char *kernel, const char *
     hn_statement_finish(listing->sessions);
 }
 
+/* Whether a row of the rules of families can be read, into tuned. */
+static bool read_rule(const struct hn_store *store, struct hn_statement *row,
+                      struct hn_tuned *tuned, struct hn_error *err)
+{
+    struct hn_store_head head = {.origin = NULL};
+    hn_store_read_head(store, row, &head, err);
+    hn_gate_moment("started", head.started, err);
+    tuned->rule = hn_allocate(1, sizeof *tuned->rule, err);
+    if (tuned->rule != NULL) {
+        hn_document_read("rule", &hn_rule_structure, head.rule == NULL ? "" : head.rule,
+                         tuned->rule, err);
+        hn_store_name_failure(store, "the rule of a family", err);
+    }
+    if (!hn_failed(err)) {
+        tuned->origin = head.from;
+        tuned->session_id = hn_column_integer(row, HN_HEAD_COLUMN_COUNT - 1);
+        tuned->stale = head.version.protocol != HN_MEASURING_PROTOCOL;
+        take_head(tuned, &head);
+    }
+    hn_store_head_finish(&head);
+    return !hn_failed(err);
+}
+
 static void list_rules(struct listing *listing, const char *kernel, struct hn_error *err)
 {
     struct hn_store *store = listing->store;
+    char *task = NULL; /* of the last one */
     struct hn_statement *rows =
-        hn_database_prepare(store->database, err, rules_that_count, "t", kernel);
+        hn_database_prepare(store->database, err, rules_of_kernel, "t", kernel);
     while (hn_statement_next(&rows, err)) {
-        struct hn_store_head head = {.origin = NULL};
+        if (task != NULL && strcmp(task, hn_column_text(rows, 3)) == 0)
+            continue;
         struct hn_tuned *tuned = hn_tuned_list_add(&listing->list, err);
-        hn_store_read_head(store, rows, &head, err);
-        hn_gate_moment("started", head.started, err);
-        struct hn_rule *rule = hn_failed(err) ? NULL : hn_made(calloc(1, sizeof *rule), err);
-        if (rule != NULL) {
-            hn_document_read("rule", &hn_rule_structure, head.rule == NULL ? "" : head.rule, rule,
-                             err);
-            hn_store_name_failure(store, "the rule of a family", err);
-            tuned->rule = rule;
-            tuned->origin = head.from;
-            tuned->session_id = hn_column_integer(rows, HN_HEAD_COLUMN_COUNT);
-            tuned->stale = head.version.protocol != HN_MEASURING_PROTOCOL;
-            take_head(tuned, &head);
+        if (tuned == NULL)
+            continue;
+        if (read_rule(store, rows, tuned, err)) {
+            free(task);
+            task = hn_copy_string(hn_column_text(rows, 3), err);
+        } else {
+            const int64_t id = hn_column_integer(rows, HN_HEAD_COLUMN_COUNT - 1);
+            hn_tuned_finish(&listing->list.items[--listing->list.count]);
+            (void)hn_store_leave_out(store, -id, err);
         }
-        hn_store_head_finish(&head);
     }
+    free(task);
 }
 
 void hn_store_set_base(struct hn_store *store, struct hn_store *base)

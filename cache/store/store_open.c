@@ -316,6 +316,7 @@ void hn_store_close(struct hn_store *store)
     for (size_t i = 0; i < store->pending_count; i++)
         hn_pending_finish(&store->pending[i]);
     free(store->pending);
+    free(store->left_out);
     hn_database_close(store->database);
     if (store->follower.closed != NULL)
         store->follower.closed(store->follower.context);
@@ -335,16 +336,13 @@ void hn_store_set_name(struct hn_store *store, const char *name, struct hn_error
 void hn_store_follow(struct hn_store *store, const struct hn_store_follower *follower)
 {
     store->follower = *follower;
+    if (store->warning[0] != '\0' && follower->warned != NULL)
+        follower->warned(store->warning);
 }
 
 bool hn_store_is_server(const char *path)
 {
     return strncmp(path, "postgresql://", 13) == 0 || strncmp(path, "postgres://", 11) == 0;
-}
-
-const char *hn_store_warning(const struct hn_store *store)
-{
-    return store->warning[0] == '\0' ? NULL : store->warning;
 }
 
 char *hn_store_default_path(const char *given)

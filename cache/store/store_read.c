@@ -63,8 +63,8 @@ void hn_store_expect_intact(const struct hn_store *store, bool intact, const cha
 {
     if (!hn_failed(err) && !intact)
         hn_fail(err, HN_EFORMAT,
-                "cache '%s' is damaged: %s is not what was written ('hone cache check' lists what "
-                "is); restore a copy, or move it away to start anew",
+                "cache '%s': %s is not what was written; `hone cache prune --unreadable` removes "
+                "it",
                 store->path, what);
 }
 
@@ -74,8 +74,33 @@ void hn_store_name_failure(const struct hn_store *store, const char *what, struc
     if (err->status != HN_EFORMAT && err->status != HN_ECONFIG)
         return;
     reason = *err;
-    hn_fail(err, HN_EFORMAT, "cache '%s': %s cannot be read: %.1000s", store->path, what,
-            reason.message);
+    hn_fail(err, HN_EFORMAT,
+            "cache '%s': %s cannot be read: %.1000s; `hone cache prune --unreadable` removes it",
+            store->path, what, reason.message);
+}
+
+bool hn_store_leave_out(struct hn_store *store, int64_t id, struct hn_error *err)
+{
+    enum { MOST = 1000, TOLD = 5 };
+    struct hn_error room = {.status = HN_OK};
+    bool known = false;
+    if (err->status != HN_EFORMAT)
+        return false;
+    for (size_t i = 0; i < store->left_out_count; i++)
+        known = known || store->left_out[i] == id;
+    if (!known && (store->left_out_count == MOST ||
+                   !hn_make_room(&store->left_out, store->left_out_count, sizeof id, &room)))
+        return false;
+    if (!known)
+        store->left_out[store->left_out_count++] = id;
+    if (store->left_out_count > TOLD)
+        hn_fail(&room, HN_EFORMAT, "left out: more rows, which `hone cache check` lists");
+    else
+        hn_fail(&room, HN_EFORMAT, "left out: %s", err->message);
+    if (!known && store->left_out_count <= TOLD + 1 && store->follower.warned != NULL)
+        store->follower.warned(room.message);
+    hn_error_init(err);
+    return true;
 }
 
 void hn_store_head_finish(struct hn_store_head *head)
@@ -159,8 +184,11 @@ void hn_store_read_head(const struct hn_store *store, struct hn_statement *state
                         struct hn_store_head *head, struct hn_error *err)
 {
     struct hn_subject *subject = &head->subject;
-    hn_store_expect_intact(store, hn_column_integer(statement, HN_HEAD_COLUMN_COUNT - 1) != 0,
-                           "a tuning", err);
+    char name[40];
+    snprintf(name, sizeof name, "session %lld",
+             (long long)hn_column_integer(statement, HN_HEAD_COLUMN_COUNT - 1));
+    hn_store_expect_intact(store, hn_column_integer(statement, HN_HEAD_COLUMN_COUNT - 2) != 0, name,
+                           err);
     if (hn_failed(err))
         return;
     hn_statement_read(statement, 0, err, "tttttnrtbccr", &head->origin, &subject->kernel,
@@ -170,7 +198,7 @@ void hn_store_read_head(const struct hn_store *store, struct hn_statement *state
                       &head->from.imported);
     if (!hn_failed(err))
         complete(head, err);
-    hn_store_name_failure(store, "a tuning", err);
+    hn_store_name_failure(store, name, err);
 }
 
 enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
@@ -332,14 +360,15 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
     char why[640] = "", machine[65] = "";
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
-        HN_SELECT_RECORDS
-        " WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER (PARTITION BY r.point"
-        " ORDER BY " HN_PLACE(
-            "r",
-            "s") ") AS place FROM session s JOIN record r"
-                 " ON r.session_id = s.id WHERE " HN_SUBJECT " AND s.simulated = ?5 AND CASE ?6"
-                 " WHEN 1 THEN ?5 OR s.source = '' AND (r.outcome = 'ok' OR s.machine = ?7)"
-                 " WHEN 2 THEN NOT ?5 AND s.source <> '' ELSE 1 END) WHERE place = 1) ORDER BY id",
+        HN_SELECT_RECORDS " WHERE id IN (SELECT id FROM (SELECT r.id, " HN_SESSION_INTACT(
+            "s.") " AS intact, ROW_NUMBER() OVER (PARTITION BY r.point"
+                  " ORDER BY " HN_PLACE("r", "s") ") AS place FROM session s JOIN record r"
+                                                  " ON r.session_id = s.id WHERE " HN_SUBJECT
+                                                  " AND s.simulated = ?5 AND CASE ?6"
+                                                  " WHEN 1 THEN ?5 OR s.source = '' AND (r.outcome "
+                                                  "= 'ok' OR s.machine = ?7)"
+                                                  " WHEN 2 THEN NOT ?5 AND s.source <> '' ELSE 1 "
+                                                  "END) WHERE place = 1 AND intact) ORDER BY id",
         "ttttii", HN_SUBJECT_VALUES(subject), (int64_t)simulated, (int64_t)whose);
     /* Else it is NULL, which nothing is equal to. */
     char *real = realpath(store->path, NULL);
@@ -354,7 +383,8 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
         if (visit->seen != NULL && !visit->under)
             (void)json_object_set_new(visit->seen, point, json_true());
         hn_store_read_record(store, statement, objective, &record, err);
-        if (!hn_failed(err) && counts)
+        if (!hn_store_leave_out(store, hn_column_integer(statement, 0), err) && !hn_failed(err) &&
+            counts)
             visit->visit(visit->visitor, visit->under ? 0 : hn_column_integer(statement, 0),
                          &record, err);
         hn_record_finish(&record);
@@ -478,12 +508,9 @@ void hn_store_read_image(const struct hn_store *store, struct hn_statement *stat
     };
     hn_statement_read(statement, 3, err, "p", &image->cubin, &image->size);
     const struct hn_hash hash = hn_hash_bytes(image->cubin, image->size);
-    if (!hn_failed(err) && strcmp(hash.hex, image->hash) != 0)
-        hn_fail(err, HN_EFORMAT,
-                "cache '%s' is damaged: an image has hash %s, expected '%.32s'; 'hone cache prune "
-                "--images' removes all images, 'hone tune' makes them again",
-                store->path, hash.hex, image->hash);
-    hn_store_expect_intact(store, hn_column_integer(statement, 4) != 0, "an image", err);
+    hn_store_expect_intact(
+        store, strcmp(hash.hex, image->hash) == 0 && hn_column_integer(statement, 4) != 0,
+        "an image", err);
 }
 
 struct hn_statement *hn_store_get_images(struct hn_store *store, int64_t session_id,

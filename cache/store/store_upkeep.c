@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cache/store/store_internal.h"
+#include "cache/store/store_roofs.h"
 
 /* Keeping a cache in order: looking whether it is whole, and taking out what is no longer wanted.
  */
@@ -23,26 +24,40 @@ static void look_at_finding(struct hn_store *store, struct hn_statement *stateme
         hn_fail(finding, HN_EFORMAT, "%s", text);
 }
 
+/* Of a row whose text and checksum are its first columns. */
+static void look_at_document(const struct hn_store *store, struct hn_statement *statement,
+                             const char *what, const struct hn_structure *structure,
+                             struct hn_error *finding)
+{
+    hn_store_expect_intact(store, hn_column_integer(statement, 1) != 0, what, finding);
+    if (hn_failed(finding))
+        return;
+    hn_document_check(what, structure, hn_column_text(statement, 0), finding);
+    hn_store_name_failure(store, what, finding);
+}
+
 static void look_at_head(struct hn_store *store, struct hn_statement *statement,
                          struct hn_error *finding)
 {
     struct hn_store_head head = {.origin = NULL};
     hn_store_read_head(store, statement, &head, finding);
+    if (!hn_failed(finding)) {
+        hn_document_check("rule", &hn_rule_structure, head.rule, finding);
+        hn_store_name_failure(store, "the rule of a family", finding);
+    }
     hn_store_head_finish(&head);
 }
 
 static void look_at_plan(struct hn_store *store, struct hn_statement *statement,
                          struct hn_error *finding)
 {
-    hn_document_check("source", &hn_stored_plan_structure, hn_column_text(statement, 0), finding);
-    hn_store_name_failure(store, "a plan", finding);
+    look_at_document(store, statement, "a plan", &hn_stored_plan_structure, finding);
 }
 
-static void look_at_rule(struct hn_store *store, struct hn_statement *statement,
+static void look_at_roof(struct hn_store *store, struct hn_statement *statement,
                          struct hn_error *finding)
 {
-    hn_document_check("rule", &hn_rule_structure, hn_column_text(statement, 0), finding);
-    hn_store_name_failure(store, "the rule of a family", finding);
+    look_at_document(store, statement, "a roof", &hn_roofs_structure, finding);
 }
 
 static void look_at_record(struct hn_store *store, struct hn_statement *statement,
@@ -61,68 +76,112 @@ static void look_at_image(struct hn_store *store, struct hn_statement *statement
     hn_store_read_image(store, statement, &image, finding);
 }
 
-/* Of each table the rows that are not as they were written. */
-/* clang-format off */
-static const char altered[] =
-    "SELECT 'session ' || id FROM session WHERE NOT (" HN_SESSION_INTACT("") ")"
-    " UNION ALL SELECT 'the plan of session ' || id FROM session"
-    " WHERE plan IS NOT NULL AND plan NOT IN (SELECT hash FROM plan)"
-    " UNION ALL SELECT 'plan ' || hash FROM plan WHERE NOT (" HN_PLAN_INTACT("") ")"
-    " UNION ALL SELECT 'record ' || id FROM record WHERE NOT (" HN_RECORD_INTACT("") ")"
-    " UNION ALL SELECT 'a roof of driver ' || driver FROM roof WHERE NOT (" HN_ROOF_INTACT("") ")";
-/* clang-format on */
-
-/* The title stands before what is found. */
+/* The title stands before what is found. What cannot be read goes into the list of what is removed:
+ * a row of a table by the id that its column has. */
 static const struct check {
     const char *title;
     const char *sql;
     look_at_row *look;
+    const char *table; /* NULL: nothing is removed */
+    int id;
 } checks[] = {
-    {"integrity: ", "PRAGMA integrity_check", look_at_finding},
+    {"integrity: ", "PRAGMA integrity_check", look_at_finding, NULL, 0},
     {"foreign key: ",
      "SELECT 'row ' || rowid || ' of ' || \"table\" || ' names a row of '"
-     " || parent || ' that is not there' FROM pragma_foreign_key_check",
-     look_at_finding},
-    {"not what was written: ", altered, look_at_finding},
-    {"", "SELECT " HN_HEAD_COLUMNS("") " FROM session WHERE " HN_SESSION_INTACT(""), look_at_head},
-    {"", "SELECT json FROM plan WHERE " HN_PLAN_INTACT(""), look_at_plan},
-    {"", "SELECT rule FROM session WHERE rule IS NOT NULL AND " HN_SESSION_INTACT(""),
-     look_at_rule},
+     " || parent || ' that is not there', rowid FROM pragma_foreign_key_check",
+     look_at_finding, "record", 1},
+    {"not there: ",
+     "SELECT 'the plan of session ' || id, id FROM session"
+     " WHERE plan IS NOT NULL AND plan NOT IN (SELECT hash FROM plan)",
+     look_at_finding, "plan of session", 1},
+    {"", "SELECT " HN_HEAD_COLUMNS("") " FROM session", look_at_head, "session",
+     HN_HEAD_COLUMN_COUNT - 1},
+    {"", "SELECT json, " HN_PLAN_INTACT("") ", rowid FROM plan", look_at_plan, "plan", 2},
+    {"", "SELECT json, " HN_ROOF_INTACT("") ", rowid FROM roof", look_at_roof, "roof", 2},
     {"",
-     "SELECT " HN_RECORD_COLUMNS("r.") ", json_extract(s.task, '$.objective') FROM record r"
-                                       " JOIN session s ON s.id = r.session_id"
-                                       " WHERE json_valid(s.task) AND " HN_RECORD_INTACT("r."),
-     look_at_record},
-    {"", "SELECT " HN_IMAGE_COLUMNS("") " FROM image", look_at_image},
+     "SELECT " HN_RECORD_COLUMNS("r.") ", CASE WHEN json_valid(s.task) THEN"
+                                       " json_extract(s.task, '$.objective') END FROM record r"
+                                       " JOIN session s ON s.id = r.session_id",
+     look_at_record, "record", 0},
+    {"", "SELECT " HN_IMAGE_COLUMNS("") ", rowid FROM image", look_at_image, "image", 5},
 };
 
-static void run_check(struct hn_store *store, const struct check *check, struct hn_text *report,
-                      struct hn_error *err)
+/* Called for each row that is not as it should be. */
+typedef void take_finding(void *context, const struct check *check, int64_t id, const char *message,
+                          struct hn_error *err);
+
+static void run_checks(struct hn_store *store, take_finding *take, void *context,
+                       struct hn_error *err)
 {
-    struct hn_statement *statement = hn_database_prepare(store->database, err, check->sql, "");
-    while (hn_statement_next(&statement, err)) {
-        struct hn_error finding = {.status = HN_OK};
-        check->look(store, statement, &finding);
-        if (finding.status == HN_ENOMEM)
-            hn_fail_memory(err);
-        else if (hn_failed(&finding))
-            hn_text_printf(report, "%s%s\n", check->title, finding.message);
+    hn_database_set_patience(store->database, INFINITY);
+    for (const struct check *check = checks; check < checks + sizeof checks / sizeof *checks;
+         check++) {
+        struct hn_statement *statement = hn_database_prepare(store->database, err, check->sql, "");
+        while (hn_statement_next(&statement, err)) {
+            struct hn_error finding = {.status = HN_OK};
+            check->look(store, statement, &finding);
+            if (finding.status == HN_ENOMEM)
+                hn_fail_memory(err);
+            else if (hn_failed(&finding))
+                take(context, check, hn_column_integer(statement, check->id), finding.message, err);
+        }
     }
+}
+
+static void tell_finding(void *report, const struct check *check, int64_t id, const char *message,
+                         struct hn_error *err)
+{
+    (void)id;
+    (void)err;
+    hn_text_printf(report, "%s%s\n", check->title, message);
 }
 
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err)
 {
     size_t before = report->length;
     hn_error_init(err);
-    hn_database_set_patience(store->database, INFINITY);
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        run_check(store, &checks[i], report, err);
+    run_checks(store, tell_finding, report, err);
     if (!hn_failed(err) && report->failed)
         hn_fail_memory(err);
     if (!hn_failed(err) && report->length > before)
         hn_fail(err, HN_EFORMAT, "cache '%s' is damaged", store->path);
     return err->status;
 }
+
+static void doom_row(void *store, const struct check *check, int64_t id, const char *message,
+                     struct hn_error *err)
+{
+    (void)message;
+    if (check->table != NULL)
+        (void)hn_database_do(((struct hn_store *)store)->database, err,
+                             "INSERT OR IGNORE INTO unreadable VALUES(?, ?)", "ti", check->table,
+                             id);
+}
+
+/* Of rows that cannot be read: sessions go with what is theirs. */
+static const char doom_unreadable[] =
+    "INSERT OR IGNORE INTO doomed SELECT id FROM unreadable WHERE kind = 'session';"
+    "INSERT OR IGNORE INTO doomed_image SELECT id FROM unreadable WHERE kind = 'image';"
+    "INSERT OR IGNORE INTO renamed SELECT session_id, lower(hex(randomblob(16))) FROM record"
+    " WHERE id IN (SELECT id FROM unreadable WHERE kind = 'record')";
+
+#define RESUM(origin, plan)                                                                        \
+    "checksum = checksum(" origin ", kernel, problem, task, version, " plan ", rule, started,"     \
+    " command, simulated, machine, source, imported)"
+static const char removal_of_unreadable[] =
+    "DELETE FROM record WHERE id IN (SELECT id FROM unreadable WHERE kind = 'record');"
+    "UPDATE session SET origin = r.origin, " RESUM(
+        "r.origin", "plan") " FROM renamed r"
+                            " WHERE r.id = session.id;"
+                            "UPDATE session SET plan = NULL, " RESUM(
+                                "origin", "NULL") " WHERE plan IN (SELECT hash"
+                                                  " FROM plan WHERE rowid IN (SELECT id FROM "
+                                                  "unreadable WHERE kind = 'plan'))"
+                                                  " OR plan NOT IN (SELECT hash FROM plan);"
+                                                  "DELETE FROM plan WHERE rowid IN (SELECT id FROM "
+                                                  "unreadable WHERE kind = 'plan');"
+                                                  "DELETE FROM roof WHERE rowid IN (SELECT id FROM "
+                                                  "unreadable WHERE kind = 'roof')";
 
 /* ?1: the kernel or NULL, ?2: stale, ?3: simulated, ?4: before. `newest` has, of each tuning, the
  * version that counts: that of its newest session with a valid record, of a family with a rule. */
@@ -132,7 +191,7 @@ static const char doom[] =
     " session s WHERE s.rule IS NOT NULL"
     " OR EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok')),"
     " newest AS (SELECT * FROM good WHERE age = 1)"
-    " INSERT INTO doomed SELECT s.id FROM session s"
+    " INSERT OR IGNORE INTO doomed SELECT s.id FROM session s"
     " LEFT JOIN newest n ON n.task = s.task AND n.simulated = s.simulated"
     " WHERE (?1 IS NULL OR s.kernel = ?1) AND ((?3 AND s.simulated)"
     " OR (?2 AND n.version IS NOT NULL AND n.version <> s.version)"
@@ -140,7 +199,7 @@ static const char doom[] =
 
 /* Of the doomed sessions, and of images that no other session has a use for. */
 static const char doom_images[] =
-    "INSERT INTO doomed_image SELECT i.rowid FROM image i"
+    "INSERT OR IGNORE INTO doomed_image SELECT i.rowid FROM image i"
     " WHERE (?1 IS NULL OR i.kernel = ?1) AND (?2 OR NOT EXISTS(SELECT 1 FROM session s"
     " WHERE s.kernel = i.kernel AND s.problem = i.problem AND s.task = i.task"
     " AND s.version = i.version AND s.id NOT IN (SELECT id FROM doomed)))";
@@ -183,27 +242,36 @@ enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *pru
     hn_database_run(database,
                     "BEGIN IMMEDIATE; CREATE TEMP TABLE best(id INTEGER PRIMARY KEY);"
                     "CREATE TEMP TABLE doomed(id INTEGER PRIMARY KEY);"
-                    "CREATE TEMP TABLE doomed_image(id INTEGER PRIMARY KEY)",
+                    "CREATE TEMP TABLE doomed_image(id INTEGER PRIMARY KEY);"
+                    "CREATE TEMP TABLE renamed(id INTEGER PRIMARY KEY, origin TEXT);"
+                    "CREATE TEMP TABLE unreadable(kind TEXT, id INTEGER, PRIMARY KEY(kind, id))",
                     err);
+    if (prune->unreadable)
+        run_checks(store, doom_row, store, err);
+    hn_database_run(database, doom_unreadable, err);
     add_best(store, prune->kernel, err);
     hn_database_do(database, err, doom, "tiir", prune->kernel, (int64_t)prune->stale,
                    (int64_t)prune->simulated, prune->before);
     hn_database_do(database, err, doom_images, "ti", prune->kernel, (int64_t)prune->images);
     *pruned = (struct hn_pruned){.sessions = 0};
     (void)hn_database_do(database, err,
-                         "SELECT (SELECT count(*) FROM doomed), (SELECT count(*) FROM record"
-                         " WHERE session_id IN (SELECT id FROM doomed)), count(*),"
+                         "SELECT (SELECT count(*) FROM unreadable), (SELECT count(*) FROM doomed),"
+                         " (SELECT count(*) FROM record WHERE session_id IN (SELECT id FROM doomed)"
+                         " OR id IN (SELECT id FROM unreadable WHERE kind = 'record')), count(*),"
                          " coalesce(sum(length(cubin)), 0) FROM image"
                          " WHERE rowid IN (SELECT id FROM doomed_image)",
-                         ">iiii", &pruned->sessions, &pruned->records, &pruned->images,
-                         &pruned->image_bytes);
+                         ">iiiii", &pruned->unreadable, &pruned->sessions, &pruned->records,
+                         &pruned->images, &pruned->image_bytes);
     if (!prune->dry_run)
         hn_database_run(database, removal, err);
+    if (!prune->dry_run && prune->unreadable)
+        hn_database_run(database, removal_of_unreadable, err);
     hn_database_run(database,
-                    "DROP TABLE temp.best; DROP TABLE temp.doomed; DROP TABLE temp.doomed_image",
+                    "DROP TABLE temp.best; DROP TABLE temp.doomed; DROP TABLE temp.doomed_image;"
+                    "DROP TABLE temp.renamed; DROP TABLE temp.unreadable",
                     err);
     (void)hn_database_commit(database, err);
-    if (!prune->dry_run && pruned->sessions + pruned->images > 0)
+    if (!prune->dry_run && pruned->unreadable + pruned->sessions + pruned->images > 0)
         hn_database_run(database, "VACUUM", err);
     return err->status;
 }

@@ -57,8 +57,9 @@ static void add_plan(struct hn_store *store, const char *json, struct hn_hash *n
 {
     *name = hn_hash_string(json);
     hn_database_do(store->database, err,
-                   "INSERT OR IGNORE INTO plan VALUES(?1, ?2, checksum(?1, ?2))", "tt", name->hex,
-                   json);
+                   "INSERT OR REPLACE INTO plan SELECT ?1, ?2, checksum(?1, ?2) WHERE NOT EXISTS("
+                   "SELECT 1 FROM plan WHERE hash = ?1 AND " HN_PLAN_INTACT("") ")",
+                   "tt", name->hex, json);
 }
 
 enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,

@@ -115,7 +115,7 @@ int main(void)
             database.execute("UPDATE session SET rule = replace(rule, '\"right\": 2', '\"right\": 0')")
         database.close()
         self.cache = first
-        self.assertIn("not what was written: session 2", self.hone("cache", "check", expect=1).stdout)
+        self.assertIn("session 2 is not what was written", self.hone("cache", "check", expect=1).stdout)
 
     def test_export(self):
         self.cache = self.folder / "transpose.db"

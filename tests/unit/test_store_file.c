@@ -42,7 +42,7 @@ TEST_WITH(altered_images_are_refused, set_up, tear_down)
                                             &cubin, &size, &entry, &said),
                          HN_EFORMAT);
         drop(store);
-        assert_damaged(cache.path, "is damaged: an image");
+        assert_damaged(cache.path, "an image is not what was written");
         assert_int_equal(unlink(cache.path), 0);
     }
 }

@@ -182,7 +182,8 @@ static void assert_found(const char *path, const char *finding)
     struct hn_text report ENDED_BY(hn_text_finish) = {0};
     struct hn_tuned_list rules;
     struct hn_store *store = open_store(path, HN_STORE_READ);
-    assert_int_equal(hn_store_list(store, HN_STORE_RULES, NULL, NULL, &rules, &said), HN_EFORMAT);
+    assert_ok(hn_store_list(store, HN_STORE_RULES, NULL, NULL, &rules, &said));
+    assert_int_equal(rules.count, 0);
     assert_int_equal(hn_store_check(store, &report, &said), HN_EFORMAT);
     if (report.data == NULL || strstr(report.data, finding) == NULL)
         fail_msg("'%s' does not say '%s'", report.data, finding);
@@ -194,7 +195,7 @@ TEST(what_is_no_rule_is_found)
     learn(store, &version_1, 1, false, 1000);
     drop(store);
     run_sql(cache.path, "UPDATE session SET rule = replace(rule, '\"right\":2', '\"right\":0')");
-    assert_found(cache.path, "not what was written: session 1");
+    assert_found(cache.path, "session 1 is not what was written");
     run_sql(cache.path, "UPDATE session SET " SUM_OF_SESSION);
     assert_found(cache.path, "node 0 has child 0");
 }

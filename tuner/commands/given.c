@@ -220,6 +220,11 @@ void hn_cache_sync(struct hn_server *server, struct hn_store *store, const char 
                 name);
 }
 
+static void warn(const char *message)
+{
+    fprintf(stderr, "hone: warning: %s\n", message);
+}
+
 /* A copy that is only read needs the server no longer. */
 static struct hn_store *open_server(const struct hn_cache_place *place, enum hn_store_mode mode,
                                     struct hn_server **server, struct hn_error *err)
@@ -232,7 +237,6 @@ static struct hn_store *open_server(const struct hn_cache_place *place, enum hn_
         hn_cache_sync(own, store, place->kernel, place->images, err);
     if (!hn_failed(err) && mode == HN_STORE_WRITE && hn_server_follow(own, err) == HN_OK) {
         *server = own;
-        hn_store_follow(store, &(struct hn_store_follower){hn_server_tell, finish, own});
         return store;
     }
     if (!hn_failed(err)) {
@@ -259,8 +263,10 @@ struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn
         hn_store_close(store);
         return NULL;
     }
-    if (hn_store_warning(store) != NULL && !place->quiet)
-        fprintf(stderr, "hone: warning: %s\n", hn_store_warning(store));
+    hn_store_follow(store, &(struct hn_store_follower){.committed = own ? hn_server_tell : NULL,
+                                                       .closed = own ? finish : NULL,
+                                                       .warned = place->quiet ? NULL : warn,
+                                                       .context = own});
     return store;
 }
 
@@ -268,7 +274,7 @@ struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn
 static struct hn_store *add_base(const struct hn_options *options, const char *kernel,
                                  struct hn_store *store, struct hn_error *err)
 {
-    const struct hn_cache_place place = {options->base, kernel, .quiet = true};
+    const struct hn_cache_place place = {options->base, kernel, .quiet = options->quiet};
     struct hn_store *base =
         place.path != NULL ? hn_cache_open_place(&place, HN_STORE_READ, NULL, err) : NULL;
     if (!hn_failed(err) && base != NULL)
@@ -308,10 +314,11 @@ struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_err
     struct hn_store *store = NULL;
     char *path = server == NULL ? hn_needed(hn_store_default_path(given->options->cache))
                                 : hn_need_copy(hn_server_copy(server));
-    if (!hn_failed(err) && hn_store_open(path, HN_STORE_WRITE, &store, err) == HN_OK &&
-        server != NULL)
+    if (!hn_failed(err) && hn_store_open(path, HN_STORE_WRITE, &store, err) == HN_OK)
         hn_store_follow(
-            store, &(struct hn_store_follower){.committed = hn_server_tell, .context = server});
+            store, &(struct hn_store_follower){.committed = server != NULL ? hn_server_tell : NULL,
+                                               .warned = given->options->quiet ? NULL : warn,
+                                               .context = server});
     free(path);
     return add_base(given->options, NULL, store, err);
 }

@@ -241,6 +241,7 @@ void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
     /* Kernel Tuner names no driver and compiler: another file of it is another measurement. */
     if (session->store == NULL || task->version.protocol == HN_KERNEL_TUNER_PROTOCOL)
         return;
+    hn_task_keep_plan(task, session->store, err);
     hn_store_visit(session->store, &task->identity, &task->version, simulated, HN_STORE_OWN,
                    take_record, session, err);
     struct hn_records *renewed = &session->cached.renewed;
