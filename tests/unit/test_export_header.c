@@ -269,20 +269,31 @@ TEST(test_prefix)
 }
 
 /* A parameter may not take a name that the header needs. */
-TEST(test_reserved_name)
+static void refuse_parameter(const char *name)
 {
-    fill_cache(cache.path, matmuls, 1);
     struct hn_export export ENDED_BY(hn_export_finish);
     struct hn_text text ENDED_BY(hn_text_finish) = {0};
+    char message[128];
     assert_ok(open_export(cache.path, "matmul", NULL, "", &export, &said));
     struct hn_value value = hn_integer(1);
-    assert_ok(hn_bindings_set((struct hn_bindings *)&export.configs[0]->best.point, "CONFIG",
-                              &value, NULL));
+    assert_ok(
+        hn_bindings_set((struct hn_bindings *)&export.configs[0]->best.point, name, &value, NULL));
     free(export.plan->parameters[0]);
-    export.plan->parameters[0] = strdup("CONFIG");
+    export.plan->parameters[0] = strdup(name);
     export.body_count = export.count; /* the default point has no such value */
+    snprintf(message, sizeof message,
+             "the name '%s' cannot be exported: HONE_MATMUL_%s has a meaning", name, name);
     assert_mentions(hn_export_formats[HN_EXPORT_HEADER]->write(&export, &text, &said), HN_ECONFIG,
-                    "the name 'CONFIG' cannot be exported: HONE_MATMUL_CONFIG has a meaning");
+                    message);
+}
+
+TEST(test_reserved_name)
+{
+    static const char *const names[] = {"CONFIG", "UNAPPLY", "TENSOR_MAP_COUNT", "TUNED_TIME_US",
+                                        "TUNED_M"};
+    fill_cache(cache.path, matmuls, 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        refuse_parameter(names[i]);
 }
 
 TEST(test_nvcc)

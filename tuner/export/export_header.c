@@ -149,20 +149,41 @@ static void write_definitions(const struct hn_export_writer *writer, size_t conf
         }
 }
 
-/* A parameter named CONFIG would give HONE_MATMUL_CONFIG a second meaning. */
-static void check_names(const struct hn_export_writer *writer)
+static void refuse_name(const struct hn_export_writer *writer, const char *name)
 {
-    static const char *const own[] = {"APPLY",        "UNAPPLY",      "CONFIG",       "CONFIGS",
-                                      "CONFIG_COUNT", "TUNED_H",      "RESULT_COUNT", "STEP_COUNT",
-                                      "DEFAULT",      "TUNED_PROBLEM"};
+    if (!hn_failed(writer->err))
+        hn_fail(writer->err, HN_ECONFIG,
+                "the name '%s' cannot be exported: %s_%s has a meaning of its own in the "
+                "header; rename it in the config and the template",
+                name, writer->export->upper, name);
+}
+
+/* A parameter named CONFIG would give HONE_MATMUL_CONFIG, which the skeleton has, a second meaning;
+ * one named TUNED_TIME_US what is said of a result. */
+static void check_names(struct hn_export_writer *writer)
+{
+    static const char mark[] = " HONE_NAME_";
     json_t *const *macros = writer->codes[0].macros;
-    for (size_t i = 0; i < sizeof own / sizeof own[0] && !hn_failed(writer->err); i++)
-        if (json_object_get(macros[HN_EXPORT_PRELUDE], own[i]) != NULL ||
-            json_object_get(macros[HN_EXPORT_OTHERS], own[i]) != NULL)
-            hn_fail(writer->err, HN_ECONFIG,
-                    "the name '%s' cannot be exported: %s_%s has a meaning of its own in the "
-                    "header; rename it in the config and the template",
-                    own[i], writer->export->upper, own[i]);
+    const char *text = hn_export_header_skeleton, *line, *name;
+    json_t *value;
+    bool family = true;
+    for (size_t length; hn_text_line(&text, &line, &length);) {
+        if (length == strlen("{{#family}}") && memcmp(line + 3, "family}}", 8) == 0)
+            family = line[2] == '/' || writer->export->rule != NULL;
+        const char *at = line[0] == '#' ? memmem(line, length, mark, sizeof mark - 1) : NULL;
+        if (at == NULL || !family)
+            continue;
+        at += sizeof mark - 1;
+        const char *own = hn_need_format(&writer->memory, "%.*s", (int)hn_word_length(at), at);
+        for (int of = 0; of < HN_EXPORT_MACROS; of++)
+            if (json_object_get(macros[of], own) != NULL)
+                refuse_name(writer, own);
+    }
+    json_object_foreach(macros[HN_EXPORT_PRELUDE], name, value)
+    {
+        if (json_object_get(macros[HN_EXPORT_OTHERS], name) != NULL)
+            refuse_name(writer, name);
+    }
 }
 
 /* Macros that all configurations share come first, then those that differ, under their numbers. One
