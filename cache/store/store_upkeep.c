@@ -240,14 +240,16 @@ enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *pru
     assert(store->mode == HN_STORE_WRITE);
     hn_error_init(err);
     hn_database_run(database,
-                    "BEGIN IMMEDIATE; CREATE TEMP TABLE best(id INTEGER PRIMARY KEY);"
+                    "CREATE TEMP TABLE best(id INTEGER PRIMARY KEY);"
                     "CREATE TEMP TABLE doomed(id INTEGER PRIMARY KEY);"
                     "CREATE TEMP TABLE doomed_image(id INTEGER PRIMARY KEY);"
                     "CREATE TEMP TABLE renamed(id INTEGER PRIMARY KEY, origin TEXT);"
                     "CREATE TEMP TABLE unreadable(kind TEXT, id INTEGER, PRIMARY KEY(kind, id))",
                     err);
+    /* That may take long, and tuners write meanwhile. */
     if (prune->unreadable)
         run_checks(store, doom_row, store, err);
+    hn_database_run(database, "BEGIN IMMEDIATE", err);
     hn_database_run(database, doom_unreadable, err);
     add_best(store, prune->kernel, err);
     hn_database_do(database, err, doom, "tiir", prune->kernel, (int64_t)prune->stale,
