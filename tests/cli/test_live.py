@@ -192,6 +192,23 @@ class Tune(double.Case):
         self.assertEqual(sorted(double.searched(records)), sorted(double.name(r["point"]) for r in tuned["records"]))
         self.assertEqual([r["point"] for r in records if r["final"]], [BEST])
 
+    def test_what_is_judged_otherwise_is_no_duplicate(self):
+        """The code of both values of U is the same: what is right, or how much it is worth, is not."""
+        self.spoil(self.config, "  FAULT: [0]\n", "  FAULT: [0]\n  U: [0, 1]\n")
+        self.spoil(self.config, "FAULT: 0}", "FAULT: 0, U: 0}")
+        alone = ("-s", "BLOCK=128,256", "-s", "ITEMS=4")
+        found, = self.tune(*alone)
+        self.assertEqual(found["outcomes"]["duplicate"], 2)
+        before = self.config.read_text()
+        self.spoil(self.config, "relative: 1.0e-6", 'relative: "1.0e-6 if U == 0 else 1.0e-3"')
+        found, = self.tune(*alone)
+        self.assertNotIn("duplicate", found["outcomes"])
+        self.config.write_text(before.split("metrics:")[0] + "metrics: {rate: (1 + U) * n / time_us}\nobjective: rate\ndirection: maximize\n")
+        result = self.hone("tune", self.config, *alone, "--json")
+        self.assertNotIn("no value of U changes anything", result.stderr)
+        found, = json.loads(result.stdout)
+        self.assertEqual((found["best"]["point"]["U"], found["best"]["point"]["BLOCK"]), (1, 256))
+
     def test_events_overwrite_nothing_that_is_read(self):
         for path in self.config, self.folder / "scale.cu", self.folder / "scale_reference.cu", self.cache:
             before = path.read_bytes() if path != self.cache else b"SQLite format 3"

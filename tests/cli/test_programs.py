@@ -348,7 +348,7 @@ run:
                 ("long:", "a b:", "16:5: found 'a b', expected a name ([A-Za-z_][A-Za-z0-9_]*)"),
                 ("weight: 3", "weight: none", "16:34: found 'none', expected a number above 0"),
                 ("weight: 3", "weight: 1e400", "16:34: number 1e400 is beyond a double"),
-                ("weight: 3", "weight: 3 ms", "16:34: '3 ms' is not a value; expected a number"),
+                ("weight: 3", "weight: 3 ms", "16:34: '3 ms' is not a value; expected a finite number"),
                 ("weight: 3", "weight: []", "16:34: found a list, expected a value"),
                 ("HUNDREDS: 10", "HUNDRED: 10", "11:36: unknown name 'HUNDREDS'; nearest is 'HUNDRED'"),
                 ("{HUNDREDS: 1}", "[HUNDREDS]", "15:12: found a list, expected a mapping of names to values"),

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/plan/contents.h"
+#include "runtime/plan/launch.h"
 #include "runtime/plan/option_list.h"
 
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
@@ -169,8 +170,8 @@ static bool occurs(const char *text, const char *name, bool code)
 char *hn_config_find_unused(const struct hn_config *config)
 {
     static const char *const without_effect[] = {
-        "kernel",    "template", "parameters", "problem",     "freeze",   "words", "metrics",
-        "objective", "defaults", "config",     "constraints", "override", NULL};
+        "kernel", "template",    "parameters", "problem",   "freeze",  "words", "defaults",
+        "config", "constraints", "override",   "objective", "metrics", NULL};
     struct hn_template template;
     struct hn_text names = {0};
     if (config->plan->template_path == NULL || config->run != NULL ||
@@ -178,8 +179,12 @@ char *hn_config_find_unused(const struct hn_config *config)
         return NULL;
     hn_text_append(&names, "");
     json_t *json = hn_needed(hn_plan_to_json(config->plan));
+    enum hn_front_by by;
+    const bool judges =
+        strcmp(config->plan->objective, "time") != 0 && !hn_plan_weighs(config->plan, &by);
     for (const char *const *key = without_effect; *key != NULL; key++)
-        json_object_del(json, *key);
+        if (!judges || strcmp(*key, "metrics") != 0)
+            json_object_del(json, *key);
     char *launch = hn_needed(json_dumps(json, JSON_COMPACT));
     json_decref(json);
     bool hidden = may_hide_names(config->plan, &template);

@@ -335,30 +335,45 @@ static void append_flow(struct hn_text *text, const struct hn_launch *launch)
     hn_text_append(text, ";");
 }
 
-/* Scalars and the sizes of buffers are not in the code but decide what it does. */
-static void append_arguments(struct hn_text *text, const struct hn_task *task,
+struct key {
+    struct hn_text *text;
+    const struct hn_value *values;
+};
+
+static void append_value(void *context, struct hn_expression *expression,
+                         const struct hn_field *field, size_t item)
+{
+    const struct key *key = context;
+    struct hn_value value = hn_word("-"); /* of a map that no step takes there may be none */
+    (void)field;
+    (void)item;
+    (void)hn_expression_evaluate(expression, key->values, &value, NULL);
+    hn_text_append(key->text, " ");
+    hn_value_append(key->text, &value);
+}
+
+/* Scalars, and the sizes and places of buffers, are not in the code but decide what it does;
+ * tolerances and the metric that is the objective decide what that is worth. */
+static void append_judgement(struct hn_text *text, const struct hn_task *task,
                              const struct hn_bindings *point, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
     struct hn_value *values;
     if (hn_plan_values(plan, task->problem, point, &values, err) != HN_OK)
         return;
-    for (size_t i = 0; !hn_failed(err) && i < plan->argument_count; i++) {
-        const struct hn_argument *argument = &plan->arguments[i];
-        const struct hn_expression *expression =
-            argument->count != NULL ? argument->count : argument->value;
-        struct hn_value value = hn_boolean(true);
-        bool applies = hn_expression_holds(argument->condition, values, err);
-        if (applies && expression != NULL)
-            hn_expression_evaluate(expression, values, &value, err);
-        hn_text_append(text, applies ? " " : " -");
-        hn_value_append(text, &value);
-        for (size_t m = 0; m < argument->member_count && !hn_failed(err); m++) {
-            double number = 0;
-            hn_expression_number(argument->members[m].value, values, &number, err);
-            hn_text_printf(text, " %.17g", number);
-        }
-    }
+    struct key key = {text, values};
+    for (size_t i = 0; i < plan->argument_count; i++)
+        hn_expressions_walk(&hn_argument_structure, &plan->arguments[i], append_value, &key);
+    hn_expressions_walk(&hn_compare_structure, (void *)(uintptr_t)&plan->compare, append_value,
+                        &key);
+    enum hn_front_by by;
+    const bool own = strcmp(plan->objective, "time") != 0 && !hn_plan_weighs(plan, &by);
+    for (size_t m = 0; own && m < plan->metric_count; m++)
+        for (size_t i = 0; i < plan->name_count; i++)
+            if (hn_expression_uses(plan->metrics[m].expression, i)) {
+                hn_text_append(text, " ");
+                hn_value_append(text, &values[i]);
+            }
     free(values);
 }
 
@@ -389,7 +404,7 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
         hn_text_append(&text, " ");
         hn_bindings_append(&text, point);
     }
-    append_arguments(&text, task, point, err);
+    append_judgement(&text, task, point, err);
     /* The right result may depend on the point. */
     if (!hn_failed(err) && hn_task_depends(task, point, &depends, err) == HN_OK) {
         hn_text_append(&text, " ");
