@@ -431,8 +431,8 @@ static const struct hn_view family_views[] = {
     {.at = "family",
      .line =
          "{rule.configurations+0:.0f} configuration{rule.configurations:s} of {programs} "
-         "program{programs:s} for any size[, {rule.bytes:bytes} of machine code], chosen by a tree "
-         "of {nodes} node{nodes:s}\n{loss}\n"
+         "program{programs:s} for any size[, {rule.bytes:bytes} of machine code], chosen by "
+         "[cost, sure by {?rule.cost}]a tree of {nodes} node{nodes:s}\n{loss}\n"
          "[{?default.sizes}the default point there: {default.mean:.1%} slower in the mean, "
          "{default.worst:.0%} at worst]\n"
          "learnt in {elapsed_s:.0f} s from {sizes} size{sizes:s}, {tuned} of them tuned on their "

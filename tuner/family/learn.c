@@ -33,24 +33,29 @@ struct learning {
     int *chosen;              /* by the rule, of each sample */
 };
 
-/* Problems drawn from the family by seed, behind those that it names, which together weigh as
- * much. HN_ECONFIG in err: there are none. */
+/* A size that was measured weighs as much as so many drawn ones. */
+static const double measured_weight = 4;
+
+/* Problems drawn from the family by seed, behind the sizes of the matrix: those that the family
+ * names, which together weigh as much as what is drawn, and others. HN_ECONFIG in err: there are
+ * none. */
 static void draw_samples(struct learning *learning, struct hn_error *err)
 {
     const struct hn_family *family = learning->kernel->config->family;
-    size_t wanted = learning->options->samples;
+    const struct hn_matrix *matrix = learning->matrix;
+    size_t wanted = learning->options->samples, most = wanted + matrix->size_count;
     uint64_t at = 0;
     double named = 0;
-    learning->samples =
-        hn_need_block(&learning->memory, wanted + family->size_count, sizeof *learning->samples);
-    learning->weights =
-        hn_need_block(&learning->memory, wanted + family->size_count, sizeof *learning->weights);
+    learning->samples = hn_need_block(&learning->memory, most, sizeof *learning->samples);
+    learning->weights = hn_need_block(&learning->memory, most, sizeof *learning->weights);
     for (size_t i = 0; i < family->size_count; i++)
         named += family->weights[i];
-    for (size_t i = 0; i < family->size_count; i++) {
-        learning->weights[i] = (double)wanted * family->weights[i] / named;
+    for (size_t i = 0; i < matrix->size_count; i++) {
+        bool is_named = i < family->size_count;
+        learning->weights[i] =
+            is_named ? (double)wanted * family->weights[i] / named : measured_weight;
         learning->samples[learning->sample_count++] =
-            hn_need_bindings(&learning->matrix->sizes[i].problem, NULL);
+            hn_need_bindings(&matrix->sizes[i].problem, NULL);
     }
     for (size_t i = 0; i < wanted && !hn_failed(err); i++) {
         learning->weights[learning->sample_count] = 1;
@@ -104,8 +109,7 @@ static void find_costs(const struct forecast *forecast, double power, double *co
     }
 }
 
-/* Of these points of the matrix, whose first sizes are the first samples: those that the family
- * names. */
+/* Of these points of the matrix, whose sizes are the first samples. */
 static struct forecast make_forecast(const struct learning *learning, const size_t *points,
                                      size_t point_count, size_t count, struct hn_blocks *memory)
 {
@@ -124,13 +128,13 @@ static struct forecast make_forecast(const struct learning *learning, const size
         asked[p] = &matrix->points[points[p]];
     hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count, false,
                  forecast.losses, forecast.deviations);
-    for (size_t s = 0; s < count && s < family->size_count; s++) {
+    for (size_t s = 0; s < count && s < matrix->size_count; s++) {
         double least = hn_matrix_least(matrix, s);
         double shift =
             find_shift(matrix, points, point_count, s, least, forecast.losses + s, count);
         for (size_t p = 0; p < point_count; p++) {
             double time = matrix->times[points[p]][s];
-            if (isnan(time))
+            if (isnan(time) || isnan(shift))
                 continue;
             forecast.losses[p * count + s] = log(time / least) + shift;
             forecast.deviations[p * count + s] = 0;
@@ -364,8 +368,9 @@ static void pick(struct learning *learning)
 {
     size_t candidates[HN_MATRIX_POINTS], picked[HN_MATRIX_POINTS], programs[HN_MATRIX_POINTS];
     size_t count = find_candidates(learning->matrix, candidates);
-    size_t all = learning->sample_count, samples = all / OF_ALL;
-    samples = samples > SAMPLES_OF_ALL ? samples : all < SAMPLES_OF_ALL ? all : SAMPLES_OF_ALL;
+    size_t known = learning->matrix->size_count, drawn = learning->sample_count - known;
+    size_t some = drawn < SAMPLES_OF_ALL ? drawn : SAMPLES_OF_ALL;
+    size_t samples = known + (drawn / OF_ALL > some ? drawn / OF_ALL : some);
     size_t most = (size_t)learning->kernel->config->family->configurations;
     struct hn_blocks memory = {0};
     const struct forecast forecast = make_forecast(learning, candidates, count, samples, &memory);
@@ -569,10 +574,12 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
     const struct hn_rule *rule = &learning->learnt->rule;
     size_t count = rule->value_count + 1, width = count + 1;
     memset(rows, 0, count * width * sizeof *rows);
-    for (size_t s = 0; s < learning->sample_count && s < SAMPLES_OF_ALL; s++) {
+    size_t samples = learning->matrix->size_count + SAMPLES_OF_ALL;
+    for (size_t s = 0; s < learning->sample_count && s < samples; s++) {
         const struct hn_bindings *problem = &learning->samples[s];
         double loss = forecast->losses[configuration * learning->sample_count + s];
-        double weight = learning->weights[s] * exp(fade * (least_loss(forecast, s) - loss));
+        double weight =
+            fmax(1, learning->weights[s]) * exp(fade * (least_loss(forecast, s) - loss));
         double seen[HN_RULE_VALUES_MOST + 2] = {1};
         for (size_t i = 0; i + 1 < count; i++)
             if (problem->values[i].type != HN_WORD)
@@ -631,10 +638,14 @@ static void try_costs(struct learning *learning, struct judged *judged)
 static void learn(struct learning *learning, struct hn_error *err)
 {
     struct hn_learnt *learnt = learning->learnt;
+    const struct hn_matrix *matrix = learning->matrix;
     struct judged judged[HN_MATRIX_SIZES];
-    learnt->model = hn_model_make(learning->kernel, learning->matrix, learning->options->trees,
-                                  learning->options->seed);
+    learnt->model =
+        hn_model_make(learning->kernel, matrix, learning->options->trees, learning->options->seed);
     pick(learning);
+    /* What the tree has seen would tell nothing of it. */
+    for (size_t i = learning->kernel->config->family->size_count; i < matrix->size_count; i++)
+        learning->weights[i] = 0;
     learning->forecast = make_forecast(learning, learnt->picked, learning->count,
                                        learning->sample_count, &learning->memory);
     begin_rule(learning, err);
