@@ -24,18 +24,6 @@ static void look_at_finding(struct hn_store *store, struct hn_statement *stateme
         hn_fail(finding, HN_EFORMAT, "%s", text);
 }
 
-/* Of a row whose text and checksum are its first columns. */
-static void look_at_document(const struct hn_store *store, struct hn_statement *statement,
-                             const char *what, const struct hn_structure *structure,
-                             struct hn_error *finding)
-{
-    hn_store_expect_intact(store, hn_column_integer(statement, 1) != 0, what, finding);
-    if (hn_failed(finding))
-        return;
-    hn_document_check(what, structure, hn_column_text(statement, 0), finding);
-    hn_store_name_failure(store, what, finding);
-}
-
 static void look_at_head(struct hn_store *store, struct hn_statement *statement,
                          struct hn_error *finding)
 {
@@ -48,16 +36,26 @@ static void look_at_head(struct hn_store *store, struct hn_statement *statement,
     hn_store_head_finish(&head);
 }
 
-static void look_at_plan(struct hn_store *store, struct hn_statement *statement,
-                         struct hn_error *finding)
+/* Of a row whose text and whether it is intact are its first columns. */
+static void look_at_document(const struct hn_store *store, struct hn_statement *statement,
+                             const char *what, const struct hn_structure *structure,
+                             struct hn_error *finding)
 {
-    look_at_document(store, statement, "a plan", &hn_stored_plan_structure, finding);
+    hn_store_expect_intact(store, hn_column_integer(statement, 1) != 0, what, finding);
+    if (hn_failed(finding))
+        return;
+    hn_document_check(what, structure, hn_column_text(statement, 0), finding);
+    hn_store_name_failure(store, what, finding);
 }
 
-static void look_at_roof(struct hn_store *store, struct hn_statement *statement,
-                         struct hn_error *finding)
+static void look_at_plan(struct hn_store *store, struct hn_statement *row, struct hn_error *finding)
 {
-    look_at_document(store, statement, "a roof", &hn_roofs_structure, finding);
+    look_at_document(store, row, "a plan", &hn_stored_plan_structure, finding);
+}
+
+static void look_at_roof(struct hn_store *store, struct hn_statement *row, struct hn_error *finding)
+{
+    look_at_document(store, row, "a roof", &hn_roofs_structure, finding);
 }
 
 static void look_at_record(struct hn_store *store, struct hn_statement *statement,
@@ -106,41 +104,33 @@ static const struct check {
     {"", "SELECT " HN_IMAGE_COLUMNS("") ", rowid FROM image", look_at_image, "image", 5},
 };
 
-/* Called for each row that is not as it should be. */
-typedef void take_finding(void *context, const struct check *check, int64_t id, const char *message,
-                          struct hn_error *err);
-
-static void run_checks(struct hn_store *store, take_finding *take, void *context,
-                       struct hn_error *err)
+/* What is found goes into the report, or where that is NULL into the table `unreadable`. */
+static void run_checks(struct hn_store *store, struct hn_text *report, struct hn_error *err)
 {
     hn_database_set_patience(store->database, INFINITY);
-    for (const struct check *check = checks; check < checks + sizeof checks / sizeof *checks;
-         check++) {
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        const struct check *check = &checks[i];
         struct hn_statement *statement = hn_database_prepare(store->database, err, check->sql, "");
         while (hn_statement_next(&statement, err)) {
             struct hn_error finding = {.status = HN_OK};
             check->look(store, statement, &finding);
             if (finding.status == HN_ENOMEM)
                 hn_fail_memory(err);
-            else if (hn_failed(&finding))
-                take(context, check, hn_column_integer(statement, check->id), finding.message, err);
+            else if (hn_failed(&finding) && report != NULL)
+                hn_text_printf(report, "%s%s\n", check->title, finding.message);
+            else if (hn_failed(&finding) && check->table != NULL)
+                (void)hn_database_do(store->database, err,
+                                     "INSERT OR IGNORE INTO unreadable VALUES(?, ?)", "ti",
+                                     check->table, hn_column_integer(statement, check->id));
         }
     }
-}
-
-static void tell_finding(void *report, const struct check *check, int64_t id, const char *message,
-                         struct hn_error *err)
-{
-    (void)id;
-    (void)err;
-    hn_text_printf(report, "%s%s\n", check->title, message);
 }
 
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err)
 {
     size_t before = report->length;
     hn_error_init(err);
-    run_checks(store, tell_finding, report, err);
+    run_checks(store, report, err);
     if (!hn_failed(err) && report->failed)
         hn_fail_memory(err);
     if (!hn_failed(err) && report->length > before)
@@ -148,40 +138,24 @@ enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, st
     return err->status;
 }
 
-static void doom_row(void *store, const struct check *check, int64_t id, const char *message,
-                     struct hn_error *err)
-{
-    (void)message;
-    if (check->table != NULL)
-        (void)hn_database_do(((struct hn_store *)store)->database, err,
-                             "INSERT OR IGNORE INTO unreadable VALUES(?, ?)", "ti", check->table,
-                             id);
-}
-
-/* Of rows that cannot be read: sessions go with what is theirs. */
-static const char doom_unreadable[] =
-    "INSERT OR IGNORE INTO doomed SELECT id FROM unreadable WHERE kind = 'session';"
-    "INSERT OR IGNORE INTO doomed_image SELECT id FROM unreadable WHERE kind = 'image';"
-    "INSERT OR IGNORE INTO renamed SELECT session_id, lower(hex(randomblob(16))) FROM record"
-    " WHERE id IN (SELECT id FROM unreadable WHERE kind = 'record')";
-
+/* clang-format off */
+#define UNREADABLE(kind) "(SELECT id FROM unreadable WHERE kind = '" kind "')"
 #define RESUM(origin, plan)                                                                        \
     "checksum = checksum(" origin ", kernel, problem, task, version, " plan ", rule, started,"     \
     " command, simulated, machine, source, imported)"
+
+/* Sessions go with what is theirs. */
+static const char doom_unreadable[] =
+    "INSERT OR IGNORE INTO doomed SELECT * FROM " UNREADABLE("session") ";"
+    "INSERT OR IGNORE INTO doomed_image SELECT * FROM " UNREADABLE("image") ";"
+    "INSERT OR IGNORE INTO renamed SELECT session_id, lower(hex(randomblob(16))) FROM record WHERE id IN " UNREADABLE("record");
 static const char removal_of_unreadable[] =
-    "DELETE FROM record WHERE id IN (SELECT id FROM unreadable WHERE kind = 'record');"
-    "UPDATE session SET origin = r.origin, " RESUM(
-        "r.origin", "plan") " FROM renamed r"
-                            " WHERE r.id = session.id;"
-                            "UPDATE session SET plan = NULL, " RESUM(
-                                "origin", "NULL") " WHERE plan IN (SELECT hash"
-                                                  " FROM plan WHERE rowid IN (SELECT id FROM "
-                                                  "unreadable WHERE kind = 'plan'))"
-                                                  " OR plan NOT IN (SELECT hash FROM plan);"
-                                                  "DELETE FROM plan WHERE rowid IN (SELECT id FROM "
-                                                  "unreadable WHERE kind = 'plan');"
-                                                  "DELETE FROM roof WHERE rowid IN (SELECT id FROM "
-                                                  "unreadable WHERE kind = 'roof')";
+    "DELETE FROM record WHERE id IN " UNREADABLE("record") ";"
+    "UPDATE session SET origin = r.origin, " RESUM("r.origin", "plan") " FROM renamed r WHERE r.id = session.id;"
+    "DELETE FROM plan WHERE rowid IN " UNREADABLE("plan") ";"
+    "UPDATE session SET plan = NULL, " RESUM("origin", "NULL") " WHERE plan NOT IN (SELECT hash FROM plan);"
+    "DELETE FROM roof WHERE rowid IN " UNREADABLE("roof");
+/* clang-format on */
 
 /* ?1: the kernel or NULL, ?2: stale, ?3: simulated, ?4: before. `newest` has, of each tuning, the
  * version that counts: that of its newest session with a valid record, of a family with a rule. */
@@ -248,7 +222,7 @@ enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *pru
                     err);
     /* That may take long, and tuners write meanwhile. */
     if (prune->unreadable)
-        run_checks(store, doom_row, store, err);
+        run_checks(store, NULL, err);
     hn_database_run(database, "BEGIN IMMEDIATE", err);
     hn_database_run(database, doom_unreadable, err);
     add_best(store, prune->kernel, err);
