@@ -329,27 +329,19 @@ void hn_export_need_one_type(const struct hn_export *export, const struct hn_arg
 
 static void nothing_cached(struct hn_store *store, const char *kernel, struct hn_error *err)
 {
-    struct hn_tuned_list all = {0}, rules = {0};
+    struct hn_tuned_list all = {0};
     struct hn_text names = {0};
-    hn_store_list(store, HN_STORE_RULES, kernel, NULL, &rules, err);
-    if (!hn_failed(err))
-        hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &all, err);
+    if (hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &all, err) != HN_OK)
+        return;
     for (size_t i = 0; i < all.count; i++)
         if (i == 0 || strcmp(all.items[i].identity.kernel, all.items[i - 1].identity.kernel) != 0)
             hn_text_printf(&names, "%s%s", i > 0 ? ", " : "", all.items[i].identity.kernel);
-    if (!hn_failed(err) && rules.count > 0)
-        hn_fail(err, HN_ENOTFOUND,
-                "no problem of '%s' is tuned, there is the rule of a family alone: a header has "
-                "it, without -p and --no-family",
-                kernel);
-    else if (!hn_failed(err))
-        hn_fail(err, HN_ENOTFOUND, "nothing tuned is cached for '%s'%s%s", kernel,
-                names.length > 0
-                    ? "; the cache holds "
-                    : ": the cache has no tunings of problems; run 'hone tune CONFIG' first",
-                names.length > 0 ? names.data : "");
+    hn_fail(err, HN_ENOTFOUND, "nothing tuned is cached for '%s'%s%s", kernel,
+            names.length > 0
+                ? "; the cache holds "
+                : ": the cache has no tunings of problems; run 'hone tune CONFIG' first",
+            names.length > 0 ? names.data : "");
     hn_text_finish(&names);
-    hn_tuned_list_free(&rules);
     hn_tuned_list_free(&all);
 }
 
@@ -412,20 +404,57 @@ static void choose_all_by(struct hn_store *store, const struct hn_export_request
                 request->kernel);
 }
 
-static void list_results(struct hn_store *store, const struct hn_export_request *request,
-                         struct hn_tuned_list *all, struct hn_error *err)
+/* In place of a result, what a rule chooses for the least of its problems. */
+static void add_choice(const struct hn_tuned *stored, struct hn_tuned_list *all,
+                       struct hn_error *err)
 {
+    const struct hn_rule *rule = stored->rule;
+    struct hn_tuned *tuned = hn_tuned_list_add(all, err);
+    bool sure;
+    if (tuned == NULL)
+        return;
+    tuned->version = stored->version;
+    tuned->best.outcome = HN_OUTCOME_OK;
+    hn_identity_copy(&tuned->identity, &stored->identity, err);
+    for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
+        const struct hn_value low = hn_rule_value_end(&rule->values[i], false);
+        hn_bindings_set(&tuned->identity.problem, rule->values[i].name, &low, err);
+    }
+    int choice = hn_rule_choose(rule, &tuned->identity.problem, NULL, NULL, &sure);
+    if (!hn_failed(err))
+        hn_bindings_copy(&tuned->best.point, &rule->configurations[choice < 0 ? 0 : choice], err);
+}
+
+/* Where nothing was tuned the rules of families serve alone. */
+static void list_results(struct hn_export *export, const struct hn_export_request *request,
+                         struct hn_error *err)
+{
+    struct hn_store *store = export->store;
+    struct hn_tuned_list *all = &export->all, *rules = &export->rules;
     if (store == NULL && request->recorded_count == 0)
         hn_fail(err, HN_ENOTFOUND, "there is no cache: nothing was tuned yet");
-    else if (store != NULL)
-        hn_store_list(store, HN_STORE_RESULTS, request->kernel, NULL, all, err);
+    else if (store != NULL &&
+             hn_store_list(store, HN_STORE_RESULTS, request->kernel, NULL, all, err) == HN_OK)
+        hn_store_list(store, HN_STORE_RULES, request->kernel, NULL, rules, err);
     for (size_t i = 0; i < request->recorded_count && !hn_failed(err); i++)
-        if (!request->defaults || access(request->recorded[i], F_OK) == 0)
+        if (!request->defaults || access(request->recorded[i], F_OK) == 0) {
             hn_recording_list(request->recorded[i], request->kernel, all, err);
+            hn_recording_add_rules(request->recorded[i], request->kernel, rules, err);
+        }
+    export->untuned = all->count == 0;
     if (hn_failed(err))
         return;
     if (all->count > 0)
         choose_all_by(store, request, all, err);
+    else if (rules->count > 0 && request->problem->count == 0 && !request->no_family &&
+             request->rule_alone)
+        for (size_t i = 0; i < rules->count; i++)
+            add_choice(&rules->items[i], all, err);
+    else if (rules->count > 0)
+        hn_fail(err, HN_ENOTFOUND,
+                "no problem of '%s' is tuned, there is the rule of a family alone: a header has "
+                "it, without -p and --no-family",
+                request->kernel);
     else if (store != NULL)
         nothing_cached(store, request->kernel, err);
     else
@@ -462,10 +491,9 @@ static void add_default(const struct hn_config *config, const struct hn_bindings
 }
 
 /* In place of results, the default point of the request's config for each of its problems. */
-static void list_defaults(struct hn_store *store, const struct hn_export_request *request,
-                          struct hn_tuned_list *all, struct hn_error *err)
+static void list_defaults(const struct hn_export_request *request, struct hn_tuned_list *all,
+                          struct hn_error *err)
 {
-    (void)store;
     struct hn_config *config;
     const struct hn_config_for use = {.problem = request->problem};
     if (hn_config_load(request->config, &use, &config, err) != HN_OK)
@@ -481,35 +509,6 @@ static void list_defaults(struct hn_store *store, const struct hn_export_request
                 "--defaults: the default point of '%s' is valid for none of its problems",
                 config->path);
     hn_config_destroy(config);
-}
-
-/* In place of results, what the rules of families choose for the least of their problems. */
-static void list_choices(struct hn_store *store, const struct hn_export_request *request,
-                         struct hn_tuned_list *all, struct hn_error *err)
-{
-    struct hn_tuned_list rules = {.items = NULL};
-    hn_export_list_rules(store, request, &rules, err);
-    HN_EACH(stored, rules) {
-        const struct hn_rule *rule = stored->rule;
-        struct hn_tuned *tuned = hn_tuned_list_add(all, err);
-        bool sure;
-        if (tuned == NULL)
-            break;
-        tuned->version = stored->version;
-        hn_identity_copy(&tuned->identity, &stored->identity, err);
-        for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
-            const struct hn_value low = hn_rule_value_end(&rule->values[i], false);
-            hn_bindings_set(&tuned->identity.problem, rule->values[i].name, &low, err);
-        }
-        int choice = hn_rule_choose(rule, &tuned->identity.problem, NULL, NULL, &sure);
-        tuned->best.outcome = HN_OUTCOME_OK;
-        if (!hn_failed(err))
-            hn_bindings_copy(&tuned->best.point, &rule->configurations[choice < 0 ? 0 : choice],
-                             err);
-    }
-    if (!hn_failed(err) && rules.count == 0)
-        hn_fail(err, HN_ENOTFOUND, "there is no rule of a family of '%s'", request->kernel);
-    hn_tuned_list_free(&rules);
 }
 
 /* Keeps the preferred one of several results for one device and problem. */
@@ -703,26 +702,25 @@ static char *export_identifier(const char *kernel, const char *prefix, bool uppe
     return hn_needed(hn_text_take(&text));
 }
 
-/* What is listed fills the export's list. */
 static void open_results(struct hn_store *store, const struct hn_export_request *request,
-                         void (*list)(struct hn_store *store,
-                                      const struct hn_export_request *request,
-                                      struct hn_tuned_list *all, struct hn_error *err),
-                         struct hn_export *export, struct hn_error *err)
+                         bool untuned, struct hn_export *export, struct hn_error *err)
 {
     *export = (struct hn_export){.kernel = request->kernel,
                                  .rows = request->rows,
-                                 .untuned = list != list_results,
-                                 .store = list == list_defaults ? NULL : store,
+                                 .untuned = untuned,
+                                 .store = store,
                                  .compiling = request->compiling};
     export->upper =
         hn_need_kept(&export->memory, export_identifier(request->kernel, request->prefix, true));
     export->lower =
         hn_need_kept(&export->memory, export_identifier(request->kernel, request->prefix, false));
     hn_error_init(err);
-    list(store, request, &export->all, err);
+    if (untuned)
+        list_defaults(request, &export->all, err);
+    else
+        list_results(export, request, err);
     collect(export, request, err);
-    size_t chosen = list == list_defaults || hn_failed(err) ? 0 : choose(export, request, err);
+    size_t chosen = untuned || hn_failed(err) ? 0 : choose(export, request, err);
     if (hn_failed(err))
         return;
     order(export, chosen);
@@ -735,10 +733,10 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
     if (request->config == NULL && store != NULL)
         hn_config_mark_changed(store, &export->all);
     drop_incompatible(export, err);
-    if (list != list_defaults && export->plan != NULL && export->plan->pipeline == NULL &&
-        !request->no_family && request->problem->count == 0)
-        hn_export_take_family(export, store, request, err);
-    if (list == list_choices && !hn_failed(err) && export->rule == NULL)
+    if (!untuned && export->plan != NULL && export->plan->pipeline == NULL && !request->no_family &&
+        request->problem->count == 0)
+        hn_export_take_family(export, err);
+    if (!untuned && export->untuned && !hn_failed(err) && export->rule == NULL)
         hn_fail(err, HN_ENOTFOUND, "the rule of '%s' does not go with its plan", export->kernel);
     number(export, err);
     make_types(export, err);
@@ -747,19 +745,12 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
                               struct hn_export *export, struct hn_error *err)
 {
-    open_results(store, request, list_results, export, err);
-    struct hn_error reason = *err;
-    if (err->status == HN_ENOTFOUND && request->rule_alone && !request->no_family &&
-        request->problem->count == 0) {
-        hn_export_finish(export);
-        open_results(store, request, list_choices, export, err);
-        if (err->status == HN_ENOTFOUND && export->all.count == 0)
-            *err = reason;
-    }
+    open_results(store, request, false, export, err);
     if (err->status != HN_ENOTFOUND || !request->defaults)
         return err->status;
+    struct hn_error reason = *err;
     hn_export_finish(export);
-    open_results(NULL, request, list_defaults, export, err);
+    open_results(NULL, request, true, export, err);
     if (!hn_failed(err)) {
         *err = reason;
         err->status = HN_OK;
@@ -776,6 +767,7 @@ void hn_export_finish(struct hn_export *export)
     hn_stored_plan_free(&export->stored);
     hn_export_family_finish(export->family);
     hn_tuned_list_free(&export->all);
+    hn_tuned_list_free(&export->rules);
     hn_blocks_finish(&export->memory);
     *export = (struct hn_export){0};
 }

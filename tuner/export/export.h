@@ -27,7 +27,7 @@ struct hn_export {
     const char *kernel; /* borrowed */
     char *upper;        /* HONE_MATMUL: starts every macro */
     char *lower;        /* hone_matmul: starts every function */
-    struct hn_tuned_list all;
+    struct hn_tuned_list all, rules; /* the latter of families */
     const struct hn_tuned **results; /* of all: the chosen one, then its device's, then the others' */
     size_t result_count;
     /* A configuration is what is compiled: a point with the problem values that the template sees as constants. Each
@@ -69,7 +69,7 @@ struct hn_export_request {
     size_t recorded_count;
     const char *rows; /* path of the text that HN_EXPORT_ROWS fills */
     bool no_family; /* all results, and no rule of a family */
-    bool rule_alone; /* where nothing fits, the rule of a family serves without results */
+    bool rule_alone; /* where nothing was tuned, the rule of a family serves without results */
     bool defaults; /* where nothing fits, the default point of the config, which has to be given */
     struct hn_export_compiling compiling;
 };

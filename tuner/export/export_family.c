@@ -16,17 +16,16 @@ void hn_export_family_finish(struct hn_export_family *family)
 {
     for (size_t i = 0; family != NULL && family->problems != NULL && i < family->variants; i++)
         hn_bindings_finish(&family->problems[i]);
-    if (family != NULL)
-        hn_tuned_list_free(&family->rules);
 }
 
 /* The rule of the same kernel that fits best, at the same regime and objective: one of that device,
  * else of one of its compute capability. */
-static void find_rule(struct hn_export_family *family, const struct hn_identity *chosen)
+static void find_rule(struct hn_export_family *family, const struct hn_tuned_list *rules,
+                      const struct hn_identity *chosen)
 {
     int best = 0;
-    for (size_t i = 0; i < family->rules.count; i++) {
-        const struct hn_identity *own = &family->rules.items[i].identity;
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct hn_identity *own = &rules->items[i].identity;
         int rank = hn_device_identity_equal(&own->device, &chosen->device)
                        ? 2
                        : own->device.capability == chosen->device.capability;
@@ -34,7 +33,7 @@ static void find_rule(struct hn_export_family *family, const struct hn_identity 
             strcmp(own->regime, chosen->regime) != 0 ||
             strcmp(own->objective, chosen->objective) != 0)
             continue;
-        family->stored = &family->rules.items[i];
+        family->stored = &rules->items[i];
         best = rank;
     }
 }
@@ -130,25 +129,13 @@ static bool take(struct hn_export *export, struct hn_export_family *family, stru
     return !hn_failed(err);
 }
 
-void hn_export_list_rules(struct hn_store *store, const struct hn_export_request *request,
-                          struct hn_tuned_list *rules, struct hn_error *err)
-{
-    if (store != NULL && !hn_failed(err))
-        hn_store_list(store, HN_STORE_RULES, request->kernel, NULL, rules, err);
-    for (size_t i = 0; store == NULL && i < request->recorded_count && !hn_failed(err); i++)
-        if (access(request->recorded[i], F_OK) == 0)
-            hn_recording_add_rules(request->recorded[i], request->kernel, rules, err);
-}
-
-void hn_export_take_family(struct hn_export *export, struct hn_store *store,
-                           const struct hn_export_request *request, struct hn_error *err)
+void hn_export_take_family(struct hn_export *export, struct hn_error *err)
 {
     if (hn_failed(err))
         return;
     struct hn_export_family *family = hn_need_block(&export->memory, 1, sizeof *family);
-    hn_export_list_rules(store, request, &family->rules, err);
-    find_rule(family, &export->results[0]->identity);
-    if (hn_failed(err) || family->stored == NULL || !take(export, family, err)) {
+    find_rule(family, &export->rules, &export->results[0]->identity);
+    if (family->stored == NULL || !take(export, family, err)) {
         hn_export_family_finish(family);
         return;
     }

@@ -16,7 +16,6 @@
 /* The rule of a family in a header. Words of the problem are part of compiled code, so that each configuration of the
  * rule is there once for each way to choose them: a variant. */
 struct hn_export_family {
-    struct hn_tuned_list rules; /* of the kernel */
     const struct hn_tuned *stored; /* the one of the device */
     size_t variants;
     struct hn_bindings *problems; /* of each variant: the chosen result's with the variant's words */
@@ -25,14 +24,9 @@ struct hn_export_family {
     size_t *config_of;            /* the number of each row's configuration in the header */
 };
 
-/* From the store, or where there is none (NULL) from the recordings of the request. Takes the rule of the chosen
- * result's device, else of one of its compute capability, and leaves out results that are none of the rule's
- * configurations. Nothing happens where there is no rule, or it is of another state of the config. */
-void hn_export_take_family(struct hn_export *export, struct hn_store *store, const struct hn_export_request *request,
-                           struct hn_error *err);
-/* All rules of the kernel, of the cache or of the recordings. */
-void hn_export_list_rules(struct hn_store *store, const struct hn_export_request *request, struct hn_tuned_list *rules,
-                          struct hn_error *err);
+/* Takes of the export's rules that of the chosen result's device, else of one of its compute capability, and leaves
+ * out results that are none of the rule's configurations. Nothing happens where there is no rule, or it is of another state of the config. */
+void hn_export_take_family(struct hn_export *export, struct hn_error *err);
 void hn_export_family_finish(struct hn_export_family *family); /* NULL is fine */
 
 /* Whether the plan has all names of a result, whose words it learns; without a plan: those of the first. */
