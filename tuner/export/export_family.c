@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/schema.h"
-#include "cache/recording/recording.h"
 #include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
 #include "tuner/session/rule_code.h"

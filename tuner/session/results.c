@@ -230,6 +230,26 @@ static void take_lead(void *visitor, int64_t id, struct hn_record *record, struc
     cached->lead = hn_keys_add(&session->points, session->choice);
 }
 
+/* What the cache has of a plan that was measured may be damaged, or removed since. */
+static void keep_plan(const struct hn_session *session, struct hn_error *err)
+{
+    struct hn_error reason;
+    struct hn_stored_plan kept;
+    const struct hn_task *task = session->task;
+    if (task->stale || !hn_version_knows_template(&task->version) ||
+        hn_store_session_of(session->store, &task->identity, &task->version, err) == 0)
+        return;
+    if (hn_store_get_plan(session->store, task->identity.kernel, &task->version, &kept, &reason) !=
+        HN_OK) {
+        kept = (struct hn_stored_plan){hn_needed(hn_plan_to_json(task->plan)), task->template.files,
+                                       task->template.file_count};
+        hn_store_put_plan(session->store, task->identity.kernel, &task->version, &kept, err);
+        json_decref(kept.json);
+        return;
+    }
+    hn_stored_plan_free(&kept);
+}
+
 void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_task *task = session->task;
@@ -241,7 +261,7 @@ void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
     /* Kernel Tuner names no driver and compiler: another file of it is another measurement. */
     if (session->store == NULL || task->version.protocol == HN_KERNEL_TUNER_PROTOCOL)
         return;
-    hn_task_keep_plan(task, session->store, err);
+    keep_plan(session, err);
     hn_store_visit(session->store, &task->identity, &task->version, simulated, HN_STORE_OWN,
                    take_record, session, err);
     struct hn_records *renewed = &session->cached.renewed;

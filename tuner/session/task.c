@@ -123,24 +123,6 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
     return status;
 }
 
-void hn_task_keep_plan(const struct hn_task *task, struct hn_store *store, struct hn_error *err)
-{
-    struct hn_error reason;
-    struct hn_stored_plan there;
-    const struct hn_template *template = &task->template;
-    const char *kernel = task->identity.kernel;
-    if (task->stale || !hn_version_knows_template(&task->version) ||
-        hn_store_session_of(store, &task->identity, &task->version, err) == 0 || hn_failed(err))
-        return;
-    if (hn_store_get_plan(store, kernel, &task->version, &there, &reason) != HN_OK) {
-        struct hn_stored_plan plan = {hn_needed(hn_plan_to_json(task->plan)), template->files,
-                                      template->file_count};
-        (void)hn_store_put_plan(store, kernel, &task->version, &plan, err);
-        json_decref(plan.json);
-    }
-    hn_stored_plan_free(&there);
-}
-
 enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindings *point,
                               struct hn_source *source, struct hn_error *err)
 {

@@ -46,9 +46,6 @@ void hn_task_set_measured(struct hn_task *task, const struct hn_identity *measur
 enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store, const char *command,
                              const struct hn_origin *recorded, int64_t *session, struct hn_error *err);
 
-/* Keeps them of a version that was measured, where what the cache has of them cannot be read, or was removed. Sticky. */
-void hn_task_keep_plan(const struct hn_task *task, struct hn_store *store, struct hn_error *err);
-
 /* Instantiates the template for a point, or the reference for what it depends on. */
 enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindings *point,
                               struct hn_source *source, struct hn_error *err);
