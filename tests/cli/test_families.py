@@ -67,7 +67,7 @@ class Families(hone.Case):
         folder = hone.SOURCE / "cache/recorded/nvidia-h200/families"
         self.cache = self.folder / "rules.db"
         self.hone("cache", "import", folder / "sgemm-nvidia-h200-cold.family.gz")
-        line = "family of sgemm on NVIDIA H200, cold L2: 32 configurations for K 1 to 1048576, M 1 to 16384, N 1 to 16384, "
+        line = "family of sgemm on NVIDIA H200, cold L2: 64 configurations (1.4 MiB) for K 1 to 1048576, M 1 to 16384, N 1 to 16384, "
         listed = self.hone("cache", "list", COLUMNS="")
         self.assertEqual(listed.stderr, f"cache '{self.cache}' has no tunings yet, only rules of families\n")
         self.assertTrue(listed.stdout.startswith(line))
@@ -83,14 +83,14 @@ class Families(hone.Case):
         self.hone("cache", "import", path)
         for options in ((), ("--recorded", path)):
             said = self.hone("export", "sgemm", "-o", "sgemm.h", *options).stderr
-            self.assertIn("wrote sgemm.h\n  for any problem hone_sgemm_choose; at 8 sizes that were not used: ", said)
+            self.assertIn("wrote sgemm.h\n  for any problem hone_sgemm_choose; at 20 sizes that were not used: ", said)
             self.write("choose.c", """#include "sgemm.h"
 int main(void)
 {
     int sure;
     const struct hone_sgemm_problem problem = {4096, 4096, 4096};
     const int config = hone_sgemm_choose(problem, &sure);
-    return config < 0 || !sure || config != hone_sgemm_select("NVIDIA H200", 90, 132, problem);
+    return config < 0 || sure || config != hone_sgemm_select("NVIDIA H200", 90, 132, problem);
 }
 """)
             subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "choose.c", "-o", "choose", "-lm"], cwd=self.folder, check=True)
@@ -181,6 +181,7 @@ int main(void)
 
 
 CHECK = """#include "tuned.h"
+#include <math.h>
 int main(void)
 {
     unsigned int random = 1, usable = 0;
@@ -191,15 +192,21 @@ int main(void)
             random = random * 1664525 + 1013904223;
             *sizes[i] = 8 + (random >> 8) % (1U << (random >> 28) % 14);
         }
+        const double logs[] = {@logs@};
+        double least = INFINITY;
+        (void)logs;
         int own = hone_@k@_tree(@problem@) / 2;
         for (int i = 0; i < HONE_@K@_FAMILY_COUNT; i++) {
             int serves = hone_@k@_usable(hone_@k@_family[i].config, 90, problem);
             if (hone_@k@_serves(@problem@, i) != serves)
                 return 1;
             usable += (unsigned int)serves;
+            const double cost = serves ? @cost@ : INFINITY;
+            own = cost < least ? i : own;
+            least = fmin(cost, least);
         }
         for (int i = 0; !hone_@k@_usable(hone_@k@_family[own].config, 90, problem); i++)
-            own = hone_@k@_fallback[i];
+            own = @next@;
         if (hone_@k@_choose(problem, 0) != hone_@k@_family[own].config)
             return 2;
     }
@@ -221,12 +228,18 @@ class Shipped(hone.Case):
             self.assertIn(f"static inline int hone_{kernel}_choose(", header)
             self.check_choices(kernel, header)
 
-    def check_choices(self, kernel, header):
-        """They are the first of leaf and fallback that can be launched, which the header knows of each size, with tensor maps, too."""
-        values = re.search(rf"int hone_{kernel}_tree\(([^)]*)\)", header)[1]
-        self.write("check.c", CHECK.replace("@problem@", ", ".join(
-            f"problem.{name}" for name in re.findall(r"own_(\w+)", values))).replace("@k@", kernel).replace("@K@", kernel.upper()))
-        subprocess.run(["cc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "check.c", "-o", "check"],
+    def check_choices(self, kernel, header, check=CHECK):
+        """They cost least, or are the first of leaf and fallback, of what can be launched, which the header knows of each size, with
+        tensor maps, too."""
+        names = re.findall(r"own_(\w+)", re.search(rf"int hone_{kernel}_tree\(([^)]*)\)", header)[1])
+        by_cost = f"double hone_{kernel}_cost(" in header
+        self.assertEqual(by_cost, kernel == "sgemm")
+        for name, text in {"cost": "hone_@k@_cost(@problem@, logs, i)" if by_cost else "INFINITY", "next": "-1" if by_cost else "hone_@k@_fallback[i]",
+                           "logs": ", ".join(f"log(fmax(1, (double)problem.{name}))" for name in names) if by_cost else "0",
+                           "problem": ", ".join(f"problem.{name}" for name in names), "k": kernel, "K": kernel.upper()}.items():
+            check = check.replace(f"@{name}@", text)
+        self.write("check.c", check)
+        subprocess.run(["cc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "check.c", "-o", "check", "-lm"],
                        cwd=self.folder, check=True)
         subprocess.run([self.folder / "check"], check=True)
 
