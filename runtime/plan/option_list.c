@@ -25,7 +25,7 @@ struct option {
     enum value value;
 };
 
-/* The options of NVRTC 13.0. */
+/* The options of NVRTC 13.0, and one of nvcc alone. */
 static const struct option compiler[] = {
     {"define-macro", "D", TEXT},
     {"undefine-macro", "U", TEXT},
@@ -65,6 +65,7 @@ static const struct option compiler[] = {
     {"split-compile", NULL, THREADS},
     {"frandom-seed", NULL, WORD},
     {"minimal", NULL, NONE},
+    {"expt-relaxed-constexpr", NULL, NONE},
     {NULL, NULL, NONE},
 };
 

@@ -331,6 +331,14 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
             self.assertEqual("\n# As the source launches it.\n" in draft, 
                              not any(word in launch for word in ("blocks_of", "Ex", "dim3(8)", "unknown", "2048", "n), 1")))
 
+    def test_no_parameters(self):
+        """A number that bounds the index, in a file with a helper of the device that needs a flag of nvcc."""
+        draft = self.draft("#define NY 512\n#define ROW_STEPS 4\nconstexpr int half(int n) { return n / 2; }\n__global__ void k(float *out, float by) {\n"
+                           " int y = blockIdx.y; if (y >= NY) return; for (int s = 0; s < ROW_STEPS; s++) out[y * ROW_STEPS + s] = half(s); }\n"
+                           "int main() { k<<<dim3(4096 / ROW_STEPS, NY), 128>>>(0, 1.0 / 3); }\n")
+        for part in ("    - \"--expt-relaxed-constexpr\"\n", "  grid: [4096 // ROW_STEPS, 512]\n", "value: 1 / 3}", "override: {ROW_STEPS: define}"):
+            self.assertIn(part, draft)
+
     def test_what_follows_from_the_code(self):
         """Constraints, a grid that waits, structures, another name of a pointer."""
         draft = self.draft("struct Body { float x, y, z; }; struct Box { float low, high; int n; };\n"

@@ -87,7 +87,7 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
     snprintf(upper, sizeof upper, "TUNE_%s", wish);
     for (char *c = upper; *c != '\0'; c++)
         *c = hn_upper(*c);
-    bool taken = hn_draft_is_reserved(upper + 5) || hn_unit_has(draft->unit, upper + 5) ||
+    bool taken = hn_draft_is_reserved(upper + 5) || HN_HAS(draft->unit, HN_EVERYWHERE, upper + 5) ||
                  hn_draft_find(draft, upper + 5) != NULL;
     return HN_DRAFT_TEXT(draft, "%s", taken ? upper : upper + 5);
 }
@@ -191,36 +191,18 @@ static bool add_words(struct hn_draft *draft, const struct hn_meaning *macro)
     return chosen != NULL;
 }
 
-/* Whether the block that the kernel is launched with has the name. */
-static bool is_of_block(const struct hn_draft *draft, const char *name)
-{
-    const struct hn_unit *unit = draft->unit;
-    struct hn_tokens block = draft->launch[HN_LAUNCH_BLOCK];
-    const struct hn_meaning *variable =
-        hn_unit_meaning(unit, hn_text_at(unit, block.begin), block.begin);
-    bool found = hn_find(unit, block, name) != SIZE_MAX ||
-                 (variable != NULL && hn_find(unit, variable->body, name) != SIZE_MAX);
-    struct hn_tokens before = {0, block.begin}; /* "block.x = NAME;" */
-    HN_EACH(function, unit->functions)
-        if (function->body.begin < block.begin && block.begin < function->body.end)
-            before.begin = function->body.begin;
-    HN_EACH_AT(i, unit, before, hn_text_at(unit, block.begin))
-        found |= hn_at(unit, i + 1, ".") && hn_at(unit, i + 3, "=") && hn_at(unit, i + 4, name);
-    return found;
-}
-
 /* Whether the kernel, its declaration, its block, code of the device that is no other kernel, or
  * another constant has the name. */
 static bool is_used(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;
     struct hn_tokens own = {draft->kernel->head.begin, draft->kernel->body.end};
-    bool used = hn_find(unit, own, name) != SIZE_MAX || is_of_block(draft, name);
+    bool used = HN_HAS(unit, own, name) || hn_draft_launches(draft, HN_LAUNCH_BLOCK, name);
     HN_EACH(function, unit->functions)
-        used |= function->device && hn_find(unit, function->body, name) != SIZE_MAX;
+        used |= function->device && HN_HAS(unit, function->body, name);
     HN_EACH(meaning, unit->meanings)
         used |= meaning->scope.begin == 0 && (meaning->macro || meaning->constant) &&
-                hn_find(unit, meaning->body, name) != SIZE_MAX;
+                HN_HAS(unit, meaning->body, name);
     return used;
 }
 
@@ -236,19 +218,24 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
     const char *name = meaning->name, *next = unit->text;
     bool refused =
         hn_draft_is_like(name, "warp kwarp *warp_size *warpsize *mask *radius *filter *bins "
-                               "*channel *seed *iter *steps *halo *border") ||
+                               "*channel *seed *iter *halo *border") ||
+        (hn_draft_is_like(name, "*steps") && !hn_draft_launches(draft, HN_LAUNCH_GRID, name)) ||
         (hn_draft_is_like(name, "*max_ *min_") && !hn_draft_is_block(name));
     struct hn_code_value value;
     bool once =
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
         (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&
                             !hn_code_next_value(&next, name, false, &value)));
+    HN_EACH_AT(i, unit, draft->kernel->body, name) /* "if (x >= NX || y >= NY)" */
+        refused |= is_extent(name) && (hn_at(unit, i - 1, ">=") || hn_at(unit, i - 1, "<")) &&
+                   HN_HAS(unit, (struct hn_tokens){i - 10, i}, "if");
     HN_EACH_AT(i, unit, HN_EVERYWHERE, name) { /* "weights[N] = {1, 2, 1}" */
         size_t open = i + 2 + hn_at(unit, i + 2, "=");
         refused |= hn_at(unit, i + 1, "]") && hn_at(unit, open, "{") &&
-                   hn_find(unit, hn_inside(unit, open), ",") != SIZE_MAX;
+                   HN_HAS(unit, hn_inside(unit, open), ",");
     }
-    bool own = is_of_block(draft, name) && !hn_at(unit, draft->launch[HN_LAUNCH_GRID].begin, "1");
+    bool own = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) &&
+               !hn_at(unit, draft->launch[HN_LAUNCH_GRID].begin, "1");
     for (size_t i = 0; !own && i < unit->tokens.count; i++) {
         bool call = hn_find_letters(hn_text_at(unit, i), "malloc") && hn_at(unit, i + 1, "(");
         size_t at = call ? hn_find(unit, hn_inside(unit, i + 1), name) : SIZE_MAX;
@@ -428,7 +415,7 @@ const char *hn_draft_why_nvcc(const struct hn_draft *draft)
 {
     struct hn_include_scan lines = {.next = draft->unit->text};
     struct hn_include include;
-    if (hn_unit_has(draft->unit, "__CUDACC_RTC__"))
+    if (HN_HAS(draft->unit, HN_EVERYWHERE, "__CUDACC_RTC__"))
         return NULL;
     while (hn_include_next(&lines, &include)) {
         const char *name = HN_DRAFT_TEXT(draft, "%.*s", (int)include.length, include.name);
@@ -700,7 +687,8 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     HN_EACH(macro, draft->unit->meanings)
         if (macro->macro && macro->guarded == guarded && is_extent(macro->name) &&
             hn_draft_constant(draft, macro->body, &number) && number >= least_size &&
-            (guarded || (is_used(draft, macro->name) && !is_of_block(draft, macro->name)))) {
+            (guarded || (is_used(draft, macro->name) &&
+                         !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name)))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;
@@ -786,6 +774,8 @@ enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kerne
             draft->dimensions = axis + 1;
     }
     draft->nvcc = hn_draft_why_nvcc(draft);
+    if (draft->nvcc != NULL && unit->relaxed)
+        *HN_GROW(draft->options) = "--expt-relaxed-constexpr";
     hn_draft_find_launch(draft);
     choose_template(draft);
     choose_sizes(draft);

@@ -141,6 +141,8 @@ void hn_draft_bound_threads(struct hn_draft *draft);
  * that follow. */
 void hn_draft_find_launch(struct hn_draft *draft);
 void hn_draft_read_launch(struct hn_draft *draft);
+/* Whether the grid or the block that the kernel is launched with has the name. */
+bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, const char *name);
 /* Whether it is a whole number in which nothing has a name of the config. */
 bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, int64_t *number);
 /* What is passed or allocated for an argument; NULL: nothing is known. */

@@ -39,7 +39,7 @@ static void take_launch(struct hn_draft *draft, const struct hn_capture_head *he
             *block = HN_DRAFT_TEXT(draft, "%d", head->block[axis]);
     }
     /* As many blocks as there were; fewer where each does more and none goes on by the grid. */
-    bool goes_on = hn_find(draft->unit, draft->kernel->body, "gridDim") != SIZE_MAX;
+    bool goes_on = HN_HAS(draft->unit, draft->kernel->body, "gridDim");
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char **grid = &draft->grid[axis], *by = strrchr(*grid != NULL ? *grid : "", ',');
         const char *work =

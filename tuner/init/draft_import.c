@@ -555,7 +555,7 @@ static void set_launch(struct import *import)
     }
     hn_draft_bound_threads(draft);
     /* It is of the launch: of an array that is extern. */
-    if (draft->kernel == NULL || hn_find(&import->unit, draft->kernel->body, "extern") != SIZE_MAX)
+    if (draft->kernel == NULL || HN_HAS(&import->unit, draft->kernel->body, "extern"))
         draft->shared_bytes = size_of(import, "SharedMemory", shared, "bytes");
 }
 
@@ -580,12 +580,12 @@ static void add_options(struct import *import)
                                            : FORMAT(import, "%.*s%s%s", (int)(folder - option),
                                                     option, import->prefix, folder);
     }
-    if (hn_unit_has(&import->unit, "kernel_tuner"))
+    if (HN_HAS(&import->unit, HN_EVERYWHERE, "kernel_tuner"))
         *HN_GROW(draft->options) = "-Dkernel_tuner=1";
     for (int axis = 0; axis < 3; axis++) {
         const char *name = block_names[axis];
         const struct hn_meaning *own = hn_unit_meaning(&import->unit, name, 0);
-        if (hn_draft_find(draft, name) == NULL && hn_unit_has(&import->unit, name) &&
+        if (hn_draft_find(draft, name) == NULL && HN_HAS(&import->unit, HN_EVERYWHERE, name) &&
             (own == NULL || !own->macro))
             *HN_GROW(draft->options) = FORMAT(import, "-D%s={%s}", name, draft->block[axis]);
     }

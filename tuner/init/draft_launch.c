@@ -96,7 +96,7 @@ void hn_draft_find_launch(struct hn_draft *draft)
     for (size_t i = 0; i < kernel->argument_count; i++)
         if (hn_at(unit, draft->passed[i].end - 2, "&")) /* "(void *)&n" */
             draft->passed[i].begin = draft->passed[i].end - 1;
-    draft->cooperative |= hn_find(unit, kernel->body, "this_grid") != SIZE_MAX;
+    draft->cooperative |= HN_HAS(unit, kernel->body, "this_grid");
 }
 
 /* What the config calls a name of the host, which passes it to the kernel or its template. */
@@ -154,6 +154,16 @@ static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
             tokens = initial_value(draft, tokens);
     }
     return count > 0 ? count : split(unit, tokens, parts, 3);
+}
+
+bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, const char *name)
+{
+    struct hn_tokens parts[3] = {{0}}, whole = draft->launch[part];
+    bool found =
+        HN_HAS(draft->unit, whole, name) || HN_HAS(draft->unit, initial_value(draft, whole), name);
+    for (size_t count = read_dim3(draft, whole, parts); count > 0; count--)
+        found |= HN_HAS(draft->unit, parts[count - 1], name);
+    return found;
 }
 
 static bool is_number(const char *text)
@@ -337,12 +347,12 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
  * one of the launch. */
 static const char *add_block(struct hn_draft *draft, const char *wish, int64_t preset)
 {
-    bool asks = hn_unit_has(draft->unit, "thread_rank");
+    bool asks = HN_HAS(draft->unit, HN_EVERYWHERE, "thread_rank");
     HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "blockDim") /* "config.blockDim" is the host's */
         asks |= !hn_at(draft->unit, i - 1, ".");
     HN_EACH(each, draft->names)
         if (!asks && is_numeric(each) && each->preset.integer == preset &&
-            hn_unit_has(draft->unit, each->own) &&
+            HN_HAS(draft->unit, HN_EVERYWHERE, each->own) &&
             (hn_draft_is_block(each->own) || hn_draft_is_like(each->own, "*tile")))
             return each->name;
     return hn_draft_add_launch(draft, wish, preset, !asks);
@@ -433,7 +443,7 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
     for (size_t i = 0; i < unit->tokens.count && bytes.end == 0; i++)
         if (strncmp(hn_text_at(unit, i), "cudaMalloc", 10) == 0 && hn_at(unit, i + 1, "(") &&
             split(unit, hn_inside(unit, i + 1), parts, 2) == 2 &&
-            hn_find(unit, parts[0], hn_text_at(unit, draft->passed[index].begin)) != SIZE_MAX)
+            HN_HAS(unit, parts[0], hn_text_at(unit, draft->passed[index].begin)))
             bytes = parts[1];
     bytes = initial_value(draft, initial_value(draft, bytes));
     size_t at = hn_find(unit, bytes, "sizeof");
@@ -581,9 +591,8 @@ static void guess_grid(struct hn_draft *draft)
         /* Without a loop a block has to be as long as its row. */
         HN_EACH(row, draft->names)
             if (rowwise && alone && row->is_extent && row->preset.integer == 0 &&
-                strcmp(row->name, rows) != 0 &&
-                hn_find(unit, draft->kernel->body, "for") == SIZE_MAX &&
-                hn_find(unit, draft->kernel->body, "while") == SIZE_MAX &&
+                strcmp(row->name, rows) != 0 && !HN_HAS(unit, draft->kernel->body, "for") &&
+                !HN_HAS(unit, draft->kernel->body, "while") &&
                 hn_draft_holds(draft, tile, HN_OF_ALL, &row->preset, NULL))
                 *HN_GROW(draft->constraints) = HN_DRAFT_TEXT(draft, "%s >= %s", tile, row->name);
         if (rows == NULL && strcmp(tile, "1") == 0)
@@ -669,7 +678,7 @@ static void read_symbols(struct hn_draft *draft)
     HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "__constant__") {
         const char *name = hn_text_at(draft->unit, i + 2), *count = NULL;
         size_t end = hn_find(draft->unit, (struct hn_tokens){i, SIZE_MAX}, ";");
-        if (hn_find(draft->unit, (struct hn_tokens){i, end}, "=") != SIZE_MAX)
+        if (HN_HAS(draft->unit, (struct hn_tokens){i, end}, "="))
             continue;
         if (hn_text_is_word(name) && hn_type_of_c(hn_text_at(draft->unit, i + 1), type))
             count = times_sides(draft, "1", i + 3);
@@ -763,7 +772,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
     /* Blocks that go on by the grid's size may be as many as one likes, those that wait for each
      * other as many as there is room for. */
     bool waits = draft->cooperative && draft->launch[HN_LAUNCH_GRID].end > 0;
-    bool goes_on = hn_find(draft->unit, draft->kernel->body, "gridDim") != SIZE_MAX;
+    bool goes_on = HN_HAS(draft->unit, draft->kernel->body, "gridDim");
     /* "sums[blockIdx.x] = sum" */
     for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++)
         goes_on &= !hn_at(draft->unit, i - 1, "[") || index_width(draft, i, 0) == 0 ||

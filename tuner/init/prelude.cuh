@@ -84,6 +84,14 @@ namespace cooperative_groups {
 struct thread_group {}; struct thread_block {}; struct grid_group {}; struct coalesced_group {};
 template <unsigned, typename = thread_block> struct thread_block_tile {};
 }
+namespace nvcuda { namespace wmma {
+struct matrix_a; struct matrix_b; struct accumulator; struct row_major; struct col_major;
+enum layout_t { mem_row_major, mem_col_major };
+namespace precision { struct tf32; struct u4; struct s4; struct b1; }
+template <typename, int, int, int, typename T, typename = void> struct fragment { enum { num_elements = 8 }; T x[8]; };
+template <typename... T> void load_matrix_sync(T &&...); template <typename... T> void store_matrix_sync(T &&...);
+template <typename... T> void fill_fragment(T &&...); template <typename... T> void mma_sync(T &&...);
+} }
 namespace at { struct Tensor {}; }
 namespace torch { using at::Tensor; }
 namespace cv { struct Mat {}; }

@@ -168,7 +168,8 @@ static size_t append(const struct hn_translation *translation, size_t at, struct
     if (hn_at(unit, at, "(") && hn_at(unit, at + 2, ")") &&
         hn_text_is_word(hn_text_at(unit, at + 1)))
         return append(translation, at + 1, text) != 0 ? at + 3 : 0;
-    value = sign_of(unit, word);
+    bool fraction = strchr(hn_text_at(unit, at - 1), '.') != NULL; /* "1.0 / 3" */
+    value = fraction && hn_at(unit, at, "/") ? " / " : sign_of(unit, word);
     hn_text_append(text, value != NULL ? value : "");
     if (value != NULL)
         return at + 1;

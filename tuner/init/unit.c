@@ -48,11 +48,6 @@ size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *
     return SIZE_MAX;
 }
 
-bool hn_unit_has(const struct hn_unit *unit, const char *text)
-{
-    return hn_find(unit, HN_EVERYWHERE, text) != SIZE_MAX;
-}
-
 static bool is_one_of(const char *text, const char *signs)
 {
     return text[0] != '\0' && text[1] == '\0' && strchr(signs, text[0]) != NULL;
@@ -558,12 +553,13 @@ static void read_function(struct reading *reading, CXCursor cursor)
     while (head.begin > 0 && strchr(";{}", hn_text_at(unit, head.begin - 1)[0]) == NULL &&
            !unit->tokens.items[head.begin - 1].directive)
         head.begin--;
-    bool kernel = hn_find(unit, head, "__global__") != SIZE_MAX;
+    bool kernel = HN_HAS(unit, head, "__global__");
     HN_EACH(macro, unit->meanings) /* "#define KERNEL extern "C" __global__" */
-        kernel |= macro->macro && hn_find(unit, head, macro->name) != SIZE_MAX &&
-                  hn_find(unit, macro->body, "__global__") != SIZE_MAX;
-    bool device = hn_find(unit, head, "__device__") != SIZE_MAX ||
-                  hn_find(unit, head, "constexpr") != SIZE_MAX;
+        kernel |= macro->macro && HN_HAS(unit, head, macro->name) &&
+                  HN_HAS(unit, macro->body, "__global__");
+    bool device = HN_HAS(unit, head, "__device__") || HN_HAS(unit, head, "constexpr");
+    unit->relaxed |= (device && !HN_HAS(unit, head, "__device__")) ||
+                     ((device || kernel) && HN_HAS(unit, body, "std"));
     *HN_GROW(unit->functions) = (struct hn_function){body, !kernel && device, !kernel && !device};
     if (hn_at(unit, body.begin + 1, "return"))
         *HN_GROW(unit->meanings) = (struct hn_meaning){

@@ -94,6 +94,7 @@ struct hn_unit {
     HN_GROWING(struct hn_missing) missing;
     HN_GROWING(struct hn_function) functions;
     struct hn_kernel_argument functor; /* a structure that can be called; its record is NULL: there is none */
+    bool relaxed; /* code of the device calls functions that are constexpr alone */
     const char *absent; /* " a.h <b/b.h>", headers that it includes as its own, or of a library */
     struct hn_blocks memory;
 };
@@ -107,8 +108,8 @@ const char *hn_text_at(const struct hn_unit *unit, size_t token);
 bool hn_at(const struct hn_unit *unit, size_t token, const char *text);
 /* The first such token; SIZE_MAX where there is none. */
 size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *text);
-bool hn_unit_has(const struct hn_unit *unit, const char *text);
 #define HN_EVERYWHERE ((struct hn_tokens){0, SIZE_MAX})
+#define HN_HAS(unit, ...) (hn_find(unit, __VA_ARGS__) != SIZE_MAX)
 /* For each such token. */
 #define HN_EACH_AT(i, unit, within, text)                                                                              \
     for (size_t i = hn_find(unit, within, text); i != SIZE_MAX;                                                        \
