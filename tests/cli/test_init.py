@@ -331,6 +331,13 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
             self.assertEqual("\n# As the source launches it.\n" in draft, 
                              not any(word in launch for word in ("blocks_of", "Ex", "dim3(8)", "unknown", "2048", "n), 1")))
 
+    def test_fields_that_are_passed(self):
+        """"m.rows" is the size that it is passed for: this grid is not one block for each 800 rows."""
+        draft = self.draft("struct Matrix { int rows; float *values; };\n__global__ void k(float *x, int n) {\n"
+                           " int row = (blockIdx.x * blockDim.x + threadIdx.x) / 8; if (row < n) x[row] = 1; }\n"
+                           "int main() { Matrix m = make(); k<<<(m.rows + 99) / 100, 800>>>(m.values, m.rows); }\n")
+        self.assertIn('grid: ["ceil_div(n, 100)"]\n', draft)
+
     def test_no_parameters(self):
         """A number that bounds the index, in a file with a helper of the device that needs a flag of nvcc."""
         draft = self.draft("#define NY 512\n#define ROW_STEPS 4\nconstexpr int half(int n) { return n / 2; }\n__global__ void k(float *out, float by) {\n"

@@ -110,7 +110,7 @@ static const char *host_name(const struct hn_draft *draft, const char *name)
             return draft->instances[i];
     for (size_t i = 0; i < kernel->argument_count; i++) {
         const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments[i].name);
-        if (size != NULL && strcmp(single(draft, draft->passed[i]), name) == 0)
+        if (size != NULL && strcmp(hn_unit_text(draft->unit, draft->passed[i]), name) == 0)
             return size->name;
     }
     return NULL;
@@ -183,9 +183,10 @@ static const char *known_name(void *data, const char *name, size_t token)
 {
     const struct hn_draft *draft = data;
     const char *dot = strchr(name, '.'), *block = single(draft, draft->launch[HN_LAUNCH_BLOCK]);
-    const char *found = dot != NULL || in_kernel(draft, token) ? NULL : host_name(draft, name);
+    const char *found = in_kernel(draft, token) ? NULL : host_name(draft, name);
     const struct hn_draft_name *own = hn_draft_find(draft, name);
-    if (dot != NULL && (hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block)))
+    if (found == NULL && dot != NULL &&
+        (hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block)))
         return dot[1] >= 'x' && dot[1] <= 'z' ? draft->block[dot[1] - 'x'] : NULL;
     for (size_t i = 0; i < draft->kernel->argument_count && dot != NULL; i++)
         if (hn_at(draft->unit, token,
