@@ -338,6 +338,13 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                            "int main() { Matrix m = make(); k<<<(m.rows + 99) / 100, 800>>>(m.values, m.rows); }\n")
         self.assertIn('grid: ["ceil_div(n, 100)"]\n', draft)
 
+    def test_steps_of_a_block(self):
+        """A template's number in whose steps threads go on is the block that the launch has as a number."""
+        draft = self.draft("template <int NT, int K> __global__ void k(float *x, int n) {\n"
+                           " for (int i = threadIdx.x; i < n; i += NT) x[blockIdx.x * n + i] = K; }\n"
+                           "int main() { k<128, 8><<<dim3(512), dim3(128)>>>(0, 5000); }\n")
+        self.assertIn("  block: [TUNE_NT]\n", draft)
+
     def test_no_parameters(self):
         """A number that bounds the index, in a file with a helper of the device that needs a flag of nvcc."""
         draft = self.draft("#define NY 512\n#define ROW_STEPS 4\nconstexpr int half(int n) { return n / 2; }\n__global__ void k(float *out, float by) {\n"

@@ -148,10 +148,8 @@ static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
     }
     for (int depth = 0; count == 0 && depth < 4; depth++) {
         size_t open = tokens.begin + hn_at(unit, tokens.begin, "dim3");
-        if (hn_at(unit, open, "{") || (open > tokens.begin && hn_at(unit, open, "(")))
-            tokens = hn_inside(unit, open);
-        else
-            tokens = initial_value(draft, tokens);
+        bool list = hn_at(unit, open, "{") || (open > tokens.begin && hn_at(unit, open, "("));
+        tokens = list ? hn_inside(unit, open) : initial_value(draft, tokens);
     }
     return count > 0 ? count : split(unit, tokens, parts, 3);
 }
@@ -344,8 +342,8 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
     return tile;
 }
 
-/* Where the kernel does not ask how large it is, a parameter that is the block by its name; else
- * one of the launch. */
+/* Where the kernel does not ask how large it is, a parameter that is the block by its name, or in
+ * whose steps it goes on; else one of the launch. */
 static const char *add_block(struct hn_draft *draft, const char *wish, int64_t preset)
 {
     bool asks = HN_HAS(draft->unit, HN_EVERYWHERE, "thread_rank");
@@ -354,7 +352,8 @@ static const char *add_block(struct hn_draft *draft, const char *wish, int64_t p
     HN_EACH(each, draft->names)
         if (!asks && is_numeric(each) && each->preset.integer == preset &&
             HN_HAS(draft->unit, HN_EVERYWHERE, each->own) &&
-            (hn_draft_is_block(each->own) || hn_draft_is_like(each->own, "*tile")))
+            (hn_draft_is_block(each->own) || hn_draft_is_like(each->own, "*tile") ||
+             hn_at(draft->unit, hn_find(draft->unit, draft->kernel->body, each->own) - 1, "+=")))
             return each->name;
     return hn_draft_add_launch(draft, wish, preset, !asks);
 }
