@@ -320,7 +320,7 @@ static const struct row {
     {"images", 0, NULL, &flag, AT(prune.images), OWN, HN_CACHE_PRUNE,
      "All compiled kernels: a replay compiles them again"},
     {"unreadable", 0, NULL, &flag, AT(prune.unreadable), OWN, HN_CACHE_PRUNE,
-     "Rows of any kernel that cannot be read; what else there is stays"},
+     "Rows that cannot be read, of all kernels"},
     {"dry-run", 0, NULL, &flag, AT(prune.dry_run), OWN, HN_CACHE_PRUNE,
      "Only say what would be removed"},
 };
