@@ -218,16 +218,6 @@ static void bind(struct hn_space_search *search, size_t depth, size_t position)
     key[plan->key_words + level->key_word] |= level->parts[position];
 }
 
-static void make_room(struct hn_space_search *search, size_t count)
-{
-    uint64_t needed = search->point_count + count;
-    if (needed <= search->capacity)
-        return;
-    search->capacity = 2 * needed + 1024;
-    search->points = hn_need_more(search->points, search->capacity * search->plan->key_words,
-                                  sizeof *search->points);
-}
-
 /* Appends the candidates of the last level. */
 static void append_points(struct hn_space_search *search, size_t depth)
 {
@@ -236,7 +226,12 @@ static void append_points(struct hn_space_search *search, size_t depth)
     size_t words = search->plan->key_words;
     const uint64_t *key = search->keys + depth * words;
     size_t count = count_candidates(search, depth);
-    make_room(search, count);
+    uint64_t needed = search->point_count + count;
+    if (needed > search->capacity) {
+        search->capacity = 2 * needed + 1024;
+        search->points =
+            hn_need_more(search->points, search->capacity * words, sizeof *search->points);
+    }
     uint64_t *to = search->points + search->point_count * words;
     for (size_t i = 0; i < level->words; i++)
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
