@@ -274,6 +274,16 @@ static char *progress_line(const struct hn_progress *progress, const struct hn_s
     return hn_needed(hn_text_take(&text));
 }
 
+/* Columns that a text takes: characters without escape sequences. */
+static size_t progress_columns(const char *text)
+{
+    size_t columns = 0;
+    bool colours;
+    for (; *text != '\0'; columns += !colours)
+        text += next_length(text, &colours);
+    return columns;
+}
+
 /* Off a terminal a line so often, so that a log shows life without growing. */
 static const double log_interval_s = 5;
 
@@ -334,12 +344,7 @@ static void add_line(struct hn_progress_board *board, const char *line, struct h
 {
     hn_text_append(text, board->drawn_count > 0 ? "\r\n" : "");
     hn_text_append(text, line);
-    /* The columns that the line takes: characters without escape sequences. */
-    size_t columns = 0;
-    bool colours;
-    for (; *line != '\0'; columns += !colours)
-        line += next_length(line, &colours);
-    board->drawn[board->drawn_count++] = columns;
+    board->drawn[board->drawn_count++] = progress_columns(line);
 }
 
 static void write_text(struct hn_text *text)
