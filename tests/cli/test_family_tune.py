@@ -244,6 +244,10 @@ int main(void)
         sizes = re.findall(r"^ +\d+ s  from the cache: (\d+) sizes, \d+ configurations, \d+ times$", said, re.MULTILINE)
         self.assertGreater(int(*sizes), 8)
 
+    def test_a_short_budget_has_fewer_sizes_that_are_not_used(self):
+        document = json.loads(self.hone("tune", "--family", self.config, "--budget", "300", "--json").stdout)[0]
+        self.assertEqual(document["family"]["rule"]["measured"]["sizes"], 6)
+
     def test_sizes_that_were_used_measure_no_loss(self):
         """Of three sizes none is left; of thirty each is held out once, and none that the rule was learnt from."""
         self.spoil(self.config, "100000", "3")

@@ -24,7 +24,7 @@ struct hn_family_options {
     struct hn_session_options search;
     enum hn_regime regime;
     double loss;     /* predicted, at which no more is measured; 0: the config's */
-    unsigned held_out; /* sizes for the measured loss; 0: 10, 12 or 20 */
+    unsigned held_out; /* sizes for the measured loss; 0: 10, 12 or 20, fewer for a short budget */
 };
 
 struct hn_family_outcome {

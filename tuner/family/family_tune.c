@@ -40,7 +40,8 @@ enum {
     OF_RULE = 32,      /* configurations of the rule at each size, those that save most */
     ANY = 3,           /* and points that nobody believes in */
     LADDER_MOST = 128, /* points before entries of the ladder are left out */
-    FEWEST_TUNED = 6
+    FEWEST_TUNED = 6,
+    FEWEST_HELD_OUT = 6
 };
 /* How much of the time what is known may be measured at one size: a large one can take as long as a
  * hundred others. */
@@ -666,13 +667,15 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     options->workers->pool->keeps_all = true;
     tuning->ahead = hn_compile_pool_share(options->workers->pool, -1);
     tuning->ahead->keeps_all = true;
-    const struct hn_family_worth *worth = &tuning->measuring.worth;
+    struct hn_family_worth *worth = &tuning->measuring.worth;
     const double given_s = tuning->measuring.budget_s;
     tuning->budget_s = given_s > 0 ? given_s : worth->budget_s;
     tuning->loss = options->loss > 0 ? options->loss : tuning->measuring.config->family->loss;
     /* A search has to last a while, too. */
     double share = sqrt(fmin(1, tuning->budget_s / worth->budget_s));
     tuning->tuned = (size_t)fmax(FEWEST_TUNED, round(share * (double)worth->tuned));
+    if (options->held_out == 0)
+        worth->held_out = (unsigned)fmax(FEWEST_HELD_OUT, round(share * worth->held_out));
     tuning->random = hn_random_seeded(options->search.seed);
     add_named(tuning, err);
     tune_sizes(tuning, err);
