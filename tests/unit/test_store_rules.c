@@ -180,7 +180,7 @@ TEST(pruning_keeps_the_images_of_a_rule)
 static void assert_found(const char *path, const char *finding)
 {
     struct hn_text report ENDED_BY(hn_text_finish) = {0};
-    struct hn_tuned_list rules;
+    struct hn_tuned_list rules ENDED_BY(hn_tuned_list_free) = {.items = NULL};
     struct hn_store *store = open_store(path, HN_STORE_READ);
     assert_ok(hn_store_list(store, HN_STORE_RULES, NULL, NULL, &rules, &said));
     assert_int_equal(rules.count, 0);
