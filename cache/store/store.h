@@ -227,12 +227,9 @@ struct hn_prune {
     bool simulated;     /* simulated sessions */
     double before;      /* sessions that were started before, in seconds since the epoch; 0: none for that */
     bool images;        /* all compiled kernels; those of removed sessions go anyway */
-    bool unreadable;    /* rows of any kernel that cannot be read. A session that loses records gets another origin: it is no
-                           longer what other caches have of it */
     bool dry_run;       /* only count */
 };
 struct hn_pruned {
-    int64_t unreadable; /* rows */
     int64_t sessions;
     int64_t records;
     int64_t images;

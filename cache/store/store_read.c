@@ -63,8 +63,7 @@ void hn_store_expect_intact(const struct hn_store *store, bool intact, const cha
 {
     if (!hn_failed(err) && !intact)
         hn_fail(err, HN_EFORMAT,
-                "cache '%s': %s is not what was written; `hone cache prune --unreadable` removes "
-                "it",
+                "cache '%s': %s is not what was written; `hone cache export` copies the others",
                 store->path, what);
 }
 
@@ -75,7 +74,7 @@ void hn_store_name_failure(const struct hn_store *store, const char *what, struc
         return;
     reason = *err;
     hn_fail(err, HN_EFORMAT,
-            "cache '%s': %s cannot be read: %.1000s; `hone cache prune --unreadable` removes it",
+            "cache '%s': %s cannot be read: %.1000s; `hone cache export` copies the others",
             store->path, what, reason.message);
 }
 

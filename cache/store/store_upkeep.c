@@ -74,88 +74,55 @@ static void look_at_image(struct hn_store *store, struct hn_statement *statement
     hn_store_read_image(store, statement, &image, finding);
 }
 
-/* The title stands before what is found. What cannot be read goes into the list of what is removed:
- * a row of a table by the id that its column has. */
+/* The title stands before what is found. */
 static const struct check {
     const char *title;
     const char *sql;
     look_at_row *look;
-    const char *table; /* NULL: nothing is removed */
-    int id;
 } checks[] = {
-    {"integrity: ", "PRAGMA integrity_check", look_at_finding, NULL, 0},
+    {"integrity: ", "PRAGMA integrity_check", look_at_finding},
     {"foreign key: ",
      "SELECT 'row ' || rowid || ' of ' || \"table\" || ' names a row of '"
-     " || parent || ' that is not there', rowid FROM pragma_foreign_key_check",
-     look_at_finding, "record", 1},
+     " || parent || ' that is not there' FROM pragma_foreign_key_check",
+     look_at_finding},
     {"not there: ",
-     "SELECT 'the plan of session ' || id, id FROM session"
+     "SELECT 'the plan of session ' || id FROM session"
      " WHERE plan IS NOT NULL AND plan NOT IN (SELECT hash FROM plan)",
-     look_at_finding, "plan of session", 1},
-    {"", "SELECT " HN_HEAD_COLUMNS("") " FROM session", look_at_head, "session",
-     HN_HEAD_COLUMN_COUNT - 1},
-    {"", "SELECT json, " HN_PLAN_INTACT("") ", rowid FROM plan", look_at_plan, "plan", 2},
-    {"", "SELECT json, " HN_ROOF_INTACT("") ", rowid FROM roof", look_at_roof, "roof", 2},
+     look_at_finding},
+    {"", "SELECT " HN_HEAD_COLUMNS("") " FROM session", look_at_head},
+    {"", "SELECT json, " HN_PLAN_INTACT("") " FROM plan", look_at_plan},
+    {"", "SELECT json, " HN_ROOF_INTACT("") " FROM roof", look_at_roof},
     {"",
      "SELECT " HN_RECORD_COLUMNS("r.") ", CASE WHEN json_valid(s.task) THEN"
                                        " json_extract(s.task, '$.objective') END FROM record r"
                                        " JOIN session s ON s.id = r.session_id",
-     look_at_record, "record", 0},
-    {"", "SELECT " HN_IMAGE_COLUMNS("") ", rowid FROM image", look_at_image, "image", 5},
+     look_at_record},
+    {"", "SELECT " HN_IMAGE_COLUMNS("") " FROM image", look_at_image},
 };
-
-/* What is found goes into the report, or where that is NULL into the table `unreadable`. */
-static void run_checks(struct hn_store *store, struct hn_text *report, struct hn_error *err)
-{
-    hn_database_set_patience(store->database, INFINITY);
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        const struct check *check = &checks[i];
-        struct hn_statement *statement = hn_database_prepare(store->database, err, check->sql, "");
-        while (hn_statement_next(&statement, err)) {
-            struct hn_error finding = {.status = HN_OK};
-            check->look(store, statement, &finding);
-            if (finding.status == HN_ENOMEM)
-                hn_fail_memory(err);
-            else if (hn_failed(&finding) && report != NULL)
-                hn_text_printf(report, "%s%s\n", check->title, finding.message);
-            else if (hn_failed(&finding) && check->table != NULL)
-                (void)hn_database_do(store->database, err,
-                                     "INSERT OR IGNORE INTO unreadable VALUES(?, ?)", "ti",
-                                     check->table, hn_column_integer(statement, check->id));
-        }
-    }
-}
 
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err)
 {
     size_t before = report->length;
     hn_error_init(err);
-    run_checks(store, report, err);
+    hn_database_set_patience(store->database, INFINITY);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        struct hn_statement *statement =
+            hn_database_prepare(store->database, err, checks[i].sql, "");
+        while (hn_statement_next(&statement, err)) {
+            struct hn_error finding = {.status = HN_OK};
+            checks[i].look(store, statement, &finding);
+            if (finding.status == HN_ENOMEM)
+                hn_fail_memory(err);
+            else if (hn_failed(&finding))
+                hn_text_printf(report, "%s%s\n", checks[i].title, finding.message);
+        }
+    }
     if (!hn_failed(err) && report->failed)
         hn_fail_memory(err);
     if (!hn_failed(err) && report->length > before)
         hn_fail(err, HN_EFORMAT, "cache '%s' is damaged", store->path);
     return err->status;
 }
-
-/* clang-format off */
-#define UNREADABLE(kind) "(SELECT id FROM unreadable WHERE kind = '" kind "')"
-#define RESUM(origin, plan)                                                                        \
-    "checksum = checksum(" origin ", kernel, problem, task, version, " plan ", rule, started,"     \
-    " command, simulated, machine, source, imported)"
-
-/* Sessions go with what is theirs. */
-static const char doom_unreadable[] =
-    "INSERT OR IGNORE INTO doomed SELECT * FROM " UNREADABLE("session") ";"
-    "INSERT OR IGNORE INTO doomed_image SELECT * FROM " UNREADABLE("image") ";"
-    "INSERT OR IGNORE INTO renamed SELECT session_id, lower(hex(randomblob(16))) FROM record WHERE id IN " UNREADABLE("record");
-static const char removal_of_unreadable[] =
-    "DELETE FROM record WHERE id IN " UNREADABLE("record") ";"
-    "UPDATE session SET origin = r.origin, " RESUM("r.origin", "plan") " FROM renamed r WHERE r.id = session.id;"
-    "DELETE FROM plan WHERE rowid IN " UNREADABLE("plan") ";"
-    "UPDATE session SET plan = NULL, " RESUM("origin", "NULL") " WHERE plan NOT IN (SELECT hash FROM plan);"
-    "DELETE FROM roof WHERE rowid IN " UNREADABLE("roof");
-/* clang-format on */
 
 /* ?1: the kernel or NULL, ?2: stale, ?3: simulated, ?4: before. `newest` has, of each tuning, the
  * version that counts: that of its newest session with a valid record, of a family with a rule. */
@@ -165,7 +132,7 @@ static const char doom[] =
     " session s WHERE s.rule IS NOT NULL"
     " OR EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok')),"
     " newest AS (SELECT * FROM good WHERE age = 1)"
-    " INSERT OR IGNORE INTO doomed SELECT s.id FROM session s"
+    " INSERT INTO doomed SELECT s.id FROM session s"
     " LEFT JOIN newest n ON n.task = s.task AND n.simulated = s.simulated"
     " WHERE (?1 IS NULL OR s.kernel = ?1) AND ((?3 AND s.simulated)"
     " OR (?2 AND n.version IS NOT NULL AND n.version <> s.version)"
@@ -173,7 +140,7 @@ static const char doom[] =
 
 /* Of the doomed sessions, and of images that no other session has a use for. */
 static const char doom_images[] =
-    "INSERT OR IGNORE INTO doomed_image SELECT i.rowid FROM image i"
+    "INSERT INTO doomed_image SELECT i.rowid FROM image i"
     " WHERE (?1 IS NULL OR i.kernel = ?1) AND (?2 OR NOT EXISTS(SELECT 1 FROM session s"
     " WHERE s.kernel = i.kernel AND s.problem = i.problem AND s.task = i.task"
     " AND s.version = i.version AND s.id NOT IN (SELECT id FROM doomed)))";
@@ -214,40 +181,29 @@ enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *pru
     assert(store->mode == HN_STORE_WRITE);
     hn_error_init(err);
     hn_database_run(database,
-                    "CREATE TEMP TABLE best(id INTEGER PRIMARY KEY);"
+                    "BEGIN IMMEDIATE; CREATE TEMP TABLE best(id INTEGER PRIMARY KEY);"
                     "CREATE TEMP TABLE doomed(id INTEGER PRIMARY KEY);"
-                    "CREATE TEMP TABLE doomed_image(id INTEGER PRIMARY KEY);"
-                    "CREATE TEMP TABLE renamed(id INTEGER PRIMARY KEY, origin TEXT);"
-                    "CREATE TEMP TABLE unreadable(kind TEXT, id INTEGER, PRIMARY KEY(kind, id))",
+                    "CREATE TEMP TABLE doomed_image(id INTEGER PRIMARY KEY)",
                     err);
-    /* That may take long, and tuners write meanwhile. */
-    if (prune->unreadable)
-        run_checks(store, NULL, err);
-    hn_database_run(database, "BEGIN IMMEDIATE", err);
-    hn_database_run(database, doom_unreadable, err);
     add_best(store, prune->kernel, err);
     hn_database_do(database, err, doom, "tiir", prune->kernel, (int64_t)prune->stale,
                    (int64_t)prune->simulated, prune->before);
     hn_database_do(database, err, doom_images, "ti", prune->kernel, (int64_t)prune->images);
     *pruned = (struct hn_pruned){.sessions = 0};
     (void)hn_database_do(database, err,
-                         "SELECT (SELECT count(*) FROM unreadable), (SELECT count(*) FROM doomed),"
-                         " (SELECT count(*) FROM record WHERE session_id IN (SELECT id FROM doomed)"
-                         " OR id IN (SELECT id FROM unreadable WHERE kind = 'record')), count(*),"
+                         "SELECT (SELECT count(*) FROM doomed), (SELECT count(*) FROM record"
+                         " WHERE session_id IN (SELECT id FROM doomed)), count(*),"
                          " coalesce(sum(length(cubin)), 0) FROM image"
                          " WHERE rowid IN (SELECT id FROM doomed_image)",
-                         ">iiiii", &pruned->unreadable, &pruned->sessions, &pruned->records,
-                         &pruned->images, &pruned->image_bytes);
+                         ">iiii", &pruned->sessions, &pruned->records, &pruned->images,
+                         &pruned->image_bytes);
     if (!prune->dry_run)
         hn_database_run(database, removal, err);
-    if (!prune->dry_run && prune->unreadable)
-        hn_database_run(database, removal_of_unreadable, err);
     hn_database_run(database,
-                    "DROP TABLE temp.best; DROP TABLE temp.doomed; DROP TABLE temp.doomed_image;"
-                    "DROP TABLE temp.renamed; DROP TABLE temp.unreadable",
+                    "DROP TABLE temp.best; DROP TABLE temp.doomed; DROP TABLE temp.doomed_image",
                     err);
     (void)hn_database_commit(database, err);
-    if (!prune->dry_run && pruned->unreadable + pruned->sessions + pruned->images > 0)
+    if (!prune->dry_run && pruned->sessions + pruned->images > 0)
         hn_database_run(database, "VACUUM", err);
     return err->status;
 }

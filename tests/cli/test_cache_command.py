@@ -407,8 +407,8 @@ class CacheCommand(hone.Case):
         self.assertEqual(self.hone("cache", "check").stdout, f"cache '{self.cache}' is whole: 1 tuning\n")
         self.sql("UPDATE record SET outcome = 'slower' WHERE id = 1")
         result = self.hone("cache", "check", expect=1)
-        self.assertEqual(result.stdout, f"cache '{self.cache}': record 1 is not what was written; `hone cache prune --unreadable` "
-                         "removes it\n")
+        self.assertEqual(result.stdout, f"cache '{self.cache}': record 1 is not what was written; `hone cache export` "
+                         "copies the others\n")
         self.assertEqual(result.stderr, f"hone: cache '{self.cache}' is damaged\n")
         document = json.loads(self.hone("cache", "check", "--json", expect=1).stdout)
         self.assertFalse(document["whole"])

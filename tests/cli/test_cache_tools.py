@@ -139,8 +139,8 @@ class CacheTools(hone.Case):
 
     def test_prune_asks_what(self):
         self.hone("cache", "import", self.recording("a.json"))
-        self.fails(2, "hone: nothing is chosen: say what to remove with --stale, --simulated, --older-than DAYS, "
-                   "--images or --unreadable", "cache", "prune")
+        self.fails(2, "hone: nothing is chosen: say what to remove with --stale, --simulated, --older-than DAYS or "
+                   "--images", "cache", "prune")
 
         self.assertIn("--older-than: found '0', expected a number above 0\n",
                       self.hone("cache", "prune", "--older-than", "0", expect=2).stderr)

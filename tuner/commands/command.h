@@ -49,7 +49,7 @@ struct hn_texts {
     size_t count;
 };
 
-enum { HN_OPTION_ROWS = 97 };
+enum { HN_OPTION_ROWS = 96 };
 
 /* The contents of a command line: the members of all commands, of which options.c has a row each. Strings are borrowed
  * from argv. */

@@ -419,8 +419,7 @@ static void run_check(struct hn_given *given, struct hn_error *err)
 
 static const struct hn_view prune_views[] = {
     {.line = "[would remove{?dry_run}|removed] {sessions} session{sessions:s} with {records} "
-             "records, and {images} compiled kernel{images:s} ({image_bytes:bytes})[; {unreadable} "
-             "row{unreadable:s} could not be read{?unreadable}]"},
+             "records, and {images} compiled kernel{images:s} ({image_bytes:bytes})"},
     {NULL},
 };
 
@@ -440,11 +439,11 @@ static void run_prune(struct hn_given *given, struct hn_error *err)
                 "file, prune that, and merge it into another database");
     free(path);
     hn_open_cache(given, HN_STORE_WRITE, NULL, err);
-    if (!hn_failed(err) && !prune.stale && !prune.simulated && !prune.images && !prune.unreadable &&
+    if (!hn_failed(err) && !prune.stale && !prune.simulated && !prune.images &&
         options->older_than_days <= 0)
         hn_fail(err, HN_EUSAGE,
                 "nothing is chosen: say what to remove with --stale, --simulated, "
-                "--older-than DAYS, --images or --unreadable");
+                "--older-than DAYS or --images");
     if (prune.kernel != NULL)
         hn_cache_select(given, prune.kernel, &list, err);
     hn_tuned_list_free(&list);
@@ -452,9 +451,8 @@ static void run_prune(struct hn_given *given, struct hn_error *err)
         return;
     if (options->json || !options->quiet)
         hn_show_alone(given,
-                      json_pack("{ss sb sI sI sI sI sI}", "cache", given->cache, "dry_run",
-                                prune.dry_run, "unreadable", (json_int_t)pruned.unreadable,
-                                "sessions", (json_int_t)pruned.sessions, "records",
+                      json_pack("{ss sb sI sI sI sI}", "cache", given->cache, "dry_run",
+                                prune.dry_run, "sessions", (json_int_t)pruned.sessions, "records",
                                 (json_int_t)pruned.records, "images", (json_int_t)pruned.images,
                                 "image_bytes", (json_int_t)pruned.image_bytes),
                       prune_views, err);

@@ -319,8 +319,6 @@ static const struct row {
      "Sessions started so long ago, but not those that hold the best of a tuning"},
     {"images", 0, NULL, &flag, AT(prune.images), OWN, HN_CACHE_PRUNE,
      "All compiled kernels: a replay compiles them again"},
-    {"unreadable", 0, NULL, &flag, AT(prune.unreadable), OWN, HN_CACHE_PRUNE,
-     "Rows that cannot be read, of all kernels"},
     {"dry-run", 0, NULL, &flag, AT(prune.dry_run), OWN, HN_CACHE_PRUNE,
      "Only say what would be removed"},
 };
