@@ -568,6 +568,7 @@ struct term_part {
     int value;
     int fails;
     enum term_type type;
+    bool mixed; /* a real that is as large as an integer, where the evaluator may have that one */
 };
 
 /* All words of the domains. */
@@ -633,7 +634,7 @@ static struct term_part tabulate_operation(struct hn_terms *terms,
                                            const struct hn_expression *expression, int root,
                                            const struct work *work)
 {
-    struct term_part part = {-1, -1, TYPE_INTEGER};
+    struct term_part part = {.value = -1, .fails = -1};
     size_t count = work->slot >= 0 ? terms->domains[work->slot].count : 1;
     union hn_cell *cells = calloc(2 * count, sizeof *cells);
     union hn_cell *fails = cells != NULL ? cells + count : NULL;
@@ -662,7 +663,7 @@ static struct term_part tabulate_operation(struct hn_terms *terms,
     return part;
 }
 
-static const struct term_part unsaid = {-1, -1, TYPE_INTEGER};
+static const struct term_part unsaid = {.value = -1, .fails = -1};
 
 static struct term_part truth_of(struct hn_terms *terms, struct term_part part)
 {
@@ -671,9 +672,9 @@ static struct term_part truth_of(struct hn_terms *terms, struct term_part part)
     const struct hn_term *term = &terms->items[part.value];
     if (part.type == TYPE_INTEGER && term->low.integer >= 0 && term->high.integer <= 1)
         return part;
-    part.value = negation(terms, is_zero(terms, part.type == TYPE_REAL, part.value));
-    part.type = TYPE_INTEGER;
-    return part;
+    return (struct term_part){
+        .value = negation(terms, is_zero(terms, part.type == TYPE_REAL, part.value)),
+        .fails = part.fails};
 }
 
 /* A part as a real. */
@@ -685,12 +686,28 @@ static int to_real(struct hn_terms *terms, struct term_part part)
 }
 
 /* Whether no rounding can occur. */
+#define EXACT_MOST ((int64_t)1 << 53)
 static bool is_exact_real(const struct hn_terms *terms, struct term_part part)
 {
-    static const int64_t most = (int64_t)1 << 53;
     return part.value < 0 || part.type == TYPE_REAL ||
-           (terms->items[part.value].low.integer >= -most &&
-            terms->items[part.value].high.integer <= most);
+           (terms->items[part.value].low.integer >= -EXACT_MOST &&
+            terms->items[part.value].high.integer <= EXACT_MOST);
+}
+
+/* Makes reals of an integer and a real of which one is taken. */
+static bool share_type(struct hn_terms *terms, struct term_part *a, struct term_part *b)
+{
+    bool same = a->type == b->type;
+    if (!same && (a->type == TYPE_WORD || b->type == TYPE_WORD || !is_exact_real(terms, *a) ||
+                  !is_exact_real(terms, *b)))
+        return false;
+    a->mixed = b->mixed = !same || a->mixed || b->mixed;
+    if (!same) {
+        a->value = to_real(terms, *a);
+        b->value = to_real(terms, *b);
+        a->type = b->type = TYPE_REAL;
+    }
+    return true;
 }
 
 static int compare(struct hn_terms *terms, enum hn_operator code, struct term_part a,
@@ -715,11 +732,12 @@ static struct term_part logical(struct hn_terms *terms, enum hn_operator code, b
                                 struct term_part a, struct term_part b)
 {
     struct term_part first = truth_of(terms, a);
-    if (first.value < 0 || a.type != b.type)
+    if (first.value < 0 || !share_type(terms, &a, &b))
         return unsaid;
     bool is_and = code != HN_OP_OR;
     int goes_on = is_and ? first.value : negation(terms, first.value);
-    struct term_part result = {-1, either(terms, a.fails, both(terms, goes_on, b.fails)), a.type};
+    struct term_part result = {-1, either(terms, a.fails, both(terms, goes_on, b.fails)), a.type,
+                               a.mixed};
     if (truth || code == HN_OP_CHAIN)
         result.value = is_and ? both(terms, a.value, b.value) : either(terms, a.value, b.value);
     else
@@ -730,11 +748,21 @@ static struct term_part logical(struct hn_terms *terms, enum hn_operator code, b
 static struct term_part select_part(struct hn_terms *terms, struct term_part condition,
                                     struct term_part a, struct term_part b)
 {
-    if (a.type != b.type)
+    if (!share_type(terms, &a, &b))
         return unsaid;
     int fails = hn_terms_make(terms, HN_OP_SELECT, condition.value, a.fails, b.fails);
     return (struct term_part){hn_terms_make(terms, HN_OP_SELECT, condition.value, a.value, b.value),
-                              either(terms, condition.fails, fails), a.type};
+                              either(terms, condition.fails, fails), a.type, a.mixed};
+}
+
+/* Whether an operation of integers has the same result as a real: the quotient that is rounded down
+ * may have been rounded before, and large sums and products are. */
+static bool is_same_mixed(const struct hn_terms *terms, enum hn_operator code, int value)
+{
+    bool grows = code == HN_OP_ADD || code == HN_OP_SUBTRACT || code == HN_OP_MULTIPLY;
+    const struct hn_term *term = &terms->items[value];
+    return grows ? term->low.real >= -EXACT_MOST && term->high.real <= EXACT_MOST
+                 : code != HN_OP_FLOOR_DIVIDE && code != HN_OP_MODULO;
 }
 
 /* b NULL: of one operand. */
@@ -745,15 +773,20 @@ static struct term_part arithmetic(struct hn_terms *terms, enum hn_operator code
     bool real = a.type == TYPE_REAL || b.type == TYPE_REAL;
     bool extreme = code == HN_OP_MIN || code == HN_OP_MAX;
     if (a.type == TYPE_WORD || b.type == TYPE_WORD ||
-        hn_operation_forms[code].bound[real] == NULL || (extreme && a.type != b.type))
+        hn_operation_forms[code].bound[real] == NULL || (extreme && !share_type(terms, &a, &b)))
         return unsaid;
+    bool may_be_integers =
+        (a.mixed || a.type == TYPE_INTEGER) && (b.mixed || b.type == TYPE_INTEGER);
     if (real) {
         a.value = to_real(terms, a);
         b.value = to_real(terms, b);
     }
     int value = pair(terms, (int)code + real * HN_OF_REALS, a.value, second != NULL ? b.value : -1);
     struct term_part result = {value, a.fails,
-                               real || code == HN_OP_DIVIDE ? TYPE_REAL : TYPE_INTEGER};
+                               real || code == HN_OP_DIVIDE ? TYPE_REAL : TYPE_INTEGER,
+                               real && may_be_integers && code != HN_OP_DIVIDE};
+    if ((a.mixed || b.mixed) && (value < 0 || !is_same_mixed(terms, code, value)))
+        return unsaid;
     if (second != NULL)
         result.fails = either(terms, a.fails, b.fails);
     if (code == HN_OP_DIVIDE || code == HN_OP_FLOOR_DIVIDE || code == HN_OP_MODULO ||
@@ -774,8 +807,8 @@ static struct term_part make_part(struct hn_terms *terms, const struct hn_operat
     }
     enum hn_operator code = operation->code;
     if (code == HN_OP_NAME)
-        return (struct term_part){make_slot(terms, (size_t)operation->slot),
-                                  hn_terms_constant(terms, 0), TYPE_INTEGER};
+        return (struct term_part){.value = make_slot(terms, (size_t)operation->slot),
+                                  .fails = hn_terms_constant(terms, 0)};
     struct term_part part = *operands[0];
     const struct term_part *b = operands[1];
     if (code == HN_OP_AND || code == HN_OP_OR || code == HN_OP_CHAIN)
@@ -794,9 +827,8 @@ static struct term_part make_part(struct hn_terms *terms, const struct hn_operat
         part.value = compare(terms, code, part, *b);
     else
         return arithmetic(terms, code, part, b);
-    part.type = TYPE_INTEGER;
-    part.fails = b != NULL ? either(terms, part.fails, b->fails) : part.fails;
-    return part;
+    return (struct term_part){
+        .value = part.value, .fails = b != NULL ? either(terms, part.fails, b->fails) : part.fails};
 }
 
 /* The slot that an operation depends on: those with one value do not count. */

@@ -22,7 +22,7 @@ struct hn_value hn_rule_value_end(const struct hn_rule_value *value, bool high)
                                            : hn_real(end);
 }
 
-/* What is no number is brought to the low end. */
+/* What is no number is brought to the low end, an unknown word to the first. */
 static bool clamp_value(const struct hn_rule_value *value, const struct hn_value *given,
                         struct hn_value *clamped, bool *inside)
 {
@@ -32,7 +32,7 @@ static bool clamp_value(const struct hn_rule_value *value, const struct hn_value
         bool known = false;
         for (size_t i = 0; i < value->word_count; i++)
             known = known || strcmp(value->words[i].word, given->word) == 0;
-        *clamped = *given;
+        *clamped = known ? *given : value->words[0];
         *inside = *inside && known;
         return true;
     }

@@ -36,7 +36,7 @@ struct hn_rule_node {
 };
 
 /* What the rule was learnt for: numbers from low to high, or words (which it owns, as values). Others are brought to the
- * nearest of these before features are evaluated: numbers are; an unknown word stays. */
+ * nearest of these, a word to the first, before features are evaluated. */
 struct hn_rule_value {
     char *name;
     double low, high;

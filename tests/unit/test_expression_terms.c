@@ -212,6 +212,9 @@ TEST(conditions_agree_with_the_evaluator)
         "max(A, 0) ** max(B, 0) > C",
         "-A // 3 < B % 4 <= C + 2.5",
         "A < B or C",
+        "max(C, A * 0.5) * B + min(B, C * 0.5) > A",
+        "(A * 1.5 if A > B else C) / 2 >= -max(A * 0.5, B) + C",
+        "(A or B * 0.5) != max(C, A * 0.25) * 2",
         "not A and not B or D > x and C > A",
     };
     const struct hn_value integers[] = {hn_integer(-2), hn_integer(0), hn_integer(1),

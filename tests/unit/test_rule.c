@@ -37,7 +37,7 @@ TEST(the_leaf_is_taken_or_the_next_that_can_be_used)
         {"M=64,N=1024,ORDER=row", 0, 0, true},
         {"M=65,N=1024,ORDER=row", 0, 2, true},
         {"M=65,N=1024,ORDER=column", 0, 1, false},
-        {"M=65,N=1024,ORDER=diagonal", 0, 1, false},
+        {"M=65,N=1024,ORDER=diagonal", 0, 2, false},
         {"M=0,N=64,ORDER=row", 0, 0, false},
         {"M=8192,N=64,ORDER=row", 0, 2, false},
         {"M=9223372036854775807,N=9223372036854775807,ORDER=row", 0, 2, false},

@@ -157,7 +157,7 @@ struct hn_export_rule {
                                                         nobody knows */
 };
 
-/* "own_M", for numbers, which are brought inside, as for words, which stay as they are. */
+/* "own_M": a problem's value, brought inside. */
 static void name_slots(struct hn_export_rule *out)
 {
     for (size_t i = 0; i < out->rule->value_count; i++) {
@@ -288,24 +288,15 @@ static void write_costs(struct hn_export_writer *writer)
     hn_rule_program_destroy(program);
 }
 
-/* "(problem.ORDER == HONE_MATMUL_ROW || …)", or that a number stayed what it was. */
+/* That all stayed what they were. */
 static void write_inside(struct hn_export_writer *writer)
 {
     const struct hn_export_rule *out = writer->rule;
     for (size_t i = 0; i < out->rule->value_count; i++) {
-        const struct hn_rule_value *value = &out->rule->values[i];
-        struct hn_text condition = {0};
-        hn_text_append(&condition, i > 0 ? " && " : "");
-        if (value->word_count == 0)
-            hn_text_printf(&condition, "own_%s == %sproblem.%s", value->name,
-                           out->slots[i].real ? "(double)" : "", value->name);
-        for (size_t k = 0; k < value->word_count; k++) {
-            hn_text_printf(&condition, "%sproblem.%s == ", k == 0 ? "(" : " || ", value->name);
-            hn_export_append_value(writer->export, value->name, &value->words[k], &condition);
-        }
-        hn_text_append(&condition, value->word_count > 0 ? ")" : "");
-        hn_export_append_wrapped(writer->text, "\n                       ", "%s", condition.data);
-        hn_text_finish(&condition);
+        const char *name = out->rule->values[i].name;
+        hn_export_append_wrapped(writer->text, "\n                       ",
+                                 "%sown_%s == %sproblem.%s", i > 0 ? " && " : "", name,
+                                 out->slots[i].real ? "(double)" : "", name);
     }
 }
 
@@ -378,16 +369,29 @@ static void write_tree(struct hn_export_writer *writer)
     write_node(writer->rule, 0, 4);
 }
 
-static json_t *end_to_json(const struct hn_export_rule *out, double end, bool real)
+static json_t *end_to_json(const struct hn_export_rule *out, const struct hn_rule_value *value,
+                           bool high, bool real)
 {
     struct hn_text text = {0};
-    const struct hn_value value = real ? hn_real(end) : hn_integer((int64_t)end);
-    hn_export_append_value(out->writer->export, "", &value, &text);
+    const double end = high ? value->high : value->low;
+    const struct hn_value number = real ? hn_real(end) : hn_integer((int64_t)end);
+    hn_export_append_value(out->writer->export, value->name,
+                           value->word_count > 0 ? &value->words[0] : &number, &text);
     return hn_render_text(&text);
 }
 
-/* How the rule takes the values of a problem: numbers are brought inside of what it was learnt for.
- */
+/* "problem.ORDER == HONE_MATMUL_ROW || …" */
+static json_t *known_to_json(const struct hn_export_rule *out, const struct hn_rule_value *value)
+{
+    struct hn_text text = {0};
+    for (size_t k = 0; k < value->word_count; k++) {
+        hn_text_printf(&text, "%sproblem.%s == ", k > 0 ? " || " : "", value->name);
+        hn_export_append_value(out->writer->export, value->name, &value->words[k], &text);
+    }
+    return hn_render_text(&text);
+}
+
+/* How the rule takes the values of a problem: they are brought inside of what it was learnt for. */
 static json_t *inputs_to_json(const struct hn_export_rule *out)
 {
     json_t *inputs = json_array();
@@ -396,13 +400,13 @@ static json_t *inputs_to_json(const struct hn_export_rule *out)
         bool real = out->slots[i].real;
         json_array_append_new(
             inputs,
-            json_pack("{ss ss sb ss so so so}", "name", value->name, "type",
-                      real ? "double" : "int64_t", "word", value->word_count > 0, "cast",
-                      real ? "(double)" : "", "low", end_to_json(out, value->low, real), "high",
-                      end_to_json(out, value->high, real), "log",
-                      value->word_count > 0 ? json_string("0")
-                                            : json_sprintf("log(own_%s > 1 ? (double)own_%s : 1.0)",
-                                                           value->name, value->name)));
+            json_pack(
+                "{ss ss ss so so so* so}", "name", value->name, "type", real ? "double" : "int64_t",
+                "cast", real ? "(double)" : "", "low", end_to_json(out, value, false, real), "high",
+                end_to_json(out, value, true, real), "known", known_to_json(out, value), "log",
+                value->word_count > 0 ? json_string("0")
+                                      : json_sprintf("log(own_%s > 1 ? (double)own_%s : 1.0)",
+                                                     value->name, value->name)));
     }
     return inputs;
 }
