@@ -99,6 +99,8 @@ struct hn_structure {
 #define HN_NEEDED(name) .key = name, .needed = true
 #define HN_AMONG(type, member, choices) .among = {offsetof(struct type, member), choices}
 #define HN_AT(type, member) .offset = offsetof(struct type, member)
+#define HN_CHARS(type, member) \
+    .kind = HN_FIELD_CHARS, .most = sizeof((struct type *)NULL)->member - 1, HN_AT(type, member)
 #define HN_OWN(type, member, functions) .kind = HN_FIELD_OWN, .of = &(functions), HN_AT(type, member)
 #define HN_CHOICE(type, member, names) \
     .kind = HN_FIELD_CHOICE, .of = (names), .choices = sizeof(names) / sizeof *(names), HN_AT(type, member)

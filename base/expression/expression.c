@@ -431,7 +431,7 @@ const struct hn_field_own hn_dimensions_field = {read_dimensions, build_dimensio
                                                  finish_dimensions};
 
 static const struct hn_field element[] = {
-    {.key = "", .kind = HN_FIELD_OWN, .needed = true, .of = &hn_expression_field}};
+    {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &hn_expression_field}};
 const struct hn_structure hn_expression_list = {sizeof(struct hn_expression *), element, 1, NULL};
 
 struct walk {

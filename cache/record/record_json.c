@@ -314,9 +314,7 @@ enum { NUMBER_MOST = 1000000 };
 #define IF_ANY(type, member, what) .key = #member, .kind = (what), HN_AT(type, member)
 
 /* Of versions and devices, which have all of their parts. */
-#define CHARS(type, member)                                                                        \
-    HN_NEEDED(#member), .kind = HN_FIELD_CHARS, .most = sizeof((struct type *)NULL)->member - 1,   \
-                        HN_AT(type, member)
+#define CHARS(type, member) HN_NEEDED(#member), HN_CHARS(type, member)
 #define NUMBER(type, member)                                                                       \
     HN_NEEDED(#member), .kind = HN_FIELD_COUNT, .most = NUMBER_MOST, HN_AT(type, member)
 
@@ -422,8 +420,8 @@ static const struct hn_field record_fields[] = {
     {.key = "energy", HN_OWN(hn_record, observed, observed_field)},
     {IF_ANY(hn_record, estimated_w, HN_FIELD_AMOUNT)},
     {.key = "conditions", HN_OWN(hn_record, observed, observed_field)},
-    {IF_ANY(hn_record, host, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->host - 1},
-    {IF_ANY(hn_record, card, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->card - 1},
+    {.key = "host", HN_CHARS(hn_record, host)},
+    {.key = "card", HN_CHARS(hn_record, card)},
     {IF_ANY(hn_record, ratio, HN_FIELD_AMOUNT)},
 };
 static const struct hn_structure record_structure =

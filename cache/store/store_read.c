@@ -129,9 +129,6 @@ static void gate_head(const struct hn_store_head *head, struct hn_error *err)
 }
 
 #define COPY(name, member) HN_NEEDED(name), HN_AT(hn_store_head, member)
-#define CHARS(name, member)                                                                        \
-    COPY(name, member), .kind = HN_FIELD_CHARS,                                                    \
-                        .most = sizeof((struct hn_store_head *)NULL)->member - 1
 
 static const struct hn_field head_fields[] = {
     {COPY("origin", origin), .kind = HN_FIELD_STRING},
@@ -141,8 +138,8 @@ static const struct hn_field head_fields[] = {
     {COPY("started", started), .kind = HN_FIELD_REAL},
     {COPY("command", command), .kind = HN_FIELD_STRING},
     {COPY("simulated", simulated), .kind = HN_FIELD_FLAG},
-    {CHARS("machine", from.machine)},
-    {CHARS("source", from.source)},
+    {HN_NEEDED("machine"), HN_CHARS(hn_store_head, from.machine)},
+    {HN_NEEDED("source"), HN_CHARS(hn_store_head, from.source)},
     {COPY("imported", from.imported), .kind = HN_FIELD_REAL},
 };
 const struct hn_structure hn_store_head_structure = HN_STRUCTURE(hn_store_head, head_fields, NULL);

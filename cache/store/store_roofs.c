@@ -2,7 +2,6 @@
 #include "cache/store/store_roofs.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -55,8 +54,7 @@ static const struct hn_field roofs_fields[] = {
     {NUMBER(hn_roofs, fp32_gflops)},
     {NUMBER(hn_roofs, launch_us)},
     {NUMBER(hn_roofs, measured)},
-    {HN_NEEDED("driver"), .kind = HN_FIELD_CHARS,
-     .most = sizeof((struct hn_roofs *)NULL)->driver - 1, HN_AT(hn_roofs, driver)},
+    {HN_NEEDED("driver"), HN_CHARS(hn_roofs, driver)},
     {.key = "tensor", HN_STRUCT(hn_roofs, tensor, tensor_structure)},
 };
 const struct hn_structure hn_roofs_structure = HN_STRUCTURE(hn_roofs, roofs_fields, check_roofs);

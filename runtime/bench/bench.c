@@ -16,10 +16,7 @@ static const struct hn_field request_fields[] = {
     {.key = "verify", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, verify)},
     {.key = "measure", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, measure)},
     {.key = "full", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, full)},
-    {.key = "observe",
-     .kind = HN_FIELD_CHARS,
-     .most = HN_OBSERVE_SIZE - 1,
-     HN_AT(hn_bench_request, observe)},
+    {.key = "observe", HN_CHARS(hn_bench_request, observe)},
     {.key = "trial", HN_CHOICE(hn_bench_request, trial, hn_suspicion_names)},
     {.key = "repeat_ms", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, repeat_ms)},
     {.key = "censor_us", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, censor_us)},
@@ -31,11 +28,7 @@ const struct hn_structure hn_bench_request_structure =
 
 static const struct hn_field rules_fields[] = {
     {.key = "min_rounds", .kind = HN_FIELD_COUNT, HN_AT(hn_race_rules, min_rounds)},
-    {.key = "max_rounds",
-     .needed = true,
-     .kind = HN_FIELD_COUNT,
-     .least = 1,
-     .most = HN_RACE_MOST_ROUNDS,
+    {HN_NEEDED("max_rounds"), .kind = HN_FIELD_COUNT, .least = 1, .most = HN_RACE_MOST_ROUNDS,
      HN_AT(hn_race_rules, max_rounds)},
     {.key = "budget_ms", .kind = HN_FIELD_AMOUNT, HN_AT(hn_race_rules, budget_ms)},
 };

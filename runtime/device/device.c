@@ -96,9 +96,7 @@ void hn_architecture_name(const char *architecture, bool specific, char name[HN_
              specific && plain && atoi(number) >= 90 ? "a" : "");
 }
 
-#define STRING(name, member)                                                                       \
-    HN_NEEDED(name), .kind = HN_FIELD_CHARS, .most = sizeof((struct hn_device *)0)->member - 1,    \
-                     HN_AT(hn_device, member)
+#define STRING(name, member) HN_NEEDED(name), HN_CHARS(hn_device, member)
 #define NUMBER(name, member) HN_NEEDED(name), .kind = HN_FIELD_COUNT, HN_AT(hn_device, member)
 #define FLAG(name, member) HN_NEEDED(name), .kind = HN_FIELD_FLAG, HN_AT(hn_device, member)
 

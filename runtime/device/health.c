@@ -320,8 +320,7 @@ static const struct hn_field health_fields[] = {
     {HN_NEEDED("held_down"), .kind = HN_FIELD_COUNT, HN_AT(hn_health, held_down)},
     {HN_NEEDED("reasons"), .kind = HN_FIELD_COUNT, HN_AT(hn_health, reasons)},
     {HN_NEEDED("other_processes"), .kind = HN_FIELD_COUNT, HN_AT(hn_health, other_processes)},
-    {HN_NEEDED("process"), .kind = HN_FIELD_CHARS,
-     .most = sizeof((struct hn_health *)NULL)->process - 1, HN_AT(hn_health, process)},
+    {HN_NEEDED("process"), HN_CHARS(hn_health, process)},
 };
 const struct hn_structure hn_health_structure = HN_STRUCTURE(hn_health, health_fields, NULL);
 

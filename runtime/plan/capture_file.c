@@ -104,8 +104,7 @@ static void check_head(struct hn_json_reader *reader, void *owner)
     check_repeats(reader, head->expected, head->expected_count);
 }
 
-static const struct hn_field size_fields[] = {
-    {.key = "", .kind = HN_FIELD_COUNT, .needed = true, .least = 1}};
+static const struct hn_field size_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_COUNT, .least = 1}};
 static const struct hn_structure size_structure = {sizeof(int), size_fields, 1, NULL};
 
 static const struct hn_field head_fields[] = {

@@ -11,9 +11,9 @@
 #define EXPRESSION(type, member) HN_OWN(type, member, hn_expression_field)
 #define DIMENSIONS(type, member) HN_OWN(type, member, hn_dimensions_field)
 
-static const struct hn_field word_fields[] = {{.key = "", .kind = HN_FIELD_WORD, .needed = true}};
+static const struct hn_field word_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_WORD}};
 static const struct hn_structure word_list = {sizeof(char *), word_fields, 1, NULL};
-static const struct hn_field index_fields[] = {{.key = "", .kind = HN_FIELD_INDEX, .needed = true}};
+static const struct hn_field index_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_INDEX}};
 static const struct hn_structure index_list = {sizeof(size_t), index_fields, 1, NULL};
 
 #define BIT(choice) (1u << (choice))

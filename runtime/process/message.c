@@ -197,8 +197,7 @@ enum hn_status hn_message_amount(const struct hn_message *message, const char *k
     return err->status;
 }
 
-static const struct hn_field string_fields[] = {
-    {.key = "", .needed = true, .kind = HN_FIELD_STRING}};
+static const struct hn_field string_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_STRING}};
 static const struct hn_structure string_list = {sizeof(char *), string_fields, 1, NULL};
 
 /* What a compile worker is asked for, self-contained and free of any plan. */
@@ -212,21 +211,18 @@ struct compile_request {
                                     them */
 };
 
-#define NEEDED_TEXT(name, member)                                                                  \
-    .key = name, .needed = true, .kind = HN_FIELD_TEXT, HN_AT(compile_request, member)
-#define NEEDED_LIST(name, member, count, structure)                                                \
-    .key = name, .needed = true, HN_LIST(compile_request, member, count, structure)
+#define TEXT(name, member) HN_NEEDED(name), .kind = HN_FIELD_TEXT, HN_AT(compile_request, member)
+#define LIST(name, member, count, structure)                                                       \
+    HN_NEEDED(name), HN_LIST(compile_request, member, count, structure)
 
 static const struct hn_field request_fields[] = {
-    {.key = "compiler",
-     .needed = true,
-     HN_CHOICE(compile_request, source.compiler, hn_compiler_names)},
-    {NEEDED_TEXT("name", name)},
-    {NEEDED_TEXT("text", source.text)},
-    {NEEDED_LIST("includes", includes, include_count, hn_text_file_structure)},
-    {NEEDED_LIST("entries", source.entries, source.entry_count, string_list)},
-    {NEEDED_LIST("options", source.options, source.option_count, string_list)},
-    {NEEDED_TEXT("architecture", architecture)},
+    {HN_NEEDED("compiler"), HN_CHOICE(compile_request, source.compiler, hn_compiler_names)},
+    {TEXT("name", name)},
+    {TEXT("text", source.text)},
+    {LIST("includes", includes, include_count, hn_text_file_structure)},
+    {LIST("entries", source.entries, source.entry_count, string_list)},
+    {LIST("options", source.options, source.option_count, string_list)},
+    {TEXT("architecture", architecture)},
 };
 static const struct hn_structure request_structure =
     HN_STRUCTURE(compile_request, request_fields, NULL);
@@ -289,19 +285,17 @@ static void check_image(struct hn_json_reader *reader, void *owner)
 
 /* All but the cubin, which goes beside it. */
 static const struct hn_field image_fields[] = {
-    {.key = "outcome", .needed = true, HN_CHOICE(hn_image, outcome, hn_outcome_names)},
+    {HN_NEEDED("outcome"), HN_CHOICE(hn_image, outcome, hn_outcome_names)},
     {.key = "message", .kind = HN_FIELD_STRING, HN_AT(hn_image, message)},
     {.key = "log", .kind = HN_FIELD_STRING, HN_AT(hn_image, log)},
-    {.key = "entries",
-     .needed = true,
-     .most = ENTRIES_MOST,
+    {HN_NEEDED("entries"), .most = ENTRIES_MOST,
      HN_LIST(hn_image, entries, entry_count, string_list)},
     {.key = "resources",
      HN_STRUCT(hn_image, resources, hn_resources_structure),
      .told = is_compiled},
     {.key = "max_threads", .kind = HN_FIELD_COUNT, HN_AT(hn_image, resources.max_threads)},
-    {.key = "code_hash", .needed = true, .kind = HN_FIELD_HASH, HN_AT(hn_image, code_hash)},
-    {.key = "compile_ms", .needed = true, .kind = HN_FIELD_AMOUNT, HN_AT(hn_image, compile_ms)},
+    {HN_NEEDED("code_hash"), .kind = HN_FIELD_HASH, HN_AT(hn_image, code_hash)},
+    {HN_NEEDED("compile_ms"), .kind = HN_FIELD_AMOUNT, HN_AT(hn_image, compile_ms)},
 };
 static const struct hn_structure image_structure =
     HN_STRUCTURE(hn_image, image_fields, check_image);
