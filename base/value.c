@@ -136,15 +136,6 @@ void hn_value_append(struct hn_text *text, const struct hn_value *value)
                                                     : "false");
 }
 
-static bool is_truth(const char *string, struct hn_value *value)
-{
-    static const char *const truths[] = {"true", "True", "TRUE", "false", "False", "FALSE"};
-    const size_t place = hn_text_place(string, truths, 6);
-    if (place < 6)
-        *value = hn_boolean(place < 3);
-    return place < 6;
-}
-
 /* The base of an integer's text, 0 when it is none; *digits is where its digits begin. */
 static int integer_base(const char *string, const char **digits)
 {
@@ -160,31 +151,12 @@ static int integer_base(const char *string, const char **digits)
     return length > 0 && start[length] == '\0' ? 10 : 0;
 }
 
-static bool is_real(const char *string)
-{
-    const char *p = string + (*string == '-' || *string == '+');
-    size_t whole = strspn(p, "0123456789");
-    p += whole;
-    size_t fraction = 0;
-    if (*p == '.') {
-        fraction = strspn(p + 1, "0123456789");
-        p += 1 + fraction;
-    }
-    if (whole + fraction == 0)
-        return false;
-    if (*p == 'e' || *p == 'E') {
-        p += 1 + (p[1] == '-' || p[1] == '+');
-        size_t exponent = strspn(p, "0123456789");
-        if (exponent == 0)
-            return false;
-        p += exponent;
-    }
-    return *p == '\0';
-}
-
 enum hn_status hn_value_parse(const char *string, struct hn_value *value, struct hn_error *err)
 {
+    static const char *const truths[] = {"true", "True", "TRUE", "false", "False", "FALSE"};
+    const size_t truth = hn_text_place(string, truths, 6);
     const char *digits;
+    char *end;
     int base = integer_base(string, &digits);
     if (base != 0) {
         errno = 0;
@@ -194,11 +166,15 @@ enum hn_status hn_value_parse(const char *string, struct hn_value *value, struct
         *value = hn_integer(integer);
         return HN_OK;
     }
-    if (is_truth(string, value))
+    if (truth < 6) {
+        *value = hn_boolean(truth < 3);
         return HN_OK;
-    if (is_real(string)) {
-        *value = hn_real(hn_c_strtod(string, NULL));
-        if (isinf(value->real))
+    }
+    /* C would also take "nan", "inf" and hexadecimal digits. */
+    double real = hn_c_strtod(string, &end);
+    if (end != string && *end == '\0' && string[strspn(string, "0123456789.eE+-")] == '\0') {
+        *value = hn_real(real);
+        if (isinf(real))
             return hn_fail(err, HN_ECONFIG, "number %s is beyond a double", string);
         return HN_OK;
     }
