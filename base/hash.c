@@ -113,25 +113,20 @@ uint32_t hn_keys_find(const struct hn_keys *keys, const void *key)
     return keys->slot_count > 0 ? *slot_of(keys, key) - 1 : HN_NO_KEY;
 }
 
-static void make_room(struct hn_keys *keys)
-{
-    keys->bytes = hn_need_room(keys->bytes, keys->count, keys->stride);
-    /* At most three quarters full. */
-    if ((uint64_t)keys->count * 4 < (uint64_t)keys->slot_count * 3)
-        return;
-    free(keys->slots);
-    keys->slot_count = keys->slot_count > 0 ? keys->slot_count * 2 : 64;
-    keys->slots = hn_need(keys->slot_count, sizeof *keys->slots);
-    for (uint32_t i = 0; i < keys->count; i++)
-        *slot_of(keys, hn_keys_at(keys, i)) = i + 1;
-}
-
 uint32_t hn_keys_add(struct hn_keys *keys, const void *key)
 {
     uint32_t number = hn_keys_find(keys, key);
     if (number != HN_NO_KEY)
         return number;
-    make_room(keys);
+    keys->bytes = hn_need_room(keys->bytes, keys->count, keys->stride);
+    /* At most three quarters full. */
+    if ((uint64_t)keys->count * 4 >= (uint64_t)keys->slot_count * 3) {
+        free(keys->slots);
+        keys->slot_count = keys->slot_count > 0 ? keys->slot_count * 2 : 64;
+        keys->slots = hn_need(keys->slot_count, sizeof *keys->slots);
+        for (uint32_t i = 0; i < keys->count; i++)
+            *slot_of(keys, hn_keys_at(keys, i)) = i + 1;
+    }
     number = keys->count++;
     memcpy(keys->bytes + number * keys->stride, key, keys->stride);
     *slot_of(keys, key) = keys->count;

@@ -960,18 +960,6 @@ static size_t spread(const struct hn_terms *terms, bool *wanted)
     return count;
 }
 
-static void write(struct hn_program *program, const bool *wanted)
-{
-    for (size_t i = 0; i < program->terms.count; i++) {
-        const struct hn_term *term = &program->terms.items[i];
-        if (term->operation == HN_OP_NAME)
-            program->slots[term->slot] = (int)i;
-        else if (wanted[i] && term->operation != HN_OP_CONSTANT)
-            program->instructions[program->count++] = hn_terms_instruction(&program->terms, (int)i);
-    }
-    hn_terms_set_constants(&program->terms, program->cells);
-}
-
 bool hn_program_compile(struct hn_program *program, const int *results, size_t count)
 {
     size_t terms = program->terms.count;
@@ -990,8 +978,15 @@ bool hn_program_compile(struct hn_program *program, const int *results, size_t c
         program->cells = calloc(terms + 1, sizeof *program->cells);
         program->failed = program->instructions == NULL || program->cells == NULL;
     }
+    for (size_t i = 0; i < terms && !program->failed; i++) {
+        const struct hn_term *term = &program->terms.items[i];
+        if (term->operation == HN_OP_NAME)
+            program->slots[term->slot] = (int)i;
+        else if (wanted[i] && term->operation != HN_OP_CONSTANT)
+            program->instructions[program->count++] = hn_terms_instruction(&program->terms, (int)i);
+    }
     if (!program->failed)
-        write(program, wanted);
+        hn_terms_set_constants(&program->terms, program->cells);
     free(wanted);
     return !program->failed;
 }
