@@ -18,11 +18,7 @@ bool hn_device_identity_equal(const struct hn_device_identity *a,
 
 void hn_identity_finish(struct hn_identity *identity)
 {
-    free(identity->kernel);
-    free(identity->signature);
-    free(identity->regime);
-    free(identity->objective);
-    hn_bindings_finish(&identity->problem);
+    hn_fields_finish(&hn_identity_structure, identity);
     *identity = (struct hn_identity){0};
 }
 
