@@ -137,21 +137,6 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
     }
 }
 
-/* file:<path>?immutable=1 with the path escaped as URIs demand. */
-static char *immutable_uri(const char *path)
-{
-    struct hn_text uri = {0};
-    hn_text_append(&uri, "file:");
-    for (const char *c = path; *c != '\0'; c++) {
-        if (strchr("%?#", *c) != NULL)
-            hn_text_printf(&uri, "%%%02X", (unsigned char)*c);
-        else
-            hn_text_append_bytes(&uri, c, 1);
-    }
-    hn_text_append(&uri, "?immutable=1");
-    return hn_text_take(&uri);
-}
-
 static int open_handle(struct hn_database *database, enum hn_database_mode mode)
 {
     if (mode != HN_DATABASE_IMMUTABLE)
@@ -160,12 +145,15 @@ static int open_handle(struct hn_database *database, enum hn_database_mode mode)
                                    ? SQLITE_OPEN_READONLY
                                    : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                                NULL);
-    char *uri = immutable_uri(database->path);
-    if (uri == NULL)
-        return SQLITE_NOMEM;
-    int code =
-        sqlite3_open_v2(uri, &database->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-    free(uri);
+    struct hn_text uri = {0}; /* with the path escaped as URIs demand */
+    hn_text_append(&uri, "file:");
+    for (const char *c = database->path; *c != '\0'; c++)
+        hn_text_printf(&uri, strchr("%?#", *c) != NULL ? "%%%02X" : "%c", (unsigned char)*c);
+    hn_text_append(&uri, "?immutable=1");
+    int code = uri.failed ? SQLITE_NOMEM
+                          : sqlite3_open_v2(uri.data, &database->handle,
+                                            SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    hn_text_finish(&uri);
     return code;
 }
 

@@ -2,8 +2,6 @@
 #ifndef HONE_CACHE_STORE_STORE_INTERNAL_H
 #define HONE_CACHE_STORE_STORE_INTERNAL_H
 
-#include <time.h>
-
 #include "cache/store/database.h"
 #include "cache/store/store.h"
 
@@ -32,7 +30,7 @@ struct hn_store {
     size_t left_out_count;
     struct hn_pending *pending;
     size_t pending_count;
-    struct timespec oldest; /* when the first pending was put, monotonic */
+    double oldest_ms; /* when the first pending was put, by hn_now_ms */
     struct hn_store_follower follower;
 };
 

@@ -105,11 +105,8 @@ bool hn_store_leave_out(struct hn_store *store, int64_t id, struct hn_error *err
 void hn_store_head_finish(struct hn_store_head *head)
 {
     hn_subject_finish(&head->subject);
-    hn_identity_finish(&head->identity);
-    free(head->origin);
-    free(head->plan);
+    hn_fields_finish(&hn_store_head_structure, head);
     free(head->rule);
-    free(head->command);
     *head = (struct hn_store_head){.origin = NULL};
 }
 

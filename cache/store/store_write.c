@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -257,7 +258,7 @@ void hn_pending_finish(struct hn_pending *pending)
 static void take_slot(struct hn_store *store)
 {
     if (store->pending_count++ == 0)
-        clock_gettime(CLOCK_MONOTONIC, &store->oldest);
+        store->oldest_ms = hn_now_ms();
 }
 
 enum hn_status hn_store_put(struct hn_store *store, int64_t session_id,
@@ -345,11 +346,8 @@ int hn_store_due_ms(const struct hn_store *store)
 {
     if (store->pending_count == 0)
         return -1;
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    int64_t elapsed_ms = (int64_t)(time.tv_sec - store->oldest.tv_sec) * 1000 +
-                         (time.tv_nsec - store->oldest.tv_nsec) / 1000000;
-    return elapsed_ms >= COMMIT_AFTER_MS ? 0 : (int)(COMMIT_AFTER_MS - elapsed_ms);
+    double left_ms = store->oldest_ms + COMMIT_AFTER_MS - hn_now_ms();
+    return left_ms > 0 ? (int)ceil(left_ms) : 0;
 }
 
 enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *head,
@@ -480,13 +478,6 @@ static void copy_records(const struct merge *merge, int64_t from_id, const char 
     }
 }
 
-static int64_t count_images(const struct hn_store *store, struct hn_error *err)
-{
-    int64_t count = 0;
-    (void)hn_database_do(store->database, err, "SELECT count(*) FROM image", ">i", &count);
-    return count;
-}
-
 static void merge_session(const struct merge *merge, const char *origin, int64_t from_id,
                           bool images, struct hn_error *err)
 {
@@ -523,6 +514,7 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
 enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, bool images,
                               struct hn_store_merged *merged, struct hn_error *err)
 {
+    static const char count_images[] = "SELECT count(*) FROM image";
     const char *origin;
     json_t *extent;
     assert(store->mode == HN_STORE_WRITE);
@@ -530,11 +522,11 @@ enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, boo
     *merged = (struct hn_store_merged){.sessions = 0};
     json_t *all = hn_store_get_extents(from, 0, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    const int64_t images_before = count_images(store, err);
+    const int64_t images_before = hn_database_integer(store->database, count_images, err);
     const struct merge merge = {store, from, prepare_record(store->database, err), merged};
     json_object_foreach(all, origin, extent) merge_session(
         &merge, origin, json_integer_value(json_object_get(extent, "id")), images, err);
-    merged->images = count_images(store, err) - images_before;
+    merged->images = hn_database_integer(store->database, count_images, err) - images_before;
     hn_statement_finish(merge.record);
     json_decref(all);
     return hn_database_commit(store->database, err);
