@@ -302,13 +302,11 @@ static const char *find_advice(const struct hn_nvrtc *nvrtc, const char *error)
                "nvcc}`";
     if (header != NULL && (*nvrtc->include_dir == '\0' || *nvrtc->cccl_dir == '\0'))
         return "headers of CUDA, cub/ and cuda/ come with a toolkit, with NVRTC from 13.3 on, "
-               "which "
-               "unpacks them into ~/.cache/hone, or by 'pip install nvidia-cuda-runtime "
+               "which unpacks them into ~/.cache/hone, or by 'pip install nvidia-cuda-runtime "
                "nvidia-cuda-cccl' beside nvidia-cuda-nvrtc (-cu12 behind each for 12)";
     if (strstr(error, "Instruction 'wgmma.") != NULL)
         return "wgmma is of compute capability 9.0 alone, with `compile: {arch_specific: true}`; "
-               "10.0 "
-               "has tcgen05 and tensor memory instead, 12.0 mma.sync";
+               "10.0 has tcgen05 and tensor memory instead, 12.0 mma.sync";
     return NULL;
 }
 

@@ -65,9 +65,8 @@ static const struct hn_lib_plan *get_plan(struct hone_cache *cache, const struct
              hn_recording_plan_find(cache->path, kernel, &tuned->version, &stored, err) == HN_OK &&
              stored.json == NULL)
         hn_fail(err, HN_ENOTFOUND,
-                "the recordings in '%s' do not hold the plan they were made with: `hone "
-                "cache import FILE... --config CONFIG` adds it, `hone cache export` writes "
-                "them again",
+                "the recordings in '%s' do not hold the plan they were made with: `hone cache "
+                "import FILE... --config CONFIG` adds it, `hone cache export` writes them again",
                 cache->path);
     if (made != NULL) {
         made->json = stored.json;
@@ -584,8 +583,7 @@ static void run_command(const struct hn_lib_question *asked, const char *config,
     }
     if (config == NULL || access(config, R_OK) != 0) {
         hn_lib_fail(err, HONE_TUNE_FAILED,
-                    "tuning needs the config, which is not at %.500s: set "
-                    "options.tune_config",
+                    "tuning needs the config, which is not at %.500s: set options.tune_config",
                     config == NULL ? "a place that the cache knows" : config);
         return;
     }
@@ -743,8 +741,7 @@ static void choose_fast(struct search *search, struct hn_tuned_list *list,
     else if (!hn_failed(err) && search->asked.options->on_miss != HONE_MISS_TUNE &&
              search->rule == NULL)
         hn_fail(err, HN_ENOTFOUND,
-                "'%s' holds nothing tuned of kernel '%s'; `hone cache list` shows what "
-                "there is",
+                "'%s' holds nothing tuned of kernel '%s'; `hone cache list` shows what there is",
                 cache->path, kernel);
     if (!hn_failed(err))
         choose(search, choice, err);

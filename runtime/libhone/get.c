@@ -523,9 +523,8 @@ static struct hone_kernel *make(struct hone_cache *cache, const struct request *
     take_problem(request, &problem, err);
     if (!hn_failed(err) && cache->strange[0] != '\0' && request->options->trust != HONE_TRUST_ANY)
         hn_lib_fail(err, HONE_UNTRUSTED,
-                    "%s, so that its kernels are not run: take them over to a place that only "
-                    "you can write to (`hone cache import`), or set options.trust to "
-                    "HONE_TRUST_ANY",
+                    "%s, so that its kernels are not run: take them over to a place that only you "
+                    "can write to (`hone cache import`), or set options.trust to HONE_TRUST_ANY",
                     cache->strange);
     return hn_lib_choose(&asked, err);
 }

@@ -51,9 +51,8 @@ void hn_lib_compile_start(struct hn_lib_compiling *compiling, const char *comman
         return;
     struct hn_error why = *err;
     hn_lib_fail(err, HONE_NEEDS_COMPILER,
-                "'%.300s' keeps no machine code of %s that fits; to compile it takes "
-                "the command `hone`, but %.400s; set options.tune_command or "
-                "HONE_COMMAND to where it is",
+                "'%.300s' keeps no machine code of %s that fits; to compile it takes the command "
+                "`hone`, but %.400s; set options.tune_command or HONE_COMMAND to where it is",
                 cache->path, compiling->kernel, why.message);
 }
 
