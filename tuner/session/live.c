@@ -367,49 +367,31 @@ void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_im
     add_variant(message, message->json, point, image, err);
 }
 
-struct reading {
-    const struct hn_bindings *point;
-    struct hn_record *record;
-};
-
-static void read_record(const struct hn_gpu_result *result, void *into, struct hn_error *err)
-{
-    const struct reading *reading = into;
-    hn_record_finish(reading->record);
-    hn_live_read_record(reading->point, result, reading->record, err);
-}
-
 /* Asks the lead for a record, and waits. */
 static void evaluate(struct hn_live *live, const struct hn_bindings *point,
                      const struct hn_image *image, const struct hn_bench_request *request,
                      struct hn_record *record, struct hn_error *err)
 {
-    struct reading reading = {point, record};
+    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
     struct hn_message message;
     *record = (struct hn_record){0};
     hn_live_make_evaluation(point, image, request, &message, err);
-    hn_live_ask(live, &message, 0, read_record, &reading, err);
+    while (hn_live_ask(live, &message, 0, &result, err)) {
+        hn_record_finish(record);
+        hn_live_read_record(point, &result, record, err);
+    }
 }
 
-struct amount {
-    const char *key;
-    double number; /* 0 where the worker ended */
-};
-
-static void read_amount(const struct hn_gpu_result *result, void *into, struct hn_error *err)
-{
-    struct amount *amount = into;
-    if (result->end == HN_GPU_REPLY)
-        hn_message_amount(&result->message, amount->key, &amount->number, err);
-}
-
-/* The number in the reply to a message, which is taken over. */
+/* The number in the reply to a message, which is taken over; 0 where the worker ended. */
 static double ask_amount(struct hn_live *live, struct hn_message *message, const char *key,
                          struct hn_error *err)
 {
-    struct amount amount = {key, 0};
-    hn_live_ask(live, message, 60, read_amount, &amount, err);
-    return hn_failed(err) ? 0 : amount.number;
+    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
+    double number = 0;
+    while (hn_live_ask(live, message, 60, &result, err))
+        if (result.end == HN_GPU_REPLY)
+            hn_message_amount(&result.message, key, &number, err);
+    return hn_failed(err) ? 0 : number;
 }
 
 /* Verifies the default point and warms up with it. A default that fails is an outcome that the
@@ -490,21 +472,12 @@ static double prepare(struct hn_live *live, struct hn_error *err)
     return noise;
 }
 
-struct race {
-    const struct hn_live *live;
-    const struct hn_run *run;
-};
-
 /* Whoever ran to the end has as many samples as the others that did. */
-static void read_race(const struct hn_gpu_result *result, void *into, struct hn_error *err)
+static void read_race(const struct hn_live *live, const struct hn_run *run, const json_t *records,
+                      struct hn_error *err)
 {
-    const struct race *race = into;
-    const struct hn_run *run = race->run;
-    const json_t *records = json_object_get(result->message.json, "records");
     size_t rounds = SIZE_MAX;
     bool complete = json_array_size(records) == run->racer_count;
-    if (result->end != HN_GPU_REPLY)
-        return;
     for (size_t i = 0; complete && !hn_failed(err) && i < run->racer_count; i++) {
         struct hn_record *record = &run->racers[i].record;
         hn_record_finish(record);
@@ -518,7 +491,7 @@ static void read_race(const struct hn_gpu_result *result, void *into, struct hn_
             hn_fail(err, HN_EFORMAT, "a race of %zu rounds; at most %d were asked for", count,
                     HN_RACE_MOST_ROUNDS);
         /* Where another card leads than at first: as of the first. */
-        hn_live_card_scale(race->live->workers->lead, record);
+        hn_live_card_scale(live->workers->lead, record);
     }
     if (!complete && !hn_failed(err))
         hn_fail(err, HN_EFORMAT, "the result of a race is incomplete");
@@ -526,7 +499,7 @@ static void read_race(const struct hn_gpu_result *result, void *into, struct hn_
 
 static void race(struct hn_live *live, const struct hn_run *run, struct hn_error *err)
 {
-    struct race race = {live, run};
+    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
     struct hn_message message;
     double now = hn_now_ms();
     double budget_ms = fmax(fmin((now - live->started_ms) / 10, HN_RACE_MOST_MS), HN_RACE_LEAST_MS);
@@ -542,7 +515,9 @@ static void race(struct hn_live *live, const struct hn_run *run, struct hn_error
     }
     json_object_set_new(message.json, "rules", hn_fields_to_json(&hn_race_rules_structure, &rules));
     json_object_set_new(message.json, "candidates", candidates);
-    hn_live_ask(live, &message, 120, read_race, &race, err);
+    while (hn_live_ask(live, &message, 120, &result, err))
+        if (result.end == HN_GPU_REPLY)
+            read_race(live, run, json_object_get(result.message.json, "records"), err);
 }
 
 static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)
@@ -553,18 +528,9 @@ static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)
     set_up_cards(live, &message, "reseed", err);
 }
 
-static void read_roofs(const struct hn_gpu_result *result, void *into, struct hn_error *err)
-{
-    struct hn_roofs *roofs = into;
-    if (result->end != HN_GPU_REPLY)
-        return;
-    *roofs = (struct hn_roofs){.measured = 0};
-    hn_fields_read("roofs", &hn_roofs_structure, json_object_get(result->message.json, "roofs"),
-                   roofs, err);
-}
-
 static void measure_roofs(struct hn_live *live, struct hn_roofs *roofs, struct hn_error *err)
 {
+    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
     struct hn_image image;
     struct hn_message message;
     want_own(live, OWN_ROOFS, &hn_roofs_program, err);
@@ -572,8 +538,14 @@ static void measure_roofs(struct hn_live *live, struct hn_roofs *roofs, struct h
     hn_message_init(&message, "roofs");
     if (!hn_failed(err))
         hn_message_add_image(&message, message.json, &image, err);
+    while (hn_live_ask(live, &message, 60, &result, err)) {
+        *roofs = (struct hn_roofs){.measured = 0};
+        if (result.end == HN_GPU_REPLY)
+            hn_fields_read("roofs", &hn_roofs_structure,
+                           json_object_get(result.message.json, "roofs"), roofs, err);
+    }
     /* Without an answer there is nothing to judge the card by. */
-    if (!hn_live_ask(live, &message, 60, read_roofs, roofs, err) && !hn_failed(err))
+    if (!hn_failed(err) && result.end != HN_GPU_REPLY)
         hn_fail(err, HN_ERUN, "the GPU's worker ended while the roofs were measured");
     hn_image_finish(&image);
 }

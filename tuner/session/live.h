@@ -62,12 +62,9 @@ void hn_live_card_scale(const struct hn_card *card, struct hn_record *record);
 void hn_live_cards_move(struct hn_live *live, struct hn_error *err);
 /* Whether one of them can evaluate, and whether none does. */
 void hn_live_cards_look(struct hn_live *live, struct hn_backend_state *state);
-/* Takes what is wanted out of an answer, or of how the worker ended; once more where that failed and another card
- * leads. Sticky. */
-typedef void hn_live_read(const struct hn_gpu_result *result, void *into, struct hn_error *err);
-/* Asks the lead, waits and reads; where the lead is lost for good, or its answer is of no use, whoever leads then.
- * The message is taken over. */
-bool hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, hn_live_read *read, void *into,
+/* Asks the lead and waits for what it answers, or how its worker ended. For a loop that reads that, until this returns false: where the
+ * lead is lost for good, or its answer is of no use, as err says, whoever leads then is asked. The message is taken over. */
+bool hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, struct hn_gpu_result *result,
                  struct hn_error *err);
 
 #endif

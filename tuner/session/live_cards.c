@@ -344,27 +344,26 @@ static bool succeed(struct hn_live *live, struct hn_error *err)
 }
 
 bool hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s,
-                 hn_live_read *read, void *into, struct hn_error *err)
+                 struct hn_gpu_result *result, struct hn_error *err)
 {
-    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
-    bool again = !hn_failed(err);
+    bool again = live->asks ? succeed(live, err) : !hn_failed(err);
     live->asks = true;
-    while (again) {
+    for (; again; again = succeed(live, err)) {
         struct hn_card *lead = live->workers->lead;
+        hn_message_finish(&result->message);
         ask(lead, message, hn_message_type(message), NULL, timeout_s, err);
         do {
-            hn_card_process(lead, &result, err);
-            if (result.end == HN_GPU_NOTHING)
+            hn_card_process(lead, result, err);
+            if (result->end == HN_GPU_NOTHING)
                 hn_live_sleep(live, err);
-        } while (!hn_failed(err) && result.end == HN_GPU_NOTHING);
+        } while (!hn_failed(err) && result->end == HN_GPU_NOTHING);
         if (!hn_failed(err))
-            read(&result, into, err);
-        hn_message_finish(&result.message);
-        again = succeed(live, err);
+            return true;
     }
     live->asks = false;
+    hn_message_finish(&result->message);
     hn_message_finish(message);
-    return !hn_failed(err) && result.end == HN_GPU_REPLY;
+    return false;
 }
 
 /* err, here and below: why the card cannot be used. */
