@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 
 /* A forest is made of regression trees over the measured points (Breiman, Friedman, Olshen and
  * Stone, "Classification and Regression Trees", 1984): a node divides the values of one parameter
@@ -35,8 +36,8 @@ struct tree {
 struct split {
     size_t parameter;
     double gain;
-    size_t limit;    /* of the values in order, so many go left */
-    uint16_t *order; /* with room for all values */
+    size_t limit;            /* of the values in order, so many go left */
+    struct hn_ranked *order; /* with room for all values */
     size_t values;
 };
 
@@ -50,7 +51,7 @@ struct growth {
     uint32_t *right;
     double *sums; /* by value index */
     uint32_t *hits;
-    uint16_t *order;
+    struct hn_ranked *order; /* the values that occur */
     size_t *candidates;
     struct split split; /* the best so far, of the node that is grown */
 };
@@ -97,23 +98,6 @@ static double key_of(const struct growth *growth, size_t parameter, size_t value
                : growth->sums[value] / growth->hits[value];
 }
 
-/* The values that occur here. */
-static size_t order_values(struct growth *growth, size_t parameter)
-{
-    size_t count = 0;
-    for (size_t v = 0; v < hn_space_parameter(growth->evidence->space, parameter)->count; v++) {
-        if (growth->hits[v] == 0)
-            continue;
-        size_t k = count++;
-        for (; k > 0 &&
-               key_of(growth, parameter, growth->order[k - 1]) > key_of(growth, parameter, v);
-             k--)
-            growth->order[k] = growth->order[k - 1];
-        growth->order[k] = (uint16_t)v;
-    }
-    return count;
-}
-
 static void try_parameter(struct growth *growth, size_t parameter, size_t begin, size_t end)
 {
     struct split *split = &growth->split;
@@ -127,12 +111,16 @@ static void try_parameter(struct growth *growth, size_t parameter, size_t begin,
         growth->hits[value]++;
         total += growth->values[growth->rows[i]];
     }
-    size_t count = order_values(growth, parameter);
+    size_t count = 0;
+    for (size_t v = 0; v < values; v++)
+        if (growth->hits[v] > 0)
+            growth->order[count++] = (struct hn_ranked){key_of(growth, parameter, v), v};
+    qsort(growth->order, count, sizeof *growth->order, hn_ranked_compare);
     double left = 0, hits = 0;
     double all = (double)(end - begin);
     for (size_t k = 0; k + 1 < count; k++) {
-        left += growth->sums[growth->order[k]];
-        hits += growth->hits[growth->order[k]];
+        left += growth->sums[growth->order[k].place];
+        hits += growth->hits[growth->order[k].place];
         double gain = left * left / hits + (total - left) * (total - left) / (all - hits) -
                       total * total / all;
         if (gain <= split->gain)
@@ -194,7 +182,7 @@ static uint8_t *mark_left(const struct growth *growth)
         /* Of two that are as near the one below. */
         size_t least = SIZE_MAX;
         for (size_t k = 0; k < split->values; k++) {
-            size_t other = split->order[k],
+            size_t other = split->order[k].place,
                    far = other <= v ? 2 * (v - other) : 2 * (other - v) + 1;
             if (far >= least)
                 continue;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "cache/record/record.h"
 #include "runtime/plan/launch.h"
 
@@ -177,7 +178,7 @@ static json_t *edge_to_json(const char *name, bool highest, const struct hn_valu
 /* NULL: the best is not at that end, or nothing speaks for going on. From the edge inwards the next
  * is worse beyond doubt, and the one behind it no better than that; and constraints and the
  * device's limits, as far as they are known before compiling, allow what follows. */
-static json_t *judge(const struct outlook *outlook, size_t parameter, const uint16_t *order,
+static json_t *judge(const struct outlook *outlook, size_t parameter, const struct hn_ranked *order,
                      bool highest)
 {
     const struct hn_task *task = outlook->task;
@@ -188,7 +189,7 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const uint
     struct hn_value next;
     bool known[3] = {false};
     for (size_t i = 0; i < 3; i++)
-        values[i] = &own->values[order[highest ? own->count - 1 - i : i]];
+        values[i] = &own->values[order[highest ? own->count - 1 - i : i].place];
     if (now == NULL || !hn_value_equal(now, values[0]) ||
         !edge_continue(values[0], values[1], values[2], &next))
         return NULL;
@@ -219,13 +220,10 @@ static json_t *find_edge(const struct outlook *outlook, size_t parameter)
     const struct hn_space_parameter *own = hn_space_parameter(space, parameter);
     if (own->count < 3 || !hn_space_is_numeric(space, parameter))
         return NULL;
-    uint16_t *order = hn_need(own->count, sizeof *order); /* of the k-th smallest number */
-    for (size_t i = 0, k; i < own->count; i++) {
-        double number = hn_value_number(&own->values[i]);
-        for (k = i; k > 0 && hn_value_number(&own->values[order[k - 1]]) > number; k--)
-            order[k] = order[k - 1];
-        order[k] = (uint16_t)i;
-    }
+    struct hn_ranked *order = hn_need(own->count, sizeof *order);
+    for (size_t i = 0; i < own->count; i++)
+        order[i] = (struct hn_ranked){hn_value_number(&own->values[i]), i};
+    qsort(order, own->count, sizeof *order, hn_ranked_compare);
     json_t *edge = judge(outlook, parameter, order, true);
     edge = edge != NULL ? edge : judge(outlook, parameter, order, false);
     free(order);

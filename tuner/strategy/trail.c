@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "tuner/strategy/trail.h"
 
 void hn_trail_init(struct hn_trail *trail, const struct hn_search *search)
@@ -184,27 +185,9 @@ bool hn_move_renew(struct hn_trail *trail, uint16_t *choice)
            hn_move_sample(trail, choice);
 }
 
-/* Worst first: a better one than the first takes its place and moves up. */
-static size_t insert(const struct hn_prior **best, size_t count, size_t limit,
-                     const struct hn_prior *prior)
-{
-    double cost = prior->observation.cost;
-    if (count == limit && cost >= best[0]->observation.cost)
-        return count;
-    if (count < limit) {
-        for (size_t i = count++; i > 0; i--)
-            best[i] = best[i - 1];
-    }
-    size_t i = 0;
-    for (; i + 1 < count && best[i + 1]->observation.cost > cost; i++)
-        best[i] = best[i + 1];
-    best[i] = prior;
-    return count;
-}
-
 size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices)
 {
-    const struct hn_prior *best[limit];
+    struct hn_ranked *ranked = hn_need(search->prior_count, sizeof *ranked);
     size_t width = hn_space_parameter_count(search->space);
     size_t count = 0;
     unsigned source = 0; /* of the first that was measured, which is the most relevant */
@@ -214,9 +197,13 @@ size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices)
             (count > 0 && prior->source != source))
             continue;
         source = prior->source;
-        count = insert(best, count, limit, prior);
+        ranked[count++] = (struct hn_ranked){prior->observation.cost, i};
     }
-    for (size_t i = 0; i < count; i++)
-        memcpy(choices + i * width, best[i]->choice, width * sizeof *choices);
+    qsort(ranked, count, sizeof *ranked, hn_ranked_compare);
+    count = count < limit ? count : limit;
+    for (size_t i = 0; i < count; i++) /* worst first */
+        memcpy(choices + i * width, search->priors[ranked[count - 1 - i].place].choice,
+               width * sizeof *choices);
+    free(ranked);
     return count;
 }
