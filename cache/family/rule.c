@@ -115,22 +115,10 @@ static void correct_costs(const struct hn_rule *rule, const struct hn_value *val
     }
 }
 
-/* `values` are those of the problem, and have room for the parameters behind them. */
-static void find_costs(const struct hn_rule *rule, struct hn_value *values, double *costs)
-{
-    for (size_t c = 0; c < rule->configuration_count; c++) {
-        const struct hn_bindings *point = &rule->configurations[c];
-        memcpy(values + rule->value_count, point->values, point->count * sizeof *values);
-        costs[c] = 0;
-        hn_expression_number(rule->cost, values, &costs[c], NULL);
-    }
-    correct_costs(rule, values, costs);
-}
-
 int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem,
                    bool (*usable)(int configuration, void *context), void *context, bool *sure)
 {
-    struct hn_value values[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
+    struct hn_value values[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST]; /* parameters last */
     double costs[HN_RULE_CONFIGURATIONS_MOST];
     int order[HN_RULE_CONFIGURATIONS_MOST];
     bool inside;
@@ -142,8 +130,14 @@ int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem
         bool left = evaluate_feature(&rule->features[leaf->feature], values) <= leaf->threshold;
         leaf = &rule->nodes[left ? leaf->left : leaf->right];
     }
+    for (size_t c = 0; rule->cost != NULL && c < rule->configuration_count; c++) {
+        const struct hn_bindings *point = &rule->configurations[c];
+        memcpy(values + rule->value_count, point->values, point->count * sizeof *values);
+        costs[c] = 0;
+        hn_expression_number(rule->cost, values, &costs[c], NULL);
+    }
     if (rule->cost != NULL)
-        find_costs(rule, values, costs);
+        correct_costs(rule, values, costs);
     make_order(rule, leaf, costs, order);
     for (size_t i = 0; i < rule->configuration_count; i++)
         if (usable == NULL || usable(order[i], context)) {
@@ -176,20 +170,6 @@ static bool fill_domains(const struct hn_rule *rule, struct hn_value (*ends)[2],
     return known;
 }
 
-/* Adds the costs: a parameter has the one value of the configuration whose cost is added. */
-static void add_costs(struct hn_rule_program *made, struct hn_domain *domains)
-{
-    const struct hn_rule *rule = made->rule;
-    for (size_t c = 0; c < rule->configuration_count; c++) {
-        for (size_t i = 0; !made->program.failed && i < rule->configurations[c].count; i++) {
-            const struct hn_value *own = &rule->configurations[c].values[i];
-            domains[rule->value_count + i] = (struct hn_domain){own, 1};
-            made->program.terms.values[rule->value_count + i] = *own;
-        }
-        made->terms[rule->feature_count + c] = hn_program_real(&made->program, rule->cost);
-    }
-}
-
 struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
 {
     struct hn_value ends[HN_RULE_VALUES_MOST][2];
@@ -206,8 +186,15 @@ struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
     hn_program_init(&made->program, domains, rule->value_count + parameters);
     for (size_t i = 0; i < rule->feature_count; i++)
         made->terms[i] = hn_program_number(&made->program, rule->features[i].expression, true);
-    if (costs > 0)
-        add_costs(made, domains);
+    /* A parameter has the one value of the configuration whose cost is added. */
+    for (size_t c = 0; c < costs; c++) {
+        for (size_t i = 0; !made->program.failed && i < rule->configurations[c].count; i++) {
+            const struct hn_value *own = &rule->configurations[c].values[i];
+            domains[rule->value_count + i] = (struct hn_domain){own, 1};
+            made->program.terms.values[rule->value_count + i] = *own;
+        }
+        made->terms[rule->feature_count + c] = hn_program_real(&made->program, rule->cost);
+    }
     if (hn_program_compile(&made->program, made->terms, rule->feature_count + costs))
         return made;
     hn_rule_program_destroy(made);

@@ -243,9 +243,14 @@ static void open_schema(const struct hn_store *store, struct hn_error *err)
  * costs no fsync: what was committed is in the kernel's hands and survives the end of the process;
  * only a power cut can take the last commits, and never the file's integrity. A measurement lost to
  * a power cut is measured again; one fsync a record would slow down every tune. */
-static void set_journal(struct hn_store *store, struct hn_error *err)
+static void open_for_writing(struct hn_store *store, struct hn_error *err)
 {
     struct statfs info;
+    store->database = hn_database_open(store->path, HN_DATABASE_WRITE, err);
+    if (store->database != NULL)
+        open_schema(store, err);
+    if (hn_failed(err))
+        return;
     const char *network = statfs(store->path, &info) != 0
                               ? NULL
                               : store_network_name((unsigned long)info.f_type & 0xffffffff);
@@ -262,15 +267,6 @@ static void set_journal(struct hn_store *store, struct hn_error *err)
     bool wal = network == NULL && done;
     hn_database_run(store->database,
                     wal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", err);
-}
-
-static void open_for_writing(struct hn_store *store, struct hn_error *err)
-{
-    store->database = hn_database_open(store->path, HN_DATABASE_WRITE, err);
-    if (store->database != NULL)
-        open_schema(store, err);
-    if (!hn_failed(err))
-        set_journal(store, err);
 }
 
 enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct hn_store **store,
@@ -390,9 +386,16 @@ static char *make_file(const char *path, struct hn_error *err)
     return NULL;
 }
 
-/* What the store has open is whole: it is gone from its place only. Takes the path. */
-static void move_to(struct hn_store *store, char *path, struct hn_error *err)
+/* What the store has open is whole: it is gone from its place only. */
+void hn_store_keep_place(struct hn_store *store, struct hn_error *err)
 {
+    if (hn_failed(err) || !hn_database_has_moved(store->database))
+        return;
+    const char *place = store->lost_path != NULL ? store->lost_path : store->path;
+    make_folders(place, err);
+    char *path = hn_failed(err) ? NULL : make_file(place, err);
+    if (path == NULL)
+        return;
     struct hn_store moved = *store;
     moved.path = path;
     moved.database = NULL;
@@ -412,17 +415,6 @@ static void move_to(struct hn_store *store, char *path, struct hn_error *err)
     else
         free(store->path);
     store->path = path;
-}
-
-void hn_store_keep_place(struct hn_store *store, struct hn_error *err)
-{
-    if (hn_failed(err) || !hn_database_has_moved(store->database))
-        return;
-    const char *place = store->lost_path != NULL ? store->lost_path : store->path;
-    make_folders(place, err);
-    char *path = hn_failed(err) ? NULL : make_file(place, err);
-    if (path != NULL)
-        move_to(store, path, err);
 }
 
 const char *hn_store_lost(const struct hn_store *store, const char **rescued)

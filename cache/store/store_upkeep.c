@@ -160,23 +160,11 @@ static const char removal[] =
     "DELETE FROM session WHERE id IN (SELECT id FROM doomed);"
     "DELETE FROM plan WHERE hash NOT IN (SELECT plan FROM session WHERE plan IS NOT NULL)";
 
-static void add_best(struct hn_store *store, const char *kernel, struct hn_error *err)
-{
-    static const char mark[] = "INSERT OR IGNORE INTO best VALUES(?)";
-    static const enum hn_store_listed kept[] = {HN_STORE_RESULTS, HN_STORE_RULES};
-    for (size_t i = 0; i < sizeof kept / sizeof *kept && !hn_failed(err); i++) {
-        struct hn_tuned_list list;
-        (void)hn_store_list(store, kept[i], kernel, NULL, &list, err);
-        for (size_t k = 0; k < list.count; k++)
-            (void)hn_database_do(store->database, err, mark, "i", list.items[k].session_id);
-        hn_tuned_list_free(&list);
-    }
-    hn_database_run(store->database, images_of_rules, err);
-}
-
 enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *prune,
                               struct hn_pruned *pruned, struct hn_error *err)
 {
+    static const char mark[] = "INSERT OR IGNORE INTO best VALUES(?)";
+    static const enum hn_store_listed kept[] = {HN_STORE_RESULTS, HN_STORE_RULES};
     struct hn_database *database = store->database;
     assert(store->mode == HN_STORE_WRITE);
     hn_error_init(err);
@@ -185,7 +173,14 @@ enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *pru
                     "CREATE TEMP TABLE doomed(id INTEGER PRIMARY KEY);"
                     "CREATE TEMP TABLE doomed_image(id INTEGER PRIMARY KEY)",
                     err);
-    add_best(store, prune->kernel, err);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept && !hn_failed(err); i++) {
+        struct hn_tuned_list list;
+        (void)hn_store_list(store, kept[i], prune->kernel, NULL, &list, err);
+        for (size_t k = 0; k < list.count; k++)
+            (void)hn_database_do(database, err, mark, "i", list.items[k].session_id);
+        hn_tuned_list_free(&list);
+    }
+    hn_database_run(database, images_of_rules, err);
     hn_database_do(database, err, doom, "tiir", prune->kernel, (int64_t)prune->stale,
                    (int64_t)prune->simulated, prune->before);
     hn_database_do(database, err, doom_images, "ti", prune->kernel, (int64_t)prune->images);

@@ -304,8 +304,13 @@ static void add_image(struct hn_database *database, int64_t session_id,
         "ttbti", image->point, image->entry, image->cubin, image->size, hash.hex, session_id);
 }
 
-static void write_all_pending(struct hn_store *store, struct hn_error *err)
+enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err)
 {
+    hn_error_init(err);
+    hn_store_keep_place(store, err);
+    if (hn_failed(err) || store->pending_count == 0)
+        return err->status;
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     struct hn_statement *record = prepare_record(store->database, err);
     for (size_t i = 0; i < store->pending_count && !hn_failed(err); i++) {
         const struct hn_pending *pending = &store->pending[i];
@@ -322,16 +327,6 @@ static void write_all_pending(struct hn_store *store, struct hn_error *err)
         free(point);
     }
     hn_statement_finish(record);
-}
-
-enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err)
-{
-    hn_error_init(err);
-    hn_store_keep_place(store, err);
-    if (hn_failed(err) || store->pending_count == 0)
-        return err->status;
-    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    write_all_pending(store, err);
     if (hn_database_commit(store->database, err) != HN_OK)
         return err->status;
     for (size_t i = 0; i < store->pending_count; i++)
