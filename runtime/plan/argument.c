@@ -222,27 +222,21 @@ bool hn_fill_has_source(enum hn_fill_kind kind)
     return kind == HN_FILL_CSR_COLUMNS || kind == HN_FILL_TRANSPOSED;
 }
 
-/* The largest of the numbers from 0 on that are all there in the type. */
-static double last_whole(enum hn_element element)
+/* That there are numbers from 0 to n - 1. */
+static const char *check_numbers(double n, enum hn_element element)
 {
+    /* Of reals: so many bits have all numbers from 0 on. */
     static const int fraction_bits[HN_ELEMENT_COUNT] = {[HN_FLOAT16] = 11,
                                                         [HN_BFLOAT16] = 8,
                                                         [HN_FLOAT8_E4M3] = 4,
                                                         [HN_FLOAT32] = 24,
                                                         [HN_FLOAT64] = 53};
     int64_t low, high;
-    if (hn_element_is_real(element))
-        return ldexp(1, fraction_bits[element]);
     hn_element_range(element, &low, &high);
-    return (double)high;
-}
-
-/* That there are numbers from 0 to n - 1. */
-static const char *check_numbers(double n, enum hn_element element)
-{
+    double last = hn_element_is_real(element) ? ldexp(1, fraction_bits[element]) : (double)high;
     if (n < 1 || n != floor(n))
         return "expected a whole number of values, at least 1";
-    return n - 1 > last_whole(element) ? "which does not fit into %s" : NULL;
+    return n - 1 > last ? "which does not fit into %s" : NULL;
 }
 
 static const char *check_integers(const struct hn_fill *fill, enum hn_element element)

@@ -554,30 +554,21 @@ static const struct hn_launch_step *steps_of(const struct hn_launch *launch, siz
     return chunk < launch->flow->chunk_count ? launch->flow->chunks[chunk].steps : NULL;
 }
 
-/* The accelerator came with compute capability 9.0 (CUDA C++ Programming Guide, "Asynchronous Data
- * Copies using the Tensor Memory Accelerator"). */
-static bool check_tensors(const struct hn_launch *launch, const struct hn_device *device,
-                          struct hn_record *record)
-{
-    for (size_t i = 0; i < launch->tensor_count; i++) {
-        char why[HN_TENSOR_WHY];
-        if (device->identity.capability < 90) {
-            snprintf(why, sizeof why, "tensor map '%.60s'", launch->tensors[i].name);
-            return refuse_kind(why, "9.0", device, record);
-        }
-        if (!hn_tensor_check(&launch->tensors[i], why))
-            return REFUSE(record, "%s", why);
-    }
-    return true;
-}
-
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device,
                      struct hn_record *record)
 {
     if (launch->step_count == 0)
         return REFUSE(record, "no step is launched: no 'if' holds");
-    if (!check_tensors(launch, device, record))
-        return false;
+    /* The accelerator came with compute capability 9.0 (CUDA C++ Programming Guide, "Asynchronous
+     * Data Copies using the Tensor Memory Accelerator"). */
+    for (size_t i = 0; i < launch->tensor_count; i++) {
+        char why[HN_TENSOR_WHY];
+        snprintf(why, sizeof why, "tensor map '%.60s'", launch->tensors[i].name);
+        if (device->identity.capability < 90)
+            return refuse_kind(why, "9.0", device, record);
+        if (!hn_tensor_check(&launch->tensors[i], why))
+            return REFUSE(record, "%s", why);
+    }
     if (launch->flow != NULL && launch->flow->why[0] != '\0')
         return REFUSE(record, "%s", launch->flow->why);
     for (size_t c = 0; steps_of(launch, c) != NULL; c++)

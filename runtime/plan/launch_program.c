@@ -261,19 +261,6 @@ static bool add_steps(struct maker *maker)
     return fixed;
 }
 
-static bool write(struct maker *maker)
-{
-    const struct hn_plan *plan = maker->plan;
-    struct hn_launch_program *made = maker->made;
-    bool fixed = add_steps(maker);
-    for (size_t i = 0; fixed && i < plan->argument_count; i++)
-        fixed = add_argument(maker, i);
-    for (size_t i = 0; fixed && i < plan->constraint_count; i++)
-        hn_program_demand(&made->program,
-                          hn_terms_add(&made->program.terms, plan->constraints[i], true).value);
-    return fixed && hn_program_compile(&made->program, maker->results, maker->result_count);
-}
-
 bool hn_launch_program_make(struct hn_launch_program *made, const struct hn_plan *plan,
                             const struct hn_device *device, const struct hn_bindings *point,
                             const struct hn_bindings *low, const struct hn_bindings *high)
@@ -294,10 +281,15 @@ bool hn_launch_program_make(struct hn_launch_program *made, const struct hn_plan
                made->tensors != NULL && maker.domains != NULL && maker.results != NULL &&
                maker.ends != NULL && fill_end(&maker, high, 1) && fill_end(&maker, low, 0) &&
                fill_domains(&maker);
-    if (can) {
+    if (can)
         hn_program_init(&made->program, maker.domains, plan->name_count);
-        can = write(&maker);
-    }
+    can = can && add_steps(&maker);
+    for (size_t i = 0; can && i < plan->argument_count; i++)
+        can = add_argument(&maker, i);
+    for (size_t i = 0; can && i < plan->constraint_count; i++)
+        hn_program_demand(&made->program,
+                          hn_terms_add(&made->program.terms, plan->constraints[i], true).value);
+    can = can && hn_program_compile(&made->program, maker.results, maker.result_count);
     free(maker.values);
     return can;
 }

@@ -623,11 +623,14 @@ static void check_sources(struct hn_json_reader *reader, const struct hn_plan *p
                        "an output of integers");
 }
 
-static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct hn_error *err)
+enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, struct hn_error *err)
 {
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    struct hn_json_reader reader = {.what = "plan", .err = err, .root = plan};
+    struct hn_plan *made = hn_allocate(1, sizeof *made, err);
+    if (made == NULL)
+        return err->status;
+    struct hn_json_reader reader = {.what = "plan", .err = err, .root = made};
     const json_t *format = json_object_get(json, "format");
     json_int_t version = json_integer_value(format);
     if (hn_json_expect(&reader, json_is_integer(format) && version >= 1, "format", "a version") &&
@@ -635,33 +638,24 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
         hn_fail(err, HN_EFORMAT,
                 "plan: format %lld is newer than this Hone, which knows %d: use the newer Hone",
                 (long long)version, FORMAT);
-    hn_fields_read("plan", &hn_plan_structure, json, plan, err);
+    hn_fields_read("plan", &hn_plan_structure, json, made, err);
     /* Exports name it in comments and in #line. */
-    hn_gate_line("the name of a template", plan->template_path, HN_NAME_MOST, err);
-    if (!hn_failed(err) && hn_plan_collect_names(plan, err) == HN_OK)
-        check_names(&reader, plan);
-    for (size_t i = 0; !hn_failed(err) && i < plan->argument_count; i++)
-        check_sources(&reader, plan, &plan->arguments[i]);
-    if (!hn_failed(err) && hn_plan_name_pitches(plan, err) == HN_OK &&
-        hn_plan_bind(plan, NULL, err) == HN_OK)
-        hn_json_expect(&reader, hn_plan_problem_used(plan, plan->freeze_if) == NULL, "freeze_if",
+    hn_gate_line("the name of a template", made->template_path, HN_NAME_MOST, err);
+    if (!hn_failed(err) && hn_plan_collect_names(made, err) == HN_OK)
+        check_names(&reader, made);
+    for (size_t i = 0; !hn_failed(err) && i < made->argument_count; i++)
+        check_sources(&reader, made, &made->arguments[i]);
+    if (!hn_failed(err) && hn_plan_name_pitches(made, err) == HN_OK &&
+        hn_plan_bind(made, NULL, err) == HN_OK)
+        hn_json_expect(&reader, hn_plan_problem_used(made, made->freeze_if) == NULL, "freeze_if",
                        "an expression of parameters");
     if (err->status == HN_ECONFIG)
         err->status = HN_EFORMAT;
-    return err->status;
-}
-
-enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, struct hn_error *err)
-{
-    struct hn_plan *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = read_plan(json, made, err);
-    if (status == HN_OK)
-        *plan = made;
-    else
+    if (hn_failed(err))
         hn_plan_destroy(made);
-    return status;
+    else
+        *plan = made;
+    return err->status;
 }
 
 /* Takes json. Out of memory gives the hash of nothing, which equals no plan's. */

@@ -97,26 +97,6 @@ static void demand_choice(const struct judge *judge, enum hn_tensor_setting sett
            expected);
 }
 
-static void judge_settings(const struct judge *judge)
-{
-    const struct hn_tensor *tensor = judge->tensor;
-    demand_choice(judge, HN_TENSOR_SWIZZLE, (const int[]){32, 64, 128}, "0, 32, 64 or 128");
-    demand_choice(judge, HN_TENSOR_PROMOTION, (const int[]){64, 128, 256}, "0, 64, 128 or 256");
-    demand_choice(judge, HN_TENSOR_INTERLEAVE, (const int[]){16, 32, 0}, "0, 16 or 32");
-    demand(judge,
-           tensor->settings[HN_TENSOR_FILL] != HN_TENSOR_NAN ||
-               (hn_element_is_real(tensor->element) && tensor->element != HN_FLOAT8_E4M3),
-           "oob_fill is nan; %s has none", hn_element_name(tensor->element));
-    demand(judge, tensor->settings[HN_TENSOR_INTERLEAVE] == 0 || tensor->rank >= 3,
-           "interleave is %lld, and rank %d; expected a rank of 3 to 5",
-           (long long)tensor->settings[HN_TENSOR_INTERLEAVE], tensor->rank);
-    demand(judge,
-           tensor->settings[HN_TENSOR_INTERLEAVE] != 32 ||
-               tensor->settings[HN_TENSOR_SWIZZLE] == 32,
-           "interleave is 32, and swizzle %lld; expected 32",
-           (long long)tensor->settings[HN_TENSOR_SWIZZLE]);
-}
-
 int64_t hn_tensor_grain(const struct hn_tensor *tensor)
 {
     return tensor->settings[HN_TENSOR_INTERLEAVE] == 32 ? 32 : 16;
@@ -134,49 +114,49 @@ static bool lies_inside(const struct hn_tensor *tensor)
     return end <= tensor->bytes;
 }
 
-static void judge_memory(const struct judge *judge)
+bool hn_tensor_check(const struct hn_tensor *tensor, char why[HN_TENSOR_WHY])
 {
-    const struct hn_tensor *tensor = judge->tensor;
+    const struct judge judge = {tensor, why};
+    int64_t interleave = tensor->settings[HN_TENSOR_INTERLEAVE];
+    int64_t swizzle = tensor->settings[HN_TENSOR_SWIZZLE];
+    bool plain = interleave == 0;
     long long grain = hn_tensor_grain(tensor);
-    demand_range(judge, "dims", tensor->dims, tensor->rank, INT64_C(1) << 32);
-    demand(judge, tensor->align % (uint64_t)grain == 0,
+    why[0] = '\0';
+    demand_choice(&judge, HN_TENSOR_SWIZZLE, (const int[]){32, 64, 128}, "0, 32, 64 or 128");
+    demand_choice(&judge, HN_TENSOR_PROMOTION, (const int[]){64, 128, 256}, "0, 64, 128 or 256");
+    demand_choice(&judge, HN_TENSOR_INTERLEAVE, (const int[]){16, 32, 0}, "0, 16 or 32");
+    demand(&judge,
+           tensor->settings[HN_TENSOR_FILL] != HN_TENSOR_NAN ||
+               (hn_element_is_real(tensor->element) && tensor->element != HN_FLOAT8_E4M3),
+           "oob_fill is nan; %s has none", hn_element_name(tensor->element));
+    demand(&judge, interleave == 0 || tensor->rank >= 3,
+           "interleave is %lld, and rank %d; expected a rank of 3 to 5", (long long)interleave,
+           tensor->rank);
+    demand(&judge, interleave != 32 || swizzle == 32,
+           "interleave is 32, and swizzle %lld; expected 32", (long long)swizzle);
+    demand_range(&judge, "dims", tensor->dims, tensor->rank, INT64_C(1) << 32);
+    demand(&judge, tensor->align % (uint64_t)grain == 0,
            "the buffer begins at multiples of %llu bytes; expected %lld, as its 'align' can say",
            (unsigned long long)tensor->align, grain);
     for (int i = 0; i + 1 < tensor->rank; i++)
-        demand(judge,
+        demand(&judge,
                tensor->strides[i] >= grain && tensor->strides[i] % grain == 0 &&
                    tensor->strides[i] < INT64_C(1) << 40,
                "strides[%d] is %lld bytes; expected a multiple of %lld, less than 2**40", i,
                (long long)tensor->strides[i], grain);
-    demand(judge, judge->why[0] == '\0' && lies_inside(tensor),
+    demand(&judge, why[0] == '\0' && lies_inside(tensor),
            "dims and strides reach beyond the %llu bytes of the buffer; expected extents that lie "
            "in it",
            (unsigned long long)tensor->bytes);
-}
-
-static void judge_box(const struct judge *judge)
-{
-    const struct hn_tensor *tensor = judge->tensor;
-    int64_t swizzle = tensor->settings[HN_TENSOR_SWIZZLE];
-    bool plain = tensor->settings[HN_TENSOR_INTERLEAVE] == 0;
-    demand_range(judge, "box", tensor->box, tensor->rank, 256);
-    demand_range(judge, "element_strides", tensor->element_strides, tensor->rank, 8);
+    demand_range(&judge, "box", tensor->box, tensor->rank, 256);
+    demand_range(&judge, "element_strides", tensor->element_strides, tensor->rank, 8);
     int64_t inner = tensor->box[0] * (int64_t)hn_element_size(tensor->element);
-    demand(judge, !plain || inner % 16 == 0,
+    demand(&judge, !plain || inner % 16 == 0,
            "box[0] is %lld elements of %s, %lld bytes; expected a multiple of 16 bytes",
            (long long)tensor->box[0], hn_element_name(tensor->element), (long long)inner);
-    demand(judge, !plain || swizzle == 0 || inner <= swizzle,
+    demand(&judge, !plain || swizzle == 0 || inner <= swizzle,
            "box[0] is %lld elements of %s, %lld bytes; expected at most the %lld bytes of swizzle",
            (long long)tensor->box[0], hn_element_name(tensor->element), (long long)inner,
            (long long)swizzle);
-}
-
-bool hn_tensor_check(const struct hn_tensor *tensor, char why[HN_TENSOR_WHY])
-{
-    const struct judge judge = {tensor, why};
-    why[0] = '\0';
-    judge_settings(&judge);
-    judge_memory(&judge);
-    judge_box(&judge);
     return why[0] == '\0';
 }
