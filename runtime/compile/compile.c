@@ -506,26 +506,20 @@ static void read_kernel(const char *mangled, struct kernel *kernel)
     kernel->is_template = *at == 'I';
 }
 
-/* Its own name tells it from the others. */
-static bool is_alone(const struct choice *choice, const struct kernel *own)
-{
-    for (size_t i = 0; i < choice->count; i++) {
-        const struct kernel *other = &choice->kernels[i];
-        if (other != own && strcmp(own->name, other->name) == 0 &&
-            strcmp(own->scope, other->scope) == 0)
-            return false;
-    }
-    return *own->name != '\0' && !own->is_template;
-}
-
 /* As `entry` names it: one of a template, or of several of a name, by its mangled name. */
 static void append_kernel(const struct choice *choice, const struct kernel *own,
                           struct hn_text *list)
 {
+    bool alone = *own->name != '\0' && !own->is_template;
     if (list->length > LISTED_BYTES)
         return;
+    for (size_t i = 0; i < choice->count && alone; i++) {
+        const struct kernel *other = &choice->kernels[i];
+        alone = other == own || strcmp(own->name, other->name) != 0 ||
+                strcmp(own->scope, other->scope) != 0;
+    }
     hn_text_append(list, list->length > 0 ? ", " : "");
-    if (is_alone(choice, own))
+    if (alone)
         hn_text_printf(list, "\"&%s%s\"", own->scope, own->name);
     else
         hn_text_append(list, own->mangled);

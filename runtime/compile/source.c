@@ -502,29 +502,6 @@ static const char *pass_defaults(struct prelude *prelude, const char *text, cons
     return at;
 }
 
-static void mark_code(struct prelude *prelude, const char *text)
-{
-    /* signs that stand for others, strings in which a comment's mark is none, and backslashes with
-     * blanks behind them, which may continue a line or not */
-    static const char *const signs[] = {"?\?", "%:", "R\"", "\\ ", "\\\t"};
-    enum hn_code kind;
-    const char *behind;
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        prelude->uncertain = prelude->uncertain || strstr(text, signs[i]) != NULL;
-    for (const char *at = text; *at != '\0' && !prelude->uncertain; at = behind) {
-        at = *at == '#' ? pass_defaults(prelude, text, at) : at;
-        if (prelude->uncertain)
-            break;
-        behind = hn_code_behind(at, &kind);
-        if (kind == HN_CODE_OTHER)
-            prelude->uncertain = may_make_words(text, at);
-        else if (kind == HN_CODE_OPEN)
-            prelude->uncertain = true;
-        else if (kind != HN_CODE_COMMENT)
-            mark_words(prelude, at, (size_t)(behind - at));
-    }
-}
-
 /* Marks the headers of the host that a text of the program includes. False: it includes others. */
 static bool use_headers(const struct hn_source *source, const char *text,
                         bool uses[HN_HOST_HEADER_COUNT])
@@ -553,8 +530,26 @@ bool hn_source_includes_others(const struct hn_source *source)
 /* A text of the program, and headers of the host that it includes. Others are not looked into. */
 static void mark_text(struct prelude *prelude, const struct hn_source *source, const char *text)
 {
+    /* signs that stand for others, strings in which a comment's mark is none, and backslashes with
+     * blanks behind them, which may continue a line or not */
+    static const char *const signs[] = {"?\?", "%:", "R\"", "\\ ", "\\\t"};
     bool uses[HN_HOST_HEADER_COUNT] = {false};
-    mark_code(prelude, text);
+    enum hn_code kind;
+    const char *behind;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        prelude->uncertain = prelude->uncertain || strstr(text, signs[i]) != NULL;
+    for (const char *at = text; *at != '\0' && !prelude->uncertain; at = behind) {
+        at = *at == '#' ? pass_defaults(prelude, text, at) : at;
+        if (prelude->uncertain)
+            break;
+        behind = hn_code_behind(at, &kind);
+        if (kind == HN_CODE_OTHER)
+            prelude->uncertain = may_make_words(text, at);
+        else if (kind == HN_CODE_OPEN)
+            prelude->uncertain = true;
+        else if (kind != HN_CODE_COMMENT)
+            mark_words(prelude, at, (size_t)(behind - at));
+    }
     prelude->uncertain = prelude->uncertain || !use_headers(source, text, uses);
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
         if (uses[i])
