@@ -531,21 +531,6 @@ static bool calls(const char *code, const char *prefix, const char *name)
     return found;
 }
 
-static void append_helper(struct hn_text *text, const char *code, const char *prefix)
-{
-    hn_text_append(text, "static inline ");
-    while (*code != '\0') {
-        size_t length = strcspn(code, "@");
-        hn_text_append_bytes(text, code, length);
-        code += length;
-        if (*code == '@') {
-            hn_text_append(text, prefix);
-            code++;
-        }
-    }
-    hn_text_append(text, "\n");
-}
-
 void hn_expression_append_c_helpers(const char *code, const char *prefix, struct hn_text *text,
                                     bool *needs_math)
 {
@@ -557,9 +542,14 @@ void hn_expression_append_c_helpers(const char *code, const char *prefix, struct
             needed[i] = needed[user] && calls(helpers[user].code, "@", helpers[i].name);
         *needs_math = *needs_math || (needed[i] && helpers[i].math);
     }
-    for (size_t i = 0; i < HELPER_COUNT; i++)
-        if (needed[i])
-            append_helper(text, helpers[i].code, prefix);
+    for (size_t i = 0; i < HELPER_COUNT; i++) {
+        if (!needed[i])
+            continue;
+        hn_text_append(text, "static inline ");
+        for (const char *at = helpers[i].code; *at != '\0'; at++)
+            hn_text_append_bytes(text, *at == '@' ? prefix : at, *at == '@' ? strlen(prefix) : 1);
+        hn_text_append(text, "\n");
+    }
 }
 
 /* Terms in C. */
