@@ -111,21 +111,24 @@ static bool open_nvml(struct nvml *nvml)
 
 /* The one capability of all devices, or of those whose UUID begins so; 0 when there are several.
  * Which device a number means depends on CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. */
-static int common_capability(const struct nvml *nvml, const char *uuid)
+int hn_health_capability(const char *selector)
 {
+    struct nvml nvml = {0};
+    bool by_uuid = selector != NULL && strncmp(selector, "GPU-", 4) == 0;
     unsigned int count = 0;
     int common = 0;
-    if (!TELLS(nvml, count, (&count)))
+    /* It stays open: what watches the clocks later need not wait for it again. */
+    if (!open_nvml(&nvml) || !TELLS(&nvml, count, (&count)))
         return 0;
     for (unsigned int i = 0; i < count; i++) {
         void *device;
         int major = 0, minor = 0;
         char own[UUID_SIZE] = "";
         /* One that this process may not use is none of ours. */
-        if (!TELLS(nvml, at_index, (i, &device)) ||
-            (uuid != NULL && (!TELLS(nvml, uuid, (device, own, sizeof own)) ||
-                              strncmp(own, uuid, strlen(uuid)) != 0)) ||
-            !TELLS(nvml, capability, (device, &major, &minor)))
+        if (!TELLS(&nvml, at_index, (i, &device)) ||
+            (by_uuid && (!TELLS(&nvml, uuid, (device, own, sizeof own)) ||
+                         strncmp(own, selector, strlen(selector)) != 0)) ||
+            !TELLS(&nvml, capability, (device, &major, &minor)))
             continue;
         int capability = 10 * major + minor;
         if (common != 0 && capability != common)
@@ -133,14 +136,6 @@ static int common_capability(const struct nvml *nvml, const char *uuid)
         common = capability;
     }
     return common;
-}
-
-int hn_health_capability(const char *selector)
-{
-    struct nvml nvml = {0};
-    bool by_uuid = selector != NULL && strncmp(selector, "GPU-", 4) == 0;
-    /* It stays open: what watches the clocks later need not wait for it again. */
-    return open_nvml(&nvml) ? common_capability(&nvml, by_uuid ? selector : NULL) : 0;
 }
 
 struct hn_health_watch *hn_health_watch_create(const char *uuid)
@@ -203,21 +198,6 @@ static void look_at_processes(struct hn_health_watch *watch, struct hn_health *h
              other, named ? ")" : "");
 }
 
-static void read_conditions(struct hn_health_watch *watch)
-{
-    const struct nvml *nvml = &watch->nvml;
-    void *device = watch->device;
-    unsigned int told[CONDITION_COUNT] = {0};
-    const bool known[CONDITION_COUNT] = {
-        TELLS(nvml, clock, (device, NVML_SM_CLOCK, &told[SM_MHZ])),
-        TELLS(nvml, clock, (device, NVML_MEMORY_CLOCK, &told[MEMORY_MHZ])),
-        TELLS(nvml, power, (device, &told[POWER_W])),
-        TELLS(nvml, temperature, (device, NVML_GPU_SENSOR, &told[TEMPERATURE_C])),
-    };
-    for (int i = 0; i < CONDITION_COUNT; i++)
-        watch->last[i] = known[i] ? told[i] * (i == POWER_W ? 1e-3 : 1) : 0;
-}
-
 void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
 {
     unsigned long long reasons = 0;
@@ -229,8 +209,17 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
         return;
     watch->looked_ms = now_ms;
     /* First what falls soonest once nothing runs. */
-    bool told = TELLS(&watch->nvml, reasons, (watch->device, &reasons));
-    read_conditions(watch);
+    const struct nvml *nvml = &watch->nvml;
+    bool told = TELLS(nvml, reasons, (watch->device, &reasons));
+    unsigned int now[CONDITION_COUNT] = {0};
+    const bool known[CONDITION_COUNT] = {
+        TELLS(nvml, clock, (watch->device, NVML_SM_CLOCK, &now[SM_MHZ])),
+        TELLS(nvml, clock, (watch->device, NVML_MEMORY_CLOCK, &now[MEMORY_MHZ])),
+        TELLS(nvml, power, (watch->device, &now[POWER_W])),
+        TELLS(nvml, temperature, (watch->device, NVML_GPU_SENSOR, &now[TEMPERATURE_C])),
+    };
+    for (int i = 0; i < CONDITION_COUNT; i++)
+        watch->last[i] = known[i] ? now[i] * (i == POWER_W ? 1e-3 : 1) : 0;
     watch->held_down = told ? (unsigned)reasons & ALL_SLOWDOWNS : 0;
     if (watch->looks++ % LOOKS_A_PROCESS_LIST == 0)
         look_at_processes(watch, health);

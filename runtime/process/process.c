@@ -348,30 +348,24 @@ static double cpu_ms(void)
            (double)(children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1e-3;
 }
 
-/* One variant too large to be sent is no reason to end the run. */
-static void shorten(struct hn_image *image)
-{
-    const size_t most = HN_MESSAGE_LIMIT - (4u << 20);
-    if (image->size <= most)
-        return;
-    char message[96];
-    snprintf(message, sizeof message, "its code has %zu bytes; at most %zu can be sent",
-             image->size, most);
-    hn_image_finish(image);
-    image->message = strdup(message);
-}
-
-/* False when hone is gone. */
+/* False when hone is gone. One variant too large to be sent is no reason to end the run. */
 static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
                    const struct hn_message *message)
 {
+    const size_t most = HN_MESSAGE_LIMIT - (4u << 20);
     struct hn_image image;
     struct hn_message reply = {0};
     struct hn_error err = {0};
     hn_image_init(&image);
     double start_ms = cpu_ms();
     if (hn_message_compile(message, nvrtc, &image, &err) == HN_OK) {
-        shorten(&image);
+        if (image.size > most) {
+            char why[96];
+            snprintf(why, sizeof why, "its code has %zu bytes; at most %zu can be sent", image.size,
+                     most);
+            hn_image_finish(&image);
+            image.message = strdup(why);
+        }
         hn_message_init(&reply, "compiled");
         json_object_set_new(reply.json, "cpu_ms", json_real(cpu_ms() - start_ms));
         if (hn_message_add_image(&reply, reply.json, &image, &err) == HN_OK)
