@@ -294,11 +294,24 @@ static void write_file(const struct hn_scratch *scratch, const char *name, struc
     hn_text_finish(text);
 }
 
-/* The text with what -D and -U say in front and a marker for each name expression behind. */
-static void write_main(const struct hn_source *source, const struct hn_scratch *scratch,
-                       struct hn_error *err)
+/* The includes that were read with the template are flat and under names of their own, so that no
+ * name can lead elsewhere. Lines are numbered as in the originals. */
+static void write_program(const struct hn_source *source, const struct hn_scratch *scratch,
+                          struct hn_error *err)
 {
     static const char template_start[] = "#line 1\n";
+    for (size_t i = 1; i < source->template->file_count && !hn_failed(err); i++) {
+        const struct hn_text_file *include = &source->template->files[i];
+        struct hn_text text = {0};
+        char name[64];
+        append_line(&text, 1, include->name);
+        append_source(source, include->text, &text);
+        snprintf(name, sizeof name, "include_%zu.h", i);
+        write_file(scratch, name, &text, err);
+    }
+    if (hn_failed(err))
+        return;
+    /* The template with what -D and -U say in front and markers of name expressions behind. */
     const char *template = strstr(source->text, template_start);
     struct hn_text text = {0};
     hn_text_append(&text, "#define HONE_PRAGMA_TEXT(...) _Pragma(#__VA_ARGS__)\n"
@@ -319,24 +332,6 @@ static void write_main(const struct hn_source *source, const struct hn_scratch *
                            i + 1, i, i, source->entries[i]);
     }
     write_file(scratch, PROGRAM, &text, err);
-}
-
-/* The includes that were read with the template are flat and under names of their own, so that no
- * name can lead elsewhere. Lines are numbered as in the originals. */
-static void write_program(const struct hn_source *source, const struct hn_scratch *scratch,
-                          struct hn_error *err)
-{
-    for (size_t i = 1; i < source->template->file_count && !hn_failed(err); i++) {
-        const struct hn_text_file *include = &source->template->files[i];
-        struct hn_text text = {0};
-        char name[64];
-        append_line(&text, 1, include->name);
-        append_source(source, include->text, &text);
-        snprintf(name, sizeof name, "include_%zu.h", i);
-        write_file(scratch, name, &text, err);
-    }
-    if (!hn_failed(err))
-        write_main(source, scratch, err);
 }
 
 /* A substitution of a mangled name: "S_" is number 0, "S0_" 1, ... "SZ_" 36. Its length, or 0. */
