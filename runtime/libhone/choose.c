@@ -212,21 +212,9 @@ struct hn_lib_known *hn_lib_known_rules(struct hone_cache *cache, const char *ke
     return NULL;
 }
 
-/* 0: it does not count. The regimes stand in order: cold comes before the others. */
-static int rank_rule(const struct hn_identity *identity, const struct hn_device *device,
-                     const struct hone_options *options)
-{
-    if ((options->regime != NULL && strcmp(options->regime, identity->regime) != 0) ||
-        !hn_lookup_is_objective(options->objective, identity->objective))
-        return 0;
-    int rank = hn_device_identity_equal(&identity->device, &device->identity) ? 6
-               : identity->device.capability == device->identity.capability   ? 4
-                                                                              : 2;
-    return rank + (strcmp(identity->objective, "time") == 0);
-}
-
 /* The rule of that device, else of one of its compute capability, else of any, for the regime and
- * objective of the options; NULL: there is none. *own: it is of that device. */
+ * objective of the options; NULL: there is none. *own: it is of that device. The regimes stand in
+ * order: cold comes before the others. */
 static struct hn_lib_rule *find_rule(const struct hn_lib_known *known,
                                      const struct hn_device *device,
                                      const struct hone_options *options, bool *own)
@@ -234,8 +222,13 @@ static struct hn_lib_rule *find_rule(const struct hn_lib_known *known,
     struct hn_lib_rule *found = NULL;
     int best = 0;
     for (size_t i = 0; i < known->stored.count; i++) {
-        int rank = rank_rule(&known->stored.items[i].identity, device, options);
-        if (rank > best) {
+        const struct hn_identity *identity = &known->stored.items[i].identity;
+        bool is_device = hn_device_identity_equal(&identity->device, &device->identity);
+        bool is_alike = identity->device.capability == device->identity.capability;
+        int rank = (is_device ? 6 : is_alike ? 4 : 2) + (strcmp(identity->objective, "time") == 0);
+        if (rank > best &&
+            (options->regime == NULL || strcmp(options->regime, identity->regime) == 0) &&
+            hn_lookup_is_objective(options->objective, identity->objective)) {
             best = rank;
             found = &known->rules[i];
         }

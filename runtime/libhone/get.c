@@ -236,20 +236,13 @@ static void look_for_strangers(struct hone_cache *cache)
 
 const char *hone_status_name(enum hone_status status)
 {
+#define NAMED(status) [status] = #status
     static const char *const names[] = {
-        [HONE_OK] = "HONE_OK",
-        [HONE_INVALID] = "HONE_INVALID",
-        [HONE_NO_MEMORY] = "HONE_NO_MEMORY",
-        [HONE_NOT_FOUND] = "HONE_NOT_FOUND",
-        [HONE_NEEDS_COMPILER] = "HONE_NEEDS_COMPILER",
-        [HONE_COMPILE_FAILED] = "HONE_COMPILE_FAILED",
-        [HONE_UNSUPPORTED] = "HONE_UNSUPPORTED",
-        [HONE_BAD_FILE] = "HONE_BAD_FILE",
-        [HONE_SYSTEM] = "HONE_SYSTEM",
-        [HONE_CUDA] = "HONE_CUDA",
-        [HONE_TUNE_FAILED] = "HONE_TUNE_FAILED",
-        [HONE_CAPTURE_FAILED] = "HONE_CAPTURE_FAILED",
-        [HONE_UNTRUSTED] = "HONE_UNTRUSTED",
+        NAMED(HONE_OK),          NAMED(HONE_INVALID),        NAMED(HONE_NO_MEMORY),
+        NAMED(HONE_NOT_FOUND),   NAMED(HONE_NEEDS_COMPILER), NAMED(HONE_COMPILE_FAILED),
+        NAMED(HONE_UNSUPPORTED), NAMED(HONE_BAD_FILE),       NAMED(HONE_SYSTEM),
+        NAMED(HONE_CUDA),        NAMED(HONE_TUNE_FAILED),    NAMED(HONE_CAPTURE_FAILED),
+        NAMED(HONE_UNTRUSTED),
     };
     size_t index = (size_t)status;
     return index < sizeof names / sizeof *names ? names[index] : "unknown status";
