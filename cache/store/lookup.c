@@ -31,17 +31,6 @@ static bool same_value(const struct hn_value *a, const struct hn_value *b)
     return x >= y && x <= y;
 }
 
-static enum hn_grade grade_of(const struct hn_lookup_query *query,
-                              const struct hn_device_identity *device, bool same_problem)
-{
-    if (query->capability != device->capability)
-        return HN_GRADE_ANY;
-    if ((query->sm_count != 0 && query->sm_count != device->sm_count) ||
-        (query->device_name != NULL && strcmp(query->device_name, device->name) != 0))
-        return HN_GRADE_ARCHITECTURE;
-    return same_problem ? HN_GRADE_EXACT : HN_GRADE_PROBLEM;
-}
-
 /* Adds up how far the problems are apart. False: they cannot be compared. */
 static bool measure(const struct hn_bindings *asked, const struct hn_bindings *problem,
                     struct hn_lookup_rank *rank, bool *same)
@@ -82,13 +71,20 @@ static const struct hn_lookup_rank no_rank = {HN_GRADE_NONE, 0, 1, 1};
 static struct hn_lookup_rank rank_task(const struct hn_lookup_query *query,
                                        const struct hn_identity *identity)
 {
+    const struct hn_device_identity *device = &identity->device;
     struct hn_lookup_rank rank = no_rank;
     bool same_problem = true;
     if (!measure(query->problem, &identity->problem, &rank, &same_problem))
         return rank;
-    rank.grade = grade_of(query, &identity->device, same_problem);
+    if (query->capability != device->capability)
+        rank.grade = HN_GRADE_ANY;
+    else if ((query->sm_count != 0 && query->sm_count != device->sm_count) ||
+             (query->device_name != NULL && strcmp(query->device_name, device->name) != 0))
+        rank.grade = HN_GRADE_ARCHITECTURE;
+    else
+        rank.grade = same_problem ? HN_GRADE_EXACT : HN_GRADE_PROBLEM;
     if (query->sm_count > 0)
-        rank.sm_ratio = lookup_ratio(identity->device.sm_count, query->sm_count);
+        rank.sm_ratio = lookup_ratio(device->sm_count, query->sm_count);
     return rank;
 }
 

@@ -150,27 +150,6 @@ static const char *const schema[] = {
 };
 enum { SCHEMA_COUNT = sizeof schema / sizeof *schema };
 
-static void check_header(int64_t application, int64_t version, const char *path,
-                         struct hn_error *err)
-{
-    if (application != APPLICATION_ID)
-        hn_fail(err, HN_EFORMAT,
-                "'%s' is no Hone cache but an SQLite database of another program; it was not "
-                "touched",
-                path);
-    else if (version > SCHEMA_VERSION)
-        hn_fail(err, HN_EFORMAT,
-                "cache '%s' has format %lld, this Hone knows up to %d; it was not touched: use the "
-                "newer Hone, or another cache (--cache)",
-                path, (long long)version, SCHEMA_VERSION);
-    else if (version < SCHEMA_VERSION)
-        hn_fail(err, HN_EFORMAT,
-                "cache '%s' has format %lld, which no released Hone wrote; it was not touched: "
-                "'hone cache export' of the Hone that wrote it gives recordings, which 'hone cache "
-                "import' reads",
-                path, (long long)version);
-}
-
 /* Everything in the file has to be what Hone makes, letter by letter: no view, no trigger, no other
  * table. Indexes that UNIQUE and PRIMARY KEY demand are SQLite's own and have no text. */
 static void check_objects(const struct hn_store *store, struct hn_error *err)
@@ -208,7 +187,22 @@ static bool look_at_schema(const struct hn_store *store, struct hn_error *err)
     int64_t objects = hn_database_integer(database, "SELECT count(*) FROM sqlite_schema", err);
     if (hn_failed(err) || (application == 0 && version == 0 && objects == 0))
         return false;
-    check_header(application, version, store->path, err);
+    if (application != APPLICATION_ID)
+        hn_fail(err, HN_EFORMAT,
+                "'%s' is no Hone cache but an SQLite database of another program; it was not "
+                "touched",
+                store->path);
+    else if (version > SCHEMA_VERSION)
+        hn_fail(err, HN_EFORMAT,
+                "cache '%s' has format %lld, this Hone knows up to %d; it was not touched: use the "
+                "newer Hone, or another cache (--cache)",
+                store->path, (long long)version, SCHEMA_VERSION);
+    else if (version < SCHEMA_VERSION)
+        hn_fail(err, HN_EFORMAT,
+                "cache '%s' has format %lld, which no released Hone wrote; it was not touched: "
+                "'hone cache export' of the Hone that wrote it gives recordings, which 'hone cache "
+                "import' reads",
+                store->path, (long long)version);
     check_objects(store, err);
     return true;
 }
