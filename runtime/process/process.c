@@ -281,21 +281,6 @@ void hn_process_describe_end(const struct hn_process *process, int wait_status, 
 
 static const double worker_bytes = 400.0 * 1024 * 1024;
 
-/* cgroup v2: "quota period" or "max period", in microseconds. */
-static double quota_cpus(void)
-{
-    char line[128] = "";
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
-    if (file == NULL || fgets(line, sizeof line, file) == NULL)
-        line[0] = '\0';
-    if (file != NULL)
-        fclose(file);
-    char *end = line;
-    double quota = hn_c_strtod(line, &end);
-    double period = end == line ? 0 : hn_c_strtod(end, NULL);
-    return period > 0 ? ceil(quota / period) : INFINITY;
-}
-
 static double memory_bytes(void)
 {
     double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -304,8 +289,18 @@ static double memory_bytes(void)
 
 int hn_machine_jobs(void)
 {
+    /* cgroup v2: "quota period" or "max period", in microseconds. */
+    char line[128] = "", *end = line;
+    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
+    if (file == NULL || fgets(line, sizeof line, file) == NULL)
+        line[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+    double quota = hn_c_strtod(line, &end);
+    double period = end == line ? 0 : hn_c_strtod(end, NULL);
+    double cpus = period > 0 ? ceil(quota / period) : INFINITY;
     double jobs =
-        fmin((double)hn_parallel_cores(), fmin(quota_cpus(), floor(memory_bytes() / worker_bytes)));
+        fmin(fmin((double)hn_parallel_cores(), cpus), floor(memory_bytes() / worker_bytes));
     return jobs >= 1 ? (int)fmin(jobs, 1024) : 1;
 }
 

@@ -272,13 +272,20 @@ static void open_profiler(struct profiler *profiler, struct hn_error *err)
         close_profiler(profiler);
 }
 
-static void make_data(struct profiler *profiler, struct hn_error *err)
+/* Takes hold of the device's counters, until `stop`. */
+static void begin(struct profiler *profiler, struct hn_error *err)
 {
-    static const char what[] = "making room for the counters";
+    static const char making[] = "making room for the counters";
+    struct hn_cupti_enable enable =
+        PARAMETERS(hn_cupti_enable, profiler, .context = profiler->bench->context.primary);
+    CALL(enable, &enable, "taking hold of the counters");
+    if (hn_failed(err))
+        return;
+    profiler->held = enable.profiler;
     struct hn_cupti_data_size asked = PARAMETERS(
         hn_cupti_data_size, data_size, .profiler = profiler->held, .names = profiler->names,
         .count = profiler->count, .ranges = RANGES, .nodes = RANGES);
-    CALL(data_size, &asked, what);
+    CALL(data_size, &asked, making);
     if (hn_failed(err))
         return;
     profiler->data_size = asked.data_size;
@@ -286,19 +293,7 @@ static void make_data(struct profiler *profiler, struct hn_error *err)
     struct hn_cupti_data data =
         PARAMETERS(hn_cupti_data, data, .profiler = profiler->held,
                    .data_size = profiler->data_size, .data = profiler->data);
-    CALL(data, &data, what);
-}
-
-/* Takes hold of the device's counters, until `stop`. */
-static void begin(struct profiler *profiler, struct hn_error *err)
-{
-    struct hn_cupti_enable enable =
-        PARAMETERS(hn_cupti_enable, profiler, .context = profiler->bench->context.primary);
-    CALL(enable, &enable, "taking hold of the counters");
-    if (hn_failed(err))
-        return;
-    profiler->held = enable.profiler;
-    make_data(profiler, err);
+    CALL(data, &data, making);
     struct hn_cupti_plan plan = PARAMETERS(
         hn_cupti_plan, level, .profiler = profiler->held, .config_size = profiler->config_size,
         .config = profiler->config, .data_size = profiler->data_size, .data = profiler->data,
