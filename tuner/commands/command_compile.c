@@ -85,7 +85,6 @@ static void submit_some(struct compile *compile, struct hn_error *err)
         } else if (err->status == HN_EVALUE) {
             compile->variants[i].image.outcome = HN_OUTCOME_INVALID_LAUNCH;
             compile->variants[i].image.message = hn_need_copy(err->message);
-            compile->done++;
             compile->finished++;
             hn_error_init(err);
         }
@@ -107,7 +106,6 @@ static void compile_points(struct compile *compile, struct hn_error *err)
         submit_some(compile, err);
         if (!hn_compile_pool_wait(pool, NULL, &i, &image, err))
             continue;
-        compile->done++;
         compile->finished++;
         hn_task_complete_image(&compile->task, &compile->device, &compile->variants[i].point,
                                &image, key, err);
@@ -233,6 +231,7 @@ static void compile_problem(struct compile *compile, size_t problem, struct hn_e
         hn_bindings_finish(&compile->variants[i].point);
         hn_image_finish(&compile->variants[i].image);
     }
+    compile->done += compile->finished;
     free(compile->variants);
     compile->variants = NULL;
     hn_task_finish(&compile->task);

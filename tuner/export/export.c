@@ -69,6 +69,7 @@ static void take_config(struct hn_export *export, struct hn_store *store, const 
 
 enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err)
 {
+    hn_error_init(err);
     if (export->plan != NULL && export->plan->program != NULL)
         return hn_fail(err, HN_EUSAGE,
                        "'%s' is a program, which has no kernel to export: expected --format json, "

@@ -771,13 +771,6 @@ static void write_line(struct hn_export_writer *writer, const json_t *item, cons
     free(line);
 }
 
-/* Whether lines of a section stay: it is not there, no, nothing or empty. */
-static bool holds(const json_t *value)
-{
-    return json_is_object(value) || json_is_true(value) || json_array_size(value) > 0 ||
-           json_number_value(value) > 0;
-}
-
 /* Lines up to the end of a section, or of all. Returns what is behind it. */
 static const char *fill(struct hn_export_writer *writer, const json_t *item, const char *line,
                         bool shown)
@@ -798,7 +791,10 @@ static const char *fill(struct hn_export_writer *writer, const json_t *item, con
         snprintf(name, sizeof name, "%.*s", (int)strcspn(line + 3, "}"), line + 3);
         const json_t *value = json_object_get(item, name);
         value = value != NULL ? value : json_object_get(writer->document, name);
-        bool shows = shown && holds(value) == (line[2] == '#');
+        /* Not what is not there, no, nothing or empty. */
+        bool holds = json_is_object(value) || json_is_true(value) || json_array_size(value) > 0 ||
+                     json_number_value(value) > 0;
+        bool shows = shown && holds == (line[2] == '#');
         if (json_array_size(value) == 0 || !shows)
             line = fill(writer, shows && json_is_object(value) ? value : item, next, shows);
         for (size_t i = 0; shows && i < json_array_size(value); i++)
@@ -856,7 +852,6 @@ static enum hn_status write_header(const struct hn_export *export, struct hn_tex
     bool needs_math = false;
     if (hn_export_need_plan(export, err) != HN_OK)
         return err->status;
-    hn_error_init(err);
     hn_export_write(export, hn_export_header_skeleton, &filled, err);
     char *header = hn_needed(hn_text_take(&filled));
     char *place = strstr(header, helpers_place);

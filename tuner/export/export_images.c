@@ -184,7 +184,6 @@ static enum hn_status write_cubin_header(const struct hn_export *export, struct 
             "export the header alone, source or cubin",
             export->kernel);
     hn_interrupt_install();
-    hn_error_init(err);
     gather(export, &images, err);
     with_images.images = &images;
     hn_export_write(&with_images, hn_export_embedded_skeleton, text, err);

@@ -92,7 +92,6 @@ static enum hn_status write_source(const struct hn_export *export, struct hn_tex
     const struct hn_tuned *tuned = export->configs[0];
     if (hn_export_need_plan(export, err) != HN_OK)
         return err->status;
-    hn_error_init(err);
     const char *template = hn_export_template(export, err);
     append_head(export, text, err);
     hn_source_append_macros(export->plan, &tuned->identity.problem, &tuned->best.point, text, NULL,
@@ -159,7 +158,6 @@ static enum hn_status write_patch(const struct hn_export *export, struct hn_text
 {
     if (hn_export_need_plan(export, err) != HN_OK)
         return err->status;
-    hn_error_init(err);
     if (export->plan->override_count == 0)
         return hn_fail(
             err, HN_ECONFIG,

@@ -148,12 +148,9 @@ static void admit_ladder(struct hn_session *session, struct hn_error *err)
     const struct hn_config *config = task->config;
     bool full = session->options.first_count == 0;
     for (size_t i = 0; i < config->ladder_count && !hn_failed(err); i++) {
-        struct hn_bindings point = {0};
-        /* A step that a restriction (-s) or another problem leaves out is not measured. */
-        if (hn_config_complete(config, task->space, &task->start, &config->ladder[i], &point,
-                               NULL) == HN_OK &&
-            hn_space_choice(task->space, &point, session->choice, err) == HN_OK)
-            admit(session, full, INFINITY, err);
+        struct hn_bindings point = hn_need_bindings(&task->start, &config->ladder[i]);
+        /* Not a step that a restriction (-s) or another problem leaves out. */
+        admit_points(session, &point, 1, full, err);
         hn_bindings_finish(&point);
     }
     session->ladder_count = full ? session->tickets.count : 0;

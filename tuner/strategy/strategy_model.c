@@ -96,15 +96,6 @@ static void init_candidates(struct candidates *candidates, const struct hn_encod
     candidates->mean = hn_need_block(memory, capacity, sizeof(double));
 }
 
-static bool has(const struct candidates *candidates, const uint16_t *point, uint64_t own)
-{
-    for (size_t i = 0; i < candidates->count; i++)
-        if (candidates->hashes[i] == own && memcmp(candidates->points + i * candidates->width,
-                                                   point, candidates->width * sizeof *point) == 0)
-            return true;
-    return false;
-}
-
 /* whitened[row] of the candidates that have the rows before it: (k - sum of L[row][i] whitened[i])
  * / L[row][row]. */
 HN_WIDE static void whiten_row(struct candidates *candidates, size_t row)
@@ -164,12 +155,16 @@ HN_WIDE static void whiten_tile(struct candidates *candidates, size_t from, size
 /* Adds a point that is not among them, else nothing; nothing when it is full. */
 static void put_candidate(struct candidates *candidates, const uint16_t *point)
 {
-    size_t c = candidates->count;
-    uint64_t own = hn_hash_number(point, candidates->width * sizeof *point);
-    if (c == candidates->capacity || has(candidates, point, own))
+    const size_t c = candidates->count, width = candidates->width;
+    uint64_t own = hn_hash_number(point, width * sizeof *point);
+    if (c == candidates->capacity)
         return;
+    for (size_t i = 0; i < c; i++)
+        if (candidates->hashes[i] == own &&
+            memcmp(candidates->points + i * width, point, width * sizeof *point) == 0)
+            return;
     const struct hn_encoding *encoding = candidates->encoding;
-    memcpy(candidates->points + c * candidates->width, point, candidates->width * sizeof *point);
+    memcpy(candidates->points + c * width, point, width * sizeof *point);
     candidates->hashes[c] = own;
     double features[encoding->count + 1];
     hn_encoding_apply(encoding, point, features);
@@ -911,36 +906,6 @@ static double sum_chances(const struct hn_surrogate *surrogate, const struct can
     return sum;
 }
 
-static void read_signs(const struct hn_strategy *strategy, struct hn_doubt_signs *signs)
-{
-    const struct hn_trail *trail = &strategy->trail;
-    const struct hn_surrogate *surrogate = &strategy->surrogate;
-    struct hn_random random = hn_random_seeded(trail->count);
-    struct candidates sample;
-    uint16_t drawn[trail->width + 1];
-    double best = INFINITY;
-    *signs =
-        (struct hn_doubt_signs){.expected = sum_chances(surrogate, &strategy->candidates),
-                                .left = (double)hn_space_size(trail->space) - (double)trail->count};
-    for (uint32_t i = 0; i < trail->count; i++) {
-        signs->stall += !isnan(trail->costs[i]);
-        if (trail->costs[i] < best) {
-            best = trail->costs[i];
-            signs->stall = 0;
-        }
-    }
-    init_candidates(&sample, &surrogate->encoding, &surrogate->gaussian, DOUBT_SAMPLE);
-    for (int i = 0; i < DOUBT_SAMPLE; i++) {
-        hn_space_sample(trail->space, &random, drawn);
-        if (hn_keys_find(&trail->points, drawn) == HN_TRAIL_NONE)
-            put_candidate(&sample, drawn);
-    }
-    predict(&sample, surrogate->whitened);
-    if (sample.count > 0)
-        signs->expected += sum_chances(surrogate, &sample) / (double)sample.count * signs->left;
-    hn_blocks_finish(&sample.memory);
-}
-
 /* The chance, 0 to 1, that a point that gains exists: a logistic regression of the signs, fitted to
  * recorded tunings (docs/search.md). Fitted to 14,751 moments of 960 recorded searches (24 spaces,
  * look-ahead 1 and 32). Left out of the fit by kernel, each tenth of the stated chances is within
@@ -955,12 +920,36 @@ static double doubt_chance(const struct hn_doubt_signs *signs)
 
 static double chance(struct hn_strategy *strategy)
 {
-    struct hn_doubt_signs signs;
-    if (hn_trail_is_complete(&strategy->trail) && strategy->pending == 0)
+    const struct hn_trail *trail = &strategy->trail;
+    const struct hn_surrogate *surrogate = &strategy->surrogate;
+    struct hn_random random = hn_random_seeded(trail->count);
+    struct candidates sample;
+    uint16_t drawn[trail->width + 1];
+    double best = INFINITY;
+    if (hn_trail_is_complete(trail) && strategy->pending == 0)
         return 0;
-    if (!strategy->surrogate.fitted)
+    if (!surrogate->fitted)
         return NAN;
-    read_signs(strategy, &signs);
+    struct hn_doubt_signs signs = {.expected = sum_chances(surrogate, &strategy->candidates),
+                                   .left =
+                                       (double)hn_space_size(trail->space) - (double)trail->count};
+    for (uint32_t i = 0; i < trail->count; i++) {
+        signs.stall += !isnan(trail->costs[i]);
+        if (trail->costs[i] < best) {
+            best = trail->costs[i];
+            signs.stall = 0;
+        }
+    }
+    init_candidates(&sample, &surrogate->encoding, &surrogate->gaussian, DOUBT_SAMPLE);
+    for (int i = 0; i < DOUBT_SAMPLE; i++) {
+        hn_space_sample(trail->space, &random, drawn);
+        if (hn_keys_find(&trail->points, drawn) == HN_TRAIL_NONE)
+            put_candidate(&sample, drawn);
+    }
+    predict(&sample, surrogate->whitened);
+    if (sample.count > 0)
+        signs.expected += sum_chances(surrogate, &sample) / (double)sample.count * signs.left;
+    hn_blocks_finish(&sample.memory);
     return doubt_chance(&signs);
 }
 
