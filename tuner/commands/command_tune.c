@@ -141,9 +141,8 @@ static bool find_roofs(struct hn_tune_search *search, const struct hn_session *s
     enum hn_tensor_pipe pipe = hn_roof_pipe(backend->task->plan);
     bool lacks = known && pipe < HN_PIPE_COUNT && !(roofs->tensor.pipes[pipe].gflops > 0) &&
                  hn_roofs_have_pipe(backend->device.identity.capability, pipe);
-    if (known && !(lacks && search->workers != NULL))
-        return true;
-    if (search->workers == NULL || state->finished == state->reused || hn_interrupted() != 0)
+    if ((known && !lacks) || search->workers == NULL || state->finished == state->reused ||
+        hn_interrupted() != 0)
         return known;
     hn_error_init(&ignored);
     backend->kind->run(backend, &run, &ignored);

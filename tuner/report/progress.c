@@ -201,31 +201,29 @@ static json_t *describe(const struct hn_progress_view *view, const struct hn_ses
     if (view->budget_s > 0)
         part = fmax(part, state->elapsed_s / view->budget_s);
     double rate = fresh > 0 && state->elapsed_s > 0 ? (double)fresh / state->elapsed_s : NAN;
+    append_outcomes(view, state, block, &outcomes);
+    append_cards(state, &cards);
+    if (block && part >= 0)
+        append_bar(view, &bar, fmin(part, 1));
+    if (block && state->best != NULL)
+        progress_sparkline(view, state->finished, SPARK, &spark);
     json_t *json = hn_needed(json_pack(
-        "{ss ss ss ss sI so so so sf si so}", "sep", block ? "  " : " | ", "comma",
+        "{ss ss ss ss sI so so so sf si so so* so* so* so*}", "sep", block ? "  " : " | ", "comma",
         block ? "  " : ", ", "bold", view->colour ? bold : "", "plain", view->colour ? plain : "",
         "finished", (json_int_t)state->finished, "rate", hn_render_number(rate), "left_s",
         hn_render_number(left_s(view, state, rate)), "chance", hn_render_number(state->chance),
         "stop_chance", view->stop_chance, "compiling", usage->under_way, "longest_s",
-        hn_render_number(usage->longest_s < 1 ? NAN : usage->longest_s)));
+        hn_render_number(usage->longest_s < 1 ? NAN : usage->longest_s), "outcomes",
+        hn_render_text(&outcomes), "cards", hn_render_text(&cards), "bar", hn_render_text(&bar),
+        "spark", hn_render_text(&spark)));
     if (total != UINT64_MAX)
         json_object_set_new(json, "total", json_integer((json_int_t)total));
     if (strcmp(state->phase, "searching") != 0)
         json_object_set_new(json, "phase", hn_string_to_json(state->phase));
     if (usage->holder != NULL)
         json_object_set_new(json, "holder", hn_string_to_json(usage->holder));
-    append_outcomes(view, state, block, &outcomes);
-    json_object_set_new(json, "outcomes", hn_render_text(&outcomes));
-    append_cards(state, &cards);
-    json_object_set_new(json, "cards", hn_render_text(&cards));
     if (state->best != NULL)
         json_object_set_new(json, "best", best_to_json(view, state->best));
-    if (block && part >= 0)
-        append_bar(view, &bar, fmin(part, 1));
-    json_object_set_new(json, "bar", hn_render_text(&bar));
-    if (block && state->best != NULL)
-        progress_sparkline(view, state->finished, SPARK, &spark);
-    json_object_set_new(json, "spark", hn_render_text(&spark));
     if (view->trail_count > 1 && block) {
         json_object_set_new(json, "better", json_integer((json_int_t)view->trail_count - 1));
         if (strcmp(view->backend->task->plan->objective, "time") == 0)

@@ -365,7 +365,6 @@ static void compile_queue_end(struct hn_compile_queue *queue, struct hn_job *job
     job->kept = job->kept && outcome == HN_OUTCOME_OK &&
                 queue->kept_bytes + job->image.size <= kept_bytes_most;
     queue->kept_bytes += job->kept ? job->image.size : 0;
-    queue->kept_count += job->kept;
     struct hn_want **link;
     while (*(link = find_asked(job)) != NULL) {
         struct hn_want *want = *link;

@@ -59,7 +59,6 @@ struct hn_compile_queue {
     struct hn_job *buckets[HN_QUEUE_BUCKETS];
     struct hn_compile_pool *clients; /* who is served next comes first */
     size_t kept_bytes;
-    size_t kept_count;
 };
 
 /* Somebody who asks: the owner, who alone moves the workers and polls, or a guest, a search in a thread of its own, whose process()
