@@ -273,9 +273,8 @@ static void check_words(struct hn_reader *reader, enum hn_pipeline_field field,
         if (strcmp(list->name, hn_expression_text(expression)) != 0)
             continue;
         for (size_t w = 0; w < list->count; w++)
-            if (!hn_text_is_among(list->words[w], known, count))
-                hn_config_fail_unknown(reader, hn_config_place(reader, expression),
-                                       hn_pipeline_keys[field], list->words[w], known, count);
+            hn_config_expect_known(reader, hn_config_place(reader, expression),
+                                   hn_pipeline_keys[field], list->words[w], known, count);
     }
 }
 

@@ -228,7 +228,7 @@ static void read_type(struct hn_reader *reader, const struct hn_yaml *node, void
         if (strlen(names[i]) == base && strncmp(node->text, names[i], base) == 0)
             hn_config_expect(reader, false, node, "a vector of 2, 3, 4, 8 or 16, as float32x4");
     }
-    hn_config_fail_unknown(reader, node, "element type", node->text, names, HN_ELEMENT_COUNT);
+    hn_config_expect_known(reader, node, "element type", node->text, names, HN_ELEMENT_COUNT);
 }
 
 /* A symbol stays one: its role says whether kernels write to it, and that counters hold zeros. */
@@ -556,7 +556,7 @@ size_t hn_config_find_among(struct hn_reader *reader, const struct hn_yaml *node
     for (size_t i = 0; i < plan->argument_count; i++)
         if (fits(&plan->arguments[i]))
             names[count++] = plan->arguments[i].name;
-    hn_config_fail_unknown(reader, node, what, node->text, names, count);
+    hn_config_expect_known(reader, node, what, node->text, names, count);
     return 0;
 }
 

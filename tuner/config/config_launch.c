@@ -24,8 +24,7 @@ static void read_words(struct hn_reader *reader, const struct hn_yaml *node, con
         *words = hn_need(node->count, sizeof **words);
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         hn_config_read_word(reader, item, expected, &(*words)[(*count)++]);
-        if (!hn_failed(reader->err) && !hn_text_is_among(item->text, names, known_count))
-            hn_config_fail_unknown(reader, item, what, item->text, names, known_count);
+        hn_config_expect_known(reader, item, what, item->text, names, known_count);
     }
 }
 
@@ -261,10 +260,8 @@ static void read_overrides(struct hn_reader *reader)
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         struct hn_override *override = &plan->overrides[plan->override_count++];
         hn_config_read_word(reader, item->key, "the name of a parameter", &override->name);
-        if (!hn_failed(reader->err) &&
-            !hn_text_is_among(item->key->text, names, plan->parameter_count))
-            hn_config_fail_unknown(reader, item->key, "parameter", item->key->text, names,
-                                   plan->parameter_count);
+        hn_config_expect_known(reader, item->key, "parameter", item->key->text, names,
+                               plan->parameter_count);
         override->of =
             (enum hn_override_of)hn_config_read_choice(reader, item, hn_override_names, 2);
     }
@@ -524,8 +521,8 @@ static void check_command(struct hn_reader *reader, const struct hn_yaml *node,
         const char *hole = hn_failed(reader->err) || strchr(word->text, ' ') ? "" : word->text;
         for (; (hole = strstr(hole, "${")) != NULL; hole += 2) {
             char *name = hn_needed(strndup(hole + 2, hn_word_length(hole + 2)));
-            if (hole[2 + strlen(name)] == '}' && !hn_text_is_among(name, told, count))
-                hn_config_fail_unknown(reader, word, "name", name, told, count);
+            if (hole[2 + strlen(name)] == '}')
+                hn_config_expect_known(reader, word, "name", name, told, count);
             free(name);
         }
     }

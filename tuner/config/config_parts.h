@@ -39,8 +39,8 @@ struct hn_reader {
 /* HN_ECONFIG: "path:line:column: " and the message; a child of a mapping is blamed at its value. */
 void hn_config_fail(struct hn_reader *reader, const struct hn_yaml *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* "unknown <what> 'abc'; nearest is 'abd'", or a list of what is known. */
-void hn_config_fail_unknown(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
+/* Unless it is known: "unknown <what> 'abc'; nearest is 'abd'", or a list of what is. */
+void hn_config_expect_known(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                             const char *found, const char *const *known, size_t count);
 /* The failure of a call that knew nothing of the node, whose message `reason` is; where it has none, nothing. With a text it says
  * what was read, too: "in '<text>': <reason>". */

@@ -68,9 +68,11 @@ static char *join(const char *const *names, size_t count)
     return hn_needed(hn_text_take(&list));
 }
 
-void hn_config_fail_unknown(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
+void hn_config_expect_known(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                             const char *found, const char *const *known, size_t count)
 {
+    if (hn_failed(reader->err) || hn_text_is_among(found, known, count))
+        return;
     const char *nearest = hn_text_nearest(found, known, count);
     char *list = join(known, count);
     if (nearest != NULL)
@@ -151,7 +153,7 @@ static void check_keys(struct hn_reader *reader, const struct hn_yaml *node,
         /* {count: max(M, N)} has a key "N)": the value before it is to blame. */
         if (!hn_text_is_among(child->key->text, keys, count) &&
             (before == NULL || hn_config_check_cut(reader, before)))
-            hn_config_fail_unknown(reader, child->key, "key", child->key->text, keys, count);
+            hn_config_expect_known(reader, child->key, "key", child->key->text, keys, count);
 }
 
 void hn_config_check_keys(struct hn_reader *reader, const struct hn_yaml *node, const char *keys)

@@ -499,7 +499,7 @@ static void read_choice(struct hn_reader *reader, const struct hn_yaml *node,
     const struct hn_config *config = reader->config;
     const struct hn_config_parameter *parameter = hn_config_find_parameter(config, node->key->text);
     if (parameter == NULL) {
-        hn_config_fail_unknown(reader, node->key, "parameter", node->key->text,
+        hn_config_expect_known(reader, node->key, "parameter", node->key->text,
                                (const char *const *)config->plan->parameters,
                                config->plan->parameter_count);
         return;
