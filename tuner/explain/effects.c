@@ -88,23 +88,17 @@ static double mean_of(const struct growth *growth, size_t begin, size_t end)
     return sum / (double)(end - begin);
 }
 
-/* By what values are put in order: numbers by themselves, others by their mean, which makes the
- * best of all divisions in two one of the cuts (Breiman et al., 1984). */
-static double key_of(const struct growth *growth, size_t parameter, size_t value)
-{
-    const struct hn_space *space = growth->evidence->space;
-    return hn_space_is_numeric(space, parameter)
-               ? hn_value_number(&hn_space_parameter(space, parameter)->values[value])
-               : growth->sums[value] / growth->hits[value];
-}
-
+/* Values are put in order: numbers by themselves, others by their mean, which makes the best of all
+ * divisions in two one of the cuts (Breiman et al., 1984). */
 static void try_parameter(struct growth *growth, size_t parameter, size_t begin, size_t end)
 {
     struct split *split = &growth->split;
-    size_t values = hn_space_parameter(growth->evidence->space, parameter)->count;
+    const struct hn_space *space = growth->evidence->space;
+    const struct hn_space_parameter *own = hn_space_parameter(space, parameter);
+    const bool numeric = hn_space_is_numeric(space, parameter);
     double total = 0;
-    memset(growth->sums, 0, values * sizeof *growth->sums);
-    memset(growth->hits, 0, values * sizeof *growth->hits);
+    memset(growth->sums, 0, own->count * sizeof *growth->sums);
+    memset(growth->hits, 0, own->count * sizeof *growth->hits);
     for (size_t i = begin; i < end; i++) {
         uint16_t value = hn_evidence_choice(growth->evidence, growth->rows[i])[parameter];
         growth->sums[value] += growth->values[growth->rows[i]];
@@ -112,9 +106,12 @@ static void try_parameter(struct growth *growth, size_t parameter, size_t begin,
         total += growth->values[growth->rows[i]];
     }
     size_t count = 0;
-    for (size_t v = 0; v < values; v++)
-        if (growth->hits[v] > 0)
-            growth->order[count++] = (struct hn_ranked){key_of(growth, parameter, v), v};
+    for (size_t v = 0; v < own->count; v++) {
+        if (growth->hits[v] == 0)
+            continue;
+        double key = numeric ? hn_value_number(&own->values[v]) : growth->sums[v] / growth->hits[v];
+        growth->order[count++] = (struct hn_ranked){key, v};
+    }
     qsort(growth->order, count, sizeof *growth->order, hn_ranked_compare);
     double left = 0, hits = 0;
     double all = (double)(end - begin);
@@ -257,13 +254,20 @@ struct forest {
     double *sums;   /* of the trees that did not see a point */
     uint32_t *unseen;
     double *variances; /* of a point's leaves among the trees */
+    double rest;       /* squared differences of what was measured from those trees, in sum */
     double explained;
     struct hn_blocks memory;
 };
 
+static double unseen_mean(const struct forest *forest, size_t i)
+{
+    return forest->unseen[i] > 0 ? forest->sums[i] / forest->unseen[i] : forest->values[i];
+}
+
 static void grow_all(struct forest *forest, struct growth *growth)
 {
-    size_t count = forest->evidence->count;
+    const struct hn_evidence *evidence = forest->evidence;
+    size_t count = evidence->count;
     memset(forest->sums, 0, count * sizeof *forest->sums);
     memset(forest->variances, 0, count * sizeof *forest->variances);
     memset(forest->unseen, 0, count * sizeof *forest->unseen);
@@ -272,34 +276,30 @@ static void grow_all(struct forest *forest, struct growth *growth)
         for (size_t i = 0; i < count; i++) {
             if (growth->seen[i])
                 continue;
-            double value = predict(&forest->trees[t], hn_evidence_choice(forest->evidence, i));
+            double value = predict(&forest->trees[t], hn_evidence_choice(evidence, i));
             forest->sums[i] += value;
             forest->variances[i] += value * value;
             forest->unseen[i]++;
         }
     }
-}
-
-static double unseen_mean(const struct forest *forest, size_t i)
-{
-    return forest->unseen[i] > 0 ? forest->sums[i] / forest->unseen[i] : forest->values[i];
+    forest->rest = 0;
+    for (size_t i = 0; i < count; i++) {
+        double error = evidence->values[i] - unseen_mean(forest, i);
+        forest->rest += evidence->lower_bounds[i] ? 0 : error * error;
+    }
 }
 
 static double explain_rest(const struct forest *forest)
 {
     const struct hn_evidence *evidence = forest->evidence;
-    double mean = 0, total = 0, rest = 0;
+    double mean = 0, total = 0;
     size_t count = evidence->count - evidence->bounded;
     for (size_t i = 0; i < evidence->count; i++)
         mean += evidence->lower_bounds[i] ? 0 : evidence->values[i] / (double)count;
-    for (size_t i = 0; i < evidence->count; i++) {
-        double error = evidence->values[i] - unseen_mean(forest, i);
-        if (evidence->lower_bounds[i])
-            continue;
-        rest += error * error;
-        total += (evidence->values[i] - mean) * (evidence->values[i] - mean);
-    }
-    return total > 0 ? 1 - rest / total : 0;
+    for (size_t i = 0; i < evidence->count; i++)
+        if (!evidence->lower_bounds[i])
+            total += (evidence->values[i] - mean) * (evidence->values[i] - mean);
+    return total > 0 ? 1 - forest->rest / total : 0;
 }
 
 /* The mean of a normal distribution above a bound. */
@@ -318,14 +318,7 @@ static double mean_above(double mean, double deviation, double bound)
 static void impute(struct forest *forest)
 {
     const struct hn_evidence *evidence = forest->evidence;
-    double rest = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < evidence->count; i++) {
-        double error = evidence->values[i] - unseen_mean(forest, i);
-        rest += evidence->lower_bounds[i] ? 0 : error * error;
-        count += !evidence->lower_bounds[i];
-    }
-    rest = count > 0 ? rest / (double)count : 0;
+    double rest = forest->rest / (double)(evidence->count - evidence->bounded);
     for (size_t i = 0; i < evidence->count; i++) {
         if (!evidence->lower_bounds[i] || forest->unseen[i] == 0)
             continue;
