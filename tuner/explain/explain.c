@@ -130,6 +130,7 @@ struct explanation {
     const struct hn_explain_input *input;
     struct hn_device device;
     struct hn_evidence evidence;
+    const struct hn_record *best; /* of it; NULL: there is none */
     struct hn_effects effects;
     struct hn_evidence compiling;      /* what compiling took, */
     struct hn_effects compile_effects; /* and what it goes with */
@@ -221,7 +222,7 @@ static json_t *compiling_to_json(const struct explanation *explanation)
     for (size_t i = 0; i < compiling->count; i++)
         slowest_ms = fmax(slowest_ms, exp(compiling->values[i]));
     bool tells = effects->known && slowest_ms >= worth_telling_ms && effects->explained >= 0.5 &&
-                 explanation->evidence.best != SIZE_MAX;
+                 explanation->best != NULL;
     for (size_t i = 0; tells && i < effects->parameter_count && i < COMPILING_SHOWN; i++)
         if (effects->mains[i].share >= least_share)
             json_array_append(telling, json_array_get(json_object_get(json, "parameters"), i));
@@ -357,11 +358,9 @@ static json_t *known(bool is_known, int value)
 
 static json_t *bounds_to_json(const struct explanation *explanation)
 {
-    const struct hn_evidence *evidence = &explanation->evidence;
     const struct hn_explain_input *input = explanation->input;
     const struct hn_record none = {.timing = {.median_us = 0}};
-    const struct hn_record *best =
-        evidence->best == SIZE_MAX ? &none : hn_evidence_record(evidence, evidence->best);
+    const struct hn_record *best = explanation->best != NULL ? explanation->best : &none;
     const struct hn_resources *resources = &best->resources;
     bool pipeline = input->task->plan->pipeline != NULL;
     double time_us = best->timing.median_us > 0 ? best->timing.median_us : INFINITY;
@@ -486,9 +485,7 @@ static const struct row {
 static void add_warnings(const struct explanation *of, const json_t *document, json_t *facts)
 {
     json_t *found = json_array();
-    size_t place = of->evidence.best;
-    unsigned best =
-        place == SIZE_MAX ? 0 : hn_evidence_record(&of->evidence, place)->resources.warnings;
+    unsigned best = of->best != NULL ? of->best->resources.warnings : 0;
     const json_t *serialised = json_object_get(json_object_get(document, "warnings"),
                                                hn_warning_names[HN_WARNING_SERIALISED]);
     json_t *points = json_object_get(serialised, "points");
@@ -603,13 +600,12 @@ static json_t *advise(const struct explanation *explanation, const json_t *docum
 {
     enum { MOST_OF_A_KIND = 3 };
     json_t *advice = json_array(), *facts = gather_facts(explanation, document);
-    bool has_best = explanation->evidence.best != SIZE_MAX;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *row = &rows[i];
         const json_t *items = row->each == NULL ? NULL : json_object_get(facts, row->each);
         size_t count = row->each == NULL ? 1 : json_array_size(items);
         size_t most = strcmp(row->kind, "warnings") == 0 ? SIZE_MAX : MOST_OF_A_KIND;
-        if (!has_best && strcmp(row->kind, "constrain") != 0)
+        if (explanation->best == NULL && strcmp(row->kind, "constrain") != 0)
             continue;
         for (size_t k = 0; k < count && k < most; k++) {
             const struct hn_render_place place = {
@@ -627,14 +623,13 @@ static json_t *advise(const struct explanation *explanation, const json_t *docum
 
 static json_t *best_to_json(const struct explanation *explanation)
 {
-    const struct hn_evidence *evidence = &explanation->evidence;
+    const struct hn_record *best = explanation->best;
     char merit[HN_FORMAT_SIZE];
-    if (evidence->best == SIZE_MAX)
+    if (best == NULL)
         return json_null();
-    const struct hn_record *record = hn_evidence_record(evidence, evidence->best);
-    hn_format_merit(explanation->input->task->plan, record, merit);
-    return json_pack("{so sf ss}", "point", hn_bindings_to_json(&record->point), "time_us",
-                     record->timing.median_us, "merit", merit);
+    hn_format_merit(explanation->input->task->plan, best, merit);
+    return json_pack("{so sf ss}", "point", hn_bindings_to_json(&best->point), "time_us",
+                     best->timing.median_us, "merit", merit);
 }
 
 static json_t *to_json(const struct explanation *explanation)
@@ -688,10 +683,11 @@ json_t *hn_explain(const struct hn_explain_input *input)
     hn_effects_find(evidence, seed, &explanation.effects);
     hn_evidence_make(task->space, input->records, true, &explanation.compiling);
     hn_effects_find(&explanation.compiling, seed, &explanation.compile_effects);
-    if (evidence->best != SIZE_MAX)
-        explanation.edges =
-            hn_edges_find(task, known ? device : NULL, hn_evidence_record(evidence, evidence->best),
-                          look_up, evidence, input->compiler);
+    if (evidence->best != SIZE_MAX) {
+        explanation.best = hn_evidence_record(evidence, evidence->best);
+        explanation.edges = hn_edges_find(task, known ? device : NULL, explanation.best, look_up,
+                                          evidence, input->compiler);
+    }
     json_t *document = to_json(&explanation);
     hn_keys_finish(&evidence->points);
     hn_keys_finish(&explanation.compiling.points);
