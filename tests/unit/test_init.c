@@ -3,6 +3,7 @@
 #include "runtime/device/library.h"
 #include "tests/unit/unit.h"
 #include "tuner/init/clang.h"
+#include "tuner/init/draft.h"
 #include "tuner/init/unit.h"
 
 /* Without libclang the tests are skipped, and say so. */
@@ -132,24 +133,17 @@ TEST(test_uses_of_pointers)
     }
 }
 
-static const char *known(void *data, const char *name, size_t at)
-{
-    (void)data;
-    (void)at;
-    return strcmp(name, "n") == 0 ? "N" : strcmp(name, "block.x") == 0 ? "BX * BY" : NULL;
-}
-
 TEST(test_expressions)
 {
     static const char *const expected[][2] = {
         {"n / B + 0x10u", "N // 64 + 16"},
-        {"WIDE * block.x", "(2 * 64) * (BX * BY)"},
+        {"WIDE * blockDim.x", "(2 * 64) * (BX * BY)"},
         {"static_cast<size_t>(n) % (unsigned)config::B", "N % 64"},
         {"n << 2 && !n", "N << 2 and not N"},
         {"(n + 255) / 256", "ceil_div(N, 256)"},
         {"(n + B - 1) / B", "ceil_div(N, 64)"},
         {"(n + B * 2 - 1) / (B * 2)", "ceil_div(N, 64 * 2)"},
-        {"(n + block.x - 1) / block.x", "ceil_div(N, BX * BY)"},
+        {"(n + blockDim.x - 1) / blockDim.x", "ceil_div(N, BX * BY)"},
         {"(n + 127) / 128 * 2", "(N + 127) // 128 * 2"},
         {"(n + 1) * ((n + 7) / 8)", "(N + 1) * ((N + 7) // 8)"},
         {"(unsigned)ceil(n / (float)B)", "ceil_div(N, 64)"},
@@ -175,10 +169,15 @@ TEST(test_expressions)
                  "int f(int x);\nint wanted = %s;\n",
                  expected[i][0]);
         struct hn_unit *unit = read_unit(text);
-        struct hn_translation translation = {.unit = unit, .known = known};
+        struct hn_value one = hn_integer(1);
+        struct hn_draft_name size = {.name = "N", .own = "n", .values = {&one, 1}};
+        struct hn_draft draft = {.unit = unit,
+                                 .kernel = &(struct hn_kernel){.name = "k"},
+                                 .names = {&size, 1},
+                                 .block = {"BX * BY"}};
         size_t name = hn_find(unit, (struct hn_tokens){0, SIZE_MAX}, "wanted");
         struct hn_tokens tokens = {name + 2, unit->tokens.count - 1};
-        const char *found = hn_translate(&translation, tokens);
+        const char *found = hn_draft_translate(&draft, tokens);
         if (expected[i][1] == NULL)
             assert_null(found);
         else

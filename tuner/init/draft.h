@@ -141,6 +141,11 @@ void hn_draft_bound_threads(struct hn_draft *draft);
  * that follow. */
 void hn_draft_find_launch(struct hn_draft *draft);
 void hn_draft_read_launch(struct hn_draft *draft);
+/* An expression of C++ as configs have it: names for what they stand for, floor division, ceil_div where that is meant. NULL: it
+ * is empty, or beyond what configs can say. */
+const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens);
+/* What configs call a name at a token, which may be "blockDim.x"; NULL: what it stands for in the source is translated. */
+const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_t token);
 /* Whether the grid or the block that the kernel is launched with has the name. */
 bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, const char *name);
 /* Whether it is a whole number in which nothing has a name of the config. */

@@ -177,9 +177,8 @@ static const char *named(const struct hn_draft *draft, const char *own, bool is_
     return found != NULL && (is_size ? found->is_size : is_numeric(found)) ? found->name : NULL;
 }
 
-static const char *known_name(void *data, const char *name, size_t token)
+const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_t token)
 {
-    const struct hn_draft *draft = data;
     const char *dot = strchr(name, '.'), *block = single(draft, draft->launch[HN_LAUNCH_BLOCK]);
     const char *found = in_kernel(draft, token) ? NULL : host_name(draft, name);
     const struct hn_draft_name *own = hn_draft_find(draft, name);
@@ -201,25 +200,21 @@ static const char *known_name(void *data, const char *name, size_t token)
     return size || is_numeric(own) ? own->name : NULL;
 }
 
-/* As configs have it; NULL: they have not. Numbers may be those of the block along an axis; -1: of
- * none. */
-static const char *translate(struct hn_draft *draft, struct hn_tokens tokens, int axis)
+/* With the block along an axis where the number is with which the launch tells it. */
+static const char *with_block(const struct hn_draft *draft, const char *text, int axis)
 {
-    struct hn_translation translation = {.unit = draft->unit, .known = known_name, .data = draft};
-    if (axis >= 0 && draft->literal[axis] > 2) {
-        translation.literal = draft->block[axis];
-        translation.literal_value = draft->literal[axis];
-    }
-    const char *text = hn_translate(&translation, tokens);
-    HN_EACH(size, draft->names)
-        if (text != NULL && size->passed != NULL)
-            text = hn_draft_replace(draft, text, size->passed, size->name);
-    return text;
+    const char *block = draft->block[axis];
+    const long long number = draft->literal[axis];
+    if (text == NULL || number <= 2)
+        return text;
+    text = hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number), block);
+    return hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number - 1),
+                            HN_DRAFT_TEXT(draft, "(%s - 1)", block));
 }
 
 bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, int64_t *number)
 {
-    const char *text = translate(draft, tokens, -1);
+    const char *text = hn_draft_translate(draft, tokens);
     struct hn_value value;
     bool holds =
         hn_draft_holds(draft, text, HN_OF_NOTHING, &value, NULL) && value.type == HN_INTEGER;
@@ -274,7 +269,7 @@ static const char *find_bound(struct hn_draft *draft, int axis)
                 continue;
             while (hn_at(unit, bound.end, "*") || hn_at(unit, bound.end, "."))
                 bound.end += 2;
-            const char *text = translate(draft, bound, -1);
+            const char *text = hn_draft_translate(draft, bound);
             if (text != NULL && has_size(draft, text))
                 return text;
         }
@@ -302,7 +297,7 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
             for (factor.end = factor.begin; factor.end < end && !hn_at(unit, factor.end, "*");)
                 factor.end = hn_at(unit, factor.end, "(") ? hn_behind(unit, factor.end, end)
                                                           : factor.end + 1;
-            const char *text = factor.begin == i ? NULL : translate(draft, factor, -1);
+            const char *text = factor.begin == i ? NULL : hn_draft_translate(draft, factor);
             if (text != NULL && named(draft, single(draft, factor), true) != NULL)
                 size = text;
             else if (text != NULL)
@@ -373,9 +368,9 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
         int along = (int)axis;
         for (int i = 0; tile != NULL && i < 3; i++)
             along = strcmp(tile, draft->block[i]) == 0 ? i : along;
-        const char *text = translate(draft, parts[axis], along);
-        if (text != NULL && strstr(text, "//") == NULL && strstr(text, "ceil_div") == NULL)
-            text = translate(draft, parts[axis], -1);
+        const char *text = hn_draft_translate(draft, parts[axis]);
+        if (text != NULL && (strstr(text, "//") != NULL || strstr(text, "ceil_div") != NULL))
+            text = with_block(draft, text, along);
         if (!hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL) || value.type != HN_INTEGER ||
             value.integer > (grid ? INT32_MAX : 1024) ||
             (value.integer < 1 && !(grid && has_size(draft, text))))
@@ -428,7 +423,7 @@ static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_val
     const struct hn_tokens passed = draft->passed[index];
     const struct hn_meaning *own =
         hn_unit_meaning(draft->unit, single(draft, passed), passed.begin);
-    const char *text = translate(draft, own != NULL ? own->body : passed, -1);
+    const char *text = hn_draft_translate(draft, own != NULL ? own->body : passed);
     return hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
 }
 
@@ -454,7 +449,7 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
         bytes.end = at - 1;
     else
         return NULL;
-    const char *count = translate(draft, bytes, -1);
+    const char *count = hn_draft_translate(draft, bytes);
     HN_EACH(each, draft->names) /* enough for all points, whose buffers are the same */
         if (count != NULL && is_numeric(each))
             count = hn_draft_replace(
@@ -654,7 +649,7 @@ static void read_divisions(struct hn_draft *draft)
             continue;
         struct hn_tokens condition = {0, 0};
         split(unit, hn_inside(unit, i + 1), &condition, 1);
-        const char *text = translate(draft, condition, -1);
+        const char *text = hn_draft_translate(draft, condition);
         if (text != NULL && strstr(text, " > 0") == NULL)
             add_constraint(draft, text);
     }
@@ -665,7 +660,7 @@ static const char *times_sides(struct hn_draft *draft, const char *product, size
 {
     for (; product != NULL && hn_at(draft->unit, open, "[");
          open = hn_behind(draft->unit, open, SIZE_MAX)) {
-        const char *side = translate(draft, hn_inside(draft->unit, open), -1);
+        const char *side = hn_draft_translate(draft, hn_inside(draft->unit, open));
         product = side != NULL ? hn_times(draft->unit, product, side) : NULL;
     }
     return product;
@@ -701,7 +696,9 @@ static void read_shared(struct hn_draft *draft)
     const struct hn_tokens launch = draft->launch[HN_LAUNCH_SHARED];
     const char *sum = NULL;
     struct hn_value most;
-    const char *told = translate(draft, launch, draft->dimensions == 1 ? 0 : -1);
+    const char *told = hn_draft_translate(draft, launch);
+    if (draft->dimensions == 1)
+        told = with_block(draft, told, 0);
     /* A function that the kernel calls may have it. */
     bool shares = launch.end > launch.begin && (told == NULL || strcmp(told, "0") != 0);
     HN_EACH_AT(i, unit, draft->kernel->body, "__shared__") {
@@ -756,7 +753,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
     struct hn_tokens bounds = {0, 0};
     HN_EACH_AT(i, draft->unit, draft->kernel->head, "__launch_bounds__")
         split(draft->unit, hn_inside(draft->unit, i + 1), &bounds, 1);
-    draft->bounds = translate(draft, bounds, -1);
+    draft->bounds = hn_draft_translate(draft, bounds);
     read_passed(draft);
     read_passed(draft); /* one may be made of another */
     bool sized, taken = take_block(draft, &sized);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/init/unit.h"
+#include "tuner/init/draft.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,16 @@
 
 #include "base/text.h"
 
-enum { DEEPEST = 12 };
+enum { DEEPEST = 12, MOST_GIVEN = 4 };
+
+struct translation {
+    struct hn_draft *draft;
+    int depth; /* of names that stand for others */
+    /* The parameters of what is called. */
+    const char *names[MOST_GIVEN], *values[MOST_GIVEN];
+};
+
+static const char *translate(const struct translation *translation, struct hn_tokens tokens);
 
 /* Whether the bracket that begins the text is closed by the last one. */
 static bool is_enclosed(const char *text, size_t length)
@@ -100,10 +109,10 @@ static const char *simplify(struct hn_unit *unit, const char *text)
 }
 
 /* A macro or a function at its name; one that is called so divides and rounds up. */
-static const char *call(const struct hn_translation *translation, size_t at, struct hn_tokens given)
+static const char *call(const struct translation *translation, size_t at, struct hn_tokens given)
 {
-    struct hn_unit *unit = translation->unit;
-    struct hn_translation inner = *translation;
+    struct hn_unit *unit = translation->draft->unit;
+    struct translation inner = *translation;
     const char *name = hn_text_at(unit, at), *slash;
     const struct hn_meaning *meaning = hn_unit_meaning(unit, name, at);
     struct hn_tokens names = meaning != NULL ? meaning->parameters : (struct hn_tokens){0, 0}, item;
@@ -112,8 +121,8 @@ static const char *call(const struct hn_translation *translation, size_t at, str
     if (strcmp(name, "sizeof") == 0 && hn_type_of_c(hn_unit_text(unit, given), type))
         return hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type));
     memset(inner.names, 0, sizeof inner.names);
-    for (; count < HN_TRANSLATE_BOUND && hn_next(unit, &given, &item); count++) {
-        inner.values[count] = hn_translate(translation, item);
+    for (; count < MOST_GIVEN && hn_next(unit, &given, &item); count++) {
+        inner.values[count] = translate(translation, item);
         if (inner.values[count] == NULL)
             return NULL;
         if (hn_type_of_c(name, type)) /* "size_t(blocks)" */
@@ -122,7 +131,7 @@ static const char *call(const struct hn_translation *translation, size_t at, str
             inner.names[count] = hn_text_at(unit, item.end - 1);
     }
     const char *value =
-        meaning != NULL && inner.depth++ < DEEPEST ? hn_translate(&inner, meaning->body) : NULL;
+        meaning != NULL && inner.depth++ < DEEPEST ? translate(&inner, meaning->body) : NULL;
     if (value != NULL)
         return value;
     bool rounds = hn_find_letters(name, "ceil") != NULL || hn_find_letters(name, "div") != NULL;
@@ -137,24 +146,24 @@ static const char *call(const struct hn_translation *translation, size_t at, str
 }
 
 /* What a name, or "block.x", stands for. */
-static const char *resolve(const struct hn_translation *translation, const char *name, size_t at)
+static const char *resolve(const struct translation *translation, const char *name, size_t at)
 {
-    const struct hn_meaning *meaning = hn_unit_meaning(translation->unit, name, at);
-    struct hn_translation inner = *translation;
-    for (size_t i = 0; i < HN_TRANSLATE_BOUND && inner.names[i] != NULL; i++)
+    const struct hn_meaning *meaning = hn_unit_meaning(translation->draft->unit, name, at);
+    struct translation inner = *translation;
+    for (size_t i = 0; i < MOST_GIVEN && inner.names[i] != NULL; i++)
         if (strcmp(inner.names[i], name) == 0)
             return inner.values[i];
-    const char *value = translation->known(translation->data, name, at);
+    const char *value = hn_draft_known(translation->draft, name, at);
     memset(inner.names, 0, sizeof inner.names);
     if (value == NULL && meaning != NULL && inner.depth++ < DEEPEST)
-        value = hn_translate(&inner, meaning->body);
+        value = translate(&inner, meaning->body);
     return value;
 }
 
 /* Appends what stands at a token; returns behind it, 0 where that cannot be. */
-static size_t append(const struct hn_translation *translation, size_t at, struct hn_text *text)
+static size_t append(const struct translation *translation, size_t at, struct hn_text *text)
 {
-    struct hn_unit *unit = translation->unit;
+    struct hn_unit *unit = translation->draft->unit;
     const char *word = hn_text_at(unit, at), *value;
     size_t open = hn_at(unit, at + 1, "<") ? hn_behind(unit, at + 1, at + 12) : at + 1;
     bool called = hn_at(unit, open, "("), member = hn_at(unit, at + 1, ".");
@@ -184,14 +193,8 @@ static size_t append(const struct hn_translation *translation, size_t at, struct
         if (!whole)
             hn_text_printf(text, "%.*s", (int)(end - word), word);
     }
-    if (whole) {
-        if (translation->literal != NULL && number == translation->literal_value)
-            hn_text_append(text, translation->literal);
-        else if (translation->literal != NULL && number == translation->literal_value - 1)
-            hn_text_printf(text, "(%s - 1)", translation->literal);
-        else
-            hn_text_printf(text, "%lld", (long long)number);
-    }
+    if (whole)
+        hn_text_printf(text, "%lld", (long long)number);
     if (whole || !hn_text_is_word(word))
         return at + 1;
     snprintf(name, sizeof name, "%.60s%s%.60s", word, member ? "." : "",
@@ -203,20 +206,29 @@ static size_t append(const struct hn_translation *translation, size_t at, struct
     return behind;
 }
 
-const char *hn_translate(const struct hn_translation *translation, struct hn_tokens tokens)
+static const char *translate(const struct translation *translation, struct hn_tokens tokens)
 {
     struct hn_expression *parsed = NULL;
     struct hn_text text = {0};
     /* "argc > 1 ? atoi(argv[1]) : 4096" */
-    size_t other = hn_find(translation->unit, tokens, ":");
-    if (other != SIZE_MAX && hn_find(translation->unit, tokens, "argc") < other)
+    size_t other = hn_find(translation->draft->unit, tokens, ":");
+    if (other != SIZE_MAX && hn_find(translation->draft->unit, tokens, "argc") < other)
         tokens.begin = other + 1;
     size_t at = tokens.begin;
     while (at != 0 && at < tokens.end && text.length < 400)
         at = append(translation, at, &text);
-    const char *whole = hn_need_kept(&translation->unit->memory, hn_text_take(&text));
+    const char *whole = hn_need_kept(&translation->draft->unit->memory, hn_text_take(&text));
     bool holds =
         at >= tokens.end && whole[0] != '\0' && hn_expression_parse(whole, &parsed, NULL) == HN_OK;
     hn_expression_destroy(parsed);
-    return holds ? simplify(translation->unit, whole) : NULL;
+    return holds ? simplify(translation->draft->unit, whole) : NULL;
+}
+
+const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens)
+{
+    const char *text = translate(&(struct translation){.draft = draft}, tokens);
+    HN_EACH(size, draft->names)
+        if (text != NULL && size->passed != NULL)
+            text = hn_draft_replace(draft, text, size->passed, size->name);
+    return text;
 }
