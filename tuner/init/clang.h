@@ -2,8 +2,6 @@
 #ifndef HONE_TUNER_INIT_CLANG_H
 #define HONE_TUNER_INIT_CLANG_H
 
-#include "base/error.h"
-
 /* libclang as `init` loads it, without its headers: the part of its stable C interface that is needed here. Structures
  * and numbers are those of clang-c/Index.h, the same since LLVM 8; functions go without their prefix clang_. */
 
@@ -85,10 +83,6 @@ struct hn_clang {
     HN_CLANG_FUNCTIONS(X)
 #undef X
 };
-
-/* $HONE_LIBCLANG (a file) alone where it is set; else looks in the loader's path, the folders of LLVM and those of
- * PyPI's wheel in Python environments. HN_ERUN says what was tried and how to get it. */
-enum hn_status hn_clang_open(struct hn_clang *clang, struct hn_error *err);
 
 /* prelude.cuh. */
 extern const char hn_init_prelude[];

@@ -99,6 +99,14 @@ void hn_draft_find_launch(struct hn_draft *draft)
     draft->cooperative |= HN_HAS(unit, kernel->body, "this_grid");
 }
 
+/* Follows a name that stands alone to its value; all else stays as it is. */
+static struct hn_tokens value_of(const struct hn_draft *draft, struct hn_tokens tokens)
+{
+    const struct hn_meaning *own =
+        hn_unit_meaning(draft->unit, single(draft, tokens), tokens.begin);
+    return own != NULL ? own->body : tokens;
+}
+
 /* What the config calls a name of the host, which passes it to the kernel or its template. */
 static const char *host_name(const struct hn_draft *draft, const char *name)
 {
@@ -122,21 +130,13 @@ static bool is_numeric(const struct hn_draft_name *name)
     return name != NULL && name->values.count > 0 && name->values.items[0].type == HN_INTEGER;
 }
 
-/* What a variable of the host begins with, if configs have no name for it. */
-static struct hn_tokens initial_value(const struct hn_draft *draft, struct hn_tokens tokens)
-{
-    const char *name = single(draft, tokens);
-    const struct hn_meaning *meaning = hn_unit_meaning(draft->unit, name, tokens.begin);
-    bool known = host_name(draft, name) != NULL || is_numeric(hn_draft_find(draft, name));
-    return meaning != NULL && !known ? meaning->body : tokens;
-}
-
 /* The components of "dim3(a, b)", of a variable "dim3 block(a, b)" or "= {a, b}", where "block.x =
  * a;" follows, the last one before the launch, or one number. */
 static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
                         struct hn_tokens parts[3])
 {
     const struct hn_unit *unit = draft->unit;
+    const struct hn_tokens whole = tokens;
     size_t count = 0;
     HN_EACH_AT(i, unit, HN_EVERYWHERE, single(draft, tokens)) {
         size_t axis = (size_t)(hn_text_at(unit, i + 2)[0] - 'x');
@@ -146,21 +146,24 @@ static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
             (struct hn_tokens){i + 4, hn_find(unit, (struct hn_tokens){i, SIZE_MAX}, ";")};
         count = axis < count ? count : axis + 1;
     }
-    for (int depth = 0; count == 0 && depth < 4; depth++) {
+    for (int depth = 0; count == 0 && depth < 4; depth++, tokens = value_of(draft, tokens)) {
         size_t open = tokens.begin + hn_at(unit, tokens.begin, "dim3");
         bool list = hn_at(unit, open, "{") || (open > tokens.begin && hn_at(unit, open, "("));
-        tokens = list ? hn_inside(unit, open) : initial_value(draft, tokens);
+        if (list || split(unit, tokens, parts, 2) > 1)
+            count = split(unit, list ? hn_inside(unit, open) : tokens, parts, 3);
     }
-    return count > 0 ? count : split(unit, tokens, parts, 3);
+    return count > 0 ? count : split(unit, whole, parts, 3);
 }
 
 bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, const char *name)
 {
-    struct hn_tokens parts[3] = {{0}}, whole = draft->launch[part];
-    bool found =
-        HN_HAS(draft->unit, whole, name) || HN_HAS(draft->unit, initial_value(draft, whole), name);
-    for (size_t count = read_dim3(draft, whole, parts); count > 0; count--)
-        found |= HN_HAS(draft->unit, parts[count - 1], name);
+    struct hn_tokens parts[3] = {{0}};
+    bool found = false;
+    for (size_t count = read_dim3(draft, draft->launch[part], parts); count > 0; count--)
+        for (int depth = 0; depth < 4; depth++) {
+            found |= HN_HAS(draft->unit, parts[count - 1], name);
+            parts[count - 1] = value_of(draft, parts[count - 1]);
+        }
     return found;
 }
 
@@ -182,17 +185,16 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
     const char *dot = strchr(name, '.'), *block = single(draft, draft->launch[HN_LAUNCH_BLOCK]);
     const char *found = in_kernel(draft, token) ? NULL : host_name(draft, name);
     const struct hn_draft_name *own = hn_draft_find(draft, name);
-    if (found == NULL && dot != NULL &&
-        (hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block)))
-        return dot[1] >= 'x' && dot[1] <= 'z' ? draft->block[dot[1] - 'x'] : NULL;
+    bool of_block = hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block);
+    size_t axis = dot != NULL ? (size_t)(dot[1] - 'x') : 0;
+    /* Also "k<<<(n + threads - 1) / threads, threads>>>", whatever its value is. */
+    if (found == NULL && of_block && (dot != NULL || own == NULL))
+        return axis < 3 ? draft->block[axis] : NULL;
     for (size_t i = 0; i < draft->kernel->argument_count && dot != NULL; i++)
         if (hn_at(draft->unit, token,
                   in_kernel(draft, token) ? draft->kernel->arguments[i].name
                                           : single(draft, draft->passed[i])))
             found = named(draft, dot + 1, true);
-    /* "k<<<(n + threads - 1) / threads, threads>>>", whatever its value is. */
-    if (found == NULL && own == NULL && draft->block[0] != NULL && strcmp(name, block) == 0)
-        found = draft->block[0];
     if (found != NULL || own == NULL)
         return found;
     bool size = own->is_size && (own->frozen || in_kernel(draft, token) ||
@@ -242,37 +244,33 @@ static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
            index_width(draft, own->body.begin, axis) == 3;
 }
 
-/* Whether a variable of the kernel begins with a block's index along an axis, or with one that
- * does. */
-static bool is_index(const struct hn_draft *draft, const struct hn_meaning *own, int axis,
-                     int depth)
+/* Whether it is a block's index along an axis, or a variable of the kernel that begins with one. */
+static bool is_index(const struct hn_draft *draft, size_t token, int axis, int depth)
 {
-    for (size_t i = own->body.begin; i < own->body.end && in_kernel(draft, i); i++) {
-        const struct hn_meaning *inner =
-            hn_unit_meaning(draft->unit, hn_text_at(draft->unit, i), i);
-        if (index_width(draft, i, axis) > 0 ||
-            (inner != NULL && depth > 0 && is_index(draft, inner, axis, depth - 1)))
-            return true;
-    }
-    return false;
+    const struct hn_meaning *own =
+        hn_unit_meaning(draft->unit, hn_text_at(draft->unit, token), token);
+    bool index = index_width(draft, token, axis) > 0;
+    struct hn_tokens body = own != NULL && depth > 0 ? own->body : (struct hn_tokens){0, 0};
+    for (size_t i = body.begin; i < body.end && in_kernel(draft, i); i++)
+        index |= is_index(draft, i, axis, depth - 1);
+    return index;
 }
 
 /* "if (i < n)", "if (y + j >= height)": what bounds such a variable, of sizes; NULL: nothing. */
 static const char *find_bound(struct hn_draft *draft, int axis)
 {
     const struct hn_unit *unit = draft->unit;
-    HN_EACH(own, unit->meanings)
-        for (size_t i = own->body.end; in_kernel(draft, i) && is_index(draft, own, axis, 2); i++) {
-            size_t sign = i + (hn_at(unit, i + 1, "+") ? 3 : 1);
-            struct hn_tokens bound = {sign + 1, sign + 2};
-            if (!hn_at(unit, i, own->name) || (!hn_at(unit, sign, "<") && !hn_at(unit, sign, ">=")))
-                continue;
-            while (hn_at(unit, bound.end, "*") || hn_at(unit, bound.end, "."))
-                bound.end += 2;
-            const char *text = hn_draft_translate(draft, bound);
-            if (text != NULL && has_size(draft, text))
-                return text;
-        }
+    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
+        struct hn_tokens bound = {i + 1, i + 2};
+        if ((!hn_at(unit, i, "<") && !hn_at(unit, i, ">=")) ||
+            !is_index(draft, i - (hn_at(unit, i - 2, "+") ? 3 : 1), axis, 3))
+            continue;
+        while (hn_at(unit, bound.end, "*") || hn_at(unit, bound.end, "."))
+            bound.end += 2;
+        const char *text = hn_draft_translate(draft, bound);
+        if (text != NULL && has_size(draft, text))
+            return text;
+    }
     return NULL;
 }
 
@@ -420,10 +418,7 @@ static bool take_block(struct hn_draft *draft, bool *sized)
 /* What the host calls n is n in the kernel, and has the value that it has there. */
 static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_value *value)
 {
-    const struct hn_tokens passed = draft->passed[index];
-    const struct hn_meaning *own =
-        hn_unit_meaning(draft->unit, single(draft, passed), passed.begin);
-    const char *text = hn_draft_translate(draft, own != NULL ? own->body : passed);
+    const char *text = hn_draft_translate(draft, value_of(draft, draft->passed[index]));
     return hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
 }
 
@@ -440,7 +435,7 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
             split(unit, hn_inside(unit, i + 1), parts, 2) == 2 &&
             HN_HAS(unit, parts[0], hn_text_at(unit, draft->passed[index].begin)))
             bytes = parts[1];
-    bytes = initial_value(draft, initial_value(draft, bytes));
+    bytes = value_of(draft, value_of(draft, bytes));
     size_t at = hn_find(unit, bytes, "sizeof");
     size_t behind = at != SIZE_MAX ? hn_behind(unit, at + 1, bytes.end) : 0;
     if (at == bytes.begin && hn_at(unit, behind, "*"))
@@ -697,8 +692,7 @@ static void read_shared(struct hn_draft *draft)
     const char *sum = NULL;
     struct hn_value most;
     const char *told = hn_draft_translate(draft, launch);
-    if (draft->dimensions == 1)
-        told = with_block(draft, told, 0);
+    told = draft->dimensions == 1 ? with_block(draft, told, 0) : told;
     /* A function that the kernel calls may have it. */
     bool shares = launch.end > launch.begin && (told == NULL || strcmp(told, "0") != 0);
     HN_EACH_AT(i, unit, draft->kernel->body, "__shared__") {

@@ -190,11 +190,11 @@ static size_t append(const struct translation *translation, size_t at, struct hn
         /* "256.0f" is as good as 256. */
         number = real < 1e15 ? (int64_t)real : 0;
         whole = (double)number == real;
-        if (!whole)
-            hn_text_printf(text, "%.*s", (int)(end - word), word);
     }
     if (whole)
         hn_text_printf(text, "%lld", (long long)number);
+    else if (!hn_text_is_word(word))
+        hn_text_printf(text, "%.*s", (int)strcspn(word, "fF"), word);
     if (whole || !hn_text_is_word(word))
         return at + 1;
     snprintf(name, sizeof name, "%.60s%s%.60s", word, member ? "." : "",

@@ -2,6 +2,7 @@
 #include "tuner/init/unit.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,13 +290,8 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     CXType type = clang->getCanonicalType(clang->getCursorType(cursor));
     struct hn_tokens body = {at, at}, list, whole = extent_of(reading, cursor);
     bool listed = cursor.kind == CXCursor_EnumConstantDecl;
-    size_t list_at = place_of(reading, clang->getCursorSemanticParent(cursor)), uses = 0;
     if (!hn_at(unit, at - 1, name))
         return;
-    /* Of an `enum class`, or of a type that has a use, none is a number to choose. */
-    if (listed && !hn_at(unit, list_at, "enum"))
-        HN_EACH_AT(i, unit, HN_EVERYWHERE, hn_text_at(unit, list_at))
-            uses += i != list_at || hn_at(unit, i - 1, "class");
     while (hn_at(unit, at, "["))
         at = hn_behind(unit, at, SIZE_MAX);
     /* "int blocks; blocks = n / 64;" */
@@ -317,9 +313,11 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         return;
     }
     bool number = type.kind >= CXType_Bool && type.kind < CXType_Int128;
-    /* What depends on a template of its own is nobody's to choose. */
-    bool of_template = clang->getCursorSemanticParent(cursor).kind == CXCursor_ClassTemplate &&
-                       !hn_unit_number(unit, body.begin, &(int64_t){0});
+    /* What depends on a template of its own is nobody's to choose, nor one of a type's kinds. */
+    CXCursor parent = clang->getCursorSemanticParent(cursor);
+    bool unnamed = hn_at(unit, place_of(reading, parent), "enum");
+    bool of_template =
+        parent.kind == CXCursor_ClassTemplate && !hn_unit_number(unit, body.begin, &(int64_t){0});
     CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
     *HN_GROW(unit->meanings) =
         (struct hn_meaning){.name = name,
@@ -327,7 +325,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
                             .body = body,
                             .scope = reading->function,
                             .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
-                            .constant = (listed && uses == 0) ||
+                            .constant = (listed && unnamed) ||
                                         (!of_template && (number || type.kind == CXType_Pointer) &&
                                          clang->isConstQualifiedType(pointee))};
 }
@@ -797,6 +795,50 @@ static bool parse(struct reading *reading)
     return reading->defines != before;
 }
 
+/* Where distributions and wheels have it. Names without a folder are the loader's. */
+static const char *const places[] = {
+    "libclang.so",
+    "libclang.so.1",
+    "/usr/lib/{,*-linux-gnu/}libclang-[1-9][0-9].so.1",
+    "/usr/lib{64,}/{llvm*/lib{64,}/,}libclang{,-[1-9][0-9]}.so*",
+    "/usr/{local/,}lib/python3*/{site,dist}-packages/clang/native/libclang.so",
+};
+
+/* $HONE_LIBCLANG (a file) alone where it is set; else looks in the loader's path, the folders of
+ * LLVM and those of PyPI's wheel in Python environments. HN_ERUN says what was tried and how to get
+ * it. */
+static enum hn_status open_clang(struct hn_clang *clang, struct hn_error *err)
+{
+    struct hn_symbol symbols[] = {
+#define X(type, name, arguments) {"clang_" #name, &clang->name, false},
+        HN_CLANG_FUNCTIONS(X)
+#undef X
+    };
+    const char *chosen = getenv("HONE_LIBCLANG"), *environment = getenv("VIRTUAL_ENV");
+    bool named = chosen != NULL && *chosen != '\0';
+    char wheel[1024];
+    glob_t found = {0};
+    struct hn_error why;
+    snprintf(wheel, sizeof wheel, "%s/lib/python3*/site-packages/clang/native/libclang.so",
+             environment != NULL ? environment : "");
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        glob(places[i], GLOB_APPEND | GLOB_BRACE | (i < 2 ? GLOB_NOCHECK : 0), NULL, &found);
+    glob(wheel, GLOB_APPEND, NULL, &found);
+    enum hn_status status = hn_library_open(
+        named ? &chosen : (const char *const *)found.gl_pathv, named ? 1 : found.gl_pathc, symbols,
+        sizeof symbols / sizeof *symbols, &clang->library, &why);
+    globfree(&found);
+    if (status == HN_OK)
+        return HN_OK;
+    return named ? hn_fail(err, HN_ERUN, "HONE_LIBCLANG, with which sources are read: %s",
+                           why.message)
+                 : hn_fail(err, HN_ERUN,
+                           "sources are read with libclang, which is not found: looked for it in "
+                           "the loader's path, folders of LLVM and Python environments; `apt-get "
+                           "install libclang1` or `pip install libclang` brings it, HONE_LIBCLANG "
+                           "names a file");
+}
+
 enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err)
 {
     struct reading reading = {.unit = unit, .scope = "", .defines = "", .function = {0, SIZE_MAX}};
@@ -808,7 +850,7 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
     unit->text = hn_need_kept(&unit->memory, unit->text);
     if (strlen(unit->text) != size)
         return hn_fail(err, HN_EFORMAT, "%s: found a NUL byte; expected a CUDA source", path);
-    if (hn_clang_open(&reading.clang, err) != HN_OK)
+    if (open_clang(&reading.clang, err) != HN_OK)
         return err->status;
     for (int i = 0; i < MOST_PASSES && parse(&reading); i++)
         continue;
