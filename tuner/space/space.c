@@ -564,17 +564,28 @@ static bool group_contains(const struct hn_space *space, size_t number, const ui
     return compare_keys(found, key, table->words) == 0;
 }
 
+/* How many parts of a point keep it from being valid, where 2 stands for more: parameters with
+ * another value than their only one, and groups, of which *group is the last; SIZE_MAX: none. */
+static size_t count_faults(const struct hn_space *space, const uint16_t *choice, size_t *group)
+{
+    size_t count = 0;
+    *group = SIZE_MAX;
+    for (size_t i = 0; i < space->parameter_count && count < 2; i++)
+        count += space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i];
+    for (size_t i = 0; i < space->group_count && count < 2; i++)
+        if (!group_contains(space, i, choice)) {
+            count++;
+            *group = i;
+        }
+    return count;
+}
+
 bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)
 {
     if (space->building != NULL)
         return hn_space_admits(space, choice);
-    bool contained = space->size > 0;
-    /* Parameters with one value left have it. */
-    for (size_t i = 0; i < space->parameter_count && contained; i++)
-        contained = space->group_of[i] != SIZE_MAX || choice[i] == space->fixed[i];
-    for (size_t i = 0; i < space->group_count && contained; i++)
-        contained = group_contains(space, i, choice);
-    return contained;
+    size_t group;
+    return space->size > 0 && count_faults(space, choice, &group) == 0;
 }
 
 void hn_space_sample(const struct hn_space *space, struct hn_random *random, uint16_t *choice)
@@ -702,22 +713,6 @@ struct vicinity {
     uint16_t *neighbours;
     size_t count;
 };
-
-/* How many parts of a point keep it from being valid: parameters with another value than their only
- * one, and groups, of which *group is the last; SIZE_MAX: none. */
-static size_t count_faults(const struct hn_space *space, const uint16_t *choice, size_t *group)
-{
-    size_t count = 0;
-    *group = SIZE_MAX;
-    for (size_t i = 0; i < space->parameter_count; i++)
-        count += space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i];
-    for (size_t i = 0; i < space->group_count; i++)
-        if (!group_contains(space, i, choice)) {
-            count++;
-            *group = i;
-        }
-    return count;
-}
 
 static void append(struct vicinity *vicinity, size_t parameter, size_t index)
 {
