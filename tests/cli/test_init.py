@@ -331,6 +331,23 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
             self.assertEqual("\n# As the source launches it.\n" in draft, 
                              not any(word in launch for word in ("blocks_of", "Ex", "dim3(8)", "unknown", "2048", "n), 1")))
 
+    def test_launches_by_helpers(self):
+        """What calls give the function that launches, and how many elements the host allocates for what it passes."""
+        kernel = "__global__ void k(float *x, float a, int n) { extern __shared__ float s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = a; }\n"
+        for host, *parts in (
+                ("void run(float *out, float by, int count);\n"
+                 "void run(float *out, float by, int count) { k<<<(count + 63) / 64, 64>>>(out, by, count); }\n"
+                 "int main() { const int m = 5000; float *d; cudaMalloc(&d, m * 4 * sizeof(float)); if (d) run(d, 3, m); }",
+                 "problem: {n: 5000}\n", "value: 3}\n", "count: n * 4, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                ("template <class T> void run(thrust::device_vector<T> &out, int n) { k<<<512, 64>>>(thrust::raw_pointer_cast(out.data()), 1, n); }\n"
+                 "int main() { const int rows = 300; thrust::device_vector<float> d(rows * (7 + 1), 1.0f); run<float>(d, rows); }",
+                 "problem: {n: 300}\n", "count: n * (7 + 1), role: output}"),
+                ("int main() { const int rows = 300; auto d = allocate<float>((size_t)rows * 7); k<<<512, 64>>>(d.get(), 1, rows); }",
+                 "problem: {n: 300}\n", "count: n * 7, role: output}")):
+            draft = self.draft(f"{kernel}{host}\n")
+            for part in parts:
+                self.assertIn(part, draft, host)
+
     def test_fields_that_are_passed(self):
         """"m.rows" is the size that it is passed for: this grid is not one block for each 800 rows."""
         draft = self.draft("struct Matrix { int rows; float *values; };\n__global__ void k(float *x, int n) {\n"

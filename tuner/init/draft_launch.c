@@ -4,6 +4,9 @@
 #include "base/text.h"
 #include "tuner/init/draft.h"
 
+/* Values that names of the host stand for. */
+enum { DEEPEST = 4 };
+
 /* Of a flat block, else of each axis. */
 static const struct {
     const char *name;
@@ -99,15 +102,18 @@ void hn_draft_find_launch(struct hn_draft *draft)
     draft->cooperative |= HN_HAS(unit, kernel->body, "this_grid");
 }
 
-/* Follows a name that stands alone to its value; all else stays as it is. */
-static struct hn_tokens value_of(const struct hn_draft *draft, struct hn_tokens tokens)
+/* Follows a name that stands alone to its value, or to what a call gives it, at most so often; all
+ * else stays as it is. */
+static struct hn_tokens value_of(const struct hn_draft *draft, struct hn_tokens tokens, int steps)
 {
     const struct hn_meaning *own =
         hn_unit_meaning(draft->unit, single(draft, tokens), tokens.begin);
-    return own != NULL ? own->body : tokens;
+    bool stays = steps == 0 || own == NULL || own->body.begin >= own->body.end;
+    return stays ? tokens : value_of(draft, own->body, steps - 1);
 }
 
-/* What the config calls a name of the host, which passes it to the kernel or its template. */
+/* What the config calls a name of the host, which passes it to the kernel or its template, or to
+ * what does. */
 static const char *host_name(const struct hn_draft *draft, const char *name)
 {
     const struct hn_kernel *kernel = draft->kernel;
@@ -118,8 +124,10 @@ static const char *host_name(const struct hn_draft *draft, const char *name)
             return draft->instances[i];
     for (size_t i = 0; i < kernel->argument_count; i++) {
         const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments[i].name);
-        if (size != NULL && strcmp(hn_unit_text(draft->unit, draft->passed[i]), name) == 0)
-            return size->name;
+        for (int steps = 0; size != NULL && steps < DEEPEST; steps++)
+            if (strcmp(hn_unit_text(draft->unit, value_of(draft, draft->passed[i], steps)), name) ==
+                0)
+                return size->name;
     }
     return NULL;
 }
@@ -146,7 +154,8 @@ static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
             (struct hn_tokens){i + 4, hn_find(unit, (struct hn_tokens){i, SIZE_MAX}, ";")};
         count = axis < count ? count : axis + 1;
     }
-    for (int depth = 0; count == 0 && depth < 4; depth++, tokens = value_of(draft, tokens)) {
+    for (int depth = 0; count == 0 && depth < DEEPEST;
+         depth++, tokens = value_of(draft, tokens, 1)) {
         size_t open = tokens.begin + hn_at(unit, tokens.begin, "dim3");
         bool list = hn_at(unit, open, "{") || (open > tokens.begin && hn_at(unit, open, "("));
         if (list || split(unit, tokens, parts, 2) > 1)
@@ -160,10 +169,8 @@ bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, 
     struct hn_tokens parts[3] = {{0}};
     bool found = false;
     for (size_t count = read_dim3(draft, draft->launch[part], parts); count > 0; count--)
-        for (int depth = 0; depth < 4; depth++) {
-            found |= HN_HAS(draft->unit, parts[count - 1], name);
-            parts[count - 1] = value_of(draft, parts[count - 1]);
-        }
+        for (int steps = 0; steps < DEEPEST; steps++)
+            found |= HN_HAS(draft->unit, value_of(draft, parts[count - 1], steps), name);
     return found;
 }
 
@@ -418,33 +425,56 @@ static bool take_block(struct hn_draft *draft, bool *sized)
 /* What the host calls n is n in the kernel, and has the value that it has there. */
 static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_value *value)
 {
-    const char *text = hn_draft_translate(draft, value_of(draft, draft->passed[index]));
+    const char *text = hn_draft_translate(draft, value_of(draft, draft->passed[index], DEEPEST));
     return hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
 }
 
-/* For a pointer of the host it is "n" of what the source allocates, "n * sizeof(float)" or
- * "sizeof(float) * n". */
+/* "n" of "n * sizeof(float)" or "sizeof(float) * n"; empty: it is something else. */
+static struct hn_tokens without_size(const struct hn_unit *unit, struct hn_tokens bytes)
+{
+    size_t at = hn_find(unit, bytes, "sizeof");
+    size_t behind = at != SIZE_MAX ? hn_behind(unit, at + 1, bytes.end) : bytes.end;
+    if (at == bytes.begin && hn_at(unit, behind, "*"))
+        return (struct hn_tokens){behind + 1, bytes.end};
+    bool last = behind == bytes.end && hn_at(unit, at - 1, "*");
+    return (struct hn_tokens){bytes.begin, last ? at - 1 : bytes.begin};
+}
+
+/* How many elements the source allocates for what is passed, "x", "(float *)x" or "x.data()": by
+ * "cudaMalloc(&x, bytes)", "vector<float> x(n)" or "x = allocate<float>(n)". Empty: nobody knows.
+ */
+static struct hn_tokens allocated(const struct hn_draft *draft, struct hn_tokens passed)
+{
+    const struct hn_unit *unit = draft->unit;
+    const struct hn_meaning *own = NULL;
+    struct hn_tokens parts[2], count = {0, 0};
+    bool owner = false;
+    for (int depth = 0; depth < DEEPEST && (own == NULL || own->given || !owner); depth++) {
+        size_t name = passed.begin;
+        for (size_t i = name; i < passed.end && !hn_at(unit, i, "+"); i++)
+            if (hn_text_is_word(hn_text_at(unit, i)) && !hn_at(unit, i + 1, "("))
+                name = i;
+        HN_EACH_AT(i, unit, HN_EVERYWHERE, "(")
+            if (strncmp(hn_text_at(unit, i - 1), "cudaMalloc", 10) == 0 &&
+                split(unit, hn_inside(unit, i), parts, 2) == 2 &&
+                HN_HAS(unit, parts[0], hn_text_at(unit, name)))
+                return without_size(unit, value_of(draft, parts[1], DEEPEST));
+        own = hn_unit_meaning(unit, hn_text_at(unit, name), name);
+        owner |= hn_at(unit, name + 1, ".");
+        passed = own != NULL ? own->body : count;
+    }
+    HN_EACH_AT(open, unit, passed, "(")
+        if (hn_behind(unit, open, SIZE_MAX) == passed.end && !hn_at(unit, open - 1, "*"))
+            passed = hn_inside(unit, open);
+    split(unit, passed, &count, owner);
+    return count;
+}
+
 const char *hn_draft_given(struct hn_draft *draft, size_t index)
 {
-    struct hn_unit *unit = draft->unit;
-    struct hn_tokens parts[2], bytes = {0, 0};
     if (!draft->kernel->arguments[index].pointer)
         return scalar_at(draft, index, &(struct hn_value){0});
-    for (size_t i = 0; i < unit->tokens.count && bytes.end == 0; i++)
-        if (strncmp(hn_text_at(unit, i), "cudaMalloc", 10) == 0 && hn_at(unit, i + 1, "(") &&
-            split(unit, hn_inside(unit, i + 1), parts, 2) == 2 &&
-            HN_HAS(unit, parts[0], hn_text_at(unit, draft->passed[index].begin)))
-            bytes = parts[1];
-    bytes = value_of(draft, value_of(draft, bytes));
-    size_t at = hn_find(unit, bytes, "sizeof");
-    size_t behind = at != SIZE_MAX ? hn_behind(unit, at + 1, bytes.end) : 0;
-    if (at == bytes.begin && hn_at(unit, behind, "*"))
-        bytes.begin = behind + 1;
-    else if (at != SIZE_MAX && behind == bytes.end && hn_at(unit, at - 1, "*"))
-        bytes.end = at - 1;
-    else
-        return NULL;
-    const char *count = hn_draft_translate(draft, bytes);
+    const char *count = hn_draft_translate(draft, allocated(draft, draft->passed[index]));
     HN_EACH(each, draft->names) /* enough for all points, whose buffers are the same */
         if (count != NULL && is_numeric(each))
             count = hn_draft_replace(

@@ -224,15 +224,23 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
     return hn_ends_in(hn_text_at(unit, at), ends) ? NULL : hn_text_at(unit, at);
 }
 
-/* The parameters of a macro or of a template, whose name its scope begins with: "N" of
+/* The parameters of a macro, a template or a function, whose name its scope begins with: "N" of
  * "run<128>(x)" is 128, or what N is preset to, as "using N = float;" does. */
 static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens parameters,
                        struct hn_tokens scope)
 {
     struct hn_tokens list = {0, 0}, parameter, given;
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, hn_text_at(unit, scope.begin))
-        if (list.end == 0 && (i < scope.begin || i >= scope.end) && hn_at(unit, i + 1, open))
-            list = hn_inside(unit, i + 1);
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, hn_text_at(unit, scope.begin)) {
+        const char *before = hn_text_at(unit, i - 1);
+        bool call = open[0] == '(', angles = call && hn_at(unit, i + 1, "<");
+        size_t at = angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1;
+        /* "void run(float *x);" declares it. */
+        bool declared = call && hn_text_is_word(before) && strcmp(before, "return") != 0 &&
+                        strcmp(before, "else") != 0;
+        if (list.end == 0 && (i < scope.begin || i >= scope.end) && hn_at(unit, at, open) &&
+            !declared)
+            list = hn_inside(unit, at);
+    }
     while (hn_next(unit, &parameters, &parameter)) {
         size_t equals = hn_find(unit, parameter, "=");
         size_t end = equals < parameter.end ? equals : parameter.end;
@@ -568,6 +576,8 @@ static void read_function(struct reading *reading, CXCursor cursor)
     reading->function = (struct hn_tokens){head.end, whole.end};
     if (!kernel && !device && cursor.kind == CXCursor_FunctionTemplate)
         read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function);
+    if (!kernel && !device)
+        read_given(unit, "(", hn_inside(unit, head.end + 1), reading->function);
     struct hn_kernel *read = kernel ? HN_GROW(unit->kernels) : NULL;
     if (kernel) {
         size_t most = body.begin - head.begin; /* no more than there are tokens */
