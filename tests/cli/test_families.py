@@ -194,19 +194,16 @@ int main(void)
         }
         const double logs[] = {@logs@};
         double least = INFINITY;
-        (void)logs;
-        int own = hone_@k@_tree(@problem@) / 2;
+        int own = 0;
         for (int i = 0; i < HONE_@K@_FAMILY_COUNT; i++) {
             int serves = hone_@k@_usable(hone_@k@_family[i].config, 90, problem);
             if (hone_@k@_serves(@problem@, i) != serves)
                 return 1;
             usable += (unsigned int)serves;
-            const double cost = serves ? @cost@ : INFINITY;
+            const double cost = serves ? hone_@k@_cost(@problem@, logs, i) : INFINITY;
             own = cost < least ? i : own;
             least = fmin(cost, least);
         }
-        for (int i = 0; !hone_@k@_usable(hone_@k@_family[own].config, 90, problem); i++)
-            own = @next@;
         if (hone_@k@_choose(problem, 0) != hone_@k@_family[own].config)
             return 2;
     }
@@ -229,13 +226,9 @@ class Shipped(hone.Case):
             self.check_choices(kernel, header)
 
     def check_choices(self, kernel, header, check=CHECK):
-        """They cost least, or are the first of leaf and fallback, of what can be launched, which the header knows of each size, with
-        tensor maps, too."""
-        names = re.findall(r"own_(\w+)", re.search(rf"int hone_{kernel}_tree\(([^)]*)\)", header)[1])
-        by_cost = f"double hone_{kernel}_cost(" in header
-        self.assertEqual(by_cost, kernel == "sgemm")
-        for name, text in {"cost": "hone_@k@_cost(@problem@, logs, i)" if by_cost else "INFINITY", "next": "-1" if by_cost else "hone_@k@_fallback[i]",
-                           "logs": ", ".join(f"log(fmax(1, (double)problem.{name}))" for name in names) if by_cost else "0",
+        """They cost least of what can be launched, which the header knows of each size, with tensor maps, too."""
+        names = re.findall(r"own_(\w+)", re.search(rf"double hone_{kernel}_cost\(([^)]*)\)", header)[1])
+        for name, text in {"logs": ", ".join(f"log(fmax(1, (double)problem.{name}))" for name in names),
                            "problem": ", ".join(f"problem.{name}" for name in names), "k": kernel, "K": kernel.upper()}.items():
             check = check.replace(f"@{name}@", text)
         self.write("check.c", check)
