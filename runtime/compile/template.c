@@ -105,35 +105,40 @@ static bool is_in_folder(const struct hn_plan *plan, const char *name, char real
     return found;
 }
 
-/* An include that is not there may be for others who compile the file: the compiler says whether it
- * is needed. */
+/* One that is not there may be for others who compile the file: the compiler says whether it is
+ * needed. */
+static void add_include(struct loader *loader, const char *file, bool given,
+                        const struct hn_include *include, struct hn_error *err)
+{
+    char real[PATH_MAX];
+    char *name = strndup(include->name, include->length);
+    const char *slash = strrchr(file, '/');
+    int folder = slash != NULL && *include->name != '/' ? (int)(slash - file + 1) : 0;
+    bool beside = name != NULL && include->quoted && is_there(file, ".", name, real);
+    const struct hn_host_header *header = hn_host_header_find(include->name, include->length);
+    if (name == NULL)
+        hn_fail_memory(err);
+    else if (beside && given)
+        add_found(loader, file, include->line, name, real, err);
+    else if (beside || is_in_folder(loader->plan, name, real))
+        add_other(loader, real, err);
+    else if (header != NULL && (include->quoted || !include->host))
+        hn_host_header_use(header, loader->uses);
+    else if (given && include->quoted && !include->conditional && !loader->program)
+        hn_fail(err, HN_ECONFIG,
+                "%s:%d: include \"%s\" was not found: no file %.*s%s, nor in a folder of -I "
+                "(headers of the CUDA toolkit are included with <>)",
+                file, include->line, name, folder, file, name);
+    free(name);
+}
+
 static void scan(struct loader *loader, const char *file, const char *text, bool given,
                  struct hn_error *err)
 {
     struct hn_include_scan lines = {.next = text, .macros = true};
     struct hn_include include;
-    const char *slash = strrchr(file, '/');
-    while (!hn_failed(err) && hn_include_next(&lines, &include)) {
-        char real[PATH_MAX];
-        char *name = strndup(include.name, include.length);
-        int folder = slash != NULL && *include.name != '/' ? (int)(slash - file + 1) : 0;
-        bool beside = name != NULL && include.quoted && is_there(file, ".", name, real);
-        const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
-        if (name == NULL)
-            hn_fail_memory(err);
-        else if (beside && given)
-            add_found(loader, file, include.line, name, real, err);
-        else if (beside || is_in_folder(loader->plan, name, real))
-            add_other(loader, real, err);
-        else if (header != NULL && (include.quoted || !include.host))
-            hn_host_header_use(header, loader->uses);
-        else if (given && include.quoted && !include.conditional && !loader->program)
-            hn_fail(err, HN_ECONFIG,
-                    "%s:%d: include \"%s\" was not found: no file %.*s%s, nor in a folder of -I "
-                    "(headers of the CUDA toolkit are included with <>)",
-                    file, include.line, name, folder, file, name);
-        free(name);
-    }
+    while (!hn_failed(err) && hn_include_next(&lines, &include))
+        add_include(loader, file, given, &include, err);
 }
 
 static void hash(struct loader *loader, struct hn_error *err)
