@@ -692,6 +692,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;
+            size->told = true;
         }
 }
 

@@ -475,6 +475,9 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
     if (!draft->kernel->arguments[index].pointer)
         return scalar_at(draft, index, &(struct hn_value){0});
     const char *count = hn_draft_translate(draft, allocated(draft, draft->passed[index]));
+    bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
+    HN_EACH(each, draft->names) /* of sizes that are guessed a constant may be too small */
+        count = constant && each->is_size && !each->told ? NULL : count;
     HN_EACH(each, draft->names) /* enough for all points, whose buffers are the same */
         if (count != NULL && is_numeric(each))
             count = hn_draft_replace(
@@ -490,7 +493,7 @@ static void read_passed(struct hn_draft *draft)
     for (size_t i = 0; i < draft->kernel->argument_count; i++) {
         struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments[i].name);
         const char *text = size != NULL ? scalar_at(draft, i, &value) : NULL;
-        if (text == NULL)
+        if (text == NULL || strcmp(text, size->name) == 0)
             continue;
         size->told = value.type == HN_INTEGER && value.integer > 0;
         if (size->told)
