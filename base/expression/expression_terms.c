@@ -685,8 +685,10 @@ static int to_real(struct hn_terms *terms, struct term_part part)
     return hn_terms_make(terms, HN_OP_POSITIVE, part.value, -1, -1);
 }
 
-/* Whether no rounding can occur. */
+/* Up to this, and down to its negative, a real has every integer. */
 #define EXACT_MOST ((int64_t)1 << 53)
+
+/* Whether no rounding can occur. */
 static bool is_exact_real(const struct hn_terms *terms, struct term_part part)
 {
     return part.value < 0 || part.type == TYPE_REAL ||

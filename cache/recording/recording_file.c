@@ -256,47 +256,52 @@ static bool is_of_another(const char *path, const char *kernel)
 
 /* What takes an err and returns no status is sticky (base/error.h). */
 
+/* Takes the identity with the rule or the best record of a recording; a rule, where there is one.
+ */
+static void append(struct hn_recording *recording, const char *path, struct hn_tuned_list *list,
+                   struct hn_error *err)
+{
+    struct hn_record *best = NULL;
+    for (size_t i = 0; i < recording->records.count; i++)
+        if (hn_record_beats(&recording->records.items[i], best))
+            best = &recording->records.items[i];
+    struct hn_tuned *tuned =
+        best == NULL && recording->rule == NULL ? NULL : hn_tuned_list_add(list, err);
+    if (tuned == NULL)
+        return;
+    *tuned = (struct hn_tuned){.identity = recording->identity,
+                               .version = recording->version,
+                               .rule = recording->rule,
+                               .begun = recording->learnt,
+                               .points = (int64_t)recording->records.count,
+                               .stale = recording->version.protocol != HN_MEASURING_PROTOCOL};
+    if (best != NULL) {
+        tuned->best = *best;
+        *best = (struct hn_record){0};
+    }
+    hn_origin_of_file(path, &tuned->origin);
+    recording->identity = (struct hn_identity){0};
+    recording->rule = NULL;
+}
+
 struct wanted {
     const char *kernel; /* NULL: any */
     bool rules;         /* in place of results */
     struct hn_tuned_list *list;
 };
 
-/* Takes the identity with the rule or the best record of a recording; a rule, where there is one.
- */
 static void add_file(const char *path, void *data, struct hn_error *err)
 {
     const struct wanted *wanted = data;
     const char *kernel = wanted->kernel;
     struct hn_recording recording;
-    struct hn_record *best = NULL;
-    struct hn_tuned *tuned = NULL;
     if (!wanted->rules && is_of_another(path, kernel))
         return;
     if (hn_recording_load(path, &recording, err) != HN_OK)
         return;
     bool own = kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0;
-    own = own && recording.from_hone && wanted->rules == (recording.rule != NULL);
-    for (size_t i = 0; own && i < recording.records.count; i++)
-        if (hn_record_beats(&recording.records.items[i], best))
-            best = &recording.records.items[i];
-    if (own && (best != NULL || recording.rule != NULL))
-        tuned = hn_tuned_list_add(wanted->list, err);
-    if (tuned != NULL) {
-        *tuned = (struct hn_tuned){.identity = recording.identity,
-                                   .version = recording.version,
-                                   .rule = recording.rule,
-                                   .begun = recording.learnt,
-                                   .points = (int64_t)recording.records.count,
-                                   .stale = recording.version.protocol != HN_MEASURING_PROTOCOL};
-        hn_origin_of_file(path, &tuned->origin);
-        recording.identity = (struct hn_identity){0};
-        recording.rule = NULL;
-    }
-    if (tuned != NULL && best != NULL) {
-        tuned->best = *best;
-        *best = (struct hn_record){0};
-    }
+    if (own && recording.from_hone && wanted->rules == (recording.rule != NULL))
+        append(&recording, path, wanted->list, err);
     hn_recording_finish(&recording);
 }
 
