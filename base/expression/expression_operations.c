@@ -187,42 +187,6 @@ static const char *power_real(double base, double exponent, struct hn_value *res
     return NULL;
 }
 
-/* Exact where both are exact as doubles; beyond 2^53 a whole quotient is kept exact. */
-static const char *divide_true(int64_t a, int64_t b, struct hn_value *result)
-{
-    if (b == 0)
-        return division_by_zero;
-    if (a != 0 && b != -1 && a % b == 0) /* 0 / -3 is -0.0 */
-        *result = hn_real((double)(a / b));
-    else
-        *result = hn_real((double)((long double)a / (long double)b));
-    return NULL;
-}
-
-static const char *arithmetic_integer(enum hn_operator code, int64_t a, int64_t b,
-                                      struct hn_value *result)
-{
-    int64_t other;
-    int64_t *integer = &result->integer;
-    *result = hn_integer(0);
-    switch (code) {
-    case HN_OP_ADD:
-        return __builtin_add_overflow(a, b, integer) ? overflow : NULL;
-    case HN_OP_SUBTRACT:
-        return __builtin_sub_overflow(a, b, integer) ? overflow : NULL;
-    case HN_OP_MULTIPLY:
-        return __builtin_mul_overflow(a, b, integer) ? overflow : NULL;
-    case HN_OP_DIVIDE:
-        return divide_true(a, b, result);
-    case HN_OP_POWER:
-        return b >= 0 ? power_integer(a, b, integer) : power_real((double)a, (double)b, result);
-    case HN_OP_FLOOR_DIVIDE:
-        return divide_floor(a, b, integer, &other);
-    default: /* INT64_MIN % -1 is 0, though INT64_MIN // -1 has no value */
-        return b == -1 ? NULL : divide_floor(a, b, &other, integer);
-    }
-}
-
 static double modulo_real(double a, double b)
 {
     double remainder = fmod(a, b);
@@ -256,6 +220,30 @@ static const char *arithmetic_real(enum hn_operator code, double a, double b,
                       : code == HN_OP_FLOOR_DIVIDE ? floor_divide_real(a, b)
                                                    : modulo_real(a, b));
     return NULL;
+}
+
+static const char *arithmetic_integer(enum hn_operator code, int64_t a, int64_t b,
+                                      struct hn_value *result)
+{
+    int64_t other;
+    int64_t *integer = &result->integer;
+    *result = hn_integer(0);
+    switch (code) {
+    case HN_OP_ADD:
+        return __builtin_add_overflow(a, b, integer) ? overflow : NULL;
+    case HN_OP_SUBTRACT:
+        return __builtin_sub_overflow(a, b, integer) ? overflow : NULL;
+    case HN_OP_MULTIPLY:
+        return __builtin_mul_overflow(a, b, integer) ? overflow : NULL;
+    case HN_OP_DIVIDE:
+        return arithmetic_real(code, (double)a, (double)b, result);
+    case HN_OP_POWER:
+        return b >= 0 ? power_integer(a, b, integer) : power_real((double)a, (double)b, result);
+    case HN_OP_FLOOR_DIVIDE:
+        return divide_floor(a, b, integer, &other);
+    default: /* INT64_MIN % -1 is 0, though INT64_MIN // -1 has no value */
+        return b == -1 ? NULL : divide_floor(a, b, &other, integer);
+    }
 }
 
 static const char *arithmetic(enum hn_operator code, const struct hn_value *a,
