@@ -59,17 +59,29 @@ const char *hn_code_behind(const char *at, enum hn_code *kind)
     return at;
 }
 
+/* Behind blanks, and comments that end before `end`. */
+static const char *pass_blanks(const char *at, const char *end)
+{
+    enum hn_code kind;
+    const char *behind = at;
+    do {
+        at = behind + strspn(behind, " \t");
+        behind = strncmp(at, "/*", 2) == 0 ? behind_comment(at, &kind) : at;
+    } while (at < behind && behind <= end);
+    return at;
+}
+
 const char *hn_code_directive(const char *line, const char *end, const char *begins)
 {
     const char *const tokens[] = {"#", begins};
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
         size_t length = strlen(tokens[i]);
-        line += strspn(line, " \t");
+        line = pass_blanks(line, end);
         if ((size_t)(end - line) < length || strncmp(line, tokens[i], length) != 0)
             return NULL;
         line += length;
     }
-    return line + strspn(line, " \t");
+    return pass_blanks(line, end);
 }
 
 /* What a line defines as a macro, where an #include by its name follows; NULL. */

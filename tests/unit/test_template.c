@@ -128,6 +128,10 @@ TEST(hash_tells_texts_not_places)
     assert_string_equal(hash_of(there).hex, first.hex);
     write_file(there, "a.cuh", "#define A 2\n");
     assert_string_not_equal(hash_of(there).hex, first.hex);
+    write_file(here, "main.cu", "/* all */ # /* of */ include /**/ \"a.cuh\"\n");
+    first = hash_of(here);
+    write_file(here, "a.cuh", "#define A 2\n");
+    assert_string_not_equal(hash_of(here).hex, first.hex);
 }
 
 /* What lies there the compiler finds by itself, and it counts all the same. */
