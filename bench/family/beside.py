@@ -6,6 +6,7 @@ of another cache, and beside what tuning each size finds.
     bench/family/beside.py KERNEL --cache FILE [--seed S] [--sizes N] [--out FOLDER]
         --within SECONDS      stop measuring then, and say at how many sizes that was
         --rounds N, --seconds SECONDS   at most for each size, in both regimes together
+        --race                what libhone finds by racing the first points of the rule, too
         --other FILE          a cache with the rule of another device
         --tune SECONDS        tune each size for so long
         --tune-within SECONDS in all; sizes that were not reached are left out of that comparison
@@ -61,6 +62,7 @@ def parse():
     parser.add_argument("--rounds", type=int, default=41)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--within", type=float, default=300)
+    parser.add_argument("--race", action="store_true")
     parser.add_argument("--other")
     parser.add_argument("--learnt", type=float)
     parser.add_argument("--tune", type=float, default=0)
@@ -152,14 +154,17 @@ def text_of(problem):
     return ",".join(f"{name}={value}" for name, value in problem.items())
 
 
-def compare(lines, name, regime):
-    """Of the other side's time over what was chosen: above 1 the choice is faster. A size that happens to be tuned is no choice."""
-    ratios = [(line["sides"][name][regime + "_ratio"][1], text_of(line["problem"])) for line in lines
-              if name in line.get("sides", {}) and line["sides"]["chosen"]["grade"] != EXACT]
+def compare(lines, name, regime, own="chosen"):
+    """Of the other side's time over what was chosen, or raced: above 1 that is faster. A size that happens to be tuned is no choice."""
+    def ratio(sides, side):
+        return 1 if side == "chosen" else sides[side][regime + "_ratio"][1]
+
+    ratios = [(ratio(line["sides"], name) / ratio(line["sides"], own), text_of(line["problem"])) for line in lines
+              if {name, own} <= line.get("sides", {}).keys() and line["sides"]["chosen"]["grade"] != EXACT]
     if not ratios:
         return None
     worst = min(ratios)
-    return {"beside": name, "regime": regime, "sizes": len(ratios), "mean": geometric([ratio for ratio, _ in ratios]),
+    return {"beside": name, "own": own, "regime": regime, "sizes": len(ratios), "mean": geometric([ratio for ratio, _ in ratios]),
             "worst": worst[0], "worst_at": worst[1], "below_0.95": sum(ratio < 0.95 for ratio, _ in ratios)}
 
 
@@ -206,7 +211,7 @@ def print_summary(result):
     print(f"\n{result['kernel']}: {result['measured']} of {result['drawn']} sizes of seed {result['seed']} measured, {result['failed']} failed; "
           f"{result['of_family']} chosen by a rule, {result['sure']} of them surely")
     for row in result["comparisons"]:
-        print(f"  time of {row['beside']} over time chosen, {row['regime']}: geometric mean {row['mean']:.3f}, worst {row['worst']:.3f} "
+        print(f"  time of {row['beside']} over time {row['own']}, {row['regime']}: geometric mean {row['mean']:.3f}, worst {row['worst']:.3f} "
               f"({row['worst_at']}), {row['below_0.95']} of {row['sizes']} below 0.95")
     host = result["host"]
     if host:
@@ -223,6 +228,7 @@ def summarise(options, drawn, lines, tuned_lines):
     chosen = [line["sides"]["chosen"] for line in measured]
     names = dict.fromkeys(name for line in measured for name in line["sides"] if name != "chosen")
     comparisons = [compare(measured, name, regime) for name in names for regime in ("cold", "warm")]
+    comparisons += [compare(measured, name, regime, "raced") for name in names if name != "raced" for regime in ("cold", "warm")]
     comparisons += [compare(tuned_lines, "tuned", regime) for regime in ("cold", "warm")]
     return {"kernel": options.kernel, "seed": options.seed, "drawn": len(drawn), "measured": len(measured),
             "failed": sum("failure" in line for line in lines + tuned_lines), "of_family": sum(c["grade"] == FAMILY for c in chosen),
@@ -239,9 +245,9 @@ def write(options, drawn, lines, tuned_lines):
 
 def figures(result):
     """Rows for docs/figures.json: beside a vendor's function."""
-    found = {(row["beside"], row["regime"]): row for row in result["comparisons"]}
+    found = {(row["beside"], row["regime"]): row for row in result["comparisons"] if row["own"] == "chosen"}
     both = [[found[name, regime] for regime in ("cold", "warm")] for name in dict.fromkeys(name for name, _ in found)
-            if name not in ("tuned", "other") and (name, "cold") in found and (name, "warm") in found]
+            if name not in ("tuned", "other", "raced") and (name, "cold") in found and (name, "warm") in found]
     return [[result["kernel"], cold["beside"], cold["sizes"], *(f"{row['mean']:.3f}, {row['worst']:.3f}" for row in (cold, warm))] for cold, warm in both]
 
 
@@ -279,7 +285,7 @@ def main():
     options = parse()
     os.makedirs(options.out, exist_ok=True)
     drawn = draw(options)
-    caches = [("chosen", options.cache)] + ([("other", options.other)] if options.other else [])
+    caches = [("chosen", options.cache)] + [("raced", options.cache)] * options.race + ([("other", options.other)] if options.other else [])
     lines = measure(options, drawn, caches, options.within)
     tuned_lines = []
     if options.tune > 0:

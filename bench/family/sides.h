@@ -23,6 +23,7 @@ struct memory {
 struct side {
     const char *name;
     struct hone_cache *cache; /* NULL: the vendor */
+    int races; /* among points of its rule, before it is measured */
     struct hone_kernel *kernel;
     struct hone_argument arguments[MOST_ARGUMENTS];
     size_t count;

@@ -202,9 +202,9 @@ struct hone_race {
     uint64_t reserved[4];
 };
 /* HONE_NOT_FOUND: it is not raced, since its choice is sure, or there is nothing to race it against, or it cannot be: kernels
- * that change what they read (arguments of role inout), or have symbols or metrics. HONE_INVALID: an argument is NULL. Each
- * launch is carried out once, by one of the points; each of these was verified by the tuning that found it and is valid for
- * the problem, so that outputs differ by rounding alone. */
+ * that have symbols or metrics, or change what they read (arguments of role inout) in several steps. HONE_INVALID: an argument
+ * is NULL. Each launch is carried out once, by one of the points; each of these was verified by the tuning that found it and is
+ * valid for the problem, so that outputs differ by rounding alone. */
 enum hone_status hone_kernel_race(const struct hone_kernel *kernel, struct hone_race *race);
 
 /* An argument of a launch by its name in the config. */

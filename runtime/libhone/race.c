@@ -11,14 +11,23 @@
 
 /* Who may be raced: what is likeliest to be faster than what was chosen. */
 
-static size_t add_configuration(int configuration, int own, int *configurations, size_t count)
+struct likely {
+    int own;
+    int *configurations;
+    size_t count;
+};
+
+/* True: there is no room for more. */
+static bool add_configuration(int configuration, void *context)
 {
-    bool is_new = configuration >= 0 && configuration != own && count < HN_LIB_RACERS_LIKELY;
-    for (size_t i = 0; i < count && is_new; i++)
-        is_new = configurations[i] != configuration;
+    struct likely *likely = context;
+    bool is_new =
+        configuration >= 0 && configuration != likely->own && likely->count < HN_LIB_RACERS_LIKELY;
+    for (size_t i = 0; i < likely->count && is_new; i++)
+        is_new = likely->configurations[i] != configuration;
     if (is_new)
-        configurations[count++] = configuration;
-    return count;
+        likely->configurations[likely->count++] = configuration;
+    return likely->count == HN_LIB_RACERS_LIKELY;
 }
 
 /* What the rule says where one value of the problem is half as large, or twice. -1: nothing. */
@@ -45,14 +54,13 @@ static int choose_beside(const struct hn_rule *rule, const struct hn_bindings *p
 size_t hn_lib_racers_of_rule(const struct hn_rule *rule, const struct hn_bindings *problem, int own,
                              int configurations[HN_LIB_RACERS_LIKELY])
 {
-    size_t count = 0;
-    for (size_t i = 0; i < rule->value_count; i++)
+    struct likely likely = {own, configurations, 0};
+    bool sure;
+    for (size_t i = 0; rule->cost == NULL && i < rule->value_count; i++)
         for (double factor = 0.5; factor <= 2; factor *= 4)
-            count = add_configuration(choose_beside(rule, problem, &rule->values[i], factor), own,
-                                      configurations, count);
-    for (size_t i = 0; i < rule->fallback_count; i++)
-        count = add_configuration(rule->fallback[i], own, configurations, count);
-    return count;
+            add_configuration(choose_beside(rule, problem, &rule->values[i], factor), &likely);
+    hn_rule_choose(rule, problem, add_configuration, &likely, &sure);
+    return likely.count;
 }
 
 /* The nearest one that has another point than those that are there; NULL: there is none. */
@@ -142,8 +150,8 @@ struct hn_lib_race {
     struct hn_error failure; /* why it is not recorded */
 };
 
-/* Not of launches that change what they read, or set symbols, or are not compared by time. The
- * problem of the result is the handle's, its driver that of now. */
+/* Not of launches that set symbols, or are not compared by time. The problem of the result is the
+ * handle's, its driver that of now. */
 struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_lib_choice *choice,
                                      struct hn_lib_freeze *freeze, struct hn_image *image)
 {
@@ -152,8 +160,7 @@ struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_li
     const struct hn_tuned *tuned = choice->tuned;
     const char *path = choice->asked->options->race_cache;
     bool can = tuned != NULL && strcmp(tuned->identity.objective, "time") == 0 &&
-               !hn_plan_has_role(plan, HN_ROLE_INOUT) && !hn_plan_has_role(plan, HN_ROLE_METRIC) &&
-               !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
+               !hn_plan_has_role(plan, HN_ROLE_METRIC) && !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
     struct hn_lib_race *race = can ? calloc(1, sizeof *race) : NULL;
     if (race == NULL) {
         hn_lib_freeze_destroy(freeze, own->cache);
@@ -215,13 +222,15 @@ void hn_lib_race_destroy(struct hn_lib_race *race)
 }
 
 /* What callers give to the handle has to be right for the other one, too. An argument that may be
- * left out may not be the same when it is given. */
+ * left out may not be the same when it is given. Where launches change what they read, none may
+ * fail between its steps: the handle's own point is launched then. */
 bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struct hn_image *image)
 {
     const struct hone_kernel *handle = race->racers[0].kernel;
     uint64_t own_slots = 0;
     if (race->count == HN_LIB_RACERS_MOST || handle->plan != kernel->plan ||
-        handle->slot_count != kernel->slot_count)
+        handle->slot_count != kernel->slot_count ||
+        (kernel->step_count > 1 && hn_plan_has_role(kernel->plan->plan, HN_ROLE_INOUT)))
         return false;
     for (size_t i = 0; i < handle->slot_count; i++) {
         const struct hn_lib_slot *own = &handle->slots[i], *other = &kernel->slots[i];

@@ -62,6 +62,14 @@ static const char rule_of_frozen[] =
     " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
     " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
 
+/* Of what adds to its `inout` argument. */
+static const char rule_of_adds[] =
+    "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 1048576}], 'features': [],"
+    " 'nodes': [{'configuration': 0, 'sure': false}],"
+    " 'configurations': [{'SCRATCH': 4096}, {'SCRATCH': 1024}], 'fallback': [1, 0],"
+    " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
+    " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
+
 static int set_up_race(void **state)
 {
     struct hn_text rule ENDED_BY(hn_text_finish) = {0};
@@ -80,6 +88,7 @@ static int set_up_race(void **state)
                    " 'measured': {'mean': 0.2, 'worst': 0.9, 'sizes': 4}}");
     learn_on("scale", rule.data, 3, NULL);
     learn_on("frozen", rule_of_frozen, 1, NULL);
+    learn_on("adds", rule_of_adds, 2, NULL);
     return set_up(state);
 }
 
@@ -159,16 +168,53 @@ static bool can_be_raced(struct hone_kernel *kernel, const struct hn_tuned *tune
     return can;
 }
 
-TEST(what_changes_its_inputs_is_not_raced)
+TEST(what_has_metrics_or_another_objective_is_not_raced)
 {
     struct shared *shared = *state;
     struct hone_kernel *scale = get_kernel(shared->cache, "scale", "n", UNSURE, NULL);
-    struct hone_kernel *adds = get_kernel(shared->cache, "accumulate", "n", UNSURE, NULL);
+    struct hone_kernel *metric = get_kernel(shared->cache, "accumulate", "n", UNSURE, NULL);
     struct hn_tuned by_time = scale->configuration->tuned, by_energy = by_time;
     by_energy.identity.objective = (char *)"energy minimize";
     assert_true(can_be_raced(scale, &by_time));
     assert_false(can_be_raced(scale, &by_energy));
-    assert_false(can_be_raced(adds, &by_time));
+    assert_false(can_be_raced(metric, &by_time));
+}
+
+TEST(what_changes_its_inputs_is_changed_once_by_each_launch)
+{
+    struct shared *shared = *state;
+    struct hone_kernel *kernel = get_kernel(shared->cache, "adds", "n", N, &racing);
+    float x[N], y[N];
+    int launches = 0;
+    for (int i = 0; i < N; i++)
+        x[i] = y[i] = (float)i;
+    CUdeviceptr device_x = new_buffer(x, sizeof x), device_y = new_buffer(y, sizeof y);
+    assert_int_equal(race_of(kernel).points, 2);
+    for (; !race_of(kernel).finished && launches < MOST_LAUNCHES; launches++) {
+        assert_int_equal(launch(kernel, device_x, device_y), HONE_OK);
+        CHECK_CUDA(cuCtxSynchronize());
+    }
+    assert_true(race_of(kernel).finished);
+    CHECK_CUDA(cuMemcpyDtoH(y, device_y, sizeof y));
+    for (int i = 0; i < N; i++)
+        assert_float_equal(y[i], (float)(i * (1 + launches)), 0);
+}
+
+/* Between its steps a launch may fail, with half of the work done. */
+TEST(what_changes_its_inputs_is_not_raced_in_two_steps)
+{
+    struct shared *shared = *state;
+    struct hone_kernel *adds = get_kernel(shared->cache, "adds", "n", UNSURE, NULL);
+    struct hone_kernel two_steps = *adds;
+    const struct hn_lib_question asked = {.options = &racing};
+    const struct hn_lib_choice choice = {.asked = &asked, .tuned = &adds->configuration->tuned};
+    struct hn_image image;
+    hn_image_init(&image);
+    struct hn_lib_race *race = hn_lib_race_make(adds, &choice, NULL, &image);
+    assert_non_null(race);
+    two_steps.step_count = 2;
+    assert_false(hn_lib_race_add(race, &two_steps, &image));
+    hn_lib_race_destroy(race);
 }
 
 /* Into the very cache, or into one of its own: who asks next finds what was found. */
@@ -438,20 +484,42 @@ TEST(the_nearest_that_were_verified_are_raced)
     }
 }
 
+static struct hn_bindings problem_of(int64_t m, int64_t n)
+{
+    struct hn_bindings problem = {0};
+    const struct hn_value values[] = {hn_integer(m), hn_integer(n), hn_word("row")};
+    static const char *const names[] = {"M", "N", "ORDER"};
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(hn_bindings_set(&problem, names[i], &values[i], NULL));
+    return problem;
+}
+
 TEST(what_the_rule_says_beside_comes_first)
 {
     struct hn_rule rule ENDED_BY(hn_rule_finish);
     int configurations[HN_LIB_RACERS_LIKELY];
-    struct hn_bindings problem ENDED_BY(hn_bindings_finish) = {0};
-    const struct hn_value values[] = {hn_integer(300), hn_integer(200), hn_word("row")};
-    static const char *const names[] = {"M", "N", "ORDER"};
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish) = problem_of(300, 200);
     read_rule(rule_text, &rule);
-    for (size_t i = 0; i < 3; i++)
-        assert_ok(hn_bindings_set(&problem, names[i], &values[i], NULL));
     /* 60,000 elements are of configuration 0, twice as many of 2; the fallback begins with 1. */
     assert_int_equal(hn_lib_racers_of_rule(&rule, &problem, 0, configurations), 2);
     assert_int_equal(configurations[0], 2);
     assert_int_equal(configurations[1], 1);
+}
+
+TEST(what_costs_least_is_raced_first)
+{
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
+    int configurations[HN_LIB_RACERS_LIKELY];
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish) = problem_of(300, 200);
+    read_rule(rule_text, &rule);
+    /* 136, 72 and 56: the tree says 0 beside. */
+    assert_ok(hn_expression_parse("1.0 * abs(BLOCK - 200)", &rule.cost, &said));
+    rule.correction_count = 3 * 4;
+    rule.corrections = calloc(rule.correction_count, sizeof *rule.corrections);
+    assert_ok(hn_rule_complete(&rule, &said));
+    assert_int_equal(hn_lib_racers_of_rule(&rule, &problem, 2, configurations), 2);
+    assert_int_equal(configurations[0], 1);
+    assert_int_equal(configurations[1], 0);
 }
 
 /* --- each call of the driver fails in turn; HONE_DOUBLE_STRICT sees to what is left behind */
