@@ -143,9 +143,15 @@ int main(void)
                       f"{double.DOUBLE}/libcuda.so.1"], ["./main"], LD_LIBRARY_PATH=double.DOUBLE)
 
     def test_launch_with_attributes(self):
-        """The double's kernel is right where it is launched in clusters of 16, cooperatively, with that carve-out."""
+        """The double's kernel is right where it is launched in clusters of 16, cooperatively, with that carve-out. An n beyond its
+        int is none of the configuration's: the kernel would get another one."""
         self.launch("attributes", "CLUSTER=16,COOPERATIVE=true,SHARED=65536,CARVEOUT=100", "{.n = N, .sm_count = 16}", "x, y",
-                    "out[i] == in[i] + 16")
+                    "out[i] == in[i] + 16", after="""
+    problem.n = (INT64_C(1) << 32) + N;
+    if (hone_attributes_usable(0, 90, problem) || hone_attributes_nearest(NULL, 90, 16, problem) != -1 ||
+        hone_attributes_launch(kernel.functions, 0, 0, problem, x, y) != CUDA_ERROR_INVALID_VALUE)
+        return 7;
+    problem.n = N;""")
 
     def test_launch_of_clusters_that_run_at_once(self):
         """Two of four on the double: the header has what the tuning found."""

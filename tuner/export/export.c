@@ -156,10 +156,8 @@ static void drop_incompatible(struct hn_export *export, struct hn_error *err)
         if (fits)
             export->results[kept++] = export->results[i];
     }
-    if (hn_failed(err))
-        return;
     export->result_count = kept;
-    if (kept > 0)
+    if (hn_failed(err) || kept > 0)
         return;
     struct hn_text found = {0};
     hn_bindings_append(&found, &first->identity.problem);
@@ -177,13 +175,12 @@ static void drop_incompatible(struct hn_export *export, struct hn_error *err)
 
 static bool same_words(const struct hn_bindings *a, const struct hn_bindings *b)
 {
-    bool same = true;
-    for (size_t i = 0; i < a->count && same; i++) {
-        const struct hn_value *other = hn_bindings_get(b, a->names[i]);
-        same =
-            a->values[i].type != HN_WORD || (other != NULL && hn_value_equal(other, &a->values[i]));
+    for (size_t i = 0; i < a->count; i++) {
+        const struct hn_value *own = &a->values[i], *other = hn_bindings_get(b, a->names[i]);
+        if (own->type == HN_WORD && (other == NULL || !hn_value_equal(other, own)))
+            return false;
     }
-    return same;
+    return true;
 }
 
 /* Configurations of a family's rule are no results: another of the same words tells. */
@@ -191,8 +188,7 @@ static const char *find_signature(const struct hn_export *export, const struct h
                                   struct hn_error *err)
 {
     const struct hn_bindings *problem = &tuned->identity.problem;
-    bool own =
-        true; /* no word of the problem could be the type of an argument, or it is a result */
+    bool own = true; /* no word of the problem can be an argument's type, or it is a result */
     for (size_t k = 0; k < export->plan->problem_count; k++) {
         const struct hn_word_list *list =
             hn_plan_find_words(export->plan, export->plan->problem[k]);
@@ -336,12 +332,12 @@ static void nothing_cached(struct hn_store *store, const char *kernel, struct hn
         return;
     for (size_t i = 0; i < all.count; i++)
         if (i == 0 || strcmp(all.items[i].identity.kernel, all.items[i - 1].identity.kernel) != 0)
-            hn_text_printf(&names, "%s%s", i > 0 ? ", " : "", all.items[i].identity.kernel);
-    hn_fail(err, HN_ENOTFOUND, "nothing tuned is cached for '%s'%s%s", kernel,
-            names.length > 0
-                ? "; the cache holds "
-                : ": the cache has no tunings of problems; run 'hone tune CONFIG' first",
-            names.length > 0 ? names.data : "");
+            hn_text_printf(&names, "%s%s", i > 0 ? ", " : "; the cache holds ",
+                           all.items[i].identity.kernel);
+    if (all.count == 0)
+        hn_text_append(&names,
+                       ": the cache has no tunings of problems; run 'hone tune CONFIG' first");
+    hn_fail(err, HN_ENOTFOUND, "nothing tuned is cached for '%s'%s", kernel, names.data);
     hn_text_finish(&names);
     hn_tuned_list_free(&all);
 }

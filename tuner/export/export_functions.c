@@ -473,6 +473,20 @@ static void list_constraints(const struct hn_export_code *code, size_t step, str
         hn_text_append(lines, "\n");
         hn_text_finish(&text);
     }
+    /* A value that its type cannot hold would reach the kernel as another one. */
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &code->plan->arguments[i];
+        char type[32];
+        if (!has_size(plan, i) || argument->count != NULL ||
+            hn_element_is_real(argument->element) || hn_element_size(argument->element) == 8)
+            continue;
+        hn_type_format_c(argument->element, 1, type, sizeof type);
+        hn_text_printf(lines, "if ((%s)", type);
+        append_expression(code, argument->value, NULL, lines);
+        hn_text_append(lines, " != ");
+        append_expression(code, argument->value, NULL, lines);
+        hn_text_append(lines, ") return 0;\n");
+    }
 }
 
 static void write_constraints(struct hn_export_writer *writer)
@@ -510,8 +524,7 @@ static void write_shared_limits(struct hn_export_writer *writer)
     hn_text_printf(text, "    default: most_shared = %d; break;\n", most);
 }
 
-/* Tensor maps in C: what each says for a configuration and problem, and a function that encodes it.
- */
+/* Tensor maps in C: what each says for a configuration and problem, and how it is encoded. */
 
 size_t hn_export_map_number(const struct hn_plan *plan, size_t argument)
 {

@@ -289,7 +289,7 @@ static json_t *results_to_json(const struct hn_export *export)
     return results;
 }
 
-/* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which holds after the next tuning too.
+/* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which the next tuning does not change.
  */
 static void append_kernel(const struct hn_export *export, const char *entry, struct hn_text *text)
 {
@@ -298,8 +298,7 @@ static void append_kernel(const struct hn_export *export, const char *entry, str
     const struct hn_plan *plan = export->plan;
     const struct hn_tuned *first = export->configs[0];
     while (*entry != '\0') {
-        size_t length =
-            strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+        size_t length = hn_word_length(entry);
         char *word = hn_needed(strndup(entry, length > 0 ? length : 1));
         /* Of parameters there are macros, and of problem values that the template sees. */
         const struct hn_value *value = hn_bindings_get(&first->identity.problem, word);

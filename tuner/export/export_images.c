@@ -258,8 +258,7 @@ static void write_addresses(struct hn_export_writer *writer)
     }
 }
 
-/* The first image with the same machine code: configurations may differ in how they are launched.
- */
+/* The first image with the same machine code: configurations may differ in their launch alone. */
 static size_t first_of(const struct hn_export_images *images, size_t number)
 {
     const struct hn_image *own = &images->items[number].image;

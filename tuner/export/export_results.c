@@ -46,8 +46,7 @@ static json_t *config_json(const struct hn_tuned *tuned)
         day[0] = '\0';
     return json_pack(
         "{s:{s:s, s:s, s:o, s:o}, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:o, s:o, "
-        "s:o, "
-        "s:{s:s, s:s, s:s, s:s, s:s, s:i}, s:I, s:b, s:b, s:s, s:s, s:s, s:f}",
+        "s:o, s:{s:s, s:s, s:s, s:s, s:s, s:i}, s:I, s:b, s:b, s:s, s:s, s:s, s:f}",
         "device", "name", device->name, "mig_profile", device->mig_profile, "capability",
         known(device->capability), "sm_count", known(device->sm_count), "problem",
         hn_bindings_to_json(&tuned->identity.problem), "parameters",
@@ -90,8 +89,7 @@ static enum hn_status write_json(const struct hn_export *export, struct hn_text 
 
 const struct hn_export_format hn_export_json = {.name = "json", .write = write_json};
 
-/* A text of the user's, where a line that holds "@{NAME}" is a row: it stands once for each result.
- */
+/* A text of the user's, in which a line with "@{NAME}" is a row: it stands once for each result. */
 
 enum { TEXT_MOST = 16 << 20 };
 

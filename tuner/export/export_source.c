@@ -123,8 +123,7 @@ static void append_marked(struct hn_text *text, char mark, const char *line, siz
                    line[length] == '\0' ? "\\ No newline at end of file\n" : "");
 }
 
-/* The lines that differ as a unified diff, with as many lines around them as git and patch ask for.
- */
+/* The lines that differ as a unified diff, with as many lines around them as git and patch want. */
 static void append_diff(struct hn_text *text, const char *was, const char *is)
 {
     enum { AROUND = 3 };

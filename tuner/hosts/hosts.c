@@ -362,8 +362,7 @@ static void begin_install(struct hn_host *host, struct hn_error *err)
              "d=$(mktemp -d \"${TMPDIR:-/tmp}/hone-XXXXXX\") && { trap 'rm -rf \"$d\"; exit 1' HUP "
              "INT TERM; printf '\\n" INSTALL_READY "\\n'; head -c %zu >\"$d/hone\" && chmod 700 "
              "\"$d/hone\" && exec 3<\"$d/hone\" && rm -rf \"$d\" && exec /proc/self/fd/3 worker "
-             "node %s; "
-             "rm -rf \"$d\"; }; exit 1\n",
+             "node %s; rm -rf \"$d\"; }; exit 1\n",
              (size_t)program.st_size, host->options.gpus < 0 ? "count" : "");
     hn_bytes_append(&host->link.output, line, strlen(line));
 }

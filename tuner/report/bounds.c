@@ -420,9 +420,7 @@ static void find_stalls(const struct view *view)
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         double share = stall(view, reasons[i].stall);
         find(view, reasons[i].kind, view->idle * share, reasons[i].remedy,
-             "%s\n"
-             "%.0f%% of the warps (%s)",
-             reasons[i].text, share * 100, reasons[i].counter);
+             "%s\n%.0f%% of the warps (%s)", reasons[i].text, share * 100, reasons[i].counter);
     }
 }
 

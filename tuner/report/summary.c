@@ -389,8 +389,7 @@ static const char waits_line[] =
     "[[{?cores_s>all_s*0.1}, |; ]{look_ahead_s:.1f} s with some, until it may propose more "
     "(--look-ahead {more}){?look_ahead_s>all_s*0.1}]"
     "[[{?cores_s>all_s*0.1}, |{?look_ahead_s>all_s*0.1}, |; ]{single_s:.1f} s for one point alone, "
-    "or "
-    "the last ones (--compile-timeout[: the slowest took {slowest_s:.1f} s, {slowest}])"
+    "or the last ones (--compile-timeout[: the slowest took {slowest_s:.1f} s, {slowest}])"
     "{?single_s>all_s*0.1}]{?!all_s<1}{?!all_s<elapsed_s*0.2}";
 
 static json_t *waits_to_json(const struct summary *summary)
