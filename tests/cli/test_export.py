@@ -229,7 +229,7 @@ int main(void)
 
     def test_names_that_are_keywords(self):
         self.write("k.cu", "__global__ void k(float *x, int n) { x[blockIdx.x * BLOCK + threadIdx.x] = n; }\n")
-        for name in "default", "class", "int", "defaults":
+        for name in "default", "class", "int", "xor_eq", "co_await", "defaults":
             config = self.write("k.yaml", f"hone: 1\nkernel: k\ntemplate: k.cu\nentry: k\nproblem: {{{name}: 1024}}\nparameters: {{BLOCK: [64]}}\n"
                                 f"arguments: [{{name: x, type: float32, count: {name}, role: output}}, {{name: n, type: int32, value: {name}}}]\n"
                                 f'launch: {{block: BLOCK, grid: "{name} // 64"}}\n')

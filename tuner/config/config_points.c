@@ -294,18 +294,16 @@ static void fail_name(const char *option, const char *name, const char *what, ch
                       size_t count, struct hn_error *err)
 {
     const char *nearest = hn_text_nearest(name, (const char *const *)known, count);
-    struct hn_text list = {0};
-    for (size_t i = 0; i < count; i++)
-        hn_text_printf(&list, "%s%s", i == 0 ? "" : ", ", known[i]);
+    struct hn_text hint = {0};
+    if (nearest != NULL)
+        hn_text_printf(&hint, "nearest is '%s'", nearest);
+    for (size_t i = 0; i < count && nearest == NULL; i++)
+        hn_text_printf(&hint, "%s%s", i == 0 ? "there are " : ", ", known[i]);
     if (count == 0)
         hn_fail(err, HN_EUSAGE, "%s: the config has no %ss", option, what);
-    else if (nearest != NULL)
-        hn_fail(err, HN_EUSAGE, "%s: there is no %s '%s'; nearest is '%s'", option, what, name,
-                nearest);
     else
-        hn_fail(err, HN_EUSAGE, "%s: there is no %s '%s'; there are %s", option, what, name,
-                list.data);
-    hn_text_finish(&list);
+        hn_fail(err, HN_EUSAGE, "%s: there is no %s '%s'; %s", option, what, name, hint.data);
+    hn_text_finish(&hint);
 }
 
 static void drop_repeats(struct hn_config *config)

@@ -8,10 +8,8 @@
 #include "base/expression/expression.h"
 #include "tuner/config/config_parts.h"
 
-enum {
-    SHOWN = 60,
-    KEYS_MOST = 64
-}; /* characters of a text that a message shows; keys of a mapping */
+/* Characters of a text that a message shows; keys of a mapping. */
+enum { SHOWN = 60, KEYS_MOST = 64 };
 
 void hn_config_fail(struct hn_reader *reader, const struct hn_yaml *node, const char *format, ...)
 {

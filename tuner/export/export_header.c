@@ -804,11 +804,14 @@ static const char *fill(struct hn_export_writer *writer, const json_t *item, con
 
 /* No member of a structure in C or C++ may be called so. */
 static const char keywords[] =
-    "alignas alignof asm auto bool break case catch char class const constexpr continue decltype "
-    "default delete do double else enum explicit export extern false float for friend goto if "
-    "inline int long mutable namespace new noexcept nullptr operator private protected public "
-    "register requires restrict return short signed sizeof static struct switch template this "
-    "throw true try typedef typeid typename union unsigned using virtual void volatile while xor";
+    "alignas alignof and_eq asm auto bitand bitor bool break case catch char char16_t char32_t "
+    "char8_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
+    "constinit continue decltype default delete do double dynamic_cast else enum explicit export "
+    "extern false float for friend goto if inline int long mutable namespace new noexcept not_eq "
+    "nullptr operator or_eq private protected public register reinterpret_cast requires restrict "
+    "return short signed sizeof static static_assert static_cast struct switch template this "
+    "thread_local throw true try typedef typeid typename union unsigned using virtual void "
+    "volatile wchar_t while xor xor_eq";
 
 void hn_export_write(const struct hn_export *export, const char *skeleton, struct hn_text *text,
                      struct hn_error *err)
