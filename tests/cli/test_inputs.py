@@ -166,7 +166,9 @@ class Inputs(double.Case):
     def test_what_can_not_be_written_is_said(self):
         for words, code, message in (((self.config,), 2, "expected a CONFIG, and a folder to write to: -o DIR"),
                                      ((self.config, "-o", "no/in"), 1, "cannot make the folder 'no/in': No such file"),
-                                     ((self.config, "-o", "in", "--seed", "x"), 2, "--seed: found 'x'")):
+                                     ((self.config, "-o", "in", "--seed", "x"), 2, "--seed: found 'x'"),
+                                     ((self.config, "-o", "bad", "-p", "n=0"), 2, "argument 'x' has a count of 0; expected 1 to "),
+                                     (("inputs.yaml", "-o", "bad", "-p", "BINS=0"), 2, "argument 'weights': found 'zipf', expected ")):
             self.assertIn(message, self.hone("inputs", *words, expect=code).stderr)
         self.write("in", "a file")
         self.assertIn("cannot write 'in/x.npy': ", self.hone("inputs", self.config, "-o", "in", expect=1).stderr)

@@ -19,14 +19,19 @@ struct inputs {
 };
 
 /* As many rows, elements of them and lanes as there are. */
-static size_t shape_of(const struct hn_argument *argument, uint64_t count, uint64_t row,
-                       uint64_t shape[3])
+static size_t shape_of(const struct hn_argument *argument, const struct hn_value *values,
+                       uint64_t shape[3], struct hn_error *err)
 {
     size_t dimensions = 0;
+    uint64_t bytes = 0, row = 0, pitch = 0;
+    int64_t count = 0;
     unsigned lanes = argument->lanes;
+    hn_argument_buffer_bytes(argument, values, &bytes, err);
+    hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
+    hn_expression_integer(argument->count, values, &count, err);
     if (row > 0)
-        shape[dimensions++] = count / row;
-    shape[dimensions++] = (row > 0 ? row : count) / lanes;
+        shape[dimensions++] = (uint64_t)count * lanes / row;
+    shape[dimensions++] = row > 0 ? row / lanes : (uint64_t)count;
     if (lanes > 1)
         shape[dimensions++] = lanes;
     return dimensions;
@@ -82,14 +87,10 @@ static json_t *shape_to_json(const struct hn_argument *argument, const char *fil
 static void tell_result(const struct hn_argument *argument, const struct hn_value *values,
                         json_t *results, struct hn_error *err)
 {
-    uint64_t row = 0, pitch = 0, shape[3];
-    int64_t count = 0;
-    hn_expression_integer(argument->count, values, &count, err);
-    hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
-    if (hn_failed(err))
-        return;
-    size_t dimensions = shape_of(argument, (uint64_t)count * argument->lanes, row, shape);
-    json_array_append_new(results, shape_to_json(argument, NULL, shape, dimensions));
+    uint64_t shape[3];
+    size_t dimensions = shape_of(argument, values, shape, err);
+    if (!hn_failed(err))
+        json_array_append_new(results, shape_to_json(argument, NULL, shape, dimensions));
 }
 
 /* A NumPy array (its manual: numpy.lib.format), whose elements follow. bfloat16 is uint16. */
@@ -123,15 +124,18 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
 {
     const struct hn_argument *input = &inputs->plan->arguments[argument];
     struct hn_recipe recipe;
-    uint64_t row = 0, pitch = 0, shape[3];
+    struct hn_error reason;
+    uint64_t shape[3];
     char *path = NULL;
-    if (hn_recipe_make(inputs->plan, argument, values, &recipe, err) == HN_OK)
-        hn_argument_evaluate_rows(input, values, &row, &pitch, err);
+    size_t dimensions = shape_of(input, values, shape, err);
+    if (!hn_failed(err) &&
+        hn_recipe_make(inputs->plan, argument, values, &recipe, &reason) != HN_OK)
+        hn_fail(err, reason.status, "argument '%s': found '%s', %s", input->name,
+                hn_fill_names[input->fill.kind], reason.message);
     if (hn_failed(err))
         return;
     if (asprintf(&path, "%s/%s.npy", folder, input->name) < 0)
         path = hn_needed(NULL);
-    size_t dimensions = shape_of(input, recipe.count, row, shape);
     hn_spare_inputs(inputs->given->options, "-o", path, inputs->plan, err);
     FILE *to = hn_failed(err) ? NULL : create_array(path, input->element, shape, dimensions, err);
     if (to != NULL) {

@@ -193,8 +193,7 @@ static json_t *view_to_json(const struct view *view)
     return hn_needed(json);
 }
 
-/* Into the array of --json, or NULL: printed. The parameters stand in front of the first problem.
- */
+/* Into the array of --json, or NULL: printed. The parameters stand before the first problem. */
 static void tell_view(const struct view *view, const struct arguments *arguments, json_t *problems,
                       struct hn_error *err)
 {

@@ -101,8 +101,7 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
     return err->status;
 }
 
-/* Arguments, textures, tensor maps and symbols: all are arguments of the plan, read by one table.
- */
+/* Arguments, textures, tensor maps and symbols are arguments of the plan, read by one table. */
 
 static const char expected_fill[] =
     "uniform(low, high), normal(mean, deviation), iota(start, step), constant(value), "

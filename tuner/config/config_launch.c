@@ -8,8 +8,7 @@
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 
-/* All but the space: what is frozen, steps, pipelines, compile options, the reference and metrics.
- */
+/* All but the space: what is frozen, steps, pipelines, options, the reference and metrics. */
 
 /* A list of words out of those that are known. */
 static void read_words(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
