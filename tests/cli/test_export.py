@@ -89,6 +89,21 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
         self.assertIn(" *     demo::saxpy<HONE_SAXPY_ITEMS, HONE_SAXPY_BLOCK, float><<<s.grid, s.block, s.shared_bytes>>>(",
                       self.hone("export", "saxpy").stdout)
 
+    def test_a_problem_of_which_an_argument_is_no_integer(self):
+        config = self.copy_config()
+        self.spoil(config, "int32, value: SIZE", "int64, value: SIZE / 4")
+        self.cache.unlink()
+        self.hone("tune", config, "--simulate", self.record(), "--quiet")
+        self.hone("export", "saxpy", "-o", "saxpy.h")
+        self.write("main.c", '''#include "saxpy.h"
+int main(void)
+{
+    struct hone_saxpy_problem whole = {4096}, half = {4098};
+    return hone_saxpy_usable(0, 90, whole) != 1 || hone_saxpy_usable(0, 90, half) != 0;
+}
+''')
+        self.compile("main.c")
+
     def test_a_table_of_the_user(self):
         """Rows of C and of JSON, of two problems."""
         self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(problem={"SIZE": 1 << 22}, name="b.json"),

@@ -476,15 +476,11 @@ static void list_constraints(const struct hn_export_code *code, size_t step, str
     /* A value that its type cannot hold would reach the kernel as another one. */
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &code->plan->arguments[i];
-        char type[32];
         if (!has_size(plan, i) || argument->count != NULL ||
-            hn_element_is_real(argument->element) || hn_element_size(argument->element) == 8)
+            hn_element_is_real(argument->element) || argument->element == HN_UINT64)
             continue;
-        hn_type_format_c(argument->element, 1, type, sizeof type);
-        hn_text_printf(lines, "if ((%s)", type);
-        append_expression(code, argument->value, NULL, lines);
-        hn_text_append(lines, " != ");
-        append_expression(code, argument->value, NULL, lines);
+        hn_text_printf(lines, "if (size.%s_value != ", argument->name);
+        append_number(code, argument->value, "", lines);
         hn_text_append(lines, ") return 0;\n");
     }
 }
