@@ -351,6 +351,14 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
             for part in parts:
                 self.assertIn(part, draft, host)
 
+    def test_fractions_and_sizes_of_types(self):
+        """Numbers with fractions are divided as such, and T has the size of what a call gives it."""
+        draft = self.draft("template <class T> __global__ void k(T *x, float step, float more, int cols) { extern __shared__ T s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = s[0] * step + more + cols; }\n"
+                           "template <class T> void run(T *x) { const int cols = 200; float length = 3.0f, step = length / cols; k<T><<<300, 64, 64 * sizeof(T)>>>(x, step, 1.75e2f, cols); }\n"
+                           "void f(double *x) { run<double>(x); }\n")
+        for part in ("value: 3 / cols}", "value: 175}", "  shared_bytes: BLOCK * 8\n"):
+            self.assertIn(part, draft)
+
     def test_fields_that_are_passed(self):
         """"m.rows" is the size that it is passed for: this grid is not one block for each 800 rows."""
         draft = self.draft("struct Matrix { int rows; float *values; };\n__global__ void k(float *x, int n) {\n"

@@ -66,11 +66,10 @@ static size_t skip_cast(struct hn_unit *unit, size_t at)
     size_t open = at + hn_at(unit, at, "static_cast");
     struct hn_tokens type = hn_inside(unit, open);
     char known[HN_TYPE_SIZE];
-    size_t behind = type.end + 1;
     type.begin += hn_at(unit, type.begin, "std") ? 2 : 0;
     bool cast = (open > at || hn_at(unit, at, "(")) && type.begin < type.end &&
                 hn_type_of_c(hn_unit_text(unit, type), known);
-    return cast ? behind : at;
+    return cast ? type.end + 1 : at;
 }
 
 /* How much of "N + B - 1", "N + (B - 1)" and, for a number, "N + 255" is N; 0: it is something
@@ -118,7 +117,9 @@ static const char *call(const struct translation *translation, size_t at, struct
     struct hn_tokens names = meaning != NULL ? meaning->parameters : (struct hn_tokens){0, 0}, item;
     char type[HN_TYPE_SIZE];
     size_t count = 0;
-    if (strcmp(name, "sizeof") == 0 && hn_type_of_c(hn_unit_text(unit, given), type))
+    const struct hn_meaning *of = hn_unit_meaning(unit, hn_text_at(unit, given.begin), given.begin);
+    if (strcmp(name, "sizeof") == 0 &&
+        hn_type_of_c(hn_unit_text(unit, of != NULL && of->given ? of->body : given), type))
         return hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type));
     memset(inner.names, 0, sizeof inner.names);
     for (; count < MOST_GIVEN && hn_next(unit, &given, &item); count++) {
@@ -178,25 +179,20 @@ static size_t append(const struct translation *translation, size_t at, struct hn
         hn_text_is_word(hn_text_at(unit, at + 1)))
         return append(translation, at + 1, text) != 0 ? at + 3 : 0;
     bool fraction = strchr(hn_text_at(unit, at - 1), '.') != NULL; /* "1.0 / 3" */
+    HN_EACH(each, unit->meanings) /* "float step = length / cells" */
+        fraction |= each->real && each->body.begin <= at && at < each->body.end;
     value = fraction && hn_at(unit, at, "/") ? " / " : sign_of(unit, word);
     hn_text_append(text, value != NULL ? value : "");
     if (value != NULL)
         return at + 1;
-    bool whole = hn_unit_number(unit, at, &number);
-    if (!whole && !hn_text_is_word(word)) {
-        double real = hn_c_strtod(word, &end);
-        if (!hn_is_digit(word[0]) || end[strspn(end, "fF")] != '\0')
-            return 0;
-        /* "256.0f" is as good as 256. */
-        number = real < 1e15 ? (int64_t)real : 0;
-        whole = (double)number == real;
-    }
-    if (whole)
+    if (hn_unit_number(unit, at, &number)) {
         hn_text_printf(text, "%lld", (long long)number);
-    else if (!hn_text_is_word(word))
-        hn_text_printf(text, "%.*s", (int)strcspn(word, "fF"), word);
-    if (whole || !hn_text_is_word(word))
         return at + 1;
+    }
+    if (!hn_text_is_word(word)) { /* "256.0f" is as good as 256 */
+        hn_text_printf(text, "%.15g", hn_c_strtod(word, &end));
+        return hn_is_digit(word[0]) && end[strspn(end, "fF")] == '\0' ? at + 1 : 0;
+    }
     snprintf(name, sizeof name, "%.60s%s%.60s", word, member ? "." : "",
              member ? hn_text_at(unit, at + 2) : "");
     value = called ? call(translation, at, hn_inside(unit, open)) : resolve(translation, name, at);

@@ -65,7 +65,7 @@ struct hn_meaning {
     struct hn_tokens body, scope; /* scope: where it is known */
     bool macro;
     bool guarded;  /* a macro that is left to whoever compiles */
-    bool pointer;
+    bool pointer, real; /* a variable: a pointer, or of a type with fractions */
     bool given;    /* a parameter of a macro or of a host's template, as the first use of that gives it; empty: none does */
     bool constant; /* a variable: a whole number that stays what it is, or a pointer to such */
 };
