@@ -359,6 +359,16 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         for part in ("value: 3 / cols}", "value: 175}", "  shared_bytes: BLOCK * 8\n"):
             self.assertIn(part, draft)
 
+    def test_what_is_no_number(self):
+        """What begins as 0 is set by a call, and a template's parameter of a type that nobody knows is what the launch gives it."""
+        draft = self.draft("__global__ void k(float *x, int rows) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < rows) x[i] = 1; }\n"
+                           "void f(float *x) { int blocks = 0, threads = 0; const int rows = 300; cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, k, 0, 0);\n"
+                           " k<<<std::min(blocks, (rows + threads - 1) / threads), threads>>>(x, rows); }\n")
+        self.assertIn('grid: ["ceil_div(rows, BLOCK)"]', draft)
+        draft = self.draft("#include <cub/cub.cuh>\ntemplate <int B, cub::Way WAY, Other OTHER> __global__ void k(float *x) { x[blockIdx.x * B + threadIdx.x] = 0; }\n"
+                           "template <Other OTHER> void run(float *x) { k<64, cub::FAST, OTHER><<<3, 64>>>(x); }\nvoid f(float *x) { run<SLOW>(x); }\n")
+        self.assertIn('entry: "k<TUNE_B, cub::FAST, SLOW>"\n', draft)
+
     def test_fields_that_are_passed(self):
         """"m.rows" is the size that it is passed for: this grid is not one block for each 800 rows."""
         draft = self.draft("struct Matrix { int rows; float *values; };\n__global__ void k(float *x, int n) {\n"

@@ -302,8 +302,10 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         return;
     while (hn_at(unit, at, "["))
         at = hn_behind(unit, at, SIZE_MAX);
-    /* "int blocks; blocks = n / 64;" */
-    if (reading->function.begin > 0 && is_one_of(hn_text_at(unit, at), ",;"))
+    /* "int blocks; blocks = n / 64;"; what begins as 0 is set by somebody: "choose(&blocks);" */
+    bool local = reading->function.begin > 0 && !clang->isConstQualifiedType(type);
+    at += local && hn_at(unit, at, "=") && hn_at(unit, at + 1, "0") ? 2 : 0;
+    if (local && is_one_of(hn_text_at(unit, at), ",;"))
         HN_EACH_AT(i, unit, reading->function, name)
             if (i > at && hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{}()")) {
                 at = whole.end = i + 1;
@@ -527,18 +529,20 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
 {
     const struct hn_clang *clang = &reading->clang;
     struct hn_kernel_parameter *parameter = &kernel->parameters[kernel->parameter_count++];
-    int kind = clang->getCanonicalType(clang->getCursorType(cursor)).kind;
+    CXType type = clang->getCursorType(cursor);
+    int kind = clang->getCanonicalType(type).kind;
     struct hn_tokens whole = extent_of(reading, cursor);
     size_t name = place_of(reading, cursor);
     parameter->name = name_of(reading, cursor);
-    /* As it is written: what is not known counts as int. */
     parameter->type = hn_unit_text(reading->unit, (struct hn_tokens){whole.begin, name});
-    bool number =
-        (kind >= CXType_Bool && kind < CXType_Int128) || strcmp(parameter->type, "auto") == 0;
-    parameter->kind = cursor.kind == CXCursor_TemplateTypeParameter     ? HN_PARAMETER_TYPE
-                      : !number || strchr(parameter->type, ':') != NULL ? HN_PARAMETER_OTHER
-                      : kind == CXType_Bool                             ? HN_PARAMETER_BOOLEAN
-                                                                        : HN_PARAMETER_NUMBER;
+    /* What is not known counts as int. */
+    bool unknown = type.kind == CXType_Int && !hn_text_has_word(parameter->type, "int", 3);
+    bool number = (kind >= CXType_Bool && kind < CXType_Int128 && !unknown) ||
+                  strcmp(parameter->type, "auto") == 0;
+    parameter->kind = cursor.kind == CXCursor_TemplateTypeParameter ? HN_PARAMETER_TYPE
+                      : !number                                     ? HN_PARAMETER_OTHER
+                      : kind == CXType_Bool                         ? HN_PARAMETER_BOOLEAN
+                                                                    : HN_PARAMETER_NUMBER;
     /* All of it, also where clang does not know what it names. */
     struct hn_tokens list = {name + 2, hn_inside(reading->unit, kernel->head.begin + 1).end};
     if (hn_at(reading->unit, name + 1, "="))
