@@ -110,8 +110,7 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
     int64_t number = boolean ? preset.boolean : preset.integer;
     bool sounds = hn_draft_is_like(parameter->name, "*use_ *pad *enable *swizzle *has_");
     bool flag = boolean || number == 0 || (number == 1 && sounds);
-    bool near = parameter->override != NULL || (number & (number - 1)) != 0;
-    int64_t factor = near ? 2 : 4;
+    int64_t factor = parameter->override != NULL || (number & (number - 1)) != 0 ? 2 : 4;
     parameter->preset = preset;
     hn_draft_add_value(parameter, preset);
     if (!alone && flag)
@@ -267,7 +266,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
         /* A macro may be of a third axis that the source has no use for. */
         bool idle = uses == 2 && draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z';
         if ((guarded && add_words(draft, meaning)) ||
-            !hn_draft_constant(draft, meaning->body, &number) ||
+            !hn_draft_constant(draft, meaning->body, HN_OF_NOTHING, &number) ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
@@ -376,8 +375,8 @@ static void choose_template(struct hn_draft *draft)
             struct hn_draft_name *value = hn_draft_add(
                 draft, hn_draft_free_name(draft, declared->name), declared->name, false);
             bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
-            bool known = hn_draft_constant(draft, item, &preset) ||
-                         hn_draft_constant(draft, declared->preset, &preset) || boolean;
+            bool known = hn_draft_constant(draft, item, HN_OF_ALL, &preset) ||
+                         hn_draft_constant(draft, declared->preset, HN_OF_ALL, &preset) || boolean;
             if (known)
                 choose_values(value, boolean ? hn_boolean(preset != 0) : hn_integer(preset), false);
             else
@@ -512,6 +511,7 @@ static struct passed passed_as(const struct hn_draft *draft,
         passed.type = passed.multiple == 1 ? passed.type : field;
     } else {
         passed.type = declared->pointer || instance != NULL ? "uint8" : "uint64";
+        passed.type_is_known &= !declared->pointer || instance == NULL;
     }
     return passed;
 }
@@ -582,6 +582,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
     struct passed passed = passed_as(draft, declared);
     struct hn_draft_argument argument = {.name = name, .type = passed.type};
     const struct hn_draft_name *size = hn_draft_find(draft, name);
+    struct hn_value value;
     const char *question =
         declared->field_count == 0
             ? ": which type?"
@@ -612,6 +613,8 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
                               declared->type_name);
         else if (size == NULL && given == NULL)
             argument.todo = "which value?";
+        else if (size != NULL && hn_draft_holds(draft, given, HN_OF_PARAMETERS, &value, NULL))
+            argument.todo = HN_DRAFT_LINE(draft, "the source passes %s", given);
     }
     *HN_GROW(draft->arguments) = argument;
 }
@@ -686,7 +689,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     int64_t number;
     HN_EACH(macro, draft->unit->meanings)
         if (macro->macro && macro->guarded == guarded && is_extent(macro->name) &&
-            hn_draft_constant(draft, macro->body, &number) && number >= least_size &&
+            hn_draft_constant(draft, macro->body, HN_OF_NOTHING, &number) && number >= least_size &&
             (guarded || (is_used(draft, macro->name) &&
                          !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name)))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
@@ -710,12 +713,14 @@ static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *de
     const char *own = hn_draft_is_reserved(name) ? hn_draft_free_name(draft, name) : name;
     struct hn_draft_name *size = hn_draft_add(draft, own, name, true);
     size->is_extent = is_extent(name);
-    size->preset = hn_integer(1);
+    bool row = hn_draft_is_like(name, "*pitch *row_stride *stride_row lda ldb ldc ldd");
+    size->preset = hn_integer(row ? 0 : 1); /* rows follow one another */
 }
 
 static void choose_sizes(struct hn_draft *draft)
 {
-    bool any = false, sized = false;
+    bool any = false;
+    const size_t before = draft->names.count;
     add_macro_sizes(draft, true);
     HN_EACH(missing, draft->unit->missing)
         if (missing->compared_count == 0 && is_extent(missing->name))
@@ -727,9 +732,7 @@ static void choose_sizes(struct hn_draft *draft)
         any |= each->is_extent;
     if (!any)
         add_macro_sizes(draft, false);
-    HN_EACH(each, draft->names)
-        sized |= each->is_size;
-    if (!sized)
+    if (draft->names.count == before)
         hn_draft_add(draft, hn_draft_free_name(draft, "SIZE"), NULL, true);
 }
 

@@ -148,8 +148,8 @@ const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens);
 const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_t token);
 /* Whether the grid or the block that the kernel is launched with has the name. */
 bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, const char *name);
-/* Whether it is a whole number in which nothing has a name of the config. */
-bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, int64_t *number);
+/* Whether it is a whole number, at the default point, in which nothing else has a name of the config. */
+bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of, int64_t *number);
 /* What is passed or allocated for an argument; NULL: nothing is known. */
 const char *hn_draft_given(struct hn_draft *draft, size_t argument);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */

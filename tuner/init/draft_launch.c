@@ -212,21 +212,19 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
 /* With the block along an axis where the number is with which the launch tells it. */
 static const char *with_block(const struct hn_draft *draft, const char *text, int axis)
 {
-    const char *block = draft->block[axis];
     const long long number = draft->literal[axis];
-    if (text == NULL || number <= 2)
-        return text;
-    text = hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number), block);
-    return hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number - 1),
-                            HN_DRAFT_TEXT(draft, "(%s - 1)", block));
+    return text == NULL || number <= 2
+               ? text
+               : hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number),
+                                  draft->block[axis]);
 }
 
-bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, int64_t *number)
+bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of,
+                       int64_t *number)
 {
     const char *text = hn_draft_translate(draft, tokens);
     struct hn_value value;
-    bool holds =
-        hn_draft_holds(draft, text, HN_OF_NOTHING, &value, NULL) && value.type == HN_INTEGER;
+    bool holds = hn_draft_holds(draft, text, of, &value, NULL) && value.type == HN_INTEGER;
     *number = holds ? value.integer : 0;
     return holds;
 }
@@ -498,8 +496,7 @@ static void read_passed(struct hn_draft *draft)
         size->told = value.type == HN_INTEGER && value.integer > 0;
         if (size->told)
             size->preset = value;
-        if (draft->passed[i].end > draft->passed[i].begin + 1 && strstr(text, " * ") != NULL &&
-            strpbrk(text, "+-/%<>") == NULL)
+        if (strchr(text, '*') != NULL && text[strspn(text, "0123456789 *")] == '\0')
             size->passed = text;
     }
 }
