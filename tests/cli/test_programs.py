@@ -139,27 +139,27 @@ run: {{build: [sh, -c, "case $0 in {cases} esac; exit 1", "${{A}}"], command: ["
         self.write("comma.yaml", """\
 kernel: comma
 template: comma.yaml
-parameters: {A: [1, 2, 3]}
-run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; *) echo 950.5us; esac", "${A}"], time: {regex: '(.*)'}}
+parameters: {A: [1, 2, 3, 4, 5]}
+run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; 4) echo 1:23us;; 5) echo 1m23us;; *) echo 950.5us; esac", "${A}"], time: {regex: '(.*)'}}
 """)
         for before, after, found in ("", "", "worker_crash"), ("(.*)", "([0-9.]+)", "worker_crash"), ("([0-9.]+)", "([0-9.]+)[,u]", "ok"):
             self.spoil(self.folder / "comma.yaml", before, after)
             tuning, = json.loads(self.hone("tune", "comma.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
-            self.assertEqual({record["point"]["A"]: record["outcome"] for record in tuning["records"]}, {1: "ok", 2: found, 3: "ok"})
+            self.assertEqual({record["point"]["A"]: record["outcome"] for record in tuning["records"]}, {1: "ok", 2: found, 3: "ok", 4: found, 5: found})
 
     def test_a_unit_that_is_printed_counts(self):
         for by, printed in ("regex: 'time: ([0-9.]+)'", "time: {}"), ("json: time", '{{\\"time\\": \\"{}\\"}}'):
-            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus", "9 nanoseconds", "1.1 [ms]"
+            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus", "9 nanoseconds", "1.1 [ms]", "1.5 min", "2 minutes", "9 min 8 max 10"
             cases = " ".join(f"{i}) echo '{printed.format(time)}';;" for i, time in enumerate(printed_times))
             self.write("unit.yaml", f"""\
 kernel: unit
 template: unit.yaml
-parameters: {{A: {{range: [0, 11]}}}}
+parameters: {{A: {{range: [0, 14]}}}}
 run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
 """)
             tuning, = json.loads(self.hone("tune", "unit.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
             times = {record["point"]["A"]: round(record["timing"]["median_us"], 3) for record in tuning["records"]}
-            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100})
+            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100, 12: 9e7, 13: 1.2e8, 14: 9})
 
     def test_lines_of_json(self):
         """A log may be JSON, too, and a result a list: what counts is where the time is."""

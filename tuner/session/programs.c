@@ -29,11 +29,12 @@ static const double race_share = 0.1; /* of the time until then */
 /* Who takes so much longer than the best, in the first run or in each of two, is slower. */
 static const double slower_by[] = {1.3, 1.1};
 
-enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, UNITS = 9 };
+enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, UNITS = 13 };
 
-static const char *const units[] = {"us",      "ns",     "ms",     "s",    "\u00b5s",
-                                    "\u03bcs", "micros", "millis", "nanos"};
-static const double units_us[] = {1, 1e-3, 1e3, 1e6, 1, 1, 1, 1e3, 1e-3};
+static const char *const units[] = {"us",      "ns",      "ms",     "s",     "\u00b5s",
+                                    "\u03bcs", "micros",  "millis", "nanos", "min",
+                                    "minute",  "minutes", "hours"};
+static const double units_us[] = {1, 1e-3, 1e3, 1e6, 1, 1, 1, 1e3, 1e-3, 6e7, 6e7, 6e7, 3.6e9};
 
 /* What a point is built on, and run where there are no workloads: no values beside its own. */
 static const struct hn_yaml nothing = {.key = NULL};
@@ -268,16 +269,18 @@ static bool run_command(struct programs *programs, const struct build *build, co
 }
 
 /* In microseconds, by the unit that follows (950 us, 1.2 msec, 3 seconds), or else by the config's.
- * No "," and more digits may follow, by which 1,234 means one or the other number. */
+ * No "," and more digits may follow, by which 1,234 means one or the other number; nor may those of
+ * 1:23 and 1m23. Before another number "min" is a word for the least. */
 static double time_of(const char *text, size_t length, double unit_us)
 {
     char *end;
     double number = hn_c_strtod(text, &end);
-    bool goes_on = (size_t)(end - text) < length && strchr(",.'", *end) != NULL;
+    bool goes_on = (size_t)(end - text) < length && strchr(",.':m", *end) != NULL;
     if (end == text || (goes_on && hn_is_digit(end[1])))
         return NAN;
     end += strspn(end, " \t[(");
-    for (size_t i = 0; i < UNITS; i++)
+    bool least = strncmp(end, "min", 3) == 0 && hn_is_digit(end[3 + strspn(end + 3, " \t:=")]);
+    for (size_t i = 0; i < UNITS && !least; i++)
         if (strncmp(end, units[i], strlen(units[i])) == 0 &&
             strncmp(end + strlen(units[i]), "econds", hn_word_length(end + strlen(units[i]))) == 0)
             unit_us = units_us[i];
