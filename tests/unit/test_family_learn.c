@@ -464,6 +464,17 @@ TEST(a_tree_finds_where_the_better_choice_changes)
     assert_int_equal(nodes[nodes[0].right].configuration, 1);
 }
 
+/* Of a family whose values are all fixed. */
+TEST(a_tree_that_has_nothing_to_ask_is_the_best_choice)
+{
+    const double costs[] = {2, 2, /**/ 3, 0.5, /**/ 9, 9}, weights[] = {1, 1};
+    const struct hn_choice_tree_data data = {2, 3, 0, NULL, costs, weights};
+    size_t count;
+    struct hn_rule_node *nodes FREED = hn_choice_tree_grow(&data, 16, 1, 1e-6, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(nodes[0].configuration, 1);
+}
+
 /* The second choice alone is the best one, but the third and fourth together are better. */
 TEST(what_is_picked_serves_together)
 {

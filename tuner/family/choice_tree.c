@@ -26,7 +26,7 @@ struct growth {
     struct hn_blocks memory;
     size_t least;
     size_t width;     /* of a row of costs: choices, and what fills the last lanes */
-    uint32_t *order;  /* [feature]: the samples by its values, a leaf's together */
+    uint32_t *order;  /* [feature, one at least]: samples by its values, a leaf's together */
     uint32_t *sorted; /* room for the samples of a leaf */
     double *costs;    /* [sample][choice], weighted */
     double *whole;    /* [choice]: the costs of a leaf, */
@@ -175,13 +175,11 @@ static double prepare(struct growth *growth)
 {
     double weight = 0;
     const struct hn_choice_tree_data *data = growth->data;
-    for (size_t f = 0; f < data->features; f++) {
-        uint32_t *order = growth->order + f * data->samples;
-        const int64_t *values = data->values + f * data->samples;
-        for (size_t s = 0; s < data->samples; s++)
-            order[s] = (uint32_t)s;
-        qsort_r(order, data->samples, sizeof *order, compare, (void *)values);
-    }
+    for (size_t i = 0; i < (data->features + 1) * data->samples; i++)
+        growth->order[i] = (uint32_t)(i % data->samples);
+    for (size_t f = 0; f < data->features; f++)
+        qsort_r(growth->order + f * data->samples, data->samples, sizeof *growth->order, compare,
+                (void *)(data->values + f * data->samples));
     for (size_t s = 0; s < data->samples; s++) {
         weight += data->weights[s] / (double)data->samples;
         for (size_t c = 0; c < growth->width; c++)
@@ -199,7 +197,7 @@ struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data,
                             .least = least > 0 ? least : 1,
                             .width = (data->choices + LANES - 1) / LANES * LANES};
     growth.order =
-        hn_need_block(&growth.memory, data->features * data->samples, sizeof *growth.order);
+        hn_need_block(&growth.memory, (data->features + 1) * data->samples, sizeof *growth.order);
     growth.sorted = hn_need_block(&growth.memory, data->samples, sizeof *growth.sorted);
     growth.costs =
         hn_need_block(&growth.memory, data->samples * growth.width, sizeof *growth.costs);
