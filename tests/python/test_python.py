@@ -220,6 +220,8 @@ def best_time(config: str) -> float:
         self.assertRegex(repr(family), r"^<hone.Family scale: \d+ configurations, [\d.]+% slower than tuned at 1 sizes>$")
         with self.assertRaisesRegex(hone.CommandError, "--family"):
             hone.tune_family("scale.yaml", options=["--full"])
+        with self.assertRaisesRegex(hone.CommandError, "--loss: found '2000%'"):  # it is a share
+            hone.tune_family("scale.yaml", loss=20)
 
     def test_a_reference_in_python(self):
         seen = []

@@ -301,8 +301,8 @@ static void read_loss(struct hn_reader *reader, const struct hn_yaml *node,
     char *end = node->text;
     double loss = hn_c_strtod(node->text, &end);
     bool percent = *end == '%' && end[1] == '\0';
-    bool fits = end != node->text && (*end == '\0' || percent) && isfinite(loss) && loss >= 0;
-    if (hn_config_expect(reader, fits, node, expected))
+    bool fits = end != node->text && (percent || (*end == '\0' && loss < 1)) && loss >= 0;
+    if (hn_config_expect(reader, fits && isfinite(loss), node, expected))
         family->loss = percent ? loss / 100 : loss;
 }
 

@@ -70,12 +70,14 @@ def tune_family(config: Config, *, budget: Optional[str] = None, loss: Union[Non
 
     config: the path of a YAML file, or a dict, with a `family`.
     budget: a time, as "120s".
-    loss: the predicted loss at which no more is measured, as 0.03.
+    loss: the predicted loss at which no more is measured, as 0.03 or "3%".
     held_out: at how many sizes that were not used the loss is measured.
     progress: shows on stderr how far it is; False: nothing. Or what is called with each event of each search (docs/formats.md#events);
         `event["problem"]` says of which size. Where it raises, all ends, and what was measured is kept: the same call goes on from there.
     """
     place = _command.options(cache=cache)
+    if isinstance(loss, (int, float)):
+        loss = f"{100 * loss:.15g}%"
     with path_of(settle(config)) as path, shown(progress, of_family=True) as tell:
         found = _command.document(["tune", "--family", str(path), "--quiet", *place, *_command.options(
             budget=budget, loss=loss, held_out=held_out, seed=seed, regime=regime, device=device, jobs=jobs), *options], tell)
