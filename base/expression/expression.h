@@ -166,7 +166,7 @@ enum hn_operator {
 
 /* Bound expressions as C (C99 and later, C++, CUDA C++), over int64_t and double, with the value
  * that the evaluator gives. Where the evaluator has no value (division by zero, overflow) the C is
- * still defined and gives 0 or wraps. */
+ * still defined and gives 0 or wraps; a remainder gives -1, so that nothing is a multiple of 0. */
 
 /* A slot in C: a known value, which is folded, or a C expression. */
 struct hn_c_slot {

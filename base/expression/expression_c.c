@@ -443,7 +443,8 @@ static const struct helper {
     {"modulo", false,
      "int64_t @_modulo(int64_t a, int64_t b)\n"
      "{\n"
-     "    return b == 0 || b == -1 ? 0 : a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0);\n"
+     "    int64_t other = b != 0 && b != -1 && a % b != 0 && (a % b < 0) != (b < 0) ? b : 0;\n"
+     "    return b == 0 ? -1 : b == -1 ? 0 : a % b + other;\n"
      "}\n"},
     {"ceil_div", false,
      "int64_t @_ceil_div(int64_t a, int64_t b)\n"
@@ -454,7 +455,7 @@ static const struct helper {
     {"power", false,
      "int64_t @_power(int64_t base, int64_t exponent)\n"
      "{\n"
-     "    uint64_t power = 1, square = (uint64_t)base;\n"
+     "    uint64_t power = exponent >= 0, square = (uint64_t)base;\n"
      "    for (; exponent > 0; exponent >>= 1) {\n"
      "        power *= (exponent & 1) != 0 ? square : 1;\n"
      "        square *= square;\n"
