@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws sizes that a family's rule has not seen, and sets what it chooses for them beside the vendor's function, beside the rule
-of another cache, and beside what tuning each size finds.
+"""Draws sizes that a family's rule has not seen, and sets what it chooses for them beside what libhone's race among its first
+configurations finds, the vendor's function, the rule of another cache, and what tuning each size finds.
 
     bench/family/beside.py KERNEL --cache FILE [--seed S] [--sizes N] [--out FOLDER]
         --within SECONDS      stop measuring then, and say at how many sizes that was
         --rounds N, --seconds SECONDS   at most for each size, in both regimes together
-        --race                what libhone finds by racing the first points of the rule, too
         --other FILE          a cache with the rule of another device
         --tune SECONDS        tune each size for so long
         --tune-within SECONDS in all; sizes that were not reached are left out of that comparison
@@ -62,7 +61,6 @@ def parse():
     parser.add_argument("--rounds", type=int, default=41)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--within", type=float, default=300)
-    parser.add_argument("--race", action="store_true")
     parser.add_argument("--other")
     parser.add_argument("--learnt", type=float)
     parser.add_argument("--tune", type=float, default=0)
@@ -244,11 +242,14 @@ def write(options, drawn, lines, tuned_lines):
 
 
 def figures(result):
-    """Rows for docs/figures.json: beside a vendor's function."""
-    found = {(row["beside"], row["regime"]): row for row in result["comparisons"] if row["own"] == "chosen"}
-    both = [[found[name, regime] for regime in ("cold", "warm")] for name in dict.fromkeys(name for name, _ in found)
-            if name not in ("tuned", "other", "raced") and (name, "cold") in found and (name, "warm") in found]
-    return [[result["kernel"], cold["beside"], cold["sizes"], *(f"{row['mean']:.3f}, {row['worst']:.3f}" for row in (cold, warm))] for cold, warm in both]
+    """Rows for docs/figures.json: beside a vendor's function, as chosen and as raced."""
+    found = {}
+    for row in result["comparisons"]:
+        if row["beside"] not in ("chosen", "raced", "other", "tuned"):
+            found.setdefault(row["beside"], {})[row["own"], row["regime"]] = row
+    columns = [(own, regime) for own in ("chosen", "raced") for regime in ("cold", "warm")]
+    return [[result["kernel"], name, rows["chosen", "cold"]["sizes"], *(f"{rows[column]['mean']:.3f}, {rows[column]['worst']:.3f}" for column in columns)]
+            for name, rows in found.items()]
 
 
 def percents(loss, digits=1):
@@ -285,7 +286,7 @@ def main():
     options = parse()
     os.makedirs(options.out, exist_ok=True)
     drawn = draw(options)
-    caches = [("chosen", options.cache)] + [("raced", options.cache)] * options.race + ([("other", options.other)] if options.other else [])
+    caches = [("chosen", options.cache), ("raced", options.cache)] + ([("other", options.other)] if options.other else [])
     lines = measure(options, drawn, caches, options.within)
     tuned_lines = []
     if options.tune > 0:

@@ -189,7 +189,7 @@ int main(void)
     def check_beside(self):
         """What measures rules on a GPU, as far as it goes here: without a vendor's function."""
         command = [hone.SOURCE / "bench" / "family" / "run", "--cache", self.cache, "--other", self.cache, "scale", "--",
-                   "--draw", "n=1:100000", "--sizes", "3", "--rounds", "5", "--learnt", "20", "--race"]
+                   "--draw", "n=1:100000", "--sizes", "3", "--rounds", "5", "--learnt", "20"]
         done = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_BUILD=BUILD, OUT=str(self.folder / "out"),
                                                                 HONE_FIGURES=str(self.folder)),
                               capture_output=True, text=True)
