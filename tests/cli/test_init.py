@@ -380,6 +380,12 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "row_stride: 2048, lda: 2048, stride: 1}\n"),
                 ("constexpr int ITEMS = 8;\n__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; for (int k = 0; k < ITEMS; k++) if (i < n) x[i] += k; }\n"
                  "void f(float *x) { const int n = (1 << 20) / ITEMS; k<<<(n + 63) / 64, 64>>>(x, n); }", "value: n}  # TODO: the source passes (1 << 20) // ITEMS\n"),
+                # Enough for the smallest block, of which there are most; a side of the block by what its index goes on by.
+                ("#define TPB 128\n__global__ void k(float *sums, int n) { __shared__ float s[TPB]; s[threadIdx.x] = n; sums[blockIdx.x] = s[0]; }\n"
+                 "void f() { const int n = 1 << 20; const int blocks = (n + TPB - 1) / TPB; float *sums; cudaMalloc(&sums, blocks * sizeof(float)); k<<<blocks, TPB>>>(sums, n); }",
+                 'count: "ceil_div(n, 64)", role: output}'),
+                ("template <int a_block, int b_block> __global__ void k(float *x, int n, int m) { int i = blockIdx.y * b_block + threadIdx.y, j = blockIdx.x * a_block + threadIdx.x;\n"
+                 " if (i < n && j < m) x[i * m + j] = 0; }\nvoid f(float *x, int n, int m, dim3 g, dim3 b) { k<32, 8><<<g, b>>>(x, n, m); }", "  block: [A_BLOCK, B_BLOCK]\n"),
                 ("template <int A, int B, class T> __global__ void k(T *x) { x[blockIdx.x * A + threadIdx.x] = B; }\n"
                  "template <int threads> void run(void *x) { k<32, threads / 32, Trait<int>><<<9, threads>>>(x); }\nvoid f(void *x) { run<256>(x); }",
                  "  TUNE_B: [2, 4, 8, 16, 32]  # the template's B\n", "role: output}  # TODO: T: which type?\n")):

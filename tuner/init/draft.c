@@ -260,11 +260,9 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
             hn_draft_find(draft, name) != NULL || word ||
             (!derived && meaning->body.end > meaning->body.begin + 1))
             continue;
-        size_t uses = 0;
-        HN_EACH_AT(i, unit, HN_EVERYWHERE, name)
-            uses++;
         /* A macro may be of a third axis that the source has no use for. */
-        bool idle = uses == 2 && draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z';
+        bool idle = draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z' &&
+                    !HN_HAS(unit, (struct hn_tokens){meaning->body.end, SIZE_MAX}, name);
         if ((guarded && add_words(draft, meaning)) ||
             !hn_draft_constant(draft, meaning->body, HN_OF_NOTHING, &number) ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
@@ -597,10 +595,9 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
         argument.role = declared->constant || !declared->writes ? HN_DRAFT_INPUT
                         : declared->reads                       ? HN_DRAFT_INOUT
                                                                 : HN_DRAFT_OUTPUT;
-        argument.count = given != NULL ? given : elements_of(draft, name);
-        if (passed.multiple > 1)
-            argument.count =
-                HN_DRAFT_TEXT(draft, "%lld * %s", (long long)passed.multiple, argument.count);
+        argument.count =
+            hn_times(draft->unit, HN_DRAFT_TEXT(draft, "%lld", (long long)passed.multiple),
+                     given != NULL ? given : elements_of(draft, name));
         argument.todo = known ? NULL : open_role;
         if (!passed.type_is_known)
             argument.todo = HN_DRAFT_LINE(draft, "%s%s%s%s", declared->type_name, question,

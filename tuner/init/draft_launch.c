@@ -213,10 +213,9 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
 static const char *with_block(const struct hn_draft *draft, const char *text, int axis)
 {
     const long long number = draft->literal[axis];
-    return text == NULL || number <= 2
-               ? text
-               : hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number),
-                                  draft->block[axis]);
+    if (text == NULL || number <= 2)
+        return text;
+    return hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number), draft->block[axis]);
 }
 
 bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of,
@@ -474,14 +473,17 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
         return scalar_at(draft, index, &(struct hn_value){0});
     const char *count = hn_draft_translate(draft, allocated(draft, draft->passed[index]));
     bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
-    HN_EACH(each, draft->names) /* of sizes that are guessed a constant may be too small */
-        count = constant && each->is_size && !each->told ? NULL : count;
-    HN_EACH(each, draft->names) /* enough for all points, whose buffers are the same */
-        if (count != NULL && is_numeric(each))
-            count = hn_draft_replace(
-                draft, count, each->name,
-                HN_DRAFT_TEXT(draft, "%lld",
-                              (long long)each->values.items[each->values.count - 1].integer));
+    HN_EACH(each, draft->names) {
+        if (count == NULL || (constant && each->is_size && !each->told))
+            return NULL; /* of sizes that are guessed a constant may be too small */
+        if (!is_numeric(each))
+            continue;
+        /* Enough for all points, whose buffers are the same. */
+        bool divides = strstr(count, "//") != NULL || strstr(count, "ceil_div") != NULL;
+        const struct hn_value *most = &each->values.items[divides ? 0 : each->values.count - 1];
+        count = hn_draft_replace(draft, count, each->name,
+                                 HN_DRAFT_TEXT(draft, "%lld", (long long)most->integer));
+    }
     return count;
 }
 
@@ -516,10 +518,11 @@ static void guess_block(struct hn_draft *draft)
         /* One that is named for x alone leaves one thread in y. */
         bool none = axis >= draft->dimensions, one = none || axis > (flat || along ? 0 : 1);
         const struct hn_draft_name *found = flat || none ? NULL : find_axis(draft, axis);
+        const char *tile = flat ? NULL : find_tile(draft, axis, draft->kernel->body);
+        const struct hn_draft_name *side = tile != NULL ? hn_draft_find(draft, tile) : NULL;
         if (found == NULL && !one)
-            found = square;
-        /* "threadIdx.x + i * MDIMC", "threadIdx.x + MDIMC * threadIdx.y": threads go on in steps.
-         */
+            found = is_numeric(side) && hn_draft_is_block(side->own) ? side : square;
+        /* "threadIdx.x + i * MDIMC", "threadIdx.x + MDIMC * threadIdx.y": they go on in steps. */
         HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx") {
             size_t step = hn_at(unit, i + 6, "threadIdx") ? i + 4 : i + 6;
             const struct hn_draft_name *next = hn_draft_find(draft, hn_text_at(unit, step));
