@@ -220,6 +220,8 @@ def best_time(config: str) -> float:
         self.assertRegex(repr(family), r"^<hone.Family scale: \d+ configurations, [\d.]+% slower than tuned at 1 sizes>$")
         with self.assertRaisesRegex(hone.CommandError, "--family"):
             hone.tune_family("scale.yaml", options=["--full"])
+        warm = hone.tune_family("scale.yaml", budget="50", held_out=1, regime="warm", progress=False)
+        self.assertIn("warm L2", warm.header())
         with self.assertRaisesRegex(hone.CommandError, "--loss: found '2000%'"):  # it is a share
             hone.tune_family("scale.yaml", loss=20)
 
