@@ -73,6 +73,9 @@ class Verdict(double.Case):
         self.assertIn("y[32768] is", document["message"])
         self.assertEqual((problem["verified"]["seeds"], problem["verified"]["guard_zones"]["intact"]), (0, None))
         self.assert_no_speedup(problem, "the variant is not valid")
+        for fault, said in ((4, self.assertNotIn), (0, self.assertIn)):  # a wrong point is not called verified
+            result = self.hone("run", "faults.yaml", "-s", f"FAULT={fault}", "--verify-only", expect=3 if fault else 0)
+            said("\n  verified     max error ", result.stdout)
 
     def test_a_write_past_the_end(self):
         _, problem = self.judge(self.folder / "faults.yaml", "-s", "FAULT=5", expect=3)

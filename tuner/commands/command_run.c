@@ -232,7 +232,8 @@ static const struct hn_view views[] = {
     {.line = "{kernel} [{problem}: ][{point}]"},
     {.line = "  outcome      {outcome}[: {message}]"},
     {.line = "  verified     max error {verified.max_error:.3g}, tolerance {verified.tolerance:.3g}"
-             "[{?verified.kind=self-verified} (self-verified)]{?!verified.kind=unverified}"},
+             "[{?verified.kind=self-verified} (self-verified)]"
+             "{?!verified.kind=unverified}{?outcome=ok}"},
     {.line = "  time         {record.timing:timing} ({record.timing.samples_us+0:.0f} samples, "
              "{regime:regime})[, {merit}]"},
     {.line = "  conditions   {conditions}"},
