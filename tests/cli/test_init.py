@@ -378,6 +378,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "problem: {n: 800, cols: 7}\n", "count: n * cols, role: output}"),
                 ("__global__ void k(float *x, int rows, int cols, int row_stride, int lda, int stride) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < rows) x[i * row_stride] = lda * stride; }",
                  "row_stride: 2048, lda: 2048, stride: 1}\n"),
+                ("__global__ void k(float *x, int limit, int lda) { int j = threadIdx.x; if (j < limit) x[j * lda + blockIdx.x] = 1; }\n"
+                 "void f(float *x, int lda) { k<<<4, 64>>>(x, 100, lda); }", "problem: {limit: 100, lda: 1}\n"),
                 ("constexpr int ITEMS = 8;\n__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; for (int k = 0; k < ITEMS; k++) if (i < n) x[i] += k; }\n"
                  "void f(float *x) { const int n = (1 << 20) / ITEMS; k<<<(n + 63) / 64, 64>>>(x, n); }", "value: n}  # TODO: the source passes (1 << 20) // ITEMS\n"),
                 # Enough for the smallest block, of which there are most; a side of the block by what its index goes on by.

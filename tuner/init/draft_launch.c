@@ -824,7 +824,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
     count = count == 1 ? draft->dimensions : count;
     HN_EACH(size, draft->names)
         if (size->is_size && size->preset.integer == 0)
-            size->preset = hn_integer(1 << 22 / count);
+            size->preset = hn_integer(count > 0 ? 1 << 22 / count : 1);
     read_symbols(draft);
     read_shared(draft);
     hn_draft_bound_threads(draft);
