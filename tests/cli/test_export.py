@@ -92,14 +92,15 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
     def test_a_problem_of_which_an_argument_is_no_integer(self):
         config = self.copy_config()
         self.spoil(config, "int32, value: SIZE", "int64, value: SIZE / 4")
+        self.spoil(config, "count: SIZE, fill", "count: SIZE / 8, fill")
         self.cache.unlink()
         self.hone("tune", config, "--simulate", self.record(), "--quiet")
         self.hone("export", "saxpy", "-o", "saxpy.h")
         self.write("main.c", '''#include "saxpy.h"
 int main(void)
 {
-    struct hone_saxpy_problem whole = {4096}, half = {4098};
-    return hone_saxpy_usable(0, 90, whole) != 1 || hone_saxpy_usable(0, 90, half) != 0;
+    struct hone_saxpy_problem whole = {4096}, half = {4098}, odd = {4100};
+    return hone_saxpy_usable(0, 90, whole) != 1 || hone_saxpy_usable(0, 90, half) != 0 || hone_saxpy_usable(0, 90, odd) != 0;
 }
 ''')
         self.compile("main.c")

@@ -252,10 +252,8 @@ static void set_extents(const struct hn_export_code *code, const char *member,
 static void set_number(const struct hn_export_code *code, const char *start,
                        const struct hn_expression *expression, struct hn_text *lines)
 {
-    if (expression != NULL) {
-        hn_text_append(lines, start);
-        append_number(code, expression, "", lines);
-    }
+    hn_text_append(lines, expression != NULL ? start : "");
+    append_number(code, expression, "", lines);
     hn_text_append(lines, expression != NULL ? ";\n" : "\n");
 }
 
@@ -331,10 +329,8 @@ bool hn_export_is_taken(const struct hn_plan *plan, size_t argument)
 
 bool hn_export_is_given(const struct hn_argument *argument)
 {
-    if (argument->value == NULL)
-        return true;
-    return hn_element_is_narrow(argument->element) || argument->lanes > 1 ||
-           hn_expression_slots(argument->value) == 0;
+    return argument->value == NULL || hn_element_is_narrow(argument->element) ||
+           argument->lanes > 1 || hn_expression_slots(argument->value) == 0;
 }
 
 static bool has_size(const struct hn_plan *plan, size_t i)
@@ -455,33 +451,41 @@ static void write_problem_members(struct hn_export_writer *writer)
     hn_text_append(writer->text, plan->problem_count > 0 ? ";\n" : "    int none;\n");
 }
 
-/* "if (!(…)) return 0;" A condition that the point alone decides held when it was tuned; and two
- * can come down to the same once the point is known. */
+/* Takes the line: two can come down to the same once the point is known. */
+static void append_once(struct hn_text *lines, struct hn_text *line)
+{
+    if (line->length > 0 && (lines->data == NULL || strstr(lines->data, line->data) == NULL))
+        hn_text_append(lines, line->data);
+    hn_text_append(lines, "\n");
+    hn_text_finish(line);
+}
+
+/* "if (!(…)) return 0;" A scalar has to be what its type holds, and a count a whole number. */
 static void list_constraints(const struct hn_export_code *code, size_t step, struct hn_text *lines)
 {
     const struct hn_plan *plan = code->writer->plan;
+    struct hn_text line = {0};
     (void)step;
     for (size_t i = 0; i < plan->constraint_count; i++) {
-        struct hn_text text = {0};
-        if (hn_plan_problem_used(plan, plan->constraints[i]) != NULL) {
-            const char *condition = hn_export_condition(code, plan->constraints[i]);
-            hn_text_printf(&text, "if (!%s) return 0;", condition);
-            if (strcmp(condition, "1") != 0 &&
-                (lines->data == NULL || strstr(lines->data, text.data) == NULL))
-                hn_text_append(lines, text.data);
-        }
-        hn_text_append(lines, "\n");
-        hn_text_finish(&text);
+        const char *holds = hn_export_condition(code, plan->constraints[i]);
+        if (strcmp(holds, "1") != 0)
+            hn_text_printf(&line, "if (!%s) return 0;", holds);
+        append_once(lines, &line);
     }
-    /* A value that its type cannot hold would reach the kernel as another one. */
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &code->plan->arguments[i];
-        if (!has_size(plan, i) || argument->count != NULL ||
-            hn_element_is_real(argument->element) || argument->element == HN_UINT64)
+        bool counts = argument->count != NULL;
+        bool differs = counts ? hn_plan_problem_used(plan, argument->count) != NULL
+                              : !hn_element_is_real(argument->element);
+        if (!has_size(plan, i) || !differs || (!counts && argument->element == HN_UINT64))
             continue;
-        hn_text_printf(lines, "if (size.%s_value != ", argument->name);
-        append_number(code, argument->value, "", lines);
-        hn_text_append(lines, ") return 0;\n");
+        if (counts)
+            hn_text_append(&line, "if (");
+        else
+            hn_text_printf(&line, "if (size.%s_value != ", argument->name);
+        append_number(code, counts ? argument->count : argument->value, "", &line);
+        hn_text_append(&line, counts ? " < 1) return 0;" : ") return 0;");
+        append_once(lines, &line);
     }
 }
 
@@ -530,17 +534,13 @@ size_t hn_export_map_number(const struct hn_plan *plan, size_t argument)
     return number;
 }
 
-static const char *type_name(enum hn_element element)
-{
-    static const char *const names[HN_ELEMENT_COUNT] = {
-        [HN_INT8] = "UINT8",        [HN_INT16] = "UINT16",    [HN_INT32] = "INT32",
-        [HN_INT64] = "INT64",       [HN_UINT8] = "UINT8",     [HN_UINT16] = "UINT16",
-        [HN_UINT32] = "UINT32",     [HN_UINT64] = "UINT64",   [HN_FLOAT32] = "FLOAT32",
-        [HN_FLOAT64] = "FLOAT64",   [HN_FLOAT16] = "FLOAT16", [HN_BFLOAT16] = "BFLOAT16",
-        [HN_FLOAT8_E4M3] = "UINT8",
-    };
-    return names[element];
-}
+static const char *const map_types[HN_ELEMENT_COUNT] = {
+    [HN_INT8] = "UINT8",        [HN_INT16] = "UINT16",    [HN_INT32] = "INT32",
+    [HN_INT64] = "INT64",       [HN_UINT8] = "UINT8",     [HN_UINT16] = "UINT16",
+    [HN_UINT32] = "UINT32",     [HN_UINT64] = "UINT64",   [HN_FLOAT32] = "FLOAT32",
+    [HN_FLOAT64] = "FLOAT64",   [HN_FLOAT16] = "FLOAT16", [HN_BFLOAT16] = "BFLOAT16",
+    [HN_FLOAT8_E4M3] = "UINT8",
+};
 
 /* "s.taken = (problem.M > 64 || …);": one of the steps that take it runs. False where none ever
  * does. */
@@ -615,7 +615,7 @@ static void list_map(const struct hn_export_code *code, size_t number, struct hn
     hn_text_printf(lines,
                    "s.type = CU_TENSOR_MAP_DATA_TYPE_%s, s.element_bytes = %zu, s.rank = %zu, "
                    "s.bytes = size.%s_size;\n",
-                   type_name(over->element), hn_element_size(over->element), map->rank, over->name);
+                   map_types[over->element], hn_element_size(over->element), map->rank, over->name);
     set_list(code, "dims", map->dims, map->rank, lines);
     set_list(code, "strides", map->strides, map->stride_count, lines);
     set_list(code, "box", map->box, map->box_count, lines);
