@@ -126,6 +126,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         self.hone("compile", config, "--arch", "sm_90")
         shown = self.hone("init", "kernels/a/set.cu", "-o", "-")
         self.assertIn("template: kernels/a/set.cu\n", shown.stdout)
+        source.rename(self.folder / "my set.cu")
+        shown = self.hone("init", "my set.cu", "-o", "-")
+        self.assertIn("# Written by `hone init 'my set.cu'`. Lines", shown.stdout)
 
     def test_what_needs_nvcc_is_given_to_it(self):
         kernel = "__global__ void set(int *x, int n)\n{\n    if (threadIdx.x < n)\n        x[threadIdx.x] = n;\n}\n"

@@ -61,7 +61,7 @@ static void fill_head(struct hn_draft *draft)
     struct hn_text *entry = hn_draft_part(draft, "entry", "");
     append_scalar(entry, "", draft->entry);
     append_comment(entry, "TODO: ", draft->entry_todo);
-    HN_DRAFT_NOTE(draft, "origin", "%s", draft->origin);
+    hn_text_append_word(hn_draft_part(draft, "origin", ""), hn_draft_line(draft, draft->origin));
     if (draft->capture != NULL)
         HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture->path);
     HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
