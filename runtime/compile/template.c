@@ -176,7 +176,7 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
     }
     enum hn_status status = hn_file_read(own->name, FILE_LIMIT, &own->text, NULL, &reason);
     if (status != HN_OK)
-        hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template %.3000s", reason.message);
+        hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template: %.3000s", reason.message);
     else
         check_text(own->name, own->text, err);
     loader->paths[0] = hn_copy_string(own->name, err);

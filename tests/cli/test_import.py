@@ -71,6 +71,9 @@ class Import(hone.Case):
             self.assertIn(line, text)
         self.fails(2, f"hone: threads.yaml: template {self.folder}/nowhere.cl cannot be read: No such file or directory",
                    "space", "threads.yaml")
+        (self.folder / "nowhere.cl").mkdir()
+        self.fails(2, f"hone: template: cannot open '{self.folder}/nowhere.cl': Is a directory", "space", "threads.yaml")
+        (self.folder / "nowhere.cl").rmdir()
         self.write("nowhere.cl", "template <class T> __global__ void threads(double2 *data) {}")
         (self.folder / "data.bin").write_bytes(bytes(1024 * 16))
         self.assertEqual(self.hone("space", "--count", "threads.yaml").stdout.strip(), "6")
