@@ -342,6 +342,16 @@ class Captures(double.Case):
         blocked = self.capture("-o", "nowhere/launch.honecap", expect=3)
         self.assertIn("scale was launched, but not captured: ", blocked.stderr)
         self.assertEqual(list(self.folder.glob("*.honecap*")), [])
+        # What is there is replaced by a capture alone, and no pipe or device at all.
+        self.file.write_text("of another day")
+        self.capture("--launch", "4", expect=3)
+        self.hone("capture", "--", "./nothing", expect=1)
+        self.assertEqual(self.file.read_text(), "of another day")
+        os.mkfifo(self.folder / "pipe")
+        self.assertIn("/pipe' cannot be written: it is no regular file\n", self.capture("-o", "pipe", expect=1).stderr)
+        self.assertTrue((self.folder / "pipe").is_fifo())
+        self.capture()
+        self.assertEqual(read(self.file)[0]["kernel"], "scale")
 
     def test_a_capture_that_does_not_fit(self):
         self.capture()

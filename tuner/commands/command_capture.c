@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,7 @@ static void run(struct hn_given *given, struct hn_error *err)
     const struct hn_options *options = given->options;
     const char *kernel = options->kernel;
     struct hn_text settings = {0};
+    struct stat before = {0}, after;
     char *file =
         hn_file_absolute(options->output != NULL ? options->output : "launch.honecap", err);
     hn_text_printf(&settings, HN_INTERPOSER_FORMAT, (unsigned long long)options->launch,
@@ -68,12 +70,14 @@ static void run(struct hn_given *given, struct hn_error *err)
     hn_text_finish(&settings);
     set_library(err);
     hn_spare_inputs(options, "-o", file, NULL, err);
-    if (!hn_failed(err))
-        unlink(file);
+    if (!hn_failed(err) && stat(file, &before) == 0 && !S_ISREG(before.st_mode))
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: it is no regular file", file);
     int code = run_program(&options->arguments, err);
     if (!hn_failed(err))
         hn_interrupt_check(err);
-    if (!hn_failed(err) && access(file, F_OK) != 0)
+    /* A capture takes the place of the file, which is of another time then. */
+    if (!hn_failed(err) && (stat(file, &after) != 0 ||
+                            memcmp(&after.st_ctim, &before.st_ctim, sizeof after.st_ctim) == 0))
         hn_fail(err, HN_ENOTFOUND,
                 "nothing was captured: '%s' ended with exit code %d and made no launch %llu of %s, "
                 "or in graphs alone",

@@ -201,8 +201,7 @@ char *hn_config_find_unused(const struct hn_config *config)
     return hn_needed(hn_text_take(&names));
 }
 
-/* The hash of all files that arguments are filled from, and compared with, after one of the plan.
- */
+/* The hash of all files that arguments are filled from and compared with, after the plan's. */
 static enum hn_status add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
                                     struct hn_hash *hash, struct hn_error *err)
 {

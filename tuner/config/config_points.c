@@ -448,8 +448,7 @@ static void set_expected(struct hn_plan *plan, const char *name, const char *fil
     else if (has_file(plan, found))
         hn_fail(err, HN_EUSAGE, "--reference: '%s' is given twice", name);
     free(names);
-    /* From the folder that we are in, as paths on a command line are; a config's are from its own.
-     */
+    /* From the folder that we are in, as on a command line; a config's are from its own. */
     char *path = hn_file_absolute(file, err);
     if (path != NULL)
         hn_reference_add_file(&plan->reference, found, path, err);

@@ -410,8 +410,7 @@ static void read_constraints(struct hn_reader *reader)
  * expression is read: what comes behind knows nothing of it, and a config means the same with and
  * without. */
 
-/* The texts that names stand for grow by the product where each names the last one several times.
- */
+/* Texts that names stand for grow by the product where each names the last one several times. */
 enum { EXPANDED_MOST = 16384 };
 
 /* The token at `text`: a quoted text, a name, a number, or one character. */

@@ -336,8 +336,7 @@ static void keep_size(struct size_list *list, const struct hn_bindings *size, do
     }
 }
 
-/* A size, with `weight` among its values or 1, and the values that the family leaves no choice of.
- */
+/* A size, with `weight` among its values or 1, and the values that the family has fixed. */
 static void add_size(struct size_list *list, const struct hn_bindings *given, struct hn_error *err)
 {
     const struct hn_family *family = list->family;

@@ -337,8 +337,7 @@ static void add_energy(json_t *json, struct hn_record *records, size_t count)
     json_object_set_new(json, "weighed", weighed != NULL ? weighed : json_null());
 }
 
-/* The first of each kind of failure. What is skipped needs no words, unless the config refuses it.
- */
+/* The first of each kind of failure. What is skipped is one only where the config refuses it. */
 static json_t *failures_to_json(const struct summary *summary, const struct hn_ranking *ranking,
                                 struct hn_error *err)
 {

@@ -171,8 +171,7 @@ static const char *cell_at(const struct layout *layout, size_t row, size_t colum
     return layout->table->cells[row * layout->table->column_count + column];
 }
 
-/* Of a single row everything is the same: that stands above where it has no room beside the rest.
- */
+/* Of a single row all is the same: it stands above where it has no room beside the rest. */
 static bool is_shared(const struct layout *layout, size_t column)
 {
     const struct column *own = &layout->table->columns[column];
