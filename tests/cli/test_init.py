@@ -385,6 +385,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(float *x, int lda) { k<<<4, 64>>>(x, 100, lda); }", "problem: {limit: 100, lda: 1}\n"),
                 ("constexpr int ITEMS = 8;\n__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; for (int k = 0; k < ITEMS; k++) if (i < n) x[i] += k; }\n"
                  "void f(float *x) { const int n = (1 << 20) / ITEMS; k<<<(n + 63) / 64, 64>>>(x, n); }", "value: n}  # TODO: the source passes (1 << 20) // ITEMS\n"),
+                # One that is told stays one.
+                ("__global__ void k(float *x, int n, int batch) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n && blockIdx.y < batch) x[blockIdx.y * n + i] = 1; }\n"
+                 "void f(float *x) { const int n = 1000, batch = 1; dim3 g((n + 255) / 256, batch); k<<<g, 256>>>(x, n, batch); }", "problem: {n: 1000, batch: 1}\n"),
                 # Enough for the smallest block, of which there are most; a side of the block by what its index goes on by.
                 ("#define TPB 128\n__global__ void k(float *sums, int n) { __shared__ float s[TPB]; s[threadIdx.x] = n; sums[blockIdx.x] = s[0]; }\n"
                  "void f() { const int n = 1 << 20; const int blocks = (n + TPB - 1) / TPB; float *sums; cudaMalloc(&sums, blocks * sizeof(float)); k<<<blocks, TPB>>>(sums, n); }",

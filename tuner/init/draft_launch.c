@@ -770,7 +770,7 @@ static void find_extents(struct hn_draft *draft)
     HN_EACH(size, draft->names)
         if (size->is_extent || (size->is_size && !any && !(size->told && draft->grid_is_known) &&
                                 (guard == NULL || guard == size))) {
-            size->preset = size->preset.integer == 1 ? hn_integer(0) : size->preset;
+            size->preset = size->told ? size->preset : hn_integer(0);
             size->is_extent = any = true;
         }
 }
