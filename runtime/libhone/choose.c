@@ -488,6 +488,7 @@ static bool choose_new(struct search *search, struct hn_lib_choice *choice, stru
     for (size_t i = 0; known != NULL && known->rules != NULL && i < known->stored.count; i++) {
         hn_known_problems_finish(&known->rules[i].known);
         known->rules[i].has_known = false;
+        known->rules[i].first_on = NULL;
     }
     search->known = hn_lib_known_results(search->asked.cache, search->asked.kernel, err);
     const struct hn_tuned *tuned = find_tuned(search, true, &rank);
@@ -740,13 +741,29 @@ static void choose_fast(struct search *search, struct hn_tuned_list *list,
         choose(search, choice, err);
 }
 
-/* Of a rule of this device, like others that were made of its configurations; NULL: that is not all
- * that it takes, or none was made of one that it could be like. */
+/* Whether what was tuned on this device comes after the rule, as it does where there is nothing. */
+static bool is_rule_first(struct search *search)
+{
+    struct hn_lookup_rank rank;
+    struct hn_error reason;
+    const struct hn_device *device = search->asked.device;
+    if (search->is_own_rule || search->rule->first_on == device)
+        return true;
+    hn_error_init(&reason);
+    search->known = hn_lib_known_results(search->asked.cache, search->asked.kernel, &reason);
+    if (!hn_failed(&reason) &&
+        (find_tuned(search, false, &rank) == NULL || rank.grade < HN_GRADE_PROBLEM))
+        search->rule->first_on = device;
+    return search->rule->first_on == device;
+}
+
+/* Of a rule, like others that were made of its configurations; NULL: that is not all that it takes,
+ * or none was made of one that it could be like. */
 static struct hone_kernel *make_like_others(struct search *search)
 {
     const struct hone_options *options = search->asked.options;
     struct hn_lib_rule *rule = search->rule;
-    if (rule == NULL || !search->is_own_rule || !rule->has_known || rule->plan == NULL ||
+    if (rule == NULL || !rule->has_known || rule->plan == NULL || !is_rule_first(search) ||
         options->separate != 0 || options->graph != 0 ||
         search->asked.cache->capture_folder != NULL ||
         (search->asked.cache->freeze_after > 0 && rule->plan->plan->freeze_if != NULL))
@@ -764,7 +781,7 @@ static struct hone_kernel *make_like_others(struct search *search)
     struct hone_kernel *made = NULL;
     for (size_t i = 0; made == NULL && i < stored->configuration_count; i++) {
         struct hn_lib_choice choice = choice_of_rule(search, order[i]);
-        choice.sure = leaf->sure && (i == 0 || stored->cost != NULL);
+        choice.sure = search->is_own_rule && leaf->sure && (i == 0 || stored->cost != NULL);
         if ((!choice.sure && options->on_miss != HONE_MISS_NEAREST) ||
             !hn_lib_make_like(&choice, &made))
             return NULL;
