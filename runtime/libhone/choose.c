@@ -741,7 +741,8 @@ static void choose_fast(struct search *search, struct hn_tuned_list *list,
         choose(search, choice, err);
 }
 
-/* Whether what was tuned on this device comes after the rule, as it does where there is nothing. */
+/* Whether nothing is to be preferred to the rule: it is this device's own, or nothing was tuned
+ * here. */
 static bool is_rule_first(struct search *search)
 {
     struct hn_lookup_rank rank;

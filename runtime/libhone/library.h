@@ -279,7 +279,7 @@ struct hn_lib_rule {
     bool names_limits;        /* some of them are of the device */
     struct hn_known_problems known; /* that may have results of their own */
     bool has_known;                 /* they were read */
-    const struct hn_device *first_on; /* not its own, where nothing was tuned when it was asked; or NULL */
+    const struct hn_device *first_on; /* another than its own, on which nothing is tuned; NULL: not known */
     struct hn_lib_configuration *configurations;
     struct hn_rule_program *program; /* NULL: it has none */
     bool has_program;                /* it was tried, at the second problem */
