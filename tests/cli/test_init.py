@@ -286,6 +286,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("template <int B> struct Traits { static constexpr int n = B; }; using Wide = Traits<64>;\ntemplate <class Wide> struct Other;\n"
                  "template <class T> __global__ void k(float *x) { x[blockIdx.x * T::n + threadIdx.x] = 0; } void f(float *x) { k<Wide><<<1, 64>>>(x); }",
                  'entry: k<Wide>\n'),
+                # A type of the host's own function, within a namespace.
+                ("namespace app { template <int T, int R> struct Policy { static constexpr int threads = T, rows = R; };\n"
+                 "template <class P> __global__ void k(float *x, int n) { int i = blockIdx.x * P::rows + threadIdx.x; if (i < n) x[i] = P::rows; }\n"
+                 "void f(float *x, int n) { typedef Policy<256, 16> Wide; k<Wide><<<(n + Wide::rows - 1) / Wide::rows, Wide::threads>>>(x, n); } }",
+                 'entry: "app::k<app::Policy<256, 16>>"\n', '  grid: ["ceil_div(n, 16)"]\n'),
                 ("#include <curand_kernel.h>\n__global__ void k(curandState *s, cuFloatComplex *z, float *x) { z[blockIdx.x * blockDim.x + threadIdx.x].x = x[0]; }\n",
                  "{name: s, type: uint8, count: 48 * SIZE", "{name: z, type: float32x2, "),
                 ("__device__ int f(cg::thread_block block) { return 1; }\nnamespace cg = cooperative_groups;\n#define ITEMS 4\n"

@@ -293,18 +293,14 @@ static void choose_missing(struct hn_draft *draft)
 }
 
 /* A parameter that nothing gives a value, also where templates give it to each other, or a type of
- * a template of the source, and none that has the name besides. */
+ * a template of the source, where nothing else has the name. */
 static bool is_open(const struct hn_unit *unit, size_t token, int depth)
 {
     const char *name = hn_text_at(unit, token);
     const struct hn_meaning *own = hn_unit_meaning(unit, name, token);
-    if (own != NULL && own->given)
-        return own->body.begin >= own->body.end || depth == 0 ||
-               is_open(unit, own->body.begin, depth - 1);
-    for (size_t i = 0; i < unit->tokens.count; i++)
-        if ((hn_at(unit, i, "using") || hn_at(unit, i, "struct")) && hn_at(unit, i + 1, name) &&
-            !unit->tokens.items[i].directive)
-            return false;
+    if (own != NULL && !own->macro)
+        return own->given && (own->body.begin >= own->body.end || depth == 0 ||
+                              is_open(unit, own->body.begin, depth - 1));
     return hn_template_parameter_is_declared(unit->text, name);
 }
 
@@ -322,7 +318,7 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         bool apart = i > item.begin && token->begin > token[-1].end;
         const struct hn_meaning *own = hn_unit_meaning(unit, token->text, i);
         bool inner = known && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
-        bool inside = own != NULL && (own->given || (own->constant && own->scope.begin > 0));
+        bool inside = own != NULL && own->scope.begin > 0 && (own->given || own->constant);
         closing += hn_at(unit, i, "<");
         closing -= hn_at(unit, i, ">");
         draft->instances_are_known &= known;
@@ -495,11 +491,10 @@ static struct passed passed_as(const struct hn_draft *draft,
         passed.as = STRUCTURE; /* a vector, too */
     if (declared->type[0] != '\0')
         return passed;
-    /* "typedef float real;", "using real = float;" */
-    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, instance != NULL ? instance : "")
-        instance = hn_at(draft->unit, i - 2, "typedef") ? hn_text_at(draft->unit, i - 1)
-                   : hn_at(draft->unit, i - 1, "using") ? hn_text_at(draft->unit, i + 2)
-                                                        : instance;
+    const struct hn_meaning *alias =
+        hn_unit_meaning(draft->unit, instance != NULL ? instance : "", 0);
+    if (alias != NULL && alias->given) /* "typedef float real;" */
+        instance = hn_unit_text(draft->unit, alias->body);
     if (instance != NULL && hn_type_of_c(instance, of_template)) {
         passed.type = HN_DRAFT_TEXT(draft, "%s", of_template);
     } else if (declared->pointer && declared->bytes > 0) {

@@ -225,7 +225,7 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
 }
 
 /* The parameters of a macro, a template or a function, whose name its scope begins with: "N" of
- * "run<128>(x)" is 128, or what N is preset to, as "using N = float;" does. */
+ * "run<128>(x)" is 128, or what N is preset to. */
 static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens parameters,
                        struct hn_tokens scope)
 {
@@ -626,16 +626,26 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         return CXChildVisit_Recurse;
     if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
+    const char *name = name_of(reading, cursor);
     const size_t place = place_of(reading, cursor);
     const struct hn_tokens whole = extent_of(reading, cursor);
     if (kind == CXCursor_ClassTemplate && !local)
         read_given(reading->unit, "<", hn_inside(reading->unit, whole.begin + 1),
                    (struct hn_tokens){place, whole.end});
-    if (kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl || kind == CXCursor_EnumDecl ||
-        kind == CXCursor_ClassTemplate)
+    bool record = kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl ||
+                  kind == CXCursor_EnumDecl || kind == CXCursor_ClassTemplate;
+    bool alias = kind == CXCursor_TypeAliasDecl;
+    bool named = (alias || kind == CXCursor_TypedefDecl) && hn_at(reading->unit, place, name);
+    struct hn_meaning type = {.name = name, .scope = reading->function, .given = named};
+    type.space = local ? NULL : outer;
+    if (named) /* "using N = float;", "typedef float N;" */
+        type.body = alias ? (struct hn_tokens){place + 2, whole.end}
+                          : (struct hn_tokens){whole.begin + 1, place};
+    if (record || named)
+        *HN_GROW(reading->unit->meanings) = type;
+    if (record)
         return CXChildVisit_Recurse;
     if (kind == CXCursor_Namespace) {
-        const char *name = name_of(reading, cursor);
         if (hn_text_is_word(name))
             reading->scope = hn_need_format(&reading->unit->memory, "%s%s::", outer, name);
         clang->visitChildren(cursor, read_declaration, reading);
@@ -643,22 +653,18 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         return CXChildVisit_Continue;
     }
     if (kind == CXCursor_CXXMethod && reading->unit->functor.record == NULL &&
-        parent.kind != CXCursor_ClassTemplate &&
-        strcmp(name_of(reading, cursor), "operator()") == 0)
+        parent.kind != CXCursor_ClassTemplate && strcmp(name, "operator()") == 0)
         read_type(reading, clang->getCursorType(parent), &reading->unit->functor);
     if (kind == CXCursor_FunctionDecl || kind == CXCursor_FunctionTemplate ||
         kind == CXCursor_CXXMethod) {
         read_function(reading, cursor);
         return CXChildVisit_Continue;
     }
-    if (local && kind == CXCursor_TypeAliasDecl && hn_at(reading->unit, place + 1, "="))
-        read_given(reading->unit, "", (struct hn_tokens){place, whole.end}, reading->function);
     if (kind == CXCursor_VarDecl || kind == CXCursor_EnumConstantDecl)
         read_variable(reading, cursor);
     else if (own && kind == CXCursor_ParmDecl) {
         size_t count = ++reading->kernel->argument_count;
         struct hn_kernel_argument *argument = &reading->kernel->arguments[count - 1];
-        const char *name = name_of(reading, cursor);
         argument->name =
             name[0] != '\0' ? name : hn_need_format(&reading->unit->memory, "argument_%zu", count);
         argument->spelled = keep(reading, clang->getTypeSpelling(clang->getCursorType(cursor)));

@@ -58,15 +58,15 @@ struct hn_kernel {
     struct hn_tokens head, body; /* from the declaration's first token to its name; in braces */
 };
 
-/* What a name stands for: a macro, a variable's first value, what a function returns, or what a parameter is given. */
+/* What a name stands for: a macro, a variable's first value, what a function returns, what a parameter is given, a type. */
 struct hn_meaning {
-    const char *name, *space; /* space: a global variable's namespaces, "demo::" */
+    const char *name, *space; /* space: the namespaces of a variable or a type that is global, "demo::" */
     struct hn_tokens parameters; /* of a macro or a function; 0 and 0: it has none */
     struct hn_tokens body, scope; /* scope: where it is known */
     bool macro;
     bool guarded;  /* a macro that is left to whoever compiles */
     bool pointer, real; /* a variable: a pointer, or of a type with fractions */
-    bool given;    /* a parameter of a macro or of a host's template, as the first use of that gives it; empty: none does */
+    bool given;    /* another name for a type; a parameter of a macro or of the host, as its first use gives it; empty: none does */
     bool constant; /* a variable: a whole number that stays what it is, or a pointer to such */
 };
 
