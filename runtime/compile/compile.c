@@ -721,7 +721,7 @@ char *hn_image_entry_lines(const struct hn_image *image)
 static const struct hn_toolkit_library nvrtc_library = {
     .variable = "HONE_NVRTC",
     .file = "libnvrtc.so",
-    .wheel = "cuda_nvrtc",
+    .wheel = "nvidia/{cu13,cuda_nvrtc}/lib",
 };
 
 /* The toolkit has lib64 or lib beside include, Debian /usr/lib/<triplet>, the wheels of CUDA 12 a

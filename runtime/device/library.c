@@ -77,13 +77,12 @@ bool hn_library_path(const void *symbol, char *path, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
-/* Where a toolkit has a library, and the PyPI wheels of CUDA 13 and 12, with its own folder between
- * the halves. */
+/* Where a toolkit has a library, and PyPI's wheels, with its own folder between the halves. */
 enum form { TOOLKIT, WHEELS, PYTHON };
 static const char *const forms[][2] = {
     [TOOLKIT] = {"{/lib64,", "}"},
-    [WHEELS] = {"/nvidia/{cu13,", "}/lib"},
-    [PYTHON] = {"/lib/python3*/{site,dist}-packages/nvidia/{cu13,", "}/lib"},
+    [WHEELS] = {"/", ""},
+    [PYTHON] = {"/lib/python3*/{site,dist}-packages/", ""},
 };
 
 /* Best first. The loader's path has no root. */
@@ -122,6 +121,9 @@ static void add_place(const struct place *place, const struct hn_toolkit_library
             glob(pattern.data, GLOB_APPEND | (for_loader ? GLOB_NOCHECK : GLOB_BRACE), NULL, found);
         hn_text_finish(&pattern);
     }
+    for (const char *const *also = wanted->also; for_loader && also != NULL && *also != NULL;
+         also++)
+        glob(*also, GLOB_APPEND | GLOB_BRACE, NULL, found);
 }
 
 enum hn_status hn_toolkit_open(const struct hn_toolkit_library *wanted,

@@ -25,17 +25,18 @@ void hn_library_close(void *library);
 /* The file, with links resolved, that a function of an open library comes from; false when it cannot be told. */
 bool hn_library_path(const void *symbol, char *path, size_t size);
 
-/* A library of the CUDA toolkit, which may lie in a toolkit's folder, the loader's path or a Python wheel. */
+/* A library, mostly of the CUDA toolkit, which may lie in a toolkit's folder, the loader's path or a Python wheel. */
 struct hn_toolkit_library {
     const char *variable; /* of the environment: names a file, which is then the only one that is tried */
     const char *file;     /* "libnvrtc.so" */
-    const char *wheel;    /* the folder of CUDA 12's wheel: "cuda_nvrtc" */
+    const char *wheel;    /* where wheels have it: "nvidia/{cu13,cuda_nvrtc}/lib" */
     const char *aside;    /* a further folder of a toolkit, "/extras/CUPTI/lib64"; NULL: none */
+    const char *const *also; /* further files, patterns as of glob() up to a NULL; NULL: none */
 };
 
-/* Looks at its variable, the wheel folder $HONE_CUDA_WHEELS, $CUDA_HOME, the loader's path, /usr/local/cuda, /opt/cuda, the
- * build's wheel folder and Python environments, version 13 before 12, and resolves the symbols. err says what was tried.
- * HN_ERUN: the file that the variable names; HN_ENOTFOUND: all others. */
+/* Looks at its variable, the wheel folder $HONE_CUDA_WHEELS, $CUDA_HOME, the loader's path, its further files,
+ * /usr/local/cuda, /opt/cuda, the build's wheel folder and Python environments, version 13 before 12, and resolves the
+ * symbols. err says what was tried. HN_ERUN: the file that the variable names; HN_ENOTFOUND: all others. */
 enum hn_status hn_toolkit_open(const struct hn_toolkit_library *wanted, const struct hn_symbol *symbols,
                                size_t symbol_count, void **library, struct hn_error *err);
 /* Loads a file of the folder that a function of an open library comes from, so that the library finds it by its name:

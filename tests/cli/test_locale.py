@@ -32,7 +32,7 @@ ALLOWED = {
     "strftime": ({"recording", "render", "export_results", "cache_copies", "turn"}, "digits only"),
     "alphasort": ({"file"}, "within hn_c_locale_enter where libhone calls it"),
     "regcomp": ({"programs"}, "the command's own locale is always C"),
-    "glob": ({"library", "unit"}, "within hn_c_locale_enter where libhone calls it; folders of ASCII names"),
+    "glob": ({"library"}, "within hn_c_locale_enter where libhone calls it; folders of ASCII names"),
 }
 
 

@@ -41,7 +41,7 @@ enum { OLDEST = 24 };
 static const struct hn_toolkit_library toolkit_library = {
     .variable = "HONE_CUPTI",
     .file = "libcupti.so",
-    .wheel = "cuda_cupti",
+    .wheel = "nvidia/{cu13,cuda_cupti}/lib",
     .aside = "/extras/CUPTI/lib64",
 };
 
