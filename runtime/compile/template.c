@@ -89,9 +89,8 @@ static void add_other(struct loader *loader, const char *path, struct hn_error *
 static bool is_there(const char *file, const char *folder, const char *name, char real[PATH_MAX])
 {
     char path[2 * PATH_MAX];
-    const char *slash = *folder == '/' || file == NULL ? NULL : strrchr(file, '/');
-    snprintf(path, sizeof path, "%.*s%s/%s", slash != NULL ? (int)(slash - file + 1) : 0,
-             slash != NULL ? file : "", folder, name);
+    int length = *folder == '/' || file == NULL ? 0 : (int)(basename(file) - file);
+    snprintf(path, sizeof path, "%.*s%s/%s", length, length > 0 ? file : "", folder, name);
     return realpath(*name == '/' ? name : path, real) != NULL && !hn_is_folder(real);
 }
 
@@ -112,8 +111,7 @@ static void add_include(struct loader *loader, const char *file, bool given,
 {
     char real[PATH_MAX];
     char *name = strndup(include->name, include->length);
-    const char *slash = strrchr(file, '/');
-    int folder = slash != NULL && *include->name != '/' ? (int)(slash - file + 1) : 0;
+    int folder = *include->name != '/' ? (int)(basename(file) - file) : 0;
     bool beside = name != NULL && include->quoted && is_there(file, ".", name, real);
     const struct hn_host_header *header = hn_host_header_find(include->name, include->length);
     if (name == NULL)

@@ -20,8 +20,7 @@ static void add_recording(const char *path, void *context, struct hn_error *err)
 {
     struct input *input = context;
     struct hn_recording recording;
-    const char *slash = strrchr(path, '/');
-    if (input->in_folder && strcmp(slash + 1, roofs_file) == 0)
+    if (input->in_folder && strcmp(basename(path), roofs_file) == 0)
         return;
     if (hn_failed(err) || hn_recording_load(path, &recording, err) != HN_OK)
         return;
@@ -134,8 +133,7 @@ static json_t *load_roofs(const char *path, struct hn_error *err)
 static void find_roofs(struct hn_report_tuning *tuning)
 {
     static const char *const places[] = {"", "../"};
-    const char *name = strrchr(tuning->source, '/');
-    int folder = name == NULL ? 0 : (int)(name + 1 - tuning->source);
+    int folder = (int)(basename(tuning->source) - tuning->source);
     for (size_t i = 0; !tuning->has_roofs && i < sizeof places / sizeof *places; i++) {
         struct hn_error ignored = {.status = HN_OK};
         struct hn_text path = {0};

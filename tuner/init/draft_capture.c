@@ -73,8 +73,7 @@ static const struct hn_capture_part *part_of(const struct hn_capture_part *parts
 static const char *write_file(const struct hn_draft *draft, const char *name, const char *end,
                               const void *data, uint64_t bytes, struct hn_error *err)
 {
-    const char *output = draft->output, *slash = strrchr(output, '/');
-    const char *file = slash != NULL ? slash + 1 : output, *dot = strrchr(file, '.');
+    const char *output = draft->output, *file = basename(output), *dot = strrchr(file, '.');
     size_t stem = dot != NULL ? (size_t)(dot - output) : strlen(output);
     const char *path = HN_DRAFT_TEXT(draft, "%.*s-%s%s.bin", (int)stem, output, name, end);
     if (!hn_failed(err))

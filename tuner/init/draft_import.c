@@ -216,8 +216,7 @@ static void read_source(struct import *import)
     struct hn_draft *draft = &import->draft;
     struct hn_error why = {.status = HN_OK};
     for (size_t i = 0; i < 2 && relative && !found; i++) {
-        const char *slash = strrchr(draft->origin, '/');
-        int folder = slash != NULL ? (int)(slash + 1 - draft->origin) : 0;
+        int folder = (int)(basename(draft->origin) - draft->origin);
         const char *path = FORMAT(import, "%.*s%s%s", folder, draft->origin, places[i], file);
         found = access(path, R_OK) == 0;
         at = found ? places[i] : "";
