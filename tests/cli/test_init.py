@@ -352,6 +352,14 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "problem: {n: 300}\n", "count: n * (7 + 1), role: output}"),
                 ("int main() { const int rows = 300; auto d = allocate<float>((size_t)rows * 7); k<<<512, 64>>>(d.get(), 1, rows); }",
                  "problem: {n: 300}\n", "count: n * 7, role: output}"),
+                # A library's launch, and the driver's, whose function has a name of its own.
+                ("void f(float *d, cudaStream_t s) { const int m = 5000; CHECK(hipLaunchKernelGGL(HIP_KERNEL_NAME(k), dim3((m + 63) / 64), dim3(64), 96, s, d, 3, m)); }",
+                 "problem: {n: 5000}\n", "value: 3}\n", "  block: [BLOCK]\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
+                ("void f(CUmodule module) { CUfunction own; CUdeviceptr d; float by = 3; int m = 5000; cuModuleGetFunction(&own, module, \"_Z1kPffi\");\n"
+                 " cuMemAlloc(&d, m * 4 * sizeof(float)); void *args[] = {&d, &by, &m}; cuLaunchKernel(own, (m + 63) / 64, 1, 1, 64, 1, 1, 96, 0, args, 0); }",
+                 "problem: {n: 5000}\n", "value: 3}\n", "count: n * 4, role: output}", "  block: [BLOCK]\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
+                # An array that is not there passes nothing that is known.
+                ("void f(float *d, void **args) { cudaLaunchKernel((void *)k, dim3(7), dim3(64), args, 0, 0); }", "value: n}\n", "  grid: [7]\n"),
                 # Nobody knows n: a constant may be too few for what is guessed.
                 ("int main(int, char **a) { float *d; cudaMalloc(&d, (1 << 20) * sizeof(float)); k<<<512, 64>>>(d, 1, read(a)); }",
                  "count: n, role: output}")):

@@ -38,37 +38,48 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
 }
 
 /* The launch that a name of the kernel is part of: "<<<grid, block, shared, stream>>>(arguments)"
- * behind it and its template's arguments, or "cudaLaunchKernel((void *)kernel, grid, block,
- * arguments, shared)" around it. */
+ * behind it and its template's arguments, or "launch(kernel, grid, block, shared, stream, ...)" of
+ * a library around it. The driver's has each axis apart and an array of addresses, the runtime's
+ * the array before the last two. */
 static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
 {
     struct hn_unit *unit = draft->unit;
-    size_t close = hn_find(unit, (struct hn_tokens){behind, SIZE_MAX}, ">>>"), call = kernel, open;
-    struct hn_tokens parts[5] = {{0}};
+    const size_t wanted = draft->kernel->argument_count;
+    struct hn_tokens *passed = draft->passed, *end = passed + wanted;
     behind += hn_at(unit, behind, ","); /* "LAUNCH(kernel, <<<grid, block>>>(arguments))" */
+    size_t close = hn_find(unit, (struct hn_tokens){behind, SIZE_MAX}, ">>>"), call = kernel, open;
+    if (draft->launch[HN_LAUNCH_BLOCK].end > 0)
+        return;
     if (hn_at(unit, behind, "<<<") && close != SIZE_MAX) {
         split(unit, (struct hn_tokens){behind + 1, close}, draft->launch, 3);
         open = close + 1;
     } else {
-        while (call > 0 && kernel - call < 8 &&
-               strncmp(hn_text_at(unit, call), "cudaLaunch", 10) != 0)
-            call--;
+        struct hn_tokens *parts = hn_need_block(&unit->memory, wanted + 10, sizeof *parts);
+        while (--call > 0 && kernel - call < 12 &&
+               hn_find_letters(hn_text_at(unit, call), "launch") == NULL)
+            continue;
         const char *name = hn_text_at(unit, call);
-        if (strncmp(name, "cudaLaunch", 10) != 0 || !hn_at(unit, call + 1, "("))
-            return;
-        split(unit, hn_inside(unit, call + 1), parts, 5);
-        if (kernel < parts[0].begin || kernel >= parts[0].end)
+        bool driver = strncmp(name, "cuLaunch", 8) == 0;
+        bool runtime = strncmp(name, "cudaLaunch", 10) == 0, array = driver || runtime;
+        size_t count = split(unit, hn_inside(unit, call + 1), parts, wanted + 10);
+        size_t axes = driver ? 3 : 1, shared = runtime ? 4 : 1 + 2 * axes;
+        size_t first = runtime ? 3 : shared + 2;
+        if (!hn_at(unit, call + 1, "(") || kernel < parts->begin || kernel >= parts->end ||
+            (!array && count != first + wanted))
             return;
         draft->cooperative = strstr(name, "Cooperative") != NULL;
-        memcpy(draft->launch, (struct hn_tokens[]){parts[1], parts[2], parts[4]},
-               sizeof draft->launch);
-        const struct hn_meaning *array = hn_unit_meaning(unit, single(draft, parts[3]), call);
-        open = array != NULL ? array->body.begin : SIZE_MAX;
+        draft->launch[HN_LAUNCH_GRID] = (struct hn_tokens){parts[1].begin, parts[axes].end};
+        draft->launch[HN_LAUNCH_BLOCK] =
+            (struct hn_tokens){parts[1 + axes].begin, parts[2 * axes].end};
+        draft->launch[HN_LAUNCH_SHARED] = parts[shared];
+        if (!array)
+            memcpy(passed, parts + first, wanted * sizeof *passed);
+        const struct hn_meaning *own = hn_unit_meaning(unit, single(draft, parts[first]), call);
+        open = array && own != NULL ? own->body.begin : SIZE_MAX;
     }
-    struct hn_tokens *passed = draft->passed, *end = passed + draft->kernel->argument_count;
     const struct hn_meaning *rest = hn_unit_meaning(unit, "...", open);
     if (hn_at(unit, open, "(") || hn_at(unit, open, "{"))
-        split(unit, hn_inside(unit, open), passed, (size_t)(end - passed));
+        split(unit, hn_inside(unit, open), passed, wanted);
     for (; rest != NULL && passed < end; passed++)
         if (hn_at(unit, passed->begin, "__VA_ARGS__"))
             split(unit, rest->body, passed, (size_t)(end - passed));
@@ -87,15 +98,17 @@ void hn_draft_find_launch(struct hn_draft *draft)
             given = hn_inside(unit, i + 1);
         if (draft->template_arguments.end == 0 && given.begin > 0)
             draft->template_arguments = given;
-        if (draft->launch[HN_LAUNCH_BLOCK].end == 0)
-            read_launch(draft, i, given.end + 1);
+        read_launch(draft, i, given.end + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
         HN_EACH(alias, unit->meanings)
             if (!alias->macro && alias->body.begin <= i && i < alias->body.end)
                 HN_EACH_AT(use, unit, alias->given ? alias->scope : HN_EVERYWHERE, alias->name)
-                    if (draft->launch[HN_LAUNCH_BLOCK].end == 0)
-                        read_launch(draft, use, use + 1);
+                    read_launch(draft, use, use + 1);
     }
+    /* "cuModuleGetFunction(&function, module, "k");" */
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, HN_DRAFT_TEXT(draft, "\"%s\"", kernel->mangled))
+        HN_EACH_AT(use, unit, HN_EVERYWHERE, hn_at(unit, i - 5, "&") ? hn_text_at(unit, i - 4) : "")
+            read_launch(draft, use, use + 1);
     for (size_t i = 0; i < kernel->argument_count; i++)
         if (hn_at(unit, draft->passed[i].end - 2, "&")) /* "(void *)&n" */
             draft->passed[i].begin = draft->passed[i].end - 1;
@@ -452,7 +465,7 @@ static struct hn_tokens allocated(const struct hn_draft *draft, struct hn_tokens
             if (hn_text_is_word(hn_text_at(unit, i)) && !hn_at(unit, i + 1, "("))
                 name = i;
         HN_EACH_AT(i, unit, HN_EVERYWHERE, "(")
-            if (strncmp(hn_text_at(unit, i - 1), "cudaMalloc", 10) == 0 &&
+            if (hn_find_letters(hn_text_at(unit, i - 1), "malloc") != NULL &&
                 split(unit, hn_inside(unit, i), parts, 2) == 2 &&
                 HN_HAS(unit, parts[0], hn_text_at(unit, name)))
                 return without_size(unit, value_of(draft, parts[1], DEEPEST));
