@@ -393,7 +393,13 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "int main() { int batch = 8, rows = 100, cols = 7; float *x; cudaMalloc(&x, batch * rows * cols * sizeof(float)); run(x, batch, rows, cols); }",
                  "problem: {n: 800, cols: 7}\n", "count: n * cols, role: output}"),
                 ("__global__ void k(float *x, int rows, int cols, int row_stride, int lda, int stride) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < rows) x[i * row_stride] = lda * stride; }",
-                 "row_stride: 2048, lda: 2048, stride: 1}\n"),
+                 "row_stride: 2048, lda: 2048, stride: 2048}\n"),
+                ("__global__ void k(float *x, int n, int stride) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i * stride] = 1; }",
+                 "problem: {n: 4194304, stride: 1}\n"),
+                # What the host defines, and threads for each of it by macros.
+                ("#define GROUP blockIdx.x\n#ifndef TEAM\n#define TEAM 4\n#endif\n#define atom_of(i, team) i = GROUP * (blockDim.x / team) + threadIdx.x / team;\n"
+                 "__global__ void k(float *x) { int i; atom_of(i, TEAM); if (i < NUM_ATOMS) x[i] = 1; }",
+                 "problem: {NUM_ATOMS: 4194304}\n", "freeze: [NUM_ATOMS]", '  grid: ["ceil_div(NUM_ATOMS, BLOCK // TEAM)"]\n'),
                 ("__global__ void k(float *x, int limit, int lda) { int j = threadIdx.x; if (j < limit) x[j * lda + blockIdx.x] = 1; }\n"
                  "void f(float *x, int lda) { k<<<4, 64>>>(x, 100, lda); }", "problem: {limit: 100, lda: 1}\n"),
                 ("constexpr int ITEMS = 8;\n__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; for (int k = 0; k < ITEMS; k++) if (i < n) x[i] += k; }\n"

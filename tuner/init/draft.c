@@ -44,7 +44,7 @@ static bool is_extent(const char *name)
 {
     return hn_draft_is_like(name, "n m k w h d nx ny nz dim dimx dimy dimz num nelem numel *size "
                                   "*len *count *width *height *rows *cols *columns *elem *depth "
-                                  "*total imax jmax kmax x_max y_max z_max") &&
+                                  "*total *atoms *nodes *edges imax jmax kmax x_max y_max z_max") &&
            !hn_draft_is_block(name) &&
            !hn_draft_is_like(name, "*item *per_thread *vec *unroll *tile *filter *radius *mask "
                                    "*border *halo *window *group *warp *chunk *max_ *min_");
@@ -200,8 +200,7 @@ static bool is_used(const struct hn_draft *draft, const char *name)
     HN_EACH(function, unit->functions)
         used |= function->device && HN_HAS(unit, function->body, name);
     HN_EACH(meaning, unit->meanings)
-        used |= meaning->scope.begin == 0 && (meaning->macro || meaning->constant) &&
-                HN_HAS(unit, meaning->body, name);
+        used |= meaning->scope.begin == 0 && meaning->constant && HN_HAS(unit, meaning->body, name);
     return used;
 }
 
@@ -705,8 +704,8 @@ static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *de
     const char *own = hn_draft_is_reserved(name) ? hn_draft_free_name(draft, name) : name;
     struct hn_draft_name *size = hn_draft_add(draft, own, name, true);
     size->is_extent = is_extent(name);
-    bool row = hn_draft_is_like(name, "*pitch *row_stride *stride_row lda ldb ldc ldd");
-    size->preset = hn_integer(row ? 0 : 1); /* rows follow one another */
+    bool row = hn_draft_is_like(name, "*pitch *stride *stride_row lda ldb ldc ldd");
+    size->preset = hn_integer(row ? 0 : 1); /* where there are rows they follow one another */
 }
 
 static void choose_sizes(struct hn_draft *draft)

@@ -257,7 +257,7 @@ static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
     const struct hn_meaning *own = hn_unit_meaning(unit, hn_text_at(unit, token), token);
     if (hn_at(unit, token, "blockIdx"))
         return hn_text_at(unit, token + 2)[0] == 'x' + axis ? 3 : 0;
-    return own != NULL && !own->macro && !own->given && own->body.end == own->body.begin + 3 &&
+    return own != NULL && !own->given && own->body.end == own->body.begin + 3 &&
            index_width(draft, own->body.begin, axis) == 3;
 }
 
@@ -837,7 +837,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
     count = count == 1 ? draft->dimensions : count;
     HN_EACH(size, draft->names)
         if (size->is_size && size->preset.integer == 0)
-            size->preset = hn_integer(count > 0 ? 1 << 22 / count : 1);
+            size->preset = hn_integer(count > 1 || size->is_extent ? 1 << 22 / count : 1);
     read_symbols(draft);
     read_shared(draft);
     hn_draft_bound_threads(draft);

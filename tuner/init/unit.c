@@ -282,6 +282,7 @@ static void read_macros(struct reading *reading)
             .parameters = takes ? hn_inside(unit, i + 3) : (struct hn_tokens){0, 0},
             .macro = true,
             .guarded = guard[depth] != NULL && body < end};
+        *HN_GROW(unit->functions) = (struct hn_function){.body = {body, end}, .device = true};
         if (takes)
             read_given(unit, "(", hn_inside(unit, i + 3), (struct hn_tokens){i + 2, end});
     }

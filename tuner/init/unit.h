@@ -79,7 +79,7 @@ struct hn_missing {
 
 struct hn_function {
     struct hn_tokens body;
-    bool device, host; /* neither: a kernel */
+    bool device, host; /* device: a macro, too; neither: a kernel */
 };
 
 #define HN_GROWING(type) struct { type *items; size_t count; }
