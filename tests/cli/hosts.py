@@ -8,17 +8,17 @@ import pathlib
 import double
 
 
-def processes(folder):
-    """{pid: words of its command} of all agents and workers that were started from this folder."""
+def processes(folder, *variables):
+    """{pid: words of its command} of all agents and workers that were started from this folder, and with these variables."""
     found = {}
-    mark = f"TMPDIR={folder}".encode()
+    marks = {f"TMPDIR={folder}".encode(), *variables}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             command = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
             environment = pathlib.Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"worker" in command[1:2] and mark in environment:
+        if b"worker" in command[1:2] and marks.issubset(environment):
             found[int(entry)] = [word.decode() for word in command if word]
     return found
 
@@ -33,8 +33,8 @@ class Workers(double.Case):
         lines = ["workers:"] + ["  - {" + ", ".join(f"{key}: {json.dumps(str(value))}" for key, value in host.items()) + "}" for host in hosts]
         return self.write("workers.yaml", "\n".join(lines) + "\n")
 
-    def pids(self, role):
-        return sorted(pid for pid, words in processes(self.folder).items() if words[2] == role)
+    def pids(self, role, *variables):
+        return sorted(pid for pid, words in processes(self.folder, *variables).items() if words[2] == role)
 
     def wait_for_none(self, what):
         self.wait_for(lambda: not processes(self.folder), f"workers outlive {what}")

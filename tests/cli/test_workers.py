@@ -241,6 +241,30 @@ class Cards(hosts.Workers):
         final, = [record for record in self.read_events() if record["final"]]
         self.assertEqual((final["card"][4:6], round(final["ratio"], 2)), ("d1", 1.1))
 
+    def test_a_trial_of_a_lost_host(self):
+        """A point that is suspected on the second, which is lost in its trial, is acquitted on the first: the time stays the second's."""
+        self.config = self.folder / "attributes.yaml"
+        self.config.write_text(self.config.read_text().replace("[-1, 0, 100, 101]", "{range: [-1, 61], step: 1}"))
+        once = self.launcher("once", "mkdir started 2>/dev/null || exit 9\nexec env CUDA_VISIBLE_DEVICES=1 HONE_DOUBLE_POISON_US=40 \"$@\"\n")
+        workers = self.list_hosts({"run": "env CUDA_VISIBLE_DEVICES=0", "gpus": 1, "compile": 1}, {"run": once, "gpus": 1, "compile": 0})
+        point = [word for value in ("CLUSTER=1", "COOPERATIVE=false", "SHARED=1024") for word in ("-s", value)]
+        process = self.begin(workers, "-p", "n=1100000", *point, "--run-timeout", 60, HONE_DOUBLE_COUNT="2", HONE_DOUBLE_SLOWNESS="1,1.1",
+                             HONE_DOUBLE_WAIT_US="300")
+        # The second has what the first measured to be compared with, and all that is left.
+        self.wait_for_events(12, process)
+        lead, second = (b"CUDA_VISIBLE_DEVICES=%d" % n for n in (0, 1))
+        stopped, before = self.pids("gpu", lead), self.pids("gpu", second)
+        os.kill(*stopped, signal.SIGSTOP)
+        # A trial is in a process of its own.
+        self.wait_for(lambda: self.pids("gpu", second) not in ([], before), "no trial")
+        os.kill(*self.pids("node", second), signal.SIGKILL)
+        os.kill(*stopped, signal.SIGCONT)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, errors)
+        tried, = [record for record in self.records() if "suspicion" in record]
+        self.assertEqual((tried["suspicion"], tried["card"][4:6], round(tried["ratio"], 2)), ("acquitted", "d1", 1.1))
+        self.assertAlmostEqual(tried["timing"]["median_us"], 30, delta=0.3)
+
 
 @unittest.skipUnless(os.environ.get("HONE_LIAR"), "tests/cli/liar.c is not built here")
 class Liars(hosts.Workers):

@@ -378,7 +378,7 @@ static void evaluate(struct hn_live *live, const struct hn_bindings *point,
     hn_live_make_evaluation(point, image, request, &message, err);
     while (hn_live_ask(live, &message, 0, &result, err)) {
         hn_record_finish(record);
-        hn_live_read_record(point, &result, record, err);
+        hn_live_read_record(live->workers->lead, point, &result, record, err);
     }
 }
 
@@ -442,10 +442,8 @@ static void measure(struct hn_live *live, struct hn_run *run, struct hn_error *e
         hn_meter_end(&live->workers->working, hn_now_ms());
     }
     evaluate(live, variant->point, variant->image, &request, record, err);
-    if (hn_failed(err))
-        return;
-    hn_live_card_scale(live->workers->lead, record);
-    if (record->outcome != HN_OUTCOME_OK || !run->anew || live->base.task->plan->pipeline != NULL)
+    if (hn_failed(err) || record->outcome != HN_OUTCOME_OK || !run->anew ||
+        live->base.task->plan->pipeline != NULL)
         return;
     /* A megabyte takes about a microsecond; powers of two, so that it is as much another time. */
     double log2_bytes = floor(log2(record->timing.median_us * 1e6));

@@ -53,9 +53,9 @@ void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_im
 
 /* live_cards.c. Evaluations become events. */
 void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct hn_error *err);
-/* The record of an answer, or of how the worker ended. */
-void hn_live_read_record(const struct hn_bindings *point, const struct hn_gpu_result *result, struct hn_record *record,
-                         struct hn_error *err);
+/* The record of a card's answer, or of how its worker ended, with times as of the first card. */
+void hn_live_read_record(const struct hn_card *card, const struct hn_bindings *point, const struct hn_gpu_result *result,
+                         struct hn_record *record, struct hn_error *err);
 /* Times as of the first card. */
 void hn_live_card_scale(const struct hn_card *card, struct hn_record *record);
 /* Looks for cards, and moves all on without blocking; the lead's worker is set up meanwhile. */

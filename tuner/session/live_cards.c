@@ -142,8 +142,9 @@ void hn_live_card_scale(const struct hn_card *card, struct hn_record *record)
         timing->samples_us[i] /= card->ratio;
 }
 
-void hn_live_read_record(const struct hn_bindings *point, const struct hn_gpu_result *result,
-                         struct hn_record *record, struct hn_error *err)
+void hn_live_read_record(const struct hn_card *card, const struct hn_bindings *point,
+                         const struct hn_gpu_result *result, struct hn_record *record,
+                         struct hn_error *err)
 {
     *record = (struct hn_record){0};
     if (hn_failed(err))
@@ -154,14 +155,17 @@ void hn_live_read_record(const struct hn_bindings *point, const struct hn_gpu_re
                                                      : HN_OUTCOME_WORKER_CRASH,
                        "%s", result->text);
         hn_bindings_copy(&record->point, point, err);
-        return;
+    } else {
+        hn_record_from_json(json_object_get(result->message.json, "record"), NULL, record, err);
+        if (!hn_failed(err) && !hn_bindings_equal(&record->point, point))
+            hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
+        /* A failed device assertion is told in what the worker printed. */
+        if (!hn_failed(err) && record->message != NULL && result->text[0] != '\0')
+            hn_record_fail(record, record->outcome, "%s%s", record->message, result->text);
     }
-    hn_record_from_json(json_object_get(result->message.json, "record"), NULL, record, err);
-    if (!hn_failed(err) && !hn_bindings_equal(&record->point, point))
-        hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
-    /* A failed device assertion is told in what the worker printed. */
-    if (!hn_failed(err) && record->message != NULL && result->text[0] != '\0')
-        hn_record_fail(record, record->outcome, "%s%s", record->message, result->text);
+    /* Another card may hold its trial. */
+    if (!hn_failed(err))
+        hn_live_card_scale(card, record);
 }
 
 /* The first that the lead has measured in full. */
@@ -208,7 +212,8 @@ static void take_evaluated(struct hn_live *live, struct hn_card *card,
     struct hn_card_job *job = &card->job;
     struct hn_record record;
     bool tried = job->request.trial != HN_SUSPICION_NONE;
-    hn_live_read_record(&job->point, result, &record, err);
+    hn_live_read_record(card, &job->point, result, &record, err);
+    card->measured += !hn_failed(err) && job->request.measure;
     if (!hn_failed(err) && !tried && record.suspicion >= HN_SUSPICION_CHECKED &&
         record.outcome == HN_OUTCOME_OK) {
         /* The record waits for what the trial says. */
@@ -227,10 +232,8 @@ static void take_evaluated(struct hn_live *live, struct hn_card *card,
         hn_record_finish(&record);
         return;
     }
-    hn_live_card_scale(card, &record);
     *HN_NEXT(live->events, live->event_count) = (struct hn_backend_event){
         .kind = HN_EVENT_EVALUATED, .ticket = job->ticket, .record = record};
-    card->measured += job->request.measure;
     hn_card_job_finish(job);
     card->evaluating = false;
 }
@@ -429,7 +432,7 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
         break;
     case HN_CARD_ANCHORING:
         anchor = &live->anchors[card->anchor++];
-        hn_live_read_record(&anchor->point, result, &record, &ignored);
+        hn_live_read_record(card, &anchor->point, result, &record, &ignored);
         if (!hn_failed(&ignored) && record.outcome == HN_OUTCOME_OK && record.timing.median_us > 0)
             card->ratios[card->ratio_count++] = record.timing.median_us / anchor->median_us;
         hn_record_finish(&record);
