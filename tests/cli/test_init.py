@@ -360,6 +360,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "problem: {n: 5000}\n", "value: 3}\n", "count: n * 4, role: output}", "  block: [BLOCK]\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
                 # An array that is not there passes nothing that is known.
                 ("void f(float *d, void **args) { cudaLaunchKernel((void *)k, dim3(7), dim3(64), args, 0, 0); }", "value: n}\n", "  grid: [7]\n"),
+                # As some formatters write it.
+                ("void f(float *d) { const int m = 5000; k << <(m + 63) / 64, 64, 96 >> >(d, 3, m); }",
+                 "problem: {n: 5000}\n", "value: 3}\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
                 # Nobody knows n: a constant may be too few for what is guessed.
                 ("int main(int, char **a) { float *d; cudaMalloc(&d, (1 << 20) * sizeof(float)); k<<<512, 64>>>(d, 1, read(a)); }",
                  "count: n, role: output}")):

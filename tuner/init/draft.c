@@ -528,10 +528,9 @@ static const char *last_name(const char *path)
 /* Elements of a buffer: those of the whole problem; of matrices A, B and C their own sides. */
 static const char *elements_of(const struct hn_draft *draft, const char *name)
 {
-    const char *sides = hn_draft_is_like(name, "a")   ? "mk"
-                        : hn_draft_is_like(name, "b") ? "kn"
-                        : hn_draft_is_like(name, "c") ? "mn"
-                                                      : "";
+    static const char *const of[] = {"mk", "kn", "mn"};
+    size_t which = name[1] == '\0' ? (size_t)(hn_lower(name[0]) - 'a') : 3;
+    const char *sides = which < 3 ? of[which] : "";
     const char *product = NULL;
     for (; *sides != '\0'; sides++)
         HN_EACH(size, draft->names)

@@ -44,15 +44,17 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
 static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
 {
     struct hn_unit *unit = draft->unit;
-    const size_t wanted = draft->kernel->argument_count;
+    size_t wanted = draft->kernel->argument_count, call = kernel, open;
     struct hn_tokens *passed = draft->passed, *end = passed + wanted;
-    behind += hn_at(unit, behind, ","); /* "LAUNCH(kernel, <<<grid, block>>>(arguments))" */
-    size_t close = hn_find(unit, (struct hn_tokens){behind, SIZE_MAX}, ">>>"), call = kernel, open;
     if (draft->launch[HN_LAUNCH_BLOCK].end > 0)
-        return;
-    if (hn_at(unit, behind, "<<<") && close != SIZE_MAX) {
-        split(unit, (struct hn_tokens){behind + 1, close}, draft->launch, 3);
-        open = close + 1;
+        return;                         /* the first one counts */
+    behind += hn_at(unit, behind, ","); /* "LAUNCH(kernel, <<<grid, block>>>(arguments))" */
+    bool apart = hn_at(unit, behind, "<<") && hn_at(unit, behind + 1, "<"); /* "<< <1, 2>> >" */
+    struct hn_tokens list = {behind + 1 + apart, SIZE_MAX};
+    list.end = hn_find(unit, list, apart ? ">>" : ">>>");
+    if ((apart || hn_at(unit, behind, "<<<")) && list.end != SIZE_MAX) {
+        split(unit, list, draft->launch, 3);
+        open = list.end + 1 + apart;
     } else {
         struct hn_tokens *parts = hn_need_block(&unit->memory, wanted + 10, sizeof *parts);
         while (--call > 0 && kernel - call < 12 &&
@@ -91,11 +93,10 @@ void hn_draft_find_launch(struct hn_draft *draft)
     const struct hn_kernel *kernel = draft->kernel;
     draft->passed = hn_need_block(&unit->memory, kernel->argument_count, sizeof *draft->passed);
     HN_EACH_AT(i, unit, HN_EVERYWHERE, kernel->name) {
-        struct hn_tokens given = {0, i};
+        struct hn_tokens given =
+            hn_at(unit, i + 1, "<") ? hn_inside(unit, i + 1) : (struct hn_tokens){0, i};
         if (i == kernel->head.end || in_kernel(draft, i))
             continue;
-        if (hn_at(unit, i + 1, "<"))
-            given = hn_inside(unit, i + 1);
         if (draft->template_arguments.end == 0 && given.begin > 0)
             draft->template_arguments = given;
         read_launch(draft, i, given.end + 1);
