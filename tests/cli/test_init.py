@@ -360,6 +360,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "problem: {n: 5000}\n", "value: 3}\n", "count: n * 4, role: output}", "  block: [BLOCK]\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
                 # An array that is not there passes nothing that is known.
                 ("void f(float *d, void **args) { cudaLaunchKernel((void *)k, dim3(7), dim3(64), args, 0, 0); }", "value: n}\n", "  grid: [7]\n"),
+                # Members of a class that it sets elsewhere.
+                ("#define LAUNCH(kernel, ...) kernel<<<blocks, 64>>>(d, ##__VA_ARGS__)\nclass Chunk { int blocks, size; float *d, by = 3;\n"
+                 "public: Chunk() { size = 5000; blocks = (size + 63) / 64; cudaMalloc(&d, size * 4 * sizeof(float)); }\n void run() { LAUNCH(k, by, size); } };",
+                 "problem: {n: 5000}\n", "value: 3}\n", "count: n * 4, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
                 # As some formatters write it.
                 ("void f(float *d) { const int m = 5000; k << <(m + 63) / 64, 64, 96 >> >(d, 3, m); }",
                  "problem: {n: 5000}\n", "value: 3}\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
@@ -399,6 +403,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "row_stride: 2048, lda: 2048, stride: 2048}\n"),
                 ("__global__ void k(float *x, int n, int stride) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i * stride] = 1; }",
                  "problem: {n: 4194304, stride: 1}\n"),
+                # A tile of rows is no block of a kernel that asks how large that is.
+                ("template <int RowTile> __global__ void k(float *x, int rows, int cols, int lddb) { int row = RowTile * blockIdx.x;\n"
+                 " for (int r = 0; r < RowTile; r++) for (int c = threadIdx.x; c < cols; c += blockDim.x) if (row + r < rows) x[(row + r) * lddb + c] = 1; }\n"
+                 "void f(float *x, int rows, int cols, int lddb) { k<8><<<(rows + 7) / 8, std::min(cols, 256)>>>(x, rows, cols, lddb); }",
+                 "lddb: 2048}\n", "  block: [BLOCK]\n", '  grid: ["ceil_div(rows, ROWTILE)"]\n'),
                 # What the host defines, and threads for each of it by macros.
                 ("#define GROUP blockIdx.x\n#ifndef TEAM\n#define TEAM 4\n#endif\n#define atom_of(i, team) i = GROUP * (blockDim.x / team) + threadIdx.x / team;\n"
                  "__global__ void k(float *x) { int i; atom_of(i, TEAM); if (i < NUM_ATOMS) x[i] = 1; }",

@@ -703,7 +703,7 @@ static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *de
     const char *own = hn_draft_is_reserved(name) ? hn_draft_free_name(draft, name) : name;
     struct hn_draft_name *size = hn_draft_add(draft, own, name, true);
     size->is_extent = is_extent(name);
-    bool row = hn_draft_is_like(name, "*pitch *stride *stride_row lda ldb ldc ldd");
+    bool row = hn_draft_is_like(name, "*pitch *stride *stride_row lda ldb ldc ldd ldda lddb lddc");
     size->preset = hn_integer(row ? 0 : 1); /* where there are rows they follow one another */
 }
 

@@ -47,7 +47,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
     size_t wanted = draft->kernel->argument_count, call = kernel, open;
     struct hn_tokens *passed = draft->passed, *end = passed + wanted;
     if (draft->launch[HN_LAUNCH_BLOCK].end > 0)
-        return;                         /* the first one counts */
+        return;
     behind += hn_at(unit, behind, ","); /* "LAUNCH(kernel, <<<grid, block>>>(arguments))" */
     bool apart = hn_at(unit, behind, "<<") && hn_at(unit, behind + 1, "<"); /* "<< <1, 2>> >" */
     struct hn_tokens list = {behind + 1 + apart, SIZE_MAX};
@@ -83,7 +83,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
     if (hn_at(unit, open, "(") || hn_at(unit, open, "{"))
         split(unit, hn_inside(unit, open), passed, wanted);
     for (; rest != NULL && passed < end; passed++)
-        if (hn_at(unit, passed->begin, "__VA_ARGS__"))
+        if (hn_at(unit, passed->end - 1, "__VA_ARGS__")) /* "##__VA_ARGS__" */
             split(unit, rest->body, passed, (size_t)(end - passed));
 }
 
@@ -338,6 +338,7 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
  * stands for all. */
 static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int axis)
 {
+    bool asks = HN_HAS(draft->unit, draft->kernel->body, "blockDim");
     const struct hn_draft_name *tile = NULL;
     HN_EACH(each, draft->names) {
         bool rows = hn_draft_is_like(each->own, "*rows");
@@ -347,7 +348,7 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
         if (hn_draft_is_block(each->own) &&
             (axis < 0 ? !rows : last == 'x' + axis || (axis == 1 && rows)))
             return each;
-        if (axis < 0 && tile == NULL && hn_draft_is_like(each->own, "*tile"))
+        if (axis < 0 && tile == NULL && !asks && hn_draft_is_like(each->own, "*tile"))
             tile = each;
     }
     return tile;

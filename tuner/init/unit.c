@@ -13,8 +13,7 @@
 #include "runtime/device/library.h"
 #include "tuner/init/clang.h"
 
-static const size_t size_limit = 4u << 20;
-enum { MOST_DEFINES = 2000, MOST_PASSES = 6, MOST_FIELDS = 64 };
+enum { MOST_BYTES = 4 << 20, MOST_DEFINES = 2000, MOST_PASSES = 6, MOST_FIELDS = 64 };
 
 struct reading {
     struct hn_unit *unit;
@@ -169,7 +168,6 @@ static void read_tokens(struct reading *reading)
     CXToken *tokens = NULL;
     unsigned count = 0;
     size_t behind = 0;
-    bool directive = false;
     CXCursor root = clang->getTranslationUnitCursor(reading->tree);
     clang->tokenize(reading->tree, clang->getCursorExtent(root), &tokens, &count);
     for (unsigned i = 0; i < count; i++) {
@@ -182,8 +180,7 @@ static void read_tokens(struct reading *reading)
         token->starts = behind == 0;
         for (size_t c = behind; c < token->begin; c++)
             token->starts |= unit->text[c] == '\n' && (c == 0 || unit->text[c - 1] != '\\');
-        directive = token->starts ? strcmp(token->text, "#") == 0 : directive;
-        token->directive = directive;
+        token->directive = token->starts ? strcmp(token->text, "#") == 0 : token[-1].directive;
         behind = token->end;
     }
     clang->disposeTokens(reading->tree, tokens, count);
@@ -302,10 +299,11 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         return;
     while (hn_at(unit, at, "["))
         at = hn_behind(unit, at, SIZE_MAX);
-    /* "int blocks; blocks = n / 64;"; what begins as 0 is set by somebody: "choose(&blocks);" */
-    bool local = reading->function.begin > 0 && !clang->isConstQualifiedType(type);
-    at += local && hn_at(unit, at, "=") && hn_at(unit, at + 1, "0") ? 2 : 0;
-    if (local && is_one_of(hn_text_at(unit, at), ",;"))
+    /* "int blocks; blocks = n / 64;", of a class, too; what begins as 0 is set: "get(&blocks);" */
+    bool later = (reading->function.begin > 0 || cursor.kind == CXCursor_FieldDecl) &&
+                 !clang->isConstQualifiedType(type);
+    at += later && hn_at(unit, at, "=") && hn_at(unit, at + 1, "0") ? 2 : 0;
+    if (later && is_one_of(hn_text_at(unit, at), ",;"))
         HN_EACH_AT(i, unit, reading->function, name)
             if (i > at && hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{}()")) {
                 at = whole.end = i + 1;
@@ -660,7 +658,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         read_function(reading, cursor);
         return CXChildVisit_Continue;
     }
-    if (kind == CXCursor_VarDecl || kind == CXCursor_EnumConstantDecl)
+    if (kind == CXCursor_VarDecl || kind == CXCursor_FieldDecl || kind == CXCursor_EnumConstantDecl)
         read_variable(reading, cursor);
     else if (own && kind == CXCursor_ParmDecl) {
         size_t count = ++reading->kernel->argument_count;
@@ -854,7 +852,7 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
     size_t size;
     unit->path = hn_need_kept(&unit->memory, hn_need_copy(path));
     unit->absent = "";
-    if (hn_file_read(path, size_limit, &unit->text, &size, err) != HN_OK)
+    if (hn_file_read(path, MOST_BYTES, &unit->text, &size, err) != HN_OK)
         return err->status;
     unit->text = hn_need_kept(&unit->memory, unit->text);
     if (strlen(unit->text) != size)
