@@ -624,6 +624,16 @@ class Odd(Page):
         self.assertNotIn("NaN", self.browser.evaluate("document.querySelector('main').innerHTML"))
         self.assertNotIn("undefined", self.browser.text("main"))
 
+    def look_again_with_roofs(self):
+        device = {"name": "NVIDIA Test 100", "capability": 90, "sm_count": 132, "mig_profile": ""}
+        roofs = {"copy_gb_per_s": 4000.0, "l2_gb_per_s": 8000.0, "fp32_gflops": 60000.0, "launch_us": 1.5, "measured": 1795168800,
+                 "driver": "580.1"}
+        given = self.folder / "given.json"
+        given.write_text(json.dumps({"devices": [dict(device, roofs=roofs)]}))
+        self.report(self.folder / "odd.json", "--roofs", given)
+        self.browser.requests.clear()
+        self.browser.open(self.page)
+
     def test_nothing_is_valid(self):
         for k in range(18):
             recordings.fail(self.document["cache"], k, "compile_error", "no")
@@ -652,18 +662,25 @@ class Odd(Page):
         self.assertIn("bound by latency, no unit is busier than", text)
         self.assertIn("loads of global memory are not coalesced", text)
         self.assertEqual(self.browser.texts("#counted tbody td:first-child"), ["DRAM", "L2", "L1"])
-        device = {"name": "NVIDIA Test 100", "capability": 90, "sm_count": 132, "mig_profile": ""}
-        roofs = {"copy_gb_per_s": 4000.0, "l2_gb_per_s": 8000.0, "fp32_gflops": 60000.0, "launch_us": 1.5, "measured": 1795168800,
-                 "driver": "580.1"}
-        given = self.folder / "given.json"
-        given.write_text(json.dumps({"devices": [dict(device, roofs=roofs)]}))
-        self.report(self.folder / "odd.json", "--roofs", given)
-        self.browser.requests.clear()
-        self.browser.open(self.page)
+        self.look_again_with_roofs()
         names = self.browser.evaluate("[...document.querySelectorAll('#roofline svg text.halo')].map(e => e.textContent)")
         self.assertIn("DRAM, counted", names)  # a label without room is left out
         self.assertEqual(self.browser.evaluate("document.querySelector('#roofline .mark.other').getAttribute('d').split('M').length - 1"), 3)
         self.assertIn("of roof", self.browser.text("#counted"))
+
+    def test_a_pipeline_has_no_roof(self):
+        """Its metrics say what crosses the bus."""
+        self.look()
+        self.look_again_with_roofs()
+        self.assertIn("of the roof", self.browser.text("#summary"))
+        self.assertRegex(self.browser.text("#top"), r"% copy")
+        for row in self.rows:
+            row["hone"]["staging"] = {"chunks": 4, "streams": 2}
+        self.look()
+        self.look_again_with_roofs()
+        self.assertNotIn("of the roof", self.browser.text("#summary"))
+        self.assertNotRegex(self.browser.text("#top"), r"% copy")
+        self.assertIn("crosses the bus, for which no roof is measured", self.browser.text("#roofline"))
 
     def test_lower_bounds_are_no_best(self):
         for row in self.rows[1:]:

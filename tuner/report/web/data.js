@@ -252,12 +252,12 @@ class Tuning {
 
   /** What a launch takes at least on this device, by its metrics bytes and flops (the roofline model of Williams,
    * Waterman and Patterson, 2009), and what bounds it; null where that is not known. With a warm L2 cache nothing moves
-   * faster than from there. */
+   * faster than from there. What a pipeline moves crosses the bus, for which there is no roof. */
   bound(i) {
     const roofs = this.roofs;
     const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
     const computed = this.computed(i);
-    if (roofs === null || (moved === 0 && computed === 0)) return null;
+    if (roofs === null || this.staging !== null || (moved === 0 && computed === 0)) return null;
     const memory = this.regime !== "cold" ? ["L2", moved / roofs.l2_gb_per_s / 1e3] : ["copy", moved / roofs.copy_gb_per_s / 1e3];
     const bounds = [["launch", roofs.launch_us], memory,
                     [this.computing.name, this.computing.rate > 0 ? computed / this.computing.rate / 1e3 : 0]];
@@ -269,7 +269,7 @@ class Tuning {
    * size of the device's L2 cache is not known here. No device of today has one of more than 128 MiB. */
   beyond(i) {
     const roofs = this.roofs;
-    if (roofs === null || this.regime !== "cold" || this.outcome[i] !== "ok" || this.time[i] === null) return null;
+    if (roofs === null || this.staging !== null || this.regime !== "cold" || this.outcome[i] !== "ok" || this.time[i] === null) return null;
     const us = 1.1 * Math.max(this.time[i], this.column("high")[i] ?? 0);
     const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
     const {metric, rate} = this.computing;

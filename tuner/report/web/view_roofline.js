@@ -143,6 +143,8 @@ const BEYOND = " Beyond 100%: it beats what the roof was measured with, its data
   "metrics say.";
 const NO_ROOFS = "No roofs are known of this device, so that there is nothing to set the points against: run hone device --measure on it, " +
   "or give hone report --roofs. Without roofs all points of a problem stand in one column.";
+const NO_WORK = "The config names no metric bytes or flops, so that no roof can be set against the times.";
+const BUS = "What a pipeline moves crosses the bus, for which no roof is measured: the summary sets the best against its parts.";
 
 function verdict(tuning) {
   const {best} = tuning;
@@ -159,14 +161,10 @@ function verdict(tuning) {
 
 function draw(body, tuning) {
   const kind = kindOfWork(tuning);
+  const missing = [[tuning.staging !== null, BUS], [kind === null, NO_WORK], [tuning.roofs === null, NO_ROOFS]].find(([holds]) => holds);
   replace(body);
-  if (kind !== null && tuning.roofs === null) {
-    body.append(html("p", {class: "empty"}, NO_ROOFS), countedBlock(tuning) ?? "");
-    return;
-  }
-  if (kind === null) {
-    body.append(html("p", {class: "empty"}, "The config names no metric bytes or flops, so that no roof can be set against the times."),
-      countedBlock(tuning) ?? "");
+  if (missing) {
+    body.append(html("p", {class: "empty"}, missing[1]), countedBlock(tuning) ?? "");
     return;
   }
   const places = placesOf(tuning, kind);
