@@ -699,6 +699,12 @@ __global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own:
             self.assertIn(part, text)
         self.hone("compile", config, "--arch", "sm_90")
 
+    def test_structures_of_the_same_names(self):
+        """Of two structures each may have an x of its own."""
+        draft = self.draft("__global__ void k(float *x, dim3 size, dim3 leap) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < size.x) x[i] = leap.y; }")
+        self.assertIn("{name: size, type: dim3, fields: {x: x, y: y, z: z}}\n", draft)
+        self.assertIn("{name: leap, type: dim3, fields: {x: x, y: y, z: z}}  # TODO: which values?\n", draft)
+
     def test_views_with_methods(self):
         """A method may write to all that its structure points to."""
         draft = self.draft("template <class T> struct Rows { T *data; int step; __device__ T *row(int y) const { return data + y * step; } };\n"

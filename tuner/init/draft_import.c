@@ -11,8 +11,6 @@
 #include "cache/record/record.h"
 #include "runtime/plan/option_list.h"
 
-static const size_t size_limit = 4u << 20;
-
 static const char *const axes[] = {"X", "Y", "Z"};
 static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z"};
 static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
@@ -30,7 +28,7 @@ struct import {
 /* Values as other tuners list them. These are sticky (base/error.h). */
 
 /* Each list within a text may have as many values as the whole. */
-enum { MOST_VALUES = 4096, MOST_LISTS = 64 };
+enum { MOST_BYTES = 4 << 20, MOST_VALUES = 4096, MOST_LISTS = 64 };
 
 /* Takes what stands before a sign, outside of brackets and quotes, off a text, which is changed;
  * all where there is no such sign, and then *text is NULL. Without blanks around it. */
@@ -172,7 +170,7 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
     json_error_t place;
     char *text;
     size_t size;
-    if (hn_file_read(path, size_limit, &text, &size, err) != HN_OK)
+    if (hn_file_read(path, MOST_BYTES, &text, &size, err) != HN_OK)
         return err->status;
     *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
     free(text);
