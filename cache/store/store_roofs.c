@@ -56,6 +56,7 @@ static const struct hn_field roofs_fields[] = {
     {NUMBER(hn_roofs, measured)},
     {HN_NEEDED("driver"), HN_CHARS(hn_roofs, driver)},
     {.key = "tensor", HN_STRUCT(hn_roofs, tensor, tensor_structure)},
+    {.key = "l2_bytes", .kind = HN_FIELD_AMOUNT, HN_AT(hn_roofs, l2_bytes)},
 };
 const struct hn_structure hn_roofs_structure = HN_STRUCTURE(hn_roofs, roofs_fields, check_roofs);
 

@@ -42,6 +42,7 @@ struct hn_roofs {
     double measured;      /* seconds since the epoch */
     char driver[32];
     struct hn_tensor_roofs tensor;
+    double l2_bytes; /* of its L2 cache; 0: not known */
 };
 
 /* With what tensor cores do, where that is known. Reading fails where a rate is missing, or not above 0. */

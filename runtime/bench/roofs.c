@@ -48,7 +48,6 @@ struct roofer {
     CUfunction kernels[KERNELS];
     CUevent events[2];  /* around what is timed */
     CUdeviceptr buffer; /* two halves of `half` bytes */
-
     uint64_t half;
     unsigned int blocks;
 };
@@ -180,7 +179,8 @@ enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_imag
     int sms = context->device->identity.sm_count;
     size_t available = 0, total = 0;
     hn_error_init(err);
-    *roofs = (struct hn_roofs){.measured = (double)time(NULL)};
+    *roofs =
+        (struct hn_roofs){.measured = (double)time(NULL), .l2_bytes = context->device->l2_bytes};
     snprintf(roofs->driver, sizeof roofs->driver, "%s", context->device->driver);
     roofer.blocks = BLOCKS_PER_SM * (unsigned int)(sms > 0 ? sms : 1);
     roofer.module = hn_kernels_load(context, image, "kernels of the roofs", entries_of_all, KERNELS,
@@ -248,8 +248,7 @@ enum hn_status hn_bench_copy_bandwidth(struct hn_bench *bench, size_t bytes, dou
     hn_error_init(err);
     *gb_per_s = 0.0;
     HN_CALL(context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
-    /* Beside a large plan there may be no room for as much again; half of it copies about as fast.
-     */
+    /* Beside a large plan there may be no room for as much again; half copies about as fast. */
     while (copy.bytes > available / 3 && copy.bytes > 4096)
         copy.bytes /= 2;
     HN_CALL(context, cuMemAlloc, (&copy.from, copy.bytes), "allocating the source of the copy",

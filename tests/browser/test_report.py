@@ -627,7 +627,7 @@ class Odd(Page):
     def look_again_with_roofs(self):
         device = {"name": "NVIDIA Test 100", "capability": 90, "sm_count": 132, "mig_profile": ""}
         roofs = {"copy_gb_per_s": 4000.0, "l2_gb_per_s": 8000.0, "fp32_gflops": 60000.0, "launch_us": 1.5, "measured": 1795168800,
-                 "driver": "580.1"}
+                 "driver": "580.1", "l2_bytes": 40 << 20}
         given = self.folder / "given.json"
         given.write_text(json.dumps({"devices": [dict(device, roofs=roofs)]}))
         self.report(self.folder / "odd.json", "--roofs", given)
@@ -681,6 +681,16 @@ class Odd(Page):
         self.assertNotIn("of the roof", self.browser.text("#summary"))
         self.assertNotRegex(self.browser.text("#top"), r"% copy")
         self.assertIn("crosses the bus, for which no roof is measured", self.browser.text("#roofline"))
+
+    def test_a_warm_cache(self):
+        """It serves what half of it holds."""
+        self.document["hone"]["regime"] = "warm"
+        for amount, roof in ((16 << 20, "L2"), (24 << 20, "copy")):
+            for row in self.rows:
+                row["hone"]["metrics"]["bytes"] = amount
+            self.look()
+            self.look_again_with_roofs()
+            self.assertRegex(self.browser.text("#top"), f"% {roof}")
 
     def test_lower_bounds_are_no_best(self):
         for row in self.rows[1:]:

@@ -17,7 +17,7 @@ class Roofs(double.Case):
         for name, expected in (("fp8", 800e3), ("bf16", 400e3), ("fp16", 400e3), ("tf32", 200e3)):
             self.assertAlmostEqual(roofs["tensor"][name]["gflops"] / expected, 1, delta=0.02, msg=name)
             self.assertAlmostEqual(roofs["tensor"][name]["clock_mhz"], 1500, delta=1)
-        self.assertEqual(roofs["driver"], "CUDA 13.0")
+        self.assertEqual((roofs["driver"], roofs["l2_bytes"]), ("CUDA 13.0", 1 << 20))
 
     def test_measured_when_asked(self):
         self.assertIsNone(self.devices()[0]["roofs"])
@@ -35,6 +35,13 @@ class Roofs(double.Case):
         """For as long as energy is measured the GPU is at work, and the processor may wait."""
         return hone.Case.hone(self, *arguments, **self.own_folders(), HONE_DOUBLE_NVML="90", HONE_DOUBLE_WAIT_US="3000",
                               LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}", **settings)
+
+    def test_explained_as_tuned(self):
+        """What a warm L2 cache serves is set against that."""
+        self.hone("tune", self.config, "--quiet", "--regime", "warm", "-s", "ITEMS=1")
+        explanation, = json.loads(self.hone("explain", self.config, "--regime", "warm", "--json").stdout)
+        bounds = explanation["bounds"]
+        self.assertAlmostEqual(bounds["bytes_share"] * explanation["roofs"]["l2_gb_per_s"] / bounds["gb_per_s"], 1, places=6)
 
     def test_records_say_what_held_the_clocks_down(self):
         command = ["tune", self.config, "--quiet", "-s", "ITEMS=1,2"]

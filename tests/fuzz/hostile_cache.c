@@ -63,7 +63,8 @@ static void fill(const char *path)
                                    1.5,
                                    1763697600,
                                    "CUDA 13.0",
-                                   {.pipes = {[HN_PIPE_BF16] = {400e3, 1500}}}};
+                                   {.pipes = {[HN_PIPE_BF16] = {400e3, 1500}}},
+                                   1 << 20};
     const struct hn_value larger = hn_integer(8192);
     fuzz_require(hn_recording_load(HONE_FUZZ_BASE "/idle.json", &recording, &err) == HN_OK &&
                      hn_file_read(HONE_FUZZ_BASE "/idle.cubin", 1 << 20, &cubin, &size, &err) ==

@@ -11,7 +11,7 @@ static const struct hn_device_identity slice = {"NVIDIA H200", 90, 16, "1g.18gb"
 
 static struct hn_roofs make_roofs(const char *driver, double measured)
 {
-    struct hn_roofs roofs = {4000, 8000, 50000, 2, measured, "", {.power_limit_w = 0}};
+    struct hn_roofs roofs = {4000, 8000, 50000, 2, measured, "", {.power_limit_w = 0}, 0};
     snprintf(roofs.driver, sizeof roofs.driver, "%s", driver);
     return roofs;
 }
@@ -23,6 +23,7 @@ static void assert_same(const struct hn_roofs *found, const struct hn_roofs *exp
     assert_true(found->fp32_gflops == expected->fp32_gflops);
     assert_true(found->launch_us == expected->launch_us);
     assert_true(found->measured == expected->measured);
+    assert_true(found->l2_bytes == expected->l2_bytes);
     assert_string_equal(found->driver, expected->driver);
     for (int i = 0; i < HN_PIPE_COUNT; i++) {
         assert_true(found->tensor.pipes[i].gflops == expected->tensor.pipes[i].gflops);
@@ -86,6 +87,7 @@ TEST(json_is_exact_both_ways)
     for (int i = 0; i < HN_PIPE_COUNT; i++)
         roofs.tensor.pipes[i] = (struct hn_tensor_roof){1000.0 / (i + 3), 1600};
     roofs.tensor.power_limit_w = 700;
+    roofs.l2_bytes = 60 << 20;
     json_t *json = keep(hn_fields_to_json(&hn_roofs_structure, &roofs), json_decref);
     assert_ok(read_roofs(json, &found, &said));
     assert_same(&found, &roofs);
@@ -137,47 +139,47 @@ static void set_metric(struct hn_record *record, const char *name, double number
     assert_ok(hn_bindings_set(&record->metrics, name, &value, NULL));
 }
 
-static void assert_roof(const struct hn_backend *backend, const struct hn_record *record,
-                        const char *name, double share)
+static void assert_roof(const struct hn_roofs *roofs, enum hn_regime regime,
+                        const struct hn_record *record, const char *name, double share)
 {
-    const struct hn_roofs roofs = make_roofs("580.1", 1);
     struct hn_roof roof;
-    assert_true(hn_roof_find(&roofs, &backend->device, backend->task->regime, record, &roof));
+    assert_true(hn_roof_find(roofs, regime, record, &roof));
     assert_string_equal(roof.name, name);
     assert_near(roof.share, share);
 }
 
 TEST(what_takes_longest_is_the_roof)
 {
-    const struct hn_roofs roofs = make_roofs("580.1", 1);
-    struct hn_task task = {.regime = HN_COLD};
-    struct hn_backend backend = {.task = &task, .device = {.l2_bytes = 60 << 20}};
+    struct hn_roofs roofs = make_roofs("580.1", 1);
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_roof roof;
+    roofs.l2_bytes = 60 << 20;
     record.timing.median_us = 20;
-    assert_false(hn_roof_find(&roofs, &backend.device, backend.task->regime, &record, &roof));
+    assert_false(hn_roof_find(&roofs, HN_COLD, &record, &roof));
     set_metric(&record, "bytes", 40e6);
-    assert_roof(&backend, &record, "copy", 0.5);
+    assert_roof(&roofs, HN_COLD, &record, "copy", 0.5);
     set_metric(&record, "flops", 8e8);
-    assert_roof(&backend, &record, "FP32", 0.8);
+    assert_roof(&roofs, HN_COLD, &record, "FP32", 0.8);
     set_metric(&record, "flops", 4e8);
-    assert_roof(&backend, &record, "copy", 0.5);
-    /* A warm cache holds what is up to half of it. */
-    task.regime = HN_WARM;
-    assert_roof(&backend, &record, "copy", 0.5);
-    backend.device.l2_bytes = 120 << 20;
+    assert_roof(&roofs, HN_COLD, &record, "copy", 0.5);
+    /* A warm cache holds what is up to half of it; where its size is not known, of 128 MiB. */
+    assert_roof(&roofs, HN_WARM, &record, "copy", 0.5);
     set_metric(&record, "flops", 0);
-    assert_roof(&backend, &record, "L2", 0.25);
+    roofs.l2_bytes = 120 << 20;
+    assert_roof(&roofs, HN_WARM, &record, "L2", 0.25);
+    roofs.l2_bytes = 0;
+    assert_roof(&roofs, HN_WARM, &record, "L2", 0.25);
+    set_metric(&record, "bytes", 80e6);
+    assert_roof(&roofs, HN_WARM, &record, "copy", 1);
     set_metric(&record, "bytes", 4000);
-    assert_roof(&backend, &record, "launch", 0.1);
+    assert_roof(&roofs, HN_WARM, &record, "launch", 0.1);
     record.timing.median_us = 0;
-    assert_false(hn_roof_find(&roofs, &backend.device, backend.task->regime, &record, &roof));
+    assert_false(hn_roof_find(&roofs, HN_WARM, &record, &roof));
 }
 
 TEST(tensor_cores_have_their_own_roofs)
 {
     struct hn_roofs roofs = make_roofs("580.1", 1);
-    struct hn_device device = {.l2_bytes = 60 << 20};
     struct hn_metric metrics[] = {{.name = (char *)"bytes"}, {.name = (char *)"flops_fp16"}};
     const struct hn_plan plan = {.metrics = metrics, .metric_count = 2};
     struct hn_roof shares;
@@ -188,16 +190,16 @@ TEST(tensor_cores_have_their_own_roofs)
     assert_int_equal(hn_roof_pipe(&plan), HN_PIPE_FP16);
     assert_true(hn_roof_is_known(&plan));
     /* Not known: no share of it, and nothing that it would be beyond. */
-    assert_true(hn_roof_find(&roofs, &device, HN_COLD, &record, &shares));
+    assert_true(hn_roof_find(&roofs, HN_COLD, &record, &shares));
     assert_true(shares.flops == 4e9 && shares.flops_share == 0);
     assert_null(shares.beyond);
     roofs.tensor.pipes[HN_PIPE_FP16].gflops = 400e3;
-    assert_true(hn_roof_find(&roofs, &device, HN_COLD, &record, &shares));
+    assert_true(hn_roof_find(&roofs, HN_COLD, &record, &shares));
     assert_string_equal(shares.flops_name, "FP16");
     assert_near(shares.flops_share, 0.5);
     assert_true(shares.flops_rate == 400e3);
     set_metric(&record, "flops_fp16", 1e10);
-    assert_true(hn_roof_find(&roofs, &device, HN_COLD, &record, &shares));
+    assert_true(hn_roof_find(&roofs, HN_COLD, &record, &shares));
     assert_string_equal(shares.beyond, "flops_fp16");
     assert_true(hn_roofs_have_pipe(90, HN_PIPE_FP8) && hn_roofs_have_pipe(80, HN_PIPE_BF16));
     assert_false(hn_roofs_have_pipe(80, HN_PIPE_FP8) || hn_roofs_have_pipe(75, HN_PIPE_FP16));

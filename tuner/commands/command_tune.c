@@ -137,12 +137,12 @@ static bool find_roofs(struct hn_tune_search *search, const struct hn_session *s
     if (!hn_roof_is_known(backend->task->plan))
         return false;
     bool known = hn_store_get_roofs(search->store, device, driver, roofs, &ignored) == HN_OK;
-    /* An older Hone did not measure tensor cores. */
+    /* An older Hone did not measure tensor cores, nor note how large the L2 cache is. */
     enum hn_tensor_pipe pipe = hn_roof_pipe(backend->task->plan);
-    bool lacks = known && pipe < HN_PIPE_COUNT && !(roofs->tensor.pipes[pipe].gflops > 0) &&
+    bool lacks = pipe < HN_PIPE_COUNT && !(roofs->tensor.pipes[pipe].gflops > 0) &&
                  hn_roofs_have_pipe(backend->device.identity.capability, pipe);
-    if ((known && !lacks) || search->workers == NULL || state->finished == state->reused ||
-        hn_interrupted() != 0)
+    if ((known && !lacks && roofs->l2_bytes > 0) || search->workers == NULL ||
+        state->finished == state->reused || hn_interrupted() != 0)
         return known;
     hn_error_init(&ignored);
     backend->kind->run(backend, &run, &ignored);

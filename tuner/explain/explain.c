@@ -367,8 +367,7 @@ static json_t *bounds_to_json(const struct explanation *explanation)
     struct hn_roof roof = {.name = NULL};
     /* What a pipeline moves crosses the bus, for which there is no roof. */
     if (best != &none)
-        hn_roof_find(pipeline ? NULL : input->roofs, &explanation->device, input->task->regime,
-                     best, &roof);
+        hn_roof_find(pipeline ? NULL : input->roofs, input->task->regime, best, &roof);
     json_t *json = json_pack(
         "{so so* sf sf sf sf sf sf sf sf sf so so so so}", "bound",
         roof.name != NULL ? json_string(roof.name) : json_null(), "counted",

@@ -36,8 +36,7 @@ bool hn_roof_is_known(const struct hn_plan *plan);
 enum hn_tensor_pipe hn_roof_pipe(const struct hn_plan *plan);
 /* False when the record has no time or no such metric, or no roofs are given (NULL): then only bytes and flops are set. In a warm
  * regime bytes are set against the L2 cache where half of it holds them. */
-bool hn_roof_find(const struct hn_roofs *roofs, const struct hn_device *device, enum hn_regime regime,
-                  const struct hn_record *record, struct hn_roof *roof);
+bool hn_roof_find(const struct hn_roofs *roofs, enum hn_regime regime, const struct hn_record *record, struct hn_roof *roof);
 
 /* A line for hn_render: "copy 4012 GB/s, L2 7120 GB/s, FP32 61.2 TFLOP/s, launch 1.52 us, measured 2026-11-21 with driver 580.82". at:
  * the path to them, with a point behind it. */

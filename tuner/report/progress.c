@@ -170,7 +170,7 @@ static json_t *best_to_json(const struct hn_progress_view *view, const struct hn
                              hn_bindings_to_json(&best->point));
     hn_format_merit(view->backend->task->plan, best, merit);
     json_object_set_new(json, "merit", hn_string_to_json(merit));
-    if (hn_roof_find(view->roofs, &view->backend->device, view->backend->task->regime, best, &roof))
+    if (hn_roof_find(view->roofs, view->backend->task->regime, best, &roof))
         json_object_set_new(json, "roof",
                             json_pack("{ss sf}", "name", roof.name, "share", roof.share));
     return json;

@@ -286,8 +286,7 @@ static json_t *record_to_json(const struct summary *summary, const struct hn_rec
     double merit = hn_format_merit_value(summary->plan, record);
     if (isfinite(merit))
         json_object_set_new(json, "merit", json_real(merit));
-    if (hn_roof_find(summary->roofs, &summary->backend->device, summary->backend->task->regime,
-                     record, &roof))
+    if (hn_roof_find(summary->roofs, summary->backend->task->regime, record, &roof))
         json_object_set_new(json, "roof",
                             json_pack("{ss sf ss*}", "name", roof.name, "share", roof.share,
                                       "beyond", roof.beyond));

@@ -245,35 +245,40 @@ class Tuning {
       : {metric: `flops_${type}`, name: type.toUpperCase(), rate: this.roofs?.tensor?.[type]?.gflops ?? 0};
   }
 
+  /** Where its size is not known, as many as no device of today has more of. */
+  get l2Bytes() {
+    return this.roofs?.l2_bytes ?? 2 ** 27;
+  }
+
   computed(i) {
     const {metric} = this.computing;
     return this.metrics[metric] === undefined ? 0 : this.metric(metric)[i] ?? 0;
   }
 
   /** What a launch takes at least on this device, by its metrics bytes and flops (the roofline model of Williams,
-   * Waterman and Patterson, 2009), and what bounds it; null where that is not known. With a warm L2 cache nothing moves
-   * faster than from there. What a pipeline moves crosses the bus, for which there is no roof. */
+   * Waterman and Patterson, 2009), and what bounds it; null where that is not known. A warm L2 cache serves what its half
+   * holds. What a pipeline moves crosses the bus, for which there is no roof. */
   bound(i) {
     const roofs = this.roofs;
     const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
     const computed = this.computed(i);
     if (roofs === null || this.staging !== null || (moved === 0 && computed === 0)) return null;
-    const memory = this.regime !== "cold" ? ["L2", moved / roofs.l2_gb_per_s / 1e3] : ["copy", moved / roofs.copy_gb_per_s / 1e3];
+    const cached = this.regime !== "cold" && moved <= this.l2Bytes / 2;
+    const memory = cached ? ["L2", moved / roofs.l2_gb_per_s / 1e3] : ["copy", moved / roofs.copy_gb_per_s / 1e3];
     const bounds = [["launch", roofs.launch_us], memory,
                     [this.computing.name, this.computing.rate > 0 ? computed / this.computing.rate / 1e3 : 0]];
     const [name, us] = bounds.reduce((longest, other) => (other[1] > longest[1] ? other : longest));
     return {name, us};
   }
 
-  /** The metric that cannot be true of a cold time, by the whole interval, or null: as hn_roof_shares in C, but that the
-   * size of the device's L2 cache is not known here. No device of today has one of more than 128 MiB. */
+  /** The metric that cannot be true of a cold time, by the whole interval, or null: as find_beyond in C. */
   beyond(i) {
     const roofs = this.roofs;
     if (roofs === null || this.staging !== null || this.regime !== "cold" || this.outcome[i] !== "ok" || this.time[i] === null) return null;
     const us = 1.1 * Math.max(this.time[i], this.column("high")[i] ?? 0);
     const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
     const {metric, rate} = this.computing;
-    if (Math.max(moved - 2 ** 27, 0) > us * 1e3 * roofs.copy_gb_per_s || moved > us * 1e3 * roofs.l2_gb_per_s) return "bytes";
+    if (Math.max(moved - this.l2Bytes, 0) > us * 1e3 * roofs.copy_gb_per_s || moved > us * 1e3 * roofs.l2_gb_per_s) return "bytes";
     return rate > 0 && this.computed(i) > us * 1e3 * rate ? metric : null;
   }
 
