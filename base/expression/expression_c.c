@@ -83,6 +83,18 @@ static void append_integer(struct hn_text *text, int64_t integer)
                        integer < 0 ? -integer : integer);
 }
 
+/* C has no literals for what is not finite. */
+static void append_real(struct hn_text *text, double real)
+{
+    const struct hn_value number = hn_real(real < 0 ? -real : real);
+    hn_text_append(text, real < 0 ? "(-" : "");
+    if (isfinite(real))
+        hn_value_append(text, &number);
+    else
+        hn_text_append(text, isnan(real) ? "(1e308 * 10 * 0)" : "(1e308 * 10)");
+    hn_text_append(text, real < 0 ? ")" : "");
+}
+
 static void append_code(struct hn_text *text, const struct part *part)
 {
     hn_text_append(text, part->code.failed ? "" : part->code.data);
@@ -103,10 +115,7 @@ static void append_number(struct hn_text *text, const struct part *part, bool re
         append_integer(text,
                        part->value.type == HN_BOOLEAN ? part->value.boolean : part->value.integer);
     } else {
-        struct hn_value number = hn_real(hn_value_number(&part->value));
-        hn_text_append(text, number.real < 0 ? "(" : "");
-        hn_value_append(text, &number);
-        hn_text_append(text, number.real < 0 ? ")" : "");
+        append_real(text, hn_value_number(&part->value));
     }
 }
 
@@ -574,11 +583,10 @@ static bool append_operation(const struct term_writer *writer, const struct hn_t
 static bool append_term(const struct term_writer *writer, int number)
 {
     const struct hn_term *term = &writer->terms->items[number];
-    const struct hn_value constant = hn_real(term->low.real);
     if (term->operation == HN_OP_TABLE || writer->text->failed || writer->text->length > CODE_BYTES)
         return false;
     if (term->operation == HN_OP_CONSTANT && term->real)
-        hn_value_append(writer->text, &constant);
+        append_real(writer->text, term->low.real);
     else if (term->operation == HN_OP_CONSTANT)
         append_integer(writer->text, term->low.integer);
     else if (term->operation == HN_OP_NAME)

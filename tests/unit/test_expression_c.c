@@ -40,7 +40,8 @@ static const char texts[] =
     "ceil_div(M, TILE); ceil_div(M - 40, 7); ceil_div(M, -7); ceil_div(R, 2); log2(M * 8); "
     "is_power_of_2(M); is_power_of_2(R); sizeof(float32) * M; TILE * (TILE + 1) * 4; -TILE; "
     "-9223372036854775807 + M; True + M; M == True; (LOAD == ldg) + 1; 9007199254740993 - M; "
-    "1.5 * M; 1e300 * M; TILE / 4; M - TILE / 4; 2 ** (N - 64) // 1; M % (N - 5) == 0";
+    "1.5 * M; 1e300 * M; TILE / 4; M - TILE / 4; 2 ** (N - 64) // 1; M % (N - 5) == 0; "
+    "min(M, 1e308 * 10); max(-1e308 * 10, N - R); M + 1e308 * 10";
 static char *cases[128];
 static size_t case_count;
 
