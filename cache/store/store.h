@@ -34,8 +34,9 @@ const char *hn_store_lost(const struct hn_store *store, const char **rescued);
 char *hn_store_default_path(const char *given);
 
 /* Whether a cache is named by the URI of a PostgreSQL server: tuner/server opens those, and hn_store_open the copy that it
- * keeps. */
+ * keeps. Whether by that or by an SQLite file: what else begins like one is none of the user's outputs either. */
 bool hn_store_is_server(const char *path);
+bool hn_store_is_cache(const char *path);
 
 /* Whether a path is no link, and nobody but the user and root owns it or can write to it; else why. leads_on: it is a folder on the
  * way, where everybody may write if only owners rename (/tmp): the next part has to be the user's, too. why is "" before. */

@@ -67,23 +67,18 @@ static bool has_journal(const char *path)
 
 static enum hn_status check_place(const char *path, bool empty_passes, struct hn_error *err)
 {
-    char start[16] = "";
     struct stat info;
     if (stat(path, &info) != 0 && errno == ENOENT)
         return hn_fail(err, HN_ENOTFOUND,
-                       "there is no cache at '%s': nothing was tuned yet; `hone tune CONFIG` makes "
-                       "one",
+                       "there is no cache at '%s': no such file; `hone tune CONFIG` makes one",
                        path);
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return hn_fail(err, HN_ERUN, "cache '%s' is no regular file", path);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
+    if (stat(path, &info) != 0 || eaccess(path, R_OK) != 0)
         return hn_fail(err, HN_ERUN, "cache '%s' cannot be opened: %s", path, strerror(errno));
-    size_t size = fread(start, 1, sizeof start, file);
-    fclose(file);
-    if (size == 0)
+    if (!S_ISREG(info.st_mode))
+        return hn_fail(err, HN_ERUN, "cache '%s' is no regular file", path);
+    if (info.st_size == 0)
         return empty_passes ? HN_OK : hn_fail(err, HN_EFORMAT, "cache '%s' is an empty file", path);
-    if (size < sizeof start || memcmp(start, "SQLite format 3", sizeof start) != 0)
+    if (!hn_store_is_cache(path))
         return hn_fail(err, HN_EFORMAT,
                        "'%s' is no Hone cache: it does not begin as an SQLite database does; "
                        "it was not touched",
@@ -333,6 +328,18 @@ void hn_store_follow(struct hn_store *store, const struct hn_store_follower *fol
 bool hn_store_is_server(const char *path)
 {
     return strncmp(path, "postgresql://", 13) == 0 || strncmp(path, "postgres://", 11) == 0;
+}
+
+bool hn_store_is_cache(const char *path)
+{
+    char start[16] = "";
+    const char *reason = NULL;
+    FILE *file = hn_store_is_server(path) ? NULL : hn_file_stream(path, &reason);
+    size_t size = file != NULL ? fread(start, 1, sizeof start, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    return hn_store_is_server(path) ||
+           (size == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0);
 }
 
 char *hn_store_default_path(const char *given)

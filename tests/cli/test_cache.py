@@ -22,7 +22,7 @@ class Cache(hone.Case):
         return self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(), "--quiet", *arguments, **settings)
 
     def test_missing_cache(self):
-        self.fails(3, f"hone: there is no cache at '{self.cache}': nothing was tuned yet; `hone tune CONFIG` makes one", "export", "saxpy")
+        self.fails(3, f"hone: there is no cache at '{self.cache}': no such file; `hone tune CONFIG` makes one", "export", "saxpy")
 
     def test_unwritable_cache(self):
         self.write("file", "")
@@ -103,7 +103,7 @@ class Cache(hone.Case):
     def test_the_option_comes_before_the_environment(self):
         for options, own, data, expected in ((["--cache", "my.db"], "/h.db", "/x", "my.db"), ([], "/h.db", "/x", "/h.db"),
                                              ([], "", "/x", "/x/hone/hone.db"), ([], "", "", "/nowhere/.cache/hone/hone.db")):
-            self.fails(3, f"hone: there is no cache at '{expected}': nothing was tuned yet; `hone tune CONFIG` makes one", "export", "saxpy", *options,
+            self.fails(3, f"hone: there is no cache at '{expected}': no such file; `hone tune CONFIG` makes one", "export", "saxpy", *options,
                        HONE_CACHE=own, XDG_CACHE_HOME=data, HOME="/nowhere")
 
     def changed(self, statement):

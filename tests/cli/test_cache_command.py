@@ -430,7 +430,7 @@ class CacheCommand(hone.Case):
         self.assertIn("is whole", self.hone("cache", "check").stdout)
 
     def test_what_is_not_there(self):
-        self.fails(3, f"hone: there is no cache at '{self.cache}': nothing was tuned yet; `hone tune CONFIG` makes one", "cache", "list")
+        self.fails(3, f"hone: there is no cache at '{self.cache}': no such file; `hone tune CONFIG` makes one", "cache", "list")
         self.load()
         self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'exmple'; it has: example",
                    "cache", "show", "exmple")

@@ -245,7 +245,7 @@ static void import_file(const struct hn_given *given, const char *path, struct i
     *imported = (struct imported){.shown = hn_cache_shown(path)};
     if (hn_failed(err))
         return;
-    if (!hn_is_cache(path)) {
+    if (!hn_store_is_cache(path)) {
         import_recording(given, path, imported, err);
         return;
     }
@@ -665,7 +665,7 @@ static void list_of(const struct hn_given *given, const char *path, struct hn_tu
     *list = (struct hn_tuned_list){.items = NULL};
     if (hn_failed(err))
         return;
-    if (hn_is_cache(path)) {
+    if (hn_store_is_cache(path)) {
         struct hn_store *store = hn_cache_open_place(&place, HN_STORE_READ, NULL, err);
         if (store != NULL)
             (void)hn_store_list(store, HN_STORE_UNCOUNTED, NULL, NULL, list, err);

@@ -192,8 +192,6 @@ bool hn_options_given(const struct hn_options *options, const char *name);
 void hn_options_misused(const struct hn_options *options, struct hn_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Whether it is the URI of a server, or an SQLite file: what else begins like one is none of the user's outputs either. */
-bool hn_is_cache(const char *path);
 /* HN_EUSAGE where the file that a command writes for an option (NULL: it writes none) is a cache, or what it reads: named by its
  * options or arguments, or by a plan, which may be NULL. */
 void hn_spare_inputs(const struct hn_options *options, const char *option, const char *file, const struct hn_plan *plan,

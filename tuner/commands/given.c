@@ -56,20 +56,6 @@ static void check_path(const char *path, struct hn_error *err)
     }
 }
 
-bool hn_is_cache(const char *path)
-{
-    char start[16] = "";
-    const char *reason = NULL;
-    if (hn_store_is_server(path))
-        return true;
-    FILE *file = hn_file_stream(path, &reason);
-    if (file == NULL)
-        return false;
-    size_t size = fread(start, 1, sizeof start, file);
-    fclose(file);
-    return size == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0;
-}
-
 static void spare(const char *option, const char *file, const char *input, struct hn_error *err)
 {
     struct stat output, about;
@@ -97,7 +83,7 @@ void hn_spare_inputs(const struct hn_options *options, const char *option, const
     };
     if (hn_failed(err) || file == NULL)
         return;
-    if (hn_is_cache(file))
+    if (hn_store_is_cache(file))
         hn_fail(err, HN_EUSAGE,
                 "%s: '%s' is a cache, and is not overwritten; `hone cache merge` brings caches "
                 "together",
@@ -277,11 +263,10 @@ static struct hn_store *add_base(const struct hn_options *options, const char *k
     const struct hn_cache_place place = {options->base, kernel, .quiet = options->quiet};
     struct hn_store *base =
         place.path != NULL ? hn_cache_open_place(&place, HN_STORE_READ, NULL, err) : NULL;
-    if (!hn_failed(err) && base != NULL)
+    if (base != NULL)
         hn_store_set_base(store, base);
     if (!hn_failed(err))
         return store;
-    hn_store_close(base);
     hn_store_close(store);
     return NULL;
 }
