@@ -90,12 +90,13 @@ class Space(hone.Case):
     def test_wrong_assignments_say_what_is_there(self):
         for option, assignment, message in (
                 ("-p", "K=4", "-p: there is no problem value 'K'; nearest is 'M'"),
-                ("-p", "N=4.5", "-p N: found a number, expected an integer as in the config"),
-                ("-p", "N=big", "-p N: found a word, expected an integer as in the config"),
+                ("-p", "N=1e3", "-p N: found a number, expected an integer in digits as in the config"),
+                ("-p", "N=big", "-p N: found a word, expected an integer in digits as in the config"),
                 ("-p", "PATTERN=M", "-p PATTERN: 'M' is a name in the config, expected a word"),
                 ("-s", "TILE", "-s: found 'TILE', expected NAME=VALUE,..."),
                 ("-s", "TILE=", "-s TILE: found '', expected one of 8, 16, 32"),
                 ("-s", "TILE=8,24", "-s TILE: found '24', expected one of 8, 16, 32"),
+                ("-s", "TILE=8,TILE=16", "-s TILE: found '16', expected one of 8, which it was restricted to before"),
                 ("-s", "TILES=8", "-s: there is no parameter 'TILES'; nearest is 'TILE'"),
                 ("-s", "N=64", "-s: 'N' is a problem value; set it with -p N=64")):
             self.fails(2, f"hone: {message}", "space", SPACES / "full.yaml", option, assignment)

@@ -163,7 +163,7 @@ class Usage(hone.Case):
     def test_names_of_assignments(self):
         config = self.copy_config()
         self.fails(2, "hone: -p: there is no problem value 'SIZ'; nearest is 'SIZE'", "space", config, "-p", "SIZ=3")
-        self.fails(2, "hone: -p SIZE: found a word, expected an integer as in the config", "space", config, "-p",
+        self.fails(2, "hone: -p SIZE: found a word, expected an integer in digits as in the config", "space", config, "-p",
                    "SIZE=ldg")
         self.fails(2, "hone: -s LOAD: found 'lgd', expected one of plain, ldg", "space", config, "-s", "LOAD=lgd")
         self.fails(2, "hone: -s: there is no parameter 'LOAF'; nearest is 'LOAD'", "space", config, "-s", "LOAF=ldg")

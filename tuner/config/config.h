@@ -84,6 +84,7 @@ struct hn_config_parameter {
     const char *name;
     struct hn_value *values;
     size_t count;
+    bool restricted;     /* by -s */
     struct hn_config_recipe *recipe; /* of values that depend on the problem: then they are those of all problems, and a
                                         constraint says which are of one. NULL: as written */
 };

@@ -43,11 +43,9 @@ static void find_defaults(const struct hn_config *config, const struct hn_space 
     for (size_t i = 0; i < hn_space_parameter_count(space); i++) {
         const struct hn_space_parameter *parameter = hn_space_parameter(space, i);
         const struct hn_value *value = hn_bindings_get(&config->defaults, parameter->name);
-        size_t left = value == NULL ? 0 : parameter->count;
-        wanted[i] = -1;
-        while (left-- > 0)
-            if (hn_value_equal(&parameter->values[left], value))
-                wanted[i] = (int)left;
+        if (value != NULL)
+            value = hn_config_find_value(parameter->values, parameter->count, value);
+        wanted[i] = value != NULL ? (int)(value - parameter->values) : -1;
     }
 }
 
@@ -182,11 +180,10 @@ static void thaw(struct hn_config *config, struct hn_config_parameter *parameter
         first = keep[v] ? v : first;
         hn_bindings_finish(&point);
     }
-    for (size_t v = 0; v < parameter->count && first < parameter->count && chosen != NULL; v++)
-        if (!keep[v] && hn_value_equal(chosen, &parameter->values[v])) {
-            hn_bindings_set(&config->defaults, parameter->name, &parameter->values[first], err);
-            break;
-        }
+    if (chosen != NULL)
+        chosen = hn_config_find_value(parameter->values, parameter->count, chosen);
+    if (chosen != NULL && first < parameter->count && !keep[chosen - parameter->values])
+        hn_bindings_set(&config->defaults, parameter->name, &parameter->values[first], err);
     keep_values(parameter, keep);
     free(keep);
 }
@@ -324,7 +321,7 @@ static void drop_repeats(struct hn_config *config)
 static void set_problem(struct hn_config *config, const char *name, const struct hn_value *value,
                         struct hn_error *err)
 {
-    static const char *const kinds[] = {"an integer", "a number", "a boolean", "a word"};
+    static const char *const kinds[] = {"an integer in digits", "a number", "a boolean", "a word"};
     const struct hn_value *model = hn_bindings_get(&config->problems[0], name);
     if (model == NULL)
         fail_name("-p", name, "problem value", config->plan->problem, config->plan->problem_count,
@@ -362,8 +359,9 @@ static void fail_value(const struct hn_config_parameter *parameter, const char *
 {
     struct hn_text values = {0};
     hn_config_append_values(&values, parameter->values, parameter->count);
-    hn_fail(err, HN_EUSAGE, "-s %s: found '%s', expected one of %s", parameter->name, text,
-            values.data == NULL ? "none" : values.data);
+    hn_fail(err, HN_EUSAGE, "-s %s: found '%s', expected one of %s%s", parameter->name, text,
+            values.data == NULL ? "none" : values.data,
+            parameter->restricted ? ", which it was restricted to before" : "");
     hn_text_finish(&values);
 }
 
@@ -398,6 +396,7 @@ static void restrict_one(struct hn_config *config, const char *name, char *list,
     }
     if (!hn_failed(err))
         keep_values(parameter, keep);
+    parameter->restricted = true;
     free(keep);
 }
 
