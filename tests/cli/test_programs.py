@@ -139,13 +139,13 @@ run: {{build: [sh, -c, "case $0 in {cases} esac; exit 1", "${{A}}"], command: ["
         self.write("comma.yaml", """\
 kernel: comma
 template: comma.yaml
-parameters: {A: [1, 2, 3, 4, 5]}
-run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; 4) echo 1:23us;; 5) echo 1m23us;; *) echo 950.5us; esac", "${A}"], time: {regex: '(.*)'}}
+parameters: {A: [1, 2, 3, 4, 5, 6, 7]}
+run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; 4) echo 1:23us;; 5) echo 1m23us;; 6) echo 1m 23us;; 7) echo 2h 5us;; *) echo 950.5us; esac", "${A}"], time: {regex: '(.*)'}}
 """)
         for before, after, found in ("", "", "worker_crash"), ("(.*)", "([0-9.]+)", "worker_crash"), ("([0-9.]+)", "([0-9.]+)[,u]", "ok"):
             self.spoil(self.folder / "comma.yaml", before, after)
             tuning, = json.loads(self.hone("tune", "comma.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
-            self.assertEqual({record["point"]["A"]: record["outcome"] for record in tuning["records"]}, {1: "ok", 2: found, 3: "ok", 4: found, 5: found})
+            self.assertEqual({record["point"]["A"]: record["outcome"] for record in tuning["records"]}, {1: "ok", 2: found, 3: "ok", 4: found, 5: found, 6: found, 7: found})
 
     def test_a_unit_that_is_printed_counts(self):
         for by, printed in ("regex: 'time: ([0-9.]+)'", "time: {}"), ("json: time", '{{\\"time\\": \\"{}\\"}}'):

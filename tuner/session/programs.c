@@ -270,13 +270,14 @@ static bool run_command(struct programs *programs, const struct build *build, co
 
 /* In microseconds, by the unit that follows (950 us, 1.2 msec, 3 seconds), or else by the config's.
  * No "," and more digits may follow, by which 1,234 means one or the other number; nor may those of
- * 1:23 and 1m23. Before another number "min" is a word for the least. */
+ * 1:23, 1m23 and 1h 2m. Before another number "min" is a word for the least. */
 static double time_of(const char *text, size_t length, double unit_us)
 {
     char *end;
     double number = hn_c_strtod(text, &end);
-    bool goes_on = (size_t)(end - text) < length && strchr(",.':m", *end) != NULL;
-    if (end == text || (goes_on && hn_is_digit(end[1])))
+    bool goes_on = (size_t)(end - text) < length && strchr(",.':hm", *end) != NULL;
+    size_t blanks = goes_on && hn_is_letter(*end) ? strspn(end + 1, " ") : 0;
+    if (end == text || (goes_on && hn_is_digit(end[1 + blanks])))
         return NAN;
     end += strspn(end, " \t[(");
     bool least = strncmp(end, "min", 3) == 0 && hn_is_digit(end[3 + strspn(end + 3, " \t:=")]);
