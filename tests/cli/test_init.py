@@ -446,6 +446,12 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                            "int main() { k<128, 8><<<dim3(512), dim3(128)>>>(0, 5000); }\n")
         self.assertIn("  block: [TUNE_NT]\n", draft)
 
+    def test_a_block_by_a_short_name(self):
+        for head, name in ("", "BS"), ("template <int BS> ", "TUNE_BS"):
+            draft = self.draft(head + "__global__ void k(float *x, int n) { int i = blockIdx.x * BS + threadIdx.x; if (i < n) x[i] = 0; }\n")
+            for part in f"  {name}: [64, 128, 256, 512, 1024]", f"  block: [{name}]\n", f'  grid: ["ceil_div(n, {name})"]\n':
+                self.assertIn(part, draft)
+
     def test_no_parameters(self):
         """A number that bounds the index, in a file with a helper of the device that needs a flag of nvcc."""
         draft = self.draft("#define NY 512\n#define ROW_STEPS 4\nconstexpr int half(int n) { return n / 2; }\n__global__ void k(float *out, float by) {\n"

@@ -34,7 +34,7 @@ bool hn_draft_is_reserved(const char *name)
 bool hn_draft_is_block(const char *name)
 {
     return hn_draft_is_like(name, "*block_size *blocksize") ||
-           (hn_draft_is_like(name, "*block *threads *work_group bdim bx by bz tx ty tpb") &&
+           (hn_draft_is_like(name, "*block *threads *work_group bdim bs bx by bz tx ty tpb") &&
             !hn_draft_is_like(name, "*blocks *per_row *per_warp"));
 }
 
@@ -126,7 +126,7 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
 static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *parameter)
 {
     const struct hn_unit *unit = draft->unit;
-    const char *name = parameter->name;
+    const char *name = parameter->own;
     bool wide = hn_draft_is_block(name) || hn_draft_is_like(name, HN_DRAFT_BLOCKS);
     bool each = hn_draft_is_like(name, "*item *per_thread *vec *coarsen *unroll *words");
     int64_t preset = wide && draft->dimensions == 1            ? 256
