@@ -20,6 +20,7 @@ import recordings
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HONE = os.path.abspath(os.environ.get("HONE", SOURCE / "build" / "tuner" / "hone"))
+DOUBLE = os.environ.get("HONE_DOUBLE", str(SOURCE / "build" / "tests" / "double"))
 RECORDED = SOURCE / "cache" / "recorded" / "nvidia-h200"
 MATMUL = [RECORDED / f"matmul-b_layout-row-k-{k}-m-4096-n-4096-nvidia-h200-cold.json.gz" for k in (4096, 32)]
 
@@ -750,6 +751,29 @@ class Cached(Page):
         subprocess.run(["sh", "-c", command.replace("hone", HONE, 1)], cwd=self.folder, check=True, capture_output=True,
                        env=dict(os.environ, HONE_CACHE=str(self.folder / "none.db")))
         self.assertTrue((self.folder / "matmul_tuned.h").exists())
+
+
+class Program(Page):
+    """A tuning of a program, as `run` of a config says."""
+
+    @classmethod
+    def make(cls):
+        (cls.folder / "app.yaml").write_text("""\
+kernel: app
+template: app.yaml
+parameters: {A: [1, 2]}
+run: {command: [echo, "${A} us"], time: {regex: '([0-9]+) us'}}
+""")
+        cls.settings = dict(os.environ, HONE_CACHE=str(cls.folder / "app.db"), HONE_LOCKS=str(cls.folder), LD_LIBRARY_PATH=DOUBLE)
+        subprocess.run([HONE, "tune", "app.yaml", "--allow-run", "-q"], cwd=cls.folder, env=cls.settings, check=True, capture_output=True)
+        cls.report("--cache", cls.folder / "app.db")
+
+    def test_its_commands_do_what_they_say(self):
+        self.assertIn("the config has no check", self.browser.text("#summary"))
+        for command in self.browser.texts("#summary .commands code"):
+            subprocess.run([HONE, *shlex.split(command)[1:]], cwd=self.folder, env=self.settings, check=True, capture_output=True)
+        self.assertEqual(json.loads((self.folder / "app_tuned.json").read_text())["configurations"][0]["parameters"], {"A": 1})
+        self.assertTrue((self.folder / "again.db").exists())
 
 
 class Large(Page):

@@ -99,6 +99,7 @@ static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *pla
     char **names = tuning->recording.parameters;
     json_object_set_new(tuning->shown, "merit", hn_string_to_json(hn_format_merit_name(plan)));
     json_object_set_new(tuning->shown, "config", hn_string_to_json(path));
+    json_object_set_new(tuning->shown, "program", json_boolean(plan->program != NULL));
     for (size_t i = 0; i < plan->parameter_count; i++) {
         size_t j = sorted;
         while (j < tuning->recording.parameter_count && strcmp(names[j], plan->parameters[i]) != 0)

@@ -306,12 +306,14 @@ class Tuning {
     if (this.config !== null) words.push("--config", this.config);
     words.push("--device-name", this.device.name);
     if (!["cold", "unknown"].includes(this.regime)) words.push("--regime", this.regime);
-    return [...words, "-o", `${this.kernel}_tuned.h`].map(quote).join(" ");
+    words.push(...this.program ? ["--format", "json", "-o", `${this.kernel}_tuned.json`] : ["-o", `${this.kernel}_tuned.h`]);
+    return words.map(quote).join(" ");
   }
 
-  /** The command that runs the point once more, for a shell. */
+  /** The command that runs the point once more, for a shell. A program's is tuned into a cache that does not know it yet. */
   command(i) {
-    const words = ["hone", "run", this.config ?? `${this.kernel}.yaml`, ...this.problemWords];
+    const words = ["hone", this.program ? "tune" : "run", this.config ?? `${this.kernel}.yaml`, ...this.problemWords];
+    if (this.program) words.push("--allow-run", "--cache", "again.db");
     const set = this.parameters.map((parameter, p) => `${parameter.name}=${this.value(p, i)}`);
     if (set.length > 0) words.push("-s", set.join(","));
     if (!["cold", "unknown"].includes(this.regime)) words.push("--regime", this.regime);

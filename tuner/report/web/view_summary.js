@@ -21,7 +21,8 @@ function warnings(tuning) {
   if (tuning.recorded && tuning.config === null && !tuning.kernel_tuner)
     list.push("Recorded: whether it is of the template and config as they are now was not looked at; --config names the config.");
   if (tuning.kernel_tuner) list.push("By Kernel Tuner: means of plain launches; neither the state of the L2 cache nor what was verified is recorded.");
-  if (kind === 0 && !tuning.kernel_tuner) list.push("Unverified: the config has no reference, so that nothing says that the results are right.");
+  if (kind === 0 && !tuning.kernel_tuner)
+    list.push(`Unverified: the config has no ${tuning.program ? "check" : "reference"}, so that nothing says that the results are right.`);
   if (kind === 1) list.push("Self-verified: the results were compared with those of the template at its default point, not with a reference.");
   if (best !== null && tuning.beyond(best) !== null)
     list.push(`Faster than the roof: the best cannot do what the metric ${tuning.beyond(best)} says in its time. Check that metric.`);
